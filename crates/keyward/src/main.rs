@@ -1,0 +1,3 @@
+//! The keyward binary.
+
+fn main() {}
