@@ -1,0 +1,238 @@
+//! Which arguments of a call are keys, and how they are used.
+//!
+//! Positions come from the key specifications of the command's row; SET, BITFIELD and
+//! SORT, whose specifications Redis itself calls unreliable, are looked into. At most
+//! two runs of arguments are keys, so nothing is allocated.
+//! Not here: what the keys hold, keys that a script touches without naming them.
+
+use keyward_resp::{Args, number::parse_i64};
+
+use crate::command::{Command, KeyPositions};
+use crate::error::WireError;
+use crate::flags::{Flag, KeyFlag, KeyFlags};
+use crate::lookup::find;
+use crate::table::CommandId;
+
+/// One key of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyRef {
+    /// Which argument it is.
+    pub index: usize,
+    /// How the command uses it.
+    pub flags: KeyFlags,
+}
+
+/// A run of arguments that are keys.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    first: usize,
+    count: usize,
+    step: usize,
+    flags: KeyFlags,
+}
+
+/// The keys of a call, in Redis's order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Keys {
+    runs: [Run; 2],
+}
+
+impl Keys {
+    fn one(index: usize, flags: &[KeyFlag]) -> Keys {
+        let mut keys = Keys::default();
+        keys.add(Run { first: index, count: 1, step: 1, flags: KeyFlags::of(flags) });
+        keys
+    }
+
+    fn add(&mut self, run: Run) {
+        let free = self.runs.iter_mut().find(|run| run.count == 0);
+        *free.expect("no command of the table has keys in three places") = run;
+    }
+}
+
+impl Iterator for Keys {
+    type Item = KeyRef;
+
+    #[inline]
+    fn next(&mut self) -> Option<KeyRef> {
+        let run = self.runs.iter_mut().find(|run| run.count > 0)?;
+        let key = KeyRef { index: run.first, flags: run.flags };
+        run.first += run.step;
+        run.count -= 1;
+        Some(key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.runs.iter().map(|run| run.count).sum();
+        (count, Some(count))
+    }
+}
+
+impl ExactSizeIterator for Keys {}
+
+impl Command {
+    /// Whether a call can have keys at all.
+    pub fn has_keys(&self) -> bool {
+        self.keys.iter().any(|spec| !spec.flags.has(KeyFlag::NotKey))
+    }
+
+    /// The keys of a call; none if its arguments make no sense.
+    #[inline]
+    pub fn keys(&self, args: Args<'_>) -> Keys {
+        match self.id {
+            CommandId::Set => set_keys(args),
+            CommandId::BitField => bitfield_keys(args),
+            CommandId::Sort => sort_keys(args),
+            CommandId::SortRo => Keys::one(1, &[KeyFlag::Ro, KeyFlag::Access]),
+            _ => match specified_keys(self, args) {
+                Some(keys) => keys,
+                None => loosely_counted_keys(self, args),
+            },
+        }
+    }
+}
+
+/// What COMMAND GETKEYS and GETKEYSANDFLAGS answer to the call that `args` make up.
+pub fn keys_of_call(args: Args<'_>) -> Result<Keys, WireError> {
+    let command = find(args).map_err(|_| WireError::InvalidCommand)?;
+    if !command.has_keys() {
+        return Err(WireError::NoKeyArguments);
+    }
+    if !command.arity.admits(args.len()) {
+        return Err(WireError::InvalidArgumentCount);
+    }
+    let keys = command.keys(args);
+    if keys.len() == 0 && !command.flags.has(Flag::NoMandatoryKeys) {
+        return Err(WireError::InvalidArguments);
+    }
+    Ok(keys)
+}
+
+/// The keys that the row's specifications find; `None` if one of them cannot apply.
+#[inline]
+fn specified_keys(command: &Command, args: Args<'_>) -> Option<Keys> {
+    let mut keys = Keys::default();
+    for spec in command.keys {
+        if spec.flags.has(KeyFlag::NotKey) {
+            continue;
+        }
+        let (first, last, step) = match spec.positions {
+            KeyPositions::One(at) => (at.into(), at.into(), 1),
+            KeyPositions::Range { first, last, step } => {
+                let last = match usize::try_from(last) {
+                    Ok(last) => last,
+                    Err(_) => args.len().checked_sub(last.unsigned_abs().into())?,
+                };
+                (first.into(), last, step.into())
+            }
+            KeyPositions::NumKeys(at) => {
+                let count = parse_i64(args.get(at.into())?).filter(|count| *count >= 0)?;
+                // Redis keeps the lower half of the number only.
+                let count = usize::try_from(count as i32).ok()?;
+                let first = usize::from(at) + 1;
+                (first, (first + count).checked_sub(1)?, 1)
+            }
+            KeyPositions::Unknown => return None,
+        };
+        if last >= args.len() || last < first {
+            return None;
+        }
+        keys.add(Run { first, count: (last - first) / step + 1, step, flags: spec.flags });
+    }
+    Some(keys)
+}
+
+/// Where the number of keys is not a proper number Redis reads it once more, with
+/// `atoi`; such keys come without flags, and a destination comes last.
+fn loosely_counted_keys(command: &Command, args: Args<'_>) -> Keys {
+    let mut keys = Keys::default();
+    let count_at = command.keys.iter().find_map(|spec| match spec.positions {
+        KeyPositions::NumKeys(at) => Some(usize::from(at)),
+        _ => None,
+    });
+    let Some((count_at, text)) = count_at.and_then(|at| Some((at, args.get(at)?))) else {
+        return keys;
+    };
+    let count = usize::try_from(atoi(text)).unwrap_or(0);
+    if count == 0 || count > args.len() - count_at - 1 {
+        return keys;
+    }
+    keys.add(Run { first: count_at + 1, count, step: 1, flags: KeyFlags::NONE });
+    for spec in command.keys {
+        if let KeyPositions::One(at) = spec.positions {
+            keys.add(Run { first: at.into(), count: 1, step: 1, flags: KeyFlags::NONE });
+        }
+    }
+    keys
+}
+
+/// The C library's `atoi`, which is `strtol` cut to 32 bits.
+fn atoi(text: &[u8]) -> i32 {
+    let text = text.trim_ascii_start();
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] => (1, digits),
+        digits => (1, digits),
+    };
+    let magnitude = digits
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0i64, |value, digit| value.saturating_mul(10).saturating_add((digit - b'0').into()));
+    (sign * magnitude) as i32
+}
+
+/// SET reads the old value only with GET.
+#[inline]
+fn set_keys(args: Args<'_>) -> Keys {
+    if args.from(3).iter().any(|word| word.eq_ignore_ascii_case(b"get")) {
+        Keys::one(1, &[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Update])
+    } else {
+        Keys::one(1, &[KeyFlag::Ow, KeyFlag::Update])
+    }
+}
+
+/// BITFIELD with nothing but GET only reads.
+fn bitfield_keys(args: Args<'_>) -> Keys {
+    let mut index = 2;
+    let mut read_only = true;
+    while let Some(word) = args.get(index) {
+        let left = args.len() - index - 1;
+        if word.eq_ignore_ascii_case(b"get") && left >= 2 {
+            index += 3;
+        } else if word.eq_ignore_ascii_case(b"overflow") && left >= 1 {
+            index += 2;
+        } else {
+            // SET, INCRBY, or an error, where writing is the safer guess.
+            read_only = false;
+            break;
+        }
+    }
+    if read_only {
+        Keys::one(1, &[KeyFlag::Ro, KeyFlag::Access])
+    } else {
+        Keys::one(1, &[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Update])
+    }
+}
+
+/// SORT reads its first argument and may store to the one after the last STORE.
+fn sort_keys(args: Args<'_>) -> Keys {
+    let mut keys = Keys::one(1, &[KeyFlag::Ro, KeyFlag::Access]);
+    let mut destination = None;
+    let mut index = 2;
+    while let Some(word) = args.get(index) {
+        if word.eq_ignore_ascii_case(b"limit") {
+            index += 2;
+        } else if word.eq_ignore_ascii_case(b"get") || word.eq_ignore_ascii_case(b"by") {
+            index += 1;
+        } else if word.eq_ignore_ascii_case(b"store") && index + 1 < args.len() {
+            // The word after STORE is looked at again, as Redis does.
+            destination = Some(index + 1);
+        }
+        index += 1;
+    }
+    if let Some(first) = destination {
+        let flags = KeyFlags::of(&[KeyFlag::Ow, KeyFlag::Update]);
+        keys.add(Run { first, count: 1, step: 1, flags });
+    }
+    keys
+}

@@ -1,0 +1,42 @@
+//! What Redis commands are, not what they do.
+//!
+//! - [`COMMANDS`]: one row per command and subcommand of Redis 7.0.15 ([`table`]), and
+//!   [`CommandId`], the enum generated from the rows, which a dispatch matches without
+//!   a wildcard. `id.command()` is the row of an id; `id as usize` its place.
+//! - [`resolve`]: from a parsed call to its row, subcommands and arity included, or the
+//!   error Redis gives. [`lookup`] and [`lookup_full_name`] find rows by name.
+//! - [`Command::keys`]: the key positions of a call with their flags, without
+//!   allocation. [`keys_of_call`] answers COMMAND GETKEYS.
+//! - [`args`]: reading arguments with Redis's error texts.
+//! - [`WireError`]: errors as clients see them.
+//!
+//! A row whose id stands in `table/planned.rs` is known here but not yet answered by
+//! the server: [`resolve`] calls it unknown. Whoever adds a handler deletes the id there.
+//!
+//! ```
+//! use keyward_commands::{CommandId, lookup, lookup_full_name};
+//! use keyward_resp::ArgBuf;
+//!
+//! let mset = lookup(b"MSET").expect("it is in the table");
+//! assert_eq!(mset.id, CommandId::MSet);
+//! let call: ArgBuf = ["mset", "a", "1", "b", "2"].iter().collect();
+//! let keys: Vec<usize> = mset.keys(call.args()).map(|key| key.index).collect();
+//! assert_eq!(keys, [1, 3]);
+//! assert_eq!(lookup_full_name(b"client|list").unwrap().id, CommandId::ClientList);
+//! ```
+
+pub mod args;
+pub mod argument;
+pub mod command;
+pub mod error;
+pub mod flags;
+pub mod keys;
+pub mod lookup;
+pub mod table;
+
+pub use command::{Arity, Command, Group, KeyPositions, KeySpec};
+pub use error::WireError;
+pub use flags::{AclCategories, AclCategory, DocFlag, Flag, Flags, KeyFlag, KeyFlags};
+pub use keys::{KeyRef, Keys, keys_of_call};
+pub use lookup::{find, lookup, lookup_full_name, lookup_subcommand, resolve};
+pub use table::{COMMANDS, CommandId};
