@@ -1,13 +1,19 @@
 //! Replies as values: the client's side of the protocol.
 //!
-//! Owns the tree of a reply and its parser, which is resumable and keeps the open
-//! arrays on a stack of its own, so no input can exhaust the thread's.
+//! Owns the tree of a reply, its bytes and how tests print it; the parser is in
+//! `frame/parser.rs`.
 //! Not here: requests (`request`), writing replies fast (`reply`).
 
-use crate::number::{parse_f64, parse_i64, push_f64, push_i64};
+mod parser;
+
+use std::fmt;
+
+pub use parser::{FrameError, FrameLimits, FrameParser};
+
+use crate::number::{push_f64, push_i64};
 
 /// One reply.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Frame {
     /// `+OK`
     Simple(Vec<u8>),
@@ -45,241 +51,28 @@ pub enum Frame {
     Attributed(Vec<(Frame, Frame)>, Box<Frame>),
 }
 
-/// What a server may send.
-#[derive(Clone, Copy, Debug)]
-pub struct FrameLimits {
-    /// Arrays within arrays.
-    pub depth_max: usize,
-    /// Bytes of one string.
-    pub bulk_bytes_max: usize,
-    /// Frames of one reply altogether.
-    pub frames_max: usize,
-}
-
-impl Default for FrameLimits {
-    fn default() -> FrameLimits {
-        FrameLimits {
-            depth_max: 128,
-            bulk_bytes_max: 512 * 1024 * 1024,
-            frames_max: 64 * 1024 * 1024,
-        }
-    }
-}
-
-/// Why the input is no reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
-    /// A frame begins with a byte that marks no type.
-    #[error("no reply begins with byte {0:#04x}")]
-    UnknownType(u8),
-    /// The line after the type is not what the type demands.
-    #[error("malformed line in a reply of type '{}'", char::from(*.0))]
-    MalformedLine(u8),
-    /// A string is not followed by a line end.
-    #[error("a string in a reply lacks its line end")]
-    MissingLineEnd,
-    /// One of [`FrameLimits`].
-    #[error("a reply exceeds the limit of {0}")]
-    LimitExceeded(&'static str),
-}
-
-/// Longest line of a reply that is not a string with a length.
-const LINE_BYTES_MAX: usize = 64 * 1024;
-/// Room made at once for the elements of an array, whatever length it claims.
-const CAPACITY_MAX: usize = 1024;
-
-/// A parser of the replies of one connection.
-#[derive(Debug, Default)]
-pub struct FrameParser {
-    limits: FrameLimits,
-    position: usize,
-    open: Vec<Open>,
-    frames: usize,
-}
-
-/// An array whose elements have not all arrived.
-#[derive(Debug)]
-struct Open {
-    kind: u8,
-    left: usize,
-    elements: Vec<Frame>,
-}
-
-impl FrameParser {
-    /// A parser at the beginning of a connection.
-    pub fn new(limits: FrameLimits) -> FrameParser {
-        FrameParser { limits, ..FrameParser::default() }
-    }
-
-    /// The next reply in `buffer`, from where the last call stopped; `None` if it has
-    /// not arrived completely.
-    pub fn next(&mut self, buffer: &[u8]) -> Result<Option<Frame>, FrameError> {
-        while let Some(&kind) = buffer.get(self.position) {
-            let Some((frame, used)) = self.parse_one(kind, &buffer[self.position..])? else {
-                return Ok(None);
-            };
-            self.position += used;
-            self.frames += 1;
-            if self.frames > self.limits.frames_max {
-                return Err(FrameError::LimitExceeded("frames"));
-            }
-            let mut done = match frame {
-                Part::Whole(frame) => frame,
-                Part::Head(open) => {
-                    if self.open.len() >= self.limits.depth_max {
-                        return Err(FrameError::LimitExceeded("depth"));
-                    }
-                    self.open.push(open);
-                    continue;
-                }
-            };
-            loop {
-                let Some(parent) = self.open.last_mut() else {
-                    self.frames = 0;
-                    return Ok(Some(done));
-                };
-                parent.elements.push(done);
-                parent.left -= 1;
-                if parent.left > 0 {
-                    break;
-                }
-                let Open { kind, elements, .. } = self.open.pop().expect("it was there");
-                done = closed(kind, elements);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Removes from `buffer` what has been parsed.
-    pub fn consume(&mut self, buffer: &mut Vec<u8>) {
-        buffer.drain(..self.position);
-        self.position = 0;
-    }
-
-    /// One frame at the start of `input`, or the head of an array, and its length.
-    fn parse_one(&self, kind: u8, input: &[u8]) -> Result<Option<(Part, usize)>, FrameError> {
-        let Some(line_end) = memchr::memchr(b'\r', input) else {
-            let too_long = input.len() > LINE_BYTES_MAX;
-            return if too_long { Err(FrameError::LimitExceeded("line bytes")) } else { Ok(None) };
-        };
-        let used = line_end + 2;
-        match input.get(line_end + 1) {
-            None => return Ok(None),
-            Some(b'\n') => {}
-            Some(_) => return Err(FrameError::MalformedLine(kind)),
-        }
-        let line = &input[1..line_end];
-        let malformed = FrameError::MalformedLine(kind);
-        let frame = match kind {
-            b'+' => Frame::Simple(line.to_vec()),
-            b'-' => Frame::Error(line.to_vec()),
-            b'(' => Frame::BigNumber(line.to_vec()),
-            b':' => Frame::Integer(parse_i64(line).ok_or(malformed)?),
-            b',' => Frame::Double(parse_double(line).ok_or(malformed)?),
-            b'#' => Frame::Boolean(match line {
-                b"t" => true,
-                b"f" => false,
-                _ => return Err(malformed),
-            }),
-            b'_' if line.is_empty() => Frame::Null,
-            b'_' => return Err(malformed),
-            b'$' if line == b"-1" => Frame::NullBulk,
-            b'*' if line == b"-1" => Frame::NullArray,
-            b'$' | b'=' | b'!' => return self.parse_string(kind, line, &input[used..], used),
-            b'*' | b'~' | b'>' | b'%' | b'|' => {
-                let len = parse_i64(line).and_then(|len| usize::try_from(len).ok());
-                return Ok(Some((self.head(kind, len.ok_or(malformed)?)?, used)));
-            }
-            other => return Err(FrameError::UnknownType(other)),
-        };
-        Ok(Some((Part::Whole(frame), used)))
-    }
-
-    /// The string of the length that `line` says, at the start of `rest`.
-    fn parse_string(
-        &self,
-        kind: u8,
-        line: &[u8],
-        rest: &[u8],
-        used: usize,
-    ) -> Result<Option<(Part, usize)>, FrameError> {
-        let len = parse_i64(line)
-            .and_then(|len| usize::try_from(len).ok())
-            .ok_or(FrameError::MalformedLine(kind))?;
-        if len > self.limits.bulk_bytes_max {
-            return Err(FrameError::LimitExceeded("string bytes"));
-        }
-        if rest.len() < len + 2 {
-            return Ok(None);
-        }
-        if &rest[len..len + 2] != b"\r\n" {
-            return Err(FrameError::MissingLineEnd);
-        }
-        let text = &rest[..len];
-        let frame = match (kind, text) {
-            (b'$', text) => Frame::Bulk(text.to_vec()),
-            (b'!', text) => Frame::BulkError(text.to_vec()),
-            (_, [a, b, c, b':', text @ ..]) => Frame::Verbatim([*a, *b, *c], text.to_vec()),
-            _ => return Err(FrameError::MalformedLine(kind)),
-        };
-        Ok(Some((Part::Whole(frame), used + len + 2)))
-    }
-
-    /// An array to be filled, or an empty one, which is whole already.
-    fn head(&self, kind: u8, len: usize) -> Result<Part, FrameError> {
-        let left = match kind {
-            b'%' => len.checked_mul(2),
-            // The reply that the attributes are about comes after them.
-            b'|' => len.checked_mul(2).and_then(|len| len.checked_add(1)),
-            _ => Some(len),
-        };
-        let left = left
-            .filter(|left| *left <= self.limits.frames_max)
-            .ok_or(FrameError::LimitExceeded("frames"))?;
-        if left == 0 {
-            return Ok(Part::Whole(closed(kind, Vec::new())));
-        }
-        Ok(Part::Head(Open { kind, left, elements: Vec::with_capacity(left.min(CAPACITY_MAX)) }))
-    }
-}
-
-enum Part {
-    Whole(Frame),
-    Head(Open),
-}
-
-/// The frame of a type that holds others.
-fn closed(kind: u8, mut elements: Vec<Frame>) -> Frame {
-    match kind {
-        b'*' => Frame::Array(elements),
-        b'~' => Frame::Set(elements),
-        b'>' => Frame::Push(elements),
-        b'%' => Frame::Map(pairs(elements)),
-        _ => {
-            let reply = elements.pop().expect("attributes are followed by their reply");
-            Frame::Attributed(pairs(elements), Box::new(reply))
-        }
-    }
-}
-
-fn pairs(elements: Vec<Frame>) -> Vec<(Frame, Frame)> {
-    let mut pairs = Vec::with_capacity(elements.len() / 2);
-    let mut elements = elements.into_iter();
-    while let (Some(key), Some(value)) = (elements.next(), elements.next()) {
-        pairs.push((key, value));
-    }
-    pairs
-}
-
-fn parse_double(line: &[u8]) -> Option<f64> {
-    match line {
-        b"nan" => Some(f64::NAN),
-        b"-nan" => Some(-f64::NAN),
-        line => parse_f64(line),
-    }
-}
-
 impl Frame {
+    /// The bytes of a string of any kind, errors included.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Frame::Simple(text)
+            | Frame::Error(text)
+            | Frame::Bulk(text)
+            | Frame::BigNumber(text)
+            | Frame::Verbatim(_, text)
+            | Frame::BulkError(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements of an array, set or push message.
+    pub fn as_elements(&self) -> Option<&[Frame]> {
+        match self {
+            Frame::Array(elements) | Frame::Set(elements) | Frame::Push(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
     /// Appends the frame as a server would send it.
     ///
     /// Only for trees whose depth is bounded, as those of [`FrameParser`] are.
@@ -345,5 +138,62 @@ fn encode_pairs(out: &mut Vec<u8>, kind: u8, pairs: &[(Frame, Frame)]) {
     for (key, value) in pairs {
         key.encode(out);
         value.encode(out);
+    }
+}
+
+/// Bytes are shown as text with escapes.
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Frame::Simple(text) => write!(f, "+{}", text.escape_ascii()),
+            Frame::Error(text) => write!(f, "-{}", text.escape_ascii()),
+            Frame::Integer(value) => write!(f, ":{value}"),
+            Frame::Bulk(text) => write!(f, "\"{}\"", text.escape_ascii()),
+            Frame::NullBulk => f.write_str("(null bulk)"),
+            Frame::NullArray => f.write_str("(null array)"),
+            Frame::Null => f.write_str("(null)"),
+            Frame::Double(value) => write!(f, ",{value:?}"),
+            Frame::Boolean(value) => write!(f, "#{value}"),
+            Frame::BigNumber(digits) => write!(f, "({}", digits.escape_ascii()),
+            Frame::Verbatim(format, text) => {
+                write!(f, "={}:\"{}\"", format.escape_ascii(), text.escape_ascii())
+            }
+            Frame::BulkError(text) => write!(f, "!\"{}\"", text.escape_ascii()),
+            Frame::Array(elements) => f.debug_list().entries(elements).finish(),
+            Frame::Set(elements) => {
+                f.write_str("~")?;
+                f.debug_list().entries(elements).finish()
+            }
+            Frame::Push(elements) => {
+                f.write_str(">")?;
+                f.debug_list().entries(elements).finish()
+            }
+            Frame::Map(pairs) => debug_map(f, pairs),
+            Frame::Attributed(pairs, reply) => {
+                f.write_str("|")?;
+                debug_map(f, pairs)?;
+                write!(f, " {reply:?}")
+            }
+        }
+    }
+}
+
+fn debug_map(f: &mut fmt::Formatter<'_>, pairs: &[(Frame, Frame)]) -> fmt::Result {
+    f.debug_map().entries(pairs.iter().map(|(key, value)| (key, value))).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_shown_as_text() {
+        let frame = Frame::Array(vec![
+            Frame::Bulk(b"a\r\n\xff".to_vec()),
+            Frame::Error(b"ERR no".to_vec()),
+            Frame::Map(vec![(Frame::Integer(1), Frame::Null)]),
+            Frame::Attributed(Vec::new(), Box::new(Frame::Set(vec![Frame::Boolean(true)]))),
+        ]);
+        assert_eq!(format!("{frame:?}"), r#"["a\r\n\xff", -ERR no, {:1: (null)}, |{} ~[#true]]"#);
     }
 }

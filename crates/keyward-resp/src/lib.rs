@@ -3,7 +3,8 @@
 //! - [`RequestParser`] turns a connection's read buffer into a [`Batch`] of commands.
 //!   Each command is an [`Args`]: ranges in the read buffer, no copy, no allocation.
 //! - [`ReplyWriter`] appends replies to a byte buffer in the client's [`Protocol`].
-//! - [`FrameParser`] is the client's side: replies to [`Frame`] trees.
+//! - [`push_request`] and [`FrameParser`] are the client's side: commands to bytes,
+//!   replies to [`Frame`] trees.
 //! - [`number`] reads and prints numbers exactly as Redis does.
 //!
 //! The server's loop with them:
@@ -44,5 +45,5 @@ pub use frame::{Frame, FrameError, FrameLimits, FrameParser};
 pub use reply::{Deferred, Protocol, ReplyWriter};
 pub use request::{
     Batch, LINE_BYTES_MAX, Parsed, ProtocolError, RequestLimits, RequestParser,
-    UNAUTHENTICATED_ARGS_MAX, UNAUTHENTICATED_BULK_BYTES_MAX,
+    UNAUTHENTICATED_ARGS_MAX, UNAUTHENTICATED_BULK_BYTES_MAX, push_request,
 };

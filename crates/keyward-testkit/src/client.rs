@@ -1,0 +1,99 @@
+//! A blocking client for tests: one command, one reply.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use keyward_resp::{Frame, FrameError, FrameLimits, FrameParser, push_request};
+
+/// How long a reply may take before a test fails instead of hanging.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
+const READ_BYTES: usize = 64 * 1024;
+
+/// A connection to a server.
+#[derive(Debug)]
+pub struct Client {
+    stream: TcpStream,
+    parser: FrameParser,
+    input: Vec<u8>,
+}
+
+/// Why there is no reply.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The connection failed, was closed, or timed out.
+    Io(io::Error),
+    /// What came is no reply.
+    Malformed(FrameError),
+}
+
+impl std::fmt::Display for ClientError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ClientError::Io(error) => write!(f, "connection: {error}"),
+            ClientError::Malformed(error) => write!(f, "reply: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> ClientError {
+        ClientError::Io(error)
+    }
+}
+
+impl Client {
+    /// Connects; speaks RESP2 until `HELLO 3` is called.
+    pub fn connect(address: SocketAddr) -> Result<Client, ClientError> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+        let parser = FrameParser::new(FrameLimits::default());
+        Ok(Client { stream, parser, input: Vec::new() })
+    }
+
+    /// Sends a command and waits for its reply.
+    pub fn call<I>(&mut self, command: I) -> Result<Frame, ClientError>
+    where
+        I: IntoIterator<IntoIter: ExactSizeIterator, Item: AsRef<[u8]>>,
+    {
+        let mut request = Vec::new();
+        push_request(&mut request, command.into_iter());
+        self.send(&request)?;
+        self.receive()
+    }
+
+    /// Sends bytes as they are.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), ClientError> {
+        Ok(self.stream.write_all(bytes)?)
+    }
+
+    /// Waits for the next reply or push message.
+    pub fn receive(&mut self) -> Result<Frame, ClientError> {
+        loop {
+            if let Some(frame) = self.parser.next(&self.input).map_err(ClientError::Malformed)? {
+                self.parser.consume(&mut self.input);
+                return Ok(frame);
+            }
+            if self.read()? == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+        }
+    }
+
+    /// Reads raw bytes until the server closes the connection.
+    pub fn receive_to_end(&mut self) -> Result<Vec<u8>, ClientError> {
+        while self.read()? > 0 {}
+        Ok(std::mem::take(&mut self.input))
+    }
+
+    fn read(&mut self) -> io::Result<usize> {
+        let start = self.input.len();
+        self.input.resize(start + READ_BYTES, 0);
+        let outcome = self.stream.read(&mut self.input[start..]);
+        self.input.truncate(start + *outcome.as_ref().unwrap_or(&0));
+        outcome
+    }
+}

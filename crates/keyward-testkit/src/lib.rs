@@ -1,0 +1,14 @@
+//! What tests of several crates share: real servers and a client to talk to them.
+//!
+//! - [`Server`] starts a `redis-server` (the oracle) or any other server that speaks
+//!   the protocol, on a free loopback port with a directory of its own, and stops it
+//!   when dropped.
+//! - [`Client`] is a small blocking client, in RESP2 or RESP3.
+//!
+//! A test whose server is not on the machine fails and says so; it never passes.
+
+mod client;
+mod server;
+
+pub use client::{Client, ClientError};
+pub use server::{Server, StartError};
