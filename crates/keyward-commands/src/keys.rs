@@ -90,22 +90,26 @@ impl Command {
             },
         }
     }
+
+    /// The keys of a call, or why COMMAND GETKEYS shows none.
+    pub fn keys_or_error(&self, args: Args<'_>) -> Result<Keys, WireError> {
+        if !self.has_keys() {
+            return Err(WireError::NoKeyArguments);
+        }
+        if !self.arity.admits(args.len()) {
+            return Err(WireError::InvalidArgumentCount);
+        }
+        let keys = self.keys(args);
+        if keys.len() == 0 && !self.flags.has(Flag::NoMandatoryKeys) {
+            return Err(WireError::InvalidArguments);
+        }
+        Ok(keys)
+    }
 }
 
 /// What COMMAND GETKEYS and GETKEYSANDFLAGS answer to the call that `args` make up.
 pub fn keys_of_call(args: Args<'_>) -> Result<Keys, WireError> {
-    let command = find(args).map_err(|_| WireError::InvalidCommand)?;
-    if !command.has_keys() {
-        return Err(WireError::NoKeyArguments);
-    }
-    if !command.arity.admits(args.len()) {
-        return Err(WireError::InvalidArgumentCount);
-    }
-    let keys = command.keys(args);
-    if keys.len() == 0 && !command.flags.has(Flag::NoMandatoryKeys) {
-        return Err(WireError::InvalidArguments);
-    }
-    Ok(keys)
+    find(args).map_err(|_| WireError::InvalidCommand)?.keys_or_error(args)
 }
 
 /// The keys that the row's specifications find; `None` if one of them cannot apply.

@@ -7,6 +7,7 @@
 //!   error Redis gives. [`lookup`] and [`lookup_full_name`] find rows by name.
 //! - [`Command::keys`]: the key positions of a call with their flags, without
 //!   allocation. [`keys_of_call`] answers COMMAND GETKEYS.
+//! - [`describe`]: rows as COMMAND, COMMAND INFO and COMMAND DOCS show them.
 //! - [`args`]: reading arguments with Redis's error texts.
 //! - [`WireError`]: errors as clients see them.
 //!
@@ -25,9 +26,11 @@
 //! assert_eq!(lookup_full_name(b"client|list").unwrap().id, CommandId::ClientList);
 //! ```
 
+pub mod absent;
 pub mod args;
 pub mod argument;
 pub mod command;
+pub mod describe;
 pub mod error;
 pub mod flags;
 pub mod keys;

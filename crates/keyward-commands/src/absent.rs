@@ -1,0 +1,211 @@
+//! Commands of Redis 7.0.15 that this server does not have, and why.
+//!
+//! Clients get Redis's unknown-command error for them. COMPAT.md lists them from here;
+//! together with the table they are all the commands of Redis.
+
+use self::Reason::*;
+
+/// A command that is left out, with all its subcommands.
+#[derive(Clone, Copy, Debug)]
+pub struct Absent {
+    /// The name in lower case.
+    pub name: &'static str,
+    /// Why it is left out.
+    pub reason: Reason,
+    /// The names of its subcommands, without its own.
+    pub subcommands: &'static [&'static str],
+}
+
+/// Why a command is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Streams.
+    Streams,
+    /// HyperLogLog.
+    HyperLogLog,
+    /// Places on a map.
+    Geo,
+    /// Users and their rights.
+    Acl,
+    /// Replicas and moving keys between servers.
+    Replication,
+    /// Redis Cluster.
+    Cluster,
+    /// Redis Sentinel.
+    Sentinel,
+    /// Native modules.
+    Modules,
+}
+
+impl Reason {
+    /// Every reason, in the order COMPAT.md lists them.
+    pub const ALL: &'static [Reason] =
+        &[Streams, HyperLogLog, Geo, Acl, Replication, Cluster, Sentinel, Modules];
+
+    /// The heading in COMPAT.md.
+    pub const fn heading(self) -> &'static str {
+        match self {
+            Streams => "stream",
+            HyperLogLog => "hyperloglog",
+            Geo => "geo",
+            Acl => "access control",
+            Replication => "replication and migration",
+            Cluster => "cluster",
+            Sentinel => "sentinel",
+            Modules => "modules",
+        }
+    }
+
+    /// One sentence for people.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Streams => "The stream type comes after the other types are complete.",
+            HyperLogLog => "The HyperLogLog type comes after the other types are complete.",
+            Geo => "Geo commands come after sorted sets are complete.",
+            Acl => {
+                "There is one user, `default`; AUTH and HELLO know it. Lists of rights come later."
+            }
+            Replication => "A server is neither a replica nor has any; replication comes later.",
+            Cluster => {
+                "A server is not a cluster node; a gateway before Redis Cluster comes later."
+            }
+            Sentinel => "Answered by Redis in Sentinel mode only, which this server does not have.",
+            Modules => "Modules are native code for Redis's own interface.",
+        }
+    }
+}
+
+impl Absent {
+    /// Its name and those of its subcommands: `acl`, `acl|cat`, …
+    pub fn full_names(&self) -> impl Iterator<Item = String> + use<> {
+        let Absent { name, subcommands, .. } = *self;
+        std::iter::once(name.to_owned())
+            .chain(subcommands.iter().map(move |subcommand| format!("{name}|{subcommand}")))
+    }
+}
+
+const fn absent(
+    name: &'static str,
+    reason: Reason,
+    subcommands: &'static [&'static str],
+) -> Absent {
+    Absent { name, reason, subcommands }
+}
+
+/// Every command that is left out.
+pub const ABSENT: &[Absent] = &[
+    absent("xack", Streams, &[]),
+    absent("xadd", Streams, &[]),
+    absent("xautoclaim", Streams, &[]),
+    absent("xclaim", Streams, &[]),
+    absent("xdel", Streams, &[]),
+    absent(
+        "xgroup",
+        Streams,
+        &["create", "createconsumer", "delconsumer", "destroy", "help", "setid"],
+    ),
+    absent("xinfo", Streams, &["consumers", "groups", "help", "stream"]),
+    absent("xlen", Streams, &[]),
+    absent("xpending", Streams, &[]),
+    absent("xrange", Streams, &[]),
+    absent("xread", Streams, &[]),
+    absent("xreadgroup", Streams, &[]),
+    absent("xrevrange", Streams, &[]),
+    absent("xsetid", Streams, &[]),
+    absent("xtrim", Streams, &[]),
+    absent("pfadd", HyperLogLog, &[]),
+    absent("pfcount", HyperLogLog, &[]),
+    absent("pfdebug", HyperLogLog, &[]),
+    absent("pfmerge", HyperLogLog, &[]),
+    absent("pfselftest", HyperLogLog, &[]),
+    absent("geoadd", Geo, &[]),
+    absent("geodist", Geo, &[]),
+    absent("geohash", Geo, &[]),
+    absent("geopos", Geo, &[]),
+    absent("georadius", Geo, &[]),
+    absent("georadius_ro", Geo, &[]),
+    absent("georadiusbymember", Geo, &[]),
+    absent("georadiusbymember_ro", Geo, &[]),
+    absent("geosearch", Geo, &[]),
+    absent("geosearchstore", Geo, &[]),
+    absent(
+        "acl",
+        Acl,
+        &[
+            "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log",
+            "save", "setuser", "users", "whoami",
+        ],
+    ),
+    absent("failover", Replication, &[]),
+    absent("migrate", Replication, &[]),
+    absent("psync", Replication, &[]),
+    absent("replconf", Replication, &[]),
+    absent("replicaof", Replication, &[]),
+    absent("slaveof", Replication, &[]),
+    absent("sync", Replication, &[]),
+    absent("asking", Cluster, &[]),
+    absent(
+        "cluster",
+        Cluster,
+        &[
+            "addslots",
+            "addslotsrange",
+            "bumpepoch",
+            "count-failure-reports",
+            "countkeysinslot",
+            "delslots",
+            "delslotsrange",
+            "failover",
+            "flushslots",
+            "forget",
+            "getkeysinslot",
+            "help",
+            "info",
+            "keyslot",
+            "links",
+            "meet",
+            "myid",
+            "nodes",
+            "replicas",
+            "replicate",
+            "reset",
+            "saveconfig",
+            "set-config-epoch",
+            "setslot",
+            "shards",
+            "slaves",
+            "slots",
+        ],
+    ),
+    absent("readonly", Cluster, &[]),
+    absent("readwrite", Cluster, &[]),
+    absent("restore-asking", Cluster, &[]),
+    absent(
+        "sentinel",
+        Sentinel,
+        &[
+            "ckquorum",
+            "config",
+            "debug",
+            "failover",
+            "flushconfig",
+            "get-master-addr-by-name",
+            "help",
+            "info-cache",
+            "is-master-down-by-addr",
+            "master",
+            "masters",
+            "monitor",
+            "myid",
+            "pending-scripts",
+            "remove",
+            "replicas",
+            "reset",
+            "sentinels",
+            "set",
+            "simulate-failure",
+            "slaves",
+        ],
+    ),
+    absent("module", Modules, &["help", "list", "load", "loadex", "unload"]),
+];
