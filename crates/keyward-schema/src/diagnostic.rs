@@ -129,7 +129,7 @@ pub const MAX_DIAGNOSTICS: usize = 500;
 
 /// The findings of one run over one file.
 #[derive(Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     found: Vec<Diagnostic>,
     errors_total: usize,
 }
@@ -153,10 +153,6 @@ impl Report {
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|found| (found.primary.span, found.rule.code));
         self.found
-    }
-
-    pub(crate) fn found(&self) -> &[Diagnostic] {
-        &self.found
     }
 
     pub(crate) fn retain(&mut self, keep: impl FnMut(&Diagnostic) -> bool) {

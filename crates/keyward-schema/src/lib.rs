@@ -1,11 +1,50 @@
-//! The Keyward schema language.
+//! The Keyward schema language: patterns, shapes, lifetimes, derived keys,
+//! functions; their checks; matching; documents. No I/O.
+//!
+//! [`check`] turns the bytes of a file into diagnostics and, if none of them
+//! is an error, a [`Schema`] that needs no further checking.
+
+mod checks;
+mod decimal;
+mod derived;
 mod diagnostic;
+mod function;
+mod lifetime;
 mod matcher;
+mod nearest;
 mod pattern;
+mod read;
+mod schema;
+mod settings;
+mod shape;
 mod source;
+mod timestamp;
 mod units;
+
+pub use checks::{RULES, rule};
+pub use decimal::{Decimal, DecimalText};
+pub use derived::{Binding, Condition, Derived, Reference};
+pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
+pub use function::{Argument, Function, FunctionKey};
+pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{
     MAX_KEY_BYTES, MAX_MEMBERS, MAX_STATES, Match, Matcher, MatcherError, NamedPattern,
     Placeholders,
 };
-pub use pattern::*;
+pub use pattern::{
+    Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, Pattern, PatternError, PatternProblem, Placeholder,
+    Relation, Segment, relate,
+};
+pub use read::{Checked, MAX_FUNCTIONS, MAX_KEYS, check};
+pub use schema::{
+    Allowance, Bounds, Content, DEFAULT_MAX_FANOUT, DataType, Evict, Example, ExampleValue, Key,
+    KeyId, Keyspace, Mode, Note, Persist, Schema, Unknown,
+};
+pub use settings::{Form, SETTINGS, Scope, Setting, settings_of};
+pub use shape::{
+    Extra, Field, JsonField, Length, Limits, MAX_FIELDS, MAX_JSON_DEPTH, MAX_SHAPE_DEPTH, Misfit,
+    Object, Shape, Type,
+};
+pub use source::{MAX_FILE_BYTES, Position, Source, Span};
+pub use timestamp::parse_timestamp;
+pub use units::{Duration, count_in_words, parse_count, parse_size, size_in_words};

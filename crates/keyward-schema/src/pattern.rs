@@ -14,6 +14,8 @@ mod relation;
 use std::fmt;
 
 pub use kind::Kind;
+pub(crate) use kind::days_in_month;
+pub(crate) use parse::is_name;
 pub use parse::{PatternError, PatternProblem};
 pub use relation::{Relation, relate};
 

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use super::relation::{Relation, relate_kinds};
+
 /// The type of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -64,6 +66,15 @@ impl Kind {
             Kind::Date => is_date(value),
             Kind::Month => is_month(value),
             Kind::Enum(words) => words.iter().any(|word| word.as_bytes() == value),
+        }
+    }
+
+    /// Whether every value of this kind is one of `other`.
+    pub fn is_within(&self, other: &Kind) -> bool {
+        match (self, other) {
+            (_, Kind::Rest) => true,
+            (Kind::Rest, _) => false,
+            _ => matches!(relate_kinds(self, other), Relation::Equal | Relation::Subset),
         }
     }
 

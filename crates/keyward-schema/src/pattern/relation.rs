@@ -149,7 +149,8 @@ fn relate_words(left: &[Box<str>], right: &[Box<str>]) -> Relation {
     }
 }
 
-fn relate_kinds(left: &Kind, right: &Kind) -> Relation {
+/// How two kinds other than `rest` lie to each other.
+pub(super) fn relate_kinds(left: &Kind, right: &Kind) -> Relation {
     use Kind::{Base58, Enum, Hex, Int, Str, Uint};
     match (left, right) {
         (Enum(left), Enum(right)) => relate_words(left, right),

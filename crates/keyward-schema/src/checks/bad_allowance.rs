@@ -1,0 +1,46 @@
+//! KW0010: this cannot be allowed.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::nearest::nearest;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0010",
+    level: Level::Error,
+    title: "this cannot be allowed",
+    why: "
+`allow` silences warnings, each by its code, with the reason behind a colon.
+Errors cannot be allowed: a schema that has one means nothing definite.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+allow = ["KW0107"]
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."inbox:{id}"]
+type = "list"
+ttl = "none"
+allow = ["KW0310: drained every minute"]
+"#,
+};
+
+pub(crate) fn found(code: &str, at: Span) -> Diagnostic {
+    match super::rule(code) {
+        Some(rule) => RULE
+            .at(at, "an error")
+            .saying(format!("{code} is an error and cannot be allowed: {}", rule.title)),
+        None => {
+            let codes = super::RULES.iter().map(|rule| rule.code);
+            RULE.at(at, "unknown")
+                .saying(format!("there is no diagnostic {code:?}"))
+                .maybe_help(nearest(code, codes).map(|near| format!("allow = [\"{near}: the reason\"]")))
+        }
+    }
+}

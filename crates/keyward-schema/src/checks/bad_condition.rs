@@ -1,0 +1,71 @@
+//! KW0511: the condition cannot be read, or never holds.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::nearest::nearest;
+use crate::pattern::Kind;
+use crate::shape::{Field, Type};
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0511",
+    level: Level::Error,
+    title: "the condition cannot be read, or never holds",
+    why: "
+`when` compares fields with values: `status = active`, `plan != free`,
+`plan in (monthly, yearly)`, joined by `and`. A value with spaces or signs is
+put in single quotes. It must be one that the field can have.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{user_id}"]
+type = "hash"
+[key."user:{user_id}".fields]
+email = "str"
+status = "active | closed"
+seen_at = "timestamp?"
+
+[key."active"]
+type = "set"
+members = { of = "user:{user_id}", when = "status = actve" }
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{user_id}"]
+type = "hash"
+[key."user:{user_id}".fields]
+email = "str"
+status = "active | closed"
+seen_at = "timestamp?"
+
+[key."active"]
+type = "set"
+members = { of = "user:{user_id}", when = "status = active" }
+"#,
+};
+
+pub(crate) fn malformed(expected: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "cannot be read")
+        .saying(format!("expected {expected}"))
+        .help("when = \"status = active and plan in (monthly, yearly)\"")
+}
+
+pub(crate) fn of_json(field: &Field, at: Span) -> Diagnostic {
+    RULE.at(at, "compares JSON")
+        .saying(format!("`{}` is {} and cannot be compared", field.name, field.shape.ty.in_words()))
+        .see(field.at, "declared here")
+}
+
+pub(crate) fn impossible(field: &Field, value: &str, at: Span) -> Diagnostic {
+    let near = match &field.shape.ty {
+        Type::Kind(Kind::Enum(words)) => nearest(value, words.iter().map(|word| &**word)),
+        _ => None,
+    };
+    RULE.at(at, "never holds")
+        .saying(format!("`{}` must be {} and is never {value:?}", field.name, field.shape.ty.in_words()))
+        .see(field.at, "declared here")
+        .maybe_help(near.map(|near| format!("write `{near}`")))
+}

@@ -1,0 +1,47 @@
+//! KW0401: keys of this type have no such bound.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::schema::DataType;
+use crate::settings::Setting;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0401",
+    level: Level::Error,
+    title: "keys of this type have no such bound",
+    why: "
+`max_len` bounds lists and streams, `max_members` sets and sorted sets,
+`max_size` and `compress` strings, JSON and bytes.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."tags:{id}"]
+type = "set"
+ttl = "none"
+max_len = 20
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."tags:{id}"]
+type = "set"
+ttl = "none"
+max_members = 20
+"#,
+};
+
+pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
+    let right = match data {
+        DataType::List | DataType::Stream => Some("max_len"),
+        DataType::Set | DataType::Zset => Some("max_members"),
+        DataType::String | DataType::Json | DataType::Bytes => Some("max_size"),
+        _ => None,
+    };
+    let types: Vec<&str> = setting.types.iter().map(|data| data.name()).collect();
+    RULE.at(at, format!("the type is {}", data.name()))
+        .saying(format!("`{}` bounds {}", setting.name, types.join(", ")))
+        .maybe_help(right.map(|right| format!("write `{right}`")))
+}

@@ -1,0 +1,79 @@
+//! KW0514: the source decides this.
+
+use crate::diagnostic::{Level, Report, Rule};
+use crate::lifetime::Lifetime;
+use crate::read::KeyDraft;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0514",
+    level: Level::Error,
+    title: "the source decides this",
+    why: "
+What a derived key holds, how long it lives and how large it grows follow from
+its source. It has no lifetime but `none`, no bound and, unless it is a
+mirrored set, no shape of its own.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{user_id}"]
+type = "hash"
+[key."user:{user_id}".fields]
+email = "str"
+status = "active | closed"
+seen_at = "timestamp?"
+
+[key."active"]
+type = "set"
+ttl = "1h"
+members = { of = "user:{user_id}", when = "status = active" }
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{user_id}"]
+type = "hash"
+[key."user:{user_id}".fields]
+email = "str"
+status = "active | closed"
+seen_at = "timestamp?"
+
+[key."active"]
+type = "set"
+members = { of = "user:{user_id}", when = "status = active" }
+"#,
+};
+
+/// Settings that a derived key does not take.
+const FOREIGN: [&str; 7] =
+    ["value", "items", "score", "max_len", "max_members", "max_size", "compress"];
+
+pub(crate) fn check(draft: &KeyDraft<'_>, lifetime: Option<&Lifetime>, report: &mut Report) {
+    let is_mirror = draft.table.entry("inverse").is_some();
+    if !matches!(lifetime, None | Some(Lifetime::Free | Lifetime::Forever))
+        && let Some(entry) = draft.table.entry("ttl")
+    {
+        report.push(
+            RULE.at(entry.value.span().into(), "not its own")
+                .saying("a derived key lives as long as its source says")
+                .see(draft.at, "derived")
+                .help("remove `ttl`"),
+        );
+    }
+    for name in FOREIGN {
+        // Both sides of a mirror are written by clients.
+        if is_mirror && matches!(name, "items" | "max_members") {
+            continue;
+        }
+        if let Some(entry) = draft.table.entry(name) {
+            report.push(
+                RULE.at(entry.name_at, "not its own")
+                    .saying(format!("`{name}` of a derived key follows from its source"))
+                    .see(draft.at, "derived")
+                    .help(format!("remove `{name}`")),
+            );
+        }
+    }
+}

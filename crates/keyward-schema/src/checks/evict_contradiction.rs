@@ -1,0 +1,44 @@
+//! KW0402: what must stay cannot be evicted.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::read::KeyDraft;
+use crate::read::table::Located;
+use crate::schema::Evict;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0402",
+    level: Level::Error,
+    title: "what must stay cannot be evicted",
+    why: r#"
+`ttl = "none"` says that a key lives until it is deleted, and a derived key is
+as long as its source says so; neither may go because memory is short. Drop
+`evict`, or give the key a lifetime.
+"#,
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+ttl = "none"
+evict = "lru"
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+ttl = "7d"
+evict = "lru"
+"#,
+};
+
+pub(crate) fn found(draft: &KeyDraft<'_>, evict: Located<Evict>) -> Diagnostic {
+    let found = RULE.at(evict.at, "may go");
+    let found = match draft.table.entry("ttl") {
+        Some(ttl) if !draft.is_derived() => found.see(ttl.value.span().into(), "must stay"),
+        _ => found.see(draft.at, "is derived"),
+    };
+    found.help("evict = \"never\"")
+}

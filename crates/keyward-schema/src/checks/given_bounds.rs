@@ -1,0 +1,50 @@
+//! KW0307: the bounds of a given lifetime contradict each other.
+
+use crate::diagnostic::{Level, Report, Rule};
+use crate::read::table::Located;
+use crate::units::Duration;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0307",
+    level: Level::Error,
+    title: "the bounds of a given lifetime contradict each other",
+    why: "
+`min` is not above `max`, and `default` lies between them.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."page:{id}"]
+type = "string"
+ttl = { given = true, min = "1h", max = "1m" }
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."page:{id}"]
+type = "string"
+ttl = { given = true, min = "1m", max = "1h" }
+"#,
+};
+
+type Bound = Option<Located<Duration>>;
+
+/// `None` if they contradict each other.
+pub(crate) fn check(min: Bound, max: Bound, default: Bound, report: &mut Report) -> Option<()> {
+    let pairs = [("min", min, "max", max), ("min", min, "default", default), ("default", default, "max", max)];
+    for (low_name, low, high_name, high) in pairs {
+        let (Some(low), Some(high)) = (low, high) else { continue };
+        if low.value > high.value {
+            report.push(
+                RULE.at(high.at, format!("below `{low_name}`"))
+                    .saying(format!("`{low_name}` is {}, and `{high_name}` only {}", low.value, high.value))
+                    .see(low.at, format!("`{low_name}`"))
+                    .help(format!("{low_name} = \"{}\", {high_name} = \"{}\"", high.value, low.value)),
+            );
+            return None;
+        }
+    }
+    Some(())
+}

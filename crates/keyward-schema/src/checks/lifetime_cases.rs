@@ -1,0 +1,49 @@
+//! KW0304: the cases of a lifetime are not those of its subject.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::nearest::nearest;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0304",
+    level: Level::Error,
+    title: "the cases of a lifetime are not those of its subject",
+    why: "
+A lifetime `by` an enum gives a duration for each of its words, and for
+nothing else.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."claim:{id}"]
+type = "json"
+ttl = { by = "status", open = "1d" }
+[key."claim:{id}".fields]
+status = "open | done"
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."claim:{id}"]
+type = "json"
+ttl = { by = "status", open = "1d", done = "1h" }
+[key."claim:{id}".fields]
+status = "open | done"
+"#,
+};
+
+pub(crate) fn missing(words: &[&str], at: Span) -> Diagnostic {
+    let cases: Vec<String> = words.iter().map(|word| format!("{word} = \"1h\"")).collect();
+    RULE.at(at, "has more values")
+        .saying(format!("there is no lifetime for {}", words.join(", ")))
+        .help(format!("add {}", cases.join(", ")))
+}
+
+pub(crate) fn surplus(word: &str, words: &[Box<str>], at: Span) -> Diagnostic {
+    let near = nearest(word, words.iter().map(|word| &**word));
+    RULE.at(at, "not a value")
+        .saying(format!("`{word}` is not one of {}", words.join(", ")))
+        .maybe_help(near.map(|near| format!("write `{near}`")))
+}

@@ -1,0 +1,73 @@
+//! KW0602: the declaration of a function cannot be read.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::pattern::is_name;
+use crate::read::table::Located;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0602",
+    level: Level::Error,
+    title: "the declaration of a function cannot be read",
+    why: "
+A function is named by letters, digits and underscores. Its arguments are
+written `name: type`, optional ones with `?` behind the required ones; `...`
+behind the last key or argument lets it repeat. Codes of errors are in
+capitals.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code}"]
+type = "json"
+ttl = "30d"
+[function.redeem]
+keys = ["coupon:{code}"]
+args = ["chat_id"]
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code}"]
+type = "json"
+ttl = "30d"
+[function.redeem]
+keys = ["coupon:{code}"]
+args = ["chat_id: uint"]
+"#,
+};
+
+pub(crate) fn name(name: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "not a name")
+        .saying(format!("{name:?} cannot be called: letters, digits and underscores name a function"))
+}
+
+pub(crate) fn argument(text: Located<&str>) -> Diagnostic {
+    let name = text.value.split(':').next().unwrap_or_default().trim();
+    let name = if is_name(name) { name } else { "name" };
+    RULE.at(text.at, "not `name: type`")
+        .saying("an argument is written `name: type`")
+        .help(format!("\"{name}: string\""))
+}
+
+pub(crate) fn repeat_not_last(at: Span) -> Diagnostic {
+    RULE.at(at, "not the last").saying("only the last one can repeat").help("drop the `...`")
+}
+
+pub(crate) fn required_behind_optional(name: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "behind an optional one")
+        .saying(format!("`{name}` must be given, so what stands before it must be too"))
+        .help("move it forward")
+}
+
+pub(crate) fn repeated_argument(name: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "again").saying(format!("there are two arguments `{name}`"))
+}
+
+pub(crate) fn error_code(code: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "not a code")
+        .saying(format!("{code:?} is no error code: capitals, digits and underscores"))
+        .help(code.to_ascii_uppercase().replace(['-', ' '], "_"))
+}

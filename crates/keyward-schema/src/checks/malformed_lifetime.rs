@@ -1,0 +1,54 @@
+//! KW0301: the lifetime cannot be read.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0301",
+    level: Level::Error,
+    title: "the lifetime cannot be read",
+    why: r#"
+A lifetime is `"none"`, a duration, or a table of exactly one form:
+`{ after = "30m" }` with `renew` or `excess`, `{ by = "status", … }`,
+`{ until = "expires_at" }`, `{ with = "coupon:{code}" }`, or
+`{ given = true }` with `min`, `max`, `default`, `excess`.
+"#,
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+ttl = { renew = "access" }
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+ttl = { after = "30m", renew = "access" }
+"#,
+};
+
+pub(crate) fn found(forms: &[&str], at: Span) -> Diagnostic {
+    let (message, label) = match forms {
+        [] => ("a lifetime needs one of `after`, `by`, `until`, `with`, `given`".to_owned(), "none of them"),
+        several => (format!("a lifetime has one form, not {}", several.join(" and ")), "several forms"),
+    };
+    RULE.at(at, label).saying(message).help("ttl = { after = \"30m\", renew = \"access\" }")
+}
+
+/// A setting of another form.
+pub(crate) fn stray(name: &str, form: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "of another form")
+        .saying(format!("`{name}` has no meaning beside `{form}`"))
+        .help("remove it")
+}
+
+/// `given = false`.
+pub(crate) fn not_given(at: Span) -> Diagnostic {
+    RULE.at(at, "says nothing")
+        .saying("`given` is either true or not there")
+        .help("ttl = { given = true, max = \"1h\" }")
+}

@@ -1,0 +1,91 @@
+//! KW0101: the pattern cannot be read.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::nearest::nearest;
+use crate::pattern::{Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, PatternError, PatternProblem};
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0101",
+    level: Level::Error,
+    title: "the pattern cannot be read",
+    why: "
+A pattern is made of segments between colons. A segment is literal text or one
+whole placeholder: `{name}` or `{name:type}` with a type of `str`, `int`,
+`uint`, `uuid`, `base58`, `hex`, `date`, `month`, `rest` (last place only), or
+words `{window:minute|hour}`. `{{` and `}}` stand for braces themselves, and
+`{{{id}}}` for a placeholder within a hash tag. Names are letters, digits and
+underscores, and differ. There are at most 16 segments.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."user-{id}"]
+type = "hash"
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+"#,
+};
+
+pub(crate) fn found(text: &str, error: &PatternError, at: Span) -> Diagnostic {
+    // The text stands between quotes, and has the same length unless escaped.
+    let inner = Span { start: at.start + 1, end: at.end };
+    let exact = (at.end - at.start) as usize == text.len() + 2;
+    let part = if exact { inner.within(error.range.clone()) } else { None };
+    let piece = text.get(error.range.clone()).unwrap_or(text);
+    let (message, label, help) = describe(&error.problem, piece);
+    RULE.at(part.unwrap_or(at), label).saying(message).maybe_help(help)
+}
+
+fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Option<String>) {
+    let say = |message: &str, label| (message.to_owned(), label, None);
+    match problem {
+        PatternProblem::Empty => say("a pattern is not empty", "empty"),
+        PatternProblem::TooLong => (
+            format!("a pattern has at most {MAX_SEGMENTS} segments and {MAX_PATTERN_BYTES} bytes"),
+            "too long",
+            None,
+        ),
+        PatternProblem::Unclosed => {
+            (format!("`{piece}` has no closing brace"), "not closed", Some(format!("`{piece}}}`")))
+        }
+        PatternProblem::StrayBrace => (
+            "a closing brace without an opening one".to_owned(),
+            "not opened",
+            Some("write `}}` for a brace itself".to_owned()),
+        ),
+        PatternProblem::NotWholeSegment => {
+            let split = piece.replace('{', ":{").replace('}', "}:");
+            let split = split.trim_matches(':').replace("-:", ":").replace(":-", ":");
+            (
+                "a placeholder is a whole segment between colons".to_owned(),
+                "has other text beside the placeholder",
+                Some(format!("\"{split}\"")),
+            )
+        }
+        PatternProblem::BadName => {
+            say("a placeholder is named by letters, digits and underscores", "not a name")
+        }
+        PatternProblem::UnknownKind(kind) => {
+            let near = nearest(kind, Kind::NAMES).map(|near| piece.replace(kind, near));
+            let types = Kind::NAMES.join(", ");
+            let message = format!("there is no placeholder type `{kind}`; there are {types}");
+            (message, "unknown type", near.map(|near| format!("`{near}`")))
+        }
+        PatternProblem::BadEnum => {
+            say("the words of a placeholder differ, and none is empty or holds a colon or brace", "not a list of words")
+        }
+        PatternProblem::Repeated(name) => {
+            (format!("the placeholder `{name}` is there twice"), "again", Some(format!("`{{{name}2}}`")))
+        }
+        PatternProblem::RestNotLast => {
+            say("`rest` takes all that follows, so nothing can follow it", "not the last segment")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! KW0202: the type of a value cannot be read.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::nearest::nearest;
+use crate::read::table::Located;
+use crate::shape::{ExprError, ExprProblem, MAX_SHAPE_DEPTH, TYPE_NAMES};
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0202",
+    level: Level::Error,
+    title: "the type of a value cannot be read",
+    why: "
+Types of values are `string`, `str` (text without a colon), `int`, `uint`,
+`float`, `decimal`, `decimal(2)`, `bool`, `timestamp` (RFC 3339),
+`timestamp_ms`, `uuid`, `base58`, `hex`, `date`, `month`, `json`, and built
+from them `T[]`, `{string: T}`, `T | null`; `object` stands for the `fields`
+beside it. Words joined by `|` are an enum; a word that is also the name of a
+type, or stands alone, is put in single quotes. `?` makes a field optional.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+[key."user:{id}".fields]
+name = "sting"
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+[key."user:{id}".fields]
+name = "string"
+"#,
+};
+
+pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
+    let text = expr.value;
+    let inner = Span { start: expr.at.start + 1, end: expr.at.end };
+    let exact = (expr.at.end - expr.at.start) as usize == text.len() + 2;
+    let part = if exact { inner.within(error.range.clone()) } else { None };
+    let (message, help) = match &error.problem {
+        ExprProblem::Expected(what) => (format!("expected {what}"), None),
+        ExprProblem::UnknownType(name) => {
+            let near = nearest(name, TYPE_NAMES);
+            let help = near.map_or_else(
+                || format!("for the one word itself write \"'{name}'\""),
+                |near| format!("\"{}\"", text.replace(name.as_str(), near)),
+            );
+            (format!("there is no type `{name}`"), Some(help))
+        }
+        ExprProblem::TypeAmongWords(word) => (
+            format!("`{word}` among the words of an enum is the name of a type"),
+            Some(format!("for the word itself write '{word}'; a union is only with null: \"{word} | null\"")),
+        ),
+        ExprProblem::SeveralTypes => (
+            "a value has one type, with or without null".to_owned(),
+            Some("\"json\" takes any".to_owned()),
+        ),
+        ExprProblem::RepeatedWord(word) => (format!("`{word}` is there twice"), None),
+        ExprProblem::ObjectWithoutFields => (
+            "`object` stands for the `fields` beside it".to_owned(),
+            Some("{ type = \"object\", fields = { name = \"string\" } }, or \"json\"".to_owned()),
+        ),
+        ExprProblem::KeyType => (
+            "the keys of a JSON object are text or numbers".to_owned(),
+            Some("\"{string: json}\"".to_owned()),
+        ),
+        ExprProblem::TooDeep => (format!("types nest at most {MAX_SHAPE_DEPTH} deep"), None),
+    };
+    RULE.at(part.unwrap_or(expr.at), "here").saying(message).maybe_help(help)
+}
+
+/// `?` where nothing can be left out.
+pub(crate) fn optional_here(at: Span) -> Diagnostic {
+    RULE.at(at, "is always there").saying("only a field or an argument can be optional").help("drop the `?`")
+}

@@ -1,0 +1,47 @@
+//! KW0203: keys of this type have no such shape.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::schema::DataType;
+use crate::settings::Setting;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0203",
+    level: Level::Error,
+    title: "keys of this type have no such shape",
+    why: "
+`value` is for Redis strings, `fields` and `extra` for `json` and `hash`,
+`items` for lists and sets, `score` for sorted sets.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."tags:{id}"]
+type = "set"
+ttl = "1h"
+value = "string"
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."tags:{id}"]
+type = "set"
+ttl = "1h"
+items = "string"
+"#,
+};
+
+pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
+    let right = match data {
+        DataType::Hash | DataType::Json => Some("fields"),
+        DataType::List | DataType::Set | DataType::Zset => Some("items"),
+        DataType::Stream | DataType::Hll => None,
+        _ => Some("value"),
+    };
+    let types: Vec<&str> = setting.types.iter().map(|data| data.name()).collect();
+    RULE.at(at, format!("the type is {}", data.name()))
+        .saying(format!("`{}` is for {}", setting.name, types.join(", ")))
+        .maybe_help(right.map(|right| format!("write `{right}`")))
+}

@@ -1,0 +1,56 @@
+//! KW0305: the lifetime depends on something of the wrong type.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::pattern::Kind;
+use crate::shape::Field;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0305",
+    level: Level::Error,
+    title: "the lifetime depends on something of the wrong type",
+    why: "
+`by` needs an enum, so that each value can have its duration; `until` needs a
+`timestamp` or `timestamp_ms`.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code}"]
+type = "json"
+ttl = { until = "valid_until" }
+[key."coupon:{code}".fields]
+valid_until = "string"
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code}"]
+type = "json"
+ttl = { until = "valid_until" }
+[key."coupon:{code}".fields]
+valid_until = "timestamp"
+"#,
+};
+
+pub(crate) fn by(field: &Field, at: Span) -> Diagnostic {
+    RULE.at(at, "not an enum")
+        .saying(format!("`by` needs an enum, and `{}` is {}", field.name, field.shape.ty.in_words()))
+        .see(field.at, "declared here")
+        .help(format!("{} = \"accepted | rejected\"", field.name))
+}
+
+pub(crate) fn placeholder(name: &str, kind: &Kind, at: Span) -> Diagnostic {
+    RULE.at(at, "not an enum")
+        .saying(format!("`by` needs an enum, and `{{{name}}}` is {}", kind.in_words()))
+        .help(format!("list its words: {{{name}:minute|hour}}"))
+}
+
+pub(crate) fn until(field: &Field, at: Span) -> Diagnostic {
+    RULE.at(at, "not a time")
+        .saying(format!("`until` needs a time, and `{}` is {}", field.name, field.shape.ty.in_words()))
+        .see(field.at, "declared here")
+        .help(format!("{} = \"timestamp\"", field.name))
+}

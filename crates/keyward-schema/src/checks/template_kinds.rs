@@ -1,0 +1,60 @@
+//! KW0509: placeholders of the same name do not fit each other.
+
+use crate::diagnostic::{Level, Report, Rule};
+use crate::pattern::Pattern;
+use crate::read::template::Resolved;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0509",
+    level: Level::Error,
+    title: "placeholders of the same name do not fit each other",
+    why: "
+A value is carried from a placeholder of one key to a placeholder of another.
+Each value that the first accepts must be accepted by the second. Declare both
+with the same type.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code:hex}"]
+type = "json"
+ttl = "30d"
+[key."usage:{code}:{chat_id}"]
+type = "string"
+ttl = { with = "coupon:{code}" }
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code:hex}"]
+type = "json"
+ttl = "30d"
+[key."usage:{code:hex}:{chat_id}"]
+type = "string"
+ttl = { with = "coupon:{code}" }
+"#,
+};
+
+/// `None` if one does not fit. For derived keys the source fills the derived
+/// key, for the others the key fills the source, so either may be the wider
+/// only where that is harmless: both must accept the same.
+pub(crate) fn check(resolved: &Resolved<'_>, own: &Pattern, at: Span, report: &mut Report) -> Option<()> {
+    let mut sound = Some(());
+    for (name, kind) in resolved.names() {
+        let Some(index) = own.placeholder(name) else { continue };
+        let own_kind = &own.placeholders()[index].kind;
+        if own_kind.is_within(kind) && kind.is_within(own_kind) {
+            continue;
+        }
+        report.push(
+            RULE.at(at, format!("`{{{name}}}` is {} here", own_kind.in_words()))
+                .saying(format!("`{{{name}}}` is {kind} in `{}` and {own_kind} in `{own}`", resolved.target))
+                .help(format!("{{{name}:{kind}}}")),
+        );
+        sound = None;
+    }
+    sound
+}

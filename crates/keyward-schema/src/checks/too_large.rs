@@ -1,0 +1,21 @@
+//! KW0002: the file is too large.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::source::{MAX_FILE_BYTES, Span};
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0002",
+    level: Level::Error,
+    title: "the file is too large",
+    why: "
+A schema file has at most 8 MiB. A thousand patterns take about 300 kB, so a
+larger file is hardly a schema. Split a keyspace that is really that large.
+",
+    wrong: "",
+    right: "",
+};
+
+pub(crate) fn found(bytes: usize) -> Diagnostic {
+    RULE.at(Span::default(), "")
+        .saying(format!("the file has {bytes} bytes; a schema has at most {MAX_FILE_BYTES}"))
+}

@@ -1,0 +1,68 @@
+//! KW0502: a placeholder has no value.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::pattern::Pattern;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0502",
+    level: Level::Error,
+    title: "a placeholder has no value",
+    why: "
+A derived key or a key that lives `with` another must tell which one: each
+placeholder needs a value. `with` takes them from the key itself; a `lookup`
+has one placeholder more, for the indexed value; `rank` and `follows` have
+those of their source only; a mirrored set has one that its mirror lacks.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code}"]
+type = "json"
+ttl = "30d"
+[key."usage:{chat_id}"]
+type = "string"
+ttl = { with = "coupon:{code}" }
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."coupon:{code}"]
+type = "json"
+ttl = "30d"
+[key."usage:{code}:{chat_id}"]
+type = "string"
+ttl = { with = "coupon:{code}" }
+"#,
+};
+
+pub(crate) fn found(setting: &str, unbound: &[&str], own: &Pattern, at: Span) -> Diagnostic {
+    let names: Vec<String> = unbound.iter().map(|name| format!("{{{name}}}")).collect();
+    RULE.at(at, "unbound")
+        .saying(format!("`{setting}` uses {}, which `{own}` does not have", names.join(", ")))
+        .help(format!("add it to the key: \"{own}:{}\"", names.join(":")))
+}
+
+pub(crate) fn lookup(own: &Pattern, unnamed: &[usize], at: Span) -> Diagnostic {
+    let message = match unnamed {
+        [] => format!("`{own}` has no placeholder for the indexed value"),
+        several => format!("a lookup indexes one value, and `{own}` leaves {} open", several.len()),
+    };
+    RULE.at(at, "one placeholder more is needed").saying(message).help("\"users:by_email:{email}\"")
+}
+
+pub(crate) fn of_source(own: &Pattern, unnamed: &[usize], at: Span) -> Diagnostic {
+    let names: Vec<String> =
+        unnamed.iter().map(|&index| format!("{{{}}}", own.placeholders()[index].name)).collect();
+    RULE.at(at, format!("does not name {}", names.join(", ")))
+        .saying(format!("nothing gives {} of `{own}` a value", names.join(", ")))
+        .help("use the same name in both")
+}
+
+pub(crate) fn inverse(own: &Pattern, at: Span) -> Diagnostic {
+    RULE.at(at, "its mirror")
+        .saying(format!("one placeholder of `{own}` must be a member of its mirror, and so not stand in it"))
+        .help("inverse = \"user:{member}:following\"")
+}

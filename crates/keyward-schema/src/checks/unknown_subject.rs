@@ -1,0 +1,60 @@
+//! KW0302: the lifetime depends on something that is not there.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::nearest::nearest;
+use crate::pattern::Pattern;
+use crate::read::table::Located;
+use crate::shape::Object;
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0302",
+    level: Level::Error,
+    title: "the lifetime depends on something that is not there",
+    why: "
+`by` names a field of this key, or one of its placeholders in braces; `until`
+names a field. Only hashes and JSON objects with `fields` have any.
+",
+    wrong: r#"
+[keyspace]
+name = "shop"
+
+[key."claim:{id}"]
+type = "json"
+ttl = { by = "state", open = "1d", done = "1h" }
+[key."claim:{id}".fields]
+status = "open | done"
+"#,
+    right: r#"
+[keyspace]
+name = "shop"
+
+[key."claim:{id}"]
+type = "json"
+ttl = { by = "status", open = "1d", done = "1h" }
+[key."claim:{id}".fields]
+status = "open | done"
+"#,
+};
+
+pub(crate) fn field(setting: &str, name: Located<&str>, object: &Object) -> Diagnostic {
+    let names = || object.fields.iter().map(|field| &*field.name);
+    let near = nearest(name.value, names());
+    let known: Vec<&str> = names().collect();
+    RULE.at(name.at, "no such field")
+        .saying(format!("this key has no field `{}`; it has {}", name.value, known.join(", ")))
+        .maybe_help(near.map(|near| format!("{setting} = \"{near}\"")))
+}
+
+pub(crate) fn no_fields(setting: &str, name: Located<&str>) -> Diagnostic {
+    RULE.at(name.at, "no field")
+        .saying(format!("`{setting}` names a field, and this key has none"))
+        .help(format!("declare it: fields = {{ {} = \"…\" }}", name.value))
+}
+
+pub(crate) fn placeholder(name: &str, pattern: &Pattern, at: Span) -> Diagnostic {
+    let near = nearest(name, pattern.placeholders().iter().map(|known| &*known.name));
+    RULE.at(at, "no such placeholder")
+        .saying(format!("`{pattern}` has no placeholder `{{{name}}}`"))
+        .maybe_help(near.map(|near| format!("by = \"{{{near}}}\"")))
+}

@@ -1,0 +1,114 @@
+//! Derived keys: what Keyward keeps by itself.
+//!
+//! Owns the kinds of derivation and references from one key to another. Not
+//! here: reading and resolving them (`read::derived`, `read::template`),
+//! keeping them true (the rule book).
+
+use crate::schema::KeyId;
+
+/// A reference to keys of another pattern, each of whose placeholders is
+/// filled from somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The pattern.
+    pub key: KeyId,
+    /// What fills each of its placeholders, in order.
+    pub bindings: Vec<Binding>,
+}
+
+/// What fills a placeholder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// The placeholder of this index of the key that refers; in a function's
+    /// keys, its variable of this index.
+    Bound(usize),
+    /// The member of the derived key. Occurs once in a derivation, and nowhere else.
+    Member,
+    /// This text.
+    Literal(Box<str>),
+}
+
+impl Reference {
+    /// The index of the placeholder that is the member.
+    pub fn member(&self) -> Option<usize> {
+        self.bindings.iter().position(|binding| *binding == Binding::Member)
+    }
+}
+
+/// How a key is derived.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Derived {
+    /// A unique index: a string that holds the member of the source row whose
+    /// value stands in this key's name.
+    Lookup {
+        /// The source.
+        of: Reference,
+        /// The indexed field, or the whole value.
+        field: Option<usize>,
+        /// The placeholder of this key that holds the indexed value.
+        slot: usize,
+    },
+    /// A sorted set of members by a field of their rows.
+    Rank {
+        /// The source.
+        of: Reference,
+        /// The field.
+        by: usize,
+    },
+    /// A set of members whose rows say so.
+    Members {
+        /// The source.
+        of: Reference,
+        /// All of these must hold.
+        when: Vec<Condition>,
+        /// Placeholders of this key and the fields that fill them.
+        split: Vec<(usize, usize)>,
+    },
+    /// A set that mirrors another: `b` is in `a`'s if `a` is in `b`'s.
+    Inverse {
+        /// The other one; its member placeholder is filled by this key's members.
+        other: Reference,
+        /// The placeholder of this key that is a member over there.
+        slot: usize,
+    },
+    /// Written by clients; a member must name a living key, and leaves with it.
+    Follows {
+        /// The key that a member names.
+        of: Reference,
+    },
+}
+
+impl Derived {
+    /// The key it comes from or leans on.
+    pub fn source(&self) -> &Reference {
+        match self {
+            Derived::Lookup { of, .. }
+            | Derived::Rank { of, .. }
+            | Derived::Members { of, .. }
+            | Derived::Follows { of } => of,
+            Derived::Inverse { other, .. } => other,
+        }
+    }
+
+    /// What the schema calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Derived::Lookup { .. } => "lookup",
+            Derived::Rank { .. } => "rank",
+            Derived::Members { .. } => "members",
+            Derived::Inverse { .. } => "inverse",
+            Derived::Follows { .. } => "follows",
+        }
+    }
+}
+
+/// A test of one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The index of the field.
+    pub field: usize,
+    /// Whether it must be one of the values, or none of them.
+    pub is: bool,
+    /// The values, as text.
+    pub values: Vec<Box<str>>,
+}

@@ -1,0 +1,203 @@
+//! Functions from TOML.
+
+use toml::de::DeValue;
+
+use super::key::KeyDraft;
+use super::shape;
+use super::table::{Entry, Located, Table, table, text};
+use super::template::{Unresolved, resolve};
+use crate::checks::{
+    function_key, function_variable, malformed_function, malformed_pattern, wrong_value,
+};
+use crate::derived::Binding;
+use crate::diagnostic::Report;
+use crate::function::{Argument, Function, FunctionKey};
+use crate::pattern::{Kind, is_name};
+use crate::settings::Scope;
+use crate::shape::parse_expr;
+use crate::source::Span;
+
+/// The suffix of a key or argument that repeats.
+const REPEAT: &str = "...";
+
+pub(super) fn read(
+    entry: Entry<'_>,
+    drafts: &[KeyDraft<'_>],
+    report: &mut Report,
+) -> Option<Function> {
+    let raw = table(entry, report)?;
+    let at = entry.name_at;
+    if !is_name(entry.name) {
+        report.push(malformed_function::name(entry.name, at));
+    }
+    let table = Table::open(Scope::Function, raw.value, at, report);
+    let mut variables = Variables::default();
+    let keys = read_keys(&table, drafts, &mut variables, report);
+    let args = read_args(&table, report);
+    let reply = match table.entry("reply") {
+        Some(reply) => Some(shape::read(reply, report)?),
+        None => None,
+    };
+    let errors = read_errors(&table, report);
+    Some(Function {
+        name: entry.name.into(),
+        doc: table.owned_text("doc", report),
+        group: table.owned_text("group", report),
+        keys: keys?,
+        variables: variables.known.into_iter().map(|variable| variable.name).collect(),
+        args: args?,
+        reply,
+        errors,
+        read_only: table.switch("read_only", report).is_some_and(|read_only| read_only.value),
+        at,
+    })
+}
+
+/// The names of a function's placeholders, and what their first use allows.
+#[derive(Default)]
+struct Variables {
+    known: Vec<Variable>,
+}
+
+struct Variable {
+    name: Box<str>,
+    kind: Kind,
+    at: Span,
+}
+
+impl Variables {
+    fn bind(&mut self, name: &str, kind: &Kind, at: Span, report: &mut Report) -> usize {
+        if let Some(index) = self.known.iter().position(|known| &*known.name == name) {
+            let first = &self.known[index];
+            if !first.kind.is_within(kind) && !kind.is_within(&first.kind) {
+                report.push(
+                    function_variable::found(name, kind, &first.kind, at)
+                        .see(first.at, "first used here"),
+                );
+            }
+            return index;
+        }
+        self.known.push(Variable { name: name.into(), kind: kind.clone(), at });
+        self.known.len() - 1
+    }
+}
+
+fn read_keys(
+    table: &Table<'_>,
+    drafts: &[KeyDraft<'_>],
+    variables: &mut Variables,
+    report: &mut Report,
+) -> Option<Vec<FunctionKey>> {
+    let templates = table.texts("keys", report);
+    let last = templates.len().saturating_sub(1);
+    let mut keys = Vec::new();
+    for (index, template) in templates.into_iter().enumerate() {
+        let (text, repeated) = strip_repeat(template.value);
+        if repeated && index < last {
+            report.push(malformed_function::repeat_not_last(template.at));
+        }
+        let template = Located { value: text, at: template.at };
+        keys.push(
+            read_key(template, drafts, variables, report)
+                .map(|key| FunctionKey { repeated, ..key }),
+        );
+    }
+    keys.into_iter().collect()
+}
+
+fn read_key(
+    template: Located<&str>,
+    drafts: &[KeyDraft<'_>],
+    variables: &mut Variables,
+    report: &mut Report,
+) -> Option<FunctionKey> {
+    let resolved = match resolve(template.value, drafts) {
+        Ok(resolved) => resolved,
+        Err(Unresolved::Malformed(error)) => {
+            report.push(malformed_pattern::found(template.value, &error, template.at));
+            return None;
+        }
+        Err(Unresolved::NoPattern) => {
+            report.push(function_key::found(template, drafts));
+            return None;
+        }
+    };
+    for (name, kind) in resolved.names() {
+        variables.bind(name, kind, template.at, report);
+    }
+    let index = |name: &str| variables.known.iter().position(|known| &*known.name == name);
+    let reference = resolved.reference(|name| index(name).map_or(Binding::Member, Binding::Bound));
+    Some(FunctionKey { template: template.value.into(), reference, repeated: false })
+}
+
+fn strip_repeat(text: &str) -> (&str, bool) {
+    match text.trim().strip_suffix(REPEAT) {
+        Some(repeated) => (repeated.trim_end(), true),
+        None => (text.trim(), false),
+    }
+}
+
+fn read_args(table: &Table<'_>, report: &mut Report) -> Option<Vec<Argument>> {
+    let texts = table.texts("args", report);
+    let last = texts.len().saturating_sub(1);
+    let mut args: Vec<Argument> = Vec::new();
+    let mut sound = true;
+    for (index, text) in texts.into_iter().enumerate() {
+        let Some(argument) = read_arg(text, report) else {
+            sound = false;
+            continue;
+        };
+        if argument.repeated && index < last {
+            report.push(malformed_function::repeat_not_last(text.at));
+        }
+        if argument.required && args.last().is_some_and(|before| !before.required) {
+            report.push(malformed_function::required_behind_optional(&argument.name, text.at));
+        }
+        if args.iter().any(|before| before.name == argument.name) {
+            report.push(malformed_function::repeated_argument(&argument.name, text.at));
+        }
+        args.push(argument);
+    }
+    sound.then_some(args)
+}
+
+fn read_arg(text: Located<&str>, report: &mut Report) -> Option<Argument> {
+    let (declaration, repeated) = strip_repeat(text.value);
+    let Some((name, ty)) = declaration.split_once(':').filter(|(name, _)| is_name(name.trim()))
+    else {
+        report.push(malformed_function::argument(text));
+        return None;
+    };
+    match parse_expr(ty.trim(), None) {
+        Ok((shape, optional)) => Some(Argument {
+            name: name.trim().into(),
+            shape,
+            required: !optional && !repeated,
+            repeated,
+        }),
+        Err(error) => {
+            report.push(crate::checks::malformed_shape::found(
+                &error,
+                Located { value: ty.trim(), at: text.at },
+            ));
+            None
+        }
+    }
+}
+
+fn read_errors(table: &Table<'_>, report: &mut Report) -> Vec<(Box<str>, Box<str>)> {
+    let Some(entry) = table.entry("errors") else { return Vec::new() };
+    let DeValue::Table(errors) = entry.value.get_ref() else {
+        report.push(wrong_value::found(entry, "a table of codes and their meanings"));
+        return Vec::new();
+    };
+    let mut read = |entry: Entry<'_>| {
+        let code_like =
+            |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+        if !entry.name.bytes().all(code_like) {
+            report.push(malformed_function::error_code(entry.name, entry.name_at));
+        }
+        Some((entry.name.into(), text(entry, report)?.value.into()))
+    };
+    super::table::entries(errors).into_iter().filter_map(&mut read).collect()
+}

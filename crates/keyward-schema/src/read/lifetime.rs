@@ -1,0 +1,271 @@
+//! Lifetimes from TOML.
+//!
+//! One reader per form; which form a table has is told by the one setting
+//! that only that form has.
+
+use toml::de::{DeTable, DeValue};
+
+use super::key::KeyDraft;
+use super::table::{Entry, Located, Table, duration, text};
+use super::template::{Unresolved, resolve};
+use crate::checks::{
+    bad_unit, given_bounds, given_without_default, lifetime_cases, malformed_lifetime,
+    malformed_pattern, no_such_pattern, optional_subject, subject_type, template_kinds,
+    unbound_placeholder, unknown_subject,
+};
+use crate::derived::Binding;
+use crate::diagnostic::Report;
+use crate::lifetime::{Excess, Lifetime, Renew, Subject};
+use crate::pattern::Kind;
+use crate::schema::DataType;
+use crate::settings::Scope;
+use crate::shape::{Field, Type};
+use crate::units::Duration;
+
+/// The settings that tell the forms apart.
+const FORMS: [&str; 5] = ["after", "by", "until", "with", "given"];
+
+/// Reads `ttl`. A key without one lives as in Redis.
+pub(super) fn read(
+    draft: &KeyDraft<'_>,
+    drafts: &[KeyDraft<'_>],
+    report: &mut Report,
+) -> Option<Lifetime> {
+    let Some(entry) = draft.table.entry("ttl") else { return Some(Lifetime::Free) };
+    match entry.value.get_ref() {
+        DeValue::String(word) if word == "none" => Some(Lifetime::Forever),
+        DeValue::String(_) => {
+            let after = duration(entry, report)?.value;
+            Some(Lifetime::Within { after, excess: Excess::Refuse })
+        }
+        DeValue::Table(table) => read_table(entry, table, draft, drafts, report),
+        _ => {
+            report.push(bad_unit::found(entry, "a duration such as \"5m\", \"none\", or a table"));
+            None
+        }
+    }
+}
+
+fn read_table(
+    entry: Entry<'_>,
+    table: &DeTable<'_>,
+    draft: &KeyDraft<'_>,
+    drafts: &[KeyDraft<'_>],
+    report: &mut Report,
+) -> Option<Lifetime> {
+    let at = entry.name_at;
+    let forms: Vec<&str> = FORMS.into_iter().filter(|form| table.contains_key(*form)).collect();
+    let allowed: &[&str] = match forms[..] {
+        // Its other settings are the values of the subject.
+        ["by"] => return read_by(&Table::open_unchecked(table, at), draft, report),
+        ["after"] => &["after", "renew", "excess"],
+        ["until"] => &["until"],
+        ["with"] => &["with"],
+        ["given"] => &["given", "min", "max", "default", "excess"],
+        _ => {
+            report.push(malformed_lifetime::found(&forms, at));
+            return None;
+        }
+    };
+    let table = Table::open(Scope::Lifetime, table, at, report);
+    for stray in table.entries().iter().filter(|entry| !allowed.contains(&entry.name)) {
+        if crate::settings::settings_of(Scope::Lifetime).any(|known| known.name == stray.name) {
+            report.push(malformed_lifetime::stray(stray.name, forms[0], stray.name_at));
+        }
+    }
+    match forms[0] {
+        "after" => read_after(&table, report),
+        "until" => read_until(&table, draft, report),
+        "with" => read_with(&table, draft, drafts, report),
+        _ => read_given(&table, draft, report),
+    }
+}
+
+fn read_after(table: &Table<'_>, report: &mut Report) -> Option<Lifetime> {
+    let after = table.duration("after", report);
+    let excess = read_excess(table, report);
+    let renew = table.choice("renew", Renew::NAMES, Renew::named, report).map(|renew| renew.value);
+    let after = after?.value;
+    if let (Some(_), Some(entry)) = (renew, table.entry("excess")) {
+        report.push(malformed_lifetime::stray("excess", "renew", entry.name_at));
+    }
+    Some(match renew {
+        None => Lifetime::Within { after, excess },
+        Some(Renew::Never) => Lifetime::Window { after },
+        Some(renew) => Lifetime::Renewed { after, renew },
+    })
+}
+
+fn read_excess(table: &Table<'_>, report: &mut Report) -> Excess {
+    let excess = table.choice("excess", Excess::NAMES, Excess::named, report);
+    excess.map_or(Excess::Refuse, |excess| excess.value)
+}
+
+fn read_by(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> Option<Lifetime> {
+    let name = table.text("by", report)?;
+    let (subject, words) = match placeholder_name(name.value) {
+        Some(placeholder) => by_placeholder(placeholder, name, draft, report)?,
+        None => by_field(name, draft, report)?,
+    };
+    let given = table.entries().iter().filter(|entry| entry.name != "by");
+    for stray in given.filter(|entry| !words.iter().any(|word| **word == *entry.name)) {
+        report.push(lifetime_cases::surplus(stray.name, &words, stray.name_at));
+    }
+    let missing: Vec<&str> =
+        words.iter().map(|word| &**word).filter(|word| table.entry(word).is_none()).collect();
+    if !missing.is_empty() {
+        report.push(lifetime_cases::missing(&missing, name.at));
+        return None;
+    }
+    let case = |word: &str| {
+        let after = duration(table.entry(word)?, report)?.value;
+        Some((word.into(), after))
+    };
+    let cases = words
+        .iter()
+        .map(|word| &**word)
+        .map(case)
+        .collect::<Option<Vec<(Box<str>, Duration)>>>()?;
+    Some(Lifetime::By { subject, cases })
+}
+
+/// `{window}` names a placeholder, `window` a field.
+fn placeholder_name(subject: &str) -> Option<&str> {
+    subject.strip_prefix('{')?.strip_suffix('}')
+}
+
+type Words = Box<[Box<str>]>;
+
+fn by_placeholder(
+    name: &str,
+    at: Located<&str>,
+    draft: &KeyDraft<'_>,
+    report: &mut Report,
+) -> Option<(Subject, Words)> {
+    let pattern = draft.pattern.as_ref()?;
+    let Some(index) = pattern.placeholder(name) else {
+        report.push(unknown_subject::placeholder(name, pattern, at.at));
+        return None;
+    };
+    match &pattern.placeholders()[index].kind {
+        Kind::Enum(words) => Some((Subject::Placeholder(index), words.clone())),
+        kind => {
+            report
+                .push(subject_type::placeholder(name, kind, at.at).see(draft.at, "declared here"));
+            None
+        }
+    }
+}
+
+fn by_field(
+    name: Located<&str>,
+    draft: &KeyDraft<'_>,
+    report: &mut Report,
+) -> Option<(Subject, Words)> {
+    let (index, field) = subject_field("by", name, draft, report)?;
+    match &field.shape.ty {
+        Type::Kind(Kind::Enum(words)) => Some((Subject::Field(index), words.clone())),
+        _ => {
+            report.push(subject_type::by(field, name.at));
+            None
+        }
+    }
+}
+
+fn read_until(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> Option<Lifetime> {
+    let name = table.text("until", report)?;
+    let (index, field) = subject_field("until", name, draft, report)?;
+    match field.shape.ty {
+        Type::Timestamp | Type::TimestampMs => Some(Lifetime::Until { field: index }),
+        _ => {
+            report.push(subject_type::until(field, name.at));
+            None
+        }
+    }
+}
+
+/// The required field that `by` or `until` names.
+fn subject_field<'d>(
+    setting: &str,
+    name: Located<&str>,
+    draft: &'d KeyDraft<'_>,
+    report: &mut Report,
+) -> Option<(usize, &'d Field)> {
+    let content = draft.content.as_ref()?;
+    let Some(object) = content.content.object() else {
+        report.push(unknown_subject::no_fields(setting, name));
+        return None;
+    };
+    let Some(index) = object.field(name.value) else {
+        report.push(unknown_subject::field(setting, name, object));
+        return None;
+    };
+    let field = &object.fields[index];
+    if !field.required || field.shape.nullable {
+        report.push(optional_subject::found(setting, field, name.at));
+        return None;
+    }
+    Some((index, field))
+}
+
+fn read_with(
+    table: &Table<'_>,
+    draft: &KeyDraft<'_>,
+    drafts: &[KeyDraft<'_>],
+    report: &mut Report,
+) -> Option<Lifetime> {
+    let entry = table.entry("with")?;
+    let template = text(entry, report)?;
+    let own = draft.pattern.as_ref()?;
+    let resolved = match resolve(template.value, drafts) {
+        Ok(resolved) => resolved,
+        Err(Unresolved::Malformed(error)) => {
+            report.push(malformed_pattern::found(template.value, &error, template.at));
+            return None;
+        }
+        Err(Unresolved::NoPattern) => {
+            report.push(no_such_pattern::found("with", template, drafts));
+            return None;
+        }
+    };
+    let unbound: Vec<&str> = resolved
+        .names()
+        .map(|(name, _)| name)
+        .filter(|name| own.placeholder(name).is_none())
+        .collect();
+    if !unbound.is_empty() {
+        report.push(
+            unbound_placeholder::found("with", &unbound, own, template.at)
+                .see(draft.at, "this key"),
+        );
+        return None;
+    }
+    template_kinds::check(&resolved, own, template.at, report)?;
+    let key =
+        resolved.reference(|name| own.placeholder(name).map_or(Binding::Member, Binding::Bound));
+    Some(Lifetime::With { key })
+}
+
+fn read_given(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> Option<Lifetime> {
+    let given = table.switch("given", report)?;
+    if !given.value {
+        report.push(malformed_lifetime::not_given(given.at));
+        return None;
+    }
+    let min = table.duration("min", report);
+    let max = table.duration("max", report);
+    let default = table.duration("default", report);
+    let excess = read_excess(table, report);
+    given_bounds::check(min, max, default, report)?;
+    if table.entry("default").is_none() && draft.data.is_some_and(needs_default) {
+        report.push(given_without_default::found(draft, max.or(min), table.at));
+        return None;
+    }
+    let value = |bound: Option<Located<Duration>>| bound.map(|bound| bound.value);
+    Some(Lifetime::Given { min: value(min), max: value(max), default: value(default), excess })
+}
+
+/// Whether the usual writes of this type have no way to name a lifetime.
+fn needs_default(data: DataType) -> bool {
+    !matches!(data, DataType::String | DataType::Json | DataType::Bytes | DataType::Flag)
+}

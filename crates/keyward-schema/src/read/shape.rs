@@ -1,0 +1,205 @@
+//! Shapes from TOML: a type in quotes, or a table.
+//!
+//! A table stands for one value: with `type`, or with `fields`, and limits
+//! beside them. Any other table is short for `{ fields = … }`. A nested object
+//! whose fields have just the names of such settings must be written in the
+//! long form.
+
+use toml::de::{DeTable, DeValue};
+
+use super::table::{Entry, Table, text};
+use crate::checks::{bad_limits, malformed_shape, too_many, wrong_value};
+use crate::decimal::Decimal;
+use crate::diagnostic::Report;
+use crate::settings::{Scope, settings_of};
+use crate::shape::{
+    Extra, Field, Length, Limits, MAX_FIELDS, MAX_SHAPE_DEPTH, Object, Shape, Type, parse_expr,
+};
+use crate::source::Span;
+
+/// A shape as a field has it.
+pub(super) struct FieldShape {
+    pub(super) shape: Shape,
+    pub(super) optional: bool,
+    doc: Option<Box<str>>,
+}
+
+/// Reads a shape that may not be optional.
+pub(super) fn read(entry: Entry<'_>, report: &mut Report) -> Option<Shape> {
+    let field = read_field(entry, 0, report)?;
+    if field.optional {
+        report.push(malformed_shape::optional_here(entry.value.span().into()));
+        return None;
+    }
+    Some(field.shape)
+}
+
+/// Reads a table of fields.
+pub(super) fn read_fields(
+    table: &DeTable<'_>,
+    extra: Extra,
+    depth: usize,
+    report: &mut Report,
+) -> Object {
+    let mut entries = super::table::entries(table);
+    if entries.len() > MAX_FIELDS {
+        report.push(too_many::found("fields", MAX_FIELDS, entries[MAX_FIELDS].name_at));
+        entries.truncate(MAX_FIELDS);
+    }
+    let mut read = |entry: Entry<'_>| {
+        let FieldShape { shape, optional, doc } = read_field(entry, depth + 1, report)?;
+        Some(Field { name: entry.name.into(), required: !optional, shape, doc, at: entry.name_at })
+    };
+    Object { fields: entries.into_iter().filter_map(&mut read).collect(), extra }
+}
+
+/// Reads `extra`: a word, or a type.
+pub(super) fn read_extra(entry: Entry<'_>, depth: usize, report: &mut Report) -> Extra {
+    match entry.value.get_ref() {
+        DeValue::String(word) if word == "reject" => Extra::Reject,
+        DeValue::String(word) if word == "allow" => Extra::Allow,
+        _ => match read_field(entry, depth + 1, report) {
+            Some(field) => Extra::Typed(Box::new(field.shape)),
+            None => Extra::Reject,
+        },
+    }
+}
+
+fn read_field(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option<FieldShape> {
+    let at: Span = entry.value.span().into();
+    match entry.value.get_ref() {
+        DeValue::String(_) => {
+            let (shape, optional) = read_type(entry, None, report)?;
+            Some(FieldShape { shape, optional, doc: None })
+        }
+        DeValue::Table(_) if depth >= MAX_SHAPE_DEPTH => {
+            report.push(too_many::found("levels of nesting", MAX_SHAPE_DEPTH, at));
+            None
+        }
+        DeValue::Table(table) if is_long_form(table) => read_long(table, entry, depth, report),
+        DeValue::Table(table) => {
+            let object = read_fields(table, Extra::Reject, depth, report);
+            Some(FieldShape { shape: Shape::of(Type::Object(object)), optional: false, doc: None })
+        }
+        _ => {
+            report.push(wrong_value::found(entry, "a type in quotes, or a table"));
+            None
+        }
+    }
+}
+
+/// Whether a table describes one value rather than listing fields.
+fn is_long_form(table: &DeTable<'_>) -> bool {
+    let is_setting = |name: &str| settings_of(Scope::Shape).any(|setting| setting.name == name);
+    let has = |name: &str, wanted: fn(&DeValue<'_>) -> bool| {
+        table.iter().any(|(key, value)| key.get_ref() == name && wanted(value.get_ref()))
+    };
+    table.iter().all(|(name, _)| is_setting(name.get_ref()))
+        && (has("type", |value| matches!(value, DeValue::String(_)))
+            || has("fields", |value| matches!(value, DeValue::Table(_))))
+}
+
+fn read_long(
+    table: &DeTable<'_>,
+    entry: Entry<'_>,
+    depth: usize,
+    report: &mut Report,
+) -> Option<FieldShape> {
+    let table = Table::open(Scope::Shape, table, entry.name_at, report);
+    let extra = table.entry("extra").map(|entry| read_extra(entry, depth, report));
+    let object = table
+        .table("fields", report)
+        .map(|fields| read_fields(fields.value, extra.clone().unwrap_or_default(), depth, report));
+    // `extra` without `fields` is an object of which nothing is known.
+    let object = object.or_else(|| extra.map(|extra| Object { fields: Vec::new(), extra }));
+    let (mut shape, optional) = match (table.entry("type"), object) {
+        (Some(entry), object) => read_type(entry, object.as_ref(), report)?,
+        (None, object) => (Shape::of(Type::Object(object.unwrap_or_default())), false),
+    };
+    shape.limits = read_limits(&table, &shape, report);
+    shape.secret = table.switch("secret", report).is_some_and(|secret| secret.value);
+    let doc = table.owned_text("doc", report);
+    Some(FieldShape { shape, optional, doc })
+}
+
+fn read_type(
+    entry: Entry<'_>,
+    object: Option<&Object>,
+    report: &mut Report,
+) -> Option<(Shape, bool)> {
+    let expr = text(entry, report)?;
+    match parse_expr(expr.value, object) {
+        Ok(parsed) => Some(parsed),
+        Err(error) => {
+            report.push(malformed_shape::found(&error, expr));
+            None
+        }
+    }
+}
+
+fn read_limits(table: &Table<'_>, shape: &Shape, report: &mut Report) -> Limits {
+    let is_number = shape.ty.is_number();
+    let is_sized = shape.ty.is_text() || matches!(shape.ty, Type::Array(_));
+    let mut fitting = |name: &'static str, fits: bool| {
+        let entry = table.entry(name)?;
+        if !fits {
+            report.push(bad_limits::misfit(name, shape, entry.name_at));
+        }
+        fits.then_some(entry)
+    };
+    let min = fitting("min", is_number);
+    let max = fitting("max", is_number);
+    let len = fitting("len", is_sized);
+    let prefix = fitting("prefix", shape.ty.is_text());
+    let limits = Limits {
+        min: min.and_then(|entry| read_number(entry, report)),
+        max: max.and_then(|entry| read_number(entry, report)),
+        len: len.and_then(|entry| read_length(entry, report)),
+        prefix: prefix.and_then(|entry| text(entry, report)).map(|text| text.value.into()),
+    };
+    if let (Some(min), Some(max), Some(entry)) = (&limits.min, &limits.max, max)
+        && min.as_text() > max.as_text()
+    {
+        report.push(bad_limits::reversed(min, max, entry.value.span().into()));
+    }
+    limits
+}
+
+/// A bound: a number, or a text with one that TOML's floats could not hold.
+fn read_number(entry: Entry<'_>, report: &mut Report) -> Option<Decimal> {
+    let number = match entry.value.get_ref() {
+        DeValue::Integer(number) if number.radix() == 10 => Decimal::parse(number.as_str()),
+        DeValue::Float(number) => Decimal::parse(number.as_str()),
+        DeValue::String(number) => Decimal::parse(number),
+        _ => None,
+    };
+    if number.is_none() {
+        report.push(wrong_value::found(entry, "a decimal number"));
+    }
+    number
+}
+
+/// `32`, `"1..64"`, `"8.."`, `"..64"`.
+fn read_length(entry: Entry<'_>, report: &mut Report) -> Option<Length> {
+    let length = match entry.value.get_ref() {
+        DeValue::Integer(_) => {
+            super::table::integer(entry.value).map(|exact| Length { min: exact, max: exact })
+        }
+        DeValue::String(range) => parse_length(range),
+        _ => None,
+    };
+    if length.is_none() {
+        report.push(wrong_value::found(entry, "a length such as 32, \"1..64\" or \"8..\""));
+    }
+    length
+}
+
+fn parse_length(range: &str) -> Option<Length> {
+    let (min, max) = range.split_once("..")?;
+    let bound = |text: &str, open: u64| match text.trim() {
+        "" => Some(open),
+        number => number.parse().ok(),
+    };
+    let length = Length { min: bound(min, 0)?, max: bound(max, u64::MAX)? };
+    (length.min <= length.max && range.trim() != "..").then_some(length)
+}

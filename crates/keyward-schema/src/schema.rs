@@ -1,0 +1,308 @@
+//! The model: a schema that was checked.
+//!
+//! Owns the types that servers, documents and generators work on. Invariant:
+//! a [`Schema`] exists only if its file has no error, so every index in it is
+//! valid, every reference resolves, every limit fits its type, and nobody who
+//! holds one checks anything again.
+//! Not here: how it is read (`read`), what was wrong (`checks`).
+
+use crate::derived::Derived;
+use crate::function::Function;
+use crate::lifetime::Lifetime;
+use crate::pattern::{Kind, Pattern};
+use crate::settings::choice;
+use crate::shape::{Object, Shape};
+use crate::source::{Source, Span};
+
+/// A keyspace: what one schema file declares.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// The file, for refusals that name its lines.
+    pub source: Source,
+    /// Settings of the whole.
+    pub keyspace: Keyspace,
+    /// The keys in the order of the file; [`KeyId`] counts them.
+    pub keys: Vec<Key>,
+    /// The functions in the order of the file.
+    pub functions: Vec<Function>,
+    /// Chapters of prose for the document.
+    pub notes: Vec<Note>,
+}
+
+impl Schema {
+    /// The key of that id.
+    pub fn key(&self, id: KeyId) -> &Key {
+        &self.keys[id.index()]
+    }
+}
+
+/// Which key of a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(u16);
+
+impl KeyId {
+    pub(crate) fn new(index: usize) -> KeyId {
+        KeyId(u16::try_from(index).expect("a schema has at most MAX_KEYS keys"))
+    }
+
+    /// Its place in [`Schema::keys`].
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// Settings of a whole keyspace.
+#[derive(Clone, Debug)]
+pub struct Keyspace {
+    /// What it is called.
+    pub name: Box<str>,
+    /// What it is for.
+    pub doc: Option<Box<str>>,
+    /// The database it lives in.
+    pub db: u8,
+    /// What happens to keys that match no pattern.
+    pub unknown: Unknown,
+    /// What happens to writes that break the schema.
+    pub mode: Mode,
+    /// How many bytes it may take.
+    pub max_memory: Option<u64>,
+    /// What outlives a restart.
+    pub persist: Persist,
+}
+
+choice! {
+    /// What happens to writes of keys that match no pattern.
+    pub enum Unknown {
+        /// They are refused.
+        Reject = "reject",
+        /// They pass, and are counted and logged.
+        Warn = "warn",
+        /// They pass.
+        Allow = "allow",
+    }
+}
+
+choice! {
+    /// What happens to writes that break the schema.
+    pub enum Mode {
+        /// They are refused.
+        Enforce = "enforce",
+        /// They pass, and are counted and logged.
+        Warn = "warn",
+    }
+}
+
+choice! {
+    /// What of a keyspace outlives a restart.
+    pub enum Persist {
+        /// All that was acknowledged.
+        Aof = "aof",
+        /// The last snapshot.
+        Rdb = "rdb",
+        /// Nothing: a pure cache.
+        None = "none",
+    }
+}
+
+choice! {
+    /// In which order rows go when memory is short.
+    pub enum Evict {
+        /// Not at all.
+        Never = "never",
+        /// Before all others.
+        First = "first",
+        /// The least recently used.
+        Lru = "lru",
+        /// The least frequently used.
+        Lfu = "lfu",
+        /// The nearest to its end.
+        Ttl = "ttl",
+    }
+}
+
+choice! {
+    /// The type of a key.
+    pub enum DataType {
+        /// Text.
+        String = "string",
+        /// A whole number.
+        Int = "int",
+        /// A floating-point number.
+        Float = "float",
+        /// An exact number.
+        Decimal = "decimal",
+        /// Something whose presence says it all.
+        Flag = "flag",
+        /// JSON.
+        Json = "json",
+        /// Bytes without a meaning to Keyward.
+        Bytes = "bytes",
+        /// Fields and their values.
+        Hash = "hash",
+        /// Items in order.
+        List = "list",
+        /// Members without order.
+        Set = "set",
+        /// Members by score.
+        Zset = "zset",
+        /// A log of entries.
+        Stream = "stream",
+        /// A HyperLogLog.
+        Hll = "hll",
+    }
+}
+
+impl DataType {
+    /// What Redis's TYPE answers.
+    pub fn redis_type(self) -> &'static str {
+        match self {
+            DataType::Hash => "hash",
+            DataType::List => "list",
+            DataType::Set => "set",
+            DataType::Zset => "zset",
+            DataType::Stream => "stream",
+            _ => "string",
+        }
+    }
+
+    /// Whether it is a Redis string that clients write whole.
+    pub fn is_string(self) -> bool {
+        self.redis_type() == "string" && self != DataType::Hll
+    }
+}
+
+/// A declared key.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Which keys it speaks of.
+    pub pattern: Pattern,
+    /// Where the pattern stands in the file.
+    pub at: Span,
+    /// What it is for.
+    pub doc: Option<Box<str>>,
+    /// The chapter of the document it belongs to.
+    pub group: Option<Box<str>>,
+    /// Its type.
+    pub data: DataType,
+    /// What its values look like.
+    pub content: Content,
+    /// How long it lives.
+    pub lifetime: Lifetime,
+    /// Where the lifetime stands in the file; at the pattern if nowhere.
+    pub lifetime_at: Span,
+    /// How large it may grow.
+    pub bounds: Bounds,
+    /// In which order its rows go when memory is short.
+    pub evict: Evict,
+    /// Values of more bytes than this are compressed inside.
+    pub compress: Option<u64>,
+    /// How many there are expected to be.
+    pub expect: Option<u64>,
+    /// Whether its values are kept out of logs, errors and dashboards.
+    pub secret: bool,
+    /// Whether it is enforced, where that differs from the keyspace.
+    pub mode: Option<Mode>,
+    /// How Keyward keeps it, if it does.
+    pub derived: Option<Derived>,
+    /// How many rows one command may change in it, if it is derived.
+    pub max_fanout: u64,
+    /// An example that fits.
+    pub example: Option<Example>,
+    /// Warnings that do not apply to it, and why.
+    pub allowed: Vec<Allowance>,
+}
+
+/// How many rows of a derived key one command may change unless the schema
+/// says otherwise.
+pub const DEFAULT_MAX_FANOUT: u64 = 10_000;
+
+/// What the values of a key look like.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// One value of this shape, as text.
+    Value(Shape),
+    /// One value of this shape, as JSON.
+    Json(Shape),
+    /// The fields of a hash.
+    Fields(Object),
+    /// The items of a list, the members of a set.
+    Items(Shape),
+    /// The members of a sorted set and their scores.
+    Scored {
+        /// A member.
+        member: Shape,
+        /// Its score.
+        score: Shape,
+    },
+    /// Streams and HyperLogLogs.
+    Opaque,
+}
+
+impl Content {
+    /// The named fields: those of a hash, or of a JSON object.
+    pub fn object(&self) -> Option<&Object> {
+        match self {
+            Content::Fields(object) => Some(object),
+            Content::Json(shape) => shape.object(),
+            _ => None,
+        }
+    }
+}
+
+/// How large a key may grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Items of a list; the far end of a push goes.
+    pub max_len: Option<u64>,
+    /// Members of a set, which refuses more, or of a sorted set, which drops the lowest.
+    pub max_members: Option<u64>,
+    /// Bytes of a value.
+    pub max_size: Option<u64>,
+}
+
+/// An example of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// A key of the pattern.
+    pub key: Box<str>,
+    /// What it holds, if the schema shows it.
+    pub value: Option<ExampleValue>,
+}
+
+/// What an example key holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExampleValue {
+    /// A Redis string.
+    Text(Box<str>),
+    /// The fields of a hash, or members and scores.
+    Pairs(Vec<(Box<str>, Box<str>)>),
+    /// Items or members.
+    Items(Vec<Box<str>>),
+}
+
+/// A warning that does not apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// Its code.
+    pub code: Box<str>,
+    /// Why.
+    pub reason: Option<Box<str>>,
+}
+
+/// A chapter of prose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Its heading.
+    pub title: Box<str>,
+    /// Its Markdown.
+    pub text: Box<str>,
+}
+
+/// The shape of text that a placeholder of that kind could hold.
+pub(crate) fn shape_of_kind(kind: &Kind) -> Shape {
+    use crate::shape::Type;
+    Shape::of(match kind {
+        Kind::Rest => Type::String,
+        kind => Type::Kind(kind.clone()),
+    })
+}

@@ -1,0 +1,273 @@
+//! The settings of the language: one declaration each.
+//!
+//! Owns the table from which come the check for unknown and misplaced
+//! settings, the JSON Schema for editors, and the language's reference.
+
+use crate::schema::DataType;
+
+/// Declares an enum together with the words that the schema uses for it.
+macro_rules! choice {
+    ($(#[$doc:meta])* pub enum $name:ident {
+        $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+
+    }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+
+        impl $name {
+            /// The words that the schema uses, in the order of the variants.
+            pub const NAMES: &'static [&'static str] = &[$($word),+];
+
+            /// The word that the schema uses.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $word),+ }
+            }
+
+            /// What a word of the schema means.
+            pub fn named(word: &str) -> Option<$name> {
+                match word { $($word => Some($name::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+pub(crate) use choice;
+
+/// A kind of table in a schema file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The file itself.
+    File,
+    /// `[keyspace]`
+    Keyspace,
+    /// `[key."…"]`
+    Key,
+    /// `ttl = { … }`
+    Lifetime,
+    /// `field = { type = …, … }`
+    Shape,
+    /// `lookup = { … }`
+    Lookup,
+    /// `rank = { … }`
+    Rank,
+    /// `members = { … }`
+    Members,
+    /// `[function.…]`
+    Function,
+    /// `example = { … }`
+    Example,
+    /// `[[note]]`
+    Note,
+}
+
+impl Scope {
+    /// What a diagnostic calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::File => "the file",
+            Scope::Keyspace => "[keyspace]",
+            Scope::Key => "[key.\"…\"]",
+            Scope::Lifetime => "ttl",
+            Scope::Shape => "a field",
+            Scope::Lookup => "lookup",
+            Scope::Rank => "rank",
+            Scope::Members => "members",
+            Scope::Function => "[function.…]",
+            Scope::Example => "example",
+            Scope::Note => "[[note]]",
+        }
+    }
+}
+
+/// What a setting's value looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Text.
+    Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// `true` or `false`.
+    Switch,
+    /// The number of a database.
+    Db,
+    /// `100`, `25k`, `2.5M`.
+    Count,
+    /// `512`, `4kb`, `1gb`.
+    Size,
+    /// `30s`, `1h30m`, `14d`.
+    Duration,
+    /// A number of any size.
+    Number,
+    /// `32` or `1..64`.
+    Length,
+    /// A type, or a table with a type and limits.
+    Shape,
+    /// A table of fields and their types.
+    Fields,
+    /// `reject`, `allow`, or a type.
+    Extra,
+    /// A duration, `none`, or a table of one of the forms.
+    Lifetime,
+    /// A key with placeholders.
+    Template,
+    /// A table of this kind.
+    Table(Scope),
+    /// A table of such tables by name.
+    Tables(Scope),
+    /// An array of such tables.
+    Array(Scope),
+    /// An array of texts.
+    Texts,
+    /// A table of texts.
+    TextTable,
+    /// A key, or a table with a key and a value.
+    Example,
+    /// Whatever value fits the key's type.
+    Any,
+}
+
+/// A setting.
+#[derive(Debug)]
+pub struct Setting {
+    /// Where it stands.
+    pub scope: Scope,
+    /// Its name.
+    pub name: &'static str,
+    /// What its value looks like.
+    pub form: Form,
+    /// The types of keys that take it; all where none is named.
+    pub types: &'static [DataType],
+    /// What it means.
+    pub doc: &'static str,
+    /// A value, as TOML.
+    pub example: &'static str,
+}
+
+const STRINGS: &[DataType] = &[
+    DataType::String,
+    DataType::Int,
+    DataType::Float,
+    DataType::Decimal,
+    DataType::Flag,
+    DataType::Json,
+    DataType::Bytes,
+];
+const LARGE: &[DataType] = &[DataType::String, DataType::Json, DataType::Bytes];
+const OBJECTS: &[DataType] = &[DataType::Json, DataType::Hash];
+const ITEMS: &[DataType] = &[DataType::List, DataType::Set, DataType::Zset];
+const LISTS: &[DataType] = &[DataType::List, DataType::Stream];
+const SETS: &[DataType] = &[DataType::Set, DataType::Zset];
+const ZSET: &[DataType] = &[DataType::Zset];
+const SET: &[DataType] = &[DataType::Set];
+const LOOKUPS: &[DataType] = &[DataType::String, DataType::Int];
+
+macro_rules! settings {
+    ($($scope:ident { $($name:literal: $form:expr, $types:expr, $doc:literal, $example:literal;)+ })+) => {
+        /// Every setting of the language.
+        pub static SETTINGS: &[Setting] = &[$($(Setting {
+            scope: Scope::$scope, name: $name, form: $form, types: $types, doc: $doc, example: $example,
+        },)+)+];
+    };
+}
+
+settings! {
+    File {
+        "keyspace": Form::Table(Scope::Keyspace), &[], "Settings of the whole keyspace.", "{ name = \"shop\" }";
+        "key": Form::Tables(Scope::Key), &[], "The keys, each under its pattern.", "{ }";
+        "function": Form::Tables(Scope::Function), &[], "The functions, each under its name.", "{ }";
+        "note": Form::Array(Scope::Note), &[], "Chapters of prose for the document.", "[]";
+    }
+    Keyspace {
+        "name": Form::Text, &[], "What the keyspace is called.", "\"shop\"";
+        "doc": Form::Text, &[], "What it is for: Markdown, the overview of the document.", "\"Sessions and carts.\"";
+        "db": Form::Db, &[], "The number of the database it lives in. 0 unless given.", "0";
+        "unknown": Form::Choice(crate::schema::Unknown::NAMES), &[], "What happens to writes of keys that match no pattern; reads just find nothing. `reject` unless given.", "\"reject\"";
+        "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted. `enforce` unless given.", "\"enforce\"";
+        "max_memory": Form::Size, &[], "How many bytes the keyspace may take.", "\"4gb\"";
+        "persist": Form::Choice(crate::schema::Persist::NAMES), &[], "What outlives a restart: all that was acknowledged, the last snapshot, or nothing. `aof` unless given.", "\"aof\"";
+        "allow": Form::Texts, &[], "Warnings that do not apply to this file: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";
+    }
+    Key {
+        "doc": Form::Text, &[], "What the key is for.", "\"A signed-in browser.\"";
+        "group": Form::Text, &[], "The chapter of the document it belongs to.", "\"Users\"";
+        "type": Form::Choice(DataType::NAMES), &[], "The type of the key.", "\"hash\"";
+        "value": Form::Shape, STRINGS, "What the value looks like.", "\"uint\"";
+        "fields": Form::Fields, OBJECTS, "The fields of the hash or of the JSON object.", "{ name = \"string\" }";
+        "extra": Form::Extra, OBJECTS, "What fields that are not listed may hold: `reject` (unless given), `allow`, or a type.", "\"int\"";
+        "items": Form::Shape, ITEMS, "What an item of a list or a member of a set looks like.", "\"uint\"";
+        "score": Form::Shape, ZSET, "What a score looks like.", "\"timestamp_ms\"";
+        "ttl": Form::Lifetime, &[], "How long the key lives. As in Redis unless given.", "\"30m\"";
+        "max_len": Form::Count, LISTS, "The most items: a push beyond it drops items at its far end.", "20";
+        "max_members": Form::Count, SETS, "The most members: a set refuses more, a sorted set drops the lowest.", "100";
+        "max_size": Form::Size, LARGE, "The most bytes a value may have.", "\"64kb\"";
+        "compress": Form::Size, LARGE, "Values of more bytes are compressed inside, never on the wire.", "\"4kb\"";
+        "evict": Form::Choice(crate::schema::Evict::NAMES), &[], "In which order rows go when memory is short: never, first, the least recently or frequently used, the nearest to its end.", "\"lru\"";
+        "expect": Form::Count, &[], "How many keys are expected: the document estimates memory from it.", "\"2.5M\"";
+        "secret": Form::Switch, &[], "Keeps values out of logs, errors and dashboards.", "true";
+        "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "The keyspace's `mode`, for this key.", "\"warn\"";
+        "lookup": Form::Table(Scope::Lookup), LOOKUPS, "A unique index of another key's field or value.", "{ of = \"user:{user_id}\", field = \"email\" }";
+        "rank": Form::Table(Scope::Rank), ZSET, "Another key's ids, scored by a field.", "{ of = \"user:{user_id}\", by = \"score\" }";
+        "members": Form::Table(Scope::Members), SET, "Another key's ids whose row says so.", "{ of = \"user:{user_id}\", when = \"status = active\" }";
+        "inverse": Form::Template, SET, "The set that mirrors this one.", "\"user:{member}:following\"";
+        "follows": Form::Template, SETS, "The living key that each member must name.", "\"message:{member}\"";
+        "max_fanout": Form::Count, &[], "How many of its rows one command may change, where it is derived. 10000 unless given.", "10000";
+        "example": Form::Example, &[], "An example: a key, or a key and its value.", "\"user:42\"";
+        "allow": Form::Texts, &[], "Warnings that do not apply to this key: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";
+    }
+    Lifetime {
+        "after": Form::Duration, &[], "How long it lives.", "\"30m\"";
+        "renew": Form::Choice(crate::lifetime::Renew::NAMES), &[], "What renews it: nothing, each write, or each access.", "\"access\"";
+        "excess": Form::Choice(crate::lifetime::Excess::NAMES), &[], "What happens to a writer who asks for more. `refuse` unless given.", "\"clamp\"";
+        "by": Form::Text, &[], "The required enum field, or the `{placeholder}`, whose value decides; each value is a setting beside it.", "\"status\"";
+        "until": Form::Text, &[], "The required field with the time at which it ends.", "\"expires_at\"";
+        "with": Form::Template, &[], "The key with which it ends.", "\"coupon:{code}\"";
+        "given": Form::Switch, &[], "The writer says.", "true";
+        "min": Form::Duration, &[], "The shortest a writer may give.", "\"1m\"";
+        "max": Form::Duration, &[], "The longest a writer may give.", "\"1h\"";
+        "default": Form::Duration, &[], "For commands that cannot say.", "\"1m\"";
+    }
+    Shape {
+        "type": Form::Text, &[], "The type; `object` means the fields beside it.", "\"decimal(2)\"";
+        "fields": Form::Fields, &[], "The fields of the object.", "{ name = \"string\" }";
+        "extra": Form::Extra, &[], "What fields that are not listed may hold.", "\"allow\"";
+        "min": Form::Number, &[], "The least number.", "0";
+        "max": Form::Number, &[], "The greatest number.", "100";
+        "len": Form::Length, &[], "How many bytes a text or items an array has.", "\"1..64\"";
+        "prefix": Form::Text, &[], "How a text begins.", "\"kikuai_\"";
+        "secret": Form::Switch, &[], "Keeps it out of logs, errors and dashboards.", "true";
+        "doc": Form::Text, &[], "What it means.", "\"In US dollars.\"";
+    }
+    Lookup {
+        "of": Form::Template, &[], "The key that is indexed.", "\"user:{user_id}\"";
+        "field": Form::Text, &[], "The indexed field; the whole value unless given.", "\"email\"";
+    }
+    Rank {
+        "of": Form::Template, &[], "The key that is ranked.", "\"user:{user_id}\"";
+        "by": Form::Text, &[], "The field with the score.", "\"last_active_at\"";
+    }
+    Members {
+        "of": Form::Template, &[], "The key whose ids are listed.", "\"user:{user_id}\"";
+        "when": Form::Text, &[], "Which rows: `=`, `!=`, `in (…)`, joined by `and`. All unless given.", "\"status = active\"";
+    }
+    Function {
+        "doc": Form::Text, &[], "What the function does.", "\"Redeems a coupon once.\"";
+        "group": Form::Text, &[], "The chapter of the document it belongs to.", "\"Coupons\"";
+        "keys": Form::Texts, &[], "Its keys in order; `...` behind the last one repeats it.", "[\"coupon:{code}\"]";
+        "args": Form::Texts, &[], "Its arguments in order, as `name: type`; `?` makes one optional, `...` behind the last one repeats it.", "[\"chat_id: uint\"]";
+        "reply": Form::Shape, &[], "What it answers.", "\"uint\"";
+        "errors": Form::TextTable, &[], "Its error codes and what they mean.", "{ COUPON_USED = \"redeemed before\" }";
+        "read_only": Form::Switch, &[], "Whether FCALL_RO may call it.", "true";
+    }
+    Example {
+        "key": Form::Text, &[], "A key of the pattern.", "\"user:42\"";
+        "value": Form::Any, &[], "What it holds: a text, an array of items, or a table of fields or scores.", "\"1\"";
+    }
+    Note {
+        "title": Form::Text, &[], "The heading.", "\"Monitoring\"";
+        "text": Form::Text, &[], "The Markdown.", "\"Watch the hit ratio.\"";
+    }
+}
+
+/// The settings of a scope, in the order of the table.
+pub fn settings_of(scope: Scope) -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().filter(move |setting| setting.scope == scope)
+}

@@ -1,0 +1,280 @@
+//! Whether real bytes fit a shape, where they are not JSON.
+//!
+//! Owns the text form of each type (a Redis string, a hash field, a list item)
+//! and the description of what does not fit. Nothing is allocated for a value
+//! that fits.
+
+use std::fmt;
+
+use super::{Extra, Limits, Object, Shape, Type};
+use crate::decimal::DecimalText;
+use crate::nearest::nearest;
+use crate::pattern::Kind;
+use crate::timestamp::parse_timestamp;
+
+/// How much of a value an error shows.
+const SHOWN_BYTES: usize = 40;
+
+/// Why a value does not fit its shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// The way to the part that does not fit, `settings.theme`; empty for the whole.
+    pub path: String,
+    /// What is wrong with that part: a clause that follows its name.
+    pub problem: String,
+}
+
+impl Misfit {
+    pub(super) fn new(problem: impl Into<String>) -> Misfit {
+        Misfit { path: String::new(), problem: problem.into() }
+    }
+
+    /// "must be …, not …"; a secret is not shown.
+    pub(super) fn unfit(shape: &Shape, expected: &str, found: &[u8]) -> Misfit {
+        if shape.secret {
+            return Misfit::new(format!("must be {expected}"));
+        }
+        Misfit::new(format!("must be {expected}, not {}", shown(found)))
+    }
+
+    /// The same, one step further out.
+    pub(super) fn inside(mut self, step: &str) -> Misfit {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{step}{dot}{}", self.path);
+        self
+    }
+
+    pub(super) fn unknown_field(object: &Object, name: &[u8]) -> Misfit {
+        let names = object.fields.iter().map(|field| &*field.name);
+        let hint = std::str::from_utf8(name).ok().and_then(|name| nearest(name, names));
+        let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
+        Misfit::new(format!("has no field {}{hint}", shown(name)))
+    }
+
+    pub(crate) fn missing_field(name: &str) -> Misfit {
+        Misfit::new(format!("lacks the required field {name}"))
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = if self.path.is_empty() { "the value" } else { &self.path };
+        write!(f, "{subject} {}", self.problem)
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+/// Client bytes as an error may show them: escaped, and cut.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    if bytes.len() <= SHOWN_BYTES {
+        return format!("\"{}\"", bytes.escape_ascii());
+    }
+    format!("\"{}…\"", bytes[..SHOWN_BYTES].escape_ascii())
+}
+
+impl Shape {
+    /// Whether a Redis string, hash field or item fits.
+    ///
+    /// # Errors
+    /// Says which part does not, and what it must be.
+    pub fn check(&self, value: &[u8]) -> Result<(), Misfit> {
+        match &self.ty {
+            Type::Json | Type::Array(_) | Type::Map { .. } | Type::Object(_) => {
+                self.check_json(value)
+            }
+            Type::Bool if matches!(value, b"true" | b"false" | b"1" | b"0") => Ok(()),
+            Type::Bool => Err(Misfit::unfit(self, "true, false, 1 or 0", value)),
+            _ => self.check_scalar(value),
+        }
+    }
+
+    /// Whether the score of a sorted set's member fits.
+    ///
+    /// # Errors
+    /// Says what it must be.
+    pub fn check_score(&self, score: f64) -> Result<(), Misfit> {
+        let whole = score.fract() == 0.0 && score.abs() < 9.2e18;
+        let fits = match &self.ty {
+            Type::Kind(Kind::Int) => whole,
+            Type::Kind(Kind::Uint) | Type::TimestampMs => whole && score >= 0.0,
+            _ => true,
+        };
+        let text = || score.to_string();
+        if !fits {
+            return Err(Misfit::unfit(self, &self.ty.in_words(), text().as_bytes()));
+        }
+        self.check_float(score, || text().into_bytes())
+    }
+
+    /// Whether the text of a value that is neither JSON nor a boolean fits.
+    pub(super) fn check_scalar(&self, text: &[u8]) -> Result<(), Misfit> {
+        let fits = match &self.ty {
+            Type::String => true,
+            Type::Kind(kind) => kind.accepts(text),
+            Type::TimestampMs => Kind::Uint.accepts(text),
+            Type::Timestamp => parse_timestamp(text).is_some(),
+            Type::Decimal { scale } => DecimalText::parse(text)
+                .is_some_and(|number| scale.is_none_or(|scale| number.scale() <= scale.into())),
+            Type::Float => parse_float(text).is_some(),
+            Type::Bool | Type::Json | Type::Array(_) | Type::Map { .. } | Type::Object(_) => false,
+        };
+        if !fits {
+            return Err(Misfit::unfit(self, &self.ty.in_words(), text));
+        }
+        self.check_limits(text)
+    }
+
+    fn check_limits(&self, text: &[u8]) -> Result<(), Misfit> {
+        let Limits { min, max, len, prefix } = &self.limits;
+        if min.is_some() || max.is_some() {
+            match parse_float(text) {
+                Some(number) if self.ty == Type::Float => {
+                    self.check_float(number, || text.to_vec())?;
+                }
+                _ => self.check_decimal(text)?,
+            }
+        }
+        if let Some(len) = len.filter(|len| !len.holds(text.len() as u64)) {
+            return Err(Misfit::unfit(self, &format!("{len} bytes long"), text));
+        }
+        if let Some(prefix) =
+            prefix.as_deref().filter(|prefix| !text.starts_with(prefix.as_bytes()))
+        {
+            return Err(Misfit::unfit(self, &format!("text that begins with {prefix:?}"), text));
+        }
+        Ok(())
+    }
+
+    fn check_float(&self, number: f64, text: impl Fn() -> Vec<u8>) -> Result<(), Misfit> {
+        match (&self.limits.min, &self.limits.max) {
+            (Some(min), _) if number < min.as_f64() => {
+                Err(Misfit::unfit(self, &format!("at least {min}"), &text()))
+            }
+            (_, Some(max)) if number > max.as_f64() => {
+                Err(Misfit::unfit(self, &format!("at most {max}"), &text()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_decimal(&self, text: &[u8]) -> Result<(), Misfit> {
+        let Some(number) = DecimalText::parse(text) else { return Ok(()) };
+        match (&self.limits.min, &self.limits.max) {
+            (Some(min), _) if number < min.as_text() => {
+                Err(Misfit::unfit(self, &format!("at least {min}"), text))
+            }
+            (_, Some(max)) if number > max.as_text() => {
+                Err(Misfit::unfit(self, &format!("at most {max}"), text))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Object {
+    /// Whether one field of a hash fits.
+    ///
+    /// # Errors
+    /// Says that there is no such field, or what it must hold.
+    pub fn check_hash_field(&self, name: &[u8], value: &[u8]) -> Result<(), Misfit> {
+        let declared = self.fields.iter().find(|field| field.name.as_bytes() == name);
+        match (declared, &self.extra) {
+            (Some(field), _) => {
+                field.shape.check(value).map_err(|misfit| misfit.inside(&field.name))
+            }
+            (None, Extra::Reject) => Err(Misfit::unknown_field(self, name)),
+            (None, Extra::Allow) => Ok(()),
+            (None, Extra::Typed(shape)) => {
+                shape.check(value).map_err(|misfit| misfit.inside(shown(name).trim_matches('"')))
+            }
+        }
+    }
+}
+
+/// A finite number in any notation that both JSON and Redis's clients use.
+fn parse_float(text: &[u8]) -> Option<f64> {
+    let numeric =
+        |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
+    if !text.iter().all(numeric) {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_expr;
+    use super::*;
+    use crate::decimal::Decimal;
+    use crate::shape::Length;
+
+    fn shape(text: &str) -> Shape {
+        parse_expr(text, None).expect(text).0
+    }
+
+    #[test]
+    fn each_type_has_its_text_form() {
+        let check = |ty: &str, yes: &[&str], no: &[&str]| {
+            for value in yes {
+                assert_eq!(shape(ty).check(value.as_bytes()), Ok(()), "{ty}: {value}");
+            }
+            for value in no {
+                assert!(shape(ty).check(value.as_bytes()).is_err(), "{ty}: {value}");
+            }
+        };
+        check("string", &["", "a:b"], &[]);
+        check("str", &["a"], &["", "a:b"]);
+        check("int", &["-5"], &["5.0", "05", ""]);
+        check("float", &["5", "-5.5", "1e5", ".5"], &["", "inf", "nan", "0x10", "1e999", "five"]);
+        check("decimal(2)", &["5", "5.25", "-0.1"], &["5.255", "1e2", ""]);
+        check("decimal", &["5.255"], &["1e2"]);
+        check("bool", &["true", "false", "1", "0"], &["True", "yes", ""]);
+        check("timestamp", &["2025-12-25T10:00:00Z"], &["now", "1766656800"]);
+        check("timestamp_ms", &["1766656800000"], &["-1", "1.5"]);
+        check("a | b", &["a", "b"], &["c", "A", ""]);
+        check("string[]", &["[]", "[\"a\"]"], &["a", "[1]"]);
+    }
+
+    #[test]
+    fn limits_are_named_in_the_refusal() {
+        let check = |shape: &Shape, value: &str, expected: &str| {
+            let found = shape.check(value.as_bytes()).map_err(|misfit| misfit.to_string());
+            assert_eq!(found, Err(expected.to_owned()));
+        };
+        let mut money = shape("decimal");
+        money.limits.min = Decimal::parse("0");
+        check(&money, "-0.01", "the value must be at least 0, not \"-0.01\"");
+        assert_eq!(money.check(b"0.00"), Ok(()));
+        let mut key = shape("str");
+        key.limits.prefix = Some("kikuai_".into());
+        key.limits.len = Some(Length { min: 8, max: 39 });
+        check(&key, "kikuai_", "the value must be 8 to 39 bytes long, not \"kikuai_\"");
+        check(
+            &key,
+            "xikuai_abc",
+            "the value must be text that begins with \"kikuai_\", not \"xikuai_abc\"",
+        );
+        key.secret = true;
+        check(&key, "xikuai_abc", "the value must be text that begins with \"kikuai_\"");
+        let long = "x".repeat(50);
+        check(
+            &shape("int"),
+            &long,
+            &format!("the value must be a whole number, not \"{}…\"", "x".repeat(40)),
+        );
+        check(&shape("int"), "a\n\u{1}", "the value must be a whole number, not \"a\\n\\x01\"");
+    }
+
+    #[test]
+    fn scores_are_judged_as_numbers() {
+        assert!(shape("timestamp_ms").check_score(1_730_649_600_000.0).is_ok());
+        assert!(shape("timestamp_ms").check_score(-1.0).is_err());
+        assert!(shape("uint").check_score(1.5).is_err());
+        assert!(shape("float").check_score(f64::INFINITY).is_ok());
+        let mut bounded = shape("float");
+        bounded.limits.max = Decimal::parse("1");
+        assert!(bounded.check_score(1.0).is_ok());
+        assert!(bounded.check_score(1.1).is_err());
+    }
+}

@@ -1,0 +1,483 @@
+//! Whether JSON fits a shape, in one pass and without a tree.
+//!
+//! The shape is walked along with the bytes: what the schema declares is
+//! checked where it stands, what it leaves open is skipped. Invariants: no
+//! recursion deeper than the declared shape, which `MAX_SHAPE_DEPTH` bounds;
+//! open parts are skipped by a loop that counts its depth. Estimate: one
+//! branch per byte of text, a comparison per field name; no allocation unless
+//! a name or a checked text is written with escapes.
+
+use std::borrow::Cow;
+
+use super::fit::Misfit;
+use super::{Extra, MAX_FIELDS, Object, Shape, Type};
+
+/// How deep undeclared JSON may nest.
+pub const MAX_JSON_DEPTH: usize = 128;
+
+/// A declared field as it stands in a JSON object.
+#[derive(Clone, Copy, Debug)]
+pub struct JsonField<'v> {
+    /// Which field of the object it is.
+    pub index: usize,
+    /// Its value as written, quotes included.
+    pub raw: &'v [u8],
+}
+
+impl<'v> JsonField<'v> {
+    /// The value as a hash field would hold it: text without its quotes and
+    /// escapes, anything else as written.
+    pub fn text(&self) -> Cow<'v, [u8]> {
+        match self.raw {
+            [b'"', inner @ .., b'"'] => unescape(inner),
+            raw => Cow::Borrowed(raw),
+        }
+    }
+}
+
+impl Shape {
+    /// Whether JSON text fits.
+    ///
+    /// # Errors
+    /// Says which part does not, and what it must be.
+    pub fn check_json(&self, value: &[u8]) -> Result<(), Misfit> {
+        let mut reader = Reader::new(value)?;
+        reader.value(self)?;
+        reader.end()
+    }
+}
+
+impl Object {
+    /// Whether JSON text is such an object; tells of each declared field as it
+    /// comes by, so that who needs its value need not read the text again.
+    ///
+    /// # Errors
+    /// Says which part does not fit, and what it must be.
+    pub fn check_json<'v>(
+        &self,
+        value: &'v [u8],
+        on_field: impl FnMut(JsonField<'v>),
+    ) -> Result<(), Misfit> {
+        let mut reader = Reader::new(value)?;
+        reader.skip_spaces();
+        reader.object(self, on_field)?;
+        reader.end()
+    }
+}
+
+struct Reader<'v> {
+    bytes: &'v [u8],
+    at: usize,
+}
+
+/// A string token: what stands between its quotes.
+#[derive(Clone, Copy)]
+struct Text<'v> {
+    inner: &'v [u8],
+    escaped: bool,
+}
+
+impl<'v> Text<'v> {
+    fn plain(self) -> Cow<'v, [u8]> {
+        if self.escaped { unescape(self.inner) } else { Cow::Borrowed(self.inner) }
+    }
+}
+
+impl<'v> Reader<'v> {
+    /// JSON is UTF-8 throughout.
+    fn new(bytes: &'v [u8]) -> Result<Reader<'v>, Misfit> {
+        match std::str::from_utf8(bytes) {
+            Ok(_) => Ok(Reader { bytes, at: 0 }),
+            Err(error) => Err(not_json("UTF-8", error.valid_up_to())),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Misfit> {
+        self.skip_spaces();
+        if self.at < self.bytes.len() { Err(self.broken("the end of the JSON")) } else { Ok(()) }
+    }
+
+    fn value(&mut self, shape: &Shape) -> Result<(), Misfit> {
+        self.skip_spaces();
+        if self.peek() == Some(b'n') && (shape.nullable || shape.ty == Type::Json) {
+            return self.word(b"null");
+        }
+        match &shape.ty {
+            Type::Json => self.skip(),
+            Type::Bool => match self.peek() {
+                Some(b't') => self.word(b"true"),
+                Some(b'f') => self.word(b"false"),
+                _ => Err(self.unfit(shape)),
+            },
+            Type::Array(item) => self.array(shape, item),
+            Type::Map { key, value } => self.map(shape, key, value),
+            Type::Object(_) if self.peek() != Some(b'{') => Err(self.unfit(shape)),
+            Type::Object(object) => self.object(object, |_| {}),
+            ty if ty.is_text() => match self.peek() {
+                Some(b'"') => shape.check_scalar(&self.string()?.plain()),
+                _ => Err(self.unfit(shape)),
+            },
+            // An exact number may come as text, since many clients' JSON
+            // numbers are floats.
+            Type::Decimal { .. } if self.peek() == Some(b'"') => {
+                shape.check_scalar(&self.string()?.plain())
+            }
+            _ => match self.peek() {
+                Some(b'-' | b'0'..=b'9') => shape.check_scalar(self.number()?),
+                _ => Err(self.unfit(shape)),
+            },
+        }
+    }
+
+    fn array(&mut self, shape: &Shape, item: &Shape) -> Result<(), Misfit> {
+        if !self.take(b'[') {
+            return Err(self.unfit(shape));
+        }
+        let mut count: u64 = 0;
+        if !self.take(b']') {
+            loop {
+                self.value(item).map_err(|misfit| misfit.inside(&format!("[{count}]")))?;
+                count += 1;
+                if self.take(b']') {
+                    break;
+                }
+                self.expect(b',', "`,` or `]`")?;
+            }
+        }
+        match shape.limits.len {
+            Some(len) if !len.holds(count) => {
+                Err(Misfit::new(format!("must have {len} items, not {count}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn map(&mut self, shape: &Shape, key: &Type, value: &Shape) -> Result<(), Misfit> {
+        if self.peek() != Some(b'{') {
+            return Err(self.unfit(shape));
+        }
+        let key_shape = Shape { secret: shape.secret, ..Shape::of(key.clone()) };
+        self.members(|reader, name| {
+            let name = name.plain();
+            key_shape.check_scalar(&name).map_err(|misfit| misfit.inside("its key"))?;
+            reader.value(value).map_err(|misfit| misfit.inside(&step(&name)))
+        })
+    }
+
+    fn object(
+        &mut self,
+        object: &Object,
+        mut on_field: impl FnMut(JsonField<'v>),
+    ) -> Result<(), Misfit> {
+        const WORDS: usize = MAX_FIELDS.div_ceil(64);
+        let mut seen = [0_u64; WORDS];
+        // Writers keep the order of their fields, mostly that of the schema.
+        let mut guess = 0;
+        self.members(|reader, name| {
+            let name = name.plain();
+            let Some(index) = find_field(object, &name, guess) else {
+                return reader.extra(object, &name);
+            };
+            guess = index + 1;
+            let (word, bit) = (index / 64, 1 << (index % 64));
+            if seen[word] & bit != 0 {
+                return Err(Misfit::new("is there twice").inside(&object.fields[index].name));
+            }
+            seen[word] |= bit;
+            reader.skip_spaces();
+            let start = reader.at;
+            let field = &object.fields[index];
+            reader.value(&field.shape).map_err(|misfit| misfit.inside(&field.name))?;
+            on_field(JsonField { index, raw: &reader.bytes[start..reader.at] });
+            Ok(())
+        })?;
+        let missing =
+            object.fields.iter().enumerate().find(|(index, field)| {
+                field.required && seen[index / 64] & (1 << (index % 64)) == 0
+            });
+        match missing {
+            Some((_, field)) => Err(Misfit::missing_field(&field.name)),
+            None => Ok(()),
+        }
+    }
+
+    fn extra(&mut self, object: &Object, name: &[u8]) -> Result<(), Misfit> {
+        match &object.extra {
+            Extra::Reject => Err(Misfit::unknown_field(object, name)),
+            Extra::Allow => self.skip(),
+            Extra::Typed(shape) => self.value(shape).map_err(|misfit| misfit.inside(&step(name))),
+        }
+    }
+
+    /// Walks `{"name": value, …}`; `member` reads each value.
+    fn members(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Text<'v>) -> Result<(), Misfit>,
+    ) -> Result<(), Misfit> {
+        self.expect(b'{', "`{`")?;
+        if self.take(b'}') {
+            return Ok(());
+        }
+        loop {
+            self.skip_spaces();
+            let name = self.string()?;
+            self.expect(b':', "`:`")?;
+            member(self, name)?;
+            if self.take(b'}') {
+                return Ok(());
+            }
+            self.expect(b',', "`,` or `}`")?;
+        }
+    }
+
+    /// Skips one value of any form without recursion.
+    fn skip(&mut self) -> Result<(), Misfit> {
+        // One bit per open bracket: set for an object.
+        let mut open: u128 = 0;
+        let mut depth = 0;
+        loop {
+            self.skip_spaces();
+            match self.peek() {
+                Some(bracket @ (b'{' | b'[')) => {
+                    self.at += 1;
+                    let close = if bracket == b'{' { b'}' } else { b']' };
+                    if !self.take(close) {
+                        if depth == MAX_JSON_DEPTH {
+                            return Err(Misfit::new(format!("nests deeper than {MAX_JSON_DEPTH}")));
+                        }
+                        depth += 1;
+                        open = open << 1 | u128::from(bracket == b'{');
+                        if bracket == b'{' {
+                            self.name()?;
+                        }
+                        continue;
+                    }
+                }
+                Some(b'"') => drop(self.string()?),
+                Some(b't') => self.word(b"true")?,
+                Some(b'f') => self.word(b"false")?,
+                Some(b'n') => self.word(b"null")?,
+                Some(b'-' | b'0'..=b'9') => drop(self.number()?),
+                _ => return Err(self.broken("a JSON value")),
+            }
+            // A value is complete: close what ends here, or go on to the next.
+            loop {
+                if depth == 0 {
+                    return Ok(());
+                }
+                let in_object = open & 1 == 1;
+                if self.take(if in_object { b'}' } else { b']' }) {
+                    depth -= 1;
+                    open >>= 1;
+                    continue;
+                }
+                self.expect(b',', "`,` or a closing bracket")?;
+                if in_object {
+                    self.name()?;
+                }
+                break;
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<(), Misfit> {
+        self.skip_spaces();
+        self.string()?;
+        self.expect(b':', "`:`")
+    }
+
+    /// Reads a string; what its escapes stand for is not worked out yet.
+    fn string(&mut self) -> Result<Text<'v>, Misfit> {
+        if self.peek() != Some(b'"') {
+            return Err(self.broken("`\"`"));
+        }
+        let start = self.at + 1;
+        let mut escaped = false;
+        self.at = start;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(Text { inner: &self.bytes[start..self.at - 1], escaped });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(0..=0x1F) | None => return Err(self.broken("the rest of a string")),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Misfit> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let digits = self.bytes.get(self.at + 2..self.at + 6);
+                if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+                    return Err(self.broken("four hexadecimal digits"));
+                }
+                self.at += 6;
+            }
+            _ => return Err(self.broken("an escape")),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<&'v [u8], Misfit> {
+        let start = self.at;
+        self.at += usize::from(self.peek() == Some(b'-'));
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
+            self.digits()?;
+        }
+        Ok(&self.bytes[start..self.at])
+    }
+
+    fn digits(&mut self) -> Result<(), Misfit> {
+        let count = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.at += count;
+        if count == 0 { Err(self.broken("a digit")) } else { Ok(()) }
+    }
+
+    fn word(&mut self, word: &'static [u8]) -> Result<(), Misfit> {
+        if !self.bytes[self.at..].starts_with(word) {
+            return Err(self.broken("a JSON value"));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn take(&mut self, wanted: u8) -> bool {
+        self.skip_spaces();
+        let found = self.peek() == Some(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, wanted: u8, what: &str) -> Result<(), Misfit> {
+        if self.take(wanted) { Ok(()) } else { Err(self.broken(what)) }
+    }
+
+    fn skip_spaces(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn broken(&self, expected: &str) -> Misfit {
+        not_json(expected, self.at)
+    }
+
+    /// A value of another type than the shape's; shows it if it is JSON at all.
+    fn unfit(&mut self, shape: &Shape) -> Misfit {
+        let start = self.at;
+        match self.skip() {
+            Ok(()) => match &self.bytes[start..self.at] {
+                [b'"', inner @ .., b'"'] => Misfit::unfit(shape, &expected(shape), inner),
+                raw if shape.secret => Misfit::unfit(shape, &expected(shape), raw),
+                raw => Misfit::new(format!(
+                    "must be {}, not {}",
+                    expected(shape),
+                    super::fit::shown(raw).trim_matches('"')
+                )),
+            },
+            Err(misfit) => misfit,
+        }
+    }
+}
+
+fn expected(shape: &Shape) -> String {
+    let null = if shape.nullable { " or null" } else { "" };
+    let quoted = if shape.ty.is_text() { " in quotes" } else { "" };
+    match &shape.ty {
+        Type::String => format!("a text{quoted}{null}"),
+        ty => format!("{}{null}", ty.in_words()),
+    }
+}
+
+fn not_json(expected: &str, offset: usize) -> Misfit {
+    Misfit::new(format!("is not valid JSON: expected {expected} at byte {offset}"))
+}
+
+/// One step of a path: a key that a client chose, as an error may show it.
+fn step(name: &[u8]) -> String {
+    super::fit::shown(name).trim_matches('"').to_owned()
+}
+
+fn find_field(object: &Object, name: &[u8], guess: usize) -> Option<usize> {
+    let is_named = |index: &usize| object.fields[*index].name.as_bytes() == name;
+    let count = object.fields.len();
+    (guess..count).find(is_named).or_else(|| (0..guess.min(count)).find(is_named))
+}
+
+/// Works out the escapes of a string that was read without an error. Half a
+/// surrogate pair becomes the replacement character.
+fn unescape(inner: &[u8]) -> Cow<'_, [u8]> {
+    if memchr::memchr(b'\\', inner).is_none() {
+        return Cow::Borrowed(inner);
+    }
+    let mut plain = Vec::with_capacity(inner.len());
+    let mut at = 0;
+    while let Some(&byte) = inner.get(at) {
+        at += 1;
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        let escape = inner.get(at).copied().unwrap_or(b'\\');
+        at += 1;
+        match escape {
+            b'b' => plain.push(8),
+            b'f' => plain.push(12),
+            b'n' => plain.push(b'\n'),
+            b'r' => plain.push(b'\r'),
+            b't' => plain.push(b'\t'),
+            b'u' => {
+                let (character, length) = unicode_escape(&inner[at..]);
+                at += length;
+                plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            same => plain.push(same),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Reads the digits behind `\u`, and a second half where the first needs one.
+fn unicode_escape(rest: &[u8]) -> (char, usize) {
+    let unit = |digits: Option<&[u8]>| {
+        let digits = std::str::from_utf8(digits?).ok()?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(rest.get(..4)).unwrap_or(0xFFFD);
+    if !(0xD800..0xDC00).contains(&first) {
+        return (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 4);
+    }
+    let second = match rest.get(4..6) {
+        Some(b"\\u") => unit(rest.get(6..10)),
+        _ => None,
+    };
+    match second {
+        Some(second @ 0xDC00..0xE000) => {
+            let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+            (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 10)
+        }
+        _ => (char::REPLACEMENT_CHARACTER, 4),
+    }
+}
