@@ -10,6 +10,7 @@
 //! - [`describe`]: rows as COMMAND, COMMAND INFO and COMMAND DOCS show them.
 //! - [`args`]: reading arguments with Redis's error texts.
 //! - [`WireError`]: errors as clients see them.
+//! - [`ABSENT`]: the commands that are left out; [`compat_markdown`]: COMPAT.md.
 //!
 //! A row whose id stands in `table/planned.rs` is known here but not yet answered by
 //! the server: [`resolve`] calls it unknown. Whoever adds a handler deletes the id there.
@@ -30,6 +31,7 @@ pub mod absent;
 pub mod args;
 pub mod argument;
 pub mod command;
+mod compat;
 pub mod describe;
 pub mod error;
 pub mod flags;
@@ -37,7 +39,9 @@ pub mod keys;
 pub mod lookup;
 pub mod table;
 
+pub use absent::{ABSENT, Absent, Reason};
 pub use command::{Arity, Command, Group, KeyPositions, KeySpec};
+pub use compat::compat_markdown;
 pub use error::WireError;
 pub use flags::{AclCategories, AclCategory, DocFlag, Flag, Flags, KeyFlag, KeyFlags};
 pub use keys::{KeyRef, Keys, keys_of_call};

@@ -1,0 +1,51 @@
+//! COMPAT.md, written from the table and from the list of absent commands.
+//!
+//! Its head is prose (`compat_head.md`); the rest follows from the rows. A test compares
+//! the file at the root of the repository with this.
+
+use crate::absent::{ABSENT, Reason};
+use crate::command::{Command, Group};
+use crate::table::COMMANDS;
+
+/// The whole text of COMPAT.md.
+pub fn compat_markdown() -> String {
+    let mut text = include_str!("compat_head.md").to_owned();
+    for group in Group::ALL {
+        let rows = COMMANDS.iter().filter(|command| command.group == *group);
+        table(&mut text, group.wire_name(), "", rows.map(row));
+    }
+    for reason in Reason::ALL {
+        let rows = ABSENT.iter().filter(|absent| absent.reason == *reason);
+        let names = rows.flat_map(|absent| absent.full_names());
+        let lines = names.map(|name| format!("| {} | absent | |", shown(&name)));
+        table(&mut text, reason.heading(), reason.sentence(), lines);
+    }
+    text
+}
+
+/// A heading, a sentence if there is one, and a table of these lines.
+fn table(text: &mut String, heading: &str, about: &str, lines: impl Iterator<Item = String>) {
+    text.push_str(&format!("\n### {heading}\n\n"));
+    if !about.is_empty() {
+        text.push_str(&format!("{about}\n\n"));
+    }
+    text.push_str("| command | state | note |\n| --- | --- | --- |\n");
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+    }
+}
+
+fn row(command: &Command) -> String {
+    let state = if command.served { "served" } else { "planned" };
+    let note = match (command.deprecated_since, command.replaced_by) {
+        (Some(since), Some(instead)) => format!("deprecated since {since}: use {instead}"),
+        _ => String::new(),
+    };
+    format!("| {} | {state} | {note} |", shown(command.name)).replace("|  |", "| |")
+}
+
+/// `client|list` as people write it: `CLIENT LIST`.
+fn shown(name: &str) -> String {
+    name.replace('|', " ").to_ascii_uppercase()
+}
