@@ -25,9 +25,9 @@ pub struct KeyRef {
 /// A run of arguments that are keys.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
-    first: usize,
-    count: usize,
-    step: usize,
+    first: u32,
+    count: u32,
+    step: u32,
     flags: KeyFlags,
 }
 
@@ -38,10 +38,11 @@ pub struct Keys {
 }
 
 impl Keys {
-    fn one(index: usize, flags: &[KeyFlag]) -> Keys {
-        let mut keys = Keys::default();
-        keys.add(Run { first: index, count: 1, step: 1, flags: KeyFlags::of(flags) });
-        keys
+    /// The first argument is the only key.
+    #[inline]
+    fn first_argument(flags: &[KeyFlag]) -> Keys {
+        let run = Run { first: 1, count: 1, step: 1, flags: KeyFlags::of(flags) };
+        Keys { runs: [run, Run::default()] }
     }
 
     fn add(&mut self, run: Run) {
@@ -56,14 +57,14 @@ impl Iterator for Keys {
     #[inline]
     fn next(&mut self) -> Option<KeyRef> {
         let run = self.runs.iter_mut().find(|run| run.count > 0)?;
-        let key = KeyRef { index: run.first, flags: run.flags };
+        let key = KeyRef { index: run.first as usize, flags: run.flags };
         run.first += run.step;
         run.count -= 1;
         Some(key)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.runs.iter().map(|run| run.count).sum();
+        let count = self.runs.iter().map(|run| run.count as usize).sum();
         (count, Some(count))
     }
 }
@@ -83,7 +84,7 @@ impl Command {
             CommandId::Set => set_keys(args),
             CommandId::BitField => bitfield_keys(args),
             CommandId::Sort => sort_keys(args),
-            CommandId::SortRo => Keys::one(1, &[KeyFlag::Ro, KeyFlag::Access]),
+            CommandId::SortRo => Keys::first_argument(&[KeyFlag::Ro, KeyFlag::Access]),
             _ => match specified_keys(self, args) {
                 Some(keys) => keys,
                 None => loosely_counted_keys(self, args),
@@ -116,6 +117,7 @@ pub fn keys_of_call(args: Args<'_>) -> Result<Keys, WireError> {
 #[inline]
 fn specified_keys(command: &Command, args: Args<'_>) -> Option<Keys> {
     let mut keys = Keys::default();
+    let len = u32::try_from(args.len()).ok()?;
     for spec in command.keys {
         if spec.flags.has(KeyFlag::NotKey) {
             continue;
@@ -123,22 +125,21 @@ fn specified_keys(command: &Command, args: Args<'_>) -> Option<Keys> {
         let (first, last, step) = match spec.positions {
             KeyPositions::One(at) => (at.into(), at.into(), 1),
             KeyPositions::Range { first, last, step } => {
-                let last = match usize::try_from(last) {
+                let last = match u32::try_from(last) {
                     Ok(last) => last,
-                    Err(_) => args.len().checked_sub(last.unsigned_abs().into())?,
+                    Err(_) => len.checked_sub(last.unsigned_abs().into())?,
                 };
                 (first.into(), last, step.into())
             }
             KeyPositions::NumKeys(at) => {
                 let count = parse_i64(args.get(at.into())?).filter(|count| *count >= 0)?;
                 // Redis keeps the lower half of the number only.
-                let count = usize::try_from(count as i32).ok()?;
-                let first = usize::from(at) + 1;
-                (first, (first + count).checked_sub(1)?, 1)
+                let count = u32::try_from(count as i32).ok()?;
+                (u32::from(at) + 1, u32::from(at) + count, 1)
             }
             KeyPositions::Unknown => return None,
         };
-        if last >= args.len() || last < first {
+        if last >= len || last < first {
             return None;
         }
         keys.add(Run { first, count: (last - first) / step + 1, step, flags: spec.flags });
@@ -151,17 +152,18 @@ fn specified_keys(command: &Command, args: Args<'_>) -> Option<Keys> {
 fn loosely_counted_keys(command: &Command, args: Args<'_>) -> Keys {
     let mut keys = Keys::default();
     let count_at = command.keys.iter().find_map(|spec| match spec.positions {
-        KeyPositions::NumKeys(at) => Some(usize::from(at)),
+        KeyPositions::NumKeys(at) => Some(at),
         _ => None,
     });
-    let Some((count_at, text)) = count_at.and_then(|at| Some((at, args.get(at)?))) else {
-        return keys;
-    };
-    let count = usize::try_from(atoi(text)).unwrap_or(0);
-    if count == 0 || count > args.len() - count_at - 1 {
+    let Some(count_at) = count_at else { return keys };
+    let follow = args.from(usize::from(count_at) + 1).len();
+    let count = args.get(count_at.into()).map_or(0, atoi);
+    let Ok(count) = u32::try_from(count) else { return keys };
+    if count == 0 || count as usize > follow {
         return keys;
     }
-    keys.add(Run { first: count_at + 1, count, step: 1, flags: KeyFlags::NONE });
+    let first = u32::from(count_at) + 1;
+    keys.add(Run { first, count, step: 1, flags: KeyFlags::NONE });
     for spec in command.keys {
         if let KeyPositions::One(at) = spec.positions {
             keys.add(Run { first: at.into(), count: 1, step: 1, flags: KeyFlags::NONE });
@@ -189,9 +191,9 @@ fn atoi(text: &[u8]) -> i32 {
 #[inline]
 fn set_keys(args: Args<'_>) -> Keys {
     if args.from(3).iter().any(|word| word.eq_ignore_ascii_case(b"get")) {
-        Keys::one(1, &[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Update])
+        Keys::first_argument(&[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Update])
     } else {
-        Keys::one(1, &[KeyFlag::Ow, KeyFlag::Update])
+        Keys::first_argument(&[KeyFlag::Ow, KeyFlag::Update])
     }
 }
 
@@ -212,15 +214,15 @@ fn bitfield_keys(args: Args<'_>) -> Keys {
         }
     }
     if read_only {
-        Keys::one(1, &[KeyFlag::Ro, KeyFlag::Access])
+        Keys::first_argument(&[KeyFlag::Ro, KeyFlag::Access])
     } else {
-        Keys::one(1, &[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Update])
+        Keys::first_argument(&[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Update])
     }
 }
 
 /// SORT reads its first argument and may store to the one after the last STORE.
 fn sort_keys(args: Args<'_>) -> Keys {
-    let mut keys = Keys::one(1, &[KeyFlag::Ro, KeyFlag::Access]);
+    let mut keys = Keys::first_argument(&[KeyFlag::Ro, KeyFlag::Access]);
     let mut destination = None;
     let mut index = 2;
     while let Some(word) = args.get(index) {
@@ -234,7 +236,7 @@ fn sort_keys(args: Args<'_>) -> Keys {
         }
         index += 1;
     }
-    if let Some(first) = destination {
+    if let Some(first) = destination.and_then(|index| u32::try_from(index).ok()) {
         let flags = KeyFlags::of(&[KeyFlag::Ow, KeyFlag::Update]);
         keys.add(Run { first, count: 1, step: 1, flags });
     }

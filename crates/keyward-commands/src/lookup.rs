@@ -1,8 +1,9 @@
 //! From a name to a row of the table.
 //!
 //! An index of the top-level names is built at compile time: open addressing over a
-//! hash of the name's length and of its first and last eight bytes with the case bit
-//! set. A hit costs two multiplications, one or two slots and one comparison.
+//! hash of a name's first and last bytes, packed into two words with the case bit set.
+//! The slot holds the same words, so a hit costs a few loads, two multiplications and
+//! two comparisons, whatever the length of the name.
 //! Subcommands are searched for among the few of their container.
 
 use keyward_resp::Args;
@@ -13,33 +14,45 @@ use crate::table::{COMMANDS, CommandId};
 
 /// A power of two; at least twice as many as names, here five times.
 const SLOTS: usize = 1024;
-/// Longer than any name.
-const NAME_BYTES_MAX: usize = 32;
-const EMPTY: u16 = u16::MAX;
 
-/// For each slot the index of a row, or `EMPTY`.
-static INDEX: [u16; SLOTS] = build_index();
+/// A name as the index compares it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Packed {
+    first: u64,
+    last: u64,
+    len: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Slot {
+    name: Packed,
+    /// The index of the row; beyond the table if the slot is empty.
+    row: u16,
+    /// Whether equal packed names are equal names.
+    exact: bool,
+}
+
+static INDEX: [Slot; SLOTS] = build_index();
 
 /// The top-level command of this name, in any case. It may be one that is only
 /// planned: [`resolve`] is what a server asks.
 #[inline]
 pub fn lookup(name: &[u8]) -> Option<&'static Command> {
-    if name.is_empty() || name.len() > NAME_BYTES_MAX {
-        return None;
-    }
-    let mut slot = slot_of(name);
+    let packed = pack(name);
+    let mut position = packed.home();
     loop {
-        let command = COMMANDS.get(INDEX[slot] as usize)?;
-        if command.name.as_bytes().eq_ignore_ascii_case(name) {
+        let slot = &INDEX[position];
+        let command = COMMANDS.get(slot.row as usize)?;
+        if slot.name == packed && (slot.exact || command.name.as_bytes().eq_ignore_ascii_case(name))
+        {
             return Some(command);
         }
-        slot = (slot + 1) % SLOTS;
+        position = (position + 1) % SLOTS;
     }
 }
 
 /// The subcommand of this name, in any case.
 pub fn lookup_subcommand(container: &Command, name: &[u8]) -> Option<&'static Command> {
-    // The containers' names are as long as each other's within one container.
     let prefix = container.name.len() + 1;
     container
         .subcommands()
@@ -83,51 +96,70 @@ pub fn find(args: Args<'_>) -> Result<&'static Command, WireError> {
         .ok_or_else(|| WireError::unknown_subcommand(args))
 }
 
-/// Where the search for `name` begins.
-#[inline]
-const fn slot_of(name: &[u8]) -> usize {
-    const CASE: u64 = 0x2020_2020_2020_2020;
-    let (first, last) = match name.len() {
-        8.. => (word(name, 0, 8), word(name, name.len() - 8, 8)),
-        4.. => (word(name, 0, 4), word(name, name.len() - 4, 4)),
-        len => (word(name, 0, len), 0),
-    };
-    let mixed = (first | CASE).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        ^ (last | CASE).wrapping_add(name.len() as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
-    (mixed >> (64 - SLOTS.trailing_zeros())) as usize
-}
-
-/// `count` bytes from `start` as a little-endian number.
-#[inline]
-const fn word(bytes: &[u8], start: usize, count: usize) -> u64 {
-    let mut word = 0;
-    let mut index = 0;
-    while index < count {
-        word |= (bytes[start + index] as u64) << (8 * index);
-        index += 1;
+impl Packed {
+    /// Where the search for the name begins.
+    #[inline]
+    const fn home(&self) -> usize {
+        let mixed = self.first.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ self.last.wrapping_add(self.len as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+        (mixed >> (64 - SLOTS.trailing_zeros())) as usize
     }
-    word
 }
 
-const fn build_index() -> [u16; SLOTS] {
-    let mut index = [EMPTY; SLOTS];
+/// Packs a name. With the case bit set, a letter stands for its two cases and for no
+/// other byte; so up to 16 letters are compared exactly.
+#[inline]
+const fn pack(name: &[u8]) -> Packed {
+    const CASE: u64 = 0x2020_2020_2020_2020;
+    let (first, last) = if let (Some(first), Some(last)) =
+        (name.first_chunk::<8>(), name.last_chunk::<8>())
+    {
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+    } else if let (Some(first), Some(last)) = (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+        (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64)
+    } else {
+        match *name {
+            [a] => (a as u64, 0),
+            [a, b] => (a as u64 | (b as u64) << 8, 0),
+            [a, b, c] => (a as u64 | (b as u64) << 8 | (c as u64) << 16, 0),
+            _ => (0, 0),
+        }
+    };
+    Packed { first: first | CASE, last: last | CASE, len: name.len() }
+}
+
+const fn build_index() -> [Slot; SLOTS] {
+    let empty = Slot { name: pack(b""), row: u16::MAX, exact: false };
+    let mut index = [empty; SLOTS];
     let mut row = 0;
     let mut names = 0;
     while row < CommandId::COUNT {
         let command = &COMMANDS[row];
         if command.container.is_none() {
-            assert!(command.name.len() <= NAME_BYTES_MAX, "raise NAME_BYTES_MAX");
-            let mut slot = slot_of(command.name.as_bytes());
-            while index[slot] != EMPTY {
-                slot = (slot + 1) % SLOTS;
+            let name = pack(command.name.as_bytes());
+            let mut position = name.home();
+            while index[position].row != u16::MAX {
+                position = (position + 1) % SLOTS;
             }
-            index[slot] = row as u16;
+            let exact = name.len <= 16 && is_all_letters(command.name.as_bytes());
+            index[position] = Slot { name, row: row as u16, exact };
             names += 1;
         }
         row += 1;
     }
     assert!(names * 2 <= SLOTS, "raise SLOTS");
     index
+}
+
+const fn is_all_letters(name: &[u8]) -> bool {
+    let mut index = 0;
+    while index < name.len() {
+        if !name[index].is_ascii_lowercase() {
+            return false;
+        }
+        index += 1;
+    }
+    true
 }
 
 #[cfg(test)]
@@ -169,10 +201,10 @@ mod tests {
     #[test]
     fn searches_are_short() {
         let probes = |name: &str| {
-            let mut slot = slot_of(name.as_bytes());
+            let mut position = pack(name.as_bytes()).home();
             let mut probes = 1;
-            while COMMANDS[INDEX[slot] as usize].name != name {
-                slot = (slot + 1) % SLOTS;
+            while COMMANDS[INDEX[position].row as usize].name != name {
+                position = (position + 1) % SLOTS;
                 probes += 1;
             }
             probes

@@ -5,8 +5,8 @@
 
 use std::fmt::Write as _;
 
-/// Longest decimal form of an `i64`, sign included.
-const I64_TEXT_MAX: usize = 20;
+/// Digits of the largest `u64`.
+const U64_DIGITS_MAX: usize = 20;
 
 /// Reads a decimal integer in canonical form only: no plus sign, no leading zero,
 /// no space, no `-0`.
@@ -17,11 +17,20 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
         [b'-', digits @ ..] => (true, digits),
         digits => (false, digits),
     };
-    if !matches!(digits.first(), Some(b'1'..=b'9')) || text.len() > I64_TEXT_MAX {
+    if !matches!(digits.first(), Some(b'1'..=b'9')) || digits.len() > U64_DIGITS_MAX {
         return None;
     }
     let mut magnitude: u64 = 0;
-    for &byte in digits {
+    // Only the last of the most digits possible can overflow.
+    let (safe, rest) = digits.split_at(digits.len().min(U64_DIGITS_MAX - 1));
+    for &byte in safe {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        magnitude = magnitude * 10 + u64::from(digit);
+    }
+    if let &[byte] = rest {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;

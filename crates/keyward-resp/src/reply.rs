@@ -82,11 +82,7 @@ impl<'a> ReplyWriter<'a> {
     /// An integer.
     #[inline]
     pub fn integer(&mut self, value: i64) {
-        match value {
-            0 => self.raw(b":0\r\n"),
-            1 => self.raw(b":1\r\n"),
-            _ => self.number_line(b':', value),
-        }
+        self.number_line(b':', value);
     }
 
     /// An integer that counts something.
@@ -275,15 +271,22 @@ impl<'a> ReplyWriter<'a> {
         self.raw(if self.protocol == Protocol::Resp3 { resp3 } else { resp2 });
     }
 
+    /// A mark, a number and a line end.
     #[inline]
     fn number_line(&mut self, mark: u8, value: i64) {
-        // Lengths are mostly one digit: one store of four bytes.
-        if let 0..=9 = value {
-            return self.raw(&[mark, b'0' + value as u8, b'\r', b'\n']);
+        // Most numbers are lengths of one to three digits. Arrays of a known size are
+        // stored without a call.
+        let digit = |power: i64| b'0' + (value / power % 10) as u8;
+        match value {
+            0..=9 => self.raw(&[mark, digit(1), b'\r', b'\n']),
+            10..=99 => self.raw(&[mark, digit(10), digit(1), b'\r', b'\n']),
+            100..=999 => self.raw(&[mark, digit(100), digit(10), digit(1), b'\r', b'\n']),
+            _ => {
+                self.out.push(mark);
+                push_i64(self.out, value);
+                self.raw(b"\r\n");
+            }
         }
-        self.out.push(mark);
-        push_i64(self.out, value);
-        self.raw(b"\r\n");
     }
 
     fn line(&mut self, mark: u8, text: &[u8]) {

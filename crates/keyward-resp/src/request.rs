@@ -10,7 +10,6 @@
 //! are not looked at, and a zero byte ends the search for a line's end.
 //! Not here: sockets, the size of the read buffer, what commands mean.
 //!
-//! Cost: about 10 ns and no cache miss for a three-argument command.
 
 use crate::args::{ArgRange, Args};
 use crate::inline::split_in_place;
@@ -241,21 +240,29 @@ impl RequestParser {
 
     /// Reads `*<count>\r\n`. A count of zero or less is a command without arguments,
     /// which is skipped.
+    #[inline]
     fn parse_count(
         &mut self,
         buffer: &[u8],
         limits: &RequestLimits,
     ) -> Result<Progress, ProtocolError> {
-        let Some(line) = self.header(buffer, ProtocolError::TooBigMultibulkHeader)? else {
-            return Ok(Progress::Stuck);
+        let (count, used) = match short_header(&buffer[self.position..], b'*') {
+            Some(found) => found,
+            None => {
+                let Some(line) = self.header(buffer, ProtocolError::TooBigMultibulkHeader)? else {
+                    return Ok(Progress::Stuck);
+                };
+                let count = parse_i64(&line[1..]).ok_or(ProtocolError::InvalidMultibulkLength)?;
+                (count, line.len() + 2)
+            }
         };
-        let count = parse_i64(&line[1..])
-            .filter(|count| *count <= ARGS_MAX)
-            .ok_or(ProtocolError::InvalidMultibulkLength)?;
+        if count > ARGS_MAX {
+            return Err(ProtocolError::InvalidMultibulkLength);
+        }
         if count > UNAUTHENTICATED_ARGS_MAX && !limits.authenticated {
             return Err(ProtocolError::UnauthenticatedMultibulkLength);
         }
-        self.position += line.len() + 2;
+        self.position += used;
         self.args_left = usize::try_from(count).unwrap_or(0);
         Ok(Progress::Made)
     }
@@ -294,33 +301,35 @@ impl RequestParser {
         buffer: &[u8],
         limits: &RequestLimits,
     ) -> Result<Option<usize>, ProtocolError> {
-        let Some(line) = self.header(buffer, ProtocolError::TooBigBulkHeader)? else {
-            return Ok(None);
+        let (len, used) = match short_header(&buffer[self.position..], b'$') {
+            Some(found) => found,
+            None => match self.header(buffer, ProtocolError::TooBigBulkHeader)? {
+                None => return Ok(None),
+                Some(line @ [b'$', digits @ ..]) => {
+                    (parse_i64(digits).ok_or(ProtocolError::InvalidBulkLength)?, line.len() + 2)
+                }
+                Some(_) => return Err(ProtocolError::ExpectedDollar(buffer[self.position])),
+            },
         };
-        let digits = match line {
-            [b'$', digits @ ..] => digits,
-            _ => return Err(ProtocolError::ExpectedDollar(buffer[self.position])),
-        };
-        let len = parse_i64(digits)
-            .filter(|len| u64::try_from(*len).is_ok_and(|len| len <= limits.bulk_bytes_max))
-            .ok_or(ProtocolError::InvalidBulkLength)?;
+        if u64::try_from(len).map_or(true, |len| len > limits.bulk_bytes_max) {
+            return Err(ProtocolError::InvalidBulkLength);
+        }
         if len > UNAUTHENTICATED_BULK_BYTES_MAX && !limits.authenticated {
             return Err(ProtocolError::UnauthenticatedBulkLength);
         }
-        self.position += line.len() + 2;
+        self.position += used;
         usize::try_from(len).map(Some).map_err(|_| ProtocolError::InvalidBulkLength)
     }
 
     /// The line at `position` without its end, if `\r` and the byte after it are there.
-    #[inline]
+    #[cold]
     fn header<'b>(
         &mut self,
         buffer: &'b [u8],
         too_big: ProtocolError,
     ) -> Result<Option<&'b [u8]>, ProtocolError> {
-        // Headers are a few bytes long: a plain loop beats a call.
         let from = self.position.max(self.searched);
-        let end = buffer[from..].iter().position(|&b| b == b'\r' || b == 0).map(|at| from + at);
+        let end = memchr::memchr2(b'\r', 0, &buffer[from..]).map(|at| from + at);
         match end {
             Some(end) if buffer[end] == b'\r' => {
                 self.searched = end;
@@ -363,6 +372,28 @@ impl RequestParser {
         }
         Ok(Progress::Made)
     }
+}
+
+/// The number and the length of a header in the usual form: the mark, one to nine digits,
+/// `\r` and one more byte. Anything else is for [`RequestParser::header`] to judge.
+#[inline]
+fn short_header(input: &[u8], mark: u8) -> Option<(i64, usize)> {
+    if *input.first()? != mark {
+        return None;
+    }
+    let mut value = 0;
+    for index in 1..=10 {
+        let byte = *input.get(index)?;
+        let digit = byte.wrapping_sub(b'0');
+        if digit <= 9 {
+            value = value * 10 + i64::from(digit);
+        } else {
+            let is_canonical = index == 2 || (index > 2 && input[1] != b'0');
+            let is_complete = byte == b'\r' && index + 1 < input.len();
+            return (is_canonical && is_complete).then_some((value, index + 2));
+        }
+    }
+    None
 }
 
 /// Appends a command as clients send it.
