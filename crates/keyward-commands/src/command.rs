@@ -1,6 +1,6 @@
 //! A command as the table declares it, and what follows from the declaration.
 //!
-//! A row states facts; [`Command::complete`] derives the rest at compile time in
+//! A row states facts; `Command::complete` derives the rest at compile time in
 //! Redis's manner: ACL categories from flags and group, the legacy first, last and
 //! step from the key specifications, and the `movablekeys` flag.
 

@@ -79,7 +79,7 @@ impl Command {
 
     /// The keys of a call; none if its arguments make no sense.
     #[inline]
-    pub fn keys(&self, args: Args<'_>) -> Keys {
+    pub fn keys_in(&self, args: Args<'_>) -> Keys {
         match self.id {
             CommandId::Set => set_keys(args),
             CommandId::BitField => bitfield_keys(args),
@@ -100,7 +100,7 @@ impl Command {
         if !self.arity.admits(args.len()) {
             return Err(WireError::InvalidArgumentCount);
         }
-        let keys = self.keys(args);
+        let keys = self.keys_in(args);
         if keys.len() == 0 && !self.flags.has(Flag::NoMandatoryKeys) {
             return Err(WireError::InvalidArguments);
         }
@@ -241,4 +241,46 @@ fn sort_keys(args: Args<'_>) -> Keys {
         keys.add(Run { first, count: 1, step: 1, flags });
     }
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lookup::lookup;
+    use keyward_resp::ArgBuf;
+
+    fn keys(call: &str) -> Vec<(usize, Vec<&'static str>)> {
+        let args: ArgBuf = call.split(' ').collect();
+        let command = lookup(args.args().at(0)).expect("it is in the table");
+        let keys = command.keys_in(args.args());
+        keys.map(|key| (key.index, key.flags.wire_names().collect())).collect()
+    }
+
+    fn places(call: &str) -> Vec<usize> {
+        keys(call).into_iter().map(|(index, _)| index).collect()
+    }
+
+    #[test]
+    fn keys_stand_at_fixed_places_in_steps_or_are_counted() {
+        assert_eq!(places("get a"), [1]);
+        assert_eq!(places("mset a 1 b 2"), [1, 3]);
+        assert_eq!(places("blpop a b 0"), [1, 2]);
+        assert_eq!(places("zunionstore d 2 a b"), [1, 3, 4]);
+        assert_eq!(places("eval s 2 a b c"), [3, 4]);
+        assert_eq!(places("ping"), [0; 0]);
+    }
+
+    #[test]
+    fn calls_that_make_no_sense_have_no_keys() {
+        for call in ["get", "mset", "eval", "eval s", "eval s 3 a", "blpop 0", "zunionstore d"] {
+            assert_eq!(places(call), [0; 0], "{call}");
+        }
+    }
+
+    #[test]
+    fn options_decide_how_a_key_is_used() {
+        assert_eq!(keys("set k v"), [(1, vec!["OW", "update"])]);
+        assert_eq!(keys("set k v get"), [(1, vec!["RW", "access", "update"])]);
+        assert_eq!(keys("bitfield k get u8 0"), [(1, vec!["RO", "access"])]);
+        assert_eq!(keys("sort k store d"), [(1, vec!["RO", "access"]), (3, vec!["OW", "update"])]);
+    }
 }

@@ -4,8 +4,8 @@
 //!   [`CommandId`], the enum generated from the rows, which a dispatch matches without
 //!   a wildcard. `id.command()` is the row of an id; `id as usize` its place.
 //! - [`resolve`]: from a parsed call to its row, subcommands and arity included, or the
-//!   error Redis gives. [`lookup`] and [`lookup_full_name`] find rows by name.
-//! - [`Command::keys`]: the key positions of a call with their flags, without
+//!   error Redis gives. [`lookup()`] and [`lookup_full_name`] find rows by name.
+//! - [`Command::keys_in`]: the key positions of a call with their flags, without
 //!   allocation. [`keys_of_call`] answers COMMAND GETKEYS.
 //! - [`describe`]: rows as COMMAND, COMMAND INFO and COMMAND DOCS show them.
 //! - [`args`]: reading arguments with Redis's error texts.
@@ -22,7 +22,7 @@
 //! let mset = lookup(b"MSET").expect("it is in the table");
 //! assert_eq!(mset.id, CommandId::MSet);
 //! let call: ArgBuf = ["mset", "a", "1", "b", "2"].iter().collect();
-//! let keys: Vec<usize> = mset.keys(call.args()).map(|key| key.index).collect();
+//! let keys: Vec<usize> = mset.keys_in(call.args()).map(|key| key.index).collect();
 //! assert_eq!(keys, [1, 3]);
 //! assert_eq!(lookup_full_name(b"client|list").unwrap().id, CommandId::ClientList);
 //! ```

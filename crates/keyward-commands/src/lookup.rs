@@ -218,14 +218,23 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_and_wrong_counts_are_told_apart() {
-        let resolve = |words: &[&str]| {
-            let args: ArgBuf = words.iter().collect();
-            find(args.args()).map(|command| command.name).map_err(|error| error.to_string())
-        };
-        assert_eq!(
-            resolve(&["nope", "a"]),
-            Err("ERR unknown command 'nope', with args beginning with: 'a' ".to_owned())
-        );
+    fn only_served_commands_are_resolved() {
+        for command in &COMMANDS {
+            let args: ArgBuf = command.name.split('|').collect();
+            let args = args.args();
+            let expected = match command.container {
+                Some(container) if !command.served && container.command().served => {
+                    Err(WireError::unknown_subcommand(args))
+                }
+                _ if command.served => Ok(command.id),
+                _ => Err(WireError::unknown_command(args)),
+            };
+            assert_eq!(find(args).map(|found| found.id), expected, "{}", command.name);
+            let admitted = command.arity.admits(args.len());
+            let expected = expected.and_then(|id| {
+                if admitted { Ok(id) } else { Err(WireError::WrongArity(command.name)) }
+            });
+            assert_eq!(resolve(args).map(|found| found.id), expected, "{}", command.name);
+        }
     }
 }

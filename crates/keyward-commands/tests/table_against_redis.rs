@@ -1,7 +1,7 @@
 //! The table against a real redis-server 7.0: what our rows say about a command must
 //! be what Redis says about it, byte for byte.
 
-use keyward_commands::{COMMANDS, Command, absent, describe, lookup, lookup_subcommand};
+use keyward_commands::{COMMANDS, Command, WireError, absent, describe, lookup, lookup_subcommand};
 use keyward_resp::{ArgBuf, Frame, FrameLimits, FrameParser, Protocol, ReplyWriter};
 use keyward_testkit::{Client, Server};
 
@@ -121,37 +121,70 @@ fn row_of(call: &[&str]) -> Option<&'static Command> {
     lookup_subcommand(command, call[1].as_bytes())
 }
 
+/// Compares COMMAND GETKEYS and GETKEYSANDFLAGS for one call.
+fn check_keys(client: &mut Client, words: &[&str]) {
+    let args: ArgBuf = words.iter().collect();
+    let keys = match row_of(words) {
+        Some(command) => command.keys_or_error(args.args()),
+        None => Err(WireError::InvalidCommand),
+    };
+    for with_flags in [false, true] {
+        let ours = ours(Protocol::Resp2, |reply| match &keys {
+            Err(error) => error.write_to(reply),
+            Ok(keys) => {
+                reply.array(keys.len());
+                for key in *keys {
+                    if with_flags {
+                        reply.array(2);
+                    }
+                    reply.bulk(args.args().at(key.index));
+                    if with_flags {
+                        reply.set(key.flags.wire_names().count());
+                        key.flags.wire_names().for_each(|name| reply.simple(name));
+                    }
+                }
+            }
+        });
+        let subcommand = if with_flags { "GETKEYSANDFLAGS" } else { "GETKEYS" };
+        let request = [&["COMMAND", subcommand], words].concat();
+        assert_eq!(ours, call(client, &request), "{request:?}");
+    }
+}
+
 #[test]
 fn keys_are_found_where_redis_finds_them() {
     let server = Server::redis(&[]);
     let mut client = server.client();
     for line in CALLS.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.split(' ').map(|w| if w == "''" { "" } else { w }).collect();
-        let args: ArgBuf = words.iter().collect();
-        let keys = match row_of(&words) {
-            Some(command) => command.keys_or_error(args.args()),
-            None => Err(keyward_commands::WireError::InvalidCommand),
-        };
-        for with_flags in [false, true] {
-            let ours = ours(Protocol::Resp2, |reply| match &keys {
-                Err(error) => error.write_to(reply),
-                Ok(keys) => {
-                    reply.array(keys.len());
-                    for key in *keys {
-                        if with_flags {
-                            reply.array(2);
-                        }
-                        reply.bulk(args.args().at(key.index));
-                        if with_flags {
-                            reply.set(key.flags.wire_names().count());
-                            key.flags.wire_names().for_each(|name| reply.simple(name));
-                        }
-                    }
-                }
-            });
-            let subcommand = if with_flags { "GETKEYSANDFLAGS" } else { "GETKEYS" };
-            let request = [&["COMMAND", subcommand], &words[..]].concat();
-            assert_eq!(ours, call(&mut client, &request), "{request:?}");
+        check_keys(&mut client, &words);
+    }
+}
+
+#[test]
+fn keys_of_random_calls_are_found_where_redis_finds_them() {
+    const WORDS: [&str; 16] = [
+        "a", "b", "c", "0", "1", "2", "3", "1x", "-1", "store", "GET", "by", "LIMIT", "set",
+        "overflow", "",
+    ];
+    let server = Server::redis(&[]);
+    let mut client = server.client();
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        // xorshift64: the same calls in every run.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for command in &COMMANDS {
+        for _ in 0..if command.keys.is_empty() { 1 } else { 40 } {
+            let mut words: Vec<&str> = command.name.split('|').collect();
+            // COMMAND GETKEYS itself wants one argument at least.
+            for _ in 0..1 + random(8) {
+                words.push(WORDS[random(WORDS.len())]);
+            }
+            check_keys(&mut client, &words);
         }
     }
 }
