@@ -190,6 +190,8 @@ impl RequestParser {
                     Progress::Made => continue,
                 }
             }
+            // What arrives in one piece goes straight to the batch; an unfinished command
+            // grows its own list, however many pieces it comes in.
             let resumed = !self.unfinished.is_empty();
             let batch_start = batch.ranges.len();
             let ranges = if resumed { &mut self.unfinished } else { &mut batch.ranges };
