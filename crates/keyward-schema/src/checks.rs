@@ -8,6 +8,60 @@
 //! which a test here tries.
 
 mod allowance;
+pub(crate) mod bad_allowance;
+pub(crate) mod bad_condition;
+pub(crate) mod bad_limits;
+pub(crate) mod bad_unit;
+pub(crate) mod bad_value_type;
+pub(crate) mod bound_on_wrong_type;
+pub(crate) mod derived_of_derived;
+pub(crate) mod derived_setting;
+pub(crate) mod derived_type;
+pub(crate) mod endless_growth;
+pub(crate) mod entangled_patterns;
+pub(crate) mod evict_contradiction;
+pub(crate) mod example_key;
+pub(crate) mod example_value;
+pub(crate) mod function_key;
+pub(crate) mod function_variable;
+pub(crate) mod given_bounds;
+pub(crate) mod given_without_default;
+pub(crate) mod inverse_mismatch;
+pub(crate) mod lifetime_cases;
+pub(crate) mod lifetime_cycle;
+pub(crate) mod malformed_function;
+pub(crate) mod malformed_lifetime;
+pub(crate) mod malformed_pattern;
+pub(crate) mod malformed_shape;
+pub(crate) mod member_count;
+pub(crate) mod misplaced_setting;
+pub(crate) mod misplaced_shape;
+pub(crate) mod missing_setting;
+pub(crate) mod money_as_float;
+pub(crate) mod no_such_field;
+pub(crate) mod no_such_pattern;
+pub(crate) mod not_text;
+pub(crate) mod null_in_text;
+pub(crate) mod optional_subject;
+pub(crate) mod overlap;
+pub(crate) mod rank_type;
+pub(crate) mod secret_in_placeholder;
+pub(crate) mod several_derivations;
+pub(crate) mod short_guard;
+pub(crate) mod source_type;
+pub(crate) mod subject_type;
+pub(crate) mod syntax;
+pub(crate) mod template_kinds;
+pub(crate) mod too_large;
+pub(crate) mod too_many;
+pub(crate) mod unbound_placeholder;
+pub(crate) mod unknown_setting;
+pub(crate) mod unknown_subject;
+pub(crate) mod unknown_type;
+pub(crate) mod unreachable_pattern;
+pub(crate) mod unused_allowance;
+pub(crate) mod value_misfit;
+pub(crate) mod wrong_value;
 
 pub(crate) use allowance::{apply_allowances, read_allowances};
 
@@ -15,38 +69,71 @@ use crate::diagnostic::{Report, Rule};
 use crate::read::KeyDraft;
 use crate::schema::Key;
 
-macro_rules! rules {
-    ($($name:ident),+ $(,)?) => {
-        $(pub(crate) mod $name;)+
-
-        /// Every rule, by code.
-        pub static RULES: &[&Rule] = &[$(&$name::RULE),+];
-    };
-}
-
-rules! {
+/// Every rule, by code.
+pub static RULES: &[&Rule] = &[
     // The file.
-    syntax, too_large, not_text, unknown_setting, misplaced_setting, wrong_value, missing_setting,
-    bad_unit, too_many, bad_allowance, unused_allowance,
+    &syntax::RULE,
+    &too_large::RULE,
+    &not_text::RULE,
+    &unknown_setting::RULE,
+    &misplaced_setting::RULE,
+    &wrong_value::RULE,
+    &missing_setting::RULE,
+    &bad_unit::RULE,
+    &too_many::RULE,
+    &bad_allowance::RULE,
+    &unused_allowance::RULE,
     // Patterns.
-    malformed_pattern, overlap, unreachable_pattern, secret_in_placeholder, entangled_patterns,
+    &malformed_pattern::RULE,
+    &overlap::RULE,
+    &unreachable_pattern::RULE,
+    &secret_in_placeholder::RULE,
+    &entangled_patterns::RULE,
     // Types and shapes.
-    unknown_type, malformed_shape, misplaced_shape, null_in_text, bad_limits, bad_value_type,
-    money_as_float,
+    &unknown_type::RULE,
+    &malformed_shape::RULE,
+    &misplaced_shape::RULE,
+    &null_in_text::RULE,
+    &bad_limits::RULE,
+    &bad_value_type::RULE,
+    &money_as_float::RULE,
     // Lifetimes.
-    malformed_lifetime, unknown_subject, optional_subject, lifetime_cases, subject_type,
-    given_without_default, given_bounds, lifetime_cycle, endless_growth, short_guard,
+    &malformed_lifetime::RULE,
+    &unknown_subject::RULE,
+    &optional_subject::RULE,
+    &lifetime_cases::RULE,
+    &subject_type::RULE,
+    &given_without_default::RULE,
+    &given_bounds::RULE,
+    &lifetime_cycle::RULE,
+    &endless_growth::RULE,
+    &short_guard::RULE,
     // Bounds and storage.
-    bound_on_wrong_type, evict_contradiction,
+    &bound_on_wrong_type::RULE,
+    &evict_contradiction::RULE,
     // Derived keys.
-    no_such_pattern, unbound_placeholder, member_count, derived_of_derived, derived_type,
-    source_type, no_such_field, value_misfit, template_kinds, rank_type, bad_condition,
-    inverse_mismatch, several_derivations, derived_setting,
+    &no_such_pattern::RULE,
+    &unbound_placeholder::RULE,
+    &member_count::RULE,
+    &derived_of_derived::RULE,
+    &derived_type::RULE,
+    &source_type::RULE,
+    &no_such_field::RULE,
+    &value_misfit::RULE,
+    &template_kinds::RULE,
+    &rank_type::RULE,
+    &bad_condition::RULE,
+    &inverse_mismatch::RULE,
+    &several_derivations::RULE,
+    &derived_setting::RULE,
     // Functions.
-    function_key, malformed_function, function_variable,
+    &function_key::RULE,
+    &malformed_function::RULE,
+    &function_variable::RULE,
     // Examples.
-    example_key, example_value,
-}
+    &example_key::RULE,
+    &example_value::RULE,
+];
 
 /// The rule of that code.
 pub fn rule(code: &str) -> Option<&'static Rule> {
@@ -78,6 +165,16 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(codes, sorted);
+    }
+
+    #[test]
+    fn every_file_that_declares_a_rule_is_listed() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/checks");
+        let declares_a_rule = |entry: &std::fs::DirEntry| {
+            std::fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("RULE: Rule ="))
+        };
+        let files = std::fs::read_dir(folder).expect("the folder of this module");
+        assert_eq!(files.flatten().filter(declares_a_rule).count(), RULES.len());
     }
 
     #[test]

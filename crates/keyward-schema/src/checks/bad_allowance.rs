@@ -38,9 +38,9 @@ pub(crate) fn found(code: &str, at: Span) -> Diagnostic {
             .saying(format!("{code} is an error and cannot be allowed: {}", rule.title)),
         None => {
             let codes = super::RULES.iter().map(|rule| rule.code);
-            RULE.at(at, "unknown")
-                .saying(format!("there is no diagnostic {code:?}"))
-                .maybe_help(nearest(code, codes).map(|near| format!("allow = [\"{near}: the reason\"]")))
+            RULE.at(at, "unknown").saying(format!("there is no diagnostic {code:?}")).maybe_help(
+                nearest(code, codes).map(|near| format!("allow = [\"{near}: the reason\"]")),
+            )
         }
     }
 }

@@ -65,7 +65,11 @@ pub(crate) fn impossible(field: &Field, value: &str, at: Span) -> Diagnostic {
         _ => None,
     };
     RULE.at(at, "never holds")
-        .saying(format!("`{}` must be {} and is never {value:?}", field.name, field.shape.ty.in_words()))
+        .saying(format!(
+            "`{}` must be {} and is never {value:?}",
+            field.name,
+            field.shape.ty.in_words()
+        ))
         .see(field.at, "declared here")
         .maybe_help(near.map(|near| format!("write `{near}`")))
 }

@@ -1,7 +1,7 @@
 //! KW0205: a limit does not fit the type.
 
-use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::decimal::Decimal;
+use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::shape::Shape;
 use crate::source::Span;
 

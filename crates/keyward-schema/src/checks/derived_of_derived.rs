@@ -1,9 +1,9 @@
 //! KW0504: a derived key is the source of another.
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use toml::de::DeValue;
 use crate::read::KeyDraft;
 use crate::source::Span;
+use toml::de::DeValue;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0504",

@@ -1,7 +1,7 @@
 //! KW0310: a collection may live and grow for ever.
 
-use crate::diagnostic::{Level, Report, Rule};
 use crate::derived::Derived;
+use crate::diagnostic::{Level, Report, Rule};
 use crate::lifetime::Lifetime;
 use crate::schema::{DataType, Key};
 
@@ -55,7 +55,10 @@ pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
         report.push(
             RULE.at(key.lifetime_at, label)
                 .saying(format!("`{}` may live and grow for ever", key.pattern))
-                .help(format!("{bound} = 1000, or ttl = \"30d\", or allow = [\"{}: the reason\"]", RULE.code)),
+                .help(format!(
+                    "{bound} = 1000, or ttl = \"30d\", or allow = [\"{}: the reason\"]",
+                    RULE.code
+                )),
         );
     }
 }

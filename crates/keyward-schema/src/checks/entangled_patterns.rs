@@ -22,7 +22,8 @@ segment in front that tells them apart.
 
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
     // Where patterns overlap, that has been said, and no table can be built.
-    let patterns: Vec<&Pattern> = drafts.iter().filter_map(|draft| draft.pattern.as_ref()).collect();
+    let patterns: Vec<&Pattern> =
+        drafts.iter().filter_map(|draft| draft.pattern.as_ref()).collect();
     if let Err(MatcherError::Entangled { .. }) = Matcher::new(patterns.iter().copied()) {
         let at = drafts.first().map_or(Span::default(), |draft| draft.at);
         report.push(RULE.at(at, "begins here"));

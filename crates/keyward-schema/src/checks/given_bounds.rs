@@ -33,15 +33,25 @@ type Bound = Option<Located<Duration>>;
 
 /// `None` if they contradict each other.
 pub(crate) fn check(min: Bound, max: Bound, default: Bound, report: &mut Report) -> Option<()> {
-    let pairs = [("min", min, "max", max), ("min", min, "default", default), ("default", default, "max", max)];
+    let pairs = [
+        ("min", min, "max", max),
+        ("min", min, "default", default),
+        ("default", default, "max", max),
+    ];
     for (low_name, low, high_name, high) in pairs {
         let (Some(low), Some(high)) = (low, high) else { continue };
         if low.value > high.value {
             report.push(
                 RULE.at(high.at, format!("below `{low_name}`"))
-                    .saying(format!("`{low_name}` is {}, and `{high_name}` only {}", low.value, high.value))
+                    .saying(format!(
+                        "`{low_name}` is {}, and `{high_name}` only {}",
+                        low.value, high.value
+                    ))
                     .see(low.at, format!("`{low_name}`"))
-                    .help(format!("{low_name} = \"{}\", {high_name} = \"{}\"", high.value, low.value)),
+                    .help(format!(
+                        "{low_name} = \"{}\", {high_name} = \"{}\"",
+                        high.value, low.value
+                    )),
             );
             return None;
         }

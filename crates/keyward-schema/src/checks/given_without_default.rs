@@ -32,7 +32,11 @@ ttl = { given = true, max = "1h", default = "1m" }
 "#,
 };
 
-pub(crate) fn found(draft: &KeyDraft<'_>, bound: Option<Located<Duration>>, at: Span) -> Diagnostic {
+pub(crate) fn found(
+    draft: &KeyDraft<'_>,
+    bound: Option<Located<Duration>>,
+    at: Span,
+) -> Diagnostic {
     let data = draft.data.map_or("this type", |data| data.name());
     let default = bound.map_or("1h".to_owned(), |bound| bound.value.to_string());
     RULE.at(at, "no default")

@@ -1,10 +1,10 @@
 //! KW0512: two mirrored sets do not mirror each other.
 
 use crate::diagnostic::{Level, Report, Rule};
-use toml::de::DeValue;
 use crate::read::KeyDraft;
 use crate::read::template::resolve;
 use crate::source::Span;
+use toml::de::DeValue;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0512",
@@ -90,7 +90,8 @@ fn check_rivals(
         let claims = rival.table.entry("inverse").and_then(|entry| entry.value.get_ref().as_str());
         !std::ptr::eq(*rival, draft)
             && claims.is_some_and(|claim| {
-                resolve(claim, drafts).is_ok_and(|found| std::ptr::eq(&drafts[found.key.index()], other))
+                resolve(claim, drafts)
+                    .is_ok_and(|found| std::ptr::eq(&drafts[found.key.index()], other))
             })
     });
     let Some(rival) = rival else { return Some(()) };

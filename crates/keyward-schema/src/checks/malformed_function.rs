@@ -40,8 +40,9 @@ args = ["chat_id: uint"]
 };
 
 pub(crate) fn name(name: &str, at: Span) -> Diagnostic {
-    RULE.at(at, "not a name")
-        .saying(format!("{name:?} cannot be called: letters, digits and underscores name a function"))
+    RULE.at(at, "not a name").saying(format!(
+        "{name:?} cannot be called: letters, digits and underscores name a function"
+    ))
 }
 
 pub(crate) fn argument(text: Located<&str>) -> Diagnostic {

@@ -33,8 +33,13 @@ ttl = { after = "30m", renew = "access" }
 
 pub(crate) fn found(forms: &[&str], at: Span) -> Diagnostic {
     let (message, label) = match forms {
-        [] => ("a lifetime needs one of `after`, `by`, `until`, `with`, `given`".to_owned(), "none of them"),
-        several => (format!("a lifetime has one form, not {}", several.join(" and ")), "several forms"),
+        [] => (
+            "a lifetime needs one of `after`, `by`, `until`, `with`, `given`".to_owned(),
+            "none of them",
+        ),
+        several => {
+            (format!("a lifetime has one form, not {}", several.join(" and ")), "several forms")
+        }
     };
     RULE.at(at, label).saying(message).help("ttl = { after = \"30m\", renew = \"access\" }")
 }

@@ -78,12 +78,15 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             let message = format!("there is no placeholder type `{kind}`; there are {types}");
             (message, "unknown type", near.map(|near| format!("`{near}`")))
         }
-        PatternProblem::BadEnum => {
-            say("the words of a placeholder differ, and none is empty or holds a colon or brace", "not a list of words")
-        }
-        PatternProblem::Repeated(name) => {
-            (format!("the placeholder `{name}` is there twice"), "again", Some(format!("`{{{name}2}}`")))
-        }
+        PatternProblem::BadEnum => say(
+            "the words of a placeholder differ, and none is empty or holds a colon or brace",
+            "not a list of words",
+        ),
+        PatternProblem::Repeated(name) => (
+            format!("the placeholder `{name}` is there twice"),
+            "again",
+            Some(format!("`{{{name}2}}`")),
+        ),
         PatternProblem::RestNotLast => {
             say("`rest` takes all that follows, so nothing can follow it", "not the last segment")
         }

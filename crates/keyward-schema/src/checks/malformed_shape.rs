@@ -55,7 +55,9 @@ pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
         }
         ExprProblem::TypeAmongWords(word) => (
             format!("`{word}` among the words of an enum is the name of a type"),
-            Some(format!("for the word itself write '{word}'; a union is only with null: \"{word} | null\"")),
+            Some(format!(
+                "for the word itself write '{word}'; a union is only with null: \"{word} | null\""
+            )),
         ),
         ExprProblem::SeveralTypes => (
             "a value has one type, with or without null".to_owned(),
@@ -77,5 +79,7 @@ pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
 
 /// `?` where nothing can be left out.
 pub(crate) fn optional_here(at: Span) -> Diagnostic {
-    RULE.at(at, "is always there").saying("only a field or an argument can be optional").help("drop the `?`")
+    RULE.at(at, "is always there")
+        .saying("only a field or an argument can be optional")
+        .help("drop the `?`")
 }

@@ -47,7 +47,9 @@ members = { of = "user:{user_id}", when = "status = active" }
 
 pub(crate) fn found(setting: &str, free: &[&str], own: &Pattern, at: Span) -> Diagnostic {
     let message = match free {
-        [] => format!("`{own}` has every placeholder of its source, so none is left to be the member"),
+        [] => {
+            format!("`{own}` has every placeholder of its source, so none is left to be the member")
+        }
         several => {
             let names: Vec<String> = several.iter().map(|name| format!("{{{name}}}")).collect();
             format!("either of {} could be the member", names.join(", "))

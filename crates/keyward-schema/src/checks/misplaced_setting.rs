@@ -32,8 +32,11 @@ type = "hash"
 /// `setting` is the one of that name that stands first in the table.
 pub(crate) fn found(scope: Scope, setting: &Setting, at: Span) -> Diagnostic {
     let name = setting.name;
-    let scopes: Vec<&str> =
-        SETTINGS.iter().filter(|known| known.name == name).map(|known| known.scope.name()).collect();
+    let scopes: Vec<&str> = SETTINGS
+        .iter()
+        .filter(|known| known.name == name)
+        .map(|known| known.scope.name())
+        .collect();
     RULE.at(at, format!("not in {}", scope.name()))
         .saying(format!("`{name}` is a setting of {}", scopes.join(" and ")))
         .help(format!("move it there: {name} = {}", setting.example))

@@ -55,7 +55,11 @@ pub(crate) fn found(name: Located<&str>, source: &KeyDraft<'_>) -> Diagnostic {
 }
 
 /// A placeholder of a split set that no field of the source gives a value.
-pub(crate) fn for_placeholder(placeholder: &Placeholder, source: &KeyDraft<'_>, at: Span) -> Diagnostic {
+pub(crate) fn for_placeholder(
+    placeholder: &Placeholder,
+    source: &KeyDraft<'_>,
+    at: Span,
+) -> Diagnostic {
     let name = &placeholder.name;
     RULE.at(at, format!("`{{{name}}}` is no field of the source"))
         .saying(format!("`{}` has no field `{name}` to split by{}", source.text, known(source)))

@@ -38,7 +38,10 @@ pub(crate) fn found(setting: &str, field: &Field, at: Span) -> Diagnostic {
     let mut required = field.shape.clone();
     required.nullable = false;
     RULE.at(at, "may be absent")
-        .saying(format!("`{setting}` needs a field that is always there, and `{}` is not", field.name))
+        .saying(format!(
+            "`{setting}` needs a field that is always there, and `{}` is not",
+            field.name
+        ))
         .see(field.at, "declared here")
         .help(format!("{} = \"{required}\"", field.name))
 }

@@ -1,7 +1,7 @@
 //! KW0109: a secret stands in a key's name.
 
-use crate::diagnostic::{Level, Report, Rule};
 use crate::derived::Derived;
+use crate::diagnostic::{Level, Report, Rule};
 use crate::read::KeyDraft;
 use crate::schema::Key;
 use crate::source::Span;
@@ -35,8 +35,22 @@ ttl = "1h"
 
 /// Names that speak of secrets.
 const SECRET_NAMES: [&str; 16] = [
-    "access_token", "api_key", "apikey", "auth_token", "bearer", "credential", "otp", "passphrase",
-    "password", "pin", "private_key", "refresh_token", "secret", "session_token", "token", "api_token",
+    "access_token",
+    "api_key",
+    "apikey",
+    "auth_token",
+    "bearer",
+    "credential",
+    "otp",
+    "passphrase",
+    "password",
+    "pin",
+    "private_key",
+    "refresh_token",
+    "secret",
+    "session_token",
+    "token",
+    "api_token",
 ];
 
 pub(crate) fn check(drafts: &[KeyDraft<'_>], keys: &[Option<Key>], report: &mut Report) {
@@ -52,7 +66,10 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], keys: &[Option<Key>], report: &mut 
             let name = &placeholder.name;
             let found = RULE
                 .at(draft.at, format!("`{{{name}}}` is readable by all who see key names"))
-                .help(format!("use a hash: {{{name}_hash:hex}}; or allow = [\"{}: the reason\"]", RULE.code));
+                .help(format!(
+                    "use a hash: {{{name}_hash:hex}}; or allow = [\"{}: the reason\"]",
+                    RULE.code
+                ));
             report.push(match indexed {
                 Some((_, at)) if by_field => found.see(at, "declared secret here"),
                 _ => found,

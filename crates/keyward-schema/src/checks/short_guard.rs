@@ -42,15 +42,23 @@ pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
     for flag in keys.iter().filter(|key| key.data == DataType::Flag) {
         let Some(flag_life) = flag.lifetime.longest() else { continue };
         let guarded = keys.iter().filter(|key| key.data != DataType::Flag && is_guarded(flag, key));
-        let longest = guarded.filter_map(|key| Some((key.lifetime.longest()?, *key))).max_by_key(|(life, _)| *life);
+        let longest = guarded
+            .filter_map(|key| Some((key.lifetime.longest()?, *key)))
+            .max_by_key(|(life, _)| *life);
         if let Some((life, guarded)) = longest
             && flag_life < life
         {
             report.push(
                 RULE.at(flag.lifetime_at, format!("only {}", flag_life.in_words()))
-                    .saying(format!("`{}` ends before `{}`, which it guards", flag.pattern, guarded.pattern))
+                    .saying(format!(
+                        "`{}` ends before `{}`, which it guards",
+                        flag.pattern, guarded.pattern
+                    ))
                     .see(guarded.lifetime_at, life.in_words())
-                    .help(format!("ttl = \"{}\"", Duration::from_ms(life.as_ms().saturating_mul(2)))),
+                    .help(format!(
+                        "ttl = \"{}\"",
+                        Duration::from_ms(life.as_ms().saturating_mul(2))
+                    )),
             );
         }
     }

@@ -37,7 +37,11 @@ valid_until = "timestamp"
 
 pub(crate) fn by(field: &Field, at: Span) -> Diagnostic {
     RULE.at(at, "not an enum")
-        .saying(format!("`by` needs an enum, and `{}` is {}", field.name, field.shape.ty.in_words()))
+        .saying(format!(
+            "`by` needs an enum, and `{}` is {}",
+            field.name,
+            field.shape.ty.in_words()
+        ))
         .see(field.at, "declared here")
         .help(format!("{} = \"accepted | rejected\"", field.name))
 }
@@ -50,7 +54,11 @@ pub(crate) fn placeholder(name: &str, kind: &Kind, at: Span) -> Diagnostic {
 
 pub(crate) fn until(field: &Field, at: Span) -> Diagnostic {
     RULE.at(at, "not a time")
-        .saying(format!("`until` needs a time, and `{}` is {}", field.name, field.shape.ty.in_words()))
+        .saying(format!(
+            "`until` needs a time, and `{}` is {}",
+            field.name,
+            field.shape.ty.in_words()
+        ))
         .see(field.at, "declared here")
         .help(format!("{} = \"timestamp\"", field.name))
 }

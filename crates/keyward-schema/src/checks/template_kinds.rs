@@ -41,7 +41,12 @@ ttl = { with = "coupon:{code}" }
 /// `None` if one does not fit. For derived keys the source fills the derived
 /// key, for the others the key fills the source, so either may be the wider
 /// only where that is harmless: both must accept the same.
-pub(crate) fn check(resolved: &Resolved<'_>, own: &Pattern, at: Span, report: &mut Report) -> Option<()> {
+pub(crate) fn check(
+    resolved: &Resolved<'_>,
+    own: &Pattern,
+    at: Span,
+    report: &mut Report,
+) -> Option<()> {
     let mut sound = Some(());
     for (name, kind) in resolved.names() {
         let Some(index) = own.placeholder(name) else { continue };
@@ -51,7 +56,10 @@ pub(crate) fn check(resolved: &Resolved<'_>, own: &Pattern, at: Span, report: &m
         }
         report.push(
             RULE.at(at, format!("`{{{name}}}` is {} here", own_kind.in_words()))
-                .saying(format!("`{{{name}}}` is {kind} in `{}` and {own_kind} in `{own}`", resolved.target))
+                .saying(format!(
+                    "`{{{name}}}` is {kind} in `{}` and {own_kind} in `{own}`",
+                    resolved.target
+                ))
                 .help(format!("{{{name}:{kind}}}")),
         );
         sound = None;

@@ -63,6 +63,8 @@ pub(crate) fn of_source(own: &Pattern, unnamed: &[usize], at: Span) -> Diagnosti
 
 pub(crate) fn inverse(own: &Pattern, at: Span) -> Diagnostic {
     RULE.at(at, "its mirror")
-        .saying(format!("one placeholder of `{own}` must be a member of its mirror, and so not stand in it"))
+        .saying(format!(
+            "one placeholder of `{own}` must be a member of its mirror, and so not stand in it"
+        ))
         .help("inverse = \"user:{member}:following\"")
 }

@@ -32,14 +32,24 @@ type = "hash"
 
 /// What people call the types elsewhere.
 const OTHER_NAMES: [(&str, &str); 8] = [
-    ("sorted_set", "zset"), ("sorted set", "zset"), ("sortedset", "zset"), ("boolean", "flag"),
-    ("bool", "flag"), ("integer", "int"), ("number", "float"), ("binary", "bytes"),
+    ("sorted_set", "zset"),
+    ("sorted set", "zset"),
+    ("sortedset", "zset"),
+    ("boolean", "flag"),
+    ("bool", "flag"),
+    ("integer", "int"),
+    ("number", "float"),
+    ("binary", "bytes"),
 ];
 
 pub(crate) fn found(word: Located<&str>) -> Diagnostic {
     let known = OTHER_NAMES.iter().find(|(other, _)| *other == word.value).map(|(_, name)| *name);
     let near = known.or_else(|| nearest(word.value, DataType::NAMES.iter().copied()));
     RULE.at(word.at, "unknown")
-        .saying(format!("there is no type {:?}; there are {}", word.value, DataType::NAMES.join(", ")))
+        .saying(format!(
+            "there is no type {:?}; there are {}",
+            word.value,
+            DataType::NAMES.join(", ")
+        ))
         .maybe_help(near.map(|near| format!("type = \"{near}\"")))
 }

@@ -95,7 +95,9 @@ fn choices(pattern: &Pattern) -> Option<Vec<String>> {
         };
         choices = choices
             .iter()
-            .flat_map(|choice| words.iter().filter_map(|word| replace(choice, word)).collect::<Vec<_>>())
+            .flat_map(|choice| {
+                words.iter().filter_map(|word| replace(choice, word)).collect::<Vec<_>>()
+            })
             .collect();
     }
     (choices.len() > 1).then_some(choices)

@@ -55,14 +55,18 @@ pub(crate) fn found(
     let name = &placeholder.name;
     let subject = field.map_or("value", |field| &*field.name);
     let why = match shape.ty {
-        Type::String | Type::Timestamp if placeholder.kind == Kind::Str => "could hold a colon".to_owned(),
+        Type::String | Type::Timestamp if placeholder.kind == Kind::Str => {
+            "could hold a colon".to_owned()
+        }
         _ => format!("is {}, and not always {}", shape.ty.in_words(), placeholder.kind.in_words()),
     };
     RULE.at(at, format!("`{{{name}}}` takes {}", placeholder.kind.in_words()))
         .saying(format!("`{subject}` of `{}` {why}", source.text))
         .see(field.map_or(source.at, |field| field.at), "declared here")
         .help(match placeholder.kind {
-            Kind::Enum(_) => format!("{subject} = \"{}\"", placeholder.kind.to_string().replace('|', " | ")),
+            Kind::Enum(_) => {
+                format!("{subject} = \"{}\"", placeholder.kind.to_string().replace('|', " | "))
+            }
             _ => format!("{subject} = \"{}\"", placeholder.kind),
         })
 }
