@@ -10,21 +10,14 @@ use super::CommandId::{self, *};
 #[rustfmt::skip]
 pub(super) const PLANNED: &[CommandId] = &[
     // generic
-    Copy, Del, Dump, Exists, Expire, ExpireAt, ExpireTime, Keys, Move, Object, ObjectEncoding,
-    ObjectFreq, ObjectHelp, ObjectIdleTime, ObjectRefCount, Persist, PExpire, PExpireAt,
-    PExpireTime, PTtl, RandomKey, Rename, RenameNx, Restore, Scan, Sort, SortRo, Touch, Ttl, Type,
-    Unlink, Wait,
-    // string
-    Append, Decr, DecrBy, Get, GetDel, GetEx, GetRange, GetSet, Incr, IncrBy, IncrByFloat, Lcs,
-    MGet, MSet, MSetNx, PSetEx, Set, SetEx, SetNx, SetRange, StrLen, SubStr,
+    Dump, ObjectFreq, Restore, Sort, SortRo, Wait,
     // bitmap
     BitCount, BitField, BitFieldRo, BitOp, BitPos, GetBit, SetBit,
     // hash
     HDel, HExists, HGet, HGetAll, HIncrBy, HIncrByFloat, HKeys, HLen, HMGet, HMSet, HRandField,
     HScan, HSet, HSetNx, HStrLen, HVals,
     // list
-    BLMove, BLMPop, BLPop, BRPop, BRPopLPush, LIndex, LInsert, LLen, LMove, LMPop, LPop, LPos,
-    LPush, LPushX, LRange, LRem, LSet, LTrim, RPop, RPopLPush, RPush, RPushX,
+    BLMPop, LIndex, LInsert, LMPop, LPos, LRem, LSet, LTrim,
     // set
     SAdd, SCard, SDiff, SDiffStore, SInter, SInterCard, SInterStore, SIsMember, SMembers,
     SMIsMember, SMove, SPop, SRandMember, SRem, SScan, SUnion, SUnionStore,
@@ -32,30 +25,22 @@ pub(super) const PLANNED: &[CommandId] = &[
     BZMPop, BZPopMax, BZPopMin, ZAdd, ZCard, ZCount, ZDiff, ZDiffStore, ZIncrBy, ZInter,
     ZInterCard, ZInterStore, ZLexCount, ZMPop, ZMScore, ZPopMax, ZPopMin, ZRandMember, ZRange,
     ZRangeByLex, ZRangeByScore, ZRangeStore, ZRank, ZRem, ZRemRangeByLex, ZRemRangeByRank,
-    ZRemRangeByScore, ZRevRange, ZRevRangeByLex, ZRevRangeByScore, ZRevRank, ZScan, ZScore,
-    ZUnion, ZUnionStore,
+    ZRemRangeByScore, ZRevRange, ZRevRangeByLex, ZRevRangeByScore, ZRevRank, ZScan, ZScore, ZUnion,
+    ZUnionStore,
     // pubsub
     PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
     PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,
     SUnsubscribe, Unsubscribe,
-    // transactions
-    Discard, Exec, Multi, Unwatch, Watch,
     // scripting
     Eval, EvalRo, EvalSha, EvalShaRo, FCall, FCallRo, Function, FunctionDelete, FunctionDump,
     FunctionFlush, FunctionHelp, FunctionKill, FunctionList, FunctionLoad, FunctionRestore,
     FunctionStats, Script, ScriptDebug, ScriptExists, ScriptFlush, ScriptHelp, ScriptKill,
     ScriptLoad,
     // connection
-    Auth, Client, ClientCaching, ClientGetName, ClientGetRedir, ClientHelp, ClientId, ClientInfo,
-    ClientKill, ClientList, ClientNoEvict, ClientPause, ClientReply, ClientSetName,
-    ClientTracking, ClientTrackingInfo, ClientUnblock, ClientUnpause, Echo, Hello, Ping, Quit,
-    Reset, Select,
+    ClientCaching, ClientGetRedir, ClientPause, ClientTracking, ClientTrackingInfo, ClientUnpause,
     // server
-    BgRewriteAof, BgSave, Command, CommandCount, CommandDocs, CommandGetKeys,
-    CommandGetKeysAndFlags, CommandHelp, CommandInfo, CommandList, Config, ConfigGet, ConfigHelp,
-    ConfigResetStat, ConfigRewrite, ConfigSet, DbSize, Debug, FlushAll, FlushDb, Info, LastSave,
-    Latency, LatencyDoctor, LatencyGraph, LatencyHelp, LatencyHistogram, LatencyHistory,
-    LatencyLatest, LatencyReset, Lolwut, Memory, MemoryDoctor, MemoryHelp, MemoryMallocStats,
-    MemoryPurge, MemoryStats, MemoryUsage, Monitor, Role, Save, Shutdown, SlowLog, SlowLogGet,
-    SlowLogHelp, SlowLogLen, SlowLogReset, SwapDb, Time,
+    BgRewriteAof, BgSave, Debug, LastSave, Latency, LatencyDoctor, LatencyGraph, LatencyHelp,
+    LatencyHistogram, LatencyHistory, LatencyLatest, LatencyReset, Lolwut, Memory, MemoryDoctor,
+    MemoryHelp, MemoryMallocStats, MemoryPurge, MemoryStats, MemoryUsage, Monitor, Role, Save,
+    Shutdown, SlowLog, SlowLogGet, SlowLogHelp, SlowLogLen, SlowLogReset,
 ];

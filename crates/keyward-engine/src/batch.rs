@@ -1,0 +1,100 @@
+//! Preparing a batch: resolve the commands, hash their keys, fetch their rows.
+//!
+//! Owns the three passes over a window of pipelined commands. At a million keys
+//! the cost of GET and SET is cache misses: one for the index bucket, one or
+//! more for the row. Issued one command after the other they add up; issued for
+//! a whole window at once they overlap. So before a window is executed, pass one
+//! resolves each command, hashes its keys and prefetches their buckets; pass two
+//! reads the buckets and prefetches the rows.
+//!
+//! Estimate: 16 commands at two misses of 80 ns each: 2.5 µs one by one, 0.3 µs
+//! overlapped.
+//!
+//! Invariant: preparing changes nothing. A key that a command moves or deletes in
+//! between only makes a prefetch useless. Hashes do not depend on the database.
+//! Not here: executing (`engine`).
+
+use crate::hasher::Key;
+use crate::keyspace::Keyspace;
+use keyward_commands::{Command, resolve};
+use keyward_resp::{Args, Batch};
+use std::ops::Range;
+
+/// Commands prepared at a time: enough to overlap the misses, few enough that
+/// nothing fetched is evicted before it is used.
+const WINDOW_COMMANDS_MAX: usize = 32;
+/// Keys of one command that are hashed ahead; a longer command hashes the rest
+/// by itself.
+const KEYS_MAX: usize = 64;
+
+/// What is known about the commands of a window.
+#[derive(Debug, Default)]
+pub(crate) struct Prepared {
+    commands: Vec<(Option<&'static Command>, Range<usize>)>,
+    /// A place for each argument of each command; zero if it is not a known key.
+    hashes: Vec<u64>,
+}
+
+impl Prepared {
+    /// Prepares the next commands of a batch; answers which.
+    #[inline]
+    pub(crate) fn window(
+        &mut self,
+        keys: &Keyspace,
+        db: usize,
+        buffer: &[u8],
+        batch: &Batch,
+        first: usize,
+    ) -> Range<usize> {
+        self.commands.clear();
+        self.hashes.clear();
+        let window = first..batch.len().min(first + WINDOW_COMMANDS_MAX);
+        let mut key_count = 0;
+        for index in window.clone() {
+            key_count += self.resolve_and_hash(keys, db, batch.command(index, buffer));
+        }
+        // A single key is looked up at once: there is nothing to overlap with.
+        if key_count > 1 {
+            for hash in self.hashes.iter().copied().filter(|hash| *hash != 0) {
+                keys.prefetch_row(db, Key { bytes: &[], hash });
+            }
+        }
+        window
+    }
+
+    /// Pass one for one command; answers how many keys it has.
+    #[inline]
+    fn resolve_and_hash(&mut self, keys: &Keyspace, db: usize, args: Args<'_>) -> usize {
+        let start = self.hashes.len();
+        let Ok(command) = resolve(args) else {
+            self.commands.push((None, start..start));
+            return 0;
+        };
+        let legacy = command.legacy_keys;
+        let mut count = 0;
+        if legacy.first > 0 {
+            let len = args.len() as i64;
+            let last = if legacy.last < 0 { len + legacy.last } else { legacy.last };
+            let last = last.min(len - 1);
+            let hasher = keys.hasher();
+            let mut position = legacy.first;
+            while position <= last && count < KEYS_MAX {
+                let key = hasher.key(args.at(position as usize));
+                self.hashes.resize(start + position as usize, 0);
+                self.hashes.push(key.hash);
+                keys.prefetch_bucket(db, key);
+                count += 1;
+                position += legacy.step;
+            }
+        }
+        self.commands.push((Some(command), start..self.hashes.len()));
+        count
+    }
+
+    /// The command at a place of the window and the hashes of its keys.
+    #[inline]
+    pub(crate) fn command(&self, place: usize) -> (Option<&'static Command>, &[u64]) {
+        let (command, hashes) = &self.commands[place];
+        (*command, &self.hashes[hashes.clone()])
+    }
+}

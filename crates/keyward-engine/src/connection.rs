@@ -1,0 +1,5 @@
+//! Commands about the client's own connection, and about other clients.
+
+pub(crate) mod basics;
+pub(crate) mod client;
+pub(crate) mod client_list;

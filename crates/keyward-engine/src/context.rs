@@ -1,0 +1,184 @@
+//! What a handler works with.
+//!
+//! Owns the view a running command has of the engine: its arguments, its reply,
+//! the keyspace, its client. The fields are separate so that a row can be
+//! borrowed while the reply is written. A handler parses its arguments, touches
+//! keys, answers, and reports a wire error by returning it.
+//! Not here: what happens before and after a command (`engine`).
+
+use crate::blocking::{Blocked, TimeoutReply};
+use crate::dispatch;
+use crate::engine::Shared;
+use crate::hasher::Key;
+use crate::host::Host;
+use crate::keyspace::Keyspace;
+use crate::session::Session;
+use crate::value::Type;
+use keyward_commands::{Command, WireError};
+use keyward_resp::{Args, ReplyWriter};
+
+/// What a handler returns: the reply is written, or this error is.
+pub(crate) type Outcome = Result<(), WireError>;
+
+/// A container called without a subcommand, which its arity does not admit.
+pub(crate) fn container(ctx: &mut Ctx<'_>) -> Outcome {
+    Err(WireError::WrongArity(ctx.command.name))
+}
+
+/// How a command came to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode<'a> {
+    /// By itself.
+    Plain,
+    /// Inside EXEC or a script: it must not wait.
+    Atomic,
+    /// Again, because this key it waited for became ready.
+    Woken(&'a [u8]),
+}
+
+/// A running command.
+pub(crate) struct Ctx<'a> {
+    /// The command's row of the table.
+    pub command: &'static Command,
+    /// Its arguments; index 0 is the name.
+    pub args: Args<'a>,
+    /// Where its reply goes.
+    pub reply: ReplyWriter<'a>,
+    /// The databases.
+    pub keys: &'a mut Keyspace,
+    /// The client.
+    pub session: &'a mut Session,
+    /// Other clients, settings, counters.
+    pub shared: &'a mut Shared,
+    /// The program around the engine.
+    pub host: &'a mut dyn Host,
+    pub(crate) mode: Mode<'a>,
+    /// The hashes of the arguments that are keys, where the batch computed them;
+    /// zero or missing elsewhere.
+    pub(crate) hashes: &'a [u64],
+}
+
+impl<'a> Ctx<'a> {
+    /// The key at an argument position, with its hash.
+    #[inline(always)]
+    pub(crate) fn key(&self, position: usize) -> Key<'a> {
+        let bytes = self.args.at(position);
+        match self.hashes.get(position) {
+            Some(&hash) if hash != 0 => Key { bytes, hash },
+            _ => self.keys.hasher().key(bytes),
+        }
+    }
+
+    /// Logs a command in place of this one: lifetimes absolute, chance resolved.
+    /// Several calls log several commands.
+    pub(crate) fn log_instead<'b>(&mut self, command: impl IntoIterator<Item = &'b [u8]>) {
+        let db = self.keys.selected();
+        self.keys.effects.instead(db, command);
+    }
+
+    /// The keys among arguments `first..end` that a blocking command may take
+    /// from now: all of them at first, only the ready one when it runs again.
+    pub(crate) fn awaited_keys(
+        &self,
+        first: usize,
+        end: usize,
+    ) -> impl Iterator<Item = Key<'a>> + use<'a> {
+        let woken_by = match self.mode {
+            Mode::Woken(key) => Some(key),
+            Mode::Plain | Mode::Atomic => None,
+        };
+        let hasher = self.keys.hasher();
+        let keys = self.args.from(first).iter().take(end - first);
+        keys.filter(move |key| woken_by.is_none_or(|woken| *key == woken))
+            .map(move |bytes| hasher.key(bytes))
+    }
+
+    /// Makes the client wait until one of `keys` holds a `wants`, or answers at
+    /// once as if the time were over where waiting is not possible. `timeout_ms`
+    /// of zero waits for ever.
+    pub(crate) fn block(
+        &mut self,
+        keys: &[&[u8]],
+        wants: Type,
+        timeout_ms: u64,
+        on_timeout: TimeoutReply,
+    ) {
+        if self.mode == Mode::Atomic {
+            return self.answer_timeout(on_timeout);
+        }
+        if matches!(self.mode, Mode::Woken(_)) {
+            // Somebody was faster: the client is still waiting, as before.
+            return;
+        }
+        let mut unique: Vec<Box<[u8]>> = Vec::with_capacity(keys.len());
+        for key in keys {
+            if !unique.iter().any(|other| **other == **key) {
+                unique.push((*key).into());
+            }
+        }
+        let deadline =
+            (timeout_ms > 0).then(|| self.keys.now_ms().saturating_add_unsigned(timeout_ms));
+        let blocked = Blocked {
+            command: self.command,
+            args: self.args.into(),
+            db: self.keys.selected(),
+            keys: unique,
+            wants,
+            deadline,
+            on_timeout,
+        };
+        self.keys.changes.waiting.begin(self.session.id, &blocked);
+        self.session.blocked = Some(blocked);
+    }
+
+    /// Runs another command within this one (EXEC, scripts); its reply, or its
+    /// error as a reply, goes to `out`.
+    pub(crate) fn call(&mut self, command: &'static Command, args: Args<'_>, out: &mut Vec<u8>) {
+        let mut inner = Ctx {
+            command,
+            args,
+            reply: ReplyWriter::new(out, self.session.protocol),
+            keys: self.keys,
+            session: self.session,
+            shared: self.shared,
+            host: self.host,
+            mode: Mode::Atomic,
+            hashes: &[],
+        };
+        inner.run();
+    }
+
+    /// Runs the command, writes an error it returns, and logs what it changed.
+    #[inline]
+    pub(crate) fn run(&mut self) {
+        self.shared.stats.processed += 1;
+        self.keys.select(self.session.db);
+        self.keys.effects.begin_command();
+        let dirty = self.keys.changes.dirty;
+        if let Err(error) = dispatch::run(self) {
+            error.write_to(&mut self.reply);
+            self.shared.stats.errors += 1;
+        }
+        if self.keys.changes.dirty != dirty {
+            self.keys.effects.end_command(self.keys.selected(), self.args);
+        }
+    }
+
+    /// Replies with the lines of a container's HELP.
+    pub(crate) fn reply_help(&mut self, lines: &[&str]) {
+        let container = String::from_utf8_lossy(self.args.at(0)).to_ascii_uppercase();
+        self.reply.array(lines.len() + 3);
+        let head = "<subcommand> [<arg> [value] [opt] ...]. Subcommands are:";
+        self.reply.simple(&format!("{container} {head}"));
+        for line in lines.iter().chain(&["HELP", "    Prints this help."]) {
+            self.reply.simple(line);
+        }
+    }
+
+    fn answer_timeout(&mut self, reply: TimeoutReply) {
+        match reply {
+            TimeoutReply::NullArray => self.reply.null_array(),
+            TimeoutReply::Null => self.reply.null(),
+        }
+    }
+}

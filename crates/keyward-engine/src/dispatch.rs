@@ -1,0 +1,329 @@
+//! From a command's identity to its handler.
+//!
+//! Owns one exhaustive match: a command of the table that has neither a handler
+//! here nor a place among those not served yet does not compile, and a test holds
+//! the two lists together. A group's handlers live in its own folder.
+
+use crate::context::{self, Ctx, Outcome};
+use crate::{connection, generic, list, server, string, transaction};
+use keyward_commands::CommandId as Id;
+
+/// A command's implementation.
+pub(crate) type Handler = fn(&mut Ctx<'_>) -> Outcome;
+
+/// Runs the command of a context.
+#[inline]
+pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
+    let handler = HANDLERS[ctx.command.id as usize];
+    handler.expect("only served commands are resolved")(ctx)
+}
+
+static HANDLERS: [Option<Handler>; Id::COUNT] = {
+    let mut handlers: [Option<Handler>; Id::COUNT] = [None; Id::COUNT];
+    let mut index = 0;
+    while index < Id::COUNT {
+        handlers[index] = handler(keyward_commands::COMMANDS[index].id);
+        index += 1;
+    }
+    handlers
+};
+
+/// The handler of a command; `None` if it is not served yet.
+#[rustfmt::skip]
+const fn handler(id: Id) -> Option<Handler> {
+    let handler: Handler = match id {
+        // generic
+        Id::Copy => generic::relocate::copy,
+        Id::Del => generic::keys::del,
+        Id::Exists => generic::keys::exists,
+        Id::Expire => generic::lifetime::expire,
+        Id::ExpireAt => generic::lifetime::expireat,
+        Id::ExpireTime => generic::lifetime::expiretime,
+        Id::Keys => generic::scan::keys,
+        Id::Move => generic::relocate::move_key,
+        Id::Object => context::container,
+        Id::ObjectEncoding => generic::object::encoding,
+        Id::ObjectHelp => generic::object::help,
+        Id::ObjectIdleTime => generic::object::idletime,
+        Id::ObjectRefCount => generic::object::refcount,
+        Id::Persist => generic::lifetime::persist,
+        Id::PExpire => generic::lifetime::pexpire,
+        Id::PExpireAt => generic::lifetime::pexpireat,
+        Id::PExpireTime => generic::lifetime::pexpiretime,
+        Id::PTtl => generic::lifetime::pttl,
+        Id::RandomKey => generic::keys::randomkey,
+        Id::Rename => generic::relocate::rename,
+        Id::RenameNx => generic::relocate::renamenx,
+        Id::Scan => generic::scan::scan,
+        Id::Touch => generic::keys::touch,
+        Id::Ttl => generic::lifetime::ttl,
+        Id::Type => generic::keys::type_of,
+        Id::Unlink => generic::keys::del,
+        Id::Dump
+        | Id::ObjectFreq
+        | Id::Restore
+        | Id::Sort
+        | Id::SortRo
+        | Id::Wait => return None,
+        // string
+        Id::Append => string::ranges::append,
+        Id::Decr => string::counters::decr,
+        Id::DecrBy => string::counters::decrby,
+        Id::Get => string::commands::get,
+        Id::GetDel => string::commands::getdel,
+        Id::GetEx => string::commands::getex,
+        Id::GetRange => string::ranges::getrange,
+        Id::GetSet => string::commands::getset,
+        Id::Incr => string::counters::incr,
+        Id::IncrBy => string::counters::incrby,
+        Id::IncrByFloat => string::counters::incrbyfloat,
+        Id::Lcs => string::lcs::lcs,
+        Id::MGet => string::commands::mget,
+        Id::MSet => string::commands::mset,
+        Id::MSetNx => string::commands::msetnx,
+        Id::PSetEx => string::commands::psetex,
+        Id::Set => string::commands::set,
+        Id::SetEx => string::commands::setex,
+        Id::SetNx => string::commands::setnx,
+        Id::SetRange => string::ranges::setrange,
+        Id::StrLen => string::ranges::strlen,
+        Id::SubStr => string::ranges::getrange,
+        // bitmap
+        Id::BitCount
+        | Id::BitField
+        | Id::BitFieldRo
+        | Id::BitOp
+        | Id::BitPos
+        | Id::GetBit
+        | Id::SetBit => return None,
+        // hash
+        Id::HDel
+        | Id::HExists
+        | Id::HGet
+        | Id::HGetAll
+        | Id::HIncrBy
+        | Id::HIncrByFloat
+        | Id::HKeys
+        | Id::HLen
+        | Id::HMGet
+        | Id::HMSet
+        | Id::HRandField
+        | Id::HScan
+        | Id::HSet
+        | Id::HSetNx
+        | Id::HStrLen
+        | Id::HVals => return None,
+        // list
+        Id::BLPop => list::commands::blpop,
+        Id::BRPop => list::commands::brpop,
+        Id::LLen => list::commands::llen,
+        Id::LPop => list::commands::lpop,
+        Id::LMove => list::commands::lmove,
+        Id::RPopLPush => list::commands::rpoplpush,
+        Id::BLMove => list::commands::blmove,
+        Id::BRPopLPush => list::commands::brpoplpush,
+        Id::LPush => list::commands::lpush,
+        Id::LPushX => list::commands::lpushx,
+        Id::LRange => list::commands::lrange,
+        Id::RPop => list::commands::rpop,
+        Id::RPush => list::commands::rpush,
+        Id::RPushX => list::commands::rpushx,
+        Id::BLMPop
+        | Id::LIndex
+        | Id::LInsert
+        | Id::LMPop
+        | Id::LPos
+        | Id::LRem
+        | Id::LSet
+        | Id::LTrim => return None,
+        // set
+        Id::SAdd
+        | Id::SCard
+        | Id::SDiff
+        | Id::SDiffStore
+        | Id::SInter
+        | Id::SInterCard
+        | Id::SInterStore
+        | Id::SIsMember
+        | Id::SMembers
+        | Id::SMIsMember
+        | Id::SMove
+        | Id::SPop
+        | Id::SRandMember
+        | Id::SRem
+        | Id::SScan
+        | Id::SUnion
+        | Id::SUnionStore => return None,
+        // sorted set
+        Id::BZMPop
+        | Id::BZPopMax
+        | Id::BZPopMin
+        | Id::ZAdd
+        | Id::ZCard
+        | Id::ZCount
+        | Id::ZDiff
+        | Id::ZDiffStore
+        | Id::ZIncrBy
+        | Id::ZInter
+        | Id::ZInterCard
+        | Id::ZInterStore
+        | Id::ZLexCount
+        | Id::ZMPop
+        | Id::ZMScore
+        | Id::ZPopMax
+        | Id::ZPopMin
+        | Id::ZRandMember
+        | Id::ZRange
+        | Id::ZRangeByLex
+        | Id::ZRangeByScore
+        | Id::ZRangeStore
+        | Id::ZRank
+        | Id::ZRem
+        | Id::ZRemRangeByLex
+        | Id::ZRemRangeByRank
+        | Id::ZRemRangeByScore
+        | Id::ZRevRange
+        | Id::ZRevRangeByLex
+        | Id::ZRevRangeByScore
+        | Id::ZRevRank
+        | Id::ZScan
+        | Id::ZScore
+        | Id::ZUnion
+        | Id::ZUnionStore => return None,
+        // pubsub
+        Id::PSubscribe
+        | Id::Publish
+        | Id::PubSub
+        | Id::PubSubChannels
+        | Id::PubSubHelp
+        | Id::PubSubNumPat
+        | Id::PubSubNumSub
+        | Id::PubSubShardChannels
+        | Id::PubSubShardNumSub
+        | Id::PUnsubscribe
+        | Id::SPublish
+        | Id::SSubscribe
+        | Id::Subscribe
+        | Id::SUnsubscribe
+        | Id::Unsubscribe => return None,
+        // transactions
+        Id::Discard => transaction::discard,
+        Id::Exec => transaction::exec,
+        Id::Multi => transaction::multi,
+        Id::Unwatch => transaction::unwatch,
+        Id::Watch => transaction::watch,
+        // scripting
+        Id::Eval
+        | Id::EvalRo
+        | Id::EvalSha
+        | Id::EvalShaRo
+        | Id::FCall
+        | Id::FCallRo
+        | Id::Function
+        | Id::FunctionDelete
+        | Id::FunctionDump
+        | Id::FunctionFlush
+        | Id::FunctionHelp
+        | Id::FunctionKill
+        | Id::FunctionList
+        | Id::FunctionLoad
+        | Id::FunctionRestore
+        | Id::FunctionStats
+        | Id::Script
+        | Id::ScriptDebug
+        | Id::ScriptExists
+        | Id::ScriptFlush
+        | Id::ScriptHelp
+        | Id::ScriptKill
+        | Id::ScriptLoad => return None,
+        // connection
+        Id::Auth => connection::basics::auth,
+        Id::Client => context::container,
+        Id::ClientGetName => connection::client::getname,
+        Id::ClientHelp => connection::client::help,
+        Id::ClientId => connection::client::id,
+        Id::ClientInfo => connection::client_list::info,
+        Id::ClientKill => connection::client::kill,
+        Id::ClientList => connection::client_list::list,
+        Id::ClientNoEvict => connection::client::no_evict,
+        Id::ClientReply => connection::client::reply,
+        Id::ClientSetName => connection::client::setname,
+        Id::ClientUnblock => connection::client::unblock,
+        Id::Echo => connection::basics::echo,
+        Id::Hello => connection::basics::hello,
+        Id::Ping => connection::basics::ping,
+        Id::Quit => connection::basics::quit,
+        Id::Reset => connection::basics::reset,
+        Id::Select => generic::databases::select,
+        Id::ClientCaching
+        | Id::ClientGetRedir
+        | Id::ClientPause
+        | Id::ClientTracking
+        | Id::ClientTrackingInfo
+        | Id::ClientUnpause => return None,
+        // server
+        Id::Command => server::command::all,
+        Id::CommandCount => server::command::count,
+        Id::CommandDocs => server::command_docs::docs,
+        Id::CommandGetKeys => server::command::getkeys,
+        Id::CommandGetKeysAndFlags => server::command::getkeysandflags,
+        Id::CommandHelp => server::command::help,
+        Id::CommandInfo => server::command::info,
+        Id::CommandList => server::command::list,
+        Id::Config => context::container,
+        Id::ConfigGet => server::config::get,
+        Id::ConfigHelp => server::config::help,
+        Id::ConfigResetStat => server::config::resetstat,
+        Id::ConfigRewrite => server::config::rewrite,
+        Id::ConfigSet => server::config::set,
+        Id::DbSize => generic::databases::dbsize,
+        Id::FlushAll => generic::databases::flushall,
+        Id::FlushDb => generic::databases::flushdb,
+        Id::Info => server::info::info,
+        Id::SwapDb => generic::databases::swapdb,
+        Id::Time => server::info::time,
+        Id::BgRewriteAof
+        | Id::BgSave
+        | Id::Debug
+        | Id::LastSave
+        | Id::Latency
+        | Id::LatencyDoctor
+        | Id::LatencyGraph
+        | Id::LatencyHelp
+        | Id::LatencyHistogram
+        | Id::LatencyHistory
+        | Id::LatencyLatest
+        | Id::LatencyReset
+        | Id::Lolwut
+        | Id::Memory
+        | Id::MemoryDoctor
+        | Id::MemoryHelp
+        | Id::MemoryMallocStats
+        | Id::MemoryPurge
+        | Id::MemoryStats
+        | Id::MemoryUsage
+        | Id::Monitor
+        | Id::Role
+        | Id::Save
+        | Id::Shutdown
+        | Id::SlowLog
+        | Id::SlowLogGet
+        | Id::SlowLogHelp
+        | Id::SlowLogLen
+        | Id::SlowLogReset => return None,
+    };
+    Some(handler)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_commands::COMMANDS;
+
+    #[test]
+    fn exactly_the_served_commands_have_handlers() {
+        for command in &COMMANDS {
+            assert_eq!(handler(command.id).is_some(), command.served, "{}", command.name);
+        }
+    }
+}

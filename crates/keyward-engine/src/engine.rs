@@ -1,0 +1,413 @@
+//! The state machine: commands, time and ticks in; replies, deliveries and
+//! effects out.
+//!
+//! Owns everything the commands of all clients share, and the life of a command:
+//!
+//! 1. the host sets the time and hands over a batch of one client's commands;
+//! 2. the keys of the batch are hashed and their cache lines fetched (`batch`);
+//! 3. each command is resolved, judged (arity, authentication, transaction),
+//!    then queued or called through `dispatch`;
+//! 4. what it changed goes to the effect log, clients that waited for it are
+//!    served, subscribers are told.
+//!
+//! Invariants: the same inputs in the same order give the same outputs and the
+//! same state, bit for bit. No clock, no randomness of the system, no file, no
+//! socket, no thread (clippy.toml forbids them).
+//! Not here: sockets and settings (`keyward-server`), what commands do (their
+//! own modules).
+
+use crate::batch::Prepared;
+use crate::blocking::TimeoutReply;
+use crate::context::{Ctx, Mode};
+use crate::host::{Facts, Host};
+use crate::keyspace::Keyspace;
+use crate::keyspace::changes::Notification;
+use crate::session::{ClientId, ReplyMode, Session, Sessions};
+use crate::stats::CommandStats;
+use crate::transaction;
+use crate::tunables::Tunables;
+use crate::value::Type;
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, WireError, resolve};
+use keyward_resp::{Args, Batch, ReplyWriter};
+
+/// Due rows removed per tick at most: about a millisecond of work.
+const SWEEP_ROWS_MAX: usize = 2_000;
+
+/// What is decided when an engine is made.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Everything that looks like chance follows from it.
+    pub seed: u64,
+    /// How many databases there are.
+    pub databases: usize,
+    /// The settings to begin with.
+    pub tunables: Tunables,
+}
+
+/// Something for a client other than the one whose command ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// Bytes to append to its output.
+    Output(ClientId, Vec<u8>),
+    /// It waits no longer: its input may be executed again.
+    Unblocked(ClientId),
+    /// Its connection is to be closed.
+    Close(ClientId),
+}
+
+/// What all clients share besides the keys.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// All clients but the one whose command runs.
+    pub(crate) sessions: Sessions,
+    /// The settings in force.
+    pub tunables: Tunables,
+    /// What is to go to other clients.
+    pub(crate) outbox: Vec<Delivery>,
+    /// Counters of commands.
+    pub stats: CommandStats,
+    /// The time in microseconds, for TIME.
+    pub(crate) now_us: i64,
+}
+
+/// What a batch came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// All commands were executed.
+    Done,
+    /// The client waits; commands after the one it waits in are kept and run
+    /// when it goes on.
+    Blocked,
+    /// The connection is to be closed once the replies are sent.
+    Closing,
+}
+
+/// The engine.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) keys: Keyspace,
+    pub(crate) shared: Shared,
+    prepared: Prepared,
+}
+
+impl Engine {
+    /// An engine without keys and clients, at time zero.
+    pub fn new(options: EngineOptions) -> Engine {
+        let mut keys = Keyspace::new(options.databases, options.seed);
+        keys.changes.notify = options.tunables.notify;
+        let shared = Shared {
+            sessions: Sessions::default(),
+            tunables: options.tunables,
+            outbox: Vec::new(),
+            stats: CommandStats::default(),
+            now_us: 0,
+        };
+        Engine { keys, shared, prepared: Prepared::default() }
+    }
+
+    /// Sets the time, in microseconds since the epoch. Commands see this one
+    /// time until it is set again.
+    pub fn set_time(&mut self, now_us: i64) {
+        self.shared.now_us = now_us;
+        self.keys.set_now_ms(now_us / 1000);
+    }
+
+    /// A client comes.
+    pub fn connect(&mut self) -> ClientId {
+        let id = self.shared.sessions.next_id();
+        let is_authenticated = self.shared.tunables.password.is_none();
+        self.shared.sessions.insert(Session::new(id, self.keys.now_ms(), is_authenticated));
+        id
+    }
+
+    /// A client goes.
+    pub fn disconnect(&mut self, client: ClientId) {
+        if let Some(session) = self.shared.sessions.remove(client) {
+            self.keys.changes.watches.unwatch(client);
+            if let Some(blocked) = &session.blocked {
+                self.keys.changes.waiting.end(client, blocked);
+            }
+        }
+    }
+
+    /// Whether a client may send more than a client that is not known.
+    pub fn is_authenticated(&self, client: ClientId) -> bool {
+        self.shared.tunables.password.is_none()
+            || self.shared.sessions.get(client).is_some_and(|session| session.is_authenticated)
+    }
+
+    /// Executes a batch of one client's commands; replies are appended to `out`.
+    pub fn execute(
+        &mut self,
+        host: &mut dyn Host,
+        client: ClientId,
+        buffer: &[u8],
+        batch: &Batch,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        let Some(mut session) = self.shared.sessions.take(client) else {
+            return Progress::Closing;
+        };
+        let mut prepared = std::mem::take(&mut self.prepared);
+        let mut next = 0;
+        while next < batch.len() && !session.is_closing && session.blocked.is_none() {
+            let window = prepared.window(&self.keys, session.db, buffer, batch, next);
+            for index in window.clone() {
+                if session.is_closing || session.blocked.is_some() {
+                    break;
+                }
+                let args = batch.command(index, buffer);
+                let (command, hashes) = prepared.command(index - window.start);
+                self.accept(host, &mut session, command, args, hashes, out);
+                next = index + 1;
+            }
+        }
+        self.prepared = prepared;
+        if !session.is_closing {
+            session.postponed.extend((next..batch.len()).map(|i| batch.command(i, buffer).into()));
+        }
+        let progress = match &*session {
+            session if session.is_closing => Progress::Closing,
+            session if session.blocked.is_some() => Progress::Blocked,
+            _ => Progress::Done,
+        };
+        self.shared.sessions.put_back(session);
+        progress
+    }
+
+    /// Takes one command from a client: refuses it, queues it or runs it.
+    #[inline]
+    fn accept(
+        &mut self,
+        host: &mut dyn Host,
+        session: &mut Session,
+        command: Option<&'static Command>,
+        args: Args<'_>,
+        hashes: &[u64],
+        out: &mut Vec<u8>,
+    ) {
+        let start = out.len();
+        let mode_before = session.reply_mode;
+        session.active_ms = self.keys.now_ms();
+        match command.map_or_else(|| resolve(args), Ok).and_then(|c| self.admit(session, c)) {
+            Err(error) => {
+                if let Some(transaction) = &mut session.transaction {
+                    transaction.is_aborted = true;
+                }
+                self.shared.stats.errors += 1;
+                error.write_to(&mut ReplyWriter::new(out, session.protocol));
+            }
+            Ok(command) => {
+                session.last_command = Some(command);
+                if transaction::queues(session, command) {
+                    transaction::queue(session, command, args);
+                    out.extend_from_slice(b"+QUEUED\r\n");
+                } else {
+                    self.keys.effects.begin_unit();
+                    self.call(host, session, Mode::Plain, command, args, hashes, out);
+                    self.after_unit(host);
+                }
+            }
+        }
+        match mode_before {
+            ReplyMode::On => {}
+            ReplyMode::Off if session.reply_mode == ReplyMode::On => {}
+            ReplyMode::Off => out.truncate(start),
+            ReplyMode::SkipNext => {
+                out.truncate(start);
+                if session.reply_mode == ReplyMode::SkipNext {
+                    session.reply_mode = ReplyMode::On;
+                }
+            }
+        }
+    }
+
+    /// Whether a client may run a command now, whatever its arguments say.
+    #[inline]
+    fn admit(
+        &self,
+        session: &Session,
+        command: &'static Command,
+    ) -> Result<&'static Command, WireError> {
+        let must_authenticate =
+            !session.is_authenticated && self.shared.tunables.password.is_some();
+        if must_authenticate && !command.flags.has(Flag::NoAuth) {
+            return Err(WireError::NoAuth);
+        }
+        if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
+            return Err(WireError::NotInTransaction);
+        }
+        Ok(command)
+    }
+
+    /// Runs a command.
+    #[inline]
+    #[expect(clippy::too_many_arguments, reason = "the parts of a context, borrowed separately")]
+    fn call(
+        &mut self,
+        host: &mut dyn Host,
+        session: &mut Session,
+        mode: Mode<'_>,
+        command: &'static Command,
+        args: Args<'_>,
+        hashes: &[u64],
+        out: &mut Vec<u8>,
+    ) {
+        let reply = ReplyWriter::new(out, session.protocol);
+        let Engine { keys, shared, .. } = self;
+        Ctx { command, args, reply, keys, session, shared, host, mode, hashes }.run();
+    }
+
+    /// What follows a command, transaction or script: those who waited go on.
+    #[inline]
+    fn after_unit(&mut self, host: &mut dyn Host) {
+        if self.keys.changes.waiting.count() > 0 {
+            self.serve_ready(host);
+        }
+    }
+
+    /// Lets clients go on that waited for keys which became ready.
+    fn serve_ready(&mut self, host: &mut dyn Host) {
+        while let Some(((db, key), clients)) = self.keys.changes.waiting.next_ready() {
+            for client in clients {
+                self.keys.select(db);
+                let hashed = self.keys.hasher().key(&key);
+                let Some(holds) = self.keys.find(hashed).map(|row| row.value().kind()) else {
+                    break;
+                };
+                self.retry(host, client, holds, &key);
+            }
+        }
+    }
+
+    /// Runs a waiting client's command again for one key, if that key holds what
+    /// it waits for.
+    fn retry(&mut self, host: &mut dyn Host, client: ClientId, holds: Type, key: &[u8]) {
+        let Some(mut session) = self.shared.sessions.take(client) else { return };
+        if let Some(blocked) = session.blocked.take_if(|blocked| blocked.wants == holds) {
+            let mut out = Vec::new();
+            self.keys.effects.begin_unit();
+            let (command, args) = (blocked.command, blocked.args.args());
+            self.call(host, &mut session, Mode::Woken(key), command, args, &[], &mut out);
+            if out.is_empty() {
+                session.blocked = Some(blocked);
+            } else {
+                self.keys.changes.waiting.end(client, &blocked);
+                self.shared.outbox.push(Delivery::Output(client, out));
+                self.shared.outbox.push(Delivery::Unblocked(client));
+            }
+        }
+        self.shared.sessions.put_back(session);
+    }
+
+    /// Runs what a client sent while it was waiting. The host calls this when it
+    /// hears that the client is unblocked, before it executes newer input.
+    pub fn resume(&mut self, host: &mut dyn Host, client: ClientId, out: &mut Vec<u8>) -> Progress {
+        let Some(mut session) = self.shared.sessions.take(client) else {
+            return Progress::Closing;
+        };
+        while !session.is_closing
+            && session.blocked.is_none()
+            && let Some(args) = session.postponed.pop_front()
+        {
+            self.accept(host, &mut session, None, args.args(), &[], out);
+        }
+        let progress = match &*session {
+            session if session.is_closing => Progress::Closing,
+            session if session.blocked.is_some() => Progress::Blocked,
+            _ => Progress::Done,
+        };
+        self.shared.sessions.put_back(session);
+        progress
+    }
+
+    /// Does what time demands: waits end, due rows go, within a bounded effort.
+    /// Answers whether there is more to do at once.
+    pub fn tick(&mut self, host: &mut dyn Host) -> bool {
+        while let Some(client) = self.keys.changes.waiting.timed_out(self.keys.now_ms()) {
+            self.end_wait(client, None);
+        }
+        self.keys.effects.begin_unit();
+        let removed = self.keys.sweep(SWEEP_ROWS_MAX);
+        self.after_unit(host);
+        removed == SWEEP_ROWS_MAX
+    }
+
+    /// Ends a client's wait with an error or with what it gets on time-out.
+    fn end_wait(&mut self, client: ClientId, error: Option<WireError>) {
+        self.shared.end_wait(&mut self.keys, client, error);
+    }
+
+    /// When the next wait ends, in milliseconds since the epoch: a tick is due then.
+    pub fn next_deadline(&self) -> Option<i64> {
+        self.keys.changes.waiting.next_deadline()
+    }
+
+    /// What is to go to clients other than the one whose commands ran.
+    pub fn take_deliveries(&mut self) -> Vec<Delivery> {
+        std::mem::take(&mut self.shared.outbox)
+    }
+
+    /// What happened to keys since the last call and is to be published.
+    pub fn take_notifications(&mut self) -> Vec<Notification> {
+        std::mem::take(&mut self.keys.changes.notifications)
+    }
+
+    /// Puts new settings in force.
+    pub fn set_tunables(&mut self, tunables: Tunables) {
+        self.shared.set_tunables(&mut self.keys, tunables);
+    }
+
+    /// The keyspace, for persistence and tests.
+    pub fn keyspace(&mut self) -> &mut Keyspace {
+        &mut self.keys
+    }
+
+    /// Figures for INFO.
+    pub fn facts(&self) -> Facts {
+        self.shared.facts(&self.keys)
+    }
+}
+
+impl Shared {
+    /// Ends the wait of a client, if it waits: with this error, or with what it
+    /// gets when its time is over. Answers whether it waited.
+    pub(crate) fn end_wait(
+        &mut self,
+        keys: &mut Keyspace,
+        client: ClientId,
+        error: Option<WireError>,
+    ) -> bool {
+        let Some(session) = self.sessions.get_mut(client) else { return false };
+        let Some(blocked) = session.blocked.take() else { return false };
+        keys.changes.waiting.end(client, &blocked);
+        let mut out = Vec::new();
+        let mut reply = ReplyWriter::new(&mut out, session.protocol);
+        match (error, blocked.on_timeout) {
+            (Some(error), _) => error.write_to(&mut reply),
+            (None, TimeoutReply::NullArray) => reply.null_array(),
+            (None, TimeoutReply::Null) => reply.null(),
+        }
+        self.outbox.push(Delivery::Output(client, out));
+        self.outbox.push(Delivery::Unblocked(client));
+        true
+    }
+
+    /// Puts new settings in force.
+    pub(crate) fn set_tunables(&mut self, keys: &mut Keyspace, tunables: Tunables) {
+        keys.changes.notify = tunables.notify;
+        self.tunables = tunables;
+    }
+
+    /// Figures for INFO. The client whose command runs counts too.
+    pub(crate) fn facts(&self, keys: &Keyspace) -> Facts {
+        Facts {
+            keys: keys.stats,
+            commands: self.stats,
+            clients: self.sessions.len(),
+            blocked_clients: keys.changes.waiting.count(),
+            dirty: keys.changes.dirty,
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Commands about keys of any type.
+
+pub(crate) mod databases;
+pub(crate) mod keys;
+pub(crate) mod lifetime;
+pub(crate) mod object;
+pub(crate) mod relocate;
+pub(crate) mod scan;

@@ -1,0 +1,48 @@
+//! DEL, UNLINK, EXISTS, TYPE, TOUCH, RANDOMKEY.
+
+use crate::context::{Ctx, Outcome};
+use crate::event::Event;
+use crate::keyspace::Access;
+
+pub(crate) fn del(ctx: &mut Ctx<'_>) -> Outcome {
+    let mut removed = 0;
+    for position in 1..ctx.args.len() {
+        removed += usize::from(ctx.keys.remove(ctx.key(position), Event::DEL));
+    }
+    ctx.reply.count(removed);
+    Ok(())
+}
+
+pub(crate) fn exists(ctx: &mut Ctx<'_>) -> Outcome {
+    let mut found = 0;
+    for position in 1..ctx.args.len() {
+        let key = ctx.key(position);
+        found += usize::from(ctx.keys.read_with(key, Access::Peek).is_some());
+    }
+    ctx.reply.count(found);
+    Ok(())
+}
+
+pub(crate) fn touch(ctx: &mut Ctx<'_>) -> Outcome {
+    let mut found = 0;
+    for position in 1..ctx.args.len() {
+        found += usize::from(ctx.keys.read(ctx.key(position)).is_some());
+    }
+    ctx.reply.count(found);
+    Ok(())
+}
+
+pub(crate) fn type_of(ctx: &mut Ctx<'_>) -> Outcome {
+    let key = ctx.key(1);
+    let row = ctx.keys.read_with(key, Access::Peek);
+    ctx.reply.simple(row.map_or("none", |row| row.value().kind().name()));
+    Ok(())
+}
+
+pub(crate) fn randomkey(ctx: &mut Ctx<'_>) -> Outcome {
+    match ctx.keys.random_key() {
+        Some(key) => ctx.reply.bulk(&key),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}

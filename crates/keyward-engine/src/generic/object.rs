@@ -1,0 +1,69 @@
+//! OBJECT: how a value is stored and used.
+
+use crate::context::{Ctx, Outcome};
+use crate::keyspace::Access;
+use crate::row::Row;
+use crate::string;
+use crate::value::Value;
+use keyward_commands::WireError;
+
+/// Numbers below this are one shared object in Redis, which shows in REFCOUNT.
+const SHARED_NUMBERS: i64 = 10_000;
+/// What REFCOUNT says of a shared object.
+const SHARED_REFCOUNT: i64 = i32::MAX as i64;
+
+pub(crate) fn encoding(ctx: &mut Ctx<'_>) -> Outcome {
+    let key = ctx.key(2);
+    let name = ctx.keys.read_with(key, Access::Peek).map(|row| match row.value() {
+        Value::Object(object) => object.encoding(),
+        text => string::encoding(text, row.is_edited()),
+    });
+    match name {
+        Some(name) => ctx.reply.bulk(name.as_bytes()),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+pub(crate) fn refcount(ctx: &mut Ctx<'_>) -> Outcome {
+    let key = ctx.key(2);
+    match ctx.keys.read_with(key, Access::Peek).map(Row::value) {
+        Some(Value::Int(0..SHARED_NUMBERS)) => ctx.reply.integer(SHARED_REFCOUNT),
+        Some(_) => ctx.reply.integer(1),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+pub(crate) fn idletime(ctx: &mut Ctx<'_>) -> Outcome {
+    let key = ctx.key(2);
+    let Some(clock) = ctx.keys.read_with(key, Access::Peek).map(Row::clock) else {
+        ctx.reply.null();
+        return Ok(());
+    };
+    if ctx.shared.tunables.is_lfu {
+        return Err(WireError::Err(
+            "An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+        ));
+    }
+    ctx.reply.integer(ctx.keys.idle_seconds(clock));
+    Ok(())
+}
+
+pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.reply_help(&[
+        "ENCODING <key>",
+        "    Return the kind of internal representation used in order to store the value",
+        "    associated with a <key>.",
+        "FREQ <key>",
+        "    Return the access frequency index of the <key>. The returned integer is",
+        "    proportional to the logarithm of the recent access frequency of the key.",
+        "IDLETIME <key>",
+        "    Return the idle time of the <key>, that is the approximated number of",
+        "    seconds elapsed since the last access to the key.",
+        "REFCOUNT <key>",
+        "    Return the number of references of the value associated with the specified",
+        "    <key>.",
+    ]);
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Hashing of what clients send.
+//!
+//! Owns the keyed SipHash-1-3 that every table and map of client-supplied bytes
+//! uses: without the seed nobody can choose keys that collide. The seed comes
+//! from outside, so that a replay hashes the same.
+
+use siphasher::sip::SipHasher13;
+use std::hash::BuildHasher;
+
+/// A keyed hash function; copies of it agree.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyHasher {
+    keys: [u64; 2],
+}
+
+impl KeyHasher {
+    /// The hash function these two numbers choose.
+    pub fn new(keys: [u64; 2]) -> KeyHasher {
+        KeyHasher { keys }
+    }
+
+    /// The hash of a key.
+    #[inline]
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
+        SipHasher13::new_with_keys(self.keys[0], self.keys[1]).hash(bytes)
+    }
+
+    /// A key together with its hash.
+    #[inline]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        Key { bytes, hash: self.hash(bytes) }
+    }
+}
+
+impl BuildHasher for KeyHasher {
+    type Hasher = SipHasher13;
+
+    fn build_hasher(&self) -> SipHasher13 {
+        SipHasher13::new_with_keys(self.keys[0], self.keys[1])
+    }
+}
+
+/// A key and its hash, computed once per command.
+#[derive(Debug, Clone, Copy)]
+pub struct Key<'a> {
+    /// The key's bytes.
+    pub bytes: &'a [u8],
+    /// What the engine's hasher makes of them.
+    pub hash: u64,
+}

@@ -1,0 +1,96 @@
+//! What commands ask of the program around the engine.
+//!
+//! Owns the narrow interface through which a handler learns or causes what the
+//! engine cannot know: settings, addresses, the process. Everything a host
+//! answers is an input of the engine: a replay must give the same answers.
+
+use crate::session::ClientId;
+use crate::stats::{CommandStats, KeyStats};
+use crate::tunables::Tunables;
+
+/// The sections of INFO, in the order Redis prints them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Section {
+    /// The process.
+    Server,
+    /// Connections.
+    Clients,
+    /// Memory.
+    Memory,
+    /// RDB and AOF.
+    Persistence,
+    /// Counters.
+    Stats,
+    /// Replication.
+    Replication,
+    /// Processor time.
+    Cpu,
+    /// Modules, of which there are none.
+    Modules,
+    /// Calls per command.
+    CommandStats,
+    /// Errors per code.
+    ErrorStats,
+    /// Latencies per command.
+    LatencyStats,
+    /// Whether a cluster is on.
+    Cluster,
+    /// Rows per database.
+    Keyspace,
+}
+
+/// What the engine tells the host for INFO.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts {
+    /// Counters of keys.
+    pub keys: KeyStats,
+    /// Counters of commands.
+    pub commands: CommandStats,
+    /// Clients there are.
+    pub clients: usize,
+    /// Clients that wait for a key.
+    pub blocked_clients: usize,
+    /// Changes since the engine began.
+    pub dirty: u64,
+}
+
+/// A connection as CLIENT LIST shows it.
+#[derive(Debug, Clone, Default)]
+pub struct Connection {
+    /// The peer's address.
+    pub address: String,
+    /// Our address.
+    pub local_address: String,
+    /// The file descriptor.
+    pub descriptor: i64,
+    /// Whether it came by a Unix socket.
+    pub is_unix: bool,
+    /// Bytes read and not yet executed.
+    pub input_bytes: usize,
+    /// Bytes of replies not yet sent.
+    pub output_bytes: usize,
+}
+
+/// Why `CONFIG SET` changed nothing: the text of the error reply after `ERR `.
+pub type ConfigRefusal = String;
+
+/// The program around the engine.
+pub trait Host {
+    /// The names and values of the settings that match one of the glob patterns.
+    fn config_get(&mut self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)>;
+
+    /// Changes settings, all or none. Answers what the engine is to obey from now on.
+    fn config_set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal>;
+
+    /// Writes the settings back to the file they came from.
+    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal>;
+
+    /// Resets the counters the host keeps.
+    fn reset_stats(&mut self);
+
+    /// Appends the lines of an INFO section that only the host knows.
+    fn info(&mut self, section: Section, facts: &Facts, out: &mut String);
+
+    /// What is known about a client's connection.
+    fn connection(&self, client: ClientId) -> Connection;
+}

@@ -1,0 +1,335 @@
+//! All databases, and the only way to read and change them.
+//!
+//! Owns the databases, the time they are judged by, and the record of every
+//! change. Handlers reach rows through the methods here and nowhere else:
+//! reading completes an expiry that is due, and every changing method takes the
+//! event it is known by and does the rest in one place (`changes`): the dirty
+//! counter, WATCH, clients that wait for a key, notifications, invalidations.
+//! So a handler cannot forget one of them.
+//!
+//! Invariants: no method returns a row whose deadline has passed; a collection
+//! in a row is never empty once its edit is over.
+//! Not here: replies and arguments (`context`, handlers), the log of effects of a
+//! whole command (`effects`), who is told (`engine`).
+
+pub(crate) mod changes;
+pub(crate) mod edit;
+mod expiry;
+mod whole;
+
+use crate::database::Database;
+use crate::effects::Effects;
+use crate::event::{Class, Event};
+use crate::hasher::{Key, KeyHasher};
+use crate::index::Spot;
+use crate::random::Random;
+use crate::row::{NewValue, OwnedValue, Row};
+use crate::stats::KeyStats;
+use crate::string::Text;
+use crate::value::Value;
+use changes::Changes;
+use edit::Collection;
+use keyward_commands::WireError;
+
+/// Milliseconds per step of the access clock that rows carry.
+const CLOCK_STEP_MS: i64 = 1000;
+/// The access clock has 24 bits.
+const CLOCK_MASK: i64 = 0x00ff_ffff;
+
+/// The databases and what is recorded about them.
+#[derive(Debug)]
+pub struct Keyspace {
+    databases: Vec<Database>,
+    selected: usize,
+    now_ms: i64,
+    /// The access clock at `now_ms`.
+    clock: u32,
+    hasher: KeyHasher,
+    /// The engine's source of chance.
+    pub random: Random,
+    /// Counters of reads and expiries.
+    pub stats: KeyStats,
+    /// What happened to keys.
+    pub(crate) changes: Changes,
+    /// What is to be logged.
+    pub effects: Effects,
+}
+
+/// What a write does to the lifetime of the key it overwrites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// The key lives on for ever.
+    Forever,
+    /// The key keeps the deadline it has.
+    Keep,
+    /// The key ends at this time, in milliseconds since the epoch.
+    Until(i64),
+}
+
+/// Whether a look-up counts as a use of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The access clock moves.
+    Touch,
+    /// The access clock stays: TTL, TYPE, OBJECT.
+    Peek,
+}
+
+impl Keyspace {
+    /// Empty databases. Everything that looks like chance follows from `seed`.
+    pub(crate) fn new(database_count: usize, seed: u64) -> Keyspace {
+        let mut random = Random::from_seed(seed);
+        let hasher = KeyHasher::new([random.next_u64(), random.next_u64()]);
+        Keyspace {
+            databases: (0..database_count).map(|_| Database::new(hasher)).collect(),
+            selected: 0,
+            now_ms: 0,
+            clock: 0,
+            hasher,
+            random,
+            stats: KeyStats::default(),
+            changes: Changes::new(hasher),
+            effects: Effects::default(),
+        }
+    }
+
+    /// The time everything is judged by until it is set again.
+    pub fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    pub(crate) fn set_now_ms(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        self.clock = ((now_ms / CLOCK_STEP_MS) & CLOCK_MASK) as u32;
+    }
+
+    /// The database that the methods without a database number mean.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// Chooses the database that the methods without a database number mean.
+    pub fn select(&mut self, db: usize) {
+        assert!(db < self.databases.len(), "callers check the number of a database");
+        self.selected = db;
+    }
+
+    /// How many databases there are.
+    pub fn database_count(&self) -> usize {
+        self.databases.len()
+    }
+
+    /// The hash function of keys.
+    pub fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
+    #[inline(always)]
+    pub(crate) fn database(&self) -> &Database {
+        &self.databases[self.selected]
+    }
+
+    /// The database of this number.
+    pub(crate) fn database_at(&self, db: usize) -> &Database {
+        &self.databases[db]
+    }
+
+    #[inline(always)]
+    fn row(&self, key: Key<'_>, spot: Spot) -> &Row {
+        self.database().table(key).row(spot)
+    }
+
+    /// Where a living row is; a due one is removed first.
+    #[inline(always)]
+    fn locate(&mut self, key: Key<'_>) -> Option<Spot> {
+        let table = self.databases[self.selected].table(key);
+        let spot = table.locate(key)?;
+        if let Some(deadline) = table.row(spot).deadline()
+            && deadline < self.now_ms
+        {
+            self.remove_due(key);
+            return None;
+        }
+        Some(spot)
+    }
+
+    /// Looks a key up for reading, counting a hit or a miss.
+    #[inline(always)]
+    pub fn read_with(&mut self, key: Key<'_>, access: Access) -> Option<&Row> {
+        let Some(spot) = self.locate(key) else {
+            self.stats.misses += 1;
+            self.notify(Event::new(Class::KeyMiss, "keymiss"), key.bytes);
+            return None;
+        };
+        self.stats.hits += 1;
+        if access == Access::Touch {
+            self.touch(key, spot);
+        }
+        Some(self.row(key, spot))
+    }
+
+    /// Looks a key up for reading.
+    #[inline(always)]
+    pub fn read(&mut self, key: Key<'_>) -> Option<&Row> {
+        self.read_with(key, Access::Touch)
+    }
+
+    /// Looks a string up for reading; an error if the key holds something else.
+    #[inline(always)]
+    pub fn read_text(&mut self, key: Key<'_>) -> Result<Option<Text<'_>>, WireError> {
+        match self.read(key) {
+            Some(row) => Text::of(row.value()).map(Some).ok_or(WireError::WrongType),
+            None => Ok(None),
+        }
+    }
+
+    /// Looks a collection up for reading; an error if the key holds something else.
+    pub fn read_as<T: Collection>(&mut self, key: Key<'_>) -> Result<Option<&T>, WireError> {
+        match self.read(key).map(Row::value) {
+            Some(Value::Object(object)) => T::of(object).map(Some).ok_or(WireError::WrongType),
+            Some(_) => Err(WireError::WrongType),
+            None => Ok(None),
+        }
+    }
+
+    /// Looks a key up on the way to changing it: no hit or miss is counted.
+    #[inline(always)]
+    pub fn find(&mut self, key: Key<'_>) -> Option<&Row> {
+        let spot = self.locate(key)?;
+        self.touch(key, spot);
+        Some(self.row(key, spot))
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, key: Key<'_>, spot: Spot) {
+        let clock = self.clock;
+        let row = self.databases[self.selected].table_mut(key).row_mut(spot);
+        if row.clock() != clock {
+            row.set_clock(clock);
+        }
+    }
+
+    /// Seconds since a row with this access clock was last used.
+    pub fn idle_seconds(&self, clock: u32) -> i64 {
+        i64::from(self.clock.wrapping_sub(clock)) & CLOCK_MASK
+    }
+
+    /// Stores a value under a key, new or not.
+    #[inline]
+    pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, lifetime: Lifetime, event: Event) {
+        let spot = self.locate(key);
+        let clock = self.clock;
+        let table = self.databases[self.selected].table_mut(key);
+        let is_object = matches!(value, NewValue::Object(_));
+        match spot {
+            Some(spot) => {
+                let deadline = match lifetime {
+                    Lifetime::Forever => None,
+                    Lifetime::Keep => table.row(spot).deadline(),
+                    Lifetime::Until(at) => Some(at),
+                };
+                table.replace(spot, key.hash, value, deadline);
+                table.row_mut(spot).set_clock(clock);
+            }
+            None => {
+                let deadline = match lifetime {
+                    Lifetime::Until(at) => Some(at),
+                    Lifetime::Forever | Lifetime::Keep => None,
+                };
+                let mut row = Row::new(key.bytes, value, deadline);
+                row.set_clock(clock);
+                table.insert(key.hash, row);
+                self.notify(Event::new(Class::New, "new"), key.bytes);
+            }
+        }
+        if is_object {
+            self.changes.ready(self.selected, key.bytes);
+        }
+        self.changed(key.bytes, event, 1);
+    }
+
+    /// Stores a string, as a number where its bytes are one.
+    #[inline]
+    pub fn set_text(&mut self, key: Key<'_>, text: &[u8], lifetime: Lifetime, event: Event) {
+        self.set(key, crate::string::encode(text), lifetime, event);
+    }
+
+    /// Gives, moves or takes away the deadline of a key; whether it is there.
+    pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<i64>, event: Event) -> bool {
+        let Some(spot) = self.locate(key) else { return false };
+        let table = self.databases[self.selected].table_mut(key);
+        table.set_deadline(spot, key.hash, deadline);
+        self.changed(key.bytes, event, 1);
+        true
+    }
+
+    /// Removes a key; whether it was there.
+    pub fn remove(&mut self, key: Key<'_>, event: Event) -> bool {
+        if self.locate(key).is_none() {
+            return false;
+        }
+        self.databases[self.selected].table_mut(key).remove(key);
+        self.changed(key.bytes, event, 1);
+        true
+    }
+
+    /// Moves a living row of the selected database to another place, replacing
+    /// what is there; the events are told of the old and of the new place.
+    pub fn relocate(&mut self, from: Key<'_>, (to_db, to): (usize, Key<'_>), events: [Event; 2]) {
+        let from_db = self.selected;
+        let row = self.databases[from_db].table_mut(from).remove(from);
+        let row = row.expect("callers have found the row");
+        let deadline = row.deadline();
+        self.selected = to_db;
+        self.insert_value(to, row.into_value(), deadline);
+        self.selected = from_db;
+        self.changed(from.bytes, events[0], 0);
+        self.selected = to_db;
+        self.changed(to.bytes, events[1], 1);
+        self.selected = from_db;
+    }
+
+    /// Puts a value that left its row under a key, replacing what was there
+    /// without an event of its own.
+    pub fn put(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>, event: Event) {
+        self.insert_value(key, value, deadline);
+        self.changed(key.bytes, event, 1);
+    }
+
+    fn insert_value(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>) {
+        self.locate(key);
+        let mut row = value.into_row(key.bytes, deadline);
+        row.set_clock(self.clock);
+        let table = self.databases[self.selected].table_mut(key);
+        table.remove(key);
+        table.insert(key.hash, row);
+        self.notify(Event::new(Class::New, "new"), key.bytes);
+        self.changes.ready(self.selected, key.bytes);
+    }
+
+    /// Records that a key changed: the one place all changes pass through.
+    #[inline(always)]
+    fn changed(&mut self, key: &[u8], event: Event, count: u64) {
+        self.changes.changed(self.selected, key, count);
+        self.changes.notify(self.selected, event, key);
+    }
+
+    /// Tells subscribers of an event that is not a change by itself, or is a
+    /// second event of one change.
+    #[inline(always)]
+    pub fn notify(&mut self, event: Event, key: &[u8]) {
+        self.changes.notify(self.selected, event, key);
+    }
+
+    /// Hints that a key will be looked up in the selected database soon.
+    #[inline(always)]
+    pub(crate) fn prefetch_bucket(&self, db: usize, key: Key<'_>) {
+        self.databases[db].table(key).prefetch_bucket(key.hash);
+    }
+
+    /// Hints that a key's row will be read soon.
+    #[inline(always)]
+    pub(crate) fn prefetch_row(&self, db: usize, key: Key<'_>) {
+        self.databases[db].table(key).prefetch_row(key.hash);
+    }
+}

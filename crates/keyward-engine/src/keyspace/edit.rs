@@ -1,0 +1,221 @@
+//! Changing a value in place, with the change recorded whatever happens.
+//!
+//! Owns the guards through which handlers change strings and collections. A
+//! guard that was used to change something must be ended by `changed`; debug
+//! builds panic if a handler forgets. A collection that ends up empty takes its
+//! row with it.
+
+use super::Keyspace;
+use crate::event::{Class, Event};
+use crate::hasher::Key;
+use crate::index::Spot;
+use crate::row::{NewValue, Row};
+use crate::string::Text;
+use crate::value::{Object, Value};
+use keyward_commands::WireError;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+/// A type that rows hold as an [`Object`].
+pub trait Collection: Default {
+    /// This type within an object, if it is one.
+    fn of(object: &Object) -> Option<&Self>;
+    /// As `of`, for changing it.
+    fn of_mut(object: &mut Object) -> Option<&mut Self>;
+    /// The object of a value.
+    fn into_object(self) -> Object;
+}
+
+/// Where an edited row is, and how the edit stands.
+struct Place<'a> {
+    space: &'a mut Keyspace,
+    key: Key<'a>,
+    spot: Spot,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Untouched,
+    Changing,
+    Recorded,
+}
+
+impl Place<'_> {
+    fn row(&self) -> &Row {
+        self.space.row(self.key, self.spot)
+    }
+
+    fn row_mut(&mut self) -> &mut Row {
+        self.state = State::Changing;
+        self.space.databases[self.space.selected].table_mut(self.key).row_mut(self.spot)
+    }
+}
+
+/// A collection being changed. Dereferences to it.
+pub struct Edit<'a, T: Collection> {
+    place: Place<'a>,
+    is_new: bool,
+    kind: PhantomData<T>,
+}
+
+impl<T: Collection> Edit<'_, T> {
+    /// Records the change under its event; `count` is how much changed, as
+    /// Redis's `dirty` counts. An empty collection is removed, and `del` told.
+    pub fn changed(mut self, event: Event, count: u64) {
+        self.place.state = State::Recorded;
+        let is_new = self.is_new;
+        let is_empty = matches!(self.place.row().value(), Value::Object(o) if o.is_empty());
+        let Place { key, ref mut space, .. } = self.place;
+        if is_new {
+            space.notify(Event::new(Class::New, "new"), key.bytes);
+            space.changes.ready(space.selected, key.bytes);
+        }
+        space.changed(key.bytes, event, count);
+        if is_empty {
+            space.databases[space.selected].table_mut(key).remove(key);
+            space.notify(Event::DEL, key.bytes);
+        }
+        self.is_new = false;
+    }
+
+    /// Ends an edit that found nothing to change.
+    pub fn unchanged(mut self) {
+        self.place.state = State::Recorded;
+    }
+}
+
+impl<T: Collection> Deref for Edit<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self.place.row().value() {
+            Value::Object(object) => {
+                T::of(object).expect("the type was checked when the edit began")
+            }
+            _ => unreachable!("the type was checked when the edit began"),
+        }
+    }
+}
+
+impl<T: Collection> DerefMut for Edit<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        let object = self.place.row_mut().object_mut();
+        object.and_then(T::of_mut).expect("the type was checked when the edit began")
+    }
+}
+
+impl<T: Collection> Drop for Edit<'_, T> {
+    fn drop(&mut self) {
+        let Place { key, ref mut space, .. } = self.place;
+        if self.is_new {
+            // Created for an edit that put nothing in: it never was.
+            space.databases[space.selected].table_mut(key).remove(key);
+        }
+        self.place.check_recorded();
+    }
+}
+
+impl Place<'_> {
+    fn check_recorded(&self) {
+        debug_assert!(
+            self.state != State::Changing || std::thread::panicking(),
+            "a change of {} was not recorded",
+            self.key.bytes.escape_ascii()
+        );
+    }
+}
+
+/// A string being changed.
+pub struct TextEdit<'a> {
+    place: Place<'a>,
+}
+
+impl TextEdit<'_> {
+    /// The string as it is.
+    pub fn text(&self) -> Text<'_> {
+        Text::of(self.place.row().value()).expect("the type was checked when the edit began")
+    }
+
+    /// The number, where the string is stored as one.
+    pub fn number(&self) -> Option<i64> {
+        match self.place.row().value() {
+            Value::Int(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Makes it this number.
+    pub fn set_number(&mut self, number: i64) {
+        self.place.row_mut().set_int(number);
+    }
+
+    /// Makes it these bytes; the lifetime stays.
+    pub fn set_bytes(&mut self, bytes: &[u8]) {
+        let row = self.place.row_mut();
+        row.replace(NewValue::Text(bytes), row.deadline());
+    }
+
+    /// Writes over it from `offset` on, lengthening it with zero bytes if needed.
+    pub fn patch(&mut self, offset: usize, bytes: &[u8]) {
+        self.place.row_mut().patch_text(offset, bytes);
+    }
+
+    /// Records the change under its event.
+    pub fn changed(mut self, event: Event) {
+        self.place.state = State::Recorded;
+        let key = self.place.key.bytes;
+        self.place.space.changed(key, event, 1);
+    }
+}
+
+impl Drop for TextEdit<'_> {
+    fn drop(&mut self) {
+        self.place.check_recorded();
+    }
+}
+
+impl Keyspace {
+    /// Begins changing a collection; `None` if the key is not there, an error if
+    /// it holds something else.
+    pub fn edit<'a, T: Collection>(
+        &'a mut self,
+        key: Key<'a>,
+    ) -> Result<Option<Edit<'a, T>>, WireError> {
+        let Some(spot) = self.locate(key) else { return Ok(None) };
+        self.touch(key, spot);
+        match self.row(key, spot).value() {
+            Value::Object(object) if T::of(object).is_some() => {}
+            _ => return Err(WireError::WrongType),
+        }
+        let place = Place { space: self, key, spot, state: State::Untouched };
+        Ok(Some(Edit { place, is_new: false, kind: PhantomData }))
+    }
+
+    /// As `edit`, but a key that is not there begins as an empty collection.
+    pub fn edit_or_create<'a, T: Collection>(
+        &'a mut self,
+        key: Key<'a>,
+    ) -> Result<Edit<'a, T>, WireError> {
+        let is_new = self.locate(key).is_none();
+        if is_new {
+            let row = Row::new(key.bytes, NewValue::Object(T::default().into_object()), None);
+            self.databases[self.selected].table_mut(key).insert(key.hash, row);
+        }
+        let edit = self.edit(key)?;
+        let mut edit = edit.expect("the row is there or was just created");
+        edit.is_new = is_new;
+        Ok(edit)
+    }
+
+    /// Begins changing a string; `None` if the key is not there, an error if it
+    /// holds something else.
+    pub fn edit_text<'a>(&'a mut self, key: Key<'a>) -> Result<Option<TextEdit<'a>>, WireError> {
+        let Some(spot) = self.locate(key) else { return Ok(None) };
+        self.touch(key, spot);
+        if matches!(self.row(key, spot).value(), Value::Object(_)) {
+            return Err(WireError::WrongType);
+        }
+        Ok(Some(TextEdit { place: Place { space: self, key, spot, state: State::Untouched } }))
+    }
+}

@@ -1,0 +1,40 @@
+//! The end of rows whose time is over.
+//!
+//! Owns removal of due rows, on access and by sweeping. Both leave the same
+//! traces: the effect log says DEL, subscribers hear `expired`, watches break.
+
+use super::Keyspace;
+use crate::event::{Class, Event};
+use crate::hasher::Key;
+
+impl Keyspace {
+    /// Removes a row whose deadline has passed.
+    #[cold]
+    pub(super) fn remove_due(&mut self, key: Key<'_>) {
+        let db = self.selected;
+        self.databases[db].table_mut(key).remove(key);
+        self.stats.expired += 1;
+        self.changes.dirty += 1;
+        self.changes.watches.expired(db, key.bytes);
+        self.effects.beside(db, [b"DEL".as_slice(), key.bytes]);
+        self.notify(Event::new(Class::Expired, "expired"), key.bytes);
+    }
+
+    /// Removes due rows, the longest overdue of each database first, until none
+    /// is left or `budget` rows are gone. Answers how many went.
+    pub(crate) fn sweep(&mut self, budget: usize) -> usize {
+        let selected = self.selected;
+        let mut removed = 0;
+        for db in 0..self.databases.len() {
+            self.selected = db;
+            while removed < budget
+                && let Some(key) = self.databases[db].due_key(self.now_ms)
+            {
+                self.remove_due(self.hasher.key(&key));
+                removed += 1;
+            }
+        }
+        self.selected = selected;
+        removed
+    }
+}

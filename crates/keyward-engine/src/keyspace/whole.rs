@@ -1,0 +1,80 @@
+//! Whole databases: emptying, swapping, scanning, sampling.
+//!
+//! Owns the operations that concern a database rather than a key. Watches of
+//! keys that exist are broken; clients waiting for a key that appears by a swap
+//! are woken.
+
+use super::Keyspace;
+use crate::database::Database;
+use crate::row::Row;
+use crate::value::Value;
+
+impl Keyspace {
+    /// How many rows the selected database has, due ones included.
+    pub fn row_count(&self) -> usize {
+        self.database().len()
+    }
+
+    /// Empties a database. Answers what it held, for freeing at leisure.
+    pub(crate) fn flush(&mut self, db: usize) -> Database {
+        let databases = &self.databases;
+        let watches = &mut self.changes.watches;
+        let hasher = self.hasher;
+        watches.changed_where(|of, key| {
+            let key = hasher.key(key);
+            of == db && databases[of].table(key).find(key).is_some()
+        });
+        let taken = self.databases[db].take();
+        self.changes.dirty += taken.len() as u64;
+        taken
+    }
+
+    /// Swaps the contents of two databases.
+    pub(crate) fn swap(&mut self, a: usize, b: usize) {
+        if a == b {
+            return;
+        }
+        let databases = &self.databases;
+        let hasher = self.hasher;
+        self.changes.watches.changed_where(|of, key| {
+            let key = hasher.key(key);
+            let exists = |db: usize| databases[db].table(key).find(key).is_some();
+            (of == a || of == b) && (exists(a) || exists(b))
+        });
+        self.databases.swap(a, b);
+        let databases = &self.databases;
+        self.changes.waiting.ready_where(|db, key| {
+            let key = hasher.key(key);
+            let row = (db == a || db == b).then(|| databases[db].table(key).find(key)).flatten();
+            matches!(row.map(Row::value), Some(Value::Object(_)))
+        });
+        self.changes.dirty += 1;
+    }
+
+    /// A living row drawn by chance, due ones removed on the way.
+    pub fn random_key(&mut self) -> Option<Box<[u8]>> {
+        loop {
+            let row = self.databases[self.selected].sample(&mut self.random)?;
+            let key: Box<[u8]> = row.key().into();
+            if self.locate(self.hasher.key(&key)).is_some() {
+                return Some(key);
+            }
+        }
+    }
+
+    /// Visits the rows of one bucket of the selected database, due ones
+    /// included; answers the next cursor, zero at the end.
+    pub fn scan(&self, cursor: u64, visit: impl FnMut(&Row)) -> u64 {
+        self.database().scan(cursor, visit)
+    }
+
+    /// Whether a row's time is over.
+    pub fn is_due(&self, row: &Row) -> bool {
+        row.deadline().is_some_and(|deadline| deadline < self.now_ms)
+    }
+
+    /// Removes a key if its time is over, as reading it would.
+    pub fn expire_if_due(&mut self, key: &[u8]) {
+        self.locate(self.hasher.key(key));
+    }
+}

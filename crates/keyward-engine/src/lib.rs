@@ -1,0 +1,60 @@
+//! Keyward's deterministic core.
+//!
+//! An [`Engine`] is a single-threaded state machine. Into it go commands of
+//! clients (a batch at a time), the time, ticks, and a seed; out of it come
+//! replies, deliveries to other clients, and a log of effects. The same inputs
+//! give the same outputs and the same state, bit for bit.
+//!
+//! Reading order: `engine` (the life of a command), `context` (what a handler
+//! works with), `keyspace` (reading and changing rows), then any group of
+//! commands, `list` being a small complete one.
+//!
+//! Never in this crate: a clock, randomness of the system, files, sockets,
+//! threads, environment variables; clippy.toml forbids them.
+
+mod batch;
+mod blocking;
+mod connection;
+mod context;
+mod database;
+mod dispatch;
+mod effects;
+mod engine;
+mod event;
+mod generic;
+pub mod glob;
+mod hasher;
+mod host;
+mod index;
+mod keyspace;
+mod list;
+mod long_double;
+mod prefetch;
+mod random;
+mod row;
+mod server;
+mod session;
+mod stats;
+mod string;
+mod table;
+mod transaction;
+mod tunables;
+mod value;
+mod watch;
+
+pub use effects::{Effect, Effects};
+pub use engine::{Delivery, Engine, EngineOptions, Progress};
+pub use event::{Class, Event, NotifyFlags};
+pub use hasher::{Key, KeyHasher};
+pub use host::{ConfigRefusal, Connection, Facts, Host, Section};
+pub use keyspace::changes::Notification;
+pub use keyspace::{Keyspace, Lifetime};
+pub use random::Random;
+pub use row::Row;
+pub use session::ClientId;
+pub use stats::{CommandStats, KeyStats};
+pub use tunables::Tunables;
+pub use value::{Object, Type, Value};
+
+/// The version of Redis whose behaviour this engine follows.
+pub const REDIS_VERSION: &str = "7.0.15";

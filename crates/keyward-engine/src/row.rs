@@ -1,0 +1,449 @@
+//! One key with its value and lifetime, in one allocation.
+//!
+//! Owns the memory layout of rows and nothing else. A `Row` is a thin pointer
+//! (eight bytes, never null), which is what the index stores. Strings live in
+//! the row itself: reading one costs no further cache miss and no allocation of
+//! its own; overwriting one with a value of the same size class writes in place.
+//!
+//! ```text
+//! string   | head 12 | deadline 8? | key | text |
+//! integer  | head 12 | deadline 8? | number 8 | key |
+//! object   | head 12 | pad 4 | object | deadline 8? | key |
+//! head     = key_bytes u32 | text_bytes u32 | clock u24 | flags u8
+//! ```
+//!
+//! Estimate: 16-byte key and 100-byte value: 12 + 16 + 100 = 128 bytes, one
+//! allocation (Redis: 24 + 24 + 16 + 112 in four). The allocation's size is not
+//! stored: it is the size class of the content, computed the same way whenever
+//! it is needed.
+//!
+//! Invariants: the layout always agrees with `flags` and the two lengths; an
+//! object slot is always initialised; the text of an integer is never stored.
+//!
+//! This module is `unsafe` inside because a thin pointer to bytes of varying
+//! length cannot be expressed otherwise; its interface is safe.
+//! Not here: what a value means (`string`, `list`), when a row expires (`table`).
+#![allow(unsafe_code)]
+
+mod layout;
+
+use crate::string::Decimal;
+use crate::value::{Object, Value};
+use layout::{
+    BYTES_MAX, EDITED, HAS_DEADLINE, Head, KIND_INT, KIND_MASK, KIND_OBJECT, KIND_TEXT, OBJECT_AT,
+};
+use std::alloc::{alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// What a new row is to hold.
+#[derive(Debug)]
+pub enum NewValue<'a> {
+    /// These bytes, as they are.
+    Text(&'a [u8]),
+    /// These bytes, as the result of an edit in place (`OBJECT ENCODING` tells).
+    Edited(&'a [u8]),
+    /// The decimal form of this number.
+    Int(i64),
+    /// A collection.
+    Object(Object),
+}
+
+/// An owned row.
+pub struct Row {
+    at: NonNull<u8>,
+}
+
+// A row owns everything it points to.
+unsafe impl Send for Row {}
+
+impl Row {
+    /// A row with this content. The access clock starts at zero.
+    pub fn new(key: &[u8], value: NewValue<'_>, deadline: Option<i64>) -> Row {
+        let (kind, text): (u8, &[u8]) = match &value {
+            NewValue::Text(text) => (KIND_TEXT, text),
+            NewValue::Edited(text) => (KIND_TEXT | EDITED, text),
+            NewValue::Int(_) => (KIND_INT, &[]),
+            NewValue::Object(_) => (KIND_OBJECT, &[]),
+        };
+        assert!(
+            key.len() <= BYTES_MAX && text.len() <= BYTES_MAX,
+            "arguments are limited to 512 MB"
+        );
+        let flags = kind | if deadline.is_some() { HAS_DEADLINE } else { 0 };
+        let head = Head {
+            key_bytes: key.len() as u32,
+            text_bytes: text.len() as u32,
+            clock: [0; 3],
+            flags,
+        };
+        let mut row = Row::allocate(head);
+        row.write(head.key_at(), key);
+        row.write(head.text_at(), text);
+        if let Some(deadline) = deadline {
+            row.write(head.deadline_at(), &deadline.to_ne_bytes());
+        }
+        match value {
+            NewValue::Text(_) | NewValue::Edited(_) => {}
+            NewValue::Int(number) => row.write(head.number_at(), &number.to_ne_bytes()),
+            // SAFETY: the layout of an object row has these aligned bytes, still uninitialised.
+            NewValue::Object(object) => unsafe {
+                row.at.add(OBJECT_AT).cast::<Object>().write(object);
+            },
+        }
+        row
+    }
+
+    fn allocate(head: Head) -> Row {
+        let layout = head.layout();
+        // SAFETY: the layout is never of size zero: it includes the head.
+        let Some(at) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        // SAFETY: freshly allocated, aligned to 8, and longer than the head.
+        unsafe { at.cast::<Head>().write(head) };
+        Row { at }
+    }
+
+    #[inline(always)]
+    fn head(&self) -> Head {
+        // SAFETY: every row begins with an initialised head.
+        unsafe { self.at.cast::<Head>().read() }
+    }
+
+    fn set_head(&mut self, head: Head) {
+        // SAFETY: as for `head`, and `&mut self` excludes readers.
+        unsafe { self.at.cast::<Head>().write(head) };
+    }
+
+    /// Copies bytes into the row's body.
+    fn write(&mut self, offset: usize, bytes: &[u8]) {
+        assert!(
+            offset + bytes.len() <= self.head().layout().size(),
+            "a write stays within its row"
+        );
+        // SAFETY: within the allocation by the assertion; a caller's slice never
+        // overlaps it, for no shared borrow of the row can exist beside `&mut self`.
+        unsafe {
+            self.at.add(offset).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+        }
+    }
+
+    #[inline(always)]
+    fn read_i64(&self, offset: usize) -> i64 {
+        // SAFETY: callers pass the offset of an initialised number of this layout.
+        unsafe { self.at.add(offset).cast::<i64>().read_unaligned() }
+    }
+
+    #[inline(always)]
+    fn slice(&self, offset: usize, bytes: u32) -> &[u8] {
+        // SAFETY: callers pass the place of the key or the text, both initialised by `new`.
+        unsafe { std::slice::from_raw_parts(self.at.add(offset).as_ptr(), bytes as usize) }
+    }
+
+    /// The key.
+    #[inline(always)]
+    pub fn key(&self) -> &[u8] {
+        let head = self.head();
+        self.slice(head.key_at(), head.key_bytes)
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub fn value(&self) -> Value<'_> {
+        let head = self.head();
+        match head.flags & KIND_MASK {
+            KIND_TEXT => Value::Text(self.slice(head.text_at(), head.text_bytes)),
+            KIND_INT => Value::Int(self.read_i64(head.number_at())),
+            // SAFETY: the slot of an object row is always initialised.
+            _ => Value::Object(unsafe { self.at.add(OBJECT_AT).cast::<Object>().as_ref() }),
+        }
+    }
+
+    /// The collection, for changing it in place; `None` for strings.
+    pub fn object_mut(&mut self) -> Option<&mut Object> {
+        if self.head().flags & KIND_MASK != KIND_OBJECT {
+            return None;
+        }
+        // SAFETY: the slot of an object row is always initialised.
+        Some(unsafe { self.at.add(OBJECT_AT).cast::<Object>().as_mut() })
+    }
+
+    /// When the row ends, in milliseconds since the epoch.
+    #[inline(always)]
+    pub fn deadline(&self) -> Option<i64> {
+        let head = self.head();
+        head.has_deadline().then(|| self.read_i64(head.deadline_at()))
+    }
+
+    /// Gives, moves or takes away the deadline.
+    pub fn set_deadline(&mut self, deadline: Option<i64>) {
+        let head = self.head();
+        match deadline {
+            Some(at) if head.has_deadline() => self.write(head.deadline_at(), &at.to_ne_bytes()),
+            None if !head.has_deadline() => {}
+            _ => self.rebuild(deadline),
+        }
+    }
+
+    /// Moves the content into a row with or without room for a deadline.
+    fn rebuild(&mut self, deadline: Option<i64>) {
+        let clock = self.clock();
+        let key: Box<[u8]> = self.key().into();
+        let old = std::mem::replace(self, Row::new(&[], NewValue::Int(0), None));
+        *self = old.into_value().into_row(&key, deadline);
+        self.set_clock(clock);
+    }
+
+    /// Takes the collection out of a row that held one.
+    fn into_object(self) -> Object {
+        let head = self.head();
+        assert!(head.flags & KIND_MASK == KIND_OBJECT, "only an object row holds an object");
+        let row = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the slot is initialised and read once: the row is freed below
+        // without dropping it.
+        unsafe {
+            let object = row.at.add(OBJECT_AT).cast::<Object>().read();
+            dealloc(row.at.as_ptr(), head.layout());
+            object
+        }
+    }
+
+    /// The content, for moving it under another key.
+    pub fn into_value(self) -> OwnedValue {
+        match self.value() {
+            Value::Object(_) => OwnedValue::Object(self.into_object()),
+            _ => self.to_value(),
+        }
+    }
+
+    /// A copy of the content, for storing it under another key too.
+    pub fn to_value(&self) -> OwnedValue {
+        match self.value() {
+            Value::Text(text) if self.is_edited() => OwnedValue::Edited(text.to_vec()),
+            Value::Text(text) => OwnedValue::Text(text.to_vec()),
+            Value::Int(number) => OwnedValue::Int(number),
+            Value::Object(object) => OwnedValue::Object(object.clone()),
+        }
+    }
+
+    /// Replaces the value and the deadline, in place where the size class allows.
+    pub fn replace(&mut self, value: NewValue<'_>, deadline: Option<i64>) {
+        let head = self.head();
+        let same_deadline = head.has_deadline() == deadline.is_some();
+        match value {
+            NewValue::Text(text)
+                if same_deadline && head.flags & KIND_MASK == KIND_TEXT && {
+                    let resized = Head { text_bytes: text.len() as u32, ..head };
+                    resized.layout() == head.layout()
+                } =>
+            {
+                self.write(head.text_at(), text);
+                let flags = head.flags & !EDITED;
+                self.set_head(Head { text_bytes: text.len() as u32, flags, ..head });
+            }
+            NewValue::Int(number) if same_deadline && head.flags & KIND_MASK == KIND_INT => {
+                self.write(head.number_at(), &number.to_ne_bytes());
+            }
+            value => {
+                let clock = self.clock();
+                *self = Row::new(self.key(), value, deadline);
+                self.set_clock(clock);
+                return;
+            }
+        }
+        if let Some(deadline) = deadline {
+            self.write(head.deadline_at(), &deadline.to_ne_bytes());
+        }
+    }
+
+    /// Replaces the number of an integer row, or the text by a number; keeps the deadline.
+    pub fn set_int(&mut self, number: i64) {
+        self.replace(NewValue::Int(number), self.deadline());
+    }
+
+    /// Writes `patch` over the text from `offset` on, lengthening it with zero
+    /// bytes if needed; an integer becomes text first. Not for objects.
+    pub fn patch_text(&mut self, offset: usize, patch: &[u8]) {
+        if let Value::Int(number) = self.value() {
+            self.replace(NewValue::Text(Decimal::of(number).as_bytes()), self.deadline());
+        }
+        let head = self.head();
+        assert!(head.flags & KIND_MASK != KIND_OBJECT, "only strings are patched");
+        let old_bytes = head.text_bytes as usize;
+        let new_bytes = old_bytes.max(offset + patch.len());
+        let resized = Head { text_bytes: new_bytes as u32, ..head };
+        if resized.layout() == head.layout() {
+            if offset > old_bytes {
+                // Bytes between the old end and the patch read as zero.
+                // SAFETY: within the allocation, whose size covers `new_bytes`.
+                unsafe {
+                    let gap = self.at.add(head.text_at() + old_bytes);
+                    gap.write_bytes(0, offset - old_bytes);
+                }
+            }
+            self.write(head.text_at() + offset, patch);
+            self.set_head(Head { flags: head.flags | EDITED, ..resized });
+            return;
+        }
+        let mut text = Vec::with_capacity(new_bytes);
+        text.extend_from_slice(self.slice(head.text_at(), head.text_bytes));
+        text.resize(new_bytes, 0);
+        text[offset..offset + patch.len()].copy_from_slice(patch);
+        let clock = self.clock();
+        *self = Row::new(self.key(), NewValue::Edited(&text), self.deadline());
+        self.set_clock(clock);
+    }
+
+    /// Whether the text was edited in place.
+    pub fn is_edited(&self) -> bool {
+        self.head().flags & EDITED != 0
+    }
+
+    /// The access clock: 24 bits whose meaning belongs to eviction.
+    pub fn clock(&self) -> u32 {
+        let [a, b, c] = self.head().clock;
+        u32::from_le_bytes([a, b, c, 0])
+    }
+
+    /// Sets the low 24 bits of the access clock.
+    #[inline(always)]
+    pub fn set_clock(&mut self, clock: u32) {
+        let [a, b, c, _] = clock.to_le_bytes();
+        let head = self.head();
+        self.set_head(Head { clock: [a, b, c], ..head });
+    }
+
+    /// Bytes of the row's own allocation.
+    pub fn heap_bytes(&self) -> usize {
+        self.head().layout().size()
+    }
+
+    /// Where the row is, for prefetching it.
+    #[inline(always)]
+    pub(crate) fn address(&self) -> *const u8 {
+        self.at.as_ptr()
+    }
+}
+
+/// A value that has left its row.
+#[derive(Debug)]
+pub enum OwnedValue {
+    /// A text.
+    Text(Vec<u8>),
+    /// A text that was edited in place.
+    Edited(Vec<u8>),
+    /// An integer.
+    Int(i64),
+    /// A collection.
+    Object(Object),
+}
+
+impl OwnedValue {
+    /// A row of this value under another key.
+    pub fn into_row(self, key: &[u8], deadline: Option<i64>) -> Row {
+        match self {
+            OwnedValue::Text(text) => Row::new(key, NewValue::Text(&text), deadline),
+            OwnedValue::Edited(text) => Row::new(key, NewValue::Edited(&text), deadline),
+            OwnedValue::Int(number) => Row::new(key, NewValue::Int(number), deadline),
+            OwnedValue::Object(object) => Row::new(key, NewValue::Object(object), deadline),
+        }
+    }
+}
+
+impl Drop for Row {
+    fn drop(&mut self) {
+        let head = self.head();
+        // SAFETY: an object slot is initialised and dropped once; the layout is
+        // the one the row was allocated with, since it follows from the head.
+        unsafe {
+            if head.flags & KIND_MASK == KIND_OBJECT {
+                self.at.add(OBJECT_AT).cast::<Object>().drop_in_place();
+            }
+            dealloc(self.at.as_ptr(), head.layout());
+        }
+    }
+}
+
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let key = self.key().escape_ascii();
+        f.debug_struct("Row")
+            .field("key", &format_args!("\"{key}\""))
+            .field("value", &self.value())
+            .field("deadline", &self.deadline())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::List;
+
+    fn text_of(row: &Row) -> Vec<u8> {
+        match row.value() {
+            Value::Text(text) => text.to_vec(),
+            other => panic!("not a text: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_row_holds_key_text_and_deadline() {
+        for deadline in [None, Some(77)] {
+            let row = Row::new(b"key:000000000001", NewValue::Text(&[b'x'; 100]), deadline);
+            assert_eq!(row.key(), b"key:000000000001");
+            assert_eq!(text_of(&row), [b'x'; 100]);
+            assert_eq!(row.deadline(), deadline);
+        }
+    }
+
+    #[test]
+    fn a_hundred_byte_value_with_its_key_takes_128_bytes() {
+        let row = Row::new(b"key:000000000001", NewValue::Text(&[b'x'; 100]), None);
+        assert_eq!(row.heap_bytes(), 128);
+    }
+
+    #[test]
+    fn replacing_changes_kind_and_deadline_and_keeps_the_key() {
+        let list = || {
+            let mut list = List::default();
+            list.push_back(b"a");
+            NewValue::Object(Object::List(Box::new(list)))
+        };
+        let mut row = Row::new(b"k", NewValue::Int(5), None);
+        row.replace(NewValue::Text(b"hello"), Some(9));
+        assert_eq!((text_of(&row).as_slice(), row.deadline()), (b"hello".as_slice(), Some(9)));
+        row.replace(NewValue::Text(b"shorter text in the same class"), Some(10));
+        assert_eq!(row.deadline(), Some(10));
+        row.replace(list(), None);
+        assert!(matches!(row.value(), Value::Object(o) if o.len() == 1));
+        row.set_deadline(Some(3));
+        row.set_deadline(Some(4));
+        assert!(matches!(row.value(), Value::Object(o) if o.len() == 1));
+        assert_eq!((row.key(), row.deadline()), (b"k".as_slice(), Some(4)));
+        row.replace(list(), Some(1));
+        row.replace(NewValue::Int(-1), None);
+        assert!(matches!(row.value(), Value::Int(-1)));
+    }
+
+    #[test]
+    fn patches_lengthen_with_zero_bytes_and_mark_the_text_edited() {
+        let mut row = Row::new(b"k", NewValue::Int(12), Some(1));
+        row.patch_text(2, b"34");
+        assert_eq!(text_of(&row), b"1234");
+        assert!(row.is_edited());
+        row.patch_text(6, b"x");
+        assert_eq!(text_of(&row), b"1234\0\0x");
+        row.patch_text(1000, b"end");
+        assert_eq!(text_of(&row).len(), 1003);
+        assert_eq!(&text_of(&row)[998..], b"\0\0end");
+        assert_eq!(row.deadline(), Some(1));
+    }
+
+    #[test]
+    fn the_clock_survives_a_change_of_layout() {
+        let mut row = Row::new(b"k", NewValue::Int(1), None);
+        row.set_clock(0x00ab_cdef);
+        row.set_deadline(Some(5));
+        row.replace(NewValue::Text(&[0; 500]), None);
+        assert_eq!(row.clock(), 0x00ab_cdef);
+    }
+}

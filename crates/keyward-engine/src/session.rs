@@ -1,0 +1,144 @@
+//! What the engine remembers about a client between its commands.
+//!
+//! Owns the state that commands depend on: the selected database, the protocol,
+//! the open transaction, what it waits for. Invariant: while one of a client's
+//! commands runs its session is out of `Sessions`, in the hands of that command.
+//! Not here: sockets, addresses, buffers and limits (`keyward-server`).
+
+use crate::blocking::Blocked;
+use keyward_commands::Command;
+use keyward_resp::{ArgBuf, Protocol};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Numbers clients in the order they came; never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
+
+/// Which replies a client wants to see (`CLIENT REPLY`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    /// All.
+    On,
+    /// None.
+    Off,
+    /// None for the command after this one.
+    SkipNext,
+}
+
+/// An open MULTI.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    /// What EXEC will run.
+    pub queue: Vec<(&'static Command, ArgBuf)>,
+    /// A command was refused while queueing: EXEC will fail.
+    pub is_aborted: bool,
+}
+
+/// A client as the engine knows it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Its number.
+    pub id: ClientId,
+    /// The selected database.
+    pub db: usize,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Whether it may do more than AUTH and HELLO.
+    pub is_authenticated: bool,
+    /// The name it gave itself.
+    pub name: Option<Box<[u8]>>,
+    /// The open transaction, if any.
+    pub transaction: Option<Transaction>,
+    /// Which replies it wants.
+    pub reply_mode: ReplyMode,
+    /// Whether its memory is exempt from eviction (`CLIENT NO-EVICT`).
+    pub no_evict: bool,
+    /// What it waits for.
+    pub blocked: Option<Blocked>,
+    /// Commands that came while it was waiting.
+    pub postponed: VecDeque<ArgBuf>,
+    /// Whether the connection ends after the replies so far.
+    pub is_closing: bool,
+    /// When it connected, in milliseconds since the epoch.
+    pub connected_ms: i64,
+    /// When it last sent a command.
+    pub active_ms: i64,
+    /// The last command it sent.
+    pub last_command: Option<&'static Command>,
+}
+
+impl Session {
+    pub(crate) fn new(id: ClientId, now_ms: i64, is_authenticated: bool) -> Session {
+        Session {
+            id,
+            db: 0,
+            protocol: Protocol::Resp2,
+            is_authenticated,
+            name: None,
+            transaction: None,
+            reply_mode: ReplyMode::On,
+            no_evict: false,
+            blocked: None,
+            postponed: VecDeque::new(),
+            is_closing: false,
+            connected_ms: now_ms,
+            active_ms: now_ms,
+            last_command: None,
+        }
+    }
+}
+
+/// All clients.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    /// `None` while a command of that client runs.
+    clients: BTreeMap<ClientId, Option<Box<Session>>>,
+    last_id: u64,
+}
+
+impl Sessions {
+    pub(crate) fn next_id(&mut self) -> ClientId {
+        self.last_id += 1;
+        ClientId(self.last_id)
+    }
+
+    pub(crate) fn insert(&mut self, session: Session) {
+        self.clients.insert(session.id, Some(Box::new(session)));
+    }
+
+    /// Takes a session into the hands of a command.
+    pub(crate) fn take(&mut self, id: ClientId) -> Option<Box<Session>> {
+        self.clients.get_mut(&id)?.take()
+    }
+
+    /// Gives a session back.
+    pub(crate) fn put_back(&mut self, session: Box<Session>) {
+        if let Some(slot) = self.clients.get_mut(&session.id) {
+            *slot = Some(session);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: ClientId) -> Option<Box<Session>> {
+        self.clients.remove(&id)?
+    }
+
+    /// A client other than those whose commands are running.
+    pub(crate) fn get_mut(&mut self, id: ClientId) -> Option<&mut Session> {
+        self.clients.get_mut(&id)?.as_deref_mut()
+    }
+
+    /// As `get_mut`, for reading.
+    pub(crate) fn get(&self, id: ClientId) -> Option<&Session> {
+        self.clients.get(&id)?.as_deref()
+    }
+
+    /// All clients' numbers, oldest first.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = ClientId> {
+        self.clients.keys().copied()
+    }
+
+    /// How many clients there are.
+    pub(crate) fn len(&self) -> usize {
+        self.clients.len()
+    }
+}

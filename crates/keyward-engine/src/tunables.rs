@@ -1,0 +1,31 @@
+//! The settings the engine obeys.
+//!
+//! Owns plain values; their names, texts and limits are the server's
+//! (`keyward-server`), which hands a new set over whenever one changes.
+
+use crate::event::NotifyFlags;
+
+/// The settings the engine obeys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tunables {
+    /// `requirepass`; `None` if everybody may connect.
+    pub password: Option<Box<[u8]>>,
+    /// `notify-keyspace-events`.
+    pub notify: NotifyFlags,
+    /// `proto-max-bulk-len`: the longest string a value may grow to.
+    pub text_bytes_max: u64,
+    /// Whether `maxmemory-policy` is one of the LFU ones: `OBJECT FREQ` needs it,
+    /// `OBJECT IDLETIME` needs the opposite.
+    pub is_lfu: bool,
+}
+
+impl Default for Tunables {
+    fn default() -> Tunables {
+        Tunables {
+            password: None,
+            notify: NotifyFlags::default(),
+            text_bytes_max: 512 * 1024 * 1024,
+            is_lfu: false,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a row can hold.
+//!
+//! Owns the names of types and the enumeration of collection types. Strings are
+//! not here: they live inside the row itself (`row`), as bytes or as an integer.
+//! Invariant: a collection in a row is never empty; the last removal removes
+//! the row (`keyspace::edit`).
+
+use crate::list::List;
+
+/// The types a client can see by `TYPE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// Bytes or an integer.
+    String,
+    /// A sequence with two ends.
+    List,
+}
+
+impl Type {
+    /// Every type, in the order Redis numbers them.
+    pub const ALL: [Type; 2] = [Type::String, Type::List];
+
+    /// The name `TYPE` answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::String => "string",
+            Type::List => "list",
+        }
+    }
+
+    /// The type a client names, as in `SCAN ... TYPE list`.
+    pub fn from_name(name: &[u8]) -> Option<Type> {
+        Type::ALL.into_iter().find(|t| t.name().as_bytes().eq_ignore_ascii_case(name))
+    }
+}
+
+/// A value too rich to live inside its row. Each variant is one pointer, so that
+/// an object is 16 bytes whatever it holds.
+#[derive(Debug, Clone)]
+pub enum Object {
+    /// A list.
+    List(Box<List>),
+}
+
+impl Object {
+    /// The type of this object.
+    pub fn kind(&self) -> Type {
+        match self {
+            Object::List(_) => Type::List,
+        }
+    }
+
+    /// Whether it holds nothing, and its row must go.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Object::List(list) => list.is_empty(),
+        }
+    }
+
+    /// The name `OBJECT ENCODING` answers.
+    pub fn encoding(&self) -> &'static str {
+        match self {
+            Object::List(list) => list.encoding(),
+        }
+    }
+
+    /// How many elements it has: what freeing it costs.
+    pub fn len(&self) -> usize {
+        match self {
+            Object::List(list) => list.len(),
+        }
+    }
+}
+
+/// A row's value, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub enum Value<'a> {
+    /// The bytes of a string.
+    Text(&'a [u8]),
+    /// A string that is the canonical decimal form of this number.
+    Int(i64),
+    /// Anything that is not a string.
+    Object(&'a Object),
+}
+
+impl Value<'_> {
+    /// The type of this value.
+    pub fn kind(&self) -> Type {
+        match self {
+            Value::Text(_) | Value::Int(_) => Type::String,
+            Value::Object(object) => object.kind(),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! WATCH: which clients a change of a key concerns.
+//!
+//! Owns the map from watched keys to clients and the set of clients whose
+//! transaction must fail. Invariants: a client is listed once per key; a client
+//! that watches nothing is not in any list and not broken.
+//! Not here: EXEC itself (`transaction`).
+
+use crate::hasher::KeyHasher;
+use crate::session::ClientId;
+use hashbrown::HashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A key of one database.
+pub(crate) type DbKey = (usize, Box<[u8]>);
+
+/// Watched keys and broken watches.
+#[derive(Debug)]
+pub(crate) struct Watches {
+    clients: HashMap<DbKey, Vec<ClientId>, KeyHasher>,
+    keys: BTreeMap<ClientId, Vec<Watched>>,
+    broken: BTreeSet<ClientId>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    key: DbKey,
+    /// The key's deadline had passed when it was watched: its removal is no change.
+    was_due: bool,
+}
+
+impl Watches {
+    pub(crate) fn new(hasher: KeyHasher) -> Watches {
+        Watches {
+            clients: HashMap::with_hasher(hasher),
+            keys: BTreeMap::new(),
+            broken: BTreeSet::new(),
+        }
+    }
+
+    /// Begins watching a key for a client.
+    pub(crate) fn watch(&mut self, client: ClientId, db: usize, key: &[u8], was_due: bool) {
+        let key: DbKey = (db, key.into());
+        let clients = self.clients.entry(key.clone()).or_default();
+        if !clients.contains(&client) {
+            clients.push(client);
+            self.keys.entry(client).or_default().push(Watched { key, was_due });
+        }
+    }
+
+    /// Ends all of a client's watches, broken or not.
+    pub(crate) fn unwatch(&mut self, client: ClientId) {
+        self.broken.remove(&client);
+        for watched in self.keys.remove(&client).unwrap_or_default() {
+            let clients = self.clients.get_mut(&watched.key);
+            let clients = clients.expect("a watched key lists its clients");
+            clients.retain(|other| *other != client);
+            if clients.is_empty() {
+                self.clients.remove(&watched.key);
+            }
+        }
+    }
+
+    /// A key was changed: whoever watches it must not commit.
+    #[inline(always)]
+    pub(crate) fn changed(&mut self, db: usize, key: &[u8]) {
+        if !self.clients.is_empty() {
+            self.break_watchers(db, key);
+        }
+    }
+
+    #[cold]
+    fn break_watchers(&mut self, db: usize, key: &[u8]) {
+        if let Some(clients) = self.clients.get(&(db, key.into()) as &DbKey) {
+            self.broken.extend(clients);
+        }
+    }
+
+    /// A row went because its time was over. That breaks a watch unless the row
+    /// was already due when the watch began.
+    pub(crate) fn expired(&mut self, db: usize, key: &[u8]) {
+        if self.clients.is_empty() {
+            return;
+        }
+        let key: DbKey = (db, key.into());
+        for client in self.clients.get(&key).into_iter().flatten() {
+            let watched = self.keys[client].iter().find(|watched| watched.key == key);
+            if !watched.is_some_and(|watched| watched.was_due) {
+                self.broken.insert(*client);
+            }
+        }
+    }
+
+    /// The contents of whole databases went or changed places: every watch of a
+    /// key that exists before or after (as `exists` answers) is broken.
+    pub(crate) fn changed_where(&mut self, mut exists: impl FnMut(usize, &[u8]) -> bool) {
+        for ((db, key), clients) in &self.clients {
+            if exists(*db, key) {
+                self.broken.extend(clients);
+            }
+        }
+    }
+
+    /// Whether a watched key of this client was changed.
+    pub(crate) fn is_broken(&self, client: ClientId) -> bool {
+        self.broken.contains(&client)
+    }
+
+    /// The keys a client watches that were not due when it began.
+    pub(crate) fn keys_of(&self, client: ClientId) -> impl Iterator<Item = (usize, &[u8])> {
+        let watched = self.keys.get(&client).into_iter().flatten();
+        watched.filter(|w| !w.was_due).map(|w| (w.key.0, &*w.key.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watches() -> Watches {
+        Watches::new(KeyHasher::new([1, 2]))
+    }
+
+    #[test]
+    fn a_change_breaks_the_watchers_of_that_key_in_that_database() {
+        let mut watches = watches();
+        watches.watch(ClientId(1), 0, b"k", false);
+        watches.watch(ClientId(2), 1, b"k", false);
+        watches.changed(0, b"k");
+        assert!(watches.is_broken(ClientId(1)));
+        assert!(!watches.is_broken(ClientId(2)));
+    }
+
+    #[test]
+    fn unwatch_forgets_everything() {
+        let mut watches = watches();
+        watches.watch(ClientId(1), 0, b"k", false);
+        watches.changed(0, b"k");
+        watches.unwatch(ClientId(1));
+        assert!(!watches.is_broken(ClientId(1)));
+        watches.changed(0, b"k");
+        assert!(!watches.is_broken(ClientId(1)));
+    }
+
+    #[test]
+    fn a_row_that_was_due_when_watched_may_go() {
+        let mut watches = watches();
+        watches.watch(ClientId(1), 0, b"due", true);
+        watches.watch(ClientId(1), 0, b"alive", false);
+        watches.expired(0, b"due");
+        assert!(!watches.is_broken(ClientId(1)));
+        watches.expired(0, b"alive");
+        assert!(watches.is_broken(ClientId(1)));
+    }
+}
