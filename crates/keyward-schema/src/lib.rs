@@ -8,6 +8,7 @@ mod checks;
 mod decimal;
 mod derived;
 mod diagnostic;
+pub mod editor;
 mod escape;
 mod function;
 mod lifetime;

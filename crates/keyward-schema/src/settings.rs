@@ -78,6 +78,25 @@ impl Scope {
     }
 }
 
+impl Scope {
+    /// What such a table is.
+    pub fn doc(self) -> &'static str {
+        match self {
+            Scope::File => "The document of a keyspace: its keys, and what is true of each.",
+            Scope::Keyspace => "Settings of the whole keyspace.",
+            Scope::Key => "A pattern of keys, and what is true of them.",
+            Scope::Lifetime => "How long a key lives.",
+            Scope::Shape => "A type with limits, or an object with its fields.",
+            Scope::Lookup => "A unique index of another key's field or value.",
+            Scope::Rank => "Another key's ids, scored by a field.",
+            Scope::Members => "Another key's ids whose row says so.",
+            Scope::Function => "An operation over several keys, called with FCALL.",
+            Scope::Example => "An example key and what it holds.",
+            Scope::Note => "A chapter of prose for the document.",
+        }
+    }
+}
+
 /// What a setting's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -140,6 +159,22 @@ pub struct Setting {
     pub doc: &'static str,
     /// A value, as TOML.
     pub example: &'static str,
+}
+
+impl Setting {
+    /// Whether its table cannot do without it.
+    pub fn required(&self) -> bool {
+        matches!(
+            (self.scope, self.name),
+            (Scope::File, "keyspace" | "key")
+                | (Scope::Keyspace, "name")
+                | (Scope::Key, "type")
+                | (Scope::Lookup | Scope::Rank | Scope::Members, "of")
+                | (Scope::Rank, "by")
+                | (Scope::Example, "key")
+                | (Scope::Note, "title" | "text")
+        )
+    }
 }
 
 const STRINGS: &[DataType] = &[

@@ -22,8 +22,15 @@ use crate::settings::Scope;
 use crate::shape::{Field, Type};
 use crate::units::Duration;
 
-/// The settings that tell the forms apart.
-const FORMS: [&str; 5] = ["after", "by", "until", "with", "given"];
+/// The settings that tell the forms apart, and what may stand beside each.
+/// The other settings beside `by` are the values of its subject.
+pub(crate) const FORMS: [(&str, &[&str]); 5] = [
+    ("after", &["renew", "excess"]),
+    ("by", &["renew"]),
+    ("until", &[]),
+    ("with", &[]),
+    ("given", &["min", "max", "default", "excess"]),
+];
 
 /// Reads `ttl`. A key without one lives as in Redis.
 pub(super) fn read(
@@ -54,26 +61,24 @@ fn read_table(
     report: &mut Report,
 ) -> Option<Lifetime> {
     let at = entry.name_at;
-    let forms: Vec<&str> = FORMS.into_iter().filter(|form| table.contains_key(*form)).collect();
-    let allowed: &[&str] = match forms[..] {
-        // Its other settings are the values of the subject.
-        ["by"] => return read_by(&Table::open_unchecked(table, at), draft, report),
-        ["after"] => &["after", "renew", "excess"],
-        ["until"] => &["until"],
-        ["with"] => &["with"],
-        ["given"] => &["given", "min", "max", "default", "excess"],
-        _ => {
+    let has = |(form, _): &&(&'static str, _)| table.contains_key(*form);
+    let (form, beside) = match FORMS.iter().filter(has).collect::<Vec<_>>()[..] {
+        [("by", _)] => return read_by(&Table::open_unchecked(table, at), draft, report),
+        [(form, beside)] => (*form, *beside),
+        ref several => {
+            let forms: Vec<&str> = several.iter().map(|(form, _)| *form).collect();
             report.push(malformed_lifetime::found(&forms, at));
             return None;
         }
     };
     let table = Table::open(Scope::Lifetime, table, at, report);
-    for stray in table.entries().iter().filter(|entry| !allowed.contains(&entry.name)) {
+    let fits = |name: &str| name == form || beside.contains(&name);
+    for stray in table.entries().iter().filter(|entry| !fits(entry.name)) {
         if crate::settings::settings_of(Scope::Lifetime).any(|known| known.name == stray.name) {
-            report.push(malformed_lifetime::stray(stray.name, forms[0], stray.name_at));
+            report.push(malformed_lifetime::stray(stray.name, form, stray.name_at));
         }
     }
-    match forms[0] {
+    match form {
         "after" => read_after(&table, report),
         "until" => read_until(&table, draft, report),
         "with" => read_with(&table, draft, drafts, report),
