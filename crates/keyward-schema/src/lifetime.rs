@@ -39,6 +39,9 @@ pub enum Lifetime {
         subject: Subject,
         /// For each value of the enum, in its order.
         cases: Vec<(Box<str>, Duration)>,
+        /// What counts as use, or that nothing extends it; as with
+        /// [`Lifetime::Within`] where the schema does not say.
+        renew: Option<Renew>,
     },
     /// Up to the time in a field.
     Until {

@@ -252,7 +252,7 @@ settings! {
         "after": Form::Duration, &[], "How long it lives.", "\"30m\"";
         "renew": Form::Choice(crate::lifetime::Renew::NAMES), &[], "What renews it: nothing, each write, or each access.", "\"access\"";
         "excess": Form::Choice(crate::lifetime::Excess::NAMES), &[], "What happens to a writer who asks for more. `refuse` unless given.", "\"clamp\"";
-        "by": Form::Text, &[], "The required enum field, or the `{placeholder}`, whose value decides; each value is a setting beside it.", "\"status\"";
+        "by": Form::Text, &[], "The required enum field, or the `{placeholder}`, whose value decides; each value is a setting beside it, and `renew` may be one more.", "\"status\"";
         "until": Form::Text, &[], "The required field with the time at which it ends.", "\"expires_at\"";
         "with": Form::Template, &[], "The key with which it ends.", "\"coupon:{code}\"";
         "given": Form::Switch, &[], "The writer says.", "true";

@@ -112,7 +112,8 @@ fn read_by(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> Opti
         Some(placeholder) => by_placeholder(placeholder, name, draft, report)?,
         None => by_field(name, draft, report)?,
     };
-    let given = table.entries().iter().filter(|entry| entry.name != "by");
+    let renew = table.choice("renew", Renew::NAMES, Renew::named, report).map(|renew| renew.value);
+    let given = table.entries().iter().filter(|entry| !matches!(entry.name, "by" | "renew"));
     for stray in given.filter(|entry| !words.iter().any(|word| **word == *entry.name)) {
         report.push(lifetime_cases::surplus(stray.name, &words, stray.name_at));
     }
@@ -131,7 +132,7 @@ fn read_by(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> Opti
         .map(|word| &**word)
         .map(case)
         .collect::<Option<Vec<(Box<str>, Duration)>>>()?;
-    Some(Lifetime::By { subject, cases })
+    Some(Lifetime::By { subject, cases, renew })
 }
 
 /// `{window}` names a placeholder, `window` a field.
@@ -273,4 +274,29 @@ fn read_given(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> O
 /// Whether the usual writes of this type have no way to name a lifetime.
 fn needs_default(data: DataType) -> bool {
     !matches!(data, DataType::String | DataType::Json | DataType::Bytes | DataType::Flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lifetime(ttl: &str) -> Option<Lifetime> {
+        let schema = format!(
+            "[keyspace]\nname = 'limits'\n[key.'limit:{{id}}:{{window:minute|hour}}']\ntype = 'int'\nttl = {ttl}"
+        );
+        let schema = crate::check("limits.toml", schema.as_bytes()).schema?;
+        Some(schema.keys[0].lifetime.clone())
+    }
+
+    #[test]
+    fn cases_may_be_windows_that_nothing_extends() {
+        let renewal = |ttl: &str| match lifetime(ttl) {
+            Some(Lifetime::By { renew, cases, .. }) if cases.len() == 2 => renew,
+            other => panic!("{ttl}: {other:?}"),
+        };
+        let cases = "by = '{window}', minute = '1m', hour = '1h'";
+        assert_eq!(renewal(&format!("{{ {cases} }}")), None);
+        assert_eq!(renewal(&format!("{{ {cases}, renew = 'never' }}")), Some(Renew::Never));
+        assert_eq!(lifetime(&format!("{{ {cases}, renew = 'often' }}")), None);
+    }
 }
