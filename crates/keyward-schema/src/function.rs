@@ -37,10 +37,20 @@ pub struct Function {
 pub struct FunctionKey {
     /// As the schema writes it.
     pub template: Box<str>,
-    /// What it refers to.
-    pub reference: Reference,
+    /// What it may refer to: one pattern, or one for each choice of words of
+    /// a template such as `{kind:team|news}:{id}:likes`. Never empty.
+    pub targets: Vec<Target>,
     /// Whether any number of such keys may follow; only the last one.
     pub repeated: bool,
+}
+
+/// A pattern that a function's key may belong to.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The pattern, and which variables fill its placeholders.
+    pub reference: Reference,
+    /// The variables that a key of this pattern settles, and their words.
+    pub words: Vec<(usize, Box<str>)>,
 }
 
 /// An argument that a function takes.

@@ -29,7 +29,7 @@ pub use decimal::{Decimal, DecimalText};
 pub use derived::{Binding, Condition, Derived, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
-pub use function::{Argument, Function, FunctionKey};
+pub use function::{Argument, Function, FunctionKey, Target};
 pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{
     MAX_KEY_BYTES, MAX_MEMBERS, MAX_STATES, Match, Matcher, MatcherError, NamedPattern,

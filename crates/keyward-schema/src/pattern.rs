@@ -56,6 +56,14 @@ pub struct Placeholder {
     pub segment: usize,
 }
 
+/// A pattern whose enums are spelled out.
+pub(crate) struct SpelledOut {
+    /// Its text.
+    pub(crate) text: String,
+    /// The placeholders that were enums, and the word for each.
+    pub(crate) words: Vec<(usize, Box<str>)>,
+}
+
 impl Pattern {
     /// Reads a pattern.
     ///
@@ -103,6 +111,32 @@ impl Pattern {
             })
         });
         fits && parts.next().is_none()
+    }
+
+    /// The pattern with every combination of its enums' words as literals;
+    /// nothing if there is no enum, or more than `limit` combinations.
+    pub(crate) fn spelled_out(&self, limit: usize) -> Option<Vec<SpelledOut>> {
+        let mut spelled = vec![SpelledOut { text: self.text.to_string(), words: Vec::new() }];
+        for (index, placeholder) in self.placeholders.iter().enumerate() {
+            let Kind::Enum(words) = &placeholder.kind else { continue };
+            if spelled.len().saturating_mul(words.len()) > limit {
+                return None;
+            }
+            let written = format!("{{{}:", placeholder.name);
+            let with_word = |before: &SpelledOut, word: &str| {
+                let start = before.text.find(&written)?;
+                let end = start + before.text[start..].find('}')? + 1;
+                let text = format!("{}{word}{}", &before.text[..start], &before.text[end..]);
+                let mut words = before.words.clone();
+                words.push((index, word.into()));
+                Some(SpelledOut { text, words })
+            };
+            spelled = spelled
+                .iter()
+                .flat_map(|before| words.iter().filter_map(|word| with_word(before, word)))
+                .collect();
+        }
+        (!spelled[0].words.is_empty()).then_some(spelled)
     }
 
     /// The key that results when each placeholder has the given value.
@@ -178,6 +212,21 @@ mod tests {
         );
         check("{{tag}}:x", &["{tag}:x"], &["tag:x"]);
         check("a::b", &["a::b"], &["a:b", "a:x:b"]);
+    }
+
+    #[test]
+    fn spelling_out_combines_all_words() {
+        let texts = |pattern: &str, limit| {
+            let pattern = Pattern::parse(pattern).expect(pattern);
+            let spelled = pattern.spelled_out(limit)?;
+            Some(spelled.into_iter().map(|spelled| spelled.text).collect::<Vec<_>>())
+        };
+        let pattern = "{kind:team|news}:{id}:{what:likes|views}";
+        let expected = ["team:{id}:likes", "team:{id}:views", "news:{id}:likes", "news:{id}:views"];
+        assert_eq!(texts(pattern, 4), Some(expected.map(str::to_owned).to_vec()));
+        assert_eq!(texts(pattern, 3), None);
+        assert_eq!(texts("team:{id}", 4), None);
+        assert_eq!(texts("{{{x:a|b}}}", 2), Some(vec!["{{a}}".to_owned(), "{{b}}".to_owned()]));
     }
 
     #[test]

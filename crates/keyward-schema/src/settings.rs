@@ -286,7 +286,7 @@ settings! {
     Function {
         "doc": Form::Text, &[], "What the function does.", "\"Redeems a coupon once.\"";
         "group": Form::Text, &[], "The chapter of the document it belongs to.", "\"Coupons\"";
-        "keys": Form::Texts, &[], "Its keys in order; `...` behind the last one repeats it.", "[\"coupon:{code}\"]";
+        "keys": Form::Texts, &[], "Its keys in order; the words of `{kind:team|news}:{id}` choose among patterns, `...` behind the last one repeats it.", "[\"coupon:{code}\"]";
         "args": Form::Texts, &[], "Its arguments in order, as `name: type`; `?` makes one optional, `...` behind the last one repeats it.", "[\"chat_id: uint\"]";
         "reply": Form::Shape, &[], "What it answers.", "\"uint\"";
         "errors": Form::TextTable, &[], "Its error codes and what they mean.", "{ COUPON_USED = \"redeemed before\" }";

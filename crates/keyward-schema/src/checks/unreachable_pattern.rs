@@ -1,7 +1,7 @@
 //! KW0108: the pattern can match no key.
 
 use crate::diagnostic::{Level, Report, Rule};
-use crate::pattern::{Kind, Pattern, Relation, relate};
+use crate::pattern::{Pattern, Relation, relate};
 use crate::read::KeyDraft;
 use crate::source::Span;
 
@@ -68,37 +68,12 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
 /// Whether each of the patterns that result from choosing words for the enums
 /// lies within one of the others.
 fn is_covered(pattern: &Pattern, others: &[(&Pattern, Span)]) -> bool {
-    let Some(choices) = choices(pattern) else { return false };
+    let Some(choices) = pattern.spelled_out(MAX_COMBINATIONS) else { return false };
     choices.iter().all(|choice| {
-        Pattern::parse(choice).is_ok_and(|choice| {
+        Pattern::parse(&choice.text).is_ok_and(|choice| {
             others.iter().any(|(other, _)| {
                 matches!(relate(&choice, other).0, Relation::Subset | Relation::Equal)
             })
         })
     })
-}
-
-/// The pattern with every combination of its enums' words as literals; nothing
-/// if there are no enums or too many combinations.
-fn choices(pattern: &Pattern) -> Option<Vec<String>> {
-    let mut choices = vec![pattern.text().to_owned()];
-    for placeholder in pattern.placeholders() {
-        let Kind::Enum(words) = &placeholder.kind else { continue };
-        if choices.len().saturating_mul(words.len()) > MAX_COMBINATIONS {
-            return None;
-        }
-        let written = format!("{{{}:", placeholder.name);
-        let replace = |choice: &String, word: &str| {
-            let start = choice.find(&written)?;
-            let end = start + choice[start..].find('}')? + 1;
-            Some(format!("{}{word}{}", &choice[..start], &choice[end..]))
-        };
-        choices = choices
-            .iter()
-            .flat_map(|choice| {
-                words.iter().filter_map(|word| replace(choice, word)).collect::<Vec<_>>()
-            })
-            .collect();
-    }
-    (choices.len() > 1).then_some(choices)
 }

@@ -5,20 +5,23 @@ use toml::de::DeValue;
 use super::key::KeyDraft;
 use super::shape;
 use super::table::{Entry, Located, Table, table, text};
-use super::template::{Unresolved, resolve};
+use super::template::{Resolved, Unresolved, resolve};
 use crate::checks::{
     function_key, function_variable, malformed_function, malformed_pattern, wrong_value,
 };
 use crate::derived::Binding;
 use crate::diagnostic::Report;
-use crate::function::{Argument, Function, FunctionKey};
-use crate::pattern::{Kind, is_name};
+use crate::function::{Argument, Function, FunctionKey, Target};
+use crate::pattern::{Kind, Pattern, is_name};
 use crate::settings::Scope;
 use crate::shape::parse_expr;
 use crate::source::Span;
 
 /// The suffix of a key or argument that repeats.
 const REPEAT: &str = "...";
+
+/// The most patterns that the words of one key may choose among.
+const MAX_TARGETS: usize = 64;
 
 pub(super) fn read(
     entry: Entry<'_>,
@@ -111,23 +114,61 @@ fn read_key(
     variables: &mut Variables,
     report: &mut Report,
 ) -> Option<FunctionKey> {
-    let resolved = match resolve(template.value, drafts) {
-        Ok(resolved) => resolved,
+    let targets = match resolve(template.value, drafts) {
+        Ok(resolved) => vec![target(&resolved, Vec::new(), template.at, variables, report)],
         Err(Unresolved::Malformed(error)) => {
             report.push(malformed_pattern::found(template.value, &error, template.at));
             return None;
         }
-        Err(Unresolved::NoPattern) => {
-            report.push(function_key::found(template, drafts));
-            return None;
-        }
+        Err(Unresolved::NoPattern) => read_choices(template, drafts, variables, report)?,
     };
+    Some(FunctionKey { template: template.value.into(), targets, repeated: false })
+}
+
+/// A template whose words choose among patterns: `{kind:team|news}:{id}:likes`.
+fn read_choices(
+    template: Located<&str>,
+    drafts: &[KeyDraft<'_>],
+    variables: &mut Variables,
+    report: &mut Report,
+) -> Option<Vec<Target>> {
+    let pattern = Pattern::parse(template.value).ok()?;
+    let Some(choices) = pattern.spelled_out(MAX_TARGETS) else {
+        report.push(function_key::found(template, drafts));
+        return None;
+    };
+    let mut targets = Vec::new();
+    for choice in choices {
+        let Ok(resolved) = resolve(&choice.text, drafts) else {
+            report.push(function_key::found(
+                Located { value: &choice.text, at: template.at },
+                drafts,
+            ));
+            return None;
+        };
+        let settle = |(index, word): (usize, Box<str>)| {
+            let placeholder = &pattern.placeholders()[index];
+            (variables.bind(&placeholder.name, &placeholder.kind, template.at, report), word)
+        };
+        let words = choice.words.into_iter().map(settle).collect();
+        targets.push(target(&resolved, words, template.at, variables, report));
+    }
+    Some(targets)
+}
+
+fn target(
+    resolved: &Resolved<'_>,
+    words: Vec<(usize, Box<str>)>,
+    at: Span,
+    variables: &mut Variables,
+    report: &mut Report,
+) -> Target {
     for (name, kind) in resolved.names() {
-        variables.bind(name, kind, template.at, report);
+        variables.bind(name, kind, at, report);
     }
     let index = |name: &str| variables.known.iter().position(|known| &*known.name == name);
     let reference = resolved.reference(|name| index(name).map_or(Binding::Member, Binding::Bound));
-    Some(FunctionKey { template: template.value.into(), reference, repeated: false })
+    Target { reference, words }
 }
 
 fn strip_repeat(text: &str) -> (&str, bool) {
@@ -200,4 +241,42 @@ fn read_errors(table: &Table<'_>, report: &mut Report) -> Vec<(Box<str>, Box<str
         Some((entry.name.into(), text(entry, report)?.value.into()))
     };
     super::table::entries(errors).into_iter().filter_map(&mut read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Function, check};
+
+    fn function(keys: &str) -> Result<Function, Vec<String>> {
+        let schema = format!(
+            "[keyspace]\nname = 'social'
+            [key.'team:{{id}}:likes']\ntype = 'set'\nmax_members = 9
+            [key.'news:{{id}}:likes']\ntype = 'set'\nmax_members = 9
+            [key.'seen:{{kind}}:{{id}}']\ntype = 'flag'
+            [function.like]\nkeys = [{keys}]"
+        );
+        let checked = check("social.toml", schema.as_bytes());
+        let told = checked.diagnostics.iter().map(|found| found.message.clone()).collect();
+        checked.schema.map(|mut schema| schema.functions.remove(0)).ok_or(told)
+    }
+
+    #[test]
+    fn words_choose_among_patterns() {
+        let like = function("'seen:{kind}:{id}', '{kind:team|news}:{id}:likes'").expect("sound");
+        assert_eq!(like.variables, ["kind".into(), "id".into()]);
+        let targets: Vec<_> = like.keys[1]
+            .targets
+            .iter()
+            .map(|target| (target.reference.key.index(), &*target.words))
+            .collect();
+        assert_eq!(targets, [(0, &[(0, "team".into())][..]), (1, &[(0, "news".into())][..])]);
+        assert_eq!(like.keys[0].targets.len(), 1);
+    }
+
+    #[test]
+    fn every_word_must_lead_to_a_pattern() {
+        let told = function("'{kind:team|blog}:{id}:likes'").expect_err("no blogs");
+        assert_eq!(told, ["no key is declared like `blog:{id}:likes`"]);
+        assert!(function("'{kind}:{id}:likes'").is_err(), "a placeholder without words");
+    }
 }
