@@ -11,7 +11,7 @@ use crate::function::Function;
 use crate::lifetime::Lifetime;
 use crate::pattern::{Kind, Pattern};
 use crate::settings::choice;
-use crate::shape::{Object, Shape};
+use crate::shape::{Misfit, Object, Shape};
 use crate::source::{Source, Span};
 
 /// A keyspace: what one schema file declares.
@@ -245,6 +245,29 @@ impl Content {
             Content::Fields(object) => Some(object),
             Content::Json(shape) => shape.object(),
             _ => None,
+        }
+    }
+
+    /// Whether a whole value fits.
+    ///
+    /// # Errors
+    /// Says which part does not, and what it must be.
+    pub fn check(&self, value: &ExampleValue) -> Result<(), Misfit> {
+        match (self, value) {
+            (Content::Value(shape), ExampleValue::Text(text)) => shape.check(text.as_bytes()),
+            (Content::Json(shape), ExampleValue::Text(text)) => shape.check_json(text.as_bytes()),
+            (Content::Items(shape), ExampleValue::Items(items)) => {
+                items.iter().try_for_each(|item| shape.check(item.as_bytes()))
+            }
+            (Content::Fields(object), ExampleValue::Pairs(pairs)) => object
+                .check_hash(pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()))),
+            (Content::Scored { member, score }, ExampleValue::Pairs(pairs)) => {
+                pairs.iter().try_for_each(|(name, value)| {
+                    member.check(name.as_bytes())?;
+                    score.check_score(value.parse().unwrap_or(f64::NAN))
+                })
+            }
+            _ => Err(Misfit::new("is not of the key's type")),
         }
     }
 }

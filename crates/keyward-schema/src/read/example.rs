@@ -8,8 +8,6 @@ use crate::checks::{example_key, example_value, wrong_value};
 use crate::diagnostic::Report;
 use crate::schema::{Content, Example, ExampleValue};
 use crate::settings::Scope;
-use crate::shape::{Misfit, Object};
-use crate::source::Span;
 
 /// Reads `example`: `None` if that has an error, `Some(None)` if there is none.
 pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Option<Option<Example>> {
@@ -34,53 +32,24 @@ pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Option<Option<E
 }
 
 fn read_value(entry: Entry<'_>, content: &Content, report: &mut Report) -> Option<ExampleValue> {
-    let at: Span = entry.value.span().into();
-    let (value, fit) = match (content, entry.value.get_ref()) {
-        (Content::Value(shape), _) => {
-            let text = scalar(entry, report)?;
-            let fit = shape.check(text.as_bytes());
-            (ExampleValue::Text(text), fit)
-        }
-        (Content::Json(shape), _) => {
-            let text = scalar(entry, report)?;
-            let fit = shape.check_json(text.as_bytes());
-            (ExampleValue::Text(text), fit)
-        }
-        (Content::Items(shape), DeValue::Array(values)) => {
+    let value = match (content, entry.value.get_ref()) {
+        (Content::Value(_) | Content::Json(_), _) => ExampleValue::Text(scalar(entry, report)?),
+        (Content::Items(_), DeValue::Array(values)) => {
             let items = values.iter().map(|value| scalar(Entry { value, ..entry }, report));
-            let items: Vec<Box<str>> = items.collect::<Option<_>>()?;
-            let fit = items.iter().try_for_each(|item| shape.check(item.as_bytes()));
-            (ExampleValue::Items(items), fit)
+            ExampleValue::Items(items.collect::<Option<_>>()?)
         }
-        (Content::Fields(object), DeValue::Table(table)) => {
-            let pairs = read_pairs(&entries(table), report)?;
-            let fit = object.check_pairs(&pairs);
-            (ExampleValue::Pairs(pairs), fit)
-        }
-        (Content::Scored { member, score }, DeValue::Table(table)) => {
-            let pairs = read_pairs(&entries(table), report)?;
-            let fit = pairs.iter().try_for_each(|(name, value)| {
-                member.check(name.as_bytes())?;
-                score.check_score(value.parse().unwrap_or(f64::NAN))
-            });
-            (ExampleValue::Pairs(pairs), fit)
-        }
-        (Content::Opaque, _) => {
-            report.push(wrong_value::found(
-                entry,
-                "nothing: a key of this type has no example value",
-            ));
-            return None;
+        (Content::Fields(_) | Content::Scored { .. }, DeValue::Table(table)) => {
+            ExampleValue::Pairs(read_pairs(&entries(table), report)?)
         }
         (content, _) => {
             report.push(wrong_value::found(entry, expected_form(content)));
             return None;
         }
     };
-    match fit {
+    match content.check(&value) {
         Ok(()) => Some(value),
         Err(misfit) => {
-            report.push(example_value::found(&misfit, at));
+            report.push(example_value::found(&misfit, entry.value.span().into()));
             None
         }
     }
@@ -90,6 +59,7 @@ fn expected_form(content: &Content) -> &'static str {
     match content {
         Content::Items(_) => "an array of items",
         Content::Scored { .. } => "a table of members and scores",
+        Content::Opaque => "nothing: a key of this type has no example value",
         _ => "a table of fields",
     }
 }
@@ -114,19 +84,5 @@ fn written(value: &Value<'_>) -> Option<Box<str>> {
         DeValue::Float(number) => Some(number.as_str().into()),
         DeValue::Boolean(value) => Some(value.to_string().into()),
         _ => None,
-    }
-}
-
-impl Object {
-    /// Whether the fields of a hash, given as names and values, fit.
-    fn check_pairs(&self, pairs: &[(Box<str>, Box<str>)]) -> Result<(), Misfit> {
-        for (name, value) in pairs {
-            self.check_hash_field(name.as_bytes(), value.as_bytes())?;
-        }
-        let given = |name: &str| pairs.iter().any(|(given, _)| **given == *name);
-        match self.fields.iter().find(|field| field.required && !given(&field.name)) {
-            Some(missing) => Err(Misfit::missing_field(&missing.name)),
-            None => Ok(()),
-        }
     }
 }

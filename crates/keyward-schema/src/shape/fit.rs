@@ -25,7 +25,7 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    pub(super) fn new(problem: impl Into<String>) -> Misfit {
+    pub(crate) fn new(problem: impl Into<String>) -> Misfit {
         Misfit { path: String::new(), problem: problem.into() }
     }
 
@@ -51,7 +51,7 @@ impl Misfit {
         Misfit::new(format!("has no field {}{hint}", shown(name)))
     }
 
-    pub(crate) fn missing_field(name: &str) -> Misfit {
+    pub(super) fn missing_field(name: &str) -> Misfit {
         Misfit::new(format!("lacks the required field {name}"))
     }
 }
@@ -98,7 +98,7 @@ impl Shape {
         let fits = match &self.ty {
             Type::Kind(Kind::Int) => whole,
             Type::Kind(Kind::Uint) | Type::TimestampMs => whole && score >= 0.0,
-            _ => true,
+            _ => !score.is_nan(),
         };
         let text = || score.to_string();
         if !fits {
@@ -173,6 +173,24 @@ impl Shape {
 }
 
 impl Object {
+    /// Whether a whole hash fits: each of its fields, and none missing.
+    ///
+    /// # Errors
+    /// Says which field does not fit, or which one is missing.
+    pub fn check_hash<'v>(
+        &self,
+        pairs: impl Iterator<Item = (&'v [u8], &'v [u8])> + Clone,
+    ) -> Result<(), Misfit> {
+        for (name, value) in pairs.clone() {
+            self.check_hash_field(name, value)?;
+        }
+        let is_given = |name: &str| pairs.clone().any(|(given, _)| given == name.as_bytes());
+        match self.fields.iter().find(|field| field.required && !is_given(&field.name)) {
+            Some(missing) => Err(Misfit::missing_field(&missing.name)),
+            None => Ok(()),
+        }
+    }
+
     /// Whether one field of a hash fits.
     ///
     /// # Errors
@@ -272,6 +290,7 @@ mod tests {
         assert!(shape("timestamp_ms").check_score(-1.0).is_err());
         assert!(shape("uint").check_score(1.5).is_err());
         assert!(shape("float").check_score(f64::INFINITY).is_ok());
+        assert!(shape("float").check_score(f64::NAN).is_err());
         let mut bounded = shape("float");
         bounded.limits.max = Decimal::parse("1");
         assert!(bounded.check_score(1.0).is_ok());
