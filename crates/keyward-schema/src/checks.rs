@@ -47,6 +47,7 @@ pub(crate) mod overlap;
 pub(crate) mod rank_type;
 pub(crate) mod secret_in_placeholder;
 pub(crate) mod several_derivations;
+pub(crate) mod shared_db;
 pub(crate) mod short_guard;
 pub(crate) mod source_type;
 pub(crate) mod subject_type;
@@ -64,8 +65,10 @@ pub(crate) mod value_misfit;
 pub(crate) mod wrong_value;
 
 pub(crate) use allowance::{apply_allowances, read_allowances};
+pub use shared_db::check_together;
 
 use crate::diagnostic::{Report, Rule};
+use crate::nearest::nearest;
 use crate::read::KeyDraft;
 use crate::schema::Key;
 
@@ -83,6 +86,7 @@ pub static RULES: &[&Rule] = &[
     &too_many::RULE,
     &bad_allowance::RULE,
     &unused_allowance::RULE,
+    &shared_db::RULE,
     // Patterns.
     &malformed_pattern::RULE,
     &overlap::RULE,
@@ -140,6 +144,14 @@ pub fn rule(code: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.code.eq_ignore_ascii_case(code))
 }
 
+/// The rule that was most likely meant by a code that does not exist.
+pub fn nearest_rule(code: &str) -> Option<&'static Rule> {
+    let code = code.trim();
+    let digits = code.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let whole = format!("KW{digits:0>4}");
+    rule(&whole).or_else(|| rule(nearest(code, RULES.iter().map(|rule| rule.code))?))
+}
+
 /// The rules that look at several keys at once. `keys` stand beside their
 /// drafts; `None` where one has an error.
 pub(crate) fn check_whole(drafts: &[KeyDraft<'_>], keys: &[Option<Key>], report: &mut Report) {
@@ -175,6 +187,19 @@ mod tests {
         };
         let files = std::fs::read_dir(folder).expect("the folder of this module");
         assert_eq!(files.flatten().filter(declares_a_rule).count(), RULES.len());
+    }
+
+    #[test]
+    fn a_code_is_found_by_less_than_all_of_it() {
+        let check = |code, expected| {
+            assert_eq!(nearest_rule(code).map(|rule| rule.code), expected, "{code}");
+        };
+        check("107", Some("KW0107"));
+        check("kw107", Some("KW0107"));
+        check("KW0170", Some("KW0107"));
+        check("KX0107", Some("KW0107"));
+        check("overlap", None);
+        check("", None);
     }
 
     #[test]

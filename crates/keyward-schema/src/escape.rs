@@ -26,11 +26,16 @@ pub fn escape_bytes(bytes: &[u8]) -> String {
         for c in chunk.valid().chars() {
             match c {
                 '\\' => escaped.push_str("\\\\"),
+                c if is_unsafe(c) && !c.is_ascii() => {
+                    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                        push_hex(&mut escaped, byte);
+                    }
+                }
                 c => push(&mut escaped, c),
             }
         }
         for byte in chunk.invalid() {
-            push_hex(&mut escaped, u32::from(*byte));
+            push_hex(&mut escaped, *byte);
         }
     }
     escaped
@@ -41,13 +46,13 @@ fn push(escaped: &mut String, c: char) {
         '\n' => escaped.push_str("\\n"),
         '\r' => escaped.push_str("\\r"),
         '\t' => escaped.push_str("\\t"),
-        c if c.is_ascii_control() => push_hex(escaped, u32::from(c)),
+        c if c.is_ascii_control() => push_hex(escaped, c as u8),
         c if is_unsafe(c) => escaped.extend(c.escape_unicode()),
         c => escaped.push(c),
     }
 }
 
-fn push_hex(escaped: &mut String, byte: u32) {
+fn push_hex(escaped: &mut String, byte: u8) {
     // Writing to a string cannot fail.
     let _ = write!(escaped, "\\x{byte:02x}");
 }
@@ -77,5 +82,6 @@ mod tests {
         check(b"user:7", "user:7");
         check(b"a\xff\xfe\\n\n", "a\\xff\\xfe\\\\n\\n");
         check("ü".as_bytes(), "ü");
+        check("\u{9b}\u{202e}".as_bytes(), "\\xc2\\x9b\\xe2\\x80\\xae");
     }
 }

@@ -13,6 +13,7 @@ mod escape;
 mod function;
 mod lifetime;
 mod matcher;
+mod near_miss;
 mod nearest;
 mod pattern;
 mod read;
@@ -24,7 +25,7 @@ mod source;
 mod timestamp;
 mod units;
 
-pub use checks::{RULES, rule};
+pub use checks::{RULES, check_together, nearest_rule, rule};
 pub use decimal::{Decimal, DecimalText};
 pub use derived::{Binding, Condition, Derived, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
@@ -35,6 +36,7 @@ pub use matcher::{
     MAX_KEY_BYTES, MAX_MEMBERS, MAX_STATES, Match, Matcher, MatcherError, NamedPattern,
     Placeholders,
 };
+pub use near_miss::{MissReason, NearMiss, near_miss};
 pub use pattern::{
     Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, Pattern, PatternError, PatternProblem, Placeholder,
     Relation, Segment, relate,

@@ -148,10 +148,12 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
     let persist = table.choice("persist", Persist::NAMES, Persist::named, report);
     let max_memory = table.size("max_memory", report);
     let doc = table.owned_text("doc", report);
+    let name = name?;
     Some(Keyspace {
-        name: name?.value.into(),
+        name: name.value.into(),
         doc,
         db: db?,
+        db_at: table.entry("db").map_or(name.at, |entry| entry.value.span().into()),
         unknown: unknown.map_or(Unknown::Reject, |choice| choice.value),
         mode: mode.map_or(Mode::Enforce, |choice| choice.value),
         max_memory: max_memory.map(|size| size.value),

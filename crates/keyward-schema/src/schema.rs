@@ -60,6 +60,8 @@ pub struct Keyspace {
     pub doc: Option<Box<str>>,
     /// The database it lives in.
     pub db: u8,
+    /// Where that stands in the file; at the name if nowhere.
+    pub db_at: Span,
     /// What happens to keys that match no pattern.
     pub unknown: Unknown,
     /// What happens to writes that break the schema.

@@ -1,0 +1,180 @@
+//! Why a key matches nothing: the nearest pattern, and where they part.
+//!
+//! Not on any hot path: it compares a key with every pattern, segment by
+//! segment, and is asked only after the matcher found none.
+
+use std::cmp::Reverse;
+
+use crate::nearest::nearest;
+use crate::pattern::{Pattern, Segment};
+
+/// The pattern that a key comes nearest to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NearMiss {
+    /// Which one, by its place in the list.
+    pub pattern: usize,
+    /// Where the key leaves it.
+    pub reason: MissReason,
+}
+
+/// Where a key leaves a pattern. Segments are counted from zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MissReason {
+    /// A segment is another word than the pattern's.
+    Literal {
+        /// Which segment.
+        segment: usize,
+        /// The pattern's word.
+        expected: Box<str>,
+    },
+    /// A segment is not what the placeholder accepts.
+    Placeholder {
+        /// Which segment.
+        segment: usize,
+        /// The index of the placeholder.
+        placeholder: usize,
+    },
+    /// The key ends too early.
+    TooShort {
+        /// How many segments the pattern has.
+        expected: usize,
+    },
+    /// The key goes on behind the pattern's end.
+    TooLong {
+        /// How many segments the pattern has.
+        expected: usize,
+    },
+}
+
+/// The pattern that a key comes nearest to, if any looks like it at all: one
+/// of the pattern's words must stand in the key, or nearly so.
+pub fn near_miss<'p>(
+    patterns: impl IntoIterator<Item = &'p Pattern>,
+    key: &[u8],
+) -> Option<NearMiss> {
+    patterns
+        .into_iter()
+        .enumerate()
+        .filter_map(|(index, pattern)| {
+            let comparison = compare(pattern, key);
+            let reason = comparison.reason?;
+            comparison.resembles.then_some((comparison.score, index, reason))
+        })
+        .max_by_key(|(score, index, _)| (*score, Reverse(*index)))
+        .map(|(_, pattern, reason)| NearMiss { pattern, reason })
+}
+
+/// How a key lies to a pattern.
+struct Comparison {
+    /// The more, the nearer.
+    score: i32,
+    /// Whether a word of the pattern stands in the key, or nearly.
+    resembles: bool,
+    /// The first thing that does not fit; nothing if the key matches.
+    reason: Option<MissReason>,
+}
+
+/// What a fitting segment counts. A word tells more than a value does.
+const WORD: i32 = 6;
+const NEAR_WORD: i32 = 4;
+const VALUE: i32 = 3;
+/// What a segment too many or too few costs.
+const MISSING: i32 = 4;
+
+fn compare(pattern: &Pattern, key: &[u8]) -> Comparison {
+    let count = pattern.segments().len();
+    let limit = if pattern.ends_in_rest() { count } else { usize::MAX };
+    let parts: Vec<&[u8]> = key.splitn(limit, |&byte| byte == b':').collect();
+    let mut comparison = Comparison { score: 0, resembles: false, reason: None };
+    for (index, (segment, part)) in pattern.segments().iter().zip(&parts).enumerate() {
+        comparison.add(pattern, index, segment, part);
+    }
+    let difference = parts.len().abs_diff(count);
+    comparison.score -= MISSING * i32::try_from(difference).unwrap_or(i32::MAX / MISSING);
+    let length_reason = match parts.len() {
+        length if length < count => Some(MissReason::TooShort { expected: count }),
+        length if length > count => Some(MissReason::TooLong { expected: count }),
+        _ => None,
+    };
+    comparison.reason = comparison.reason.or(length_reason);
+    comparison
+}
+
+impl Comparison {
+    fn add(&mut self, pattern: &Pattern, index: usize, segment: &Segment, part: &[u8]) {
+        let reason = match segment {
+            Segment::Literal(word) if word.as_bytes() == part => {
+                self.score += WORD;
+                self.resembles = true;
+                return;
+            }
+            Segment::Literal(word) => {
+                let part = std::str::from_utf8(part).unwrap_or_default();
+                if nearest(part, [&**word]).is_some() {
+                    self.score += NEAR_WORD;
+                    self.resembles = true;
+                }
+                MissReason::Literal { segment: index, expected: word.clone() }
+            }
+            Segment::Placeholder(own) if pattern.placeholders()[*own].accepts(part) => {
+                self.score += VALUE;
+                return;
+            }
+            Segment::Placeholder(own) => {
+                MissReason::Placeholder { segment: index, placeholder: *own }
+            }
+        };
+        self.reason.get_or_insert(reason);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(patterns: &[&str], key: &str, expected: Option<(usize, MissReason)>) {
+        let patterns: Vec<Pattern> =
+            patterns.iter().map(|text| Pattern::parse(text).expect(text)).collect();
+        let found = near_miss(&patterns, key.as_bytes());
+        assert_eq!(found.map(|miss| (miss.pattern, miss.reason)), expected, "{key}");
+    }
+
+    #[test]
+    fn names_the_segment_that_does_not_fit() {
+        let patterns = ["user:{id:uint}", "user:{id:uint}:cart", "order:{id:uuid}"];
+        let placeholder = |segment, placeholder| MissReason::Placeholder { segment, placeholder };
+        let literal =
+            |segment, expected: &str| MissReason::Literal { segment, expected: expected.into() };
+        check(&patterns, "user:abc", Some((0, placeholder(1, 0))));
+        check(&patterns, "user:7:crat", Some((1, literal(2, "cart"))));
+        check(&patterns, "usr:7", Some((0, literal(0, "user"))));
+        check(&patterns, "order:7", Some((2, placeholder(1, 0))));
+        check(&patterns, "user", Some((0, MissReason::TooShort { expected: 2 })));
+        check(&patterns, "user:7:cart:x", Some((1, MissReason::TooLong { expected: 3 })));
+    }
+
+    #[test]
+    fn nothing_is_near_what_shares_no_word() {
+        check(&["user:{id}"], "session:7", None);
+        check(&["{a}:{b}"], "x:y:z", None);
+        check(&[], "x", None);
+    }
+
+    #[test]
+    fn a_rest_takes_all_colons() {
+        let reason = MissReason::Placeholder { segment: 1, placeholder: 0 };
+        check(&["log:{id:uint}:{text:rest}"], "log:x:a:b:c", Some((0, reason)));
+    }
+
+    #[test]
+    fn a_key_that_matches_misses_nothing() {
+        check(&["user:{id}"], "user:7", None);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_compared_too() {
+        let patterns = [Pattern::parse("user:{id:uint}").expect("valid")];
+        assert!(near_miss(&patterns, b"user:\xff").is_some());
+        assert!(near_miss(&patterns, b"\xff:7").is_none());
+    }
+}
