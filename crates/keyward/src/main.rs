@@ -1,3 +1,62 @@
-//! The keyward binary.
+//! The `keyward` command line.
+//!
+//! Owns the arguments, what goes to which stream, and the exit codes: 0 for
+//! success, 1 for a negative answer, 2 if a command could not run. Data goes
+//! to stdout, messages go to stderr, and a reader that closes the pipe early
+//! has what it wanted: that is success.
+//! Not here: anything a program that embeds Keyward would need.
 
-fn main() {}
+mod commands;
+mod schema_file;
+mod terminal;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use commands::Command;
+use terminal::Terminal;
+
+/// Runs the document that describes your Redis keys.
+#[derive(Debug, Parser)]
+#[command(
+    name = "keyward",
+    version,
+    after_help = "Example:\n  keyward init shop && keyward check shop/keyward.toml"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What a command that could run has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut terminal = Terminal::standard();
+    let outcome = arguments.command.run(&mut terminal).and_then(|answer| {
+        terminal.flush()?;
+        Ok(answer)
+    });
+    match outcome {
+        Ok(Answer::Yes) => ExitCode::SUCCESS,
+        Ok(Answer::No) => ExitCode::from(1),
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Where stderr is gone too there is nobody left to tell.
+            let _ = terminal.flush().and_then(|()| terminal.say(&format!("keyward: {error:#}")));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io_error = error.downcast_ref::<io::Error>();
+    io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,48 @@
+//! The commands, one file each.
+
+mod check;
+mod completions;
+mod explain_code;
+mod init;
+mod match_keys;
+
+use clap::{Subcommand, ValueEnum};
+
+use crate::Answer;
+use crate::terminal::Terminal;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Check(check::Check),
+    #[command(name = "match")]
+    Match(match_keys::MatchKeys),
+    Init(init::Init),
+    ExplainCode(explain_code::ExplainCode),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
+        match self {
+            Command::Check(check) => check.run(terminal),
+            Command::Match(keys) => keys.run(terminal),
+            Command::Init(init) => init.run(terminal),
+            Command::ExplainCode(code) => code.run(terminal),
+            Command::Completions(completions) => completions.run(terminal),
+        }
+    }
+}
+
+/// Whom the output is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people.
+    Human,
+    /// For scripts: one JSON object on each line.
+    Json,
+}
+
+/// `1 error`, `2 errors`.
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,111 @@
+//! `keyward check`: all problems of all files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use keyward_schema::render::{self, Style};
+use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, check_together};
+
+use super::{Format, counted};
+use crate::Answer;
+use crate::schema_file;
+use crate::terminal::Terminal;
+
+/// Check schema files and show all problems
+///
+/// Each file is checked by itself, then all of them together as if one server
+/// were to serve them. Exits with 0 if there is no problem, with 1 if there
+/// is, with 2 if a file cannot be read.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    keyward check shop/keyward.toml\n  \
+    keyward check --format json --deny-warnings systems/*/keyward.toml\n\n\
+    `keyward explain-code KW0107` tells what a code means.")]
+pub(crate) struct Check {
+    /// The schema files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Whom the output is for
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+    /// Let warnings fail the check, too
+    #[arg(long)]
+    deny_warnings: bool,
+}
+
+/// How many findings there are.
+#[derive(Default)]
+struct Tally {
+    errors: usize,
+    warnings: usize,
+}
+
+impl Check {
+    pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
+        let mut checked = Vec::new();
+        let mut unreadable = Vec::new();
+        for path in &self.files {
+            match schema_file::read(path) {
+                Ok(file) => checked.push(file),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        check_together(&mut checked);
+        let mut tally = Tally::default();
+        for file in &checked {
+            self.show(file, &mut tally, terminal)?;
+        }
+        if self.format == Format::Human && !checked.is_empty() {
+            terminal.say(&tally.in_words(checked.len()))?;
+        }
+        if let Some(last) = unreadable.pop() {
+            for error in unreadable {
+                terminal.say(&format!("keyward: {error:#}"))?;
+            }
+            return Err(last);
+        }
+        let fails = tally.errors > 0 || (self.deny_warnings && tally.warnings > 0);
+        Ok(if fails { Answer::No } else { Answer::Yes })
+    }
+
+    fn show(
+        &self,
+        file: &Checked,
+        tally: &mut Tally,
+        terminal: &mut Terminal,
+    ) -> anyhow::Result<()> {
+        for found in &file.diagnostics {
+            match self.format {
+                Format::Human => {
+                    terminal.write(&render::human(&file.source, found, Style::Coloured))?;
+                    terminal.write("\n")?;
+                }
+                Format::Json => terminal.write_record(&render::json(&file.source, found))?,
+            }
+            match found.rule.level {
+                Level::Error => tally.errors += 1,
+                Level::Warning => tally.warnings += 1,
+            }
+        }
+        if file.diagnostics.len() >= MAX_DIAGNOSTICS {
+            let name = keyward_schema::escape(&file.source.name);
+            terminal.say(&format!("{name}: only {MAX_DIAGNOSTICS} problems are shown"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Tally {
+    /// `2 errors, 1 warning in 3 files`.
+    fn in_words(&self, files: usize) -> String {
+        let mut parts = Vec::new();
+        if self.errors > 0 {
+            parts.push(counted(self.errors, "error"));
+        }
+        if self.warnings > 0 {
+            parts.push(counted(self.warnings, "warning"));
+        }
+        let found = if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") };
+        format!("{found} in {}", counted(files, "file"))
+    }
+}

@@ -1,0 +1,64 @@
+//! Schema files on disk.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use keyward_schema::render::{self, Style};
+use keyward_schema::{Checked, Level, MAX_FILE_BYTES, Schema, check};
+
+use crate::terminal::Terminal;
+
+/// What `keyward init` calls a schema.
+pub(crate) const FILE_NAME: &str = "keyward.toml";
+
+/// Reads and checks a file.
+///
+/// # Errors
+/// If it cannot be read; what is wrong in it is among the findings.
+pub(crate) fn read(path: &Path) -> anyhow::Result<Checked> {
+    let name = path.display().to_string();
+    let bytes = read_bytes(path).with_context(|| format!("cannot read {name}"))?;
+    Ok(check(&name, &bytes))
+}
+
+/// Reads no more than is needed to see that a file is too large.
+fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+    if path.is_dir() {
+        let inside = path.join(FILE_NAME);
+        if inside.is_file() {
+            bail!("it is a directory; did you mean {}?", inside.display());
+        }
+        bail!("it is a directory");
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a file that must be sound. Its findings, if there are errors among
+/// them, are told as messages.
+///
+/// # Errors
+/// If it cannot be read or is not sound.
+pub(crate) fn load(path: &Path, terminal: &mut Terminal) -> anyhow::Result<Schema> {
+    let checked = read(path)?;
+    sound(checked, terminal)
+}
+
+fn sound(checked: Checked, terminal: &mut Terminal) -> anyhow::Result<Schema> {
+    let Some(schema) = checked.schema else {
+        tell_errors(&checked, terminal)?;
+        bail!("{} is not sound", checked.source.name);
+    };
+    Ok(schema)
+}
+
+fn tell_errors(checked: &Checked, terminal: &mut Terminal) -> io::Result<()> {
+    let is_error = |found: &&keyward_schema::Diagnostic| found.rule.level == Level::Error;
+    for found in checked.diagnostics.iter().filter(is_error) {
+        terminal.say(&render::human(&checked.source, found, Style::Coloured))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Where output goes: data to stdout, messages to stderr.
+//!
+//! Invariants: escape sequences reach a terminal only, and none that is told
+//! `NO_COLOR`; data is written in large pieces, and before any message that
+//! follows it.
+
+use std::io::{self, BufWriter, Write};
+
+use anstream::AutoStream;
+use serde_json::Value;
+
+/// The two streams of a program.
+pub(crate) struct Terminal {
+    data: BufWriter<Box<dyn Write>>,
+    messages: Box<dyn Write>,
+}
+
+impl Terminal {
+    /// The streams of this process. Colours are left out where they are not
+    /// wanted.
+    pub(crate) fn standard() -> Terminal {
+        Terminal {
+            data: BufWriter::new(Box::new(AutoStream::auto(io::stdout()))),
+            messages: Box::new(AutoStream::auto(io::stderr())),
+        }
+    }
+
+    /// Writes data as it is.
+    pub(crate) fn write(&mut self, data: &str) -> io::Result<()> {
+        self.data.write_all(data.as_bytes())
+    }
+
+    /// Writes a record on a line of its own.
+    pub(crate) fn write_record(&mut self, record: &Value) -> io::Result<()> {
+        self.write(&json_line(record))
+    }
+
+    /// Writes a message on a line of its own.
+    pub(crate) fn say(&mut self, message: &str) -> io::Result<()> {
+        self.data.flush()?;
+        writeln!(self.messages, "{message}")
+    }
+
+    /// Writes out all data.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.data.flush()
+    }
+}
+
+/// A record as one line of JSON, in which every control character is escaped:
+/// JSON itself asks that only of those below the space.
+fn json_line(record: &Value) -> String {
+    let mut line = String::new();
+    for c in record.to_string().chars() {
+        if c.is_control() {
+            line.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            line.push(c);
+        }
+    }
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn records_have_no_control_characters_and_keep_their_meaning() {
+        let record = json!({ "key": "a\u{9b}\u{7f}\u{1b}\n" });
+        let line = json_line(&record);
+        assert_eq!(line, "{\"key\":\"a\\u009b\\u007f\\u001b\\n\"}\n");
+        assert_eq!(serde_json::from_str::<Value>(&line).expect("JSON"), record);
+    }
+}

@@ -1,0 +1,92 @@
+use std::process::Stdio;
+
+use insta::assert_snapshot;
+
+use crate::run::Folder;
+
+const CLEAN: &str = "[keyspace]\nname = \"shop\"\n\n[key.\"user:{id}\"]\ntype = \"hash\"\n";
+const OVERLAP: &str = r#"[keyspace]
+name = "shop"
+
+[key."user:{id}"]
+type = "hash"
+
+[key."user:{name}"]
+type = "hash"
+"#;
+const WARNING: &str = r#"[keyspace]
+name = "social"
+db   = 1
+
+[key."events:{user}"]
+type = "list"
+ttl  = "none"
+"#;
+
+#[test]
+fn a_sound_file_is_told_to_be_so() {
+    let folder = Folder::new(&[("shop.toml", CLEAN)]);
+    assert_snapshot!(folder.run(&["check", "shop.toml"]));
+}
+
+#[test]
+fn all_problems_of_all_files_are_shown() {
+    let folder = Folder::new(&[("shop.toml", OVERLAP), ("social.toml", WARNING)]);
+    assert_snapshot!(folder.run(&["check", "shop.toml", "social.toml"]));
+}
+
+#[test]
+fn warnings_fail_only_when_denied() {
+    let folder = Folder::new(&[("social.toml", WARNING)]);
+    assert!(folder.run(&["check", "social.toml"]).starts_with("exit 0\n"));
+    assert!(folder.run(&["check", "--deny-warnings", "social.toml"]).starts_with("exit 1\n"));
+}
+
+#[test]
+fn files_of_one_database_contradict_each_other() {
+    let other = "[keyspace]\nname = \"events\"\n\n[key.a]\ntype = \"string\"\n";
+    let folder = Folder::new(&[("shop.toml", CLEAN), ("events.toml", other)]);
+    assert_snapshot!(folder.run(&["check", "shop.toml", "events.toml"]));
+}
+
+#[test]
+fn scripts_get_a_record_for_each_problem() {
+    let folder = Folder::new(&[("shop.toml", OVERLAP), ("social.toml", WARNING)]);
+    assert_snapshot!(folder.run(&["check", "--format", "json", "shop.toml", "social.toml"]));
+}
+
+#[test]
+fn files_that_cannot_be_read_do_not_hide_the_others() {
+    let folder = Folder::new(&[("shop.toml", OVERLAP), ("social/keyward.toml", WARNING)]);
+    assert_snapshot!(folder.run(&["check", "missing.toml", "social", "shop.toml"]));
+}
+
+#[test]
+fn colours_are_for_terminals_and_those_who_insist() {
+    let folder = Folder::new(&[("shop.toml", OVERLAP)]);
+    assert!(!folder.run(&["check", "shop.toml"]).contains('\u{1b}'));
+    let colours = |variable: &str| {
+        let mut command = folder.command(&["check", "shop.toml"]);
+        let output = command.env(variable, "1").output().expect("the binary runs");
+        output.stdout.contains(&0x1b)
+    };
+    assert!(colours("CLICOLOR_FORCE"));
+    assert!(!colours("NO_COLOR"));
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    let many: String = (0..200)
+        .map(|index| format!("[key.\"list{index}:{{id}}\"]\ntype = \"list\"\nttl = \"none\"\n"))
+        .collect();
+    let folder = Folder::new(&[("many.toml", &format!("[keyspace]\nname = \"many\"\n{many}"))]);
+    for arguments in [&["check", "many.toml"][..], &["explain-code"], &["completions", "bash"]] {
+        let mut command = folder.command(arguments);
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let output = command.stdout(writer).stderr(Stdio::piped()).output().expect("it runs");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
+        assert_eq!(stderr, "", "{arguments:?}");
+    }
+}

@@ -1,0 +1,10 @@
+//! The command line as a person meets it: the exact text, the exit code, and
+//! that no input makes it panic.
+
+mod check;
+mod explain_code;
+mod help;
+mod hostile_files;
+mod init;
+mod match_keys;
+mod run;
