@@ -148,6 +148,7 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
     let persist = table.choice("persist", Persist::NAMES, Persist::named, report);
     let max_memory = table.size("max_memory", report);
     let doc = table.owned_text("doc", report);
+    let allowed = checks::read_allowances(table, report);
     let name = name?;
     Some(Keyspace {
         name: name.value.into(),
@@ -158,6 +159,7 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
         mode: mode.map_or(Mode::Enforce, |choice| choice.value),
         max_memory: max_memory.map(|size| size.value),
         persist: persist.map_or(Persist::Aof, |choice| choice.value),
+        allowed,
     })
 }
 

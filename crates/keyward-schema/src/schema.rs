@@ -70,6 +70,8 @@ pub struct Keyspace {
     pub max_memory: Option<u64>,
     /// What outlives a restart.
     pub persist: Persist,
+    /// Warnings that do not apply to any of its keys, and why.
+    pub allowed: Vec<Allowance>,
 }
 
 choice! {

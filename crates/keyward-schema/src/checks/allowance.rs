@@ -43,10 +43,6 @@ pub(crate) fn apply_allowances(
     drafts: &[KeyDraft<'_>],
     report: &mut Report,
 ) {
-    if let Some(table) = keyspace {
-        // Those of the keys were read, and bad ones told, with the keys.
-        read_allowances(table, report);
-    }
     let mut entries: Vec<(Located<&str>, Option<usize>, bool)> = Vec::new();
     for (owner, table) in keyspace
         .map(|table| (None, table))
