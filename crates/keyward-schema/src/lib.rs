@@ -8,8 +8,10 @@ mod checks;
 mod decimal;
 mod derived;
 mod diagnostic;
+pub mod docs;
 pub mod editor;
 mod escape;
+mod example;
 mod function;
 mod lifetime;
 mod matcher;
@@ -30,6 +32,7 @@ pub use decimal::{Decimal, DecimalText};
 pub use derived::{Binding, Condition, Derived, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
+pub use example::Examples;
 pub use function::{Argument, Function, FunctionKey, Target};
 pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{

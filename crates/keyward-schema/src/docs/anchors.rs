@@ -1,0 +1,112 @@
+//! Ids of sections, and what a builder needs to link to them.
+
+use std::collections::BTreeSet;
+
+use super::page::{Inline, Line};
+use crate::example::Examples;
+use crate::schema::{KeyId, Schema};
+
+/// A schema on its way into a document: its examples, and where its keys and
+/// functions will stand.
+pub(super) struct Part<'s> {
+    pub(super) schema: &'s Schema,
+    pub(super) examples: Examples,
+    /// What the ids of its sections begin with, where there are several.
+    prefix: String,
+    keys: Vec<String>,
+    functions: Vec<String>,
+}
+
+impl<'s> Part<'s> {
+    pub(super) fn new(schema: &'s Schema, prefix: String, ids: &mut Ids) -> Part<'s> {
+        let mut id_of = |kind: &str, name: &str| ids.take(&format!("{prefix}{kind}{}", slug(name)));
+        let keys = schema.keys.iter().map(|key| id_of("key-", key.pattern.text())).collect();
+        let functions =
+            schema.functions.iter().map(|function| id_of("function-", &function.name)).collect();
+        Part { schema, examples: Examples::of(schema), prefix, keys, functions }
+    }
+
+    /// The id of a chapter.
+    pub(super) fn chapter(&self, title: &str, ids: &mut Ids) -> String {
+        ids.take(&format!("{}{}", self.prefix, slug(title)))
+    }
+
+    pub(super) fn key_ids(&self) -> impl Iterator<Item = KeyId> {
+        (0..self.schema.keys.len()).map(KeyId::new)
+    }
+
+    pub(super) fn key_anchor(&self, id: KeyId) -> &str {
+        &self.keys[id.index()]
+    }
+
+    pub(super) fn function_anchor(&self, index: usize) -> &str {
+        &self.functions[index]
+    }
+
+    /// A key's pattern as a link to its section.
+    pub(super) fn key_link(&self, id: KeyId) -> Line {
+        self.key_link_as(id, self.schema.key(id).pattern.text())
+    }
+
+    /// Other words for a key as a link to its section.
+    pub(super) fn key_link_as(&self, id: KeyId, code: &str) -> Line {
+        let code = code.to_owned();
+        Line::default().with(Inline::Link { id: self.keys[id.index()].clone(), code })
+    }
+
+    /// A function's name as a link to its section.
+    pub(super) fn function_link(&self, index: usize) -> Line {
+        let code = self.schema.functions[index].name.to_string();
+        Line::default().with(Inline::Link { id: self.functions[index].clone(), code })
+    }
+}
+
+/// The ids that are taken.
+#[derive(Default)]
+pub(super) struct Ids {
+    taken: BTreeSet<String>,
+}
+
+impl Ids {
+    /// The id itself, or numbered where it is taken.
+    pub(super) fn take(&mut self, wanted: &str) -> String {
+        let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+        let id = std::iter::once(wanted.to_owned())
+            .chain(numbered)
+            .find(|id| !self.taken.contains(id))
+            .expect("there is always a next number");
+        self.taken.insert(id.clone());
+        id
+    }
+}
+
+/// Letters and digits in lower case, one dash for whatever is between them;
+/// never empty.
+pub(super) fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        if c.is_alphanumeric() || c == '_' {
+            slug.extend(c.to_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    match slug.trim_end_matches('-') {
+        "" => "section".to_owned(),
+        slug => slug.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_readable_and_differ() {
+        let mut ids = Ids::default();
+        assert_eq!(ids.take(&slug("user:{id:uint}:views")), "user-id-uint-views");
+        assert_eq!(ids.take(&slug("user:id:uint:views")), "user-id-uint-views-2");
+        assert_eq!(ids.take(&slug("Payments & Coupons")), "payments-coupons");
+        assert_eq!(ids.take(&slug("🐦")), "section");
+    }
+}
