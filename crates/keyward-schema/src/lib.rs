@@ -36,8 +36,7 @@ pub use example::Examples;
 pub use function::{Argument, Function, FunctionKey, Target};
 pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{
-    MAX_KEY_BYTES, MAX_MEMBERS, MAX_STATES, Match, Matcher, MatcherError, NamedPattern,
-    Placeholders,
+    MAX_MEMBERS, MAX_STATES, Match, Matcher, MatcherError, NamedPattern, Placeholders,
 };
 pub use near_miss::{MissReason, NearMiss, near_miss};
 pub use pattern::{

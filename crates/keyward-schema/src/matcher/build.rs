@@ -145,13 +145,16 @@ impl Builder<'_> {
             let next = self.next(choices.accepting(kinds, &[]), level)?;
             self.branches.push(Branch { kinds, next });
         }
+        let rest = self.smallest(&choices.rests)?;
         self.states.push(State {
+            is_turn: rest.is_some() || (words.is_empty() && kinds.is_empty()),
             words,
             end: self.smallest(&choices.ends)?,
-            rest: self.smallest(&choices.rests)?,
+            rest,
+            any: kinds.is_only_str().then(|| self.branches[branches_start].next),
             kinds,
             branches_start: branches_start as u32,
-            branch_count: (self.branches.len() - branches_start) as u32,
+            branch_count: (self.branches.len() - branches_start) as u8,
         });
         Ok(())
     }

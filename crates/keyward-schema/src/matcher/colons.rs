@@ -1,64 +1,80 @@
 //! Where the colons of a key are.
 //!
-//! Sixty-four bytes are examined at once into a mask of 64 bits, eight bytes
-//! by a handful of instructions that do not depend on what they hold. Finding
-//! the next colon is then a matter of counting zeros: short segments of random
-//! length cost no mispredicted branch each, as a search byte by byte would.
+//! Sixty-four bytes are examined at once into a mask of 64 bits, by the same
+//! instructions whatever they hold and however many they are. Finding the next
+//! colon is then a matter of counting zeros: segments of random length cost no
+//! mispredicted branch each, as a search byte by byte would.
+
+use wide::u8x16;
+
+use super::text::{READABLE_BYTES_MIN, Text};
 
 /// How many bytes one mask covers.
 const BLOCK_BYTES: usize = u64::BITS as usize;
 
+/// How many bytes are examined by one instruction.
+const LANE_BYTES: usize = 16;
+
+const _: () = assert!(LANE_BYTES <= READABLE_BYTES_MIN, "a text has a lane");
+
 /// The positions of the colons in a key, in order.
-pub(super) struct Colons<'k> {
-    key: &'k [u8],
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Colons {
     /// Where the block that the mask covers starts.
     block: usize,
     /// One bit for each byte of the block that is a colon still to come.
     ahead: u64,
 }
 
-impl<'k> Colons<'k> {
+impl Colons {
     #[inline]
-    pub(super) fn of(key: &'k [u8]) -> Colons<'k> {
-        Colons { key, block: 0, ahead: mask(key) }
+    pub(super) fn of(key: Text<'_>) -> Colons {
+        Colons { block: 0, ahead: mask(key.readable()) }
     }
 
+    /// The next colon of the key that these are the colons of, or its end.
     #[inline]
-    pub(super) fn next(&mut self) -> Option<usize> {
-        while self.ahead == 0 {
-            let rest = self.key.get(self.block + BLOCK_BYTES..).filter(|rest| !rest.is_empty())?;
-            self.block += BLOCK_BYTES;
-            self.ahead = mask(rest);
+    pub(super) fn next_or_end(&mut self, key: &[u8]) -> usize {
+        if self.ahead == 0 {
+            if key.len() - self.block <= BLOCK_BYTES {
+                return key.len();
+            }
+            self.advance(key);
+            if self.ahead == 0 {
+                return key.len();
+            }
         }
         let at = self.block + self.ahead.trailing_zeros() as usize;
         self.ahead &= self.ahead - 1;
-        Some(at)
+        at
+    }
+
+    /// Goes on to the next block with a colon, or to the last one.
+    #[cold]
+    fn advance(&mut self, key: &[u8]) {
+        while self.ahead == 0 && key.len() - self.block > BLOCK_BYTES {
+            self.block += BLOCK_BYTES;
+            self.ahead = Text::with(&key[self.block..], |rest| mask(rest.readable()));
+        }
     }
 }
 
 /// One bit for each colon among the first `BLOCK_BYTES` bytes.
 #[inline]
 fn mask(bytes: &[u8]) -> u64 {
-    let bytes = &bytes[..bytes.len().min(BLOCK_BYTES)];
-    let (words, _) = bytes.as_chunks();
-    let whole = words.iter().rev().fold(0, |mask, word| mask << 8 | mask_of_word(*word));
-    match bytes.last_chunk() {
-        // The last eight bytes overlap what is covered already, which does no harm.
-        Some(last) => whole | mask_of_word(*last) << (bytes.len() - 8),
-        None => bytes.iter().rev().fold(0, |mask, &byte| mask << 1 | u64::from(byte == b':')),
-    }
+    let last = bytes.len().min(BLOCK_BYTES) - LANE_BYTES;
+    // Where there are fewer than four lanes, the last one is examined again.
+    [0, LANE_BYTES, 2 * LANE_BYTES, 3 * LANE_BYTES].iter().fold(0, |mask, lane| {
+        let at = last.min(*lane);
+        let lane = bytes[at..].first_chunk().expect("a lane before the end");
+        mask | mask_of_lane(*lane) << at
+    })
 }
 
-/// One bit for each of eight bytes that is a colon.
+/// One bit for each byte of a lane that is a colon.
 #[inline]
-fn mask_of_word(word: [u8; 8]) -> u64 {
-    const LOW_BITS: u64 = u64::from_le_bytes([0x7f; 8]);
-    // A colon becomes zero, and zero is what has neither a high bit nor a low
-    // bit that would carry into the high one.
-    let word = u64::from_le_bytes(word) ^ u64::from_le_bytes([b':'; 8]);
-    let high_bits = !(((word & LOW_BITS) + LOW_BITS) | word | LOW_BITS);
-    // The multiplication gathers the eight high bits in the highest byte.
-    (high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+fn mask_of_lane(lane: [u8; LANE_BYTES]) -> u64 {
+    u64::from(u8x16::new(lane).simd_eq(u8x16::splat(b':')).to_bitmask())
 }
 
 #[cfg(test)]
@@ -67,8 +83,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn colons(key: &[u8]) -> Vec<usize> {
-        let mut colons = Colons::of(key);
-        std::iter::from_fn(|| colons.next()).collect()
+        let mut colons = Text::with(key, Colons::of);
+        let next = || Some(colons.next_or_end(key));
+        std::iter::from_fn(next).take_while(|&at| at < key.len()).collect()
     }
 
     #[test]

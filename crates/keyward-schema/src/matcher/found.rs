@@ -6,37 +6,38 @@
 use std::iter::FusedIterator;
 
 use super::Answer;
-use crate::MAX_SEGMENTS;
+use super::colons::Colons;
 
 /// The pattern of a key.
 #[derive(Clone, Debug)]
 pub struct Match<'k> {
     /// Which pattern it is, by its place in the matcher's list.
     pub pattern: usize,
-    placeholders: Placeholders<'k>,
+    key: &'k [u8],
+    colons: Colons,
+    answer: Answer,
 }
 
 /// The values of a match's placeholders in order, without the braces of hash tags.
 #[derive(Clone, Debug)]
 pub struct Placeholders<'k> {
     key: &'k [u8],
-    /// Where each segment of the pattern ends.
-    ends: [u32; MAX_SEGMENTS],
-    /// One bit for each segment that is a placeholder still to come.
-    ahead: u16,
-    /// One bit for each segment that is tagged.
+    /// The colons from the end of the next segment on.
+    colons: Colons,
+    /// Where the next segment starts.
+    start: usize,
+    /// How many segments of the pattern are still to come.
+    segment_count: u8,
+    /// One bit for each of them that is a placeholder.
+    placeholders: u16,
+    /// One bit for each of them that is tagged.
     tagged: u16,
 }
 
 impl<'k> Match<'k> {
-    /// Takes the ends of all segments but the pattern's last one.
     #[inline]
-    pub(super) fn new(key: &'k [u8], answer: Answer, mut ends: [u32; MAX_SEGMENTS]) -> Match<'k> {
-        // A closed pattern ends with the key, and so does a rest.
-        ends[usize::from(answer.segment_count.get()) - 1] = key.len() as u32;
-        let placeholders =
-            Placeholders { key, ends, ahead: answer.placeholders, tagged: answer.tagged };
-        Match { pattern: answer.pattern as usize, placeholders }
+    pub(super) fn new(key: &'k [u8], colons: Colons, answer: Answer) -> Match<'k> {
+        Match { pattern: answer.pattern as usize, key, colons, answer }
     }
 
     /// The value of the placeholder with this index, without the braces of a hash tag.
@@ -50,7 +51,14 @@ impl<'k> Match<'k> {
     /// The values of all placeholders in order.
     #[inline]
     pub fn placeholders(&self) -> Placeholders<'k> {
-        self.placeholders.clone()
+        Placeholders {
+            key: self.key,
+            colons: self.colons,
+            start: 0,
+            segment_count: self.answer.segment_count.get(),
+            placeholders: self.answer.placeholders,
+            tagged: self.answer.tagged,
+        }
     }
 }
 
@@ -59,19 +67,28 @@ impl<'k> Iterator for Placeholders<'k> {
 
     #[inline]
     fn next(&mut self) -> Option<&'k [u8]> {
-        if self.ahead == 0 {
-            return None;
+        while self.placeholders != 0 {
+            let is_placeholder = self.placeholders & 1 == 1;
+            let brace = usize::from(self.tagged & 1);
+            self.placeholders >>= 1;
+            self.tagged >>= 1;
+            self.segment_count -= 1;
+            // The last segment reaches to the end of the key, also as a rest.
+            let end = match self.segment_count {
+                0 => self.key.len(),
+                _ => self.colons.next_or_end(self.key),
+            };
+            let start = std::mem::replace(&mut self.start, end + 1);
+            if is_placeholder {
+                return Some(&self.key[start + brace..end - brace]);
+            }
         }
-        let segment = self.ahead.trailing_zeros() as usize;
-        self.ahead &= self.ahead - 1;
-        let start = if segment == 0 { 0 } else { self.ends[segment - 1] as usize + 1 };
-        let brace = usize::from(self.tagged >> segment & 1);
-        Some(&self.key[start + brace..self.ends[segment] as usize - brace])
+        None
     }
 
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.ahead.count_ones() as usize;
+        let count = self.placeholders.count_ones() as usize;
         (count, Some(count))
     }
 }

@@ -11,8 +11,10 @@ use crate::{Kind, Placeholder};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KindSet(u16);
 
+const KIND_COUNT: usize = 8;
+
 /// The kinds in the order of their bits. `Str` comes first: it needs no judging.
-const KINDS: [Kind; 8] = [
+static KINDS: [Kind; KIND_COUNT] = [
     Kind::Str,
     Kind::Uint,
     Kind::Int,
@@ -24,7 +26,7 @@ const KINDS: [Kind; 8] = [
 ];
 
 const STR: u16 = 1;
-const TAGGED_SHIFT: u32 = KINDS.len() as u32;
+const TAGGED_SHIFT: u32 = KIND_COUNT as u32;
 const PLAIN: u16 = (1 << TAGGED_SHIFT) - 1;
 
 /// A value of every set of kinds that a value can have, tags aside.
@@ -57,6 +59,11 @@ impl KindSet {
         self == KindSet::EMPTY
     }
 
+    /// Whether any segment that is not empty is of all these kinds.
+    pub(super) fn is_only_str(self) -> bool {
+        self.0 == STR
+    }
+
     pub(super) fn union(self, other: KindSet) -> KindSet {
         KindSet(self.0 | other.0)
     }
@@ -70,9 +77,6 @@ impl KindSet {
     pub(super) fn of(self, segment: &[u8]) -> KindSet {
         if segment.is_empty() {
             return KindSet::EMPTY;
-        }
-        if self.0 == STR {
-            return self;
         }
         let plain = judge(self.0 & PLAIN, segment);
         match (self.0 >> TAGGED_SHIFT, segment) {

@@ -10,15 +10,35 @@
 //! they never enter one.
 
 use super::Next;
+use super::text::Text;
 
 /// How many multipliers are tried for a table.
 const MULTIPLIER_TRIES: usize = 64;
+
+/// How many bytes an edge has.
+const EDGE_BYTES: usize = 8;
+
+/// The longest word that its edges and its length tell all about.
+const SHORT_BYTES: usize = 2 * EDGE_BYTES;
+
+/// What is left of an edge of a word of so many bytes.
+static EDGE_MASKS: [u64; EDGE_BYTES + 1] = [
+    0,
+    0xff,
+    0xffff,
+    0xff_ffff,
+    0xffff_ffff,
+    0xff_ffff_ffff,
+    0xffff_ffff_ffff,
+    0xff_ffff_ffff_ffff,
+    u64::MAX,
+];
 
 /// The words of all states.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
     slots: Vec<Slot>,
-    /// The bytes of the words that are longer than two edges.
+    /// The bytes of the words that are longer than `SHORT_BYTES`.
     long: Vec<u8>,
 }
 
@@ -28,13 +48,16 @@ pub(super) struct WordTable {
     multiplier: u64,
     /// One bit for each length that a word has; the highest for all above.
     lengths: u64,
+    /// Where the slots start that a product can point to; the table goes on
+    /// behind them as far as collisions pushed its words, and to a free slot.
     start: u32,
-    /// The table has two to the power of this many slots.
-    bits: u32,
+    /// How far a product is shifted to leave the index of a slot.
+    shift: u32,
 }
 
-/// A word and where it leads, or nothing.
+/// A word and where it leads, or nothing. Never across two cache lines.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 struct Slot {
     edges: Edges,
     length: u32,
@@ -51,10 +74,9 @@ struct Edges {
     tail: u64,
 }
 
-const EDGE_BYTES: usize = 8;
-
 impl WordTable {
-    /// Whether there are no words.
+    const EMPTY: WordTable = WordTable { multiplier: 0, lengths: 0, start: 0, shift: 0 };
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.lengths == 0
@@ -67,7 +89,7 @@ impl WordTable {
 
     #[inline]
     fn slot_of(&self, edges: Edges) -> usize {
-        slot_of(edges, self.multiplier, self.bits)
+        self.start as usize + (edges.product(self.multiplier) >> self.shift) as usize
     }
 }
 
@@ -77,93 +99,100 @@ impl Words {
     pub(super) fn find(
         &self,
         table: &WordTable,
-        key: &[u8],
+        key: Text<'_>,
         start: usize,
         end: usize,
     ) -> Option<Next> {
-        if !table.has_length(end - start) {
+        let length = end - start;
+        if !table.has_length(length) {
             return None;
         }
         let edges = Edges::of(key, start, end);
-        let slots = &self.slots[table.start as usize..][..1 << table.bits];
         let mut index = table.slot_of(edges);
         loop {
-            let slot = &slots[index & (slots.len() - 1)];
+            let slot = &self.slots[index];
             let next = slot.next?;
-            if slot.edges == edges && self.is_rest_equal(slot, &key[start..end]) {
+            if slot.edges == edges
+                && slot.length as usize == length
+                && (length <= SHORT_BYTES || self.is_long_word(slot, key, start))
+            {
                 return Some(next);
             }
             index += 1;
         }
     }
 
-    /// Whether a slot's word is the segment, given that their edges are the same.
-    #[inline]
-    fn is_rest_equal(&self, slot: &Slot, segment: &[u8]) -> bool {
-        let length = slot.length as usize;
-        length == segment.len()
-            && (length <= 2 * EDGE_BYTES
-                || self.long[slot.long_start as usize..][..length] == *segment)
+    /// Whether the long word of a slot is what starts there in the key.
+    #[cold]
+    fn is_long_word(&self, slot: &Slot, key: Text<'_>, start: usize) -> bool {
+        let word = &self.long[slot.long_start as usize..][..slot.length as usize];
+        key.bytes()[start..].starts_with(word)
     }
 
     /// Adds the table of one state. The words must differ.
     pub(super) fn add_table(&mut self, words: &[(&[u8], Next)]) -> WordTable {
         if words.is_empty() {
-            return WordTable { multiplier: 0, lengths: 0, start: 0, bits: 0 };
+            return WordTable::EMPTY;
         }
         let bits = (2 * words.len()).next_power_of_two().trailing_zeros();
-        let edges: Vec<Edges> =
-            words.iter().map(|(word, _)| Edges::of(word, 0, word.len())).collect();
-        let multiplier = best_multiplier(&edges, bits);
-        let start = self.slots.len();
-        self.slots.resize(start + (1 << bits), Slot::EMPTY);
+        let shift = u64::BITS - bits;
+        let edges: Vec<Edges> = words.iter().map(|(word, _)| Edges::of_word(word)).collect();
+        let multiplier = best_multiplier(&edges, shift);
+        let lengths = words.iter().fold(0, |bits, (word, _)| bits | length_bit(word.len()));
+        let table = WordTable { multiplier, lengths, start: self.slots.len() as u32, shift };
+        self.slots.resize(self.slots.len() + (1 << bits), Slot::FREE);
         for (&edges, (word, next)) in edges.iter().zip(words) {
-            let long_start = self.long.len() as u32;
-            if word.len() > 2 * EDGE_BYTES {
+            let mut index = table.slot_of(edges);
+            while self.slots[index].next.is_some() {
+                index += 1;
+                if index == self.slots.len() {
+                    self.slots.push(Slot::FREE);
+                }
+            }
+            let (length, long_start) = (word.len() as u32, self.long.len() as u32);
+            self.slots[index] = Slot { edges, length, long_start, next: Some(*next) };
+            if word.len() > SHORT_BYTES {
                 self.long.extend_from_slice(word);
             }
-            let slots = &mut self.slots[start..];
-            let mut index = slot_of(edges, multiplier, bits);
-            while slots[index].next.is_some() {
-                index = (index + 1) & (slots.len() - 1);
-            }
-            let length = word.len() as u32;
-            slots[index] = Slot { edges, length, long_start, next: Some(*next) };
         }
-        let lengths = words.iter().fold(0, |bits, (word, _)| bits | length_bit(word.len()));
-        WordTable { multiplier, lengths, start: start as u32, bits }
+        self.slots.push(Slot::FREE);
+        table
     }
 }
 
 impl Slot {
-    const EMPTY: Slot =
+    const FREE: Slot =
         Slot { edges: Edges { head: 0, tail: 0 }, length: 0, long_start: 0, next: None };
 }
 
 impl Edges {
+    /// Takes the edges without a branch on the length of the segment.
     #[inline]
-    fn of(key: &[u8], start: usize, end: usize) -> Edges {
+    fn of(key: Text<'_>, start: usize, end: usize) -> Edges {
         let length = (end - start).min(EDGE_BYTES);
-        Edges { head: load(key, start, length), tail: load(key, end - length, length) }
+        // Eight bytes that would reach beyond the end of the text start
+        // earlier and are shifted. This concerns only segments below eight
+        // bytes, whose two edges are the same.
+        let last = key.readable().len() - EDGE_BYTES;
+        let from = start.min(last);
+        let shift = 8 * (start - from) as u32;
+        let mask = EDGE_MASKS[length];
+        let edge = |at: usize| {
+            let mut bytes = [0; EDGE_BYTES];
+            bytes.copy_from_slice(&key.readable()[at..at + EDGE_BYTES]);
+            u64::from_le_bytes(bytes).wrapping_shr(shift) & mask
+        };
+        Edges { head: edge(from), tail: edge((end - length).min(last)) }
     }
-}
 
-/// Up to eight bytes of a key as a number, without a branch on how many.
-#[inline]
-fn load(key: &[u8], start: usize, length: usize) -> u64 {
-    let Some(last) = key.len().checked_sub(EDGE_BYTES) else {
-        return key[start..start + length]
-            .iter()
-            .rev()
-            .fold(0, |word, &b| word << 8 | u64::from(b));
-    };
-    // Near the end of the key the eight bytes start earlier and are shifted.
-    let from = start.min(last);
-    let mut word = [0; EDGE_BYTES];
-    word.copy_from_slice(&key[from..from + EDGE_BYTES]);
-    // A shift by all 64 bits occurs for nothing at the very end, masked below.
-    let word = u64::from_le_bytes(word).wrapping_shr(8 * (start - from) as u32);
-    word & !u64::MAX.checked_shl(8 * length as u32).unwrap_or(0)
+    fn of_word(word: &[u8]) -> Edges {
+        Text::with(word, |text| Edges::of(text, 0, word.len()))
+    }
+
+    #[inline]
+    fn product(self, multiplier: u64) -> u64 {
+        (self.head ^ self.tail.rotate_left(29)).wrapping_mul(multiplier)
+    }
 }
 
 #[inline]
@@ -171,16 +200,9 @@ fn length_bit(length: usize) -> u64 {
     1 << length.min(63)
 }
 
-#[inline]
-fn slot_of(edges: Edges, multiplier: u64, bits: u32) -> usize {
-    let mixed = (edges.head ^ edges.tail.rotate_left(29)).wrapping_mul(multiplier);
-    // The high bits of a product are the mixed ones.
-    (mixed >> 32 >> (32 - bits)) as usize
-}
-
 /// The multiplier by which the fewest words share a slot.
-fn best_multiplier(edges: &[Edges], bits: u32) -> u64 {
-    let mut taken = vec![false; 1 << bits];
+fn best_multiplier(edges: &[Edges], shift: u32) -> u64 {
+    let mut taken = vec![false; 1 << (u64::BITS - shift)];
     let mut best = (usize::MAX, 1);
     for odd in (1..).step_by(2).take(MULTIPLIER_TRIES) {
         // An odd multiple of the golden ratio of 64 bits.
@@ -188,7 +210,8 @@ fn best_multiplier(edges: &[Edges], bits: u32) -> u64 {
         taken.fill(false);
         let collisions = edges
             .iter()
-            .filter(|&&edges| std::mem::replace(&mut taken[slot_of(edges, multiplier, bits)], true))
+            .map(|edges| (edges.product(multiplier) >> shift) as usize)
+            .filter(|&slot| std::mem::replace(&mut taken[slot], true))
             .count();
         if collisions < best.0 {
             best = (collisions, multiplier);
