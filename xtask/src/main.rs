@@ -1,0 +1,37 @@
+//! Chores of the repository: `cargo xtask tidy`.
+
+mod tidy;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+
+const USAGE: &str = "\
+Usage: cargo xtask tidy
+
+tidy  checks the repository's own rules, and lists what breaks them";
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => run_tidy(),
+        _ => {
+            writeln!(io::stderr(), "{USAGE}")?;
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+fn run_tidy() -> anyhow::Result<ExitCode> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has a parent")?;
+    let tree = tidy::Tree::read(root)?;
+    let violations = tidy::check(&tree);
+    for violation in &violations {
+        writeln!(io::stdout(), "{violation}")?;
+    }
+    let (files, found) = (tree.files.len(), violations.len());
+    writeln!(io::stderr(), "tidy: {found} violations of the repository's rules in {files} files")?;
+    Ok(if found == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
