@@ -38,6 +38,12 @@ pub fn html(schemas: &[&Schema]) -> String {
     html::render(&page(schemas))
 }
 
+/// How long the keys live, in a few words for each, in the schema's order.
+pub fn lifetimes(schema: &Schema) -> Vec<String> {
+    let part = Part::new(schema, String::new(), &mut Ids::default());
+    schema.keys.iter().map(|key| words::lifetime_short(&part, key).plain()).collect()
+}
+
 fn page(schemas: &[&Schema]) -> Page {
     let mut ids = Ids::default();
     // The renderers' own.

@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod docs;
 mod explain_code;
 mod init;
 mod match_keys;
@@ -14,6 +15,7 @@ use crate::terminal::Terminal;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Check(check::Check),
+    Docs(docs::Docs),
     #[command(name = "match")]
     Match(match_keys::MatchKeys),
     Init(init::Init),
@@ -25,6 +27,7 @@ impl Command {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         match self {
             Command::Check(check) => check.run(terminal),
+            Command::Docs(docs) => docs.run(terminal),
             Command::Match(keys) => keys.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::ExplainCode(code) => code.run(terminal),

@@ -44,15 +44,10 @@ fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// If it cannot be read or is not sound.
 pub(crate) fn load(path: &Path, terminal: &mut Terminal) -> anyhow::Result<Schema> {
     let checked = read(path)?;
-    sound(checked, terminal)
-}
-
-fn sound(checked: Checked, terminal: &mut Terminal) -> anyhow::Result<Schema> {
-    let Some(schema) = checked.schema else {
+    if checked.schema.is_none() {
         tell_errors(&checked, terminal)?;
-        bail!("{} is not sound", checked.source.name);
-    };
-    Ok(schema)
+    }
+    checked.schema.with_context(|| format!("{} is not sound", path.display()))
 }
 
 fn tell_errors(checked: &Checked, terminal: &mut Terminal) -> io::Result<()> {

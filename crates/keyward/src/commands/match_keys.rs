@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 use keyward_schema::{
-    Key, Lifetime, Match, Matcher, MissReason, NearMiss, Schema, escape, escape_bytes, near_miss,
+    Key, Match, Matcher, MissReason, NearMiss, Schema, docs, escape, escape_bytes, near_miss,
 };
 use serde_json::{Map, Value, json};
 
@@ -52,6 +52,7 @@ impl MatchKeys {
         let mut session = Session {
             schema: &schema,
             matcher,
+            lifetimes: docs::lifetimes(&schema),
             format: self.format,
             terminal,
             total: 0,
@@ -71,6 +72,8 @@ impl MatchKeys {
 struct Session<'a> {
     schema: &'a Schema,
     matcher: Matcher,
+    /// In words, for each pattern.
+    lifetimes: Vec<String>,
     format: Format,
     terminal: &'a mut Terminal,
     total: usize,
@@ -141,7 +144,7 @@ impl Session<'_> {
             row("", &format!("{name} = {value}"));
         }
         row("type", declared.data.name());
-        row("lifetime", &self.lifetime(declared));
+        row("lifetime", &escape(&self.lifetimes[found.pattern]));
         row("declared", &self.place(declared));
         picture
     }
@@ -156,7 +159,7 @@ impl Session<'_> {
             "pattern": declared.pattern.text(),
             "placeholders": placeholders,
             "type": declared.data.name(),
-            "lifetime": self.lifetime(declared),
+            "lifetime": self.lifetimes[found.pattern],
             "file": self.schema.source.name,
             "line": self.schema.source.line(declared.at),
         })
@@ -187,13 +190,6 @@ impl Session<'_> {
             })
         });
         json!({ "key": escape_bytes(key), "pattern": null, "nearest": nearest })
-    }
-
-    fn lifetime(&self, key: &Key) -> String {
-        match key.lifetime {
-            Lifetime::Free => "as the writer says".to_owned(),
-            _ => escape(self.schema.source.slice(key.lifetime_at)).into_owned(),
-        }
     }
 
     /// `shop/keyward.toml:9`.

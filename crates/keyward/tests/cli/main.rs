@@ -2,6 +2,7 @@
 //! that no input makes it panic.
 
 mod check;
+mod docs;
 mod explain_code;
 mod help;
 mod hostile_files;
