@@ -6,6 +6,7 @@ mod docs;
 mod explain_code;
 mod init;
 mod match_keys;
+mod serve;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -14,6 +15,7 @@ use crate::terminal::Terminal;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Serve(serve::Serve),
     Check(check::Check),
     Docs(docs::Docs),
     #[command(name = "match")]
@@ -26,6 +28,7 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         match self {
+            Command::Serve(serve) => serve.run(),
             Command::Check(check) => check.run(terminal),
             Command::Docs(docs) => docs.run(terminal),
             Command::Match(keys) => keys.run(terminal),

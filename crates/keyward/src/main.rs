@@ -18,6 +18,10 @@ use clap::Parser;
 use commands::Command;
 use terminal::Terminal;
 
+/// Redis's own allocator: the engine's rows are sized by its classes.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Runs the document that describes your Redis keys.
 #[derive(Debug, Parser)]
 #[command(

@@ -1,0 +1,57 @@
+//! What the engine asks of this process.
+//!
+//! Owns the settings in force and the counters of connections.
+
+use crate::info;
+use crate::peer::Peers;
+use crate::settings::Settings;
+use keyward_engine::{ClientId, ConfigRefusal, Connection, Facts, Host, Section, Tunables};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Counters of connections and bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NetStats {
+    pub(crate) connections: u64,
+    pub(crate) rejected: u64,
+    pub(crate) input_bytes: u64,
+    pub(crate) output_bytes: u64,
+}
+
+/// The host of the engine.
+#[derive(Debug)]
+pub(crate) struct ServerHost {
+    pub(crate) settings: Settings,
+    pub(crate) peers: Rc<Peers>,
+    pub(crate) stats: NetStats,
+    pub(crate) started: Instant,
+    /// Forty hexadecimal digits that tell one run from another.
+    pub(crate) run_id: String,
+}
+
+impl Host for ServerHost {
+    fn config_get(&mut self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
+        self.settings.matching(patterns)
+    }
+
+    fn config_set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
+        self.settings.set_live(pairs)?;
+        Ok(self.settings.tunables())
+    }
+
+    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+        Err("The server is running without a config file".to_owned())
+    }
+
+    fn reset_stats(&mut self) {
+        self.stats = NetStats::default();
+    }
+
+    fn info(&mut self, section: Section, facts: &Facts, out: &mut String) {
+        info::write(self, section, facts, out);
+    }
+
+    fn connection(&self, client: ClientId) -> Connection {
+        self.peers.get(client).map(|peer| peer.facts()).unwrap_or_default()
+    }
+}

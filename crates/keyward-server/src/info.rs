@@ -1,0 +1,164 @@
+//! The sections of INFO that are about this process.
+//!
+//! Owns the lines, under Redis's names. What is not there yet (replication,
+//! persistence) is answered as a Redis without it answers.
+
+use crate::clock;
+use crate::host::ServerHost;
+use crate::settings::table::Id;
+use keyward_engine::{Facts, REDIS_VERSION, Section};
+use std::fmt::Write as _;
+
+/// Appends the lines of a section.
+pub(crate) fn write(host: &ServerHost, section: Section, facts: &Facts, out: &mut String) {
+    let lines: Vec<(&str, String)> = match section {
+        Section::Server => server(host),
+        Section::Clients => clients(host, facts),
+        Section::Memory => memory(host),
+        Section::Persistence => persistence(facts),
+        Section::Stats => stats(host, facts),
+        Section::Replication => replication(),
+        Section::Cpu => cpu(),
+        Section::Cluster => vec![("cluster_enabled", "0".to_owned())],
+        Section::Modules
+        | Section::CommandStats
+        | Section::ErrorStats
+        | Section::LatencyStats
+        | Section::Keyspace => Vec::new(),
+    };
+    for (name, value) in lines {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{name}:{value}\r\n");
+    }
+}
+
+fn server(host: &ServerHost) -> Vec<(&'static str, String)> {
+    let uptime = host.started.elapsed().as_secs();
+    let system = rustix::system::uname();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let os = [system.sysname(), system.release(), system.machine()].map(word).join(" ");
+    vec![
+        ("redis_version", REDIS_VERSION.to_owned()),
+        ("keyward_version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("redis_mode", "standalone".to_owned()),
+        ("os", os),
+        ("arch_bits", usize::BITS.to_string()),
+        ("multiplexing_api", "epoll".to_owned()),
+        ("process_id", std::process::id().to_string()),
+        ("run_id", host.run_id.clone()),
+        ("tcp_port", host.settings.int(Id::Port).to_string()),
+        ("server_time_usec", clock::now_us().to_string()),
+        ("uptime_in_seconds", uptime.to_string()),
+        ("uptime_in_days", (uptime / 86_400).to_string()),
+        ("hz", host.settings.int(Id::Hz).to_string()),
+        ("configured_hz", host.settings.int(Id::Hz).to_string()),
+        ("config_file", String::new()),
+    ]
+}
+
+fn clients(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
+    vec![
+        ("connected_clients", facts.clients.to_string()),
+        ("cluster_connections", "0".to_owned()),
+        ("maxclients", host.settings.int(Id::MaxClients).to_string()),
+        ("blocked_clients", facts.blocked_clients.to_string()),
+    ]
+}
+
+fn memory(host: &ServerHost) -> Vec<(&'static str, String)> {
+    let allocated = allocated_bytes();
+    let resident = resident_bytes();
+    vec![
+        ("used_memory", allocated.to_string()),
+        ("used_memory_human", human(allocated)),
+        ("used_memory_rss", resident.to_string()),
+        ("used_memory_rss_human", human(resident)),
+        ("maxmemory", host.settings.bytes(Id::MaxMemory).to_string()),
+        ("maxmemory_human", human(host.settings.bytes(Id::MaxMemory))),
+        ("maxmemory_policy", host.settings.text(Id::MaxMemoryPolicy)),
+        ("mem_fragmentation_ratio", format!("{:.2}", resident as f64 / allocated.max(1) as f64)),
+        ("mem_allocator", "jemalloc".to_owned()),
+    ]
+}
+
+/// Bytes in use as the allocator counts them; zero if it is not jemalloc.
+fn allocated_bytes() -> u64 {
+    let refreshed = tikv_jemalloc_ctl::epoch::advance();
+    let allocated = refreshed.and_then(|_| tikv_jemalloc_ctl::stats::allocated::read());
+    allocated.map_or(0, |bytes| bytes as u64)
+}
+
+/// Bytes of physical memory, as the kernel counts them.
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() as u64
+}
+
+/// An amount of memory as Redis shows it: `1.50M`.
+fn human(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(1 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+    let unit = UNITS.into_iter().find(|(size, _)| bytes >= *size);
+    unit.map_or_else(
+        || format!("{bytes}B"),
+        |(size, letter)| format!("{:.2}{letter}", bytes as f64 / size as f64),
+    )
+}
+
+fn persistence(facts: &Facts) -> Vec<(&'static str, String)> {
+    vec![
+        ("loading", "0".to_owned()),
+        ("rdb_changes_since_last_save", facts.dirty.to_string()),
+        ("rdb_bgsave_in_progress", "0".to_owned()),
+        ("aof_enabled", "0".to_owned()),
+        ("aof_rewrite_in_progress", "0".to_owned()),
+    ]
+}
+
+fn stats(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
+    vec![
+        ("total_connections_received", host.stats.connections.to_string()),
+        ("total_commands_processed", facts.commands.processed.to_string()),
+        ("total_net_input_bytes", host.stats.input_bytes.to_string()),
+        ("total_net_output_bytes", host.stats.output_bytes.to_string()),
+        ("rejected_connections", host.stats.rejected.to_string()),
+        ("expired_keys", facts.keys.expired.to_string()),
+        ("evicted_keys", facts.keys.evicted.to_string()),
+        ("keyspace_hits", facts.keys.hits.to_string()),
+        ("keyspace_misses", facts.keys.misses.to_string()),
+        ("total_error_replies", facts.commands.errors.to_string()),
+    ]
+}
+
+fn replication() -> Vec<(&'static str, String)> {
+    vec![
+        ("role", "master".to_owned()),
+        ("connected_slaves", "0".to_owned()),
+        ("master_repl_offset", "0".to_owned()),
+    ]
+}
+
+fn cpu() -> Vec<(&'static str, String)> {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The process name is in parentheses and may hold spaces: count from its end.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split(' ').collect();
+    let ticks = rustix::param::clock_ticks_per_second().max(1);
+    let seconds = |field: usize| {
+        let count = fields.get(field).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+        format!("{:.6}", count as f64 / ticks as f64)
+    };
+    vec![("used_cpu_sys", seconds(13)), ("used_cpu_user", seconds(12))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::human;
+
+    #[test]
+    fn memory_is_shown_as_redis_shows_it() {
+        for (bytes, expected) in [(0, "0B"), (1023, "1023B"), (1536, "1.50K"), (1 << 30, "1.00G")] {
+            assert_eq!(human(bytes), expected);
+        }
+    }
+}

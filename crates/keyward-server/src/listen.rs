@@ -1,0 +1,176 @@
+//! Listening sockets, and the little a connection needs to know of its socket.
+//!
+//! Owns binding and accepting on TCP and Unix sockets. The rest of the server
+//! sees only [`Socket`], so that other transports (TLS) are an addition here.
+
+use crate::peer::Addresses;
+use crate::settings::Settings;
+use crate::settings::table::Id;
+use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, TcpKeepalive, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+
+/// A connected socket of any kind.
+pub(crate) trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
+    /// Both ends, as CLIENT LIST shows them.
+    fn addresses(&self) -> Addresses;
+    /// Whether the peer is on this machine.
+    fn is_local(&self) -> bool;
+    /// Applies the settings that concern sockets.
+    fn configure(&self, settings: &Settings);
+}
+
+impl Socket for TcpStream {
+    fn addresses(&self) -> Addresses {
+        let text = |address: io::Result<SocketAddr>| {
+            address.map_or_else(|_| "?:0".to_owned(), |a| show(&a))
+        };
+        Addresses {
+            peer: text(self.peer_addr()),
+            local: text(self.local_addr()),
+            descriptor: self.as_raw_fd().into(),
+            is_unix: false,
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        self.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+    }
+
+    fn configure(&self, settings: &Settings) {
+        // A socket that is closed already refuses options; reading will tell.
+        let _ = self.set_nodelay(true);
+        let seconds = settings.int(Id::TcpKeepAlive);
+        if let Ok(seconds @ 1..) = u64::try_from(seconds) {
+            let probe = Duration::from_secs((seconds / 3).max(1));
+            let keepalive = TcpKeepalive::new()
+                .with_time(Duration::from_secs(seconds))
+                .with_interval(probe)
+                .with_retries(3);
+            let _ = SockRef::from(self).set_tcp_keepalive(&keepalive);
+        }
+    }
+}
+
+/// An address as Redis writes it: without brackets around IPv6.
+fn show(address: &SocketAddr) -> String {
+    match address {
+        SocketAddr::V4(address) => address.to_string(),
+        SocketAddr::V6(address) => format!("[{}]:{}", address.ip(), address.port()),
+    }
+}
+
+impl Socket for UnixStream {
+    fn addresses(&self) -> Addresses {
+        let path =
+            self.local_addr().ok().and_then(|a| a.as_pathname().map(|p| p.display().to_string()));
+        let path = format!("{}:0", path.unwrap_or_default());
+        Addresses {
+            peer: path.clone(),
+            local: path,
+            descriptor: self.as_raw_fd().into(),
+            is_unix: true,
+        }
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+
+    fn configure(&self, _settings: &Settings) {}
+}
+
+/// A Unix socket's file, removed when the server ends.
+#[derive(Debug)]
+pub(crate) struct SocketFile(PathBuf);
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// What the settings say to listen on.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners {
+    pub(crate) tcp: Vec<TcpListener>,
+    pub(crate) unix: Option<(UnixListener, SocketFile)>,
+}
+
+impl Listeners {
+    /// Binds everything. An address marked optional by `-` may fail.
+    pub(crate) fn bind(settings: &Settings) -> io::Result<Listeners> {
+        let mut listeners = Listeners::default();
+        let port = u16::try_from(settings.int(Id::Port)).unwrap_or(0);
+        if port != 0 {
+            let backlog = i32::try_from(settings.int(Id::TcpBacklog)).unwrap_or(i32::MAX);
+            for word in settings.text(Id::Bind).split_whitespace() {
+                let (is_optional, host) = match word.strip_prefix('-') {
+                    Some(host) => (true, host),
+                    None => (false, word),
+                };
+                match bind_tcp(host, port, backlog) {
+                    Ok(listener) => listeners.tcp.push(listener),
+                    Err(_) if is_optional => {}
+                    Err(error) => return Err(named(error, &format!("{host}:{port}"))),
+                }
+            }
+        }
+        let path = settings.text(Id::UnixSocket);
+        if !path.is_empty() {
+            let permissions = settings.int(Id::UnixSocketPerm);
+            let listener = bind_unix(&path, permissions).map_err(|error| named(error, &path))?;
+            listeners.unix = Some((listener, SocketFile(path.into())));
+        }
+        Ok(listeners)
+    }
+
+    /// Where the server can be reached, for the banner.
+    pub(crate) fn describe(&self) -> String {
+        let tcp = self.tcp.iter().filter_map(|l| l.local_addr().ok()).map(|a| a.to_string());
+        let unix = self.unix.iter().map(|(_, file)| file.0.display().to_string());
+        let all: Vec<String> = tcp.chain(unix).collect();
+        if all.is_empty() { "no address".to_owned() } else { all.join(", ") }
+    }
+}
+
+fn named(error: io::Error, what: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot listen on {what}: {error}"))
+}
+
+fn bind_tcp(host: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {
+    let ip: IpAddr = match host {
+        "*" | "0.0.0.0" => Ipv4Addr::UNSPECIFIED.into(),
+        "::*" | "::" => Ipv6Addr::UNSPECIFIED.into(),
+        "localhost" => Ipv4Addr::LOCALHOST.into(),
+        other => other.parse().map_err(|_| io::Error::other("not an IP address"))?,
+    };
+    let address = SocketAddr::new(ip, port);
+    let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(backlog)?;
+    TcpListener::from_std(socket.into())
+}
+
+fn bind_unix(path: &str, permissions: i64) -> io::Result<UnixListener> {
+    use std::os::unix::fs::PermissionsExt;
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    if let Ok(mode @ 1..) = u32::try_from(permissions) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    }
+    Ok(listener)
+}

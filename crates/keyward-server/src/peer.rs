@@ -1,0 +1,110 @@
+//! What the rest of the server can do to a connection.
+//!
+//! Owns the shared half of a connection: its addresses, the replies it has not
+//! read yet, and the flags by which others wake it. Invariant: `output` holds
+//! only what the socket did not take at once; an idle connection holds no buffer.
+
+use keyward_engine::{ClientId, Connection as Facts};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::task::Waker;
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Addresses {
+    pub(crate) peer: String,
+    pub(crate) local: String,
+    pub(crate) descriptor: i64,
+    pub(crate) is_unix: bool,
+}
+
+/// The shared half of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Peer {
+    pub(crate) addresses: Addresses,
+    /// Replies the socket has not taken yet.
+    pub(crate) output: RefCell<Vec<u8>>,
+    /// Bytes received and not executed.
+    pub(crate) input_bytes: Cell<usize>,
+    /// The connection is to end without further ado.
+    pub(crate) must_close: Cell<bool>,
+    /// The engine said it waits for a key.
+    pub(crate) is_blocked: Cell<bool>,
+    /// The engine said it waits no longer.
+    pub(crate) must_resume: Cell<bool>,
+    /// When it last sent something, in milliseconds.
+    pub(crate) active_ms: Cell<i64>,
+    /// Since when its output has been above the soft limit.
+    pub(crate) over_limit_since_ms: Cell<Option<i64>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Peer {
+    pub(crate) fn new(addresses: Addresses, now_ms: i64) -> Peer {
+        let peer = Peer { addresses, ..Peer::default() };
+        peer.active_ms.set(now_ms);
+        peer
+    }
+
+    /// Remembers whom to wake.
+    pub(crate) fn register(&self, waker: &Waker) {
+        let mut slot = self.waker.borrow_mut();
+        if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
+            *slot = Some(waker.clone());
+        }
+    }
+
+    /// Makes the connection look at its flags and its output.
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Ends the connection.
+    pub(crate) fn close(&self) {
+        self.must_close.set(true);
+        self.wake();
+    }
+
+    /// What CLIENT LIST shows.
+    pub(crate) fn facts(&self) -> Facts {
+        Facts {
+            address: self.addresses.peer.clone(),
+            local_address: self.addresses.local.clone(),
+            descriptor: self.addresses.descriptor,
+            is_unix: self.addresses.is_unix,
+            input_bytes: self.input_bytes.get(),
+            output_bytes: self.output.borrow().len(),
+        }
+    }
+}
+
+/// All connections.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    peers: RefCell<BTreeMap<ClientId, Rc<Peer>>>,
+}
+
+impl Peers {
+    pub(crate) fn insert(&self, client: ClientId, peer: Rc<Peer>) {
+        self.peers.borrow_mut().insert(client, peer);
+    }
+
+    pub(crate) fn remove(&self, client: ClientId) {
+        self.peers.borrow_mut().remove(&client);
+    }
+
+    pub(crate) fn get(&self, client: ClientId) -> Option<Rc<Peer>> {
+        self.peers.borrow().get(&client).cloned()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.peers.borrow().len()
+    }
+
+    pub(crate) fn each(&self, mut visit: impl FnMut(&Peer)) {
+        self.peers.borrow().values().for_each(|peer| visit(peer));
+    }
+}

@@ -1,0 +1,287 @@
+//! The thread that runs the engine and all connections.
+//!
+//! Owns the engine, the shared buffers, the accept loops, the ticks and the end.
+//! Everything here runs on one thread in one local runtime: tasks borrow `core`
+//! only between awaits, so the borrow never fails.
+
+use crate::clock;
+use crate::connection::Connection;
+use crate::host::{NetStats, ServerHost};
+use crate::listen::{Listeners, Socket};
+use crate::peer::{Peer, Peers};
+use crate::settings::Settings;
+use crate::settings::table::Id;
+use keyward_engine::{Delivery, Engine, EngineOptions, Random};
+use keyward_resp::Batch;
+use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt;
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+/// What one read takes at most.
+const INPUT_BYTES: usize = 64 * 1024;
+/// A shared output buffer that grew beyond this is given back.
+const OUTPUT_BYTES_KEPT: usize = 1024 * 1024;
+/// How long accepting pauses when the process has no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
+const PROTECTED: &[u8] = b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. If you want to connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. 4) Setup a an authentication password for the default user. NOTE: You only need to do one of the above things in order for the server to start accepting connections from the outside.\r\n";
+
+/// Why the server did not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The runtime or a signal handler could not be set up.
+    #[error("cannot start: {0}")]
+    Start(io::Error),
+    /// A socket could not be bound.
+    #[error("{0}")]
+    Listen(io::Error),
+}
+
+/// The engine and what its calls need.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) engine: Engine,
+    pub(crate) host: ServerHost,
+    /// What a connection has just read.
+    pub(crate) input: Vec<u8>,
+    /// What the engine has just replied.
+    pub(crate) output: Vec<u8>,
+    pub(crate) batch: Batch,
+}
+
+impl Core {
+    /// Gives memory back after an unusually large reply.
+    pub(crate) fn release_large_buffers(&mut self) {
+        if self.output.capacity() > OUTPUT_BYTES_KEPT {
+            self.output = Vec::new();
+        }
+    }
+}
+
+/// What all tasks share.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) core: RefCell<Core>,
+    pub(crate) peers: Rc<Peers>,
+    /// When the next tick is planned, in milliseconds since the epoch.
+    planned_tick_ms: Cell<i64>,
+    /// Wakes the ticker when a wait ends before that.
+    earlier_tick: Notify,
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub(crate) fn run(settings: Settings) -> Result<(), ServeError> {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    runtime.map_err(ServeError::Start)?.block_on(serve(settings))
+}
+
+async fn serve(settings: Settings) -> Result<(), ServeError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Start)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Start)?;
+    let listeners = Listeners::bind(&settings).map_err(ServeError::Listen)?;
+    let databases = settings.int(Id::Databases);
+    let server = Rc::new(Server::new(settings));
+    tracing::info!(
+        "keyward {} serves on {}, {databases} databases, no schema",
+        env!("CARGO_PKG_VERSION"),
+        listeners.describe(),
+    );
+    let Listeners { tcp, unix } = listeners;
+    for listener in tcp {
+        let accept = async move || listener.accept().await.map(|(socket, _)| socket);
+        tokio::task::spawn_local(accept_all(Rc::clone(&server), accept));
+    }
+    let (unix_listener, _socket_file) = unix.unzip();
+    if let Some(listener) = unix_listener {
+        let accept = async move || listener.accept().await.map(|(socket, _)| socket);
+        tokio::task::spawn_local(accept_all(Rc::clone(&server), accept));
+    }
+    tokio::task::spawn_local(tick(Rc::clone(&server)));
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("stopping: told to by SIGTERM"),
+        _ = interrupt.recv() => tracing::info!("stopping: told to by SIGINT"),
+    }
+    server.peers.each(Peer::close);
+    Ok(())
+}
+
+/// Accepts connections for ever. Errors are the peer's, or pass.
+async fn accept_all<S: Socket>(server: Rc<Server>, accept: impl AsyncFn() -> io::Result<S>) {
+    loop {
+        match accept().await {
+            Ok(socket) => server.admit(socket),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Lets the engine do what time demands, `hz` times a second or when a wait ends.
+async fn tick(server: Rc<Server>) {
+    loop {
+        let pause = server.plan_tick();
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = server.earlier_tick.notified() => continue,
+        }
+        while server.tick() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Server {
+    fn new(settings: Settings) -> Server {
+        let seed = RandomState::new().hash_one(clock::now_us());
+        let mut random = Random::from_seed(RandomState::new().hash_one(seed));
+        let digits = (0..5).map(|_| format!("{:08x}", random.next_u64() as u32));
+        let peers = Rc::new(Peers::default());
+        let options = EngineOptions {
+            seed,
+            databases: usize::try_from(settings.int(Id::Databases)).unwrap_or(1),
+            tunables: settings.tunables(),
+        };
+        let host = ServerHost {
+            settings,
+            peers: Rc::clone(&peers),
+            stats: NetStats::default(),
+            started: Instant::now(),
+            run_id: digits.collect(),
+        };
+        let core = Core {
+            engine: Engine::new(options),
+            host,
+            input: Vec::with_capacity(INPUT_BYTES),
+            output: Vec::new(),
+            batch: Batch::new(),
+        };
+        Server {
+            core: RefCell::new(core),
+            peers,
+            planned_tick_ms: Cell::new(0),
+            earlier_tick: Notify::new(),
+        }
+    }
+
+    /// One bounded step of background work; answers whether there is more.
+    fn tick(&self) -> bool {
+        let core = &mut *self.core.borrow_mut();
+        let now_us = clock::now_us();
+        core.engine.set_time(now_us);
+        let has_more = core.engine.tick(&mut core.host);
+        self.deliver(core);
+        self.check_idle(core, now_us / 1000);
+        has_more
+    }
+
+    /// Takes a new connection, or turns it away with a reason.
+    fn admit<S: Socket>(self: &Rc<Server>, socket: S) {
+        let refusal = {
+            let core = &mut *self.core.borrow_mut();
+            let settings = &core.host.settings;
+            let is_full = self.peers.count() as i64 >= settings.int(Id::MaxClients);
+            let is_open = settings.tunables().password.is_none();
+            let is_protected = settings.is_on(Id::ProtectedMode) && is_open && !socket.is_local();
+            socket.configure(settings);
+            core.host.stats.connections += 1;
+            let refusal = match (is_full, is_protected) {
+                (true, _) => Some(TOO_MANY_CLIENTS),
+                (_, true) => Some(PROTECTED),
+                _ => None,
+            };
+            core.host.stats.rejected += u64::from(refusal.is_some());
+            refusal
+        };
+        match refusal {
+            Some(text) => {
+                tokio::task::spawn_local(async move {
+                    let mut socket = socket;
+                    // The peer may be gone: there is nobody to tell then.
+                    let _ = socket.write_all(text).await;
+                });
+            }
+            None => {
+                tokio::task::spawn_local(Connection::new(socket, Rc::clone(self)));
+            }
+        }
+    }
+
+    /// Hands out what the engine has for other clients, and sees to it that the
+    /// next wait ends in time.
+    pub(crate) fn deliver(&self, core: &mut Core) {
+        for delivery in core.engine.take_deliveries() {
+            let (Delivery::Output(client, _)
+            | Delivery::Unblocked(client)
+            | Delivery::Close(client)) = delivery;
+            let Some(peer) = self.peers.get(client) else { continue };
+            match delivery {
+                Delivery::Output(_, bytes) => peer.output.borrow_mut().extend_from_slice(&bytes),
+                Delivery::Unblocked(_) => peer.must_resume.set(true),
+                Delivery::Close(_) => peer.must_close.set(true),
+            }
+            self.check_output(core, &peer);
+            peer.wake();
+        }
+        core.engine.take_notifications();
+        let next = core.engine.next_deadline();
+        if next.is_some_and(|next| next < self.planned_tick_ms.get()) {
+            self.earlier_tick.notify_one();
+        }
+    }
+
+    /// Disconnects a client that leaves more replies unread than it may.
+    pub(crate) fn check_output(&self, core: &Core, peer: &Peer) {
+        let unread = peer.output.borrow().len() as u64;
+        if unread == 0 {
+            return peer.over_limit_since_ms.set(None);
+        }
+        let limit = core.host.settings.output_limit();
+        let now_ms = clock::now_us() / 1000;
+        let is_over_soft = limit.soft_bytes > 0 && unread > limit.soft_bytes;
+        let since = is_over_soft.then(|| peer.over_limit_since_ms.get().unwrap_or(now_ms));
+        peer.over_limit_since_ms.set(since);
+        let seconds = since.map_or(0, |since| (now_ms - since) / 1000) as u64;
+        let is_over_hard = limit.hard_bytes > 0 && unread > limit.hard_bytes;
+        if is_over_hard || (is_over_soft && seconds > limit.soft_seconds) {
+            tracing::warn!(
+                address = peer.addresses.peer,
+                "closing: the output buffer limit is reached"
+            );
+            peer.close();
+        }
+    }
+
+    /// Disconnects clients that have been idle for too long.
+    fn check_idle(&self, core: &Core, now_ms: i64) {
+        let timeout_s = core.host.settings.int(Id::Timeout);
+        if timeout_s > 0 {
+            self.peers.each(|peer| {
+                let idle_ms = now_ms - peer.active_ms.get();
+                if idle_ms > timeout_s * 1000 && !peer.is_blocked.get() {
+                    tracing::debug!(address = peer.addresses.peer, "closing an idle client");
+                    peer.close();
+                }
+            });
+        }
+    }
+
+    /// Decides when the next tick is; answers how long until then.
+    fn plan_tick(&self) -> Duration {
+        let core = &*self.core.borrow();
+        let now_ms = clock::now_us() / 1000;
+        let regular = now_ms + 1000 / core.host.settings.int(Id::Hz).max(1);
+        let next = core.engine.next_deadline().map_or(regular, |wait| wait.min(regular));
+        self.planned_tick_ms.set(next);
+        Duration::from_millis(u64::try_from(next - now_ms).unwrap_or(0))
+    }
+}

@@ -1,0 +1,308 @@
+//! Settings: from the command line, from a file, by CONFIG SET.
+//!
+//! Owns the values in force. `settings::table` declares what there is. A later
+//! source overrides an earlier one: defaults, then in the order of the command
+//! line the file it names and the settings it gives.
+//! Invariant: every value is valid for its row.
+
+mod file;
+pub mod table;
+pub mod value;
+
+use keyward_engine::glob::{self, Case};
+use keyward_engine::{NotifyFlags, Tunables};
+use std::path::Path;
+use table::{Change, Id, SETTINGS, Setting};
+use value::{OutputLimit, Value};
+
+/// Why settings were not accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// There is no such setting.
+    #[error("{place}: there is no setting \"{name}\"{}", .hint.map(|hint| format!(" (did you mean \"{hint}\"?)")).unwrap_or_default())]
+    Unknown {
+        /// Where it was given.
+        place: String,
+        /// What was given.
+        name: String,
+        /// The nearest name there is.
+        hint: Option<&'static str>,
+    },
+    /// The value does not fit.
+    #[error("{place}: {name}: {reason}")]
+    Invalid {
+        /// Where it was given.
+        place: String,
+        /// The setting.
+        name: &'static str,
+        /// What was expected.
+        reason: String,
+    },
+    /// A file could not be read.
+    #[error("{file}: {source}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A quote was left open.
+    #[error("{place}: a quote is not closed, or is followed by text")]
+    OpenQuote {
+        /// Where.
+        place: String,
+    },
+    /// Files include each other in a circle.
+    #[error("{file}: includes are nested too deep")]
+    IncludesTooDeep {
+        /// The innermost file.
+        file: String,
+    },
+    /// The command line has something that is not a setting.
+    #[error("\"{argument}\" is not a setting: settings begin with --")]
+    NotASetting {
+        /// What was given.
+        argument: String,
+    },
+}
+
+/// The values of all settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    values: Vec<Value>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let value = |setting: &Setting| {
+            Value::parse(setting.kind, &[setting.default.as_bytes()], None)
+                .expect("the table's defaults are valid")
+        };
+        Settings { values: SETTINGS.iter().map(value).collect() }
+    }
+}
+
+impl Settings {
+    /// Reads arguments as redis-server takes them: `--name value…`, and
+    /// `--config FILE` for a file of the same settings.
+    pub fn from_command_line(arguments: &[String]) -> Result<Settings, SettingsError> {
+        let mut settings = Settings::default();
+        let mut rest = arguments;
+        while let [first, after @ ..] = rest {
+            let Some(name) = first.strip_prefix("--") else {
+                return Err(SettingsError::NotASetting { argument: first.clone() });
+            };
+            let (name, inline) = match name.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (name, None),
+            };
+            let count = after.iter().take_while(|argument| !argument.starts_with("--")).count();
+            let given = &after[..count];
+            let words: Vec<&[u8]> = inline
+                .into_iter()
+                .chain(given.iter().map(String::as_str))
+                .map(str::as_bytes)
+                .collect();
+            if name == "config" {
+                for word in &words {
+                    let path = String::from_utf8_lossy(word).into_owned();
+                    file::load(&mut settings, Path::new(&path))?;
+                }
+            } else {
+                settings.set_from("command line", name.as_bytes(), &words)?;
+            }
+            rest = &after[count..];
+        }
+        Ok(settings)
+    }
+
+    fn position(name: &[u8]) -> Option<usize> {
+        SETTINGS.iter().position(|setting| setting.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
+    /// Sets a value before the server starts; `place` is for the error.
+    fn set_from(&mut self, place: &str, name: &[u8], words: &[&[u8]]) -> Result<(), SettingsError> {
+        let Some(position) = Settings::position(name) else {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let hint = nearest_name(&name);
+            return Err(SettingsError::Unknown { place: place.to_owned(), name, hint });
+        };
+        let setting = &SETTINGS[position];
+        let value = Value::parse(setting.kind, words, Some(&self.values[position]));
+        self.values[position] = value.map_err(|reason| SettingsError::Invalid {
+            place: place.to_owned(),
+            name: setting.name,
+            reason,
+        })?;
+        Ok(())
+    }
+
+    /// Changes settings while the server runs, all or none. The error is the text
+    /// of CONFIG SET's reply.
+    pub fn set_live(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), String> {
+        let mut changed = self.clone();
+        let mut seen = Vec::new();
+        for (name, text) in pairs {
+            let shown = String::from_utf8_lossy(name);
+            let Some(position) = Settings::position(name) else {
+                return Err(format!(
+                    "Unknown option or number of arguments for CONFIG SET - '{shown}'"
+                ));
+            };
+            let failed = |reason: &str| {
+                format!("CONFIG SET failed (possibly related to argument '{shown}') - {reason}")
+            };
+            let setting = &SETTINGS[position];
+            if setting.change == Change::AtStart {
+                return Err(failed("can't set immutable config"));
+            }
+            if seen.contains(&position) {
+                return Err(failed("duplicate parameter"));
+            }
+            seen.push(position);
+            let value = Value::parse(setting.kind, &[text], Some(&changed.values[position]));
+            changed.values[position] = value.map_err(|reason| failed(&reason))?;
+        }
+        *self = changed;
+        Ok(())
+    }
+
+    /// The names and values that match one of the patterns.
+    pub fn matching(&self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
+        let wanted = |setting: &Setting| {
+            let name = setting.name.as_bytes();
+            patterns.iter().any(|pattern| glob::matches(pattern, name, Case::Insensitive))
+        };
+        let pairs = SETTINGS.iter().zip(&self.values).filter(|(setting, _)| wanted(setting));
+        pairs.map(|(setting, value)| (setting.name.to_owned(), value.to_text())).collect()
+    }
+
+    fn value(&self, id: Id) -> &Value {
+        &self.values[id as usize]
+    }
+
+    /// The value of a setting of kind `Int`.
+    pub fn int(&self, id: Id) -> i64 {
+        match self.value(id) {
+            Value::Int(number) => *number,
+            other => unreachable!("{} is no number: {other:?}", id.setting().name),
+        }
+    }
+
+    /// The value of a setting of kind `Bytes`.
+    pub fn bytes(&self, id: Id) -> u64 {
+        match self.value(id) {
+            Value::Bytes(bytes) => *bytes,
+            other => unreachable!("{} is no amount: {other:?}", id.setting().name),
+        }
+    }
+
+    /// The value of a setting of kind `Bool`.
+    pub fn is_on(&self, id: Id) -> bool {
+        matches!(self.value(id), Value::Bool(true))
+    }
+
+    /// The value as text.
+    pub fn text(&self, id: Id) -> String {
+        String::from_utf8_lossy(&self.value(id).to_text()).into_owned()
+    }
+
+    /// The output limits of normal clients.
+    pub fn output_limit(&self) -> OutputLimit {
+        match self.value(Id::OutputBufferLimit) {
+            Value::OutputLimits([normal, ..]) => *normal,
+            other => unreachable!("output limits are of their own kind: {other:?}"),
+        }
+    }
+
+    /// What the engine is to obey.
+    pub fn tunables(&self) -> Tunables {
+        let password = self.value(Id::RequirePass).to_text();
+        let notify = match self.value(Id::NotifyKeyspaceEvents) {
+            Value::Notifications(flags) => *flags,
+            _ => NotifyFlags::default(),
+        };
+        Tunables {
+            password: (!password.is_empty()).then(|| password.into()),
+            notify,
+            text_bytes_max: self.bytes(Id::ProtoMaxBulkLen),
+            is_lfu: self.text(Id::MaxMemoryPolicy).ends_with("lfu"),
+        }
+    }
+}
+
+/// The setting whose name is most like `name`, if one is close.
+fn nearest_name(name: &str) -> Option<&'static str> {
+    let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
+    let nearest =
+        SETTINGS.iter().map(|setting| setting.name).min_by_key(|other| distance(other))?;
+    (distance(nearest) <= 2.max(name.len() / 4)).then_some(nearest)
+}
+
+fn edit_distance(a: &[u8], b: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command_line(words: &[&str]) -> Result<Settings, String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        Settings::from_command_line(&words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_command_line_is_read_as_redis_server_reads_it() {
+        let settings =
+            command_line(&["--port", "7000", "--save", "", "--maxmemory", "1gb"]).unwrap();
+        assert_eq!(settings.int(Id::Port), 7000);
+        assert_eq!(settings.bytes(Id::MaxMemory), 1 << 30);
+        assert_eq!(settings.text(Id::Save), "");
+        let settings = command_line(&["--bind", "127.0.0.1", "::1"]).unwrap();
+        assert_eq!(settings.text(Id::Bind), "127.0.0.1 ::1");
+    }
+
+    #[test]
+    fn what_is_unknown_is_named() {
+        let error = command_line(&["--maxmemroy", "1"]).unwrap_err();
+        assert_eq!(
+            error,
+            "command line: there is no setting \"maxmemroy\" (did you mean \"maxmemory\"?)"
+        );
+        let error = command_line(&["--port", "x"]).unwrap_err();
+        assert_eq!(error, "command line: port: argument couldn't be parsed into an integer");
+        assert!(command_line(&["serve"]).unwrap_err().contains("is not a setting"));
+    }
+
+    #[test]
+    fn a_live_change_is_all_or_nothing() {
+        let mut settings = Settings::default();
+        let error = settings.set_live(&[(b"timeout", b"5"), (b"port", b"1")]).unwrap_err();
+        assert_eq!(
+            error,
+            "CONFIG SET failed (possibly related to argument 'port') - can't set immutable config"
+        );
+        assert_eq!(settings.int(Id::Timeout), 0);
+        settings.set_live(&[(b"TIMEOUT", b"5"), (b"hz", b"20")]).unwrap();
+        assert_eq!((settings.int(Id::Timeout), settings.int(Id::Hz)), (5, 20));
+    }
+
+    #[test]
+    fn every_name_is_declared_once_and_documented() {
+        for (at, setting) in SETTINGS.iter().enumerate() {
+            assert!(SETTINGS[at + 1..].iter().all(|other| other.name != setting.name));
+            assert!(setting.doc.ends_with('.'), "{}", setting.name);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The syntax of redis.conf: one setting per line, words with quotes, comments,
+//! includes.
+
+use super::{Settings, SettingsError};
+use std::path::Path;
+
+/// Files that may include each other this deep.
+const INCLUDE_DEPTH_MAX: usize = 16;
+
+/// Reads a file of settings into `settings`.
+pub(super) fn load(settings: &mut Settings, path: &Path) -> Result<(), SettingsError> {
+    load_at_depth(settings, path, 0)
+}
+
+fn load_at_depth(settings: &mut Settings, path: &Path, depth: usize) -> Result<(), SettingsError> {
+    let file = path.display().to_string();
+    if depth > INCLUDE_DEPTH_MAX {
+        return Err(SettingsError::IncludesTooDeep { file });
+    }
+    let text = std::fs::read(path)
+        .map_err(|source| SettingsError::Unreadable { file: file.clone(), source })?;
+    for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        let place = format!("{file}:{}", index + 1);
+        let line = line.trim_ascii();
+        if line.is_empty() || line[0] == b'#' {
+            continue;
+        }
+        let words =
+            split_words(line).ok_or_else(|| SettingsError::OpenQuote { place: place.clone() })?;
+        let [name, values @ ..] = words.as_slice() else { continue };
+        if name.eq_ignore_ascii_case(b"include") {
+            for value in values {
+                let included = String::from_utf8_lossy(value).into_owned();
+                load_at_depth(settings, Path::new(&included), depth + 1)?;
+            }
+            continue;
+        }
+        let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
+        settings.set_from(&place, name, &values)?;
+    }
+    Ok(())
+}
+
+/// Splits a line into words as Redis does: double quotes know `\n`, `\xff` and
+/// the like, single quotes only `\'`. `None` if a quote is left open or is
+/// followed by something other than a space.
+fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_ascii_start();
+    while !rest.is_empty() {
+        let mut word = Vec::new();
+        rest = match rest {
+            [b'"', quoted @ ..] => double_quoted(quoted, &mut word)?,
+            [b'\'', quoted @ ..] => single_quoted(quoted, &mut word)?,
+            bare => {
+                let end = bare.iter().position(u8::is_ascii_whitespace).unwrap_or(bare.len());
+                word.extend_from_slice(&bare[..end]);
+                &bare[end..]
+            }
+        };
+        if rest.first().is_some_and(|byte| !byte.is_ascii_whitespace()) {
+            return None;
+        }
+        words.push(word);
+        rest = rest.trim_ascii_start();
+    }
+    Some(words)
+}
+
+fn double_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    let hex = |digit: u8| char::from(digit).to_digit(16);
+    loop {
+        rest = match rest {
+            [b'"', after @ ..] => return Some(after),
+            [b'\\', b'x', high, low, after @ ..] if hex(*high).is_some() && hex(*low).is_some() => {
+                word.push((hex(*high)? * 16 + hex(*low)?) as u8);
+                after
+            }
+            [b'\\', escaped, after @ ..] => {
+                word.push(match escaped {
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'b' => 8,
+                    b'a' => 7,
+                    other => *other,
+                });
+                after
+            }
+            [byte, after @ ..] => {
+                word.push(*byte);
+                after
+            }
+            [] => return None,
+        };
+    }
+}
+
+fn single_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    loop {
+        rest = match rest {
+            [b'\'', after @ ..] => return Some(after),
+            [b'\\', b'\'', after @ ..] => {
+                word.push(b'\'');
+                after
+            }
+            [byte, after @ ..] => {
+                word.push(*byte);
+                after
+            }
+            [] => return None,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expected: Option<&[&str]>) {
+        let words = split_words(line.as_bytes());
+        let words = words.map(|words| {
+            words.into_iter().map(|w| String::from_utf8(w).unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(
+            words.as_deref(),
+            expected.map(|e| e.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()).as_deref()
+        );
+    }
+
+    #[test]
+    fn words_may_be_quoted() {
+        check("port 7000", Some(&["port", "7000"]));
+        check("save \"\"", Some(&["save", ""]));
+        check(r#"requirepass "a \"b\" \x41\n" "#, Some(&["requirepass", "a \"b\" A\n"]));
+        check(r"dir 'it\'s here'", Some(&["dir", "it's here"]));
+        check("dir \"open", None);
+        check("dir \"a\"b", None);
+    }
+}

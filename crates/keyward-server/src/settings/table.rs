@@ -1,0 +1,115 @@
+//! Every setting, declared once.
+//!
+//! A row gives the name as redis.conf spells it, what values it takes, the
+//! default, whether CONFIG SET may change it, and one line about it. The command
+//! line, the file, CONFIG and the documentation all read this table; a name that
+//! is not here is an error, never ignored.
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `yes` or `no`.
+    Bool,
+    /// A whole number within these bounds.
+    Int(i64, i64),
+    /// Bytes, with an optional unit: `100mb`. Bounds in bytes.
+    Bytes(u64, u64),
+    /// Any text.
+    Text,
+    /// Several words.
+    Words,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Letters of keyspace notifications.
+    Notifications,
+    /// Limits of output buffers: class, hard, soft, seconds; repeated.
+    OutputLimits,
+    /// Pairs of seconds and changes.
+    SavePoints,
+}
+
+/// When a setting may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// At any time, by CONFIG SET.
+    Live,
+    /// Only before the server starts.
+    AtStart,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The name in redis.conf.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: Kind,
+    /// Its value unless told otherwise.
+    pub default: &'static str,
+    /// When it may change.
+    pub change: Change,
+    /// One line about it.
+    pub doc: &'static str,
+}
+
+macro_rules! settings {
+    ($( $id:ident, $name:literal, $kind:expr, $default:literal, $change:ident, $doc:literal; )+) => {
+        /// A setting's identity: its place in [`SETTINGS`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Id { $( #[doc = $doc] $id, )+ }
+
+        /// Every setting.
+        pub static SETTINGS: &[Setting] = &[
+            $( Setting { name: $name, kind: $kind, default: $default, change: Change::$change, doc: $doc }, )+
+        ];
+    };
+}
+
+const POLICIES: &[&str] = &[
+    "volatile-lru",
+    "volatile-lfu",
+    "volatile-random",
+    "volatile-ttl",
+    "allkeys-lru",
+    "allkeys-lfu",
+    "allkeys-random",
+    "noeviction",
+];
+const LEVELS: &[&str] = &["debug", "verbose", "notice", "warning"];
+const MAX: u64 = i64::MAX as u64;
+
+settings! {
+    Port, "port", Kind::Int(0, 65535), "6379", AtStart, "TCP port; 0 listens on none.";
+    Bind, "bind", Kind::Words, "* -::*", AtStart, "Addresses to listen on; one that begins with `-` may fail.";
+    TcpBacklog, "tcp-backlog", Kind::Int(0, i32::MAX as i64), "511", AtStart, "Connections the kernel keeps waiting.";
+    UnixSocket, "unixsocket", Kind::Text, "", AtStart, "Path of a Unix socket; empty for none.";
+    UnixSocketPerm, "unixsocketperm", Kind::Int(0, 0o777), "0", AtStart, "Octal permissions of the Unix socket; 0 leaves the default.";
+    Timeout, "timeout", Kind::Int(0, i32::MAX as i64), "0", Live, "Seconds after which an idle client is disconnected; 0 for never.";
+    TcpKeepAlive, "tcp-keepalive", Kind::Int(0, i32::MAX as i64), "300", Live, "Seconds between TCP keep-alive probes; 0 for none.";
+    ProtectedMode, "protected-mode", Kind::Bool, "yes", Live, "Without a password, serve loopback connections only.";
+    RequirePass, "requirepass", Kind::Text, "", Live, "Password of the default user; empty for none.";
+    MaxClients, "maxclients", Kind::Int(1, u32::MAX as i64), "10000", Live, "Most clients at a time.";
+    QueryBufferLimit, "client-query-buffer-limit", Kind::Bytes(1024 * 1024, MAX), "1gb", Live, "Bytes a client may send ahead of execution.";
+    OutputBufferLimit, "client-output-buffer-limit", Kind::OutputLimits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", Live, "Bytes of replies a client may leave unread.";
+    ProtoMaxBulkLen, "proto-max-bulk-len", Kind::Bytes(1024 * 1024, MAX), "512mb", Live, "Longest string.";
+    Databases, "databases", Kind::Int(1, i32::MAX as i64), "16", AtStart, "How many databases there are.";
+    Hz, "hz", Kind::Int(1, 500), "10", Live, "Times per second that background work is done.";
+    Dir, "dir", Kind::Text, ".", Live, "Directory of data files.";
+    DbFilename, "dbfilename", Kind::Text, "dump.rdb", Live, "File name of snapshots.";
+    Save, "save", Kind::SavePoints, "3600 1 300 100 60 10000", Live, "Save points: seconds and changes.";
+    AppendOnly, "appendonly", Kind::Bool, "no", Live, "Whether an append-only file is kept.";
+    AppendFsync, "appendfsync", Kind::OneOf(&["always", "everysec", "no"]), "everysec", Live, "When the append-only file is synced.";
+    MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
+    MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";
+    NotifyKeyspaceEvents, "notify-keyspace-events", Kind::Notifications, "", Live, "Which keyspace events are published.";
+    LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
+    LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard error.";
+    Daemonize, "daemonize", Kind::OneOf(&["no"]), "no", AtStart, "Going to the background is the service manager's business.";
+}
+
+impl Id {
+    /// The setting's row.
+    pub fn setting(self) -> &'static Setting {
+        &SETTINGS[self as usize]
+    }
+}
