@@ -5,6 +5,7 @@
 //! the two lists together. A group's handlers live in its own folder.
 
 use crate::context::{self, Ctx, Outcome};
+use crate::zset::commands as zset;
 use crate::{connection, generic, list, server, string, transaction};
 use keyward_commands::CommandId as Id;
 
@@ -155,41 +156,41 @@ const fn handler(id: Id) -> Option<Handler> {
         | Id::SUnion
         | Id::SUnionStore => return None,
         // sorted set
-        Id::BZMPop
-        | Id::BZPopMax
-        | Id::BZPopMin
-        | Id::ZAdd
-        | Id::ZCard
-        | Id::ZCount
-        | Id::ZDiff
-        | Id::ZDiffStore
-        | Id::ZIncrBy
-        | Id::ZInter
-        | Id::ZInterCard
-        | Id::ZInterStore
-        | Id::ZLexCount
-        | Id::ZMPop
-        | Id::ZMScore
-        | Id::ZPopMax
-        | Id::ZPopMin
-        | Id::ZRandMember
-        | Id::ZRange
-        | Id::ZRangeByLex
-        | Id::ZRangeByScore
-        | Id::ZRangeStore
-        | Id::ZRank
-        | Id::ZRem
-        | Id::ZRemRangeByLex
-        | Id::ZRemRangeByRank
-        | Id::ZRemRangeByScore
-        | Id::ZRevRange
-        | Id::ZRevRangeByLex
-        | Id::ZRevRangeByScore
-        | Id::ZRevRank
-        | Id::ZScan
-        | Id::ZScore
-        | Id::ZUnion
-        | Id::ZUnionStore => return None,
+        Id::BZMPop => zset::pop::bzmpop,
+        Id::BZPopMax => zset::pop::bzpopmax,
+        Id::BZPopMin => zset::pop::bzpopmin,
+        Id::ZAdd => zset::add::zadd,
+        Id::ZCard => zset::lookup::zcard,
+        Id::ZCount => zset::lookup::zcount,
+        Id::ZDiff => zset::combine::zdiff,
+        Id::ZDiffStore => zset::combine::zdiffstore,
+        Id::ZIncrBy => zset::add::zincrby,
+        Id::ZInter => zset::combine::zinter,
+        Id::ZInterCard => zset::combine::zintercard,
+        Id::ZInterStore => zset::combine::zinterstore,
+        Id::ZLexCount => zset::lookup::zlexcount,
+        Id::ZMPop => zset::pop::zmpop,
+        Id::ZMScore => zset::lookup::zmscore,
+        Id::ZPopMax => zset::pop::zpopmax,
+        Id::ZPopMin => zset::pop::zpopmin,
+        Id::ZRandMember => zset::random::zrandmember,
+        Id::ZRange => zset::range::zrange,
+        Id::ZRangeByLex => zset::range::zrangebylex,
+        Id::ZRangeByScore => zset::range::zrangebyscore,
+        Id::ZRangeStore => zset::range::zrangestore,
+        Id::ZRank => zset::lookup::zrank,
+        Id::ZRem => zset::remove::zrem,
+        Id::ZRemRangeByLex => zset::remove::zremrangebylex,
+        Id::ZRemRangeByRank => zset::remove::zremrangebyrank,
+        Id::ZRemRangeByScore => zset::remove::zremrangebyscore,
+        Id::ZRevRange => zset::range::zrevrange,
+        Id::ZRevRangeByLex => zset::range::zrevrangebylex,
+        Id::ZRevRangeByScore => zset::range::zrevrangebyscore,
+        Id::ZRevRank => zset::lookup::zrevrank,
+        Id::ZScan => zset::scan::zscan,
+        Id::ZScore => zset::lookup::zscore,
+        Id::ZUnion => zset::combine::zunion,
+        Id::ZUnionStore => zset::combine::zunionstore,
         // pubsub
         Id::PSubscribe
         | Id::Publish

@@ -34,13 +34,16 @@ mod random;
 mod row;
 mod server;
 mod session;
+mod size_class;
 mod stats;
 mod string;
 mod table;
+mod thin;
 mod transaction;
 mod tunables;
 mod value;
 mod watch;
+mod zset;
 
 pub use effects::{Effect, Effects};
 pub use engine::{Delivery, Engine, EngineOptions, Progress};
@@ -55,6 +58,7 @@ pub use session::ClientId;
 pub use stats::{CommandStats, KeyStats};
 pub use tunables::Tunables;
 pub use value::{Object, Type, Value};
+pub use zset::{Iter as ZSetIter, ZSet};
 
 /// The version of Redis whose behaviour this engine follows.
 pub const REDIS_VERSION: &str = "7.0.15";

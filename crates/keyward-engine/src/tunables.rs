@@ -17,6 +17,10 @@ pub struct Tunables {
     /// Whether `maxmemory-policy` is one of the LFU ones: `OBJECT FREQ` needs it,
     /// `OBJECT IDLETIME` needs the opposite.
     pub is_lfu: bool,
+    /// `zset-max-listpack-entries`: the most members a packed sorted set has.
+    pub zset_packed_entries_max: usize,
+    /// `zset-max-listpack-value`: the longest member a packed sorted set has.
+    pub zset_packed_member_bytes_max: usize,
 }
 
 impl Default for Tunables {
@@ -26,6 +30,8 @@ impl Default for Tunables {
             notify: NotifyFlags::default(),
             text_bytes_max: 512 * 1024 * 1024,
             is_lfu: false,
+            zset_packed_entries_max: 128,
+            zset_packed_member_bytes_max: 64,
         }
     }
 }

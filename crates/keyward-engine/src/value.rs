@@ -6,6 +6,7 @@
 //! the row (`keyspace::edit`).
 
 use crate::list::List;
+use crate::zset::ZSet;
 
 /// The types a client can see by `TYPE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,17 +15,20 @@ pub enum Type {
     String,
     /// A sequence with two ends.
     List,
+    /// Members in order of their scores.
+    ZSet,
 }
 
 impl Type {
     /// Every type, in the order Redis numbers them.
-    pub const ALL: [Type; 2] = [Type::String, Type::List];
+    pub const ALL: [Type; 3] = [Type::String, Type::List, Type::ZSet];
 
     /// The name `TYPE` answers.
     pub fn name(self) -> &'static str {
         match self {
             Type::String => "string",
             Type::List => "list",
+            Type::ZSet => "zset",
         }
     }
 
@@ -40,6 +44,8 @@ impl Type {
 pub enum Object {
     /// A list.
     List(Box<List>),
+    /// A sorted set.
+    ZSet(ZSet),
 }
 
 impl Object {
@@ -47,6 +53,7 @@ impl Object {
     pub fn kind(&self) -> Type {
         match self {
             Object::List(_) => Type::List,
+            Object::ZSet(_) => Type::ZSet,
         }
     }
 
@@ -54,6 +61,7 @@ impl Object {
     pub fn is_empty(&self) -> bool {
         match self {
             Object::List(list) => list.is_empty(),
+            Object::ZSet(zset) => zset.is_empty(),
         }
     }
 
@@ -61,6 +69,7 @@ impl Object {
     pub fn encoding(&self) -> &'static str {
         match self {
             Object::List(list) => list.encoding(),
+            Object::ZSet(zset) => zset.encoding(),
         }
     }
 
@@ -68,6 +77,7 @@ impl Object {
     pub fn len(&self) -> usize {
         match self {
             Object::List(list) => list.len(),
+            Object::ZSet(zset) => zset.len(),
         }
     }
 }

@@ -21,12 +21,6 @@ pub(super) const PLANNED: &[CommandId] = &[
     // set
     SAdd, SCard, SDiff, SDiffStore, SInter, SInterCard, SInterStore, SIsMember, SMembers,
     SMIsMember, SMove, SPop, SRandMember, SRem, SScan, SUnion, SUnionStore,
-    // sorted set
-    BZMPop, BZPopMax, BZPopMin, ZAdd, ZCard, ZCount, ZDiff, ZDiffStore, ZIncrBy, ZInter,
-    ZInterCard, ZInterStore, ZLexCount, ZMPop, ZMScore, ZPopMax, ZPopMin, ZRandMember, ZRange,
-    ZRangeByLex, ZRangeByScore, ZRangeStore, ZRank, ZRem, ZRemRangeByLex, ZRemRangeByRank,
-    ZRemRangeByScore, ZRevRange, ZRevRangeByLex, ZRevRangeByScore, ZRevRank, ZScan, ZScore, ZUnion,
-    ZUnionStore,
     // pubsub
     PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
     PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,

@@ -16,12 +16,14 @@ impl Collection for List {
     fn of(object: &Object) -> Option<&List> {
         match object {
             Object::List(list) => Some(list),
+            _ => None,
         }
     }
 
     fn of_mut(object: &mut Object) -> Option<&mut List> {
         match object {
             Object::List(list) => Some(list),
+            _ => None,
         }
     }
 

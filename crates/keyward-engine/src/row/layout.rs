@@ -2,6 +2,7 @@
 //!
 //! Owns the head of a row and the arithmetic on it; touches no memory.
 
+use crate::size_class::size_class;
 use crate::value::Object;
 use std::alloc::Layout;
 
@@ -65,35 +66,5 @@ impl Head {
     pub(super) fn layout(self) -> Layout {
         let bytes = size_class(self.text_at() + self.text_bytes as usize);
         Layout::from_size_align(bytes, ALIGN).expect("a row is far smaller than the address space")
-    }
-}
-
-/// Rounds up to what the allocator would round up to anyway (jemalloc's spacing:
-/// multiples of 16 up to 128, then four classes per doubling), so that a row's
-/// capacity follows from its content.
-fn size_class(bytes: usize) -> usize {
-    let step = if bytes <= 128 { 16 } else { 1 << ((bytes - 1).ilog2() - 2) };
-    bytes.next_multiple_of(step)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn size_classes_are_the_allocators() {
-        let cases = [
-            (1, 16),
-            (16, 16),
-            (17, 32),
-            (128, 128),
-            (129, 160),
-            (256, 256),
-            (257, 320),
-            (5000, 5120),
-        ];
-        for (bytes, class) in cases {
-            assert_eq!(size_class(bytes), class);
-        }
     }
 }

@@ -1,0 +1,33 @@
+//! The allocator's size classes.
+//!
+//! Owns one rule: how large an allocation becomes anyway. Whoever rounds up by it
+//! need not store a capacity, for it follows from the length of the content.
+
+/// Rounds up to what the allocator would round up to anyway (jemalloc's spacing:
+/// multiples of 16 up to 128, then four classes per doubling).
+pub(crate) fn size_class(bytes: usize) -> usize {
+    let step = if bytes <= 128 { 16 } else { 1 << ((bytes - 1).ilog2() - 2) };
+    bytes.next_multiple_of(step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_classes_are_the_allocators() {
+        let cases = [
+            (1, 16),
+            (16, 16),
+            (17, 32),
+            (128, 128),
+            (129, 160),
+            (256, 256),
+            (257, 320),
+            (5000, 5120),
+        ];
+        for (bytes, class) in cases {
+            assert_eq!(size_class(bytes), class);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The commands of sorted sets, by what they do.
+//!
+//! Owns the seam to the engine: how a sorted set sits in a row, when it grows,
+//! how members with scores are answered. Handlers are in the modules below.
+
+pub(crate) mod add;
+mod bounds;
+pub(crate) mod combine;
+pub(crate) mod lookup;
+pub(crate) mod pop;
+pub(crate) mod random;
+pub(crate) mod range;
+pub(crate) mod remove;
+pub(crate) mod scan;
+
+use super::{Growth, ZSet};
+use crate::context::Ctx;
+use crate::event::{Class, Event};
+use crate::hasher::Key;
+use crate::keyspace::Lifetime;
+use crate::keyspace::edit::Collection;
+use crate::row::NewValue;
+use crate::value::Object;
+use keyward_resp::{Protocol, ReplyWriter};
+
+impl Collection for ZSet {
+    fn of(object: &Object) -> Option<&ZSet> {
+        match object {
+            Object::ZSet(zset) => Some(zset),
+            _ => None,
+        }
+    }
+
+    fn of_mut(object: &mut Object) -> Option<&mut ZSet> {
+        match object {
+            Object::ZSet(zset) => Some(zset),
+            _ => None,
+        }
+    }
+
+    fn into_object(self) -> Object {
+        Object::ZSet(self)
+    }
+}
+
+/// The settings by which sorted sets grow now.
+fn growth(ctx: &Ctx<'_>) -> Growth {
+    let tunables = &ctx.shared.tunables;
+    Growth {
+        packed_entries_max: tunables.zset_packed_entries_max,
+        packed_member_bytes_max: tunables.zset_packed_member_bytes_max,
+        hasher: ctx.keys.hasher(),
+    }
+}
+
+/// An event about a sorted set.
+const fn event(name: &'static str) -> Event {
+    Event::new(Class::Zset, name)
+}
+
+/// What of the members a client asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Columns {
+    Members,
+    MembersAndScores,
+}
+
+/// Replies with the head of an array of `len` members. With scores, RESP2 has one
+/// flat array, RESP3 an array of pairs: a map would lose the order.
+fn reply_head(reply: &mut ReplyWriter<'_>, columns: Columns, len: usize) {
+    match (columns, reply.protocol()) {
+        (Columns::MembersAndScores, Protocol::Resp2) => reply.array(len * 2),
+        _ => reply.array(len),
+    }
+}
+
+/// Replies with a member within an array that `reply_head` began.
+fn reply_member(reply: &mut ReplyWriter<'_>, columns: Columns, (member, score): (&[u8], f64)) {
+    if columns == Columns::Members {
+        return reply.bulk(member);
+    }
+    if reply.protocol() == Protocol::Resp3 {
+        reply.array(2);
+    }
+    reply.bulk(member);
+    reply.double(score);
+}
+
+/// Replies with an array of members.
+fn reply_members<'m>(
+    reply: &mut ReplyWriter<'_>,
+    columns: Columns,
+    members: impl ExactSizeIterator<Item = (&'m [u8], f64)>,
+) {
+    reply_head(reply, columns, members.len());
+    members.for_each(|member| reply_member(reply, columns, member));
+}
+
+/// Stores a result under a key, whatever was there, and replies with its size.
+/// An empty result removes the key.
+fn store(ctx: &mut Ctx<'_>, key: Key<'_>, zset: ZSet, name: &'static str) {
+    let len = zset.len();
+    if len == 0 {
+        ctx.keys.remove(key, Event::DEL);
+    } else {
+        let value = NewValue::Object(zset.into_object());
+        ctx.keys.set(key, value, Lifetime::Forever, event(name));
+    }
+    ctx.reply.count(len);
+}

@@ -1,0 +1,218 @@
+//! ZPOPMIN, ZPOPMAX, ZMPOP, BZPOPMIN, BZPOPMAX, BZMPOP.
+//!
+//! Effects: whatever pops from the first of several keys, or after waiting, is
+//! logged as the ZPOPMIN or ZPOPMAX it came to.
+
+use super::event;
+use crate::blocking::TimeoutReply;
+use crate::context::{Ctx, Outcome};
+use crate::event::Event;
+use crate::hasher::Key;
+use crate::string::Decimal;
+use crate::value::Type;
+use crate::zset::ZSet;
+use keyward_commands::WireError;
+use keyward_commands::args::{self, Options};
+use keyward_resp::{Protocol, ReplyWriter};
+
+/// Which end of the order is popped from.
+#[derive(Clone, Copy)]
+enum End {
+    Min,
+    Max,
+}
+
+impl End {
+    fn event(self) -> Event {
+        event(if matches!(self, End::Min) { "zpopmin" } else { "zpopmax" })
+    }
+
+    fn command(self) -> &'static [u8] {
+        if matches!(self, End::Min) { b"ZPOPMIN" } else { b"ZPOPMAX" }
+    }
+}
+
+/// How what was popped is answered.
+#[derive(Clone, Copy)]
+enum Shape<'a> {
+    /// Members and scores in one array.
+    Flat,
+    /// Pairs of member and score.
+    Pairs,
+    /// The key, then members and scores, in one array.
+    KeyAndFlat(&'a [u8]),
+    /// The key, then an array of pairs.
+    KeyAndPairs(&'a [u8]),
+}
+
+impl Shape<'_> {
+    fn reply_head(self, reply: &mut ReplyWriter<'_>, count: usize) {
+        match self {
+            Shape::Flat => reply.array(count * 2),
+            Shape::Pairs => reply.array(count),
+            Shape::KeyAndFlat(key) => {
+                reply.array(count * 2 + 1);
+                reply.bulk(key);
+            }
+            Shape::KeyAndPairs(key) => {
+                reply.array(2);
+                reply.bulk(key);
+                reply.array(count);
+            }
+        }
+    }
+
+    fn reply_member(self, reply: &mut ReplyWriter<'_>, (member, score): (&[u8], f64)) {
+        if matches!(self, Shape::Pairs | Shape::KeyAndPairs(_)) {
+            reply.array(2);
+        }
+        reply.bulk(member);
+        reply.double(score);
+    }
+}
+
+pub(crate) fn zpopmin(ctx: &mut Ctx<'_>) -> Outcome {
+    pop_one_key(ctx, End::Min)
+}
+
+pub(crate) fn zpopmax(ctx: &mut Ctx<'_>) -> Outcome {
+    pop_one_key(ctx, End::Max)
+}
+
+fn pop_one_key(ctx: &mut Ctx<'_>, end: End) -> Outcome {
+    if ctx.args.len() > 3 {
+        return Err(WireError::Syntax);
+    }
+    let count = ctx.args.get(2).map(args::non_negative).transpose()?;
+    let shape = match (count, ctx.reply.protocol()) {
+        (Some(_), Protocol::Resp3) => Shape::Pairs,
+        _ => Shape::Flat,
+    };
+    let key = ctx.key(1);
+    if pop(ctx, key, end, count.unwrap_or(1), shape)?.is_none() {
+        ctx.reply.array(0);
+    }
+    Ok(())
+}
+
+/// Pops up to `count` members from a key and replies with them. Answers how many
+/// there were; `None` if the key is not there.
+fn pop(
+    ctx: &mut Ctx<'_>,
+    key: Key<'_>,
+    end: End,
+    count: u64,
+    shape: Shape<'_>,
+) -> Result<Option<usize>, WireError> {
+    let Some(mut zset) = ctx.keys.edit::<ZSet>(key)? else { return Ok(None) };
+    let len = zset.len();
+    let count = len.min(usize::try_from(count).unwrap_or(usize::MAX));
+    shape.reply_head(&mut ctx.reply, count);
+    let ranks = match end {
+        End::Min => 0..count,
+        End::Max => len - count..len,
+    };
+    let popped = zset.iter(ranks.clone());
+    match end {
+        End::Min => popped.for_each(|member| shape.reply_member(&mut ctx.reply, member)),
+        End::Max => popped.rev().for_each(|member| shape.reply_member(&mut ctx.reply, member)),
+    }
+    if count > 0 {
+        zset.remove_ranks(ranks);
+        zset.changed(end.event(), count as u64);
+    }
+    Ok(Some(count))
+}
+
+/// The arguments of ZMPOP from its number of keys on.
+struct ManyKeys {
+    first: usize,
+    end_of_keys: usize,
+    end: End,
+    count: u64,
+}
+
+impl ManyKeys {
+    fn parse(ctx: &Ctx<'_>, at: usize) -> Result<ManyKeys, WireError> {
+        let at_least_one = |argument: &[u8], text: &'static str| {
+            let number = args::non_negative_or(argument, WireError::Err(text))?;
+            if number == 0 { Err(WireError::Err(text)) } else { Ok(number) }
+        };
+        let keys = at_least_one(ctx.args.at(at), "numkeys should be greater than 0")?;
+        let first = at + 1;
+        let end_of_keys = usize::try_from(keys).ok().and_then(|keys| first.checked_add(keys));
+        let end_of_keys = end_of_keys.ok_or(WireError::Syntax)?;
+        let mut options = Options::new(ctx.args, end_of_keys);
+        let word = options.value()?;
+        let end = match (args::is(word, "MIN"), args::is(word, "MAX")) {
+            (true, _) => End::Min,
+            (_, true) => End::Max,
+            _ => return Err(WireError::Syntax),
+        };
+        let mut count = None;
+        while let Some(word) = options.next() {
+            if count.is_some() || !args::is(word, "COUNT") {
+                return Err(WireError::Syntax);
+            }
+            count = Some(at_least_one(options.value()?, "count should be greater than 0")?);
+        }
+        Ok(ManyKeys { first, end_of_keys, end, count: count.unwrap_or(1) })
+    }
+
+    /// Pops from the first key that is there; answers whether one was.
+    fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
+        for key in ctx.awaited_keys(self.first, self.end_of_keys) {
+            let shape = Shape::KeyAndPairs(key.bytes);
+            if let Some(popped) = pop(ctx, key, self.end, self.count, shape)? {
+                let popped = Decimal::of(popped as i64);
+                ctx.log_instead([self.end.command(), key.bytes, popped.as_bytes()]);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+pub(crate) fn zmpop(ctx: &mut Ctx<'_>) -> Outcome {
+    let keys = ManyKeys::parse(ctx, 1)?;
+    if !keys.pop(ctx)? {
+        ctx.reply.null_array();
+    }
+    Ok(())
+}
+
+pub(crate) fn bzmpop(ctx: &mut Ctx<'_>) -> Outcome {
+    let keys = ManyKeys::parse(ctx, 2)?;
+    let timeout_ms = args::timeout_ms(ctx.args.at(1))?;
+    if !keys.pop(ctx)? {
+        block(ctx, keys.first, keys.end_of_keys, timeout_ms);
+    }
+    Ok(())
+}
+
+pub(crate) fn bzpopmin(ctx: &mut Ctx<'_>) -> Outcome {
+    blocking_pop(ctx, End::Min)
+}
+
+pub(crate) fn bzpopmax(ctx: &mut Ctx<'_>) -> Outcome {
+    blocking_pop(ctx, End::Max)
+}
+
+fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
+    let last = ctx.args.len() - 1;
+    let timeout_ms = args::timeout_ms(ctx.args.at(last))?;
+    for key in ctx.awaited_keys(1, last) {
+        if pop(ctx, key, end, 1, Shape::KeyAndFlat(key.bytes))?.is_some() {
+            ctx.log_instead([end.command(), key.bytes]);
+            return Ok(());
+        }
+    }
+    block(ctx, 1, last, timeout_ms);
+    Ok(())
+}
+
+/// Waits for one of the keys among arguments `first..end`.
+fn block(ctx: &mut Ctx<'_>, first: usize, end: usize, timeout_ms: u64) {
+    let keys: Vec<&[u8]> = ctx.args.from(first).iter().take(end - first).collect();
+    ctx.block(&keys, Type::ZSet, timeout_ms, TimeoutReply::NullArray);
+}
