@@ -227,6 +227,8 @@ impl Settings {
             notify,
             text_bytes_max: self.bytes(Id::ProtoMaxBulkLen),
             is_lfu: self.text(Id::MaxMemoryPolicy).ends_with("lfu"),
+            zset_packed_entries_max: self.int(Id::ZSetPackedEntries) as usize,
+            zset_packed_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
         }
     }
 }

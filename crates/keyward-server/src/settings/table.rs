@@ -102,6 +102,8 @@ settings! {
     MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
     MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";
     NotifyKeyspaceEvents, "notify-keyspace-events", Kind::Notifications, "", Live, "Which keyspace events are published.";
+    ZSetPackedEntries, "zset-max-listpack-entries", Kind::Int(0, i64::MAX), "128", Live, "Most members of a packed sorted set.";
+    ZSetPackedValue, "zset-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest member of a packed sorted set, in bytes.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
     LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard error.";
     Daemonize, "daemonize", Kind::OneOf(&["no"]), "no", AtStart, "Going to the background is the service manager's business.";
