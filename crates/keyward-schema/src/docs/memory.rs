@@ -94,9 +94,11 @@ fn expected(part: &Part<'_>, id: KeyId) -> Option<u64> {
 }
 
 /// The sum over all keys of which it is known how many there will be; `None`
-/// if the schema says nothing of any.
+/// if the schema says nothing of any that could be many.
 pub(super) fn total(part: &Part<'_>) -> Option<Total> {
-    if part.schema.keys.iter().all(|key| key.expect.is_none()) {
+    // Single keys alone would make a figure that says nothing.
+    let is_told = |key: &Key| key.expect.is_some() && !key.pattern.placeholders().is_empty();
+    if !part.schema.keys.iter().any(is_told) {
         return None;
     }
     let expected = part.key_ids().filter_map(|id| Some((id, expected(part, id)?)));
