@@ -20,10 +20,11 @@ use keyward_commands::Command;
 use keyward_resp::ArgBuf;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a client gets when its time is over.
+/// What a blocking command answers where it must not wait (EXEC, scripts). A
+/// wait whose time is over ends with the absence of an array for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeoutReply {
-    /// The absence of an array (BLPOP, BLMPOP).
+pub(crate) enum NoWaitReply {
+    /// The absence of an array (BLPOP, BLMPOP, BZPOPMIN).
     NullArray,
     /// The absence of a value (BLMOVE).
     Null,
@@ -44,8 +45,6 @@ pub(crate) struct Blocked {
     pub wants: Type,
     /// When the wait ends, in milliseconds since the epoch; never if `None`.
     pub deadline: Option<i64>,
-    /// What is answered then.
-    pub on_timeout: TimeoutReply,
 }
 
 /// The waiting clients of each key.

@@ -6,7 +6,7 @@
 //! keys, answers, and reports a wire error by returning it.
 //! Not here: what happens before and after a command (`engine`).
 
-use crate::blocking::{Blocked, TimeoutReply};
+use crate::blocking::{Blocked, NoWaitReply};
 use crate::dispatch;
 use crate::engine::Shared;
 use crate::hasher::Key;
@@ -93,18 +93,21 @@ impl<'a> Ctx<'a> {
             .map(move |bytes| hasher.key(bytes))
     }
 
-    /// Makes the client wait until one of `keys` holds a `wants`, or answers at
-    /// once as if the time were over where waiting is not possible. `timeout_ms`
-    /// of zero waits for ever.
+    /// Makes the client wait until one of `keys` holds a `wants`, or answers
+    /// `no_wait` at once where waiting is not possible. `timeout_ms` of zero waits
+    /// for ever.
     pub(crate) fn block(
         &mut self,
         keys: &[&[u8]],
         wants: Type,
         timeout_ms: u64,
-        on_timeout: TimeoutReply,
+        no_wait: NoWaitReply,
     ) {
         if self.mode == Mode::Atomic {
-            return self.answer_timeout(on_timeout);
+            return match no_wait {
+                NoWaitReply::NullArray => self.reply.null_array(),
+                NoWaitReply::Null => self.reply.null(),
+            };
         }
         if matches!(self.mode, Mode::Woken(_)) {
             // Somebody was faster: the client is still waiting, as before.
@@ -125,7 +128,6 @@ impl<'a> Ctx<'a> {
             keys: unique,
             wants,
             deadline,
-            on_timeout,
         };
         self.keys.changes.waiting.begin(self.session.id, &blocked);
         self.session.blocked = Some(blocked);
@@ -172,13 +174,6 @@ impl<'a> Ctx<'a> {
         self.reply.simple(&format!("{container} {head}"));
         for line in lines.iter().chain(&["HELP", "    Prints this help."]) {
             self.reply.simple(line);
-        }
-    }
-
-    fn answer_timeout(&mut self, reply: TimeoutReply) {
-        match reply {
-            TimeoutReply::NullArray => self.reply.null_array(),
-            TimeoutReply::Null => self.reply.null(),
         }
     }
 }

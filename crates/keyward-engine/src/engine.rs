@@ -17,7 +17,6 @@
 //! own modules).
 
 use crate::batch::Prepared;
-use crate::blocking::TimeoutReply;
 use crate::context::{Ctx, Mode};
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
@@ -384,10 +383,9 @@ impl Shared {
         keys.changes.waiting.end(client, &blocked);
         let mut out = Vec::new();
         let mut reply = ReplyWriter::new(&mut out, session.protocol);
-        match (error, blocked.on_timeout) {
-            (Some(error), _) => error.write_to(&mut reply),
-            (None, TimeoutReply::NullArray) => reply.null_array(),
-            (None, TimeoutReply::Null) => reply.null(),
+        match error {
+            Some(error) => error.write_to(&mut reply),
+            None => reply.null_array(),
         }
         self.outbox.push(Delivery::Output(client, out));
         self.outbox.push(Delivery::Unblocked(client));

@@ -167,14 +167,23 @@ impl Settings {
         Ok(())
     }
 
-    /// The names and values that match one of the patterns.
+    /// The settings a CONFIG GET means, each once: a pattern gives the names that
+    /// match, a plain name itself, spelt as it was asked for.
     pub fn matching(&self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        let wanted = |setting: &Setting| {
-            let name = setting.name.as_bytes();
-            patterns.iter().any(|pattern| glob::matches(pattern, name, Case::Insensitive))
-        };
-        let pairs = SETTINGS.iter().zip(&self.values).filter(|(setting, _)| wanted(setting));
-        pairs.map(|(setting, value)| (setting.name.to_owned(), value.to_text())).collect()
+        let mut found: Vec<(usize, String)> = Vec::new();
+        for pattern in patterns {
+            let is_glob = pattern.iter().any(|byte| b"*?[".contains(byte));
+            for (position, setting) in SETTINGS.iter().enumerate() {
+                let name = setting.name.as_bytes();
+                let is_new = found.iter().all(|(other, _)| *other != position);
+                if is_new && !is_glob && name.eq_ignore_ascii_case(pattern) {
+                    found.push((position, String::from_utf8_lossy(pattern).into_owned()));
+                } else if is_new && is_glob && glob::matches(pattern, name, Case::Insensitive) {
+                    found.push((position, setting.name.to_owned()));
+                }
+            }
+        }
+        found.into_iter().map(|(at, name)| (name, self.values[at].to_text())).collect()
     }
 
     fn value(&self, id: Id) -> &Value {

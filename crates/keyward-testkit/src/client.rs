@@ -59,10 +59,18 @@ impl Client {
     where
         I: IntoIterator<IntoIter: ExactSizeIterator, Item: AsRef<[u8]>>,
     {
+        self.send_command(command)?;
+        self.receive()
+    }
+
+    /// Sends a command without waiting for its reply.
+    pub fn send_command<I>(&mut self, command: I) -> Result<(), ClientError>
+    where
+        I: IntoIterator<IntoIter: ExactSizeIterator, Item: AsRef<[u8]>>,
+    {
         let mut request = Vec::new();
         push_request(&mut request, command.into_iter());
-        self.send(&request)?;
-        self.receive()
+        self.send(&request)
     }
 
     /// Sends bytes as they are.
@@ -72,10 +80,17 @@ impl Client {
 
     /// Waits for the next reply or push message.
     pub fn receive(&mut self) -> Result<Frame, ClientError> {
+        self.receive_raw().map(|(frame, _)| frame)
+    }
+
+    /// Waits for the next reply or push message; answers its bytes too.
+    pub fn receive_raw(&mut self) -> Result<(Frame, Vec<u8>), ClientError> {
         loop {
             if let Some(frame) = self.parser.next(&self.input).map_err(ClientError::Malformed)? {
+                let mut bytes = self.input.clone();
                 self.parser.consume(&mut self.input);
-                return Ok(frame);
+                bytes.truncate(bytes.len() - self.input.len());
+                return Ok((frame, bytes));
             }
             if self.read()? == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

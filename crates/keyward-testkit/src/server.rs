@@ -92,12 +92,29 @@ impl Server {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// A `keyward serve` of this binary.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn keyward(program: &Path, options: &[&str]) -> Server {
+        Server::start_with(program, &["serve"], options).unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// Starts `program` with `--port`, `--bind`, `--dir` and these arguments, and waits
     /// until it answers PING.
     pub fn start(program: &Path, arguments: &[&str]) -> Result<Server, StartError> {
+        Server::start_with(program, &[], arguments)
+    }
+
+    /// As [`Server::start`], with arguments before those too.
+    fn start_with(
+        program: &Path,
+        first: &[&str],
+        arguments: &[&str],
+    ) -> Result<Server, StartError> {
         let mut failure = None;
         for _ in 0..PORT_ATTEMPTS {
-            match Server::try_start(program, arguments) {
+            match Server::try_start(program, first, arguments) {
                 Err(error @ StartError::NotReady { .. }) => failure = Some(error),
                 other => return other,
             }
@@ -105,13 +122,14 @@ impl Server {
         Err(failure.expect("an attempt was made"))
     }
 
-    fn try_start(program: &Path, arguments: &[&str]) -> Result<Server, StartError> {
+    fn try_start(program: &Path, first: &[&str], arguments: &[&str]) -> Result<Server, StartError> {
         let not_runnable =
             |source| StartError::NotRunnable { program: program.display().to_string(), source };
         let address = free_address().map_err(not_runnable)?;
         let directory = tempfile::tempdir().map_err(not_runnable)?;
         let log = std::fs::File::create(directory.path().join("log")).map_err(not_runnable)?;
         let child = Command::new(program)
+            .args(first)
             .args(["--port", &address.port().to_string(), "--bind", "127.0.0.1", "--dir"])
             .arg(directory.path())
             .args(arguments)

@@ -4,7 +4,7 @@
 //! Effects: a blocking command is logged as the plain one it came to.
 
 use super::List;
-use crate::blocking::TimeoutReply;
+use crate::blocking::NoWaitReply;
 use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::keyspace::edit::Collection;
@@ -214,7 +214,7 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
         return Ok(());
     }
     let keys: Vec<&[u8]> = ctx.args.from(1).iter().take(last - 1).collect();
-    ctx.block(&keys, Type::List, timeout_ms, TimeoutReply::NullArray);
+    ctx.block(&keys, Type::List, timeout_ms, NoWaitReply::NullArray);
     Ok(())
 }
 
@@ -249,7 +249,7 @@ fn blocking_move(ctx: &mut Ctx<'_>, ends: (End, End), timeout_at: usize) -> Outc
         let (from, to) = (ctx.args.at(1), ctx.args.at(2));
         ctx.log_instead([b"LMOVE".as_slice(), from, to, ends.0.word(), ends.1.word()]);
     } else {
-        ctx.block(&[ctx.args.at(1)], Type::List, timeout_ms, TimeoutReply::Null);
+        ctx.block(&[ctx.args.at(1)], Type::List, timeout_ms, NoWaitReply::Null);
     }
     Ok(())
 }

@@ -124,7 +124,7 @@ fn parse_choice(word: &[u8], choices: &[&'static str]) -> Result<&'static str, S
         .iter()
         .find(|choice| choice.eq_ignore_ascii_case(word))
         .copied()
-        .ok_or_else(|| format!("argument must be one of the following: {}", choices.join(", ")))
+        .ok_or_else(|| format!("argument(s) must be one of the following: {}", choices.join(", ")))
 }
 
 fn parse_bytes_within(word: &[u8], min: u64, max: u64) -> Result<u64, String> {

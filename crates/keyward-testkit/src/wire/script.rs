@@ -1,0 +1,173 @@
+//! Reading wire scripts.
+
+/// How the servers' replies are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// The same bytes.
+    Exact,
+    /// The same elements.
+    AnyOrder,
+    /// The same kind of reply.
+    Kind,
+    /// Not now: the reply is taken by a later step.
+    Later,
+}
+
+/// A command with its expectation, or the taking of a late reply.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// Where it stands.
+    pub(super) line: usize,
+    /// As it stands there.
+    pub(super) text: String,
+    pub(super) connection: String,
+    /// `None` takes the reply of an earlier command.
+    pub(super) command: Option<Vec<Vec<u8>>>,
+    pub(super) comparison: Comparison,
+    resp2: Vec<String>,
+    resp3: Vec<String>,
+}
+
+impl Step {
+    /// The expected reply in this protocol; `None` if nothing is expected.
+    pub(super) fn expected(&self, protocol: &str) -> Option<String> {
+        let lines =
+            if protocol == "3" && !self.resp3.is_empty() { &self.resp3 } else { &self.resp2 };
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+/// A script.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) steps: Vec<Step>,
+}
+
+impl Script {
+    /// Reads a script; the error tells the line.
+    pub(super) fn parse(text: &str) -> Result<Script, String> {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut is_open = false;
+        for (index, line) in text.lines().enumerate() {
+            let number = index + 1;
+            if line.starts_with('#') {
+                continue;
+            }
+            if line.trim().is_empty() {
+                is_open = false;
+                continue;
+            }
+            if let Some(step) = parse_step(number, line)? {
+                steps.push(step);
+                is_open = true;
+                continue;
+            }
+            match steps.last_mut() {
+                Some(step) if is_open => match line.strip_prefix("3| ") {
+                    Some(line) => step.resp3.push(line.to_owned()),
+                    None => step.resp2.push(line.to_owned()),
+                },
+                _ => return Err(format!("{number}: an expectation without a command")),
+            }
+        }
+        Ok(Script { steps })
+    }
+}
+
+/// Reads a line that sends a command or takes a reply; `None` if it is neither.
+fn parse_step(line: usize, text: &str) -> Result<Option<Step>, String> {
+    let name_end = text.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(text.len());
+    let (connection, rest) = text.split_at(name_end);
+    let is_take = rest == "=" && !connection.is_empty();
+    let Some(rest) = rest.strip_prefix('>').or(is_take.then_some("")) else { return Ok(None) };
+    let marks = [("~", Comparison::AnyOrder), ("?", Comparison::Kind), ("&", Comparison::Later)];
+    let marked = marks
+        .into_iter()
+        .find_map(|(mark, comparison)| rest.strip_prefix(mark).map(|rest| (comparison, rest)));
+    let (comparison, words) = marked.unwrap_or((Comparison::Exact, rest));
+    let command = if is_take {
+        None
+    } else {
+        Some(split_words(words).ok_or_else(|| format!("{line}: a quote is not closed"))?)
+    };
+    Ok(Some(Step {
+        line,
+        text: text.to_owned(),
+        connection: connection.to_owned(),
+        command,
+        comparison,
+        resp2: Vec::new(),
+        resp3: Vec::new(),
+    }))
+}
+
+/// Splits words as redis-cli does: `"a\n\x00"` with escapes, `'a'` without.
+fn split_words(text: &str) -> Option<Vec<Vec<u8>>> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let mut word = Vec::new();
+        rest = match first {
+            '"' => unquote(&rest[1..], &mut word)?,
+            '\'' => {
+                let end = rest[1..].find('\'')?;
+                word.extend_from_slice(&rest.as_bytes()[1..=end]);
+                &rest[end + 2..]
+            }
+            _ => {
+                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+                word.extend_from_slice(&rest.as_bytes()[..end]);
+                &rest[end..]
+            }
+        };
+        words.push(word);
+        rest = rest.trim_start();
+    }
+    Some(words)
+}
+
+fn unquote<'a>(text: &'a str, word: &mut Vec<u8>) -> Option<&'a str> {
+    let mut characters = text.char_indices();
+    loop {
+        match characters.next()? {
+            (at, '"') => return Some(&text[at + 1..]),
+            (_, '\\') => match characters.next()?.1 {
+                'n' => word.push(b'\n'),
+                'r' => word.push(b'\r'),
+                't' => word.push(b'\t'),
+                'x' => {
+                    let (high, low) = (characters.next()?.1, characters.next()?.1);
+                    word.push((high.to_digit(16)? * 16 + low.to_digit(16)?) as u8);
+                }
+                other => word.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+            },
+            (_, other) => word.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_reads_like_a_session() {
+        let script = Script::parse("# x\n> SET a \"b\\x00\"\nOK\n\nb>~ KEYS *\n(empty array)\n3| (empty set)\n\nb>& BLPOP l 0\nb=\n(nil)\n").unwrap();
+        let [set, keys, pop, take] = script.steps.as_slice() else { panic!("{script:?}") };
+        assert_eq!(
+            set.command.as_ref().unwrap(),
+            &[b"SET".to_vec(), b"a".to_vec(), b"b\0".to_vec()]
+        );
+        assert_eq!(set.expected("3").as_deref(), Some("OK"));
+        assert_eq!((keys.connection.as_str(), keys.comparison), ("b", Comparison::AnyOrder));
+        assert_eq!(keys.expected("3").as_deref(), Some("(empty set)"));
+        assert_eq!(pop.comparison, Comparison::Later);
+        assert!(take.command.is_none());
+        assert_eq!(take.line, 10);
+    }
+
+    #[test]
+    fn a_stray_expectation_is_an_error() {
+        assert_eq!(Script::parse("\nOK\n").unwrap_err(), "2: an expectation without a command");
+    }
+}
