@@ -8,6 +8,7 @@
 //! which a test here tries.
 
 mod allowance;
+pub(crate) mod ambiguous_template;
 pub(crate) mod bad_allowance;
 pub(crate) mod bad_condition;
 pub(crate) mod bad_limits;
@@ -64,12 +65,13 @@ pub(crate) mod unused_allowance;
 pub(crate) mod value_misfit;
 pub(crate) mod wrong_value;
 
-pub(crate) use allowance::{apply_allowances, read_allowances};
+pub(crate) use allowance::{Warnings, read_allowances};
 pub use shared_db::check_together;
 
 use crate::diagnostic::{Report, Rule};
 use crate::nearest::nearest;
 use crate::read::KeyDraft;
+use crate::read::table::Table;
 use crate::schema::Key;
 
 /// Every rule, by code.
@@ -130,6 +132,7 @@ pub static RULES: &[&Rule] = &[
     &inverse_mismatch::RULE,
     &several_derivations::RULE,
     &derived_setting::RULE,
+    &ambiguous_template::RULE,
     // Functions.
     &function_key::RULE,
     &malformed_function::RULE,
@@ -154,15 +157,25 @@ pub fn nearest_rule(code: &str) -> Option<&'static Rule> {
 
 /// The rules that look at several keys at once. `keys` stand beside their
 /// drafts; `None` where one has an error.
-pub(crate) fn check_whole(drafts: &[KeyDraft<'_>], keys: &[Option<Key>], report: &mut Report) {
+pub(crate) fn check_whole(
+    keyspace: Option<&Table<'_>>,
+    drafts: &[KeyDraft<'_>],
+    keys: &[Option<Key>],
+    report: &mut Report,
+) {
     overlap::check(drafts, report);
     unreachable_pattern::check(drafts, report);
-    entangled_patterns::check(drafts, report);
-    secret_in_placeholder::check(drafts, keys, report);
-    money_as_float::check(drafts, report);
+    if let Some(matcher) = entangled_patterns::check(drafts, report) {
+        example_key::check_owners(drafts, keys, &matcher, report);
+    }
     lifetime_cycle::check(keys, report);
-    endless_growth::check(keys, report);
-    short_guard::check(keys, report);
+
+    let mut warnings = Warnings::new(keyspace, drafts, report);
+    secret_in_placeholder::check(drafts, keys, &mut warnings);
+    money_as_float::check(drafts, &mut warnings);
+    endless_growth::check(keys, &mut warnings);
+    short_guard::check(keys, &mut warnings);
+    warnings.finish();
 }
 
 #[cfg(test)]

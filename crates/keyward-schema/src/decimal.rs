@@ -98,6 +98,11 @@ impl Decimal {
         DecimalText::parse(self.0.as_bytes()).expect("it was parsed when it was made")
     }
 
+    /// Whether it is below zero.
+    pub(crate) fn is_negative(&self) -> bool {
+        self.as_text() < Decimal("0".into()).as_text()
+    }
+
     /// As a float, for bounds on floats.
     pub fn as_f64(&self) -> f64 {
         self.0.parse().expect("every decimal is a float")

@@ -144,12 +144,26 @@ impl Report {
         }
     }
 
+    /// As `push`, where findings could be many and are costly to describe.
+    pub(crate) fn push_with(&mut self, rule: &Rule, describe: impl FnOnce() -> Diagnostic) {
+        if self.found.len() < MAX_DIAGNOSTICS {
+            self.push(describe());
+        } else if rule.level == Level::Error {
+            self.errors_total += 1;
+        }
+    }
+
+    /// Whether further findings are only counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.found.len() >= MAX_DIAGNOSTICS
+    }
+
     /// How many errors there were so far, those that were not kept included.
     pub(crate) fn errors_total(&self) -> usize {
         self.errors_total
     }
 
-    /// The findings in the order of the file, without those that are allowed.
+    /// The findings in the order of the file.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|found| (found.primary.span, found.rule.code));
         self.found

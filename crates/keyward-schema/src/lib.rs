@@ -25,6 +25,7 @@ mod settings;
 mod shape;
 mod source;
 mod timestamp;
+mod toml_form;
 mod units;
 
 pub use checks::{RULES, check_together, nearest_rule, rule};

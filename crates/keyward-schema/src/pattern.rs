@@ -17,6 +17,7 @@ pub use kind::Kind;
 pub(crate) use kind::days_in_month;
 pub(crate) use parse::is_name;
 pub use parse::{PatternError, PatternProblem};
+pub(crate) use relation::relation;
 pub use relation::{Relation, relate};
 
 /// The most segments a pattern may have.
@@ -42,6 +43,13 @@ pub enum Segment {
     Placeholder(usize),
 }
 
+/// A segment by itself, from which patterns are put together.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Literal(Box<str>),
+    Placeholder { name: Box<str>, kind: Kind, tagged: bool },
+}
+
 /// A named part of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placeholder {
@@ -58,13 +66,53 @@ pub struct Placeholder {
 
 /// A pattern whose enums are spelled out.
 pub(crate) struct SpelledOut {
-    /// Its text.
-    pub(crate) text: String,
+    /// What is left of it.
+    pub(crate) pattern: Pattern,
     /// The placeholders that were enums, and the word for each.
     pub(crate) words: Vec<(usize, Box<str>)>,
 }
 
 impl Pattern {
+    /// The pattern of these parts, its text written in the usual way.
+    pub(crate) fn of_parts(parts: impl IntoIterator<Item = Part>) -> Pattern {
+        let mut text = String::new();
+        let mut segments = Vec::new();
+        let mut placeholders = Vec::new();
+        for part in parts {
+            if !segments.is_empty() {
+                text.push(':');
+            }
+            match part {
+                Part::Literal(literal) => {
+                    text.push_str(&literal.replace('{', "{{").replace('}', "}}"));
+                    segments.push(Segment::Literal(literal));
+                }
+                Part::Placeholder { name, kind, tagged } => {
+                    let (open, close) = if tagged { ("{{{", "}}}") } else { ("{", "}") };
+                    text.push_str(&match &kind {
+                        Kind::Str => format!("{open}{name}{close}"),
+                        kind => format!("{open}{name}:{kind}{close}"),
+                    });
+                    let segment = segments.len();
+                    segments.push(Segment::Placeholder(placeholders.len()));
+                    placeholders.push(Placeholder { name, kind, tagged, segment });
+                }
+            }
+        }
+        Pattern { text: text.into(), segments, placeholders }
+    }
+
+    /// Its parts in order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> {
+        self.segments.iter().map(|segment| match segment {
+            Segment::Literal(literal) => Part::Literal(literal.clone()),
+            Segment::Placeholder(index) => {
+                let Placeholder { name, kind, tagged, .. } = self.placeholders[*index].clone();
+                Part::Placeholder { name, kind, tagged }
+            }
+        })
+    }
+
     /// Reads a pattern.
     ///
     /// # Errors
@@ -116,27 +164,45 @@ impl Pattern {
     /// The pattern with every combination of its enums' words as literals;
     /// nothing if there is no enum, or more than `limit` combinations.
     pub(crate) fn spelled_out(&self, limit: usize) -> Option<Vec<SpelledOut>> {
-        let mut spelled = vec![SpelledOut { text: self.text.to_string(), words: Vec::new() }];
-        for (index, placeholder) in self.placeholders.iter().enumerate() {
-            let Kind::Enum(words) = &placeholder.kind else { continue };
-            if spelled.len().saturating_mul(words.len()) > limit {
-                return None;
-            }
-            let written = format!("{{{}:", placeholder.name);
-            let with_word = |before: &SpelledOut, word: &str| {
-                let start = before.text.find(&written)?;
-                let end = start + before.text[start..].find('}')? + 1;
-                let text = format!("{}{word}{}", &before.text[..start], &before.text[end..]);
-                let mut words = before.words.clone();
-                words.push((index, word.into()));
-                Some(SpelledOut { text, words })
-            };
-            spelled = spelled
+        let enums: Vec<(usize, &[Box<str>])> = self
+            .placeholders
+            .iter()
+            .enumerate()
+            .filter_map(|(index, placeholder)| match &placeholder.kind {
+                Kind::Enum(words) => Some((index, &words[..])),
+                _ => None,
+            })
+            .collect();
+        let count =
+            enums.iter().try_fold(1_usize, |count, (_, words)| count.checked_mul(words.len()));
+        if enums.is_empty() || count.is_none_or(|count| count > limit) {
+            return None;
+        }
+        let mut combinations: Vec<Vec<(usize, Box<str>)>> = vec![Vec::new()];
+        for (index, words) in enums {
+            let with_word =
+                |before: &Vec<_>, word: &str| [&before[..], &[(index, word.into())]].concat();
+            combinations = combinations
                 .iter()
-                .flat_map(|before| words.iter().filter_map(|word| with_word(before, word)))
+                .flat_map(|before| words.iter().map(move |word| with_word(before, word)))
                 .collect();
         }
-        (!spelled[0].words.is_empty()).then_some(spelled)
+        let spell = |words: Vec<_>| SpelledOut { pattern: self.with_words(&words), words };
+        Some(combinations.into_iter().map(spell).collect())
+    }
+
+    /// The pattern with words in the place of some placeholders, by their index.
+    fn with_words(&self, words: &[(usize, Box<str>)]) -> Pattern {
+        Pattern::of_parts(self.parts().zip(&self.segments).map(|(part, segment)| {
+            let word = words.iter().find(|(index, _)| *segment == Segment::Placeholder(*index));
+            match (word, part) {
+                (None, part) => part,
+                (Some((_, word)), Part::Placeholder { tagged: true, .. }) => {
+                    Part::Literal(format!("{{{word}}}").into())
+                }
+                (Some((_, word)), _) => Part::Literal(word.clone()),
+            }
+        }))
     }
 
     /// The key that results when each placeholder has the given value.
@@ -219,13 +285,19 @@ mod tests {
         let texts = |pattern: &str, limit| {
             let pattern = Pattern::parse(pattern).expect(pattern);
             let spelled = pattern.spelled_out(limit)?;
-            Some(spelled.into_iter().map(|spelled| spelled.text).collect::<Vec<_>>())
+            Some(
+                spelled
+                    .into_iter()
+                    .map(|spelled| spelled.pattern.text().to_owned())
+                    .collect::<Vec<_>>(),
+            )
         };
         let pattern = "{kind:team|news}:{id}:{what:likes|views}";
         let expected = ["team:{id}:likes", "team:{id}:views", "news:{id}:likes", "news:{id}:views"];
         assert_eq!(texts(pattern, 4), Some(expected.map(str::to_owned).to_vec()));
         assert_eq!(texts(pattern, 3), None);
         assert_eq!(texts("team:{id}", 4), None);
+        assert_eq!(texts("{{x:{x:a|b}", 2), Some(vec!["{{x:a".to_owned(), "{{x:b".to_owned()]));
         assert_eq!(texts("{{{x:a|b}}}", 2), Some(vec!["{{a}}".to_owned(), "{{b}}".to_owned()]));
     }
 

@@ -13,6 +13,7 @@ mod example;
 mod function;
 mod key;
 mod lifetime;
+pub(crate) mod mirrors;
 mod shape;
 pub(crate) mod table;
 pub(crate) mod template;
@@ -20,8 +21,11 @@ pub(crate) mod template;
 use toml::de::{DeTable, DeValue};
 
 use crate::checks;
-use crate::checks::{missing_setting, not_text, syntax, too_large, too_many, wrong_value};
+use crate::checks::{
+    misplaced_setting, missing_setting, not_text, syntax, too_large, too_many, wrong_value,
+};
 use crate::diagnostic::{Diagnostic, Level, Report};
+use crate::nearest::nearest;
 use crate::schema::{Keyspace, Mode, Note, Persist, Schema, Unknown};
 use crate::settings::Scope;
 use crate::source::{MAX_FILE_BYTES, Source, Span};
@@ -83,9 +87,16 @@ fn check_text(source: Source) -> Checked {
     let syntax_is_broken = !syntax_errors.is_empty();
     let parts = read_file(document.get_ref(), &mut report);
     if syntax_is_broken {
-        // Where TOML is broken, settings are missed that the reader cannot see.
+        // Where TOML is broken, settings seem to be missing or misplaced, and
+        // the broken value cannot be read either.
+        let broken: Vec<usize> =
+            syntax_errors.iter().filter_map(|error| error.span()).map(|span| span.start).collect();
+        let dragged = [missing_setting::RULE.code, misplaced_setting::RULE.code];
         report.retain(|found| {
-            found.rule.level == Level::Error && found.rule.code != missing_setting::RULE.code
+            let is_broken_value = broken.contains(&(found.primary.span.start as usize));
+            found.rule.level == Level::Error
+                && !dragged.contains(&found.rule.code)
+                && (found.rule.code == syntax::RULE.code || !is_broken_value)
         });
     }
     let sound = report.errors_total() == 0;
@@ -120,7 +131,7 @@ fn read_file(document: &DeTable<'_>, report: &mut Report) -> Option<Parts> {
     let keyspace_table = match file.entry("keyspace") {
         Some(_) => file.table("keyspace", report),
         None => {
-            report.push(missing_setting::found("keyspace", Span::default()));
+            report_missing_table(&file, "keyspace", report);
             None
         }
     };
@@ -132,9 +143,16 @@ fn read_file(document: &DeTable<'_>, report: &mut Report) -> Option<Parts> {
     let keys = key::finish(&drafts, report);
     let functions = read_functions(&file, &drafts, report);
     let notes = read_notes(&file, report);
-    checks::check_whole(&drafts, &keys, report);
-    checks::apply_allowances(keyspace_table.as_ref(), &drafts, report);
+    checks::check_whole(keyspace_table.as_ref(), &drafts, &keys, report);
     Some(Parts { keyspace, keys, functions, notes })
+}
+
+/// A table that must be there, unless it is merely misspelt: that was said.
+fn report_missing_table(file: &Table<'_>, name: &'static str, report: &mut Report) {
+    let is_misspelt = file.entries().iter().any(|entry| nearest(entry.name, [name]).is_some());
+    if !is_misspelt {
+        report.push(missing_setting::found(Scope::File, name, Span::default()));
+    }
 }
 
 fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
@@ -174,7 +192,7 @@ fn read_db(entry: Entry<'_>, report: &mut Report) -> Option<u8> {
 fn read_drafts<'t>(file: &Table<'t>, report: &mut Report) -> Vec<KeyDraft<'t>> {
     let Some(keys) = file.table("key", report) else {
         if file.entry("key").is_none() {
-            report.push(missing_setting::found("key", Span::default()));
+            report_missing_table(file, "key", report);
         }
         return Vec::new();
     };

@@ -243,6 +243,21 @@ pub enum Content {
 }
 
 impl Content {
+    /// Keeps all of it out of logs, errors and dashboards.
+    pub(crate) fn make_secret(&mut self) {
+        match self {
+            Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
+                shape.make_secret();
+            }
+            Content::Fields(object) => object.make_secret(),
+            Content::Scored { member, score } => {
+                member.make_secret();
+                score.make_secret();
+            }
+            Content::Opaque => {}
+        }
+    }
+
     /// The named fields: those of a hash, or of a JSON object.
     pub fn object(&self) -> Option<&Object> {
         match self {
@@ -268,7 +283,10 @@ impl Content {
             (Content::Scored { member, score }, ExampleValue::Pairs(pairs)) => {
                 pairs.iter().try_for_each(|(name, value)| {
                     member.check(name.as_bytes())?;
-                    score.check_score(value.parse().unwrap_or(f64::NAN))
+                    match value.parse() {
+                        Ok(number) => score.check_score(number),
+                        Err(_) => Err(Misfit::unfit(score, "a number", value.as_bytes())),
+                    }
                 })
             }
             _ => Err(Misfit::new("is not of the key's type")),

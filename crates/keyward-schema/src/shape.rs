@@ -12,7 +12,7 @@ mod json;
 
 use std::fmt;
 
-pub(crate) use expr::{ExprError, ExprProblem, TYPE_NAMES, parse as parse_expr};
+pub(crate) use expr::{ExprError, ExprProblem, MAX_WORDS, TYPE_NAMES, parse as parse_expr};
 pub use fit::Misfit;
 pub use json::{JsonField, MAX_JSON_DEPTH};
 
@@ -34,7 +34,8 @@ pub struct Shape {
     pub nullable: bool,
     /// Bounds on it.
     pub limits: Limits,
-    /// Whether it is kept out of logs, errors and dashboards.
+    /// Whether it is kept out of logs, errors and dashboards; then so is all
+    /// that is within.
     pub secret: bool,
 }
 
@@ -146,6 +147,44 @@ impl Shape {
         }
     }
 
+    /// How many levels it has: one for itself, and those within.
+    pub(crate) fn depth(&self) -> usize {
+        let object = |object: &Object| {
+            let extra = match &object.extra {
+                Extra::Typed(shape) => shape.depth(),
+                Extra::Reject | Extra::Allow => 0,
+            };
+            object.fields.iter().map(|field| field.shape.depth()).fold(extra, usize::max)
+        };
+        1 + match &self.ty {
+            Type::Array(item) | Type::Map { value: item, .. } => item.depth(),
+            Type::Object(fields) => object(fields),
+            _ => 0,
+        }
+    }
+
+    /// Keeps it and all within out of logs, errors and dashboards.
+    pub(crate) fn make_secret(&mut self) {
+        self.secret = true;
+        match &mut self.ty {
+            Type::Array(item) | Type::Map { value: item, .. } => item.make_secret(),
+            Type::Object(object) => object.make_secret(),
+            _ => {}
+        }
+    }
+
+    /// Whether it accepts every value that a placeholder of that kind does.
+    pub(crate) fn takes_all_of(&self, kind: &Kind) -> bool {
+        let has_limits = self.limits != Limits::default();
+        !has_limits
+            && match &self.ty {
+                Type::String => true,
+                Type::Kind(own) => kind.is_within(own),
+                Type::TimestampMs => kind.is_within(&Kind::Uint),
+                _ => false,
+            }
+    }
+
     /// Whether every text of this shape is accepted by a placeholder of that
     /// kind, so that the text can be a segment of a key.
     pub fn fits_in(&self, kind: &Kind) -> bool {
@@ -220,6 +259,13 @@ impl Type {
 }
 
 impl Object {
+    pub(crate) fn make_secret(&mut self) {
+        self.fields.iter_mut().for_each(|field| field.shape.make_secret());
+        if let Extra::Typed(shape) = &mut self.extra {
+            shape.make_secret();
+        }
+    }
+
     /// The index of the field of that name.
     pub fn field(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| &*field.name == name)
@@ -256,7 +302,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::String => f.write_str("string"),
-            Type::Kind(Kind::Enum(words)) => f.write_str(&words.join(" | ")),
+            Type::Kind(Kind::Enum(words)) => f.write_str(&expr::words_form(words)),
             Type::Kind(kind) => kind.fmt(f),
             Type::Float => f.write_str("float"),
             Type::Decimal { scale: None } => f.write_str("decimal"),

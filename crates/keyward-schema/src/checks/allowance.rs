@@ -2,11 +2,15 @@
 //!
 //! An allowance on a key silences a warning about that key, one on the
 //! keyspace the warning in the whole file. One that silences nothing is told.
+//! Invariant: an allowed warning never takes the place of another one in the
+//! report, so warnings pass through here before they are counted.
+
+use std::collections::HashMap;
 
 use super::{bad_allowance, rule, unused_allowance};
-use crate::diagnostic::{Level, Report};
+use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::read::KeyDraft;
-use crate::read::table::{Located, Table};
+use crate::read::table::Table;
 use crate::schema::Allowance;
 use crate::source::Span;
 
@@ -21,7 +25,7 @@ pub(crate) fn read_allowances(table: &Table<'_>, report: &mut Report) -> Vec<All
                 allowances
                     .push(Allowance { code: rule.code.into(), reason: reason.map(Into::into) });
             }
-            _ => report.push(bad_allowance::found(code, text.at)),
+            _ => report.push_with(&bad_allowance::RULE, || bad_allowance::found(code, text.at)),
         }
     }
     allowances
@@ -37,59 +41,78 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Takes what is allowed out of the report.
-pub(crate) fn apply_allowances(
-    keyspace: Option<&Table<'_>>,
-    drafts: &[KeyDraft<'_>],
-    report: &mut Report,
-) {
-    let mut entries: Vec<(Located<&str>, Option<usize>, bool)> = Vec::new();
-    for (owner, table) in keyspace
-        .map(|table| (None, table))
-        .into_iter()
-        .chain(drafts.iter().enumerate().map(|(index, draft)| (Some(index), &draft.table)))
-    {
-        // Texts of another kind have been told once.
-        let texts = table.texts("allow", &mut Report::default());
-        entries.extend(texts.into_iter().map(|text| (text, owner, false)));
-    }
-    let owners = KeyRanges::new(drafts);
-    report.retain(|found| {
-        let owner = owners.owner(found.primary.span);
-        let mut silenced = false;
-        for (text, scope, used) in &mut entries {
-            let applies = split(text.value).0.eq_ignore_ascii_case(found.rule.code)
-                && (scope.is_none() || *scope == owner)
-                && found.rule.level == Level::Warning;
-            *used |= applies;
-            silenced |= applies;
-        }
-        !silenced
-    });
-    for (text, _, used) in entries {
-        let code = split(text.value).0;
-        let is_warning = rule(code).is_some_and(|rule| rule.level == Level::Warning);
-        if !used && is_warning {
-            report.push(unused_allowance::found(code, text.at));
-        }
-    }
+/// Which warnings are silenced: those of a key, by its index, or of all.
+type Scope = (Option<usize>, &'static str);
+
+/// The way of warnings into the report.
+pub(crate) struct Warnings<'r> {
+    allowed: Vec<(Scope, Span)>,
+    /// Whether each allowance has silenced something.
+    used: HashMap<Scope, bool>,
+    report: &'r mut Report,
 }
 
-/// Which part of the file each key takes: from its pattern to the next one's.
-struct KeyRanges {
-    starts: Vec<(u32, usize)>,
-}
-
-impl KeyRanges {
-    fn new(drafts: &[KeyDraft<'_>]) -> KeyRanges {
-        let mut starts: Vec<(u32, usize)> =
-            drafts.iter().enumerate().map(|(index, draft)| (draft.at.start, index)).collect();
-        starts.sort_unstable();
-        KeyRanges { starts }
+impl<'r> Warnings<'r> {
+    /// Collects what the file allows. What cannot be allowed has been told.
+    pub(crate) fn new(
+        keyspace: Option<&Table<'_>>,
+        drafts: &[KeyDraft<'_>],
+        report: &'r mut Report,
+    ) -> Warnings<'r> {
+        let owners = keyspace.map(|table| (None, table)).into_iter();
+        let owners =
+            owners.chain(drafts.iter().enumerate().map(|(key, draft)| (Some(key), &draft.table)));
+        let mut allowed: Vec<(Scope, Span)> = Vec::new();
+        for (owner, table) in owners {
+            for text in table.texts("allow", &mut Report::default()) {
+                let rule = rule(split(text.value).0).filter(|rule| rule.level == Level::Warning);
+                allowed.extend(rule.map(|rule| ((owner, rule.code), text.at)));
+            }
+        }
+        let used = allowed.iter().map(|(scope, _)| (*scope, false)).collect();
+        Warnings { allowed, used, report }
     }
 
-    fn owner(&self, span: Span) -> Option<usize> {
-        let after = self.starts.partition_point(|(start, _)| *start <= span.start);
-        after.checked_sub(1).map(|last| self.starts[last].1)
+    /// Reports a warning about the key of that index, unless it is allowed.
+    pub(crate) fn push_with(
+        &mut self,
+        key: usize,
+        rule: &'static Rule,
+        describe: impl FnOnce() -> Diagnostic,
+    ) {
+        if !self.is_allowed(Some(key), rule) {
+            self.report.push_with(rule, describe);
+        }
+    }
+
+    fn is_allowed(&mut self, owner: Option<usize>, rule: &Rule) -> bool {
+        let mut allowed = false;
+        for scope in [(owner, rule.code), (None, rule.code)] {
+            if let Some(used) = self.used.get_mut(&scope) {
+                *used = true;
+                allowed = true;
+            }
+        }
+        allowed
+    }
+
+    /// Tells of the allowances that silenced nothing.
+    pub(crate) fn finish(mut self) {
+        let own_code = unused_allowance::RULE.code;
+        let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.allowed)
+            .into_iter()
+            .partition(|((_, code), _)| *code == own_code);
+        for (scope, at) in others {
+            if !self.used[&scope] && !self.is_allowed(scope.0, &unused_allowance::RULE) {
+                self.report
+                    .push_with(&unused_allowance::RULE, || unused_allowance::found(scope.1, at));
+            }
+        }
+        for (scope, at) in own {
+            if !self.used[&scope] {
+                self.report
+                    .push_with(&unused_allowance::RULE, || unused_allowance::found(scope.1, at));
+            }
+        }
     }
 }

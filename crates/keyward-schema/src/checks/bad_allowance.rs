@@ -37,7 +37,8 @@ pub(crate) fn found(code: &str, at: Span) -> Diagnostic {
             .at(at, "an error")
             .saying(format!("{code} is an error and cannot be allowed: {}", rule.title)),
         None => {
-            let codes = super::RULES.iter().map(|rule| rule.code);
+            let warnings = super::RULES.iter().filter(|rule| rule.level == Level::Warning);
+            let codes = warnings.map(|rule| rule.code);
             RULE.at(at, "unknown").saying(format!("there is no diagnostic {code:?}")).maybe_help(
                 nearest(code, codes).map(|near| format!("allow = [\"{near}: the reason\"]")),
             )

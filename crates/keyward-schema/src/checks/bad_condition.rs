@@ -73,3 +73,10 @@ pub(crate) fn impossible(field: &Field, value: &str, at: Span) -> Diagnostic {
         .see(field.at, "declared here")
         .maybe_help(near.map(|near| format!("write `{near}`")))
 }
+
+pub(crate) fn contradiction(field: &Field, at: Span) -> Diagnostic {
+    RULE.at(at, "never holds")
+        .saying(format!("no value of `{}` passes all tests of it", field.name))
+        .see(field.at, "declared here")
+        .help(format!("{} in (…) tests for one of several", field.name))
+}

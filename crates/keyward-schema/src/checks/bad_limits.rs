@@ -51,3 +51,15 @@ pub(crate) fn reversed(min: &Decimal, max: &Decimal, at: Span) -> Diagnostic {
         .saying(format!("no number is at least {min} and at most {max}"))
         .help(format!("min = {max}, max = {min}"))
 }
+
+pub(crate) fn below_zero(shape: &Shape, max: &Decimal, at: Span) -> Diagnostic {
+    RULE.at(at, "below zero")
+        .saying(format!("no {shape} is at most {max}"))
+        .help("type = \"int\" may be below zero")
+}
+
+pub(crate) fn prefix_too_long(prefix: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "shorter than `prefix`")
+        .saying(format!("no text begins with {prefix:?} and is shorter than that"))
+        .help(format!("len = \"{}..\"", prefix.len()))
+}

@@ -1,8 +1,11 @@
 //! KW0008: a duration, size or count cannot be read.
 
+use toml::de::DeValue;
+
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use crate::read::table::{Entry, integer};
-use crate::units::Duration;
+use crate::read::table::{Entry, Value, integer};
+use crate::toml_form::name_form;
+use crate::units::{Duration, parse_size};
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0008",
@@ -32,13 +35,40 @@ ttl = "30m"
 };
 
 pub(crate) fn found(entry: Entry<'_>, expected: &str) -> Diagnostic {
-    let found = RULE
-        .at(entry.value.span().into(), "cannot be read")
-        .saying(format!("`{}` wants {expected}", entry.name));
-    // A bare number of seconds is what Redis's commands take.
-    let seconds = integer(entry.value).and_then(|seconds| seconds.checked_mul(1000));
-    match seconds.filter(|&ms| ms > 0 && expected.starts_with("a duration")) {
-        Some(ms) => found.help(format!("{} = \"{}\"", entry.name, Duration::from_ms(ms))),
-        None => found,
-    }
+    let better = match entry.value.get_ref() {
+        _ if expected.starts_with("a duration") => duration_meant(entry.value),
+        DeValue::String(text) if expected.starts_with("a size") => size_meant(text),
+        _ => None,
+    };
+    RULE.at(entry.value.span().into(), "cannot be read")
+        .saying(format!("`{}` wants {expected}", entry.name))
+        .maybe_help(better.map(|better| format!("{} = \"{better}\"", name_form(entry.name))))
+}
+
+/// The duration in other words: a bare number of seconds, as Redis's commands
+/// take it, or a unit spelled out.
+fn duration_meant(value: &Value<'_>) -> Option<String> {
+    let written = match value.get_ref() {
+        DeValue::String(text) => text.trim().to_ascii_lowercase(),
+        _ => integer(value)?.to_string(),
+    };
+    let digits = written.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = written.split_at(digits);
+    let unit = match unit.trim() {
+        "" | "sec" | "secs" | "second" | "seconds" => "s",
+        "millis" | "millisecond" | "milliseconds" => "ms",
+        "mins" | "minute" | "minutes" => "m",
+        "hr" | "hrs" | "hour" | "hours" => "h",
+        "day" | "days" => "d",
+        "week" | "weeks" => "w",
+        "year" | "years" => "y",
+        other => other,
+    };
+    Duration::parse(&format!("{number}{unit}")).map(|meant| meant.to_string())
+}
+
+/// `4kib` is redis.conf's `4kb`.
+fn size_meant(text: &str) -> Option<String> {
+    let meant = text.trim().to_ascii_lowercase().replace("ib", "b");
+    parse_size(&meant).map(|_| meant)
 }

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::read::KeyDraft;
 use crate::source::Span;
+use crate::toml_form::text_form;
 use toml::de::DeValue;
 
 pub(crate) static RULE: Rule = Rule {
@@ -58,10 +59,10 @@ lookup = { of = "user:{user_id}", field = "email" }
 pub(crate) fn found(setting: &str, source: &KeyDraft<'_>, at: Span) -> Diagnostic {
     let origin = source.derivations().next().and_then(|entry| match entry.value.get_ref() {
         DeValue::Table(table) => table.get("of").and_then(|of| of.get_ref().as_str()),
-        _ => None,
+        of => of.as_str(),
     });
     RULE.at(at, "derived itself")
         .saying(format!("`{}` is derived and cannot be a source", source.text))
         .see(source.at, "derived here")
-        .maybe_help(origin.map(|origin| format!("{setting} = \"{origin}\"")))
+        .maybe_help(origin.map(|origin| format!("{setting} = {}", text_form(origin))))
 }

@@ -51,7 +51,8 @@ const FOREIGN: [&str; 7] =
     ["value", "items", "score", "max_len", "max_members", "max_size", "compress"];
 
 pub(crate) fn check(draft: &KeyDraft<'_>, lifetime: Option<&Lifetime>, report: &mut Report) {
-    let is_mirror = draft.table.entry("inverse").is_some();
+    let is_computed = |name: &str| draft.table.entry(name).is_some();
+    let is_mirror = !["lookup", "rank", "members"].into_iter().any(is_computed);
     if !matches!(lifetime, None | Some(Lifetime::Free | Lifetime::Forever))
         && let Some(entry) = draft.table.entry("ttl")
     {

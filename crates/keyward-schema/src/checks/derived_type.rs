@@ -1,6 +1,8 @@
 //! KW0505: a key of this type cannot be derived so.
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::pattern::Placeholder;
+use crate::read::KeyDraft;
 use crate::schema::DataType;
 use crate::settings::Setting;
 use crate::source::Span;
@@ -50,4 +52,12 @@ pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
     RULE.at(at, format!("the type is {}", data.name()))
         .saying(format!("`{}` is for {}", setting.name, types.join(" and ")))
         .maybe_help(types.first().map(|data| format!("type = \"{data}\"")))
+}
+
+/// A lookup whose type does not admit every member of its source.
+pub(crate) fn lookup(member: &Placeholder, source: &KeyDraft<'_>, at: Span) -> Diagnostic {
+    RULE.at(at, "holds the member")
+        .saying(format!("`{{{}}}` is {}, and so is this key", member.name, member.kind.in_words()))
+        .see(source.at, "declared here")
+        .help("type = \"string\"")
 }

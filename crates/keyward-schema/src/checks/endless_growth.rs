@@ -1,7 +1,8 @@
 //! KW0310: a collection may live and grow for ever.
 
+use super::Warnings;
 use crate::derived::Derived;
-use crate::diagnostic::{Level, Report, Rule};
+use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::lifetime::Lifetime;
 use crate::schema::{DataType, Key};
 
@@ -33,8 +34,9 @@ max_len = 1000
 "#,
 };
 
-pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
-    for key in keys.iter().flatten() {
+pub(crate) fn check(keys: &[Option<Key>], warnings: &mut Warnings<'_>) {
+    for (index, key) in keys.iter().enumerate() {
+        let Some(key) = key else { continue };
         let bound = match key.data {
             DataType::List | DataType::Stream if key.bounds.max_len.is_none() => "max_len",
             DataType::Set | DataType::Zset if key.bounds.max_members.is_none() => "max_members",
@@ -45,20 +47,38 @@ pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
             key.derived,
             Some(Derived::Rank { .. } | Derived::Members { .. } | Derived::Follows { .. })
         );
-        if is_derived || !key.lifetime.may_be_endless() {
-            continue;
+        if !is_derived && lifetime_in_the_end(keys, key).may_be_endless() {
+            warnings.push_with(index, &RULE, || found(key, bound));
         }
-        let label = match key.lifetime {
-            Lifetime::Free => "nothing says when it ends",
-            _ => "never ends",
-        };
-        report.push(
-            RULE.at(key.lifetime_at, label)
-                .saying(format!("`{}` may live and grow for ever", key.pattern))
-                .help(format!(
-                    "{bound} = 1000, or ttl = \"30d\", or allow = [\"{}: the reason\"]",
-                    RULE.code
-                )),
-        );
     }
 }
+
+fn found(key: &Key, bound: &str) -> Diagnostic {
+    let label = match key.lifetime {
+        Lifetime::Free => "nothing says when it ends",
+        Lifetime::Given { .. } => "may be given any lifetime",
+        Lifetime::With { .. } => "that one never ends",
+        _ => "never ends",
+    };
+    RULE.at(key.lifetime_at, label)
+        .saying(format!("`{}` may live and grow for ever", key.pattern))
+        .help(format!(
+            "{bound} = 1000, or ttl = \"30d\", or allow = [\"{}: the reason\"]",
+            RULE.code
+        ))
+}
+
+/// The lifetime of the key itself, or of the one it lives with in the end.
+fn lifetime_in_the_end<'k>(keys: &'k [Option<Key>], key: &'k Key) -> &'k Lifetime {
+    let mut lifetime = &key.lifetime;
+    // A circle is an error of its own; here it must only come to an end.
+    for _ in 0..MAX_STEPS {
+        let Lifetime::With { key: with } = lifetime else { break };
+        let Some(Some(next)) = keys.get(with.key.index()) else { break };
+        lifetime = &next.lifetime;
+    }
+    lifetime
+}
+
+/// How many keys that live with each other are followed.
+const MAX_STEPS: usize = 16;

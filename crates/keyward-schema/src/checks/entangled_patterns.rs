@@ -2,7 +2,6 @@
 
 use crate::diagnostic::{Level, Report, Rule};
 use crate::matcher::{Matcher, MatcherError};
-use crate::pattern::Pattern;
 use crate::read::KeyDraft;
 use crate::source::Span;
 
@@ -20,12 +19,23 @@ segment in front that tells them apart.
     right: "",
 };
 
-pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
-    // Where patterns overlap, that has been said, and no table can be built.
-    let patterns: Vec<&Pattern> =
-        drafts.iter().filter_map(|draft| draft.pattern.as_ref()).collect();
-    if let Err(MatcherError::Entangled { .. }) = Matcher::new(patterns.iter().copied()) {
-        let at = drafts.first().map_or(Span::default(), |draft| draft.at);
-        report.push(RULE.at(at, "begins here"));
+/// Answers the table of all patterns, in the order of the drafts that have one,
+/// unless none can be built.
+pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) -> Option<Matcher> {
+    let patterns = drafts.iter().filter_map(|draft| draft.pattern.as_ref());
+    match Matcher::new(patterns) {
+        Ok(matcher) => Some(matcher),
+        // Where patterns overlap, that has been said.
+        Err(MatcherError::Conflict { .. }) => None,
+        Err(MatcherError::Entangled { patterns }) => {
+            let first = patterns.iter().map(|pattern| &*pattern.text).next();
+            let draft = drafts.iter().find(|draft| Some(draft.text) == first).or(drafts.first());
+            let at = draft.map_or(Span::default(), |draft| draft.at);
+            report.push(
+                RULE.at(at, format!("one of {} that share most of their words", patterns.len()))
+                    .help("begin each of them with a literal of its own"),
+            );
+            None
+        }
     }
 }

@@ -4,6 +4,7 @@ use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
 use crate::read::KeyDraft;
 use crate::read::table::Located;
+use crate::toml_form::text_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0601",
@@ -40,5 +41,5 @@ pub(crate) fn found(template: Located<&str>, drafts: &[KeyDraft<'_>]) -> Diagnos
     let near = nearest(template.value, drafts.iter().map(|draft| draft.text));
     RULE.at(template.at, "matches no pattern")
         .saying(format!("no key is declared like `{}`", template.value))
-        .maybe_help(near.map(|near| format!("\"{near}\"")))
+        .maybe_help(near.map(text_form))
 }

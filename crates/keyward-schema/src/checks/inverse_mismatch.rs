@@ -2,9 +2,8 @@
 
 use crate::diagnostic::{Level, Report, Rule};
 use crate::read::KeyDraft;
-use crate::read::template::resolve;
+use crate::read::mirrors::Mirrors;
 use crate::source::Span;
-use toml::de::DeValue;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0512",
@@ -46,59 +45,54 @@ inverse = "user:{member}:following"
 "#,
 };
 
-/// Whether `other`, which `draft` calls its mirror, agrees. `None` if not.
+/// Two keys by their index; the first calls the second its mirror.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair {
+    pub(crate) key: usize,
+    pub(crate) mirror: usize,
+}
+
+/// Whether the mirror agrees. `None` if not.
 pub(crate) fn check(
-    draft: &KeyDraft<'_>,
-    other: &KeyDraft<'_>,
+    Pair { key, mirror }: Pair,
     at: Span,
     drafts: &[KeyDraft<'_>],
+    mirrors: &Mirrors,
     report: &mut Report,
 ) -> Option<()> {
+    let (draft, other) = (&drafts[key], &drafts[mirror]);
     let Some(declared) = other.derivations().next() else {
-        return check_rivals(draft, other, at, drafts, report);
-    };
-    let DeValue::String(back) = declared.value.get_ref() else {
+        // It says nothing itself, so it can be the mirror of one only.
+        let Some(rival) = mirrors.rival(key, mirror).filter(|&rival| rival < key) else {
+            return Some(());
+        };
+        let rival = &drafts[rival];
+        let message = format!("`{}` and `{}` both mirror `{}`", draft.text, rival.text, other.text);
         report.push(
-            RULE.at(at, "derived in another way")
-                .saying(format!("`{}` is derived from something else", other.text))
-                .see(declared.name_at, "so"),
+            RULE.at(at, "the mirror of two")
+                .saying(message)
+                .see(rival.at, "the other one")
+                .help("remove one `inverse`"),
         );
         return None;
     };
-    let leads_back = declared.name == "inverse"
-        && resolve(back, drafts).is_ok_and(|back| std::ptr::eq(&drafts[back.key.index()], draft));
-    if !leads_back {
+    if declared.name != "inverse" {
+        report.push(
+            RULE.at(at, "derived in another way")
+                .saying(format!("`{}` is derived from something else", other.text))
+                .see(declared.name_at, "so")
+                .help("remove one of the two"),
+        );
+        return None;
+    }
+    if !mirrors.names(mirror, key) {
         report.push(
             RULE.at(at, "not mutual")
                 .saying(format!("`{}` does not mirror `{}`", other.text, draft.text))
                 .see(declared.value.span().into(), "names another key")
                 .help("let each name the other, or only one of them name the other"),
         );
+        return None;
     }
-    leads_back.then_some(())
-}
-
-/// Two sets that both call a silent third one their mirror.
-fn check_rivals(
-    draft: &KeyDraft<'_>,
-    other: &KeyDraft<'_>,
-    at: Span,
-    drafts: &[KeyDraft<'_>],
-    report: &mut Report,
-) -> Option<()> {
-    let rival = drafts.iter().find(|rival| {
-        let claims = rival.table.entry("inverse").and_then(|entry| entry.value.get_ref().as_str());
-        !std::ptr::eq(*rival, draft)
-            && claims.is_some_and(|claim| {
-                resolve(claim, drafts)
-                    .is_ok_and(|found| std::ptr::eq(&drafts[found.key.index()], other))
-            })
-    });
-    let Some(rival) = rival else { return Some(()) };
-    report.push(
-        RULE.at(at, "the mirror of two")
-            .saying(format!("`{}` and `{}` both mirror `{}`", draft.text, rival.text, other.text))
-            .see(rival.at, "the other one"),
-    );
-    None
+    Some(())
 }

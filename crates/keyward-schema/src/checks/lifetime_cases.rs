@@ -1,8 +1,8 @@
 //! KW0304: the cases of a lifetime are not those of its subject.
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use crate::nearest::nearest;
 use crate::source::Span;
+use crate::toml_form::name_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0304",
@@ -35,15 +35,25 @@ status = "open | done"
 };
 
 pub(crate) fn missing(words: &[&str], at: Span) -> Diagnostic {
-    let cases: Vec<String> = words.iter().map(|word| format!("{word} = \"1h\"")).collect();
+    let cases: Vec<String> =
+        words.iter().map(|word| format!("{} = \"1h\"", name_form(word))).collect();
     RULE.at(at, "has more values")
         .saying(format!("there is no lifetime for {}", words.join(", ")))
         .help(format!("add {}", cases.join(", ")))
 }
 
-pub(crate) fn surplus(word: &str, words: &[Box<str>], at: Span) -> Diagnostic {
-    let near = nearest(word, words.iter().map(|word| &**word));
-    RULE.at(at, "not a value")
-        .saying(format!("`{word}` is not one of {}", words.join(", ")))
-        .maybe_help(near.map(|near| format!("write `{near}`")))
+pub(crate) fn surplus(word: &str, words: &[Box<str>], near: Option<&str>, at: Span) -> Diagnostic {
+    RULE.at(at, "not a value").saying(format!("`{word}` is not one of {}", words.join(", "))).help(
+        match near {
+            Some(near) => format!("write `{}`", name_form(near)),
+            None => format!("remove `{}`", name_form(word)),
+        },
+    )
+}
+
+/// A value whose name is taken by a setting.
+pub(crate) fn unnameable(word: &str, at: Span) -> Diagnostic {
+    RULE.at(at, format!("has the value `{word}`"))
+        .saying(format!("a value called `{word}` can have no lifetime of its own"))
+        .help("call the value something else")
 }

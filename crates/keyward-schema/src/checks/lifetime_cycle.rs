@@ -3,6 +3,8 @@
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::lifetime::Lifetime;
 use crate::schema::Key;
+use crate::source::Span;
+use crate::toml_form::text_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0308",
@@ -38,52 +40,68 @@ ttl = { with = "a:{id}" }
 };
 
 pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
-    for (start, key) in keys.iter().enumerate() {
-        let Some(key) = key else { continue };
-        let Some(next) = lives_with(keys, start) else { continue };
-        if let Some(Some(target)) = keys.get(next)
-            && target.derived.as_ref().is_some_and(|derived| derived.name() != "follows")
+    for key in keys.iter().flatten() {
+        if let Lifetime::With { key: with } = &key.lifetime
+            && let Some(Some(target)) = keys.get(with.key.index())
+            && let Some(derived) =
+                target.derived.as_ref().filter(|derived| derived.name() != "follows")
         {
-            report.push(
-                RULE.at(key.lifetime_at, "lives with a derived key")
-                    .saying(format!("`{}` is derived and has no life of its own", target.pattern))
-                    .see(target.at, "derived here"),
-            );
+            report.push(of_derived(key, target, keys[derived.source().key.index()].as_ref()));
         }
-        if let Some(circle) = circle(keys, start)
-            && circle.iter().all(|&other| other >= start)
-        {
-            report.push(describe(keys, key, &circle));
-        }
+    }
+    for circle in circles(keys) {
+        report.push(describe(keys, &circle));
     }
 }
 
 fn lives_with(keys: &[Option<Key>], index: usize) -> Option<usize> {
-    match &keys.get(index)?.as_ref()?.lifetime {
+    match &keys[index].as_ref()?.lifetime {
         Lifetime::With { key } => Some(key.key.index()),
         _ => None,
     }
 }
 
-/// The keys from `start` on, if they lead back to it.
-fn circle(keys: &[Option<Key>], start: usize) -> Option<Vec<usize>> {
-    let mut path = vec![start];
-    let mut at = start;
-    while let Some(next) = lives_with(keys, at) {
-        if next == start {
-            return Some(path);
+/// Each circle once, from its first key on. A key lives with at most one
+/// other, so a walk that meets a key of its own has found a circle.
+fn circles(keys: &[Option<Key>]) -> Vec<Vec<usize>> {
+    let mut walk_of: Vec<Option<usize>> = vec![None; keys.len()];
+    let mut circles = Vec::new();
+    for start in 0..keys.len() {
+        let mut path = Vec::new();
+        let mut at = Some(start);
+        while let Some(index) = at.filter(|&index| walk_of[index].is_none()) {
+            walk_of[index] = Some(start);
+            path.push(index);
+            at = lives_with(keys, index);
         }
-        if path.contains(&next) {
-            return None;
+        if let Some(met) = at.filter(|&index| walk_of[index] == Some(start)) {
+            let mut circle: Vec<usize> =
+                path.into_iter().skip_while(|&index| index != met).collect();
+            let first = (0..circle.len()).min_by_key(|&place| circle[place]);
+            circle.rotate_left(first.unwrap_or(0));
+            circles.push(circle);
         }
-        path.push(next);
-        at = next;
     }
-    None
+    circles
 }
 
-fn describe(keys: &[Option<Key>], key: &Key, circle: &[usize]) -> Diagnostic {
-    let found = RULE.at(key.lifetime_at, "leads back here").help("give one of them a duration");
-    let others = circle.iter().filter_map(|&index| keys[index].as_ref()).skip(1);
-    others.fold(found, |found, other| found.see(other.lifetime_at, "by way of this"))
+/// How many keys of a circle are shown.
+const MAX_SHOWN: usize = 8;
+
+fn describe(keys: &[Option<Key>], circle: &[usize]) -> Diagnostic {
+    let mut members = circle.iter().filter_map(|&index| keys[index].as_ref());
+    let first = members.next().map_or(Span::default(), |key| key.lifetime_at);
+    let found = RULE.at(first, "leads back here").help("give one of them a duration: ttl = \"1d\"");
+    members
+        .take(MAX_SHOWN)
+        .fold(found, |found, other| found.see(other.lifetime_at, "by way of this"))
+}
+
+fn of_derived(key: &Key, target: &Key, source: Option<&Key>) -> Diagnostic {
+    RULE.at(key.lifetime_at, "lives with a derived key")
+        .saying(format!("`{}` is derived and has no life of its own", target.pattern))
+        .see(target.at, "derived here")
+        .maybe_help(
+            source.map(|source| format!("ttl = {{ with = {} }}", text_form(source.pattern.text()))),
+        )
 }

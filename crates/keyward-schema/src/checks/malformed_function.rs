@@ -68,7 +68,10 @@ pub(crate) fn repeated_argument(name: &str, at: Span) -> Diagnostic {
 }
 
 pub(crate) fn error_code(code: &str, at: Span) -> Diagnostic {
+    let is_code = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    let capitals = code.to_ascii_uppercase().replace(['-', ' '], "_");
+    let is_sound = !capitals.is_empty() && capitals.bytes().all(is_code);
     RULE.at(at, "not a code")
         .saying(format!("{code:?} is no error code: capitals, digits and underscores"))
-        .help(code.to_ascii_uppercase().replace(['-', ' '], "_"))
+        .maybe_help(is_sound.then_some(capitals))
 }

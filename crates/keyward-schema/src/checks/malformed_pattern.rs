@@ -73,7 +73,8 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             say("a placeholder is named by letters, digits and underscores", "not a name")
         }
         PatternProblem::UnknownKind(kind) => {
-            let near = nearest(kind, Kind::NAMES).map(|near| piece.replace(kind, near));
+            let near = nearest(kind, Kind::NAMES)
+                .map(|near| piece.replace(&format!(":{kind}"), &format!(":{near}")));
             let types = Kind::NAMES.join(", ");
             let message = format!("there is no placeholder type `{kind}`; there are {types}");
             (message, "unknown type", near.map(|near| format!("`{near}`")))

@@ -3,8 +3,9 @@
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
 use crate::read::table::Located;
-use crate::shape::{ExprError, ExprProblem, MAX_SHAPE_DEPTH, TYPE_NAMES};
+use crate::shape::{ExprError, ExprProblem, MAX_SHAPE_DEPTH, MAX_WORDS, Shape, TYPE_NAMES};
 use crate::source::Span;
+use crate::toml_form::text_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0202",
@@ -49,7 +50,7 @@ pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
             let near = nearest(name, TYPE_NAMES);
             let help = near.map_or_else(
                 || format!("for the one word itself write \"'{name}'\""),
-                |near| format!("\"{}\"", text.replace(name.as_str(), near)),
+                |near| text_form(&replaced(text, error.range.start, name, near)),
             );
             (format!("there is no type `{name}`"), Some(help))
         }
@@ -72,9 +73,36 @@ pub(crate) fn found(error: &ExprError, expr: Located<&str>) -> Diagnostic {
             "the keys of a JSON object are text or numbers".to_owned(),
             Some("\"{string: json}\"".to_owned()),
         ),
+        ExprProblem::TooManyWords => (format!("an enum has at most {MAX_WORDS} words"), None),
         ExprProblem::TooDeep => (format!("types nest at most {MAX_SHAPE_DEPTH} deep"), None),
     };
     RULE.at(part.unwrap_or(expr.at), "here").saying(message).maybe_help(help)
+}
+
+/// The text with one word in the place of another that begins there.
+fn replaced(text: &str, start: usize, word: &str, better: &str) -> String {
+    let mut text = text.to_owned();
+    text.replace_range(start..start + word.len(), better);
+    text
+}
+
+/// `fields` or `extra` beside a type that is no object.
+pub(crate) fn fields_unused(shape: &Shape, at: Span) -> Diagnostic {
+    RULE.at(at, format!("beside {shape}"))
+        .saying("`fields` and `extra` say what `object` in the type means, and it is not there")
+        .help("type = \"object\", or \"object[]\", or \"{string: object}\"")
+}
+
+/// A shape that is nested too deep, all parts of it together.
+pub(crate) fn too_deep(at: Span) -> Diagnostic {
+    RULE.at(at, "too deep").saying(format!("types nest at most {MAX_SHAPE_DEPTH} deep"))
+}
+
+/// A misspelt word of `extra`.
+pub(crate) fn extra(word: &str, near: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "here")
+        .saying(format!("`extra` is `reject`, `allow` or a type, not `{word}`"))
+        .help(format!("extra = \"{near}\""))
 }
 
 /// `?` where nothing can be left out.

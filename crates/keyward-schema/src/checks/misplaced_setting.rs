@@ -1,7 +1,8 @@
 //! KW0005: the setting belongs elsewhere.
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use crate::settings::{SETTINGS, Scope, Setting};
+use crate::nearest::nearest;
+use crate::settings::{SETTINGS, Scope, Setting, settings_of};
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
@@ -29,15 +30,39 @@ type = "hash"
 "#,
 };
 
-/// `setting` is the one of that name that stands first in the table.
-pub(crate) fn found(scope: Scope, setting: &Setting, at: Span) -> Diagnostic {
-    let name = setting.name;
-    let scopes: Vec<&str> = SETTINGS
-        .iter()
-        .filter(|known| known.name == name)
-        .map(|known| known.scope.name())
-        .collect();
+pub(crate) fn found(scope: Scope, name: &str, at: Span) -> Diagnostic {
+    let known: Vec<&Setting> = SETTINGS.iter().filter(|known| known.name == name).collect();
+    let scopes: Vec<&str> = known.iter().map(|known| known.scope.name()).collect();
+    // `field` in a key is `fields` misspelt rather than a part of `lookup`.
+    let near = nearest(name, settings_of(scope).map(|setting| setting.name));
+    let help = match near {
+        Some(near) => format!("write `{near}`"),
+        None => known.iter().map(|known| in_place(known)).collect::<Vec<_>>().join(", or "),
+    };
     RULE.at(at, format!("not in {}", scope.name()))
         .saying(format!("`{name}` is a setting of {}", scopes.join(" and ")))
-        .help(format!("move it there: {name} = {}", setting.example))
+        .help(help)
+}
+
+/// The setting where it belongs, with the table around it.
+fn in_place(setting: &Setting) -> String {
+    let written = format!("{} = {}", setting.name, setting.example);
+    match setting.scope {
+        Scope::File => format!("[{}]", setting.name),
+        Scope::Keyspace | Scope::Key | Scope::Function | Scope::Note => {
+            format!("{written} under {}", setting.scope.name())
+        }
+        Scope::Lifetime => format!("ttl = {{ {written} }}"),
+        Scope::Shape => format!("a field = {{ type = \"…\", {written} }}"),
+        Scope::Lookup | Scope::Rank | Scope::Members | Scope::Example => {
+            format!("{} = {{ {written}, … }}", setting.scope.name())
+        }
+    }
+}
+
+/// A setting that only derived keys have.
+pub(crate) fn not_derived(name: &str, at: Span) -> Diagnostic {
+    RULE.at(at, "clients write this key")
+        .saying(format!("`{name}` is a setting of derived keys"))
+        .help(format!("remove `{name}`"))
 }

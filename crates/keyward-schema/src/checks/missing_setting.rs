@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::read::table::Table;
-use crate::settings::SETTINGS;
+use crate::settings::{Scope, settings_of};
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
@@ -30,12 +30,12 @@ ttl = "30m"
 "#,
 };
 
-pub(crate) fn found(name: &'static str, at: Span) -> Diagnostic {
-    let help = match name {
-        "keyspace" => "[keyspace]\nname = \"shop\"".to_owned(),
-        "key" => "[key.\"user:{id}\"]\ntype = \"hash\"".to_owned(),
+pub(crate) fn found(scope: Scope, name: &'static str, at: Span) -> Diagnostic {
+    let help = match (scope, name) {
+        (Scope::File, "keyspace") => "[keyspace]\nname = \"shop\"".to_owned(),
+        (Scope::File, _) => "[key.\"user:{id}\"]\ntype = \"hash\"".to_owned(),
         _ => {
-            let example = SETTINGS.iter().find(|setting| setting.name == name);
+            let example = settings_of(scope).find(|setting| setting.name == name);
             format!("{name} = {}", example.map_or("\"…\"", |setting| setting.example))
         }
     };

@@ -1,11 +1,13 @@
 //! KW0207: money is kept as a float.
 
-use crate::diagnostic::{Diagnostic, Level, Report, Rule};
+use super::Warnings;
+use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::pattern::Segment;
 use crate::read::KeyDraft;
 use crate::schema::{Content, DataType};
-use crate::shape::{Object, Shape, Type};
+use crate::shape::{Field, Object, Shape, Type};
 use crate::source::Span;
+use crate::toml_form::name_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0207",
@@ -39,49 +41,51 @@ balance_usd = "decimal"
 const MONEY_WORDS: [&str; 10] =
     ["balance", "amount", "usd", "eur", "gbp", "cost", "fee", "payment", "salary", "refund"];
 
-pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
-    for draft in drafts {
-        let last_literal = draft.pattern.as_ref().and_then(|pattern| {
-            pattern.segments().iter().rev().find_map(|segment| match segment {
-                Segment::Literal(literal) => Some(literal),
-                Segment::Placeholder(_) => None,
-            })
-        });
-        if let (Some(DataType::Float), Some(name)) = (draft.data, last_literal)
+pub(crate) fn check(drafts: &[KeyDraft<'_>], warnings: &mut Warnings<'_>) {
+    for (owner, draft) in drafts.iter().enumerate() {
+        if let (Some(DataType::Float), Some(name)) = (draft.data, last_literal(draft))
             && speaks_of_money(name)
         {
             let at = draft.table.entry("type").map_or(draft.at, |entry| entry.value.span().into());
-            report.push(found(name, at).help("type = \"decimal\""));
+            warnings.push_with(owner, &RULE, || found(name, at).help("type = \"decimal\""));
         }
-        if let Some(content) = &draft.content {
-            check_content(&content.content, report);
+        let mut fields = Vec::new();
+        match draft.content.as_ref().map(|draft| &draft.content) {
+            Some(Content::Fields(object)) => collect_object(object, &mut fields),
+            Some(Content::Json(shape) | Content::Value(shape) | Content::Items(shape)) => {
+                collect_shape(shape, &mut fields);
+            }
+            _ => {}
+        }
+        for field in fields {
+            warnings.push_with(owner, &RULE, || {
+                found(&field.name, field.at).help(written_as_decimal(field))
+            });
         }
     }
 }
 
-fn check_content(content: &Content, report: &mut Report) {
-    match content {
-        Content::Fields(object) => check_object(object, report),
-        Content::Json(shape) | Content::Value(shape) | Content::Items(shape) => {
-            check_shape(shape, report);
-        }
-        Content::Scored { .. } | Content::Opaque => {}
-    }
+fn last_literal<'d>(draft: &'d KeyDraft<'_>) -> Option<&'d str> {
+    draft.pattern.as_ref()?.segments().iter().rev().find_map(|segment| match segment {
+        Segment::Literal(literal) => Some(&**literal),
+        Segment::Placeholder(_) => None,
+    })
 }
 
-fn check_object(object: &Object, report: &mut Report) {
+/// The fields of an object, at any depth, that keep money as a float.
+fn collect_object<'s>(object: &'s Object, found: &mut Vec<&'s Field>) {
     for field in &object.fields {
         if field.shape.ty == Type::Float && speaks_of_money(&field.name) {
-            report.push(found(&field.name, field.at).help(format!("{} = \"decimal\"", field.name)));
+            found.push(field);
         }
-        check_shape(&field.shape, report);
+        collect_shape(&field.shape, found);
     }
 }
 
-fn check_shape(shape: &Shape, report: &mut Report) {
+fn collect_shape<'s>(shape: &'s Shape, found: &mut Vec<&'s Field>) {
     match &shape.ty {
-        Type::Object(object) => check_object(object, report),
-        Type::Array(item) | Type::Map { value: item, .. } => check_shape(item, report),
+        Type::Object(object) => collect_object(object, found),
+        Type::Array(item) | Type::Map { value: item, .. } => collect_shape(item, found),
         _ => {}
     }
 }
@@ -92,4 +96,10 @@ fn speaks_of_money(name: &str) -> bool {
 
 fn found(name: &str, at: Span) -> Diagnostic {
     RULE.at(at, "a float").saying(format!("`{name}` looks like money and is a float"))
+}
+
+fn written_as_decimal(field: &Field) -> String {
+    let shape = Shape { ty: Type::Decimal { scale: None }, ..field.shape.clone() };
+    let optional = if field.required { "" } else { "?" };
+    format!("{} = \"{shape}{optional}\"", name_form(&field.name))
 }

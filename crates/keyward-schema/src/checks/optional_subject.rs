@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::shape::Field;
 use crate::source::Span;
+use crate::toml_form::name_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0303",
@@ -43,5 +44,5 @@ pub(crate) fn found(setting: &str, field: &Field, at: Span) -> Diagnostic {
             field.name
         ))
         .see(field.at, "declared here")
-        .help(format!("{} = \"{required}\"", field.name))
+        .help(format!("{} = \"{required}\"", name_form(&field.name)))
 }

@@ -1,8 +1,9 @@
 //! KW0107: two patterns accept the same keys.
 
-use crate::diagnostic::{Level, Report, Rule};
-use crate::pattern::{Pattern, Relation, relate};
+use crate::diagnostic::{Diagnostic, Level, Report, Rule};
+use crate::pattern::{Part, Pattern, Relation, relate, relation};
 use crate::read::KeyDraft;
+use crate::toml_form::text_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0107",
@@ -33,43 +34,41 @@ type = "hash"
 "#,
 };
 
+/// How many rivals of one pattern are shown.
+const MAX_SHOWN: usize = 4;
+
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
     let patterns: Vec<(&Pattern, &KeyDraft<'_>)> =
         drafts.iter().filter_map(|draft| Some((draft.pattern.as_ref()?, draft))).collect();
     for (index, (pattern, draft)) in patterns.iter().enumerate() {
-        for (earlier, earlier_draft) in &patterns[..index] {
-            let (relation, witness) = relate(earlier, pattern);
-            if !matches!(relation, Relation::Equal | Relation::Overlap) {
-                continue;
-            }
-            let key = String::from_utf8_lossy(&witness.unwrap_or_default()).into_owned();
-            report.push(
-                RULE.at(draft.at, format!("also matches `{key}`"))
-                    .see(earlier_draft.at, "first claimed here")
-                    .help(format!("add a literal segment: \"{}\"", with_literal(pattern))),
-            );
+        if report.is_full() {
+            return;
+        }
+        let is_rival = |(earlier, _): &&(&Pattern, &KeyDraft<'_>)| {
+            matches!(relation(earlier, pattern), Relation::Equal | Relation::Overlap)
+        };
+        let mut rivals = patterns[..index].iter().filter(is_rival);
+        if let Some((first, first_draft)) = rivals.next() {
+            let found = found(pattern, draft, first).see(first_draft.at, "first claimed here");
+            let others = rivals.take(MAX_SHOWN - 1);
+            report.push(others.fold(found, |found, (_, other)| found.see(other.at, "and here")));
         }
     }
 }
 
-/// The same pattern with the name of its first placeholder before it.
-fn with_literal(pattern: &Pattern) -> String {
-    let Some(first) = pattern.placeholders().first() else { return format!("{pattern}:2") };
-    let mut segments: Vec<&str> = split_segments(pattern.text());
-    segments.insert(first.segment, &first.name);
-    segments.join(":")
+fn found(pattern: &Pattern, draft: &KeyDraft<'_>, rival: &Pattern) -> Diagnostic {
+    let key = relate(rival, pattern).1.unwrap_or_default();
+    let key = String::from_utf8_lossy(&key).into_owned();
+    let found = RULE.at(draft.at, format!("also matches `{key}`"));
+    found.help(format!("add a literal segment: {}", text_form(&with_literal(pattern))))
 }
 
-/// Cuts a pattern's text at the colons outside braces.
-fn split_segments(text: &str) -> Vec<&str> {
-    let mut depth = 0_usize;
-    let is_cut = |c: char| {
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ':' && depth == 0
-    };
-    text.split(is_cut).collect()
+/// The same pattern with the name of its first placeholder before it.
+fn with_literal(pattern: &Pattern) -> String {
+    let mut parts: Vec<Part> = pattern.parts().collect();
+    match pattern.placeholders().first() {
+        Some(first) => parts.insert(first.segment, Part::Literal(first.name.clone())),
+        None => parts.push(Part::Literal("2".into())),
+    }
+    Pattern::of_parts(parts).text().to_owned()
 }

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::shape::Field;
 use crate::source::Span;
+use crate::toml_form::name_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0510",
@@ -48,5 +49,9 @@ pub(crate) fn found(field: &Field, at: Span) -> Diagnostic {
     RULE.at(at, "not a number or a time")
         .saying(format!("`{}` is {}, which is no score", field.name, field.shape.ty.in_words()))
         .see(field.at, "declared here")
-        .help(format!("{} = \"timestamp\"", field.name))
+        .help(format!(
+            "{} = \"{}\"",
+            name_form(&field.name),
+            if field.required { "timestamp" } else { "timestamp?" }
+        ))
 }

@@ -1,9 +1,11 @@
 //! KW0109: a secret stands in a key's name.
 
+use super::Warnings;
 use crate::derived::Derived;
-use crate::diagnostic::{Level, Report, Rule};
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::pattern::Placeholder;
 use crate::read::KeyDraft;
-use crate::schema::Key;
+use crate::schema::{Content, Key};
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
@@ -53,34 +55,53 @@ const SECRET_NAMES: [&str; 16] = [
     "api_token",
 ];
 
-pub(crate) fn check(drafts: &[KeyDraft<'_>], keys: &[Option<Key>], report: &mut Report) {
-    for (draft, key) in drafts.iter().zip(keys) {
+pub(crate) fn check(drafts: &[KeyDraft<'_>], keys: &[Option<Key>], warnings: &mut Warnings<'_>) {
+    for (owner, (draft, key)) in drafts.iter().zip(keys).enumerate() {
         let Some(pattern) = &draft.pattern else { continue };
-        let indexed = key.as_ref().and_then(|key| indexed_secret(key, drafts));
+        let secrets = key.as_ref().map(|key| secret_slots(key, drafts, keys)).unwrap_or_default();
         for (index, placeholder) in pattern.placeholders().iter().enumerate() {
             let by_name = SECRET_NAMES.contains(&&*placeholder.name.to_ascii_lowercase());
-            let by_field = indexed.is_some_and(|(slot, _)| slot == index);
-            if !by_name && !by_field {
-                continue;
+            let by_field = secrets.iter().find(|(slot, _)| *slot == index);
+            if by_name || by_field.is_some() {
+                let declared_at = by_field.map(|(_, at)| *at);
+                warnings.push_with(owner, &RULE, || found(placeholder, draft.at, declared_at));
             }
-            let name = &placeholder.name;
-            let found = RULE
-                .at(draft.at, format!("`{{{name}}}` is readable by all who see key names"))
-                .help(format!(
-                    "use a hash: {{{name}_hash:hex}}; or allow = [\"{}: the reason\"]",
-                    RULE.code
-                ));
-            report.push(match indexed {
-                Some((_, at)) if by_field => found.see(at, "declared secret here"),
-                _ => found,
-            });
         }
     }
 }
 
-/// The placeholder of a lookup that holds a secret field, and that field's place.
-fn indexed_secret(key: &Key, drafts: &[KeyDraft<'_>]) -> Option<(usize, Span)> {
-    let Some(Derived::Lookup { of, field: Some(field), slot }) = &key.derived else { return None };
-    let field = drafts[of.key.index()].object()?.fields.get(*field)?;
-    field.shape.secret.then_some((*slot, field.at))
+fn found(placeholder: &Placeholder, at: Span, declared_at: Option<Span>) -> Diagnostic {
+    let name = &placeholder.name;
+    let found = RULE.at(at, format!("`{{{name}}}` is readable by all who see key names")).help(
+        format!("use a hash: {{{name}_hash:hex}}; or allow = [\"{}: the reason\"]", RULE.code),
+    );
+    match declared_at {
+        Some(at) => found.see(at, "declared secret here"),
+        None => found,
+    }
+}
+
+/// The placeholders of a derived key that hold a secret of its source, and
+/// where that is declared secret.
+fn secret_slots(key: &Key, drafts: &[KeyDraft<'_>], keys: &[Option<Key>]) -> Vec<(usize, Span)> {
+    let slots: Vec<(usize, Option<usize>)> = match &key.derived {
+        Some(Derived::Lookup { field, slot, .. }) => vec![(*slot, *field)],
+        Some(Derived::Members { split, .. }) => {
+            split.iter().map(|&(slot, field)| (slot, Some(field))).collect()
+        }
+        _ => return Vec::new(),
+    };
+    let source = key.derived.iter().map(|derived| derived.source().key.index()).next();
+    let Some((draft, Some(source))) = source.map(|index| (&drafts[index], &keys[index])) else {
+        return Vec::new();
+    };
+    let secret_at = |field: Option<usize>| match (field, &source.content) {
+        (Some(field), content) => {
+            let field = content.object()?.fields.get(field)?;
+            field.shape.secret.then_some(field.at)
+        }
+        (None, Content::Value(shape)) => shape.secret.then_some(draft.at),
+        _ => None,
+    };
+    slots.into_iter().filter_map(|(slot, field)| Some((slot, secret_at(field)?))).collect()
 }

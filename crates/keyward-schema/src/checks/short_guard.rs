@@ -1,6 +1,9 @@
 //! KW0311: a deduplication flag dies before what it guards.
 
-use crate::diagnostic::{Level, Report, Rule};
+use std::collections::HashMap;
+
+use super::Warnings;
+use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::schema::{DataType, Key};
 use crate::units::Duration;
 
@@ -37,38 +40,35 @@ ttl = "2h"
 "#,
 };
 
-pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
-    let keys: Vec<&Key> = keys.iter().flatten().collect();
-    for flag in keys.iter().filter(|key| key.data == DataType::Flag) {
+pub(crate) fn check(keys: &[Option<Key>], warnings: &mut Warnings<'_>) {
+    let mut guarded: HashMap<Vec<&str>, (Duration, &Key)> = HashMap::new();
+    for key in keys.iter().flatten().filter(|key| key.data != DataType::Flag) {
+        let Some(life) = key.lifetime.longest() else { continue };
+        let longest = guarded.entry(names(key)).or_insert((life, key));
+        if life > longest.0 {
+            *longest = (life, key);
+        }
+    }
+    for (index, flag) in keys.iter().enumerate() {
+        let Some(flag) = flag.as_ref().filter(|key| key.data == DataType::Flag) else { continue };
         let Some(flag_life) = flag.lifetime.longest() else { continue };
-        let guarded = keys.iter().filter(|key| key.data != DataType::Flag && is_guarded(flag, key));
-        let longest = guarded
-            .filter_map(|key| Some((key.lifetime.longest()?, *key)))
-            .max_by_key(|(life, _)| *life);
-        if let Some((life, guarded)) = longest
-            && flag_life < life
-        {
-            report.push(
-                RULE.at(flag.lifetime_at, format!("only {}", flag_life.in_words()))
-                    .saying(format!(
-                        "`{}` ends before `{}`, which it guards",
-                        flag.pattern, guarded.pattern
-                    ))
-                    .see(guarded.lifetime_at, life.in_words())
-                    .help(format!(
-                        "ttl = \"{}\"",
-                        Duration::from_ms(life.as_ms().saturating_mul(2))
-                    )),
-            );
+        match guarded.get(&names(flag)) {
+            Some(&(life, guarded)) if !names(flag).is_empty() && flag_life < life => {
+                warnings.push_with(index, &RULE, || found(flag, flag_life, guarded, life));
+            }
+            _ => {}
         }
     }
 }
 
-/// Whether a flag speaks of just the same thing.
-fn is_guarded(flag: &Key, key: &Key) -> bool {
-    let names = |key: &Key| -> Vec<Box<str>> {
-        key.pattern.placeholders().iter().map(|placeholder| placeholder.name.clone()).collect()
-    };
-    let flag_names = names(flag);
-    !flag_names.is_empty() && flag_names == names(key)
+/// What a key speaks of: a flag guards what speaks of just the same.
+fn names(key: &Key) -> Vec<&str> {
+    key.pattern.placeholders().iter().map(|placeholder| &*placeholder.name).collect()
+}
+
+fn found(flag: &Key, flag_life: Duration, guarded: &Key, life: Duration) -> Diagnostic {
+    RULE.at(flag.lifetime_at, format!("only {}", flag_life.in_words()))
+        .saying(format!("`{}` ends before `{}`, which it guards", flag.pattern, guarded.pattern))
+        .see(guarded.lifetime_at, life.in_words())
+        .help(format!("ttl = \"{life}\""))
 }

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::read::KeyDraft;
 use crate::source::Span;
+use crate::toml_form::text_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0506",
@@ -43,7 +44,7 @@ pub(crate) fn lookup(source: &KeyDraft<'_>, at: Span) -> Diagnostic {
         .saying(format!("`{}` has no single value to index", source.text))
         .see(source.at, "declared here");
     match source.object().and_then(|object| object.fields.first()) {
-        Some(field) => found.help(format!("name a field: field = \"{}\"", field.name)),
+        Some(field) => found.help(format!("name a field: field = {}", text_form(&field.name))),
         None => found,
     }
 }

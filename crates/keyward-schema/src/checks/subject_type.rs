@@ -4,6 +4,7 @@ use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::pattern::Kind;
 use crate::shape::Field;
 use crate::source::Span;
+use crate::toml_form::name_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0305",
@@ -43,7 +44,7 @@ pub(crate) fn by(field: &Field, at: Span) -> Diagnostic {
             field.shape.ty.in_words()
         ))
         .see(field.at, "declared here")
-        .help(format!("{} = \"accepted | rejected\"", field.name))
+        .help(format!("{} = \"accepted | rejected\"", name_form(&field.name)))
 }
 
 pub(crate) fn placeholder(name: &str, kind: &Kind, at: Span) -> Diagnostic {
@@ -60,5 +61,5 @@ pub(crate) fn until(field: &Field, at: Span) -> Diagnostic {
             field.shape.ty.in_words()
         ))
         .see(field.at, "declared here")
-        .help(format!("{} = \"timestamp\"", field.name))
+        .help(format!("{} = \"timestamp\"", name_form(&field.name)))
 }

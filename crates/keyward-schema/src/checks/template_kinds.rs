@@ -41,10 +41,12 @@ ttl = { with = "coupon:{code}" }
 /// `None` if one does not fit. For derived keys the source fills the derived
 /// key, for the others the key fills the source, so either may be the wider
 /// only where that is harmless: both must accept the same.
+/// The places are those of the key itself and of the one that is named.
 pub(crate) fn check(
     resolved: &Resolved<'_>,
     own: &Pattern,
     at: Span,
+    [own_at, target_at]: [Span; 2],
     report: &mut Report,
 ) -> Option<()> {
     let mut sound = Some(());
@@ -60,6 +62,8 @@ pub(crate) fn check(
                     "`{{{name}}}` is {kind} in `{}` and {own_kind} in `{own}`",
                     resolved.target
                 ))
+                .see(own_at, "this key")
+                .see(target_at, "the one it names")
                 .help(format!("{{{name}:{kind}}}")),
         );
         sound = None;

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::pattern::Pattern;
 use crate::source::Span;
+use crate::toml_form::text_form;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0502",
@@ -42,15 +43,25 @@ pub(crate) fn found(setting: &str, unbound: &[&str], own: &Pattern, at: Span) ->
     let names: Vec<String> = unbound.iter().map(|name| format!("{{{name}}}")).collect();
     RULE.at(at, "unbound")
         .saying(format!("`{setting}` uses {}, which `{own}` does not have", names.join(", ")))
-        .help(format!("add it to the key: \"{own}:{}\"", names.join(":")))
+        .help(format!("add it to the key: {}", text_form(&format!("{own}:{}", names.join(":")))))
 }
 
 pub(crate) fn lookup(own: &Pattern, unnamed: &[usize], at: Span) -> Diagnostic {
-    let message = match unnamed {
-        [] => format!("`{own}` has no placeholder for the indexed value"),
-        several => format!("a lookup indexes one value, and `{own}` leaves {} open", several.len()),
-    };
-    RULE.at(at, "one placeholder more is needed").saying(message).help("\"users:by_email:{email}\"")
+    let names: Vec<String> =
+        unnamed.iter().map(|&index| format!("{{{}}}", own.placeholders()[index].name)).collect();
+    match &names[..] {
+        [] => RULE
+            .at(at, "one placeholder more is needed")
+            .saying(format!("`{own}` has no placeholder for the indexed value"))
+            .help(text_form(&format!("{own}:{{value}}"))),
+        several => RULE
+            .at(at, format!("does not name {}", several.join(", ")))
+            .saying(format!(
+                "a lookup indexes one value, and any of {} could be it",
+                several.join(", ")
+            ))
+            .help("drop all but one, or use the others in `of`"),
+    }
 }
 
 pub(crate) fn of_source(own: &Pattern, unnamed: &[usize], at: Span) -> Diagnostic {

@@ -6,6 +6,7 @@ use crate::pattern::Pattern;
 use crate::read::table::Located;
 use crate::shape::Object;
 use crate::source::Span;
+use crate::toml_form::{name_form, text_form};
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0302",
@@ -43,13 +44,18 @@ pub(crate) fn field(setting: &str, name: Located<&str>, object: &Object) -> Diag
     let known: Vec<&str> = names().collect();
     RULE.at(name.at, "no such field")
         .saying(format!("this key has no field `{}`; it has {}", name.value, known.join(", ")))
-        .maybe_help(near.map(|near| format!("{setting} = \"{near}\"")))
+        .maybe_help(near.map(|near| format!("{setting} = {}", text_form(near))))
 }
 
 pub(crate) fn no_fields(setting: &str, name: Located<&str>) -> Diagnostic {
     RULE.at(name.at, "no field")
         .saying(format!("`{setting}` names a field, and this key has none"))
-        .help(format!("declare it: fields = {{ {} = \"…\" }}", name.value))
+        .help(format!("fields = {{ {} = \"{}\" }}", name_form(name.value), wanted_type(setting)))
+}
+
+/// A type that the subject of this setting may have.
+fn wanted_type(setting: &str) -> &'static str {
+    if setting == "until" { "timestamp" } else { "open | done" }
 }
 
 pub(crate) fn placeholder(name: &str, pattern: &Pattern, at: Span) -> Diagnostic {

@@ -1,7 +1,7 @@
 //! KW0108: the pattern can match no key.
 
 use crate::diagnostic::{Level, Report, Rule};
-use crate::pattern::{Pattern, Relation, relate};
+use crate::pattern::{Kind, Pattern, Relation, SpelledOut, relation};
 use crate::read::KeyDraft;
 use crate::source::Span;
 
@@ -46,34 +46,52 @@ ttl = "1d"
 /// How many combinations of words are tried for one pattern.
 const MAX_COMBINATIONS: usize = 4096;
 
+/// How many comparisons of patterns the whole check may take. Real schemas
+/// take some hundreds; beyond it an unreachable pattern goes unnoticed.
+const MAX_COMPARISONS: usize = 1 << 23;
+
+/// How many of the patterns that claim its keys are shown.
+const MAX_SHOWN: usize = 8;
+
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
     let patterns: Vec<(&Pattern, Span)> =
         drafts.iter().filter_map(|draft| Some((draft.pattern.as_ref()?, draft.at))).collect();
+    let mut budget = MAX_COMPARISONS;
     for (pattern, at) in &patterns {
-        let smaller: Vec<(&Pattern, Span)> = patterns
-            .iter()
-            .filter(|(other, _)| relate(other, pattern).0 == Relation::Subset)
-            .copied()
-            .collect();
-        // One smaller pattern leaves something over, or it would not be smaller.
-        if smaller.len() < 2 || !is_covered(pattern, &smaller) {
+        if !pattern.placeholders().iter().any(|own| matches!(own.kind, Kind::Enum(_))) {
             continue;
         }
-        let found = RULE.at(*at, "all its keys are claimed by others");
-        let related = smaller.iter().fold(found, |found, (_, at)| found.see(*at, "claims some"));
-        report.push(related.help("remove it"));
+        let smaller: Vec<(&Pattern, Span)> = patterns
+            .iter()
+            .filter(|(other, _)| relation(other, pattern) == Relation::Subset)
+            .copied()
+            .collect();
+        budget = budget.saturating_sub(patterns.len());
+        // One smaller pattern leaves something over, or it would not be smaller.
+        if smaller.len() < 2 {
+            continue;
+        }
+        let Some(combinations) = pattern.spelled_out(MAX_COMBINATIONS) else { continue };
+        if !is_covered(&combinations, &smaller, &mut budget) {
+            continue;
+        }
+        let found = RULE.at(*at, "all its keys are claimed by others").help("remove it");
+        let shown = smaller.iter().take(MAX_SHOWN);
+        report.push(shown.fold(found, |found, (_, at)| found.see(*at, "claims some")));
     }
 }
 
-/// Whether each of the patterns that result from choosing words for the enums
-/// lies within one of the others.
-fn is_covered(pattern: &Pattern, others: &[(&Pattern, Span)]) -> bool {
-    let Some(choices) = pattern.spelled_out(MAX_COMBINATIONS) else { return false };
-    choices.iter().all(|choice| {
-        Pattern::parse(&choice.text).is_ok_and(|choice| {
-            others.iter().any(|(other, _)| {
-                matches!(relate(&choice, other).0, Relation::Subset | Relation::Equal)
-            })
+/// Whether each of the combinations lies within one of the others.
+fn is_covered(
+    combinations: &[SpelledOut],
+    others: &[(&Pattern, Span)],
+    budget: &mut usize,
+) -> bool {
+    combinations.iter().all(|combination| {
+        others.iter().any(|(other, _)| {
+            *budget = budget.saturating_sub(1);
+            let lies = || relation(&combination.pattern, other);
+            *budget > 0 && matches!(lies(), Relation::Subset | Relation::Equal)
         })
     })
 }

@@ -51,7 +51,15 @@ pub fn relate(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
     (relation, witness)
 }
 
-fn relation(left: &Pattern, right: &Pattern) -> Relation {
+/// How the keys of `left` lie to those of `right`.
+pub(crate) fn relation(left: &Pattern, right: &Pattern) -> Relation {
+    // Most patterns differ in their first word.
+    if let (Some(Segment::Literal(a)), Some(Segment::Literal(b))) =
+        (left.segments.first(), right.segments.first())
+        && a != b
+    {
+        return Disjoint;
+    }
     let (left_open, right_open) = (left.ends_in_rest(), right.ends_in_rest());
     let fixed = |pattern: &Pattern| pattern.segments.len() - usize::from(pattern.ends_in_rest());
     let (left_fixed, right_fixed) = (fixed(left), fixed(right));
@@ -68,8 +76,14 @@ fn relation(left: &Pattern, right: &Pattern) -> Relation {
         (true, true) => Superset,
     };
     let shared = left_fixed.min(right_fixed);
-    let pairs = left.segments[..shared].iter().zip(&right.segments[..shared]);
-    pairs.fold(tail, |so_far, (a, b)| so_far.and(class(left, a).relate(class(right, b))))
+    let mut relation = tail;
+    for (a, b) in left.segments[..shared].iter().zip(&right.segments[..shared]) {
+        relation = relation.and(class(left, a).relate(class(right, b)));
+        if relation == Disjoint {
+            break;
+        }
+    }
+    relation
 }
 
 /// `rest` against the segments of a closed pattern from `from` on. A single

@@ -9,6 +9,8 @@ use super::table::Located;
 use crate::checks::{bad_condition, no_such_field};
 use crate::derived::Condition;
 use crate::diagnostic::Report;
+use crate::pattern::Kind;
+use crate::shape::{Field, Type};
 
 /// Reads `when` against the fields of the source.
 pub(super) fn read(
@@ -45,7 +47,26 @@ pub(super) fn read(
         }
         conditions.push(Condition { field: index, is: test.is, values: test.values });
     }
+    for (index, field) in object.iter().flat_map(|object| object.fields.iter().enumerate()) {
+        if is_impossible(index, field, &conditions) {
+            report.push(bad_condition::contradiction(field, when.at));
+            return None;
+        }
+    }
     Some(conditions)
+}
+
+/// Whether no value of the field passes all tests of it.
+fn is_impossible(index: usize, field: &Field, conditions: &[Condition]) -> bool {
+    let tests: Vec<&Condition> = conditions.iter().filter(|test| test.field == index).collect();
+    let values: &[Box<str>] = match (tests.iter().find(|test| test.is), &field.shape.ty) {
+        (Some(test), _) => &test.values,
+        (None, Type::Kind(Kind::Enum(words))) if field.required => words,
+        (None, _) => return false,
+    };
+    let is_named =
+        |test: &Condition, value: &str| test.values.iter().any(|named| **named == *value);
+    !values.iter().any(|value| tests.iter().all(|test| is_named(test, value) == test.is))
 }
 
 struct Test<'w> {

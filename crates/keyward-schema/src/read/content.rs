@@ -19,8 +19,15 @@ pub(crate) struct ContentDraft {
 }
 
 /// Reads the content of a key of this type. Settings of other types are not
-/// looked at: they have been reported.
+/// looked at: they have been reported. `None` if any part has an error, so that
+/// nobody misses a field that merely could not be read.
 pub(super) fn read(table: &Table<'_>, data: DataType, report: &mut Report) -> Option<ContentDraft> {
+    let errors_before = report.errors_total();
+    let content = read_parts(table, data, report)?;
+    (report.errors_total() == errors_before).then_some(content)
+}
+
+fn read_parts(table: &Table<'_>, data: DataType, report: &mut Report) -> Option<ContentDraft> {
     let (content, is_given) = match data {
         DataType::Hash => (Content::Fields(read_object(table, report)), true),
         DataType::Json => (Content::Json(read_json(table, report)?), true),
@@ -115,19 +122,27 @@ fn read_json(table: &Table<'_>, report: &mut Report) -> Option<Shape> {
 /// `null` exists in JSON only.
 fn report_nulls(table: &Table<'_>, content: &Content, report: &mut Report) {
     let is_plain_null = |shape: &Shape| shape.nullable && !shape.ty.is_json();
+    let mut value = |setting: &str, shape: &Shape| {
+        if is_plain_null(shape) {
+            report.push(null_in_text::value(setting, shape, value_at(table, setting)));
+        }
+    };
     match content {
+        Content::Value(shape) => value("value", shape),
+        Content::Items(shape) => value("items", shape),
+        Content::Scored { member, score } => {
+            value("items", member);
+            value("score", score);
+        }
         Content::Fields(object) => {
+            if let Extra::Typed(shape) = &object.extra {
+                value("extra", shape);
+            }
             for field in object.fields.iter().filter(|field| is_plain_null(&field.shape)) {
-                report.push(null_in_text::found(&field.name, field.at));
+                report.push(null_in_text::field(field));
             }
         }
-        Content::Value(shape) if is_plain_null(shape) => {
-            report.push(null_in_text::found("value", value_at(table, "value")));
-        }
-        Content::Items(shape) | Content::Scored { member: shape, .. } if is_plain_null(shape) => {
-            report.push(null_in_text::found("items", value_at(table, "items")));
-        }
-        _ => {}
+        Content::Json(_) | Content::Opaque => {}
     }
 }
 

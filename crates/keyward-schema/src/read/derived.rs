@@ -4,28 +4,30 @@
 //! key; exactly one name is left over, and it is the member.
 
 use super::key::KeyDraft;
+use super::mirrors::Mirrors;
 use super::table::{Entry, Located, Table, text};
-use super::template::{Resolved, Unresolved, resolve};
+use super::template::{Resolved, resolve_or_report};
 use crate::checks::{
-    derived_of_derived, inverse_mismatch, malformed_pattern, member_count, missing_setting,
-    no_such_field, no_such_pattern, rank_type, several_derivations, source_type, template_kinds,
-    unbound_placeholder, value_misfit,
+    derived_of_derived, derived_type, inverse_mismatch, member_count, no_such_field, rank_type,
+    several_derivations, source_type, template_kinds, unbound_placeholder, value_misfit,
 };
 use crate::derived::{Binding, Derived, Reference};
 use crate::diagnostic::Report;
-use crate::pattern::Pattern;
-use crate::schema::DataType;
+use crate::pattern::{Kind, Pattern, Placeholder};
+use crate::schema::{Content, DataType};
 use crate::settings::Scope;
-use crate::shape::{Field, Type};
+use crate::shape::{Field, Shape, Type};
 use crate::source::Span;
 
 /// Reads how a key is derived: `None` if that has an error, `Some(None)` if
 /// clients write it.
 pub(super) fn read(
-    draft: &KeyDraft<'_>,
+    index: usize,
     drafts: &[KeyDraft<'_>],
+    mirrors: &Mirrors,
     report: &mut Report,
 ) -> Option<Option<Derived>> {
+    let draft = &drafts[index];
     let mut declared = draft.derivations();
     let Some(entry) = declared.next() else { return Some(None) };
     if let Some(second) = declared.next() {
@@ -33,7 +35,7 @@ pub(super) fn read(
         return None;
     }
     let own = draft.pattern.as_ref()?;
-    let reading = Reading { draft, drafts, own };
+    let reading = Reading { index, draft, drafts, mirrors, own };
     let derived = match entry.name {
         "lookup" => reading.lookup(entry, report),
         "rank" => reading.rank(entry, report),
@@ -45,8 +47,10 @@ pub(super) fn read(
 }
 
 struct Reading<'a, 't> {
+    index: usize,
     draft: &'a KeyDraft<'t>,
     drafts: &'a [KeyDraft<'t>],
+    mirrors: &'a Mirrors,
     own: &'a Pattern,
 }
 
@@ -59,6 +63,12 @@ struct Source<'a, 't> {
 }
 
 impl<'a, 't> Source<'a, 't> {
+    /// The placeholder of the source that is the member.
+    fn member(&self) -> &'a Placeholder {
+        let member = self.reference.member().expect("a source is bound with exactly one member");
+        &self.resolved.target.placeholders()[member]
+    }
+
     /// The placeholders of the derived key that the template does not name.
     fn unnamed(&self, own: &Pattern) -> Vec<usize> {
         let is_named = |name: &str| self.resolved.names().any(|(known, _)| known == name);
@@ -70,15 +80,17 @@ impl<'a, 't> Source<'a, 't> {
 impl<'a, 't> Reading<'a, 't> {
     fn lookup(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {
         let table = open(Scope::Lookup, entry, report)?;
-        let source = self.source(of(&table, report)?, "of", report)?;
+        let source = self.source(table.required_text("of", report)?, "of", report)?;
+        self.member_is_a_value(&source, report)?;
         let &[slot] = &source.unnamed(self.own)[..] else {
-            report.push(unbound_placeholder::lookup(
-                self.own,
-                &source.unnamed(self.own),
-                source.at,
-            ));
+            report.push(
+                unbound_placeholder::lookup(self.own, &source.unnamed(self.own), source.at)
+                    .see(self.draft.at, "this key"),
+            );
             return None;
         };
+        // What the source holds could not be read, and that was said.
+        source.draft.content.as_ref()?;
         let field = match table.text("field", report) {
             Some(name) => Some(self.field(&source, name, report)?),
             None if table.entry("field").is_some() => return None,
@@ -111,7 +123,7 @@ impl<'a, 't> Reading<'a, 't> {
     fn rank(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {
         let table = open(Scope::Rank, entry, report)?;
         let by = table.required_text("by", report);
-        let source = self.source(of(&table, report)?, "of", report)?;
+        let source = self.source(table.required_text("of", report)?, "of", report)?;
         self.all_named(&source, report)?;
         let by = self.field(&source, by?, report)?;
         let field = &source.draft.object()?.fields[by];
@@ -124,7 +136,8 @@ impl<'a, 't> Reading<'a, 't> {
 
     fn members(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {
         let table = open(Scope::Members, entry, report)?;
-        let source = self.source(of(&table, report)?, "of", report)?;
+        let source = self.source(table.required_text("of", report)?, "of", report)?;
+        source.draft.content.as_ref()?;
         let mut split = Vec::new();
         for slot in source.unnamed(self.own) {
             let placeholder = &self.own.placeholders()[slot];
@@ -163,17 +176,67 @@ impl<'a, 't> Reading<'a, 't> {
             return None;
         }
         let &[slot] = &source.unnamed(self.own)[..] else {
-            report.push(unbound_placeholder::inverse(self.own, source.at));
+            report.push(
+                unbound_placeholder::inverse(self.own, source.at).see(self.draft.at, "this key"),
+            );
             return None;
         };
-        inverse_mismatch::check(self.draft, source.draft, source.at, self.drafts, report)?;
+        let pair = inverse_mismatch::Pair { key: self.index, mirror: source.resolved.key.index() };
+        inverse_mismatch::check(pair, source.at, self.drafts, self.mirrors, report)?;
+        self.items_fit_member(&source, report)?;
+        self.mirror_takes(&source, slot, report)?;
         Some(Derived::Inverse { other: source.reference, slot })
     }
 
     fn follows(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {
         let source = self.source(text(entry, report)?, "follows", report)?;
         self.all_named(&source, report)?;
+        self.items_fit_member(&source, report)?;
         Some(Derived::Follows { of: source.reference })
+    }
+
+    /// A lookup holds the member, so its type must admit each.
+    fn member_is_a_value(&self, source: &Source<'_, '_>, report: &mut Report) -> Option<()> {
+        let member = source.member();
+        if self.draft.data == Some(DataType::Int) && !member.kind.is_within(&Kind::Int) {
+            let at = self.draft.table.entry("type")?.value.span().into();
+            report.push(derived_type::lookup(member, source.draft, at));
+            return None;
+        }
+        Some(())
+    }
+
+    /// What clients may put into this set must be able to name a key.
+    fn items_fit_member(&self, source: &Source<'_, '_>, report: &mut Report) -> Option<()> {
+        let content = self.draft.content.as_ref()?;
+        let items = match &content.content {
+            Content::Items(items) | Content::Scored { member: items, .. } => items,
+            _ => return Some(()),
+        };
+        if content.is_given && !items.fits_in(&source.member().kind) {
+            let at = self.draft.table.entry("items")?.value.span().into();
+            report.push(value_misfit::items(items, source.member(), source.draft.at, at));
+            return None;
+        }
+        Some(())
+    }
+
+    /// What stands in this set's name must be able to be a member of its mirror.
+    fn mirror_takes(
+        &self,
+        source: &Source<'_, '_>,
+        slot: usize,
+        report: &mut Report,
+    ) -> Option<()> {
+        let slot = &self.own.placeholders()[slot];
+        let mirror = source.draft.content.as_ref()?;
+        let Content::Items(items) = &mirror.content else { return Some(()) };
+        if mirror.is_given && !items.takes_all_of(&slot.kind) {
+            let at = source.draft.table.entry("items")?.value.span().into();
+            report.push(value_misfit::items(items, slot, self.draft.at, at));
+            return None;
+        }
+        Some(())
     }
 
     /// Resolves the template, binds its names, and finds the one member.
@@ -183,19 +246,11 @@ impl<'a, 't> Reading<'a, 't> {
         setting: &'static str,
         report: &mut Report,
     ) -> Option<Source<'a, 't>> {
-        let resolved = match resolve(template.value, self.drafts) {
-            Ok(resolved) => resolved,
-            Err(Unresolved::Malformed(error)) => {
-                report.push(malformed_pattern::found(template.value, &error, template.at));
-                return None;
-            }
-            Err(Unresolved::NoPattern) => {
-                report.push(no_such_pattern::found(setting, template, self.drafts));
-                return None;
-            }
-        };
+        let resolved = resolve_or_report(setting, template, self.drafts, report)?;
         let draft = &self.drafts[resolved.key.index()];
-        if setting != "inverse" && draft.is_derived() {
+        let is_kept =
+            draft.derivations().next().is_some() || self.mirrors.is_mirrored(resolved.key.index());
+        if setting != "inverse" && is_kept {
             report.push(derived_of_derived::found(setting, draft, template.at));
             return None;
         }
@@ -211,7 +266,7 @@ impl<'a, 't> Reading<'a, 't> {
             );
             return None;
         }
-        template_kinds::check(&resolved, self.own, template.at, report)?;
+        template_kinds::check(&resolved, self.own, template.at, [self.draft.at, draft.at], report)?;
         let reference = resolved
             .reference(|name| self.own.placeholder(name).map_or(Binding::Member, Binding::Bound));
         Some(Source { draft, resolved, reference, at: template.at })
@@ -254,16 +309,6 @@ fn open<'t>(scope: Scope, entry: Entry<'t>, report: &mut Report) -> Option<Table
     Some(Table::open(scope, table.value, entry.name_at, report))
 }
 
-fn of<'t>(table: &Table<'t>, report: &mut Report) -> Option<Located<&'t str>> {
-    match table.entry("of") {
-        Some(entry) => text(entry, report),
-        None => {
-            report.push(missing_setting::found("of", table.at));
-            None
-        }
-    }
-}
-
 fn field_named<'d>(draft: &'d KeyDraft<'_>, name: &str) -> Option<(usize, &'d Field)> {
     let object = draft.object()?;
     let index = object.field(name)?;
@@ -271,9 +316,9 @@ fn field_named<'d>(draft: &'d KeyDraft<'_>, name: &str) -> Option<(usize, &'d Fi
 }
 
 /// The shape of a plain string's value.
-fn plain_value<'d>(draft: &'d KeyDraft<'_>) -> Option<&'d crate::shape::Shape> {
+fn plain_value<'d>(draft: &'d KeyDraft<'_>) -> Option<&'d Shape> {
     match &draft.content.as_ref()?.content {
-        crate::schema::Content::Value(shape) => Some(shape),
+        Content::Value(shape) => Some(shape),
         _ => None,
     }
 }

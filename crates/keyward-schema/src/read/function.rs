@@ -5,9 +5,9 @@ use toml::de::DeValue;
 use super::key::KeyDraft;
 use super::shape;
 use super::table::{Entry, Located, Table, table, text};
-use super::template::{Resolved, Unresolved, resolve};
+use super::template::{Resolved, Unresolved, report_unresolved, resolve, resolve_or_report};
 use crate::checks::{
-    function_key, function_variable, malformed_function, malformed_pattern, wrong_value,
+    function_key, function_variable, malformed_function, null_in_text, too_many, wrong_value,
 };
 use crate::derived::Binding;
 use crate::diagnostic::Report;
@@ -22,6 +22,9 @@ const REPEAT: &str = "...";
 
 /// The most patterns that the words of one key may choose among.
 const MAX_TARGETS: usize = 64;
+
+/// The most keys, and the most arguments, that one function may declare.
+const MAX_FUNCTION_PARTS: usize = 32;
 
 pub(super) fn read(
     entry: Entry<'_>,
@@ -56,7 +59,7 @@ pub(super) fn read(
     })
 }
 
-/// The names of a function's placeholders, and what their first use allows.
+/// The names of a function's placeholders, and what their uses so far allow.
 #[derive(Default)]
 struct Variables {
     known: Vec<Variable>,
@@ -71,11 +74,16 @@ struct Variable {
 impl Variables {
     fn bind(&mut self, name: &str, kind: &Kind, at: Span, report: &mut Report) -> usize {
         if let Some(index) = self.known.iter().position(|known| &*known.name == name) {
-            let first = &self.known[index];
-            if !first.kind.is_within(kind) && !kind.is_within(&first.kind) {
+            let known = &mut self.known[index];
+            if kind.is_within(&known.kind) {
+                // From here on it is what the narrower use says.
+                if known.kind != *kind {
+                    (known.kind, known.at) = (kind.clone(), at);
+                }
+            } else if !known.kind.is_within(kind) {
                 report.push(
-                    function_variable::found(name, kind, &first.kind, at)
-                        .see(first.at, "first used here"),
+                    function_variable::found(name, kind, &known.kind, at)
+                        .see(known.at, "used here"),
                 );
             }
             return index;
@@ -85,13 +93,27 @@ impl Variables {
     }
 }
 
+/// The texts of a setting, as many as a function may have.
+fn limited<'t>(
+    table: &Table<'t>,
+    name: &'static str,
+    report: &mut Report,
+) -> Vec<Located<&'t str>> {
+    let mut texts = table.texts(name, report);
+    if let Some(beyond) = texts.get(MAX_FUNCTION_PARTS) {
+        report.push(too_many::found(name, MAX_FUNCTION_PARTS, beyond.at));
+        texts.truncate(MAX_FUNCTION_PARTS);
+    }
+    texts
+}
+
 fn read_keys(
     table: &Table<'_>,
     drafts: &[KeyDraft<'_>],
     variables: &mut Variables,
     report: &mut Report,
 ) -> Option<Vec<FunctionKey>> {
-    let templates = table.texts("keys", report);
+    let templates = limited(table, "keys", report);
     let last = templates.len().saturating_sub(1);
     let mut keys = Vec::new();
     for (index, template) in templates.into_iter().enumerate() {
@@ -116,11 +138,11 @@ fn read_key(
 ) -> Option<FunctionKey> {
     let targets = match resolve(template.value, drafts) {
         Ok(resolved) => vec![target(&resolved, Vec::new(), template.at, variables, report)],
-        Err(Unresolved::Malformed(error)) => {
-            report.push(malformed_pattern::found(template.value, &error, template.at));
+        Err(Unresolved::NoPattern) => read_choices(template, drafts, variables, report)?,
+        Err(unresolved) => {
+            report_unresolved(unresolved, "keys", template, drafts, report);
             return None;
         }
-        Err(Unresolved::NoPattern) => read_choices(template, drafts, variables, report)?,
     };
     Some(FunctionKey { template: template.value.into(), targets, repeated: false })
 }
@@ -134,18 +156,13 @@ fn read_choices(
 ) -> Option<Vec<Target>> {
     let pattern = Pattern::parse(template.value).ok()?;
     let Some(choices) = pattern.spelled_out(MAX_TARGETS) else {
-        report.push(function_key::found(template, drafts));
+        report.push_with(&function_key::RULE, || function_key::found(template, drafts));
         return None;
     };
     let mut targets = Vec::new();
     for choice in choices {
-        let Ok(resolved) = resolve(&choice.text, drafts) else {
-            report.push(function_key::found(
-                Located { value: &choice.text, at: template.at },
-                drafts,
-            ));
-            return None;
-        };
+        let spelled = Located { value: choice.pattern.text(), at: template.at };
+        let resolved = resolve_or_report("keys", spelled, drafts, report)?;
         let settle = |(index, word): (usize, Box<str>)| {
             let placeholder = &pattern.placeholders()[index];
             (variables.bind(&placeholder.name, &placeholder.kind, template.at, report), word)
@@ -179,7 +196,7 @@ fn strip_repeat(text: &str) -> (&str, bool) {
 }
 
 fn read_args(table: &Table<'_>, report: &mut Report) -> Option<Vec<Argument>> {
-    let texts = table.texts("args", report);
+    let texts = limited(table, "args", report);
     let last = texts.len().saturating_sub(1);
     let mut args: Vec<Argument> = Vec::new();
     let mut sound = true;
@@ -191,7 +208,8 @@ fn read_args(table: &Table<'_>, report: &mut Report) -> Option<Vec<Argument>> {
         if argument.repeated && index < last {
             report.push(malformed_function::repeat_not_last(text.at));
         }
-        if argument.required && args.last().is_some_and(|before| !before.required) {
+        let is_left_out = |before: &Argument| !before.required && !before.repeated;
+        if argument.required && args.last().is_some_and(is_left_out) {
             report.push(malformed_function::required_behind_optional(&argument.name, text.at));
         }
         if args.iter().any(|before| before.name == argument.name) {
@@ -210,6 +228,10 @@ fn read_arg(text: Located<&str>, report: &mut Report) -> Option<Argument> {
         return None;
     };
     match parse_expr(ty.trim(), None) {
+        Ok((shape, _)) if shape.nullable && !shape.ty.is_json() => {
+            report.push(null_in_text::argument(name.trim(), &shape, text.at));
+            None
+        }
         Ok((shape, optional)) => Some(Argument {
             name: name.trim().into(),
             shape,
@@ -235,7 +257,7 @@ fn read_errors(table: &Table<'_>, report: &mut Report) -> Vec<(Box<str>, Box<str
     let mut read = |entry: Entry<'_>| {
         let code_like =
             |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-        if !entry.name.bytes().all(code_like) {
+        if entry.name.is_empty() || !entry.name.bytes().all(code_like) {
             report.push(malformed_function::error_code(entry.name, entry.name_at));
         }
         Some((entry.name.into(), text(entry, report)?.value.into()))

@@ -1,11 +1,12 @@
 //! Keys: first by themselves, then with what they say of each other.
 
 use super::content::{self, ContentDraft};
+use super::mirrors::Mirrors;
 use super::table::{Entry, Table, table};
 use super::{derived, example, lifetime};
 use crate::checks::{
     self, bound_on_wrong_type, derived_setting, evict_contradiction, malformed_pattern,
-    misplaced_shape, missing_setting,
+    misplaced_setting, misplaced_shape, missing_setting,
 };
 use crate::derived::Derived;
 use crate::diagnostic::Report;
@@ -97,13 +98,20 @@ fn report_settings_of_other_types(table: &Table<'_>, data: DataType, report: &mu
 
 /// Completes the drafts; `None` for each that has an error.
 pub(super) fn finish(drafts: &[KeyDraft<'_>], report: &mut Report) -> Vec<Option<Key>> {
-    drafts.iter().map(|draft| finish_one(draft, drafts, report)).collect()
+    let mirrors = Mirrors::of(drafts);
+    (0..drafts.len()).map(|index| finish_one(index, drafts, &mirrors, report)).collect()
 }
 
-fn finish_one(draft: &KeyDraft<'_>, drafts: &[KeyDraft<'_>], report: &mut Report) -> Option<Key> {
+fn finish_one(
+    index: usize,
+    drafts: &[KeyDraft<'_>],
+    mirrors: &Mirrors,
+    report: &mut Report,
+) -> Option<Key> {
+    let draft = &drafts[index];
     let table = &draft.table;
     let lifetime = lifetime::read(draft, drafts, report);
-    let derived = derived::read(draft, drafts, report);
+    let derived = derived::read(index, drafts, mirrors, report);
     let bounds = read_bounds(table, report);
     let compress = table.size("compress", report).map(|size| size.value);
     let expect = table.count("expect", report).map(|count| count.value);
@@ -112,14 +120,25 @@ fn finish_one(draft: &KeyDraft<'_>, drafts: &[KeyDraft<'_>], report: &mut Report
     let max_fanout = table.count("max_fanout", report).map(|count| count.value);
     let doc = table.owned_text("doc", report);
     let group = table.owned_text("group", report);
-    let evict = read_evict(draft, lifetime.as_ref(), report);
+    let is_kept = draft.is_derived() || mirrors.is_mirrored(index);
+    let stays = is_kept || lifetime == Some(Lifetime::Forever);
+    let evict = read_evict(draft, stays, report);
     let allowed = checks::read_allowances(table, report);
-    if draft.is_derived() {
+    if is_kept {
         derived_setting::check(draft, lifetime.as_ref(), report);
+    }
+    if derived.as_ref().is_some_and(Option::is_none)
+        && !mirrors.is_mirrored(index)
+        && let Some(entry) = table.entry("max_fanout")
+    {
+        report.push(misplaced_setting::not_derived("max_fanout", entry.name_at));
     }
     let example = example::read(draft, report);
     let (lifetime, derived) = (lifetime?, derived?);
-    let content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);
+    let mut content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);
+    if secret {
+        content.make_secret();
+    }
     Some(Key {
         pattern: draft.pattern.clone()?,
         at: draft.at,
@@ -129,7 +148,7 @@ fn finish_one(draft: &KeyDraft<'_>, drafts: &[KeyDraft<'_>], report: &mut Report
         content,
         lifetime_at: table.entry("ttl").map_or(draft.at, |entry| entry.value.span().into()),
         lifetime,
-        bounds,
+        bounds: bounds?,
         evict: evict?,
         compress,
         expect,
@@ -142,22 +161,20 @@ fn finish_one(draft: &KeyDraft<'_>, drafts: &[KeyDraft<'_>], report: &mut Report
     })
 }
 
-fn read_bounds(table: &Table<'_>, report: &mut Report) -> Bounds {
-    Bounds {
+/// `None` if a bound cannot be read: then it is not known to be unbounded.
+fn read_bounds(table: &Table<'_>, report: &mut Report) -> Option<Bounds> {
+    let errors_before = report.errors_total();
+    let bounds = Bounds {
         max_len: table.count("max_len", report).map(|count| count.value),
         max_members: table.count("max_members", report).map(|count| count.value),
         max_size: table.size("max_size", report).map(|size| size.value),
-    }
+    };
+    (report.errors_total() == errors_before).then_some(bounds)
 }
 
 /// What is declared to live for ever, or is derived, is not evicted; anything
 /// else goes by its last use unless the schema says otherwise.
-fn read_evict(
-    draft: &KeyDraft<'_>,
-    lifetime: Option<&Lifetime>,
-    report: &mut Report,
-) -> Option<Evict> {
-    let stays = draft.is_derived() || lifetime == Some(&Lifetime::Forever);
+fn read_evict(draft: &KeyDraft<'_>, stays: bool, report: &mut Report) -> Option<Evict> {
     let default = if stays { Evict::Never } else { Evict::Lru };
     if draft.table.entry("evict").is_none() {
         return Some(default);

@@ -3,19 +3,21 @@
 //! One reader per form; which form a table has is told by the one setting
 //! that only that form has.
 
+use std::collections::HashSet;
+
 use toml::de::{DeTable, DeValue};
 
 use super::key::KeyDraft;
 use super::table::{Entry, Located, Table, duration, text};
-use super::template::{Unresolved, resolve};
+use super::template::resolve_or_report;
 use crate::checks::{
     bad_unit, given_bounds, given_without_default, lifetime_cases, malformed_lifetime,
-    malformed_pattern, no_such_pattern, optional_subject, subject_type, template_kinds,
-    unbound_placeholder, unknown_subject,
+    optional_subject, subject_type, template_kinds, unbound_placeholder, unknown_subject,
 };
 use crate::derived::Binding;
 use crate::diagnostic::Report;
 use crate::lifetime::{Excess, Lifetime, Renew, Subject};
+use crate::nearest::nearest;
 use crate::pattern::Kind;
 use crate::schema::DataType;
 use crate::settings::Scope;
@@ -31,6 +33,9 @@ pub(crate) const FORMS: [(&str, &[&str]); 5] = [
     ("with", &[]),
     ("given", &["min", "max", "default", "excess"]),
 ];
+
+/// The settings of a lifetime by cases that are no cases.
+const BESIDE_CASES: [&str; 2] = ["by", "renew"];
 
 /// Reads `ttl`. A key without one lives as in Redis.
 pub(super) fn read(
@@ -61,9 +66,12 @@ fn read_table(
     report: &mut Report,
 ) -> Option<Lifetime> {
     let at = entry.name_at;
+    if table.contains_key("by") {
+        // Its other settings are the values of the subject, whatever they are called.
+        return read_by(&Table::open_unchecked(Scope::Lifetime, table, at), draft, report);
+    }
     let has = |(form, _): &&(&'static str, _)| table.contains_key(*form);
     let (form, beside) = match FORMS.iter().filter(has).collect::<Vec<_>>()[..] {
-        [("by", _)] => return read_by(&Table::open_unchecked(table, at), draft, report),
         [(form, beside)] => (*form, *beside),
         ref several => {
             let forms: Vec<&str> = several.iter().map(|(form, _)| *form).collect();
@@ -113,14 +121,32 @@ fn read_by(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> Opti
         None => by_field(name, draft, report)?,
     };
     let renew = table.choice("renew", Renew::NAMES, Renew::named, report).map(|renew| renew.value);
-    let given = table.entries().iter().filter(|entry| !matches!(entry.name, "by" | "renew"));
-    for stray in given.filter(|entry| !words.iter().any(|word| **word == *entry.name)) {
-        report.push(lifetime_cases::surplus(stray.name, &words, stray.name_at));
+    let known: HashSet<&str> = words.iter().map(|word| &**word).collect();
+    if let Some(taken) = BESIDE_CASES.into_iter().find(|name| known.contains(name)) {
+        report.push(lifetime_cases::unnameable(taken, name.at));
+        return None;
     }
+    let given = table.entries().iter().filter(|entry| !BESIDE_CASES.contains(&entry.name));
+    let mut misspelt = Vec::new();
+    for stray in given.clone().filter(|entry| !known.contains(entry.name)) {
+        if FORMS.iter().any(|(form, _)| *form == stray.name) {
+            report.push(malformed_lifetime::found(&["by", stray.name], table.at));
+            return None;
+        }
+        report.push_with(&lifetime_cases::RULE, || {
+            let meant = nearest(stray.name, words.iter().map(|word| &**word));
+            misspelt.extend(meant);
+            lifetime_cases::surplus(stray.name, &words, meant, stray.name_at)
+        });
+    }
+    let given: HashSet<&str> = given.map(|entry| entry.name).collect();
     let missing: Vec<&str> =
-        words.iter().map(|word| &**word).filter(|word| table.entry(word).is_none()).collect();
+        words.iter().map(|word| &**word).filter(|word| !given.contains(word)).collect();
     if !missing.is_empty() {
-        report.push(lifetime_cases::missing(&missing, name.at));
+        // One that is there under a misspelt name has been told.
+        if missing.iter().any(|word| !misspelt.contains(word)) {
+            report.push(lifetime_cases::missing(&missing, name.at));
+        }
         return None;
     }
     let case = |word: &str| {
@@ -223,17 +249,7 @@ fn read_with(
     let entry = table.entry("with")?;
     let template = text(entry, report)?;
     let own = draft.pattern.as_ref()?;
-    let resolved = match resolve(template.value, drafts) {
-        Ok(resolved) => resolved,
-        Err(Unresolved::Malformed(error)) => {
-            report.push(malformed_pattern::found(template.value, &error, template.at));
-            return None;
-        }
-        Err(Unresolved::NoPattern) => {
-            report.push(no_such_pattern::found("with", template, drafts));
-            return None;
-        }
-    };
+    let resolved = resolve_or_report("with", template, drafts, report)?;
     let unbound: Vec<&str> = resolved
         .names()
         .map(|(name, _)| name)
@@ -246,7 +262,8 @@ fn read_with(
         );
         return None;
     }
-    template_kinds::check(&resolved, own, template.at, report)?;
+    let places = [draft.at, drafts[resolved.key.index()].at];
+    template_kinds::check(&resolved, own, template.at, places, report)?;
     let key =
         resolved.reference(|name| own.placeholder(name).map_or(Binding::Member, Binding::Bound));
     Some(Lifetime::With { key })

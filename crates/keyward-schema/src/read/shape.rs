@@ -11,6 +11,8 @@ use super::table::{Entry, Table, text};
 use crate::checks::{bad_limits, malformed_shape, too_many, wrong_value};
 use crate::decimal::Decimal;
 use crate::diagnostic::Report;
+use crate::nearest::nearest;
+use crate::pattern::Kind;
 use crate::settings::{Scope, settings_of};
 use crate::shape::{
     Extra, Field, Length, Limits, MAX_FIELDS, MAX_SHAPE_DEPTH, Object, Shape, Type, parse_expr,
@@ -58,14 +60,37 @@ pub(super) fn read_extra(entry: Entry<'_>, depth: usize, report: &mut Report) ->
     match entry.value.get_ref() {
         DeValue::String(word) if word == "reject" => Extra::Reject,
         DeValue::String(word) if word == "allow" => Extra::Allow,
+        DeValue::String(word) if let Some(near) = misspelt_extra(word) => {
+            report.push(malformed_shape::extra(word, near, entry.value.span().into()));
+            Extra::Reject
+        }
         _ => match read_field(entry, depth + 1, report) {
+            Some(field) if field.optional => {
+                report.push(malformed_shape::optional_here(entry.value.span().into()));
+                Extra::Reject
+            }
             Some(field) => Extra::Typed(Box::new(field.shape)),
             None => Extra::Reject,
         },
     }
 }
 
+/// The word of `extra` that is meant by one that is no type either.
+fn misspelt_extra(word: &str) -> Option<&'static str> {
+    let is_type = parse_expr(word, None).is_ok();
+    nearest(word, ["reject", "allow"]).filter(|_| !is_type)
+}
+
 fn read_field(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option<FieldShape> {
+    let field = read_any_depth(entry, depth, report)?;
+    if depth + field.shape.depth() > MAX_SHAPE_DEPTH + 1 {
+        report.push(malformed_shape::too_deep(entry.value.span().into()));
+        return None;
+    }
+    Some(field)
+}
+
+fn read_any_depth(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option<FieldShape> {
     let at: Span = entry.value.span().into();
     match entry.value.get_ref() {
         DeValue::String(_) => {
@@ -76,7 +101,9 @@ fn read_field(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option<Fie
             report.push(too_many::found("levels of nesting", MAX_SHAPE_DEPTH, at));
             None
         }
-        DeValue::Table(table) if is_long_form(table) => read_long(table, entry, depth, report),
+        DeValue::Table(table) if is_long_form(table) || is_misspelt_long_form(table) => {
+            read_long(table, entry, depth, report)
+        }
         DeValue::Table(table) => {
             let object = read_fields(table, Extra::Reject, depth, report);
             Some(FieldShape { shape: Shape::of(Type::Object(object)), optional: false, doc: None })
@@ -99,6 +126,23 @@ fn is_long_form(table: &DeTable<'_>) -> bool {
             || has("fields", |value| matches!(value, DeValue::Table(_))))
 }
 
+/// Whether a table with a `type` has a name that is almost a setting's, with a
+/// value that no field could have: then it is no field either.
+fn is_misspelt_long_form(table: &DeTable<'_>) -> bool {
+    let is_no_type = |value: &DeValue<'_>| match value {
+        DeValue::String(text) => parse_expr(text, None).is_err(),
+        DeValue::Table(_) => false,
+        _ => true,
+    };
+    let is_almost =
+        |name: &str| nearest(name, settings_of(Scope::Shape).map(|setting| setting.name)).is_some();
+    let is_text = |value: &DeValue<'_>| matches!(value, DeValue::String(_));
+    table.get("type").is_some_and(|ty| is_text(ty.get_ref()))
+        && table
+            .iter()
+            .any(|(name, value)| is_no_type(value.get_ref()) && is_almost(name.get_ref()))
+}
+
 fn read_long(
     table: &DeTable<'_>,
     entry: Entry<'_>,
@@ -113,13 +157,32 @@ fn read_long(
     // `extra` without `fields` is an object of which nothing is known.
     let object = object.or_else(|| extra.map(|extra| Object { fields: Vec::new(), extra }));
     let (mut shape, optional) = match (table.entry("type"), object) {
-        (Some(entry), object) => read_type(entry, object.as_ref(), report)?,
+        (Some(entry), object) => {
+            let (shape, optional) = read_type(entry, object.as_ref(), report)?;
+            if object.is_some() && !has_object(&shape) {
+                let fields = table.entry("fields").or(table.entry("extra"))?;
+                report.push(malformed_shape::fields_unused(&shape, fields.name_at));
+                return None;
+            }
+            (shape, optional)
+        }
         (None, object) => (Shape::of(Type::Object(object.unwrap_or_default())), false),
     };
     shape.limits = read_limits(&table, &shape, report);
-    shape.secret = table.switch("secret", report).is_some_and(|secret| secret.value);
+    if table.switch("secret", report).is_some_and(|secret| secret.value) {
+        shape.make_secret();
+    }
     let doc = table.owned_text("doc", report);
     Some(FieldShape { shape, optional, doc })
+}
+
+/// Whether an object, and not only a value without fields, is at its core.
+fn has_object(shape: &Shape) -> bool {
+    match &shape.ty {
+        Type::Object(_) => true,
+        Type::Array(item) | Type::Map { value: item, .. } => has_object(item),
+        _ => false,
+    }
 }
 
 fn read_type(
@@ -161,6 +224,18 @@ fn read_limits(table: &Table<'_>, shape: &Shape, report: &mut Report) -> Limits 
         && min.as_text() > max.as_text()
     {
         report.push(bad_limits::reversed(min, max, entry.value.span().into()));
+    }
+    let is_natural = matches!(shape.ty, Type::Kind(Kind::Uint) | Type::TimestampMs);
+    if let (Some(max), Some(entry)) = (&limits.max, max)
+        && is_natural
+        && max.is_negative()
+    {
+        report.push(bad_limits::below_zero(shape, max, entry.value.span().into()));
+    }
+    if let (Some(len), Some(prefix), Some(entry)) = (limits.len, &limits.prefix, len)
+        && len.max < prefix.len() as u64
+    {
+        report.push(bad_limits::prefix_too_long(prefix, entry.value.span().into()));
     }
     limits
 }

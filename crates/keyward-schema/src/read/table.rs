@@ -44,6 +44,7 @@ pub(crate) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
 
 /// A table of known settings.
 pub(crate) struct Table<'t> {
+    scope: Scope,
     pub(crate) at: Span,
     entries: Vec<Entry<'t>>,
 }
@@ -62,19 +63,22 @@ impl<'t> Table<'t> {
             if known {
                 continue;
             }
-            match SETTINGS.iter().find(|setting| setting.name == entry.name) {
-                Some(elsewhere) => {
-                    report.push(misplaced_setting::found(scope, elsewhere, entry.name_at))
-                }
-                None => report.push(unknown_setting::found(scope, entry.name, entry.name_at)),
+            if SETTINGS.iter().any(|setting| setting.name == entry.name) {
+                report.push_with(&misplaced_setting::RULE, || {
+                    misplaced_setting::found(scope, entry.name, entry.name_at)
+                });
+            } else {
+                report.push_with(&unknown_setting::RULE, || {
+                    unknown_setting::found(scope, entry.name, entry.name_at)
+                });
             }
         }
-        Table { at, entries }
+        Table { scope, at, entries }
     }
 
     /// A table whose settings are not all known beforehand.
-    pub(crate) fn open_unchecked(table: &'t DeTable<'t>, at: Span) -> Table<'t> {
-        Table { at, entries: entries(table) }
+    pub(crate) fn open_unchecked(scope: Scope, table: &'t DeTable<'t>, at: Span) -> Table<'t> {
+        Table { scope, at, entries: entries(table) }
     }
 
     pub(crate) fn entries(&self) -> &[Entry<'t>] {
@@ -99,13 +103,16 @@ impl<'t> Table<'t> {
         name: &'static str,
         report: &mut Report,
     ) -> Option<Located<&'t str>> {
-        match self.entry(name) {
-            Some(entry) => text(entry, report),
-            None => {
-                report.push(missing_setting::found(name, self.at));
-                None
-            }
+        let Some(entry) = self.entry(name) else {
+            report.push(missing_setting::found(self.scope, name, self.at));
+            return None;
+        };
+        let text = text(entry, report)?;
+        if text.value.trim().is_empty() {
+            report.push(wrong_value::empty(entry));
+            return None;
         }
+        Some(text)
     }
 
     /// One of the words of a choice.
@@ -170,7 +177,17 @@ impl<'t> Table<'t> {
             report.push(wrong_value::found(entry, "an array of texts"));
             return Vec::new();
         };
-        items.iter().filter_map(|value| text(Entry { value, ..entry }, report)).collect()
+        let mut texts = Vec::new();
+        for item in items {
+            match item.get_ref() {
+                DeValue::String(value) => {
+                    texts.push(Located { value: &**value, at: item.span().into() })
+                }
+                _ => report
+                    .push(wrong_value::found(Entry { value: item, ..entry }, "texts in quotes")),
+            }
+        }
+        texts
     }
 }
 

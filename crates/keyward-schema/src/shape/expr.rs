@@ -27,6 +27,8 @@ pub(crate) enum ExprProblem {
     TypeAmongWords(String),
     /// More than one type in a union.
     SeveralTypes,
+    /// More than `MAX_WORDS` in an enum.
+    TooManyWords,
     /// A word twice in an enum.
     RepeatedWord(String),
     /// `object` where no `fields` are given.
@@ -58,6 +60,28 @@ pub(crate) const TYPE_NAMES: [&str; 18] = [
     "bytes",
     "null",
 ];
+
+/// The most words an enum may have.
+pub(crate) const MAX_WORDS: usize = 1024;
+
+/// The words of an enum as they are written, in quotes where they would be
+/// taken for something else.
+pub(super) fn words_form(words: &[Box<str>]) -> String {
+    let is_plain = |word: &str| {
+        words.len() > 1
+            && !word.is_empty()
+            && word.trim() == word
+            && !word.contains(SIGNS)
+            && !TYPE_NAMES.contains(&word)
+    };
+    let form = |word: &str| {
+        if is_plain(word) { word.to_owned() } else { format!("'{word}'") }
+    };
+    words.iter().map(|word| form(word)).collect::<Vec<_>>().join(" | ")
+}
+
+/// What ends a bare word.
+const SIGNS: [char; 10] = ['|', '[', ']', '(', ')', '{', '}', '?', ':', '\''];
 
 /// Reads a type; `object` is what that word stands for. Answers the shape and
 /// whether a `?` made it optional.
@@ -94,6 +118,9 @@ impl Parser<'_> {
         let mut members = vec![self.member()?];
         while self.take('|') {
             members.push(self.member()?);
+            if members.len() > MAX_WORDS {
+                return Err(self.problem(ExprProblem::TooManyWords, self.at..self.text.len()));
+            }
         }
         self.depth -= 1;
         self.resolve(members)
@@ -172,7 +199,7 @@ impl Parser<'_> {
     fn word(&mut self) -> Result<Member, ExprError> {
         let start = self.at;
         let rest = &self.text[start..];
-        let end = rest.find(|c: char| "|[](){}?:'".contains(c)).unwrap_or(rest.len());
+        let end = rest.find(SIGNS).unwrap_or(rest.len());
         let word = rest[..end].trim_end();
         if word.is_empty() {
             return Err(self.expected("a type"));
@@ -309,8 +336,8 @@ mod tests {
         check("(string | null)[]", "(string | null)[]", false);
         check("{string: timestamp}?", "{string: timestamp}", true);
         check("{ date : int[] } | null", "{date: int[]} | null", false);
-        check("'1'", "1", false);
-        check("'string' | 'x|y'", "string | x|y", false);
+        check("'1'", "'1'", false);
+        check("'string' | 'x|y'", "'string' | 'x|y'", false);
         check("object[]", "object[]", false);
     }
 

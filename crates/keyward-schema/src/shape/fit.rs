@@ -30,7 +30,7 @@ impl Misfit {
     }
 
     /// "must be …, not …"; a secret is not shown.
-    pub(super) fn unfit(shape: &Shape, expected: &str, found: &[u8]) -> Misfit {
+    pub(crate) fn unfit(shape: &Shape, expected: &str, found: &[u8]) -> Misfit {
         if shape.secret {
             return Misfit::new(format!("must be {expected}"));
         }
@@ -94,13 +94,15 @@ impl Shape {
     /// # Errors
     /// Says what it must be.
     pub fn check_score(&self, score: f64) -> Result<(), Misfit> {
+        let text = || score.to_string();
         let whole = score.fract() == 0.0 && score.abs() < 9.2e18;
         let fits = match &self.ty {
             Type::Kind(Kind::Int) => whole,
             Type::Kind(Kind::Uint) | Type::TimestampMs => whole && score >= 0.0,
+            Type::Decimal { scale: Some(scale) } => DecimalText::parse(text().as_bytes())
+                .is_some_and(|number| number.scale() <= (*scale).into()),
             _ => !score.is_nan(),
         };
-        let text = || score.to_string();
         if !fits {
             return Err(Misfit::unfit(self, &self.ty.in_words(), text().as_bytes()));
         }

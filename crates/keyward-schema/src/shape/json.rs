@@ -60,6 +60,9 @@ impl Object {
     ) -> Result<(), Misfit> {
         let mut reader = Reader::new(value)?;
         reader.skip_spaces();
+        if reader.peek() != Some(b'{') {
+            return Err(reader.unfit(&Shape::of(Type::Object(Object::default()))));
+        }
         reader.object(self, on_field)?;
         reader.end()
     }
@@ -160,7 +163,9 @@ impl<'v> Reader<'v> {
         self.members(|reader, name| {
             let name = name.plain();
             key_shape.check_scalar(&name).map_err(|misfit| misfit.inside("its key"))?;
-            reader.value(value).map_err(|misfit| misfit.inside(&step(&name)))
+            // The keys of a secret map are secret too.
+            let step = || if shape.secret { "[…]".to_owned() } else { step(&name) };
+            reader.value(value).map_err(|misfit| misfit.inside(&step()))
         })
     }
 
