@@ -179,6 +179,9 @@ pub(crate) fn check_whole(
 }
 
 #[cfg(test)]
+pub(crate) mod testing;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::read::check;

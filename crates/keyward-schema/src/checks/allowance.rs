@@ -116,3 +116,53 @@ impl<'r> Warnings<'r> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn one_key_s_allowance_is_not_another_s() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+allow = ["KW0310: small"]
+[key."b:{x}"]
+type = "list"
+"#,
+            r#"KW0310 4:6 `b:{x}` may live and grow for ever [nothing says when it ends] | help: max_len = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+        );
+    }
+
+    #[test]
+    fn fields_that_stand_far_from_their_key_are_still_its_own() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+allow = ["KW0207: cents of no importance"]
+[key."b:{x}"]
+type = "hash"
+[key."a:{x}".fields]
+fee = "float"
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."a:{x}".fields]
+fee = "float"
+[key."b:{x}"]
+type = "hash"
+allow = ["KW0207: none"]
+[key."a:{x}"]
+type = "hash"
+"#,
+            r#"
+KW0207 2:1 `fee` looks like money and is a float [a float] | help: fee = "decimal"
+KW0011 5:10 KW0207 does not occur here [not needed] | help: remove it
+"#,
+        );
+    }
+}

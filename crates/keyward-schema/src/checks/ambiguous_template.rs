@@ -62,3 +62,48 @@ pub(crate) fn found(
         .help(format!("give the types: {exact}"));
     places.take(MAX_SHOWN).fold(found, |found, at| found.see(at, "could be meant"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn the_type_must_be_given_where_the_name_does_not_tell() {
+        check_help(
+            r#"
+[key."cart:{id:uint}"]
+type = "hash"
+[key."cart:{id:uuid}"]
+type = "hash"
+[function.f]
+keys = ["cart:{id}"]
+"#,
+            r#""cart:{id}""#,
+            r#""cart:{id:uint}""#,
+        );
+        check(
+            r#"
+[key."c:{a:uint}"]
+type = "hash"
+[key."c:{b:uuid}"]
+type = "hash"
+[key."all"]
+type = "set"
+members = { of = "c:{x}" }
+"#,
+            r#"KW0515 7:18 more than one key is declared like `c:{x}` [looks like several] | see 1:6 could be meant | see 3:6 could be meant | help: give the types: of = "c:{x:uint}""#,
+        );
+        check(
+            r#"
+[key."c:{a:uint}"]
+type = "hash"
+[key."c:{b:uuid}"]
+type = "hash"
+[key."all"]
+type = "set"
+members = { of = "c:{b}" }
+"#,
+            "",
+        );
+    }
+}

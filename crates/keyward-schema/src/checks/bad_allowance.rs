@@ -45,3 +45,49 @@ pub(crate) fn found(code: &str, at: Span) -> Diagnostic {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_whole_file};
+
+    #[test]
+    fn only_known_warnings_can_be_allowed() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+allow = ["KW0107: no"]
+"#,
+            "KW0010 3:10 KW0107 is an error and cannot be allowed: two patterns accept the same keys [an error]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+allow = ["KW031: no"]
+"#,
+            r#"KW0010 3:10 there is no diagnostic "KW031" [unknown] | help: allow = ["KW0310: the reason"]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+allow = ["everything"]
+"#,
+            r#"KW0010 3:10 there is no diagnostic "everything" [unknown]"#,
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+name = "x"
+allow = ["KW0001", 3]
+[key."a"]
+type = "hash"
+"#,
+            r#"
+KW0010 3:10 KW0001 is an error and cannot be allowed: the file is not valid TOML [an error]
+KW0006 3:20 `allow` wants texts in quotes [this is a whole number]
+"#,
+        );
+    }
+}

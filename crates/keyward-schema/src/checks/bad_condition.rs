@@ -80,3 +80,122 @@ pub(crate) fn contradiction(field: &Field, at: Span) -> Diagnostic {
         .see(field.at, "declared here")
         .help(format!("{} in (…) tests for one of several", field.name))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn conditions_that_cannot_be_read_or_never_hold() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "s" }
+"#,
+            r#"KW0511 6:35 expected `=`, `!=` or `in (…)` [cannot be read] | help: when = "status = active and plan in (monthly, yearly)""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "s = on or n = 1" }
+"#,
+            r#"KW0511 6:35 expected `and` or the end [cannot be read] | help: when = "status = active and plan in (monthly, yearly)""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "s = onn" }
+"#,
+            r#"KW0511 6:35 `s` must be on or off and is never "onn" [never holds] | see 3:35 declared here | help: write `on`"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "n = -1" }
+"#,
+            r#"KW0511 6:35 `n` must be a whole number not below zero and is never "-1" [never holds] | see 3:23 declared here"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "j = 1" }
+"#,
+            "KW0511 6:35 `j` is JSON and cannot be compared [compares JSON] | see 3:69 declared here",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "s = on and s = off" }
+"#,
+            "KW0511 6:35 no value of `s` passes all tests of it [never holds] | see 3:35 declared here | help: s in (…) tests for one of several",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "s in (on, off) and s != on" }
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "s != on and s != off" }
+"#,
+            "KW0511 6:35 no value of `s` passes all tests of it [never holds] | see 3:35 declared here | help: s in (…) tests for one of several",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "n in (1, 2) and n in (3, 4)" }
+"#,
+            "KW0511 6:35 no value of `n` passes all tests of it [never holds] | see 3:23 declared here | help: n in (…) tests for one of several",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "free = 'a b' and n in (1, 2) and t != '2025-12-25T10:00:00Z'" }
+"#,
+            "",
+        );
+    }
+}

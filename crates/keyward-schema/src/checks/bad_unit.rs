@@ -72,3 +72,127 @@ fn size_meant(text: &str) -> Option<String> {
     let meant = text.trim().to_ascii_lowercase().replace("ib", "b");
     parse_size(&meant).map(|_| meant)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn durations_in_other_words_are_translated() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = 1800
+"#,
+            "ttl = 1800",
+            r#"ttl = "30m""#,
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = "30 minutes"
+"#,
+            r#"ttl = "30 minutes""#,
+            r#"ttl = "30m""#,
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { after = "90" }
+"#,
+            r#"after = "90""#,
+            r#"after = "1m30s""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = "soon"
+"#,
+            r#"KW0008 3:7 `ttl` wants a duration such as "30s", "1h30m" or "14d" [cannot be read]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = "0s"
+"#,
+            r#"KW0008 3:7 `ttl` wants a duration such as "30s", "1h30m" or "14d" [cannot be read]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = 99999999999999
+"#,
+            r#"KW0008 3:7 `ttl` wants a duration such as "5m", "none", or a table [cannot be read]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = true
+"#,
+            r#"KW0008 3:7 `ttl` wants a duration such as "5m", "none", or a table [cannot be read]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = ["5m"]
+"#,
+            r#"KW0008 3:7 `ttl` wants a duration such as "5m", "none", or a table [cannot be read]"#,
+        );
+    }
+
+    #[test]
+    fn sizes_and_counts() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "string"
+max_size = "4KiB"
+"#,
+            r#"max_size = "4KiB""#,
+            r#"max_size = "4kb""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+expect = "many"
+"#,
+            r#"KW0008 3:10 `expect` wants a count such as 100 or "2.5M" [cannot be read]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+max_len = 0
+"#,
+            r#"KW0008 3:11 `max_len` wants a count such as 100 or "2.5M" [cannot be read]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+max_len = -3
+"#,
+            r#"KW0008 3:11 `max_len` wants a count such as 100 or "2.5M" [cannot be read]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+max_len = 0x10
+[key."b:{x}"]
+type = "list"
+max_len = 1_000
+"#,
+            "",
+        );
+    }
+}

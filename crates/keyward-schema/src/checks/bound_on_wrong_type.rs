@@ -45,3 +45,56 @@ pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
         .saying(format!("`{}` bounds {}", setting.name, types.join(", ")))
         .maybe_help(right.map(|right| format!("write `{right}`")))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn the_right_bound_is_offered() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "set"
+ttl = "1h"
+max_len = 20
+"#,
+            "max_len",
+            "max_members",
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "list"
+ttl = "1h"
+max_members = 20
+"#,
+            "max_members",
+            "max_len",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+max_len = 20
+"#,
+            "KW0401 3:1 `max_len` bounds list, stream [the type is json] | help: write `max_size`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+max_size = "4kb"
+"#,
+            "KW0401 3:1 `max_size` bounds string, json, bytes [the type is hash]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "int"
+compress = "4kb"
+"#,
+            "KW0401 3:1 `compress` bounds string, json, bytes [the type is int]",
+        );
+    }
+}

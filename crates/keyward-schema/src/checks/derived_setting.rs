@@ -78,3 +78,65 @@ pub(crate) fn check(draft: &KeyDraft<'_>, lifetime: Option<&Lifetime>, report: &
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn the_source_decides() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}" }
+ttl = "5m"
+"#,
+            "KW0514 7:7 a derived key lives as long as its source says [not its own] | see 4:6 derived | help: remove `ttl`",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}" }
+max_members = 3
+items = "int"
+"#,
+            r#"
+KW0514 7:1 `max_members` of a derived key follows from its source [not its own] | see 4:6 derived | help: remove `max_members`
+KW0514 8:1 `items` of a derived key follows from its source [not its own] | see 4:6 derived | help: remove `items`
+"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}" }
+ttl = "none"
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."f:{id}"]
+type = "set"
+max_members = 5
+inverse = "g:{member}"
+[key."g:{id}"]
+type = "set"
+max_members = 5
+ttl = "5m"
+"#,
+            "KW0514 8:7 a derived key lives as long as its source says [not its own] | see 5:6 derived | help: remove `ttl`",
+        );
+    }
+}

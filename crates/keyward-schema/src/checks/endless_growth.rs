@@ -82,3 +82,82 @@ fn lifetime_in_the_end<'k>(keys: &'k [Option<Key>], key: &'k Key) -> &'k Lifetim
 
 /// How many keys that live with each other are followed.
 const MAX_STEPS: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn collections_without_an_end() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+"#,
+            r#"KW0310 1:6 `a:{x}` may live and grow for ever [nothing says when it ends] | help: max_len = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "zset"
+ttl = "none"
+"#,
+            r#"KW0310 3:7 `a:{x}` may live and grow for ever [never ends] | help: max_members = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "stream"
+ttl = { given = true, default = "1h" }
+"#,
+            r#"KW0310 3:7 `a:{x}` may live and grow for ever [may be given any lifetime] | help: max_len = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "set"
+ttl = { with = "b:{x}" }
+[key."b:{x}"]
+type = "hash"
+ttl = "none"
+"#,
+            r#"KW0310 3:7 `a:{x}` may live and grow for ever [that one never ends] | help: max_members = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "set"
+ttl = "none"
+"#,
+            r#"ttl = "none""#,
+            "max_members = 1000",
+        );
+    }
+
+    #[test]
+    fn an_end_a_bound_or_a_source_is_enough() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+ttl = "5m"
+[key."b:{x}"]
+type = "list"
+max_len = 5
+[key."c:{x}"]
+type = "set"
+ttl = { with = "a:{x}" }
+[key."d:{x}"]
+type = "stream"
+ttl = { given = true, max = "1h", default = "1h" }
+[key."e"]
+type = "set"
+members = { of = "a:{x}" }
+[key."f"]
+type = "zset"
+follows = "a:{member}"
+"#,
+            "",
+        );
+    }
+}

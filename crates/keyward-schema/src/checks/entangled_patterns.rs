@@ -39,3 +39,22 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) -> Option<Matc
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn patterns_that_share_almost_all_words_in_every_segment() {
+        let key = |own: char| {
+            let others: Vec<String> =
+                ('a'..='z').filter(|&letter| letter != own).map(String::from).collect();
+            let segments = (0..10).map(|place| format!("{{p{place}:{}}}:", others.join("|")));
+            format!("[key.\"{}{own}\"]\ntype = \"hash\"\n", segments.collect::<String>())
+        };
+        check(
+            &('a'..='z').map(key).collect::<String>(),
+            "KW0110 5:6 the patterns are too entangled to match quickly [one of 21 that share most of their words] | help: begin each of them with a literal of its own",
+        );
+    }
+}

@@ -42,3 +42,45 @@ pub(crate) fn found(draft: &KeyDraft<'_>, evict: Located<Evict>) -> Diagnostic {
     };
     found.help("evict = \"never\"")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn what_must_stay_stays() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = "none"
+evict = "lru"
+"#,
+            r#"evict = "lru""#,
+            r#"evict = "never""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+[key."all"]
+type = "set"
+evict = "first"
+members = { of = "u:{id}" }
+"#,
+            r#"KW0402 5:9 what must stay cannot be evicted [may go] | see 3:6 is derived | help: evict = "never""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+evict = "ttl"
+[key."b:{x}"]
+type = "hash"
+ttl = "5m"
+evict = "never"
+"#,
+            "",
+        );
+    }
+}

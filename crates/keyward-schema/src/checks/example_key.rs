@@ -73,3 +73,32 @@ pub(crate) fn check_owners(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn an_example_is_a_key_of_its_pattern() {
+        check_help(
+            r#"
+[key."u:{id:uint}"]
+type = "hash"
+example = "u:john"
+"#,
+            r#""u:john""#,
+            r#""u:42""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+example = "u:active"
+[key."u:active"]
+type = "string"
+example = { key = "u:active" }
+"#,
+            "KW0701 3:11 `u:active` is a key of the more specific `u:active` [claimed by another pattern] | see 4:6 this one",
+        );
+    }
+}

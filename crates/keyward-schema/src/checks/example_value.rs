@@ -36,3 +36,106 @@ name = "string"
 pub(crate) fn found(misfit: &Misfit, at: Span) -> Diagnostic {
     RULE.at(at, "does not fit").saying(format!("in the example, {misfit}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn an_example_fits_its_shape() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+example = { key = "u:1", value = { e = "x", n = -1, s = "on" } }
+"#,
+            r#"KW0702 4:34 in the example, n must be a whole number not below zero, not "-1" [does not fit]"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+example = { key = "u:1", value = { e = "x", s = "on" } }
+"#,
+            "KW0702 4:34 in the example, the value lacks the required field n [does not fit]",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+example = { key = "u:1", value = "x" }
+"#,
+            "KW0006 4:34 `value` wants a table of fields [this is a text]",
+        );
+        check(
+            r#"
+[key."z"]
+type = "zset"
+ttl = "1h"
+example = { key = "z", value = { a = "abc" } }
+"#,
+            r#"KW0702 4:32 in the example, the value must be a number, not "abc" [does not fit]"#,
+        );
+        check(
+            r#"
+[key."z"]
+type = "zset"
+ttl = "1h"
+score = "decimal(2)"
+example = { key = "z", value = { a = 1.255 } }
+"#,
+            r#"KW0702 5:32 in the example, the value must be a decimal number with at most 2 digits behind the point, not "1.255" [does not fit]"#,
+        );
+        check(
+            r#"
+[key."z"]
+type = "zset"
+ttl = "1h"
+score = "decimal(2)"
+example = { key = "z", value = { a = 1.25, b = 3 } }
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."l"]
+type = "list"
+ttl = "1h"
+items = "uint"
+example = { key = "l", value = [1, "x"] }
+"#,
+            r#"KW0702 5:32 in the example, the value must be a whole number not below zero, not "x" [does not fit]"#,
+        );
+        check(
+            r#"
+[key."j"]
+type = "json"
+fields = { a = "int" }
+example = { key = "j", value = "[1]" }
+"#,
+            "KW0702 4:32 in the example, the value must be a JSON object, not [1] [does not fit]",
+        );
+        check(
+            r#"
+[key."h"]
+type = "hll"
+example = { key = "h", value = "x" }
+"#,
+            "KW0006 3:32 `value` wants nothing: a key of this type has no example value [this is a text]",
+        );
+        check(
+            r#"
+[key."j"]
+type = "json"
+fields = { a = "int" }
+example = { key = "j", value = """
+{ "a": 1 }
+""" }
+"#,
+            "",
+        );
+    }
+}

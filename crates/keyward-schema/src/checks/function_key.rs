@@ -43,3 +43,51 @@ pub(crate) fn found(template: Located<&str>, drafts: &[KeyDraft<'_>]) -> Diagnos
         .saying(format!("no key is declared like `{}`", template.value))
         .maybe_help(near.map(text_form))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn keys_that_match_no_pattern() {
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[function.f]
+keys = ["us:{id}"]
+"#,
+            r#""us:{id}""#,
+            r#""u:{id}""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[function.f]
+keys = ["something:else"]
+"#,
+            "KW0601 5:9 no key is declared like `something:else` [matches no pattern]",
+        );
+        check(
+            r#"
+[key."u:{id:uint}"]
+type = "hash"
+[function.f]
+keys = ["u:john"]
+"#,
+            "KW0601 4:9 no key is declared like `u:john` [matches no pattern]",
+        );
+        check(
+            r#"
+[key."log:{r:rest}"]
+type = "hash"
+[function.f]
+keys = ["log:a:b", "log:{r}..."]
+"#,
+            "",
+        );
+    }
+}

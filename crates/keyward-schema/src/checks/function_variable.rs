@@ -41,3 +41,47 @@ pub(crate) fn found(name: &str, kind: &Kind, first: &Kind, at: Span) -> Diagnost
         .saying(format!("`{{{name}}}` cannot be both {} and {}", first.in_words(), kind.in_words()))
         .help(format!("call one of them {{{name}_2}}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn one_name_is_one_thing() {
+        check(
+            r#"
+[key."a:{x:uint}"]
+type = "hash"
+[key."b:{x:uuid}"]
+type = "hash"
+[function.f]
+keys = ["a:{id}", "b:{id}"]
+"#,
+            "KW0603 6:19 `{id}` cannot be both a whole number not below zero and a UUID [a UUID here] | see 6:9 used here | help: call one of them {id_2}",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[key."b:{x:uint}"]
+type = "hash"
+[key."c:{x:uuid}"]
+type = "hash"
+[function.f]
+keys = ["a:{id}", "b:{id}", "c:{id}"]
+"#,
+            "KW0603 8:29 `{id}` cannot be both a whole number not below zero and a UUID [a UUID here] | see 8:19 used here | help: call one of them {id_2}",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[key."b:{x:uint}"]
+type = "hash"
+[function.f]
+keys = ["a:{id}", "b:{id}"]
+"#,
+            "",
+        );
+    }
+}

@@ -58,3 +58,45 @@ pub(crate) fn check(min: Bound, max: Bound, default: Bound, report: &mut Report)
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn bounds_in_order() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = { given = true, min = "2h", max = "1h" }
+"#,
+            r#"min = "2h", max = "1h""#,
+            r#"min = "1h", max = "2h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = { given = true, min = "2h", default = "1h" }
+"#,
+            r#"KW0307 3:45 `min` is 2h, and `default` only 1h [below `min`] | see 3:29 `min` | help: min = "1h", default = "2h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = { given = true, max = "2h", default = "3h" }
+"#,
+            r#"KW0307 3:29 `default` is 3h, and `max` only 2h [below `default`] | see 3:45 `default` | help: default = "2h", max = "3h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = { given = true, min = "1h", max = "1h", default = "1h" }
+"#,
+            "",
+        );
+    }
+}

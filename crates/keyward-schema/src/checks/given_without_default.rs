@@ -43,3 +43,40 @@ pub(crate) fn found(
         .saying(format!("commands that create a key of type {data} cannot say how long it lives"))
         .help(format!("add default = \"{default}\""))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn types_whose_commands_cannot_say() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "int"
+ttl = { given = true, max = "1h" }
+"#,
+            r#"max = "1h""#,
+            r#"default = "1h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { given = true }
+"#,
+            r#"KW0306 3:1 commands that create a key of type hash cannot say how long it lives [no default] | help: add default = "1h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = { given = true, max = "1h" }
+[key."b:{x}"]
+type = "int"
+ttl = { given = true, default = "1h" }
+"#,
+            "",
+        );
+    }
+}

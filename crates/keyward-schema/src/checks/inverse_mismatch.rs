@@ -96,3 +96,67 @@ pub(crate) fn check(
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn mirrors_are_mutual_and_two() {
+        check(
+            r#"
+[key."a:{id}"]
+type = "set"
+max_members = 5
+inverse = "b:{member}"
+[key."b:{id}"]
+type = "set"
+max_members = 5
+inverse = "c:{member}"
+[key."c:{id}"]
+type = "set"
+max_members = 5
+"#,
+            "KW0512 4:11 `b:{id}` does not mirror `a:{id}` [not mutual] | see 8:11 names another key | help: let each name the other, or only one of them name the other",
+        );
+        check(
+            r#"
+[key."a:{id}"]
+type = "set"
+max_members = 5
+inverse = "c:{member}"
+[key."b:{id}"]
+type = "set"
+max_members = 5
+inverse = "c:{member}"
+[key."c:{id}"]
+type = "set"
+max_members = 5
+"#,
+            "KW0512 8:11 `b:{id}` and `a:{id}` both mirror `c:{id}` [the mirror of two] | see 1:6 the other one | help: remove one `inverse`",
+        );
+        check(
+            r#"
+[key."m:{x}:{id}"]
+type = "hash"
+[key."a:{id}"]
+type = "set"
+max_members = 5
+inverse = "c:{member}"
+[key."c:{id}"]
+type = "set"
+follows = "m:{id}:{member}"
+"#,
+            "KW0512 6:11 `c:{id}` is derived from something else [derived in another way] | see 9:1 so | help: remove one of the two",
+        );
+        check(
+            r#"
+[key."friends:{id}"]
+type = "set"
+max_members = 5
+inverse = "friends:{member}"
+"#,
+            "",
+        );
+    }
+}

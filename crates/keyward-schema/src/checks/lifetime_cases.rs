@@ -57,3 +57,68 @@ pub(crate) fn unnameable(word: &str, at: Span) -> Diagnostic {
         .saying(format!("a value called `{word}` can have no lifetime of its own"))
         .help("call the value something else")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn each_value_has_its_lifetime() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { s = "open | done" }
+ttl = { by = "s", open = "1h" }
+"#,
+            r#"KW0304 4:14 there is no lifetime for done [has more values] | help: add done = "1h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { s = "in stock | sold" }
+ttl = { by = "s", sold = "1h" }
+"#,
+            r#"KW0304 4:14 there is no lifetime for in stock [has more values] | help: add "in stock" = "1h""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { s = "open | done" }
+ttl = { by = "s", open = "1h", dne = "1h" }
+"#,
+            "KW0304 4:32 `dne` is not one of open, done [not a value] | help: write `done`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { s = "open | done" }
+ttl = { by = "s", open = "1h", done = "1h", lost = "2h" }
+"#,
+            "KW0304 4:45 `lost` is not one of open, done [not a value] | help: remove `lost`",
+        );
+    }
+
+    #[test]
+    fn a_value_may_be_called_like_a_form() {
+        check(
+            r#"
+[key."a:{w:after|until}"]
+type = "hash"
+ttl = { by = "{w}", after = "1h", until = "2h" }
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."a:{w:by|day}"]
+type = "hash"
+ttl = { by = "{w}", day = "1h" }
+"#,
+            "KW0304 3:14 a value called `by` can have no lifetime of its own [has the value `by`] | help: call the value something else",
+        );
+    }
+}

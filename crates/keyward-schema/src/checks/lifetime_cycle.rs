@@ -105,3 +105,71 @@ fn of_derived(key: &Key, target: &Key, source: Option<&Key>) -> Diagnostic {
             source.map(|source| format!("ttl = {{ with = {} }}", text_form(source.pattern.text()))),
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn circles_of_any_length() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { with = "a:{x}" }
+"#,
+            r#"KW0308 3:7 keys live with each other in a circle [leads back here] | help: give one of them a duration: ttl = "1d""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { with = "b:{x}" }
+[key."b:{x}"]
+type = "hash"
+ttl = { with = "c:{x}" }
+[key."c:{x}"]
+type = "hash"
+ttl = { with = "a:{x}" }
+[key."d:{x}"]
+type = "hash"
+ttl = { with = "c:{x}" }
+"#,
+            r#"KW0308 3:7 keys live with each other in a circle [leads back here] | see 6:7 by way of this | see 9:7 by way of this | help: give one of them a duration: ttl = "1d""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { with = "b:{x}" }
+[key."b:{x}"]
+type = "hash"
+ttl = { with = "c:{x}" }
+[key."c:{x}"]
+type = "hash"
+ttl = "5m"
+"#,
+            "",
+        );
+    }
+
+    #[test]
+    fn a_derived_key_has_no_life_of_its_own() {
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str" }
+ttl = "1d"
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "e" }
+[key."x:{e}:{id}"]
+type = "hash"
+ttl = { with = "by:{e}" }
+"#,
+            r#"ttl = { with = "by:{e}" }"#,
+            r#"ttl = { with = "u:{id}" }"#,
+        );
+    }
+}

@@ -75,3 +75,126 @@ pub(crate) fn error_code(code: &str, at: Span) -> Diagnostic {
         .saying(format!("{code:?} is no error code: capitals, digits and underscores"))
         .maybe_help(is_sound.then_some(capitals))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn names_arguments_and_codes() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function."a b"]
+"#,
+            r#"KW0602 3:11 "a b" cannot be called: letters, digits and underscores name a function [not a name]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+args = ["x"]
+"#,
+            r#"KW0602 4:9 an argument is written `name: type` [not `name: type`] | help: "x: string""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+args = ["x y: int"]
+"#,
+            r#"KW0602 4:9 an argument is written `name: type` [not `name: type`] | help: "name: string""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+args = ["x: int...", "y: int"]
+"#,
+            "KW0602 4:9 only the last one can repeat [not the last] | help: drop the `...`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+args = ["x: int?", "y: int"]
+"#,
+            "KW0602 4:20 `y` must be given, so what stands before it must be too [behind an optional one] | help: move it forward",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+args = ["x: int", "x: int"]
+"#,
+            "KW0602 4:19 there are two arguments `x` [again]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+args = ["x: itn"]
+"#,
+            r#"KW0202 4:9 there is no type `itn` [here] | help: "int""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+keys = ["a:{x}...", "a:{y}"]
+"#,
+            "KW0602 4:9 only the last one can repeat [not the last] | help: drop the `...`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+errors = { "coupon-used" = "before" }
+"#,
+            r#"KW0602 4:12 "coupon-used" is no error code: capitals, digits and underscores [not a code] | help: COUPON_USED"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+errors = { "" = "nothing", "ä" = "x" }
+"#,
+            r#"
+KW0602 4:12 "" is no error code: capitals, digits and underscores [not a code]
+KW0602 4:28 "ä" is no error code: capitals, digits and underscores [not a code]
+"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+errors = ["X"]
+"#,
+            "KW0006 4:10 `errors` wants a table of codes and their meanings [this is an array]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+keys = ["a:{x}", "a:{y}..."]
+args = ["m: {string: int}", "n: uint?", "ids: str..."]
+reply = "int | null"
+errors = { X_2 = "x" }
+read_only = true
+"#,
+            "",
+        );
+    }
+}

@@ -57,3 +57,69 @@ pub(crate) fn not_given(at: Span) -> Diagnostic {
         .saying("`given` is either true or not there")
         .help("ttl = { given = true, max = \"1h\" }")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn one_form_and_its_own_settings() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { }
+"#,
+            r#"KW0301 3:1 a lifetime needs one of `after`, `by`, `until`, `with`, `given` [none of them] | help: ttl = { after = "30m", renew = "access" }"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { after = "1h", until = "t" }
+"#,
+            r#"KW0301 3:1 a lifetime has one form, not after and until [several forms] | help: ttl = { after = "30m", renew = "access" }"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { after = "1h", max = "1h" }
+"#,
+            "KW0301 3:23 `max` has no meaning beside `after` [of another form] | help: remove it",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { after = "1h", renew = "write", excess = "clamp" }
+"#,
+            "KW0301 3:40 `excess` has no meaning beside `renew` [of another form] | help: remove it",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = { given = false }
+"#,
+            r#"KW0301 3:17 `given` is either true or not there [says nothing] | help: ttl = { given = true, max = "1h" }"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { renew = "access" }
+"#,
+            r#"KW0301 3:1 a lifetime needs one of `after`, `by`, `until`, `with`, `given` [none of them] | help: ttl = { after = "30m", renew = "access" }"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { s = "open | done" }
+ttl = { by = "s", open = "1h", done = "1h", after = "1h" }
+"#,
+            r#"KW0301 4:1 a lifetime has one form, not by and after [several forms] | help: ttl = { after = "30m", renew = "access" }"#,
+        );
+    }
+}

@@ -93,3 +93,139 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn the_part_that_cannot_be_read_is_pointed_at() {
+        check(
+            r#"
+[key."a:{x"]
+type = "hash"
+"#,
+            "KW0101 1:9 `{x` has no closing brace [not closed] | help: `{x}`",
+        );
+        check(
+            r#"
+[key."a:x}"]
+type = "hash"
+"#,
+            "KW0101 1:10 a closing brace without an opening one [not opened] | help: write `}}` for a brace itself",
+        );
+        check(
+            r#"
+[key."a:{x}y"]
+type = "hash"
+"#,
+            r#"KW0101 1:9 a placeholder is a whole segment between colons [has other text beside the placeholder] | help: "{x}:y""#,
+        );
+        check(
+            r#"
+[key."a:user-{x}"]
+type = "hash"
+"#,
+            r#"KW0101 1:9 a placeholder is a whole segment between colons [has other text beside the placeholder] | help: "user:{x}""#,
+        );
+        check(
+            r#"
+[key."a:{1}"]
+type = "hash"
+"#,
+            "KW0101 1:9 a placeholder is named by letters, digits and underscores [not a name]",
+        );
+        check(
+            r#"
+[key."a:{x:unt}"]
+type = "hash"
+"#,
+            "KW0101 1:9 there is no placeholder type `unt`; there are str, int, uint, uuid, base58, hex, date, month, rest [unknown type] | help: `{x:int}`",
+        );
+        check(
+            r#"
+[key."a:{unt:unt}"]
+type = "hash"
+"#,
+            "KW0101 1:9 there is no placeholder type `unt`; there are str, int, uint, uuid, base58, hex, date, month, rest [unknown type] | help: `{unt:int}`",
+        );
+        check(
+            r#"
+[key."a:{x:a|a}"]
+type = "hash"
+"#,
+            "KW0101 1:9 the words of a placeholder differ, and none is empty or holds a colon or brace [not a list of words]",
+        );
+        check(
+            r#"
+[key."{x}:{x}"]
+type = "hash"
+"#,
+            "KW0101 1:11 the placeholder `x` is there twice [again] | help: `{x2}`",
+        );
+        check(
+            r#"
+[key."{x:rest}:a"]
+type = "hash"
+"#,
+            "KW0101 1:7 `rest` takes all that follows, so nothing can follow it [not the last segment]",
+        );
+        check(
+            r#"
+[key.""]
+type = "hash"
+"#,
+            "KW0101 1:7 a pattern is not empty [empty]",
+        );
+        check(
+            r#"
+[key."1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17"]
+type = "hash"
+"#,
+            "KW0101 1:7 a pattern has at most 16 segments and 1024 bytes [too long]",
+        );
+    }
+
+    #[test]
+    fn escaped_text_is_pointed_at_as_a_whole() {
+        check(
+            r#"
+[key."a\u003a{x"]
+type = "hash"
+"#,
+            "KW0101 1:6 `{x` has no closing brace [not closed] | help: `{x}`",
+        );
+    }
+
+    #[test]
+    fn templates_are_patterns_too() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { with = "b:{x" }
+"#,
+            "KW0101 3:19 `{x` has no closing brace [not closed] | help: `{x}`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+keys = ["a:{x"]
+"#,
+            "KW0101 4:12 `{x` has no closing brace [not closed] | help: `{x}`",
+        );
+    }
+
+    #[test]
+    fn an_empty_segment_a_tag_and_a_doubled_brace_are_sound() {
+        check(
+            r#"
+[key."a::{{{x}}}:{{y}}:{z:rest}"]
+type = "hash"
+"#,
+            "",
+        );
+    }
+}

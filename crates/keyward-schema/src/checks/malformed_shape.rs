@@ -111,3 +111,224 @@ pub(crate) fn optional_here(at: Span) -> Diagnostic {
         .saying("only a field or an argument can be optional")
         .help("drop the `?`")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn the_part_that_cannot_be_read_is_pointed_at() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "" }
+"#,
+            "KW0202 3:17 expected a type [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "strng" }
+"#,
+            r#"KW0202 3:17 there is no type `strng` [here] | help: "string""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "{strin: string}" }
+"#,
+            r#"KW0202 3:18 there is no type `strin` [here] | help: "{string: string}""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "green" }
+"#,
+            r#"KW0202 3:17 there is no type `green` [here] | help: for the one word itself write "'green'""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "a | string" }
+"#,
+            r#"KW0202 3:21 `string` among the words of an enum is the name of a type [here] | help: for the word itself write 'string'; a union is only with null: "string | null""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "string[] | int[]" }
+"#,
+            r#"KW0202 3:17 a value has one type, with or without null [here] | help: "json" takes any"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "a | a" }
+"#,
+            "KW0202 3:21 `a` is there twice [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "object" }
+"#,
+            r#"KW0202 3:17 `object` stands for the `fields` beside it [here] | help: { type = "object", fields = { name = "string" } }, or "json""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "{json: int}" }
+"#,
+            r#"KW0202 3:18 the keys of a JSON object are text or numbers [here] | help: "{string: json}""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "(a | b" }
+"#,
+            "KW0202 3:23 expected `)` [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "decimal(99)" }
+"#,
+            "KW0202 3:25 expected the number of digits behind the point, 0 to 30 [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "null" }
+"#,
+            "KW0202 3:21 expected a type beside `null` [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "string? x" }
+"#,
+            "KW0202 3:25 expected the end of the type [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = "((((((((((((((((int))))))))))))))))" }
+"#,
+            "KW0202 3:33 types nest at most 16 deep [here]",
+        );
+    }
+
+    #[test]
+    fn nested_tables_and_types_count_together() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { f = "strng" }
+"#,
+            r#""strng""#,
+            r#""string""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+value = { type = "object[][][][][][][][]", fields = { f = "int[][][][][][][][]" } }
+"#,
+            "KW0202 3:9 types nest at most 16 deep [too deep]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+value = { type = "object[][][][][][][]", fields = { f = "int[][][][][][]" } }
+"#,
+            "",
+        );
+    }
+
+    #[test]
+    fn only_fields_and_arguments_are_optional() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+ttl = "1h"
+items = "int?"
+"#,
+            "KW0202 4:9 only a field or an argument can be optional [is always there] | help: drop the `?`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+extra = "int?"
+"#,
+            "KW0202 3:9 only a field or an argument can be optional [is always there] | help: drop the `?`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+reply = "int?"
+"#,
+            "KW0202 4:9 only a field or an argument can be optional [is always there] | help: drop the `?`",
+        );
+    }
+
+    #[test]
+    fn fields_beside_a_type_without_an_object() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = { type = "string", fields = { g = "int" } } }
+"#,
+            r#"KW0202 3:35 `fields` and `extra` say what `object` in the type means, and it is not there [beside string] | help: type = "object", or "object[]", or "{string: object}""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { f = { type = "object[]?", fields = { g = "int" } }, h = { type = "{string: object}", extra = "allow" } }
+"#,
+            "",
+        );
+    }
+
+    #[test]
+    fn misspelt_words_of_extra() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+extra = "alow"
+"#,
+            r#"extra = "alow""#,
+            r#"extra = "allow""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+extra = "int"
+"#,
+            "",
+        );
+    }
+}

@@ -62,3 +62,55 @@ pub(crate) fn found(setting: &str, free: &[&str], own: &Pattern, at: Span) -> Di
     };
     RULE.at(at, "the source").saying(message).help(help)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn exactly_one_member() {
+        check(
+            r#"
+[key."u:{a}:{b}"]
+type = "hash"
+[key."all"]
+type = "set"
+members = { of = "u:{a}:{b}" }
+"#,
+            "KW0503 5:18 either of {a}, {b} could be the member [the source] | see 3:6 this key | help: add the others to the derived key",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all:{id}"]
+type = "set"
+members = { of = "u:{id}" }
+"#,
+            "KW0503 6:18 `all:{id}` has every placeholder of its source, so none is left to be the member [the source] | see 4:6 this key | help: drop one placeholder from the derived key",
+        );
+        check(
+            r#"
+[key."f:{id}"]
+type = "set"
+max_members = 5
+inverse = "g:{id}"
+[key."g:{id}"]
+type = "set"
+max_members = 5
+"#,
+            "KW0503 4:11 `f:{id}` has every placeholder of its source, so none is left to be the member [the source] | see 1:6 this key | help: call the member {member}",
+        );
+        check(
+            r#"
+[key."u:{a}:{b}"]
+type = "hash"
+[key."all:{a}"]
+type = "set"
+members = { of = "u:{a}:{b}" }
+"#,
+            "",
+        );
+    }
+}

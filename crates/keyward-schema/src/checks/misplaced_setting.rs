@@ -66,3 +66,102 @@ pub(crate) fn not_derived(name: &str, at: Span) -> Diagnostic {
         .saying(format!("`{name}` is a setting of derived keys"))
         .help(format!("remove `{name}`"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_whole_file};
+
+    #[test]
+    fn the_place_where_it_belongs_is_shown() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+after = "1h"
+"#,
+            r#"KW0005 3:1 `after` is a setting of ttl [not in [key."…"]] | help: ttl = { after = "30m" }"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+unknown = "warn"
+"#,
+            r#"KW0005 3:1 `unknown` is a setting of [keyspace] [not in [key."…"]] | help: unknown = "reject" under [keyspace]"#,
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+name = "x"
+ttl = "1h"
+[key."a"]
+type = "hash"
+"#,
+            r#"KW0005 3:1 `ttl` is a setting of [key."…"] [not in [keyspace]] | help: ttl = "30m" under [key."…"]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+read_only = true
+"#,
+            r#"KW0005 3:1 `read_only` is a setting of [function.…] [not in [key."…"]] | help: read_only = true under [function.…]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+min = 0
+of = "b"
+"#,
+            r#"
+KW0005 3:1 `min` is a setting of ttl and a field [not in [key."…"]] | help: ttl = { min = "1m" }, or a field = { type = "…", min = 0 }
+KW0005 4:1 `of` is a setting of lookup and rank and members [not in [key."…"]] | help: lookup = { of = "user:{user_id}", … }, or rank = { of = "user:{user_id}", … }, or members = { of = "user:{user_id}", … }
+"#,
+        );
+    }
+
+    #[test]
+    fn a_near_setting_of_the_same_table_is_rather_meant() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+field = { name = "string" }
+"#,
+            r#"KW0005 3:1 `field` is a setting of lookup [not in [key."…"]] | help: write `fields`"#,
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+name = "x"
+[keys."a"]
+type = "hash"
+"#,
+            "KW0005 3:2 `keys` is a setting of [function.…] [not in the file] | help: write `key`",
+        );
+    }
+
+    #[test]
+    fn max_fanout_is_for_derived_keys() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+max_fanout = 10
+"#,
+            "KW0005 3:1 `max_fanout` is a setting of derived keys [clients write this key] | help: remove `max_fanout`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[key."b"]
+type = "set"
+members = { of = "a:{x}" }
+max_fanout = 10
+"#,
+            "",
+        );
+    }
+}

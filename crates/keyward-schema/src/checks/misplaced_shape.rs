@@ -45,3 +45,45 @@ pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
         .saying(format!("`{}` is for {}", setting.name, types.join(", ")))
         .maybe_help(right.map(|right| format!("write `{right}`")))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn each_type_has_its_shape() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+items = "int"
+"#,
+            "KW0203 3:1 `items` is for list, set, zset [the type is hash] | help: write `fields`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+fields = { n = "int" }
+"#,
+            "KW0203 3:1 `fields` is for json, hash [the type is string] | help: write `value`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "set"
+max_members = 3
+score = "int"
+"#,
+            "KW0203 4:1 `score` is for zset [the type is set] | help: write `items`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hll"
+value = "int"
+"#,
+            "KW0203 3:1 `value` is for string, int, float, decimal, flag, json, bytes [the type is hll]",
+        );
+    }
+}

@@ -56,3 +56,96 @@ pub(crate) fn key_type(table: &Table<'_>) -> Diagnostic {
         .saying("a key needs a `type`")
         .help(format!("type = \"{guess}\""))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_whole_file};
+
+    #[test]
+    fn what_must_be_there_is_asked_for() {
+        check_whole_file(
+            r#"
+
+"#,
+            r#"
+KW0007 1:1 `keyspace` is missing [missing here] | help: [keyspace]; name = "shop"
+KW0007 1:1 `key` is missing [missing here] | help: [key."user:{id}"]; type = "hash"
+"#,
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+doc = "x"
+[key."a"]
+type = "hash"
+"#,
+            r#"KW0007 1:2 `name` is missing [missing here] | help: name = "shop""#,
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+name = "x"
+[key."a"]
+type = "hash"
+[[note]]
+title = "x"
+"#,
+            r#"KW0007 5:1 `text` is missing [missing here] | help: text = "Watch the hit ratio.""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+lookup = { field = "x" }
+"#,
+            r#"KW0007 3:1 `of` is missing [missing here] | help: of = "user:{user_id}""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+example = { value = "x" }
+"#,
+            r#"KW0007 3:1 `key` is missing [missing here] | help: key = "user:42""#,
+        );
+    }
+
+    #[test]
+    fn the_other_settings_suggest_a_type() {
+        check(
+            r#"
+[key."a:{x}"]
+fields = { n = "int" }
+"#,
+            r#"KW0007 1:6 a key needs a `type` [has no type] | help: type = "hash""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+max_len = 3
+"#,
+            r#"KW0007 1:6 a key needs a `type` [has no type] | help: type = "list""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+max_members = 3
+"#,
+            r#"KW0007 1:6 a key needs a `type` [has no type] | help: type = "set""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+score = "int"
+"#,
+            r#"KW0007 1:6 a key needs a `type` [has no type] | help: type = "zset""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+ttl = "1h"
+"#,
+            r#"KW0007 1:6 a key needs a `type` [has no type] | help: type = "string""#,
+        );
+    }
+}

@@ -103,3 +103,44 @@ fn written_as_decimal(field: &Field) -> String {
     let optional = if field.required { "" } else { "?" };
     format!("{} = \"{shape}{optional}\"", name_form(&field.name))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn money_in_any_place() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { balance_usd = "float?" }
+"#,
+            r#"balance_usd = "float?""#,
+            r#"balance_usd = "decimal?""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+value = { type = "object[]", fields = { lines = { fee = "float | null" } } }
+"#,
+            r#"KW0207 3:51 `fee` looks like money and is a float [a float] | help: fee = "decimal | null""#,
+        );
+        check(
+            r#"
+[key."user:{x}:balance"]
+type = "float"
+"#,
+            r#"KW0207 2:8 `balance` looks like money and is a float [a float] | help: type = "decimal""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { coffee = "float", fee = "decimal", balance_sheet = "string" }
+"#,
+            "",
+        );
+    }
+}

@@ -80,3 +80,77 @@ fn known(source: &KeyDraft<'_>) -> String {
         None => "; it declares none".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn the_nearest_field_is_offered() {
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { email = "str" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "emial" }
+"#,
+            "emial",
+            "email",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+[key."top"]
+type = "zset"
+rank = { of = "u:{id}", by = "n" }
+"#,
+            "KW0507 5:30 `u:{id}` has no field `n`; it declares none [no such field] | see 1:6 declared here",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { plan = "a | b" }
+[key."all:{paln:a|b}"]
+type = "set"
+members = { of = "u:{id}" }
+"#,
+            "KW0507 4:6 `u:{id}` has no field `paln` to split by; it has plan [`{paln}` is no field of the source] | see 1:6 declared here | help: write {plan}",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}", when = "{id} = 7" }
+"#,
+            "KW0507 6:35 `u:{id}` has no field `{id}`; it has e, n, s, t, j, free [no such field] | see 1:6 declared here",
+        );
+    }
+
+    #[test]
+    fn a_field_that_could_not_be_read_is_not_missed() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "strng" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "e" }
+[key."all:{e}"]
+type = "set"
+members = { of = "u:{id}" }
+[key."w:{id}"]
+type = "string"
+lookup = { of = "u:{z}" }
+"#,
+            r#"KW0202 3:17 there is no type `strng` [here] | help: "string""#,
+        );
+    }
+}

@@ -53,3 +53,42 @@ pub(crate) fn found(setting: &str, template: Located<&str>, drafts: &[KeyDraft<'
         .saying(format!("no key is declared like `{}`", template.value))
         .maybe_help(near.map(|near| format!("{setting} = {}", text_form(near))))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn the_nearest_pattern_is_offered() {
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "us:{id}", field = "e" }
+"#,
+            r#"of = "us:{id}""#,
+            r#"of = "u:{id}""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { with = "zzzzzzzz:{x}" }
+"#,
+            "KW0501 3:16 no key is declared like `zzzzzzzz:{x}` [matches no pattern]",
+        );
+        check(
+            r#"
+[key."u:{id:uint}"]
+type = "hash"
+[key."all"]
+type = "set"
+members = { of = "u:{id:uuid}" }
+"#,
+            r#"KW0501 5:18 no key is declared like `u:{id:uuid}` [matches no pattern] | help: of = "u:{id:uint}""#,
+        );
+    }
+}

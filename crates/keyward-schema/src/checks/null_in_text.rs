@@ -56,3 +56,76 @@ fn found(name: &str, at: Span) -> Diagnostic {
 fn without_null(shape: &Shape) -> Shape {
     Shape { nullable: false, ..shape.clone() }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn null_is_json_only() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { "first name" = "string | null" }
+"#,
+            r#""first name" = "string | null""#,
+            r#""first name" = "string?""#,
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "string"
+value = "uint | null"
+"#,
+            r#"value = "uint | null""#,
+            r#"value = "uint""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+ttl = "1h"
+items = "a | b | null"
+"#,
+            r#"KW0204 4:9 `items` is plain text and cannot be null [is not JSON] | help: items = "a | b""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "zset"
+ttl = "1h"
+score = "float | null"
+"#,
+            r#"KW0204 4:9 `score` is plain text and cannot be null [is not JSON] | help: score = "float""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+extra = "int | null"
+"#,
+            r#"KW0204 3:9 `extra` is plain text and cannot be null [is not JSON] | help: extra = "int""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[function.f]
+args = ["n: int | null"]
+"#,
+            r#"KW0204 4:9 `n` is plain text and cannot be null [is not JSON] | help: "n: int?""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { n = "string | null" }
+[key."b:{x}"]
+type = "hash"
+fields = { n = "string[] | null" }
+"#,
+            "",
+        );
+    }
+}

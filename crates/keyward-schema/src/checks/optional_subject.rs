@@ -46,3 +46,41 @@ pub(crate) fn found(setting: &str, field: &Field, at: Span) -> Diagnostic {
         .see(field.at, "declared here")
         .help(format!("{} = \"{required}\"", name_form(&field.name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn by_and_until_need_a_field_that_is_there() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { s = "open | done?" }
+ttl = { by = "s", open = "1h", done = "1h" }
+"#,
+            r#"s = "open | done?""#,
+            r#"s = "open | done""#,
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "json"
+fields = { t = "timestamp | null" }
+ttl = { until = "t" }
+"#,
+            r#"t = "timestamp | null""#,
+            r#"t = "timestamp""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { t = "timestamp_ms" }
+ttl = { until = "t" }
+"#,
+            "",
+        );
+    }
+}

@@ -72,3 +72,127 @@ fn with_literal(pattern: &Pattern) -> String {
     }
     Pattern::of_parts(parts).text().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn a_key_that_both_claim_is_shown() {
+        check(
+            r#"
+[key."user:{id}"]
+type = "hash"
+
+[key."user:{name}"]
+type = "hash"
+"#,
+            r#"KW0107 4:6 two patterns accept the same keys [also matches `user:42`] | see 1:6 first claimed here | help: add a literal segment: "user:name:{name}""#,
+        );
+        check(
+            r#"
+[key."a:{x}:b"]
+type = "hash"
+[key."a:c:{y}"]
+type = "hash"
+"#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c:b`] | see 1:6 first claimed here | help: add a literal segment: "a:c:y:{y}""#,
+        );
+        check(
+            r#"
+[key."a:{x:hex}"]
+type = "hash"
+[key."a:{y:base58}"]
+type = "hash"
+"#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{y:base58}""#,
+        );
+        check(
+            r#"
+[key."a:{w:b|c}"]
+type = "hash"
+[key."a:{v:c|d}"]
+type = "hash"
+"#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:c`] | see 1:6 first claimed here | help: add a literal segment: "a:v:{v:c|d}""#,
+        );
+        check(
+            r#"
+[key."a:{r:rest}"]
+type = "hash"
+[key."{x}:b:{r:rest}"]
+type = "hash"
+"#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:b:42`] | see 1:6 first claimed here | help: add a literal segment: "x:{x}:b:{r:rest}""#,
+        );
+        check(
+            r#"
+[key."a:{{{x}}}"]
+type = "hash"
+[key."a:{{{y}}}"]
+type = "hash"
+"#,
+            r#"KW0107 3:6 two patterns accept the same keys [also matches `a:{42}`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{{{y}}}""#,
+        );
+    }
+
+    #[test]
+    fn the_help_mends_it() {
+        check_help(
+            r#"
+[key."user:{id}"]
+type = "hash"
+[key."user:{name}"]
+type = "hash"
+"#,
+            "user:{name}",
+            "user:name:{name}",
+        );
+    }
+
+    #[test]
+    fn each_pattern_is_told_once_with_all_its_rivals() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+[key."a:{y}"]
+type = "hash"
+[key."a:{z}"]
+type = "hash"
+"#,
+            r#"
+KW0107 3:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{y}"
+KW0107 5:6 two patterns accept the same keys [also matches `a:42`] | see 1:6 first claimed here | see 3:6 and here | help: add a literal segment: "a:z:{z}"
+"#,
+        );
+    }
+
+    #[test]
+    fn a_proper_subset_wins_and_is_no_overlap() {
+        check(
+            r#"
+[key."user:{id}"]
+type = "hash"
+[key."user:active"]
+type = "hash"
+[key."user:{id:uint}"]
+type = "hash"
+[key."user:{id}:x"]
+type = "hash"
+[key."user:{r:rest}"]
+type = "hash"
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."use:{u}:{m:month}"]
+type = "hash"
+[key."use:{u}:{d:date}"]
+type = "hash"
+"#,
+            "",
+        );
+    }
+}

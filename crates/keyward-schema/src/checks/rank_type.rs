@@ -55,3 +55,49 @@ pub(crate) fn found(field: &Field, at: Span) -> Diagnostic {
             if field.required { "timestamp" } else { "timestamp?" }
         ))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn a_score_is_a_number_or_a_time() {
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."top"]
+type = "zset"
+rank = { of = "u:{id}", by = "free" }
+"#,
+            r#"free = "string?""#,
+            r#"free = "timestamp?""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."top"]
+type = "zset"
+rank = { of = "u:{id}", by = "t" }
+[key."top2"]
+type = "zset"
+rank = { of = "u:{id}", by = "n" }
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "json"
+fields = { n = "int | null" }
+[key."top"]
+type = "zset"
+rank = { of = "u:{id}", by = "n" }
+"#,
+            "",
+        );
+    }
+}

@@ -105,3 +105,92 @@ fn secret_slots(key: &Key, drafts: &[KeyDraft<'_>], keys: &[Option<Key>]) -> Vec
     };
     slots.into_iter().filter_map(|(slot, field)| Some((slot, secret_at(field)?))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn names_that_speak_of_secrets() {
+        check(
+            r#"
+[key."login:{token}"]
+type = "hash"
+"#,
+            r#"KW0109 1:6 a secret stands in a key's name [`{token}` is readable by all who see key names] | help: use a hash: {token_hash:hex}; or allow = ["KW0109: the reason"]"#,
+        );
+        check(
+            r#"
+[key."login:{API_KEY:hex}"]
+type = "hash"
+"#,
+            r#"KW0109 1:6 a secret stands in a key's name [`{API_KEY}` is readable by all who see key names] | help: use a hash: {API_KEY_hash:hex}; or allow = ["KW0109: the reason"]"#,
+        );
+        check(
+            r#"
+[key."login:{token_address}"]
+type = "hash"
+[key."b:{token_hash:hex}"]
+type = "hash"
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."login:{token}"]
+type = "hash"
+allow = ["KW0109: it lives a minute"]
+"#,
+            "",
+        );
+    }
+
+    #[test]
+    fn a_secret_of_the_source_in_a_derived_key() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { code = { type = "str", secret = true } }
+[key."by:{c}"]
+type = "string"
+lookup = { of = "u:{id}", field = "code" }
+"#,
+            r#"KW0109 4:6 a secret stands in a key's name [`{c}` is readable by all who see key names] | see 3:12 declared secret here | help: use a hash: {c_hash:hex}; or allow = ["KW0109: the reason"]"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { code = { type = "str", secret = true } }
+[key."by:{code}"]
+type = "set"
+members = { of = "u:{id}" }
+"#,
+            r#"KW0109 4:6 a secret stands in a key's name [`{code}` is readable by all who see key names] | see 3:12 declared secret here | help: use a hash: {code_hash:hex}; or allow = ["KW0109: the reason"]"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "string"
+value = "str"
+secret = true
+[key."by:{v}"]
+type = "string"
+lookup = { of = "u:{id}" }
+"#,
+            r#"KW0109 5:6 a secret stands in a key's name [`{v}` is readable by all who see key names] | see 1:6 declared secret here | help: use a hash: {v_hash:hex}; or allow = ["KW0109: the reason"]"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { code = "str", pin = { type = "str", secret = true } }
+[key."by:{c}"]
+type = "string"
+lookup = { of = "u:{id}", field = "code" }
+"#,
+            "",
+        );
+    }
+}

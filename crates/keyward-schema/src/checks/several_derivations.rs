@@ -49,3 +49,24 @@ pub(crate) fn found(first: Entry<'_>, second: Entry<'_>) -> Diagnostic {
         .see(first.name_at, "the first")
         .help("remove one of them")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn one_derivation_at_most() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."all"]
+type = "set"
+members = { of = "u:{id}" }
+follows = "u:{member}"
+"#,
+            "KW0513 7:1 a key cannot be both `members` and `follows` [the second] | see 6:1 the first | help: remove one of them",
+        );
+    }
+}

@@ -72,3 +72,58 @@ fn found(flag: &Key, flag_life: Duration, guarded: &Key, life: Duration) -> Diag
         .see(guarded.lifetime_at, life.in_words())
         .help(format!("ttl = \"{life}\""))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn a_flag_that_dies_first() {
+        check_help(
+            r#"
+[key."seen:{id}"]
+type = "flag"
+ttl = "1h"
+[key."event:{id}"]
+type = "json"
+ttl = "1d"
+"#,
+            r#"ttl = "1h""#,
+            r#"ttl = "1d""#,
+        );
+        check(
+            r#"
+[key."seen:{id}"]
+type = "flag"
+ttl = "1h"
+[key."event:{id}"]
+type = "json"
+ttl = "1d"
+[key."log:{id}"]
+type = "json"
+ttl = "2d"
+"#,
+            r#"KW0311 3:7 `seen:{id}` ends before `log:{id}`, which it guards [only 1 hour] | see 9:7 2 days | help: ttl = "2d""#,
+        );
+        check(
+            r#"
+[key."seen:{id}"]
+type = "flag"
+ttl = "1d"
+[key."event:{id}"]
+type = "json"
+ttl = "1d"
+[key."other:{id}:{n}"]
+type = "json"
+ttl = "9d"
+[key."on"]
+type = "flag"
+ttl = "1m"
+[key."all"]
+type = "json"
+ttl = "9d"
+"#,
+            "",
+        );
+    }
+}

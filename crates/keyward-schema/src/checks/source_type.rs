@@ -55,3 +55,57 @@ pub(crate) fn inverse(source: &KeyDraft<'_>, at: Span) -> Diagnostic {
         .see(source.at, "declared here")
         .help("type = \"set\"")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn what_can_be_indexed_and_mirrored() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?", free = "string?" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}" }
+"#,
+            r#"KW0506 6:17 `u:{id}` has no single value to index [of type hash] | see 1:6 declared here | help: name a field: field = "e""#,
+        );
+        check(
+            r#"
+[key."l:{id}"]
+type = "list"
+ttl = "1h"
+[key."by:{e}"]
+type = "string"
+lookup = { of = "l:{id}" }
+"#,
+            "KW0506 6:17 `l:{id}` has no single value to index [of type list] | see 1:6 declared here",
+        );
+        check(
+            r#"
+[key."f:{id}"]
+type = "set"
+max_members = 5
+inverse = "g:{member}"
+[key."g:{id}"]
+type = "zset"
+max_members = 5
+"#,
+            r#"KW0506 4:11 the mirror of a set is a set, and `g:{id}` is none [not a set] | see 5:6 declared here | help: type = "set""#,
+        );
+        check(
+            r#"
+[key."v:{id}"]
+type = "string"
+value = "uuid"
+[key."by:{v:uuid}"]
+type = "string"
+lookup = { of = "v:{id}" }
+"#,
+            "",
+        );
+    }
+}

@@ -63,3 +63,39 @@ pub(crate) fn until(field: &Field, at: Span) -> Diagnostic {
         .see(field.at, "declared here")
         .help(format!("{} = \"timestamp\"", name_form(&field.name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn by_needs_an_enum_and_until_a_time() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { s = "string" }
+ttl = { by = "s", open = "1h" }
+"#,
+            r#"KW0305 4:14 `by` needs an enum, and `s` is text [not an enum] | see 3:12 declared here | help: s = "accepted | rejected""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { by = "{x}", open = "1h" }
+"#,
+            "KW0305 3:14 `by` needs an enum, and `{x}` is anything without a colon [not an enum] | see 1:6 declared here | help: list its words: {x:minute|hour}",
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { t = "date" }
+ttl = { until = "t" }
+"#,
+            r#"t = "date""#,
+            r#"t = "timestamp""#,
+        );
+    }
+}

@@ -32,3 +32,67 @@ pub(crate) fn found(error: &toml::de::Error, source: &Source) -> Diagnostic {
     let span = error.span().unwrap_or(end..end);
     RULE.at(span.into(), "here").saying(format!("not valid TOML: {}", error.message()))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_whole_file};
+
+    #[test]
+    fn broken_toml_is_told_with_its_place() {
+        check_whole_file(
+            r#"
+[keyspace
+name = "x"
+"#,
+            "KW0001 1:10 not valid TOML: unclosed table, expected `]` [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = hash
+"#,
+            "KW0001 2:8 not valid TOML: string values must be quoted, expected literal string [here]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+type = "set"
+"#,
+            "KW0001 3:1 not valid TOML: duplicate key [here]",
+        );
+    }
+
+    #[test]
+    fn the_rest_of_a_broken_file_is_read_all_the_same() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = 
+[key."b:{x}"]
+type = "hsah"
+"#,
+            r#"
+KW0001 3:7 not valid TOML: string values must be quoted, expected literal string [here]
+KW0201 5:8 there is no type "hsah"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown] | help: type = "hash"
+"#,
+        );
+    }
+
+    #[test]
+    fn one_pattern_with_different_escapes_is_one_key() {
+        check(
+            r#"
+[key."user:{id}"]
+type = "hash"
+[key."\u0075ser:{id}"]
+type = "hash"
+"#,
+            r#"
+KW0001 3:6 not valid TOML: duplicate key [here]
+KW0001 4:1 not valid TOML: duplicate key [here]
+"#,
+        );
+    }
+}

@@ -70,3 +70,32 @@ pub(crate) fn check(
     }
     sound
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn one_name_is_one_type() {
+        check(
+            r#"
+[key."c:{code:hex}"]
+type = "hash"
+[key."u:{code}:{chat}"]
+type = "string"
+ttl = { with = "c:{code}" }
+"#,
+            "KW0509 5:16 `{code}` is hex in `c:{code:hex}` and str in `u:{code}:{chat}` [`{code}` is anything without a colon here] | see 3:6 this key | see 1:6 the one it names | help: {code:hex}",
+        );
+        check(
+            r#"
+[key."c:{w:a|b}"]
+type = "hash"
+[key."u:{w:b|a}"]
+type = "string"
+ttl = { with = "c:{w}" }
+"#,
+            "",
+        );
+    }
+}

@@ -19,3 +19,17 @@ pub(crate) fn found(bytes: usize) -> Diagnostic {
     RULE.at(Span::default(), "")
         .saying(format!("the file has {bytes} bytes; a schema has at most {MAX_FILE_BYTES}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::MAX_FILE_BYTES;
+    use crate::checks::testing::check_bytes;
+
+    #[test]
+    fn a_file_beyond_the_limit_is_not_read() {
+        check_bytes(
+            &vec![b'#'; MAX_FILE_BYTES + 1],
+            "KW0002 1:1 the file has 8388609 bytes; a schema has at most 8388608 []",
+        );
+    }
+}

@@ -19,3 +19,57 @@ levels of nesting.
 pub(crate) fn found(what: &str, limit: usize, at: Span) -> Diagnostic {
     RULE.at(at, "one too many").saying(format!("there are more than {limit} {what}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+    use crate::read::{MAX_FUNCTIONS, MAX_KEYS};
+    use crate::shape::MAX_FIELDS;
+
+    fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+        (0..count).map(line).collect()
+    }
+
+    #[test]
+    fn every_table_has_its_limit() {
+        let keys = |count| lines(count, |n| format!("[key.k{n}]\ntype = \"hash\"\n"));
+        check(&keys(MAX_KEYS), "");
+        check(&keys(MAX_KEYS + 1), "KW0009 8193:6 there are more than 4096 keys [one too many]");
+        let functions = |count| keys(1) + &lines(count, |n| format!("[function.f{n}]\n"));
+        check(&functions(MAX_FUNCTIONS), "");
+        check(
+            &functions(MAX_FUNCTIONS + 1),
+            "KW0009 1027:11 there are more than 1024 functions [one too many]",
+        );
+        let fields = |count| {
+            format!("{}[key.k0.fields]\n{}", keys(1), lines(count, |n| format!("f{n} = \"int\"\n")))
+        };
+        check(&fields(MAX_FIELDS), "");
+        check(
+            &fields(MAX_FIELDS + 1),
+            "KW0009 260:1 there are more than 256 fields [one too many]",
+        );
+        let args = |count| {
+            format!(
+                "{}[function.f]\nargs = [\n{}]\n",
+                keys(1),
+                lines(count, |n| format!("\"a{n}: int\",\n"))
+            )
+        };
+        check(&args(32), "");
+        check(&args(33), "KW0009 37:1 there are more than 32 args [one too many]");
+    }
+
+    #[test]
+    fn nested_tables_have_their_limit() {
+        let nested = |depth: usize| {
+            let open: String = lines(depth, |_| "{ f = ".to_owned());
+            format!(
+                "[key.k]\ntype = \"json\"\nfields = {{ f = {open}\"int\"{} }}\n",
+                "}".repeat(depth)
+            )
+        };
+        check(&nested(15), "");
+        check(&nested(16), "KW0009 3:106 there are more than 16 levels of nesting [one too many]");
+    }
+}

@@ -44,3 +44,53 @@ pub(crate) fn found(scope: Scope, name: &str, at: Span) -> Diagnostic {
     };
     RULE.at(at, "unknown").saying(format!("{} has no setting `{name}`", scope.name())).help(help)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help, check_whole_file};
+
+    #[test]
+    fn the_nearest_setting_is_offered() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "list"
+ttl = "7d"
+maxlen = 20
+"#,
+            "maxlen",
+            "max_len",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+colour = "red"
+"#,
+            r#"KW0004 3:1 [key."…"] has no setting `colour` [unknown] | help: the settings of [key."…"] are doc, group, type, value, fields, extra, items, score, ttl, max_len, max_members, max_size, compress, evict, expect, secret, mode, lookup, rank, members, inverse, follows, max_fanout, example, allow"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+ttl = { aftr = "1h", after = "1h" }
+"#,
+            "KW0004 3:9 ttl has no setting `aftr` [unknown] | help: write `after`",
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+nmae = "x"
+name = "x"
+[key."a"]
+type = "hash"
+[keey."b"]
+type = "hash"
+"#,
+            r#"
+KW0004 2:1 [keyspace] has no setting `nmae` [unknown] | help: write `name`
+KW0004 6:2 the file has no setting `keey` [unknown] | help: write `key`
+"#,
+        );
+    }
+}

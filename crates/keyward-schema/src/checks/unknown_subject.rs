@@ -64,3 +64,48 @@ pub(crate) fn placeholder(name: &str, pattern: &Pattern, at: Span) -> Diagnostic
         .saying(format!("`{pattern}` has no placeholder `{{{name}}}`"))
         .maybe_help(near.map(|near| format!("by = \"{{{near}}}\"")))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn the_nearest_field_or_placeholder_is_offered() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { status = "open | done" }
+ttl = { by = "state", open = "1h", done = "1h" }
+"#,
+            r#"KW0302 4:14 this key has no field `state`; it has status [no such field] | help: by = "status""#,
+        );
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+fields = { expires_at = "timestamp" }
+ttl = { until = "expire_at" }
+"#,
+            r#"until = "expire_at""#,
+            r#"until = "expires_at""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+ttl = { until = "t" }
+"#,
+            r#"KW0302 3:17 `until` names a field, and this key has none [no field] | help: fields = { t = "timestamp" }"#,
+        );
+        check_help(
+            r#"
+[key."a:{window:day|hour}"]
+type = "hash"
+ttl = { by = "{windw}", day = "1d", hour = "1h" }
+"#,
+            r#"by = "{windw}""#,
+            r#"by = "{window}""#,
+        );
+    }
+}

@@ -53,3 +53,48 @@ pub(crate) fn found(word: Located<&str>) -> Diagnostic {
         ))
         .maybe_help(near.map(|near| format!("type = \"{near}\"")))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn the_nearest_type_or_the_usual_name_is_offered() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hsah"
+"#,
+            r#"type = "hsah""#,
+            r#"type = "hash""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "sorted_set"
+"#,
+            r#"KW0201 2:8 there is no type "sorted_set"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown] | help: type = "zset""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "bool"
+"#,
+            r#"KW0201 2:8 there is no type "bool"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown] | help: type = "flag""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "document"
+"#,
+            r#"KW0201 2:8 there is no type "document"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = 5
+"#,
+            "KW0006 2:8 `type` wants a text in quotes [this is a whole number]",
+        );
+    }
+}

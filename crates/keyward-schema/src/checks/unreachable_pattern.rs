@@ -95,3 +95,88 @@ fn is_covered(
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+
+    #[test]
+    fn all_words_claimed_by_others() {
+        check(
+            r#"
+[key."limit:{w:hour|day}"]
+type = "hash"
+[key."limit:hour"]
+type = "hash"
+[key."limit:day"]
+type = "hash"
+"#,
+            "KW0108 1:6 the pattern can match no key [all its keys are claimed by others] | see 3:6 claims some | see 5:6 claims some | help: remove it",
+        );
+        check(
+            r#"
+[key."l:{a:x|y}:{b:1|2}"]
+type = "hash"
+[key."l:x:{b:1|2}"]
+type = "hash"
+[key."l:y:1"]
+type = "hash"
+[key."l:y:2"]
+type = "hash"
+"#,
+            "KW0108 1:6 the pattern can match no key [all its keys are claimed by others] | see 3:6 claims some | see 5:6 claims some | see 7:6 claims some | help: remove it",
+        );
+        check(
+            r#"
+[key."l:{{{a:x|y}}}:{id}"]
+type = "hash"
+[key."l:{{x}}:{id}"]
+type = "hash"
+[key."l:{{y}}:{id}"]
+type = "hash"
+"#,
+            "KW0108 1:6 the pattern can match no key [all its keys are claimed by others] | see 3:6 claims some | see 5:6 claims some | help: remove it",
+        );
+    }
+
+    #[test]
+    fn a_literal_that_looks_like_the_placeholder_is_not_taken_for_it() {
+        check(
+            r#"
+[key."x{{w:{w:a|b}"]
+type = "hash"
+[key."x{{w:a"]
+type = "hash"
+[key."x{{w:b"]
+type = "hash"
+"#,
+            "KW0108 1:6 the pattern can match no key [all its keys are claimed by others] | see 3:6 claims some | see 5:6 claims some | help: remove it",
+        );
+    }
+
+    #[test]
+    fn one_word_left_over_is_enough() {
+        check(
+            r#"
+[key."limit:{w:hour|day|week}"]
+type = "hash"
+[key."limit:hour"]
+type = "hash"
+[key."limit:day"]
+type = "hash"
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."l:{a:x|y}:{id}"]
+type = "hash"
+[key."l:x:{id}"]
+type = "hash"
+[key."l:y:{id:uint}"]
+type = "hash"
+"#,
+            "",
+        );
+    }
+}

@@ -85,3 +85,151 @@ pub(crate) fn items(items: &Shape, slot: &Placeholder, slot_at: Span, at: Span) 
         .see(slot_at, "what it names")
         .help(format!("items = \"{}\"", shape_of_kind(&slot.kind)))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help};
+
+    #[test]
+    fn a_field_that_could_hold_a_colon() {
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "string" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "e" }
+"#,
+            r#"KW0508 4:6 `e` of `u:{id}` could hold a colon [`{e}` takes anything without a colon] | see 3:12 declared here | help: e = "str""#,
+        );
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "string?" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "e" }
+"#,
+            r#"e = "string?""#,
+            r#"e = "str?""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { e = "timestamp" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "e" }
+"#,
+            r#"KW0508 4:6 `e` of `u:{id}` could hold a colon [`{e}` takes anything without a colon] | see 3:12 declared here | help: e = "str""#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "json"
+fields = { e = "str | null" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "e" }
+"#,
+            r#"KW0508 4:6 `e` of `u:{id}` could be null [`{e}` takes anything without a colon] | see 3:12 declared here | help: e = "str""#,
+        );
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { p = "string" }
+[key."all:{p:a|b}"]
+type = "set"
+members = { of = "u:{id}" }
+"#,
+            r#"p = "string""#,
+            r#"p = "a | b""#,
+        );
+        check_help(
+            r#"
+[key."u:{id}"]
+type = "hash"
+fields = { p = "string" }
+[key."by:{p:rest}"]
+type = "string"
+lookup = { of = "u:{id}", field = "p" }
+"#,
+            r#"p = "string""#,
+            r#"p = { type = "string", len = "1.." }"#,
+        );
+        check(
+            r#"
+[key."u:{id}"]
+type = "string"
+[key."by:{v}"]
+type = "string"
+lookup = { of = "u:{id}" }
+"#,
+            r#"KW0508 3:6 `value` of `u:{id}` could hold a colon [`{v}` takes anything without a colon] | see 1:6 declared here | help: value = "str""#,
+        );
+    }
+
+    #[test]
+    fn items_that_could_name_no_key() {
+        check_help(
+            r#"
+[key."m:{id:uint}"]
+type = "hash"
+[key."recent"]
+type = "set"
+ttl = "1h"
+items = "string"
+follows = "m:{member}"
+"#,
+            r#"items = "string""#,
+            r#"items = "uint""#,
+        );
+        check_help(
+            r#"
+[key."f:{id:uint}"]
+type = "set"
+max_members = 5
+inverse = "g:{member}"
+items = "uuid"
+[key."g:{id:uint}"]
+type = "set"
+max_members = 5
+"#,
+            r#"items = "uuid""#,
+            r#"items = "uint""#,
+        );
+        check_help(
+            r#"
+[key."f:{id:uint}"]
+type = "set"
+max_members = 5
+inverse = "g:{member}"
+[key."g:{id:uint}"]
+type = "set"
+max_members = 5
+items = "uuid"
+"#,
+            r#"items = "uuid""#,
+            r#"items = "uint""#,
+        );
+        check(
+            r#"
+[key."f:{id:uint}"]
+type = "set"
+max_members = 5
+items = "uint"
+inverse = "g:{member}"
+[key."g:{id:uint}"]
+type = "set"
+max_members = 5
+items = "uint"
+inverse = "f:{member}"
+"#,
+            "",
+        );
+    }
+}

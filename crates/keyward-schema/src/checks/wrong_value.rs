@@ -62,3 +62,121 @@ pub(crate) fn not_among(name: &str, word: &str, words: &[&str], at: Span) -> Dia
         .saying(format!("`{name}` is one of {}", words.join(", ")))
         .maybe_help(near.map(|near| format!("{name} = \"{near}\"")))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::{check, check_help, check_whole_file};
+
+    #[test]
+    fn the_right_form_of_the_same_value_is_offered() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+secret = "true"
+"#,
+            r#"secret = "true""#,
+            "secret = true",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+allow = "KW0310: few"
+"#,
+            r#"KW0006 3:9 `allow` wants an array of texts [this is a text] | help: allow = ["KW0310: few"]"#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+doc = 7
+"#,
+            "KW0006 3:7 `doc` wants a text in quotes [this is a whole number]",
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+name = "x"
+db = "3"
+[key."a"]
+type = "hash"
+"#,
+            "KW0006 3:6 `db` wants the number of a database, 0 to 255 [this is a text] | help: db = 3",
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+name = "x"
+db = 256
+[key."a"]
+type = "hash"
+"#,
+            "KW0006 3:6 `db` wants the number of a database, 0 to 255 [this is a whole number]",
+        );
+        check_whole_file(
+            r#"
+key = 1
+[keyspace]
+name = "x"
+"#,
+            "KW0006 1:7 `key` wants a table [this is a whole number]",
+        );
+    }
+
+    #[test]
+    fn a_choice_offers_its_nearest_word() {
+        check_help(
+            r#"
+[key."a:{x}"]
+type = "hash"
+mode = "enforc"
+"#,
+            r#"mode = "enforc""#,
+            r#"mode = "enforce""#,
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "hash"
+evict = "sometimes"
+"#,
+            r#"KW0006 3:9 `evict` is one of never, first, lru, lfu, ttl [not one of them] | help: evict = "never""#,
+        );
+    }
+
+    #[test]
+    fn a_name_is_not_empty() {
+        check_whole_file(
+            r#"
+[keyspace]
+name = " "
+[key."a"]
+type = "hash"
+"#,
+            "KW0006 2:8 `name` wants a text that is not empty [empty]",
+        );
+        check_whole_file(
+            r#"
+[keyspace]
+name = "x"
+[key."a"]
+type = "hash"
+[[note]]
+title = ""
+text = "x"
+"#,
+            "KW0006 6:9 `title` wants a text that is not empty [empty]",
+        );
+        check_whole_file(
+            r#"
+note = [1]
+[keyspace]
+name = "x"
+[key."a"]
+type = "hash"
+"#,
+            "KW0006 1:9 `note` wants a table [this is a whole number]",
+        );
+    }
+}

@@ -218,3 +218,63 @@ impl Resolved<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::check;
+    use crate::derived::Binding;
+    use crate::read::check as check_file;
+
+    /// The pattern that a function's key refers to and what fills it.
+    fn resolved(patterns: &[&str], template: &str) -> (String, Vec<Binding>) {
+        let keys: String =
+            patterns.iter().map(|key| format!("[key.\"{key}\"]\ntype = \"hash\"\n")).collect();
+        let file =
+            format!("{keys}[function.f]\nkeys = [\"{template}\"]\n[keyspace]\nname = \"x\"\n");
+        let checked = check_file("x", file.as_bytes());
+        let schema = checked.schema.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+        let reference = &schema.functions[0].keys[0].targets[0].reference;
+        (schema.key(reference.key).pattern.to_string(), reference.bindings.clone())
+    }
+
+    fn literal(text: &str) -> Binding {
+        Binding::Literal(text.into())
+    }
+
+    #[test]
+    fn a_literal_key_belongs_to_the_narrowest_pattern_whatever_the_order() {
+        for patterns in [["u:{name}", "u:{id:uint}"], ["u:{id:uint}", "u:{name}"]] {
+            assert_eq!(resolved(&patterns, "u:42"), ("u:{id:uint}".into(), vec![literal("42")]));
+            assert_eq!(resolved(&patterns, "u:ann"), ("u:{name}".into(), vec![literal("ann")]));
+        }
+    }
+
+    #[test]
+    fn a_name_does_not_lead_to_a_pattern_that_never_sees_the_key() {
+        let patterns = ["u:{id}:{x}", "u:active:{y}"];
+        let (pattern, bindings) = resolved(&patterns, "u:active:{x}");
+        assert_eq!((&*pattern, bindings), ("u:active:{y}", vec![Binding::Bound(0)]));
+    }
+
+    #[test]
+    fn the_braces_of_a_hash_tag_are_no_part_of_a_literal() {
+        let found = resolved(&["cart:{{{id}}}"], "cart:{{7}}");
+        assert_eq!(found, ("cart:{{{id}}}".into(), vec![literal("7")]));
+    }
+
+    #[test]
+    fn rest_may_be_spelled_out() {
+        let found = resolved(&["log:{path:rest}"], "log:a::b");
+        assert_eq!(found, ("log:{path:rest}".into(), vec![literal("a::b")]));
+        let found = resolved(&["log:{path:rest}"], "log:{any}");
+        assert_eq!(found, ("log:{path:rest}".into(), vec![Binding::Bound(0)]));
+    }
+
+    #[test]
+    fn spelling_out_rest_excuses_no_other_segment() {
+        check(
+            "[key.\"log:{day:date}:{path:rest}\"]\ntype = \"hash\"\n[function.f]\nkeys = [\"log:x:a:b\"]",
+            "KW0601 4:9 no key is declared like `log:x:a:b` [matches no pattern]",
+        );
+    }
+}
