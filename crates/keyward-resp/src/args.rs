@@ -60,6 +60,12 @@ impl<'a> Args<'a> {
         Args { buffer: self.buffer, ranges: self.ranges.get(index..).unwrap_or_default() }
     }
 
+    /// The first `count` arguments, of which there must be that many, and the rest.
+    pub fn split_at(&self, count: usize) -> (Args<'a>, Args<'a>) {
+        let (first, rest) = self.ranges.split_at(count);
+        (Args { buffer: self.buffer, ranges: first }, Args { buffer: self.buffer, ranges: rest })
+    }
+
     /// All arguments in order.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone + use<'a> {

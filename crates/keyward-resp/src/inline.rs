@@ -25,6 +25,14 @@ pub(crate) fn split_in_place(line: &mut [u8], base: usize, words: &mut Vec<ArgRa
     }
 }
 
+/// The words of a line, unquoted; `None` if the quotes are not balanced.
+pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (mut line, mut words) = (line.to_vec(), Vec::new());
+    let is_balanced = split_in_place(&mut line, 0, &mut words);
+    let words = words.iter().map(|word| line[word.start..word.start + word.len].to_vec());
+    is_balanced.then(|| words.collect())
+}
+
 /// The C library's `isspace`.
 fn is_space(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')

@@ -42,6 +42,7 @@ mod request;
 
 pub use args::{ArgBuf, ArgRange, Args};
 pub use frame::{Frame, FrameError, FrameLimits, FrameParser};
+pub use inline::split_words;
 pub use reply::{Deferred, Protocol, ReplyWriter};
 pub use request::{
     Batch, LINE_BYTES_MAX, Parsed, ProtocolError, RequestLimits, RequestParser,
