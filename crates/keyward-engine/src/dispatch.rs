@@ -6,7 +6,7 @@
 
 use crate::context::{self, Ctx, Outcome};
 use crate::zset::commands as zset;
-use crate::{connection, generic, list, server, string, transaction};
+use crate::{connection, generic, list, script, server, string, transaction};
 use keyward_commands::CommandId as Id;
 
 /// A command's implementation.
@@ -214,29 +214,29 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::Unwatch => transaction::unwatch,
         Id::Watch => transaction::watch,
         // scripting
-        Id::Eval
-        | Id::EvalRo
-        | Id::EvalSha
-        | Id::EvalShaRo
-        | Id::FCall
-        | Id::FCallRo
-        | Id::Function
-        | Id::FunctionDelete
-        | Id::FunctionDump
-        | Id::FunctionFlush
-        | Id::FunctionHelp
-        | Id::FunctionKill
-        | Id::FunctionList
-        | Id::FunctionLoad
-        | Id::FunctionRestore
-        | Id::FunctionStats
-        | Id::Script
-        | Id::ScriptDebug
-        | Id::ScriptExists
-        | Id::ScriptFlush
-        | Id::ScriptHelp
-        | Id::ScriptKill
-        | Id::ScriptLoad => return None,
+        Id::Eval => script::eval::eval,
+        Id::EvalRo => script::eval::eval_ro,
+        Id::EvalSha => script::eval::evalsha,
+        Id::EvalShaRo => script::eval::evalsha_ro,
+        Id::FCall => script::function::fcall,
+        Id::FCallRo => script::function::fcall_ro,
+        Id::Function => context::container,
+        Id::FunctionDelete => script::function::function_delete,
+        Id::FunctionDump => script::function::function_dump,
+        Id::FunctionFlush => script::function::function_flush,
+        Id::FunctionHelp => script::function::function_help,
+        Id::FunctionKill => script::function::function_kill,
+        Id::FunctionList => script::function::function_list,
+        Id::FunctionLoad => script::function::function_load,
+        Id::FunctionRestore => script::function::function_restore,
+        Id::FunctionStats => script::function::function_stats,
+        Id::Script => context::container,
+        Id::ScriptDebug => script::eval::script_debug,
+        Id::ScriptExists => script::eval::script_exists,
+        Id::ScriptFlush => script::eval::script_flush,
+        Id::ScriptHelp => script::eval::script_help,
+        Id::ScriptKill => script::eval::script_kill,
+        Id::ScriptLoad => script::eval::script_load,
         // connection
         Id::Auth => connection::basics::auth,
         Id::Client => context::container,

@@ -21,6 +21,7 @@ use crate::context::{Ctx, Mode};
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::keyspace::changes::Notification;
+use crate::script::Scripts;
 use crate::session::{ClientId, ReplyMode, Session, Sessions};
 use crate::stats::CommandStats;
 use crate::transaction;
@@ -68,6 +69,8 @@ pub(crate) struct Shared {
     pub stats: CommandStats,
     /// The time in microseconds, for TIME.
     pub(crate) now_us: i64,
+    /// Scripts and function libraries.
+    pub(crate) scripts: Scripts,
 }
 
 /// What a batch came to.
@@ -101,6 +104,7 @@ impl Engine {
             outbox: Vec::new(),
             stats: CommandStats::default(),
             now_us: 0,
+            scripts: Scripts::new(options.seed),
         };
         Engine { keys, shared, prepared: Prepared::default() }
     }
@@ -406,6 +410,7 @@ impl Shared {
             clients: self.sessions.len(),
             blocked_clients: keys.changes.waiting.count(),
             dirty: keys.changes.dirty,
+            scripts: self.scripts.facts(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! engine cannot know: settings, addresses, the process. Everything a host
 //! answers is an input of the engine: a replay must give the same answers.
 
+use crate::script::{LogLevel, RunningScript, ScriptFacts};
 use crate::session::ClientId;
 use crate::stats::{CommandStats, KeyStats};
 use crate::tunables::Tunables;
@@ -52,6 +53,8 @@ pub struct Facts {
     pub blocked_clients: usize,
     /// Changes since the engine began.
     pub dirty: u64,
+    /// Scripts and libraries.
+    pub scripts: ScriptFacts,
 }
 
 /// A connection as CLIENT LIST shows it.
@@ -93,4 +96,15 @@ pub trait Host {
 
     /// What is known about a client's connection.
     fn connection(&self, client: ClientId) -> Connection;
+
+    /// A script is running: called every so many instructions. A host that finds it has
+    /// run for too long answers other clients from here, and may end it.
+    fn script_runs(&mut self, script: &mut RunningScript<'_>) {
+        let _ = script;
+    }
+
+    /// A script writes to the log.
+    fn log(&mut self, level: LogLevel, line: &[u8]) {
+        let _ = (level, line);
+    }
 }

@@ -25,11 +25,6 @@ pub(super) const PLANNED: &[CommandId] = &[
     PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
     PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,
     SUnsubscribe, Unsubscribe,
-    // scripting
-    Eval, EvalRo, EvalSha, EvalShaRo, FCall, FCallRo, Function, FunctionDelete, FunctionDump,
-    FunctionFlush, FunctionHelp, FunctionKill, FunctionList, FunctionLoad, FunctionRestore,
-    FunctionStats, Script, ScriptDebug, ScriptExists, ScriptFlush, ScriptHelp, ScriptKill,
-    ScriptLoad,
     // connection
     ClientCaching, ClientGetRedir, ClientPause, ClientTracking, ClientTrackingInfo, ClientUnpause,
     // server

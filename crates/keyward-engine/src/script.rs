@@ -1,0 +1,103 @@
+//! Lua scripts and function libraries.
+//!
+//! Owns everything between EVAL or FCALL and the Lua interpreter:
+//!
+//! - `sandbox` holds a Lua state and runs code in it; `globals` and `builtins` are what
+//!   code sees, `stack` and `runtime` what our functions in it work with;
+//! - `api` is the `redis` table, `resp` its conversions; `json`, `msgpack`, `structs`,
+//!   `bits` and `random` are the libraries;
+//! - `eval` and `function` are the commands, `library` the loaded libraries, `run` the
+//!   rules of a run, `running` what others see of it.
+//!
+//! There are two Lua states, as in Redis: one for scripts, which SCRIPT FLUSH renews,
+//! and one for libraries. Both are made when first needed.
+//!
+//! Invariants: no script changes what the next one sees, except through keys and
+//! `cjson`'s settings; no script outlives its caller's patience; a script's writes are
+//! one unit, and stay when it fails, as in Redis.
+
+mod api;
+mod bits;
+mod builtins;
+mod caller;
+mod dump;
+pub(crate) mod eval;
+mod flags;
+pub(crate) mod function;
+mod globals;
+mod json;
+mod library;
+mod msgpack;
+mod number;
+mod random;
+mod registration;
+mod resp;
+mod run;
+mod running;
+mod runtime;
+mod sandbox;
+mod stack;
+mod structs;
+#[cfg(test)]
+mod tests;
+
+pub use caller::LogLevel;
+pub use running::{Activity, RunningScript};
+
+use eval::ScriptCache;
+use keyward_resp::ReplyWriter;
+use library::Libraries;
+
+/// All scripts and libraries of an engine.
+#[derive(Debug)]
+pub(crate) struct Scripts {
+    cache: ScriptCache,
+    libraries: Libraries,
+    /// How many runs there have been.
+    runs: u64,
+    /// Begins the random numbers of each Lua state.
+    seed: u64,
+}
+
+/// Figures about scripts, for INFO.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScriptFacts {
+    /// Scripts in the cache of EVAL.
+    pub cached_scripts: usize,
+    /// Libraries loaded.
+    pub libraries: usize,
+    /// Functions of all libraries.
+    pub functions: usize,
+    /// Bytes of the Lua state of EVAL.
+    pub script_bytes: usize,
+    /// Bytes of the Lua state of libraries.
+    pub library_bytes: usize,
+}
+
+impl Scripts {
+    pub(crate) fn new(seed: u64) -> Scripts {
+        Scripts { cache: ScriptCache::default(), libraries: Libraries::default(), runs: 0, seed }
+    }
+
+    pub(crate) fn facts(&self) -> ScriptFacts {
+        ScriptFacts {
+            cached_scripts: self.cache.len(),
+            libraries: self.libraries.iter().len(),
+            functions: self.libraries.function_count(),
+            script_bytes: self.cache.used_bytes(),
+            library_bytes: self.libraries.used_bytes(),
+        }
+    }
+
+    /// The part of FUNCTION STATS that is about engines.
+    fn write_engines(&self, reply: &mut ReplyWriter<'_>) {
+        reply.bulk(b"engines");
+        reply.map(1);
+        reply.bulk(b"LUA");
+        reply.map(2);
+        reply.bulk(b"libraries_count");
+        reply.count(self.libraries.iter().len());
+        reply.bulk(b"functions_count");
+        reply.count(self.libraries.function_count());
+    }
+}

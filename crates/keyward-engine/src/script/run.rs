@@ -1,0 +1,172 @@
+//! Running a script within a command: what it may do, and what its commands do.
+//!
+//! Owns the rules of `redis.call` (no commands flagged `noscript`, no writes from
+//! read-only scripts) and the isolation of the client: a script has its own protocol
+//! and its own selected database. Its writes are logged one by one within the
+//! command's unit; the script itself is not logged.
+//! Not here: the Lua state (`sandbox`), finding the script (`eval`, `function`).
+
+use super::caller::{Caller, LogLevel, Propagation};
+use super::flags::{ScriptFlag, ScriptFlags};
+use super::running::{Activity, RunFacts, RunningScript};
+use super::sandbox::{Code, Input, Sandbox};
+use crate::context::{Ctx, Outcome};
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, WireError, resolve};
+use keyward_resp::{Args, Protocol, ReplyWriter};
+
+/// Where the keys begin in EVAL, FCALL and their kin.
+const FIRST_KEY: usize = 3;
+
+/// Who runs: the client's command allows writes or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    ReadWrite,
+    ReadOnly,
+}
+
+/// A script to run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Program<'a> {
+    pub(super) code: Code,
+    /// What errors call it.
+    pub(super) name: &'a [u8],
+    pub(super) activity: Activity,
+    /// `None` for a script that declares nothing and may do everything.
+    pub(super) flags: Option<ScriptFlags>,
+}
+
+/// The keys and arguments of the command, or what is wrong with their number.
+pub(super) fn input<'a>(args: Args<'a>, not_integer: WireError) -> Result<Input<'a>, WireError> {
+    let count = keyward_resp::number::parse_i64(args.at(2)).ok_or(not_integer)?;
+    if count > (args.len() - FIRST_KEY) as i64 {
+        return Err(WireError::NumKeysTooLarge);
+    }
+    let count = usize::try_from(count).map_err(|_| WireError::NumKeysNegative)?;
+    let (keys, arguments) = args.from(FIRST_KEY).split_at(count);
+    Ok(Input { keys, arguments })
+}
+
+/// Whether a script may run at all, and with which access.
+fn judge(flags: Option<ScriptFlags>, access: Access) -> Result<Access, WireError> {
+    match flags {
+        None => Ok(access),
+        Some(flags) if flags.has(ScriptFlag::NoWrites) => Ok(Access::ReadOnly),
+        Some(_) if access == Access::ReadOnly => {
+            Err(WireError::Err("Can not execute a script with write flag using *_ro command."))
+        }
+        Some(_) => Ok(Access::ReadWrite),
+    }
+}
+
+/// Runs a program for the command of a context and writes its answer.
+pub(super) fn run(
+    ctx: &mut Ctx<'_>,
+    sandbox: &mut Sandbox,
+    program: Program<'_>,
+    input: Input<'_>,
+    access: Access,
+) -> Outcome {
+    let access = judge(program.flags, access)?;
+    let (db, protocol) = (ctx.session.db, ctx.session.protocol);
+    let mut answer = Vec::new();
+    let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
+    let mut reply = ReplyWriter::new(&mut answer, protocol);
+    let new_errors = sandbox.run(program.code, program.name, input, &mut caller, &mut reply);
+    ctx.session.db = db;
+    ctx.session.protocol = protocol;
+    ctx.keys.select(db);
+    ctx.reply.raw(&answer);
+    ctx.shared.stats.errors += new_errors;
+    // Each command it called was logged by itself.
+    ctx.keys.effects.suppress();
+    Ok(())
+}
+
+/// The engine as a running script reaches it.
+pub(super) struct ScriptCaller<'c, 'a> {
+    ctx: &'c mut Ctx<'a>,
+    facts: RunFacts<'c>,
+    access: Access,
+    propagation: Propagation,
+    has_written: bool,
+    is_ended: bool,
+}
+
+impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
+    pub(super) fn new(
+        ctx: &'c mut Ctx<'a>,
+        name: &'c [u8],
+        activity: Activity,
+        access: Access,
+    ) -> ScriptCaller<'c, 'a> {
+        ctx.shared.scripts.runs += 1;
+        let facts = RunFacts { number: ctx.shared.scripts.runs, activity, command: ctx.args, name };
+        ScriptCaller {
+            ctx,
+            facts,
+            access,
+            propagation: Propagation::ALL,
+            has_written: false,
+            is_ended: false,
+        }
+    }
+
+    /// The command to call, if a script may call it.
+    fn admit(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
+        let command = resolve(args).map_err(|error| {
+            WireError::Err(match error {
+                WireError::WrongArity(_) => {
+                    "Wrong number of args calling Redis command from script"
+                }
+                _ => "Unknown Redis command called from script",
+            })
+        })?;
+        if command.flags.has(Flag::NoScript) {
+            return Err(WireError::Err("This Redis command is not allowed from script"));
+        }
+        let may_write = command.flags.has(Flag::Write) || command.flags.has(Flag::MayReplicate);
+        if may_write && self.access == Access::ReadOnly {
+            return Err(WireError::Err("Write commands are not allowed from read-only scripts."));
+        }
+        Ok(command)
+    }
+}
+
+impl Caller for ScriptCaller<'_, '_> {
+    fn call(&mut self, args: Args<'_>, protocol: Protocol, reply: &mut Vec<u8>) {
+        let command = match self.admit(args) {
+            Ok(command) => command,
+            Err(error) => {
+                self.ctx.shared.stats.errors += 1;
+                return error.write_to(&mut ReplyWriter::new(reply, protocol));
+            }
+        };
+        self.has_written |= command.flags.has(Flag::Write);
+        self.ctx.session.protocol = protocol;
+        let effects = &mut self.ctx.keys.effects;
+        let is_listening = effects.is_listening();
+        effects.listen(is_listening && self.propagation != Propagation::NONE);
+        self.ctx.call(command, args, reply);
+        self.ctx.keys.effects.listen(is_listening);
+    }
+
+    fn may_call(&mut self, args: Args<'_>) -> Option<bool> {
+        // There is one user, who may call everything there is.
+        resolve(args).ok().map(|_| true)
+    }
+
+    fn propagate(&mut self, propagation: Propagation) {
+        self.propagation = propagation;
+    }
+
+    fn log(&mut self, level: LogLevel, line: &[u8]) {
+        self.ctx.host.log(level, line);
+    }
+
+    fn is_ended(&mut self) -> bool {
+        let mut script = RunningScript::new(self.facts, self.has_written, &mut self.is_ended);
+        self.ctx.host.script_runs(&mut script);
+        self.is_ended
+    }
+}

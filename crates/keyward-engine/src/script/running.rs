@@ -1,0 +1,114 @@
+//! The script that is running, as the rest of the world sees it.
+//!
+//! Owns what others may learn of it and do to it while it runs: the errors everybody
+//! else gets, SCRIPT KILL and FUNCTION KILL, FUNCTION STATS. The host calls these
+//! from [`crate::Host::script_runs`], which is the only time anybody can: the engine
+//! is in the middle of a command.
+
+use keyward_commands::WireError;
+use keyward_resp::{Args, ReplyWriter};
+
+/// What is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// A script of EVAL.
+    Script,
+    /// A function of FCALL.
+    Function,
+    /// The code of a library, to register its functions.
+    LibraryLoad,
+}
+
+/// A running script.
+#[derive(Debug)]
+pub struct RunningScript<'a> {
+    /// Which run this is since the engine began.
+    pub number: u64,
+    /// What is running.
+    pub activity: Activity,
+    /// The command that started it.
+    pub command: Args<'a>,
+    name: &'a [u8],
+    has_written: bool,
+    is_ended: &'a mut bool,
+}
+
+impl<'a> RunningScript<'a> {
+    pub(super) fn new(
+        facts: RunFacts<'a>,
+        has_written: bool,
+        is_ended: &'a mut bool,
+    ) -> RunningScript<'a> {
+        let RunFacts { number, activity, command, name } = facts;
+        RunningScript { number, activity, command, name, has_written, is_ended }
+    }
+
+    /// What others get for commands that must wait.
+    pub fn busy_error(&self) -> WireError {
+        match self.activity {
+            Activity::Script => WireError::BusyScript,
+            Activity::Function | Activity::LibraryLoad => WireError::BusyFunction,
+        }
+    }
+
+    /// SCRIPT KILL: ends a script that has not written anything.
+    pub fn script_kill(&mut self) -> Result<(), WireError> {
+        self.kill(Activity::Script)
+    }
+
+    /// FUNCTION KILL: ends a function that has not written anything.
+    pub fn function_kill(&mut self) -> Result<(), WireError> {
+        self.kill(Activity::Function)
+    }
+
+    fn kill(&mut self, asked: Activity) -> Result<(), WireError> {
+        if self.has_written {
+            return Err(WireError::line(&[
+                b"UNKILLABLE Sorry the script already executed write commands against the dataset. ",
+                b"You can either wait the script termination or kill the server in a hard way using ",
+                b"the SHUTDOWN NOSAVE command.",
+            ]));
+        }
+        if self.activity != asked {
+            return Err(self.busy_error());
+        }
+        self.end();
+        Ok(())
+    }
+
+    /// Ends it, whatever it has done.
+    pub fn end(&mut self) {
+        *self.is_ended = true;
+    }
+
+    /// The value of `running_script` in FUNCTION STATS; an error for a script.
+    pub fn write_stats(
+        &self,
+        duration_ms: u64,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), WireError> {
+        if self.activity == Activity::Script {
+            return Err(self.busy_error());
+        }
+        reply.map(3);
+        reply.bulk(b"name");
+        reply.bulk(self.name);
+        reply.bulk(b"command");
+        reply.array(self.command.len());
+        for argument in self.command.iter() {
+            reply.bulk(argument);
+        }
+        reply.bulk(b"duration_ms");
+        reply.count(duration_ms as usize);
+        Ok(())
+    }
+}
+
+/// What does not change during a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunFacts<'a> {
+    pub(super) number: u64,
+    pub(super) activity: Activity,
+    pub(super) command: Args<'a>,
+    pub(super) name: &'a [u8],
+}

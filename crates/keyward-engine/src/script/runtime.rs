@@ -1,0 +1,69 @@
+//! What the functions of the libraries need besides their arguments: the running
+//! script's caller, buffers that a long jump does not lose, the random numbers.
+//!
+//! Not here: the Lua state (`sandbox`), the interface to the engine (`caller`).
+
+use super::caller::CallerSlot;
+use super::random::Random;
+use super::registration::Registration;
+use keyward_resp::{ArgBuf, Protocol};
+
+/// Buffers above this are given back after each run.
+const BUFFER_BYTES_KEPT: usize = 64 * 1024;
+
+/// What is going on in a Lua state.
+#[derive(Debug, Default)]
+pub(super) enum Activity {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// A script or function runs; its commands reply in this protocol.
+    Script(Protocol),
+    /// A library is being loaded and has registered these functions.
+    Load(Vec<Registration>),
+}
+
+/// The world of a library function.
+#[derive(Debug)]
+pub(super) struct Runtime {
+    pub(super) activity: Activity,
+    pub(super) caller: CallerSlot,
+    /// The command a script is calling.
+    pub(super) command: ArgBuf,
+    /// The reply to it.
+    pub(super) reply: Vec<u8>,
+    /// Text under construction.
+    pub(super) scratch: Vec<u8>,
+    pub(super) random: Random,
+    /// The run is to end: every further instruction raises an error.
+    pub(super) is_ended: bool,
+}
+
+impl Runtime {
+    pub(super) fn new(seed: u64) -> Runtime {
+        Runtime {
+            activity: Activity::Idle,
+            caller: CallerSlot::default(),
+            command: ArgBuf::new(),
+            reply: Vec::new(),
+            scratch: Vec::new(),
+            random: Random::new(seed as u32),
+            is_ended: false,
+        }
+    }
+
+    /// Whether a script runs, as opposed to a library being loaded.
+    pub(super) fn is_in_script(&self) -> bool {
+        matches!(self.activity, Activity::Script(_))
+    }
+
+    /// Ends what is going on, and answers what that was.
+    pub(super) fn end(&mut self) -> Activity {
+        self.caller.clear();
+        for buffer in [&mut self.reply, &mut self.scratch] {
+            buffer.clear();
+            buffer.shrink_to(BUFFER_BYTES_KEPT);
+        }
+        std::mem::take(&mut self.activity)
+    }
+}
