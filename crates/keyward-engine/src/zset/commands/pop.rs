@@ -4,7 +4,7 @@
 //! logged as the ZPOPMIN or ZPOPMAX it came to.
 
 use super::event;
-use crate::blocking::TimeoutReply;
+use crate::blocking::NoWaitReply;
 use crate::context::{Ctx, Outcome};
 use crate::event::Event;
 use crate::hasher::Key;
@@ -214,5 +214,5 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
 /// Waits for one of the keys among arguments `first..end`.
 fn block(ctx: &mut Ctx<'_>, first: usize, end: usize, timeout_ms: u64) {
     let keys: Vec<&[u8]> = ctx.args.from(first).iter().take(end - first).collect();
-    ctx.block(&keys, Type::ZSet, timeout_ms, TimeoutReply::NullArray);
+    ctx.block(&keys, Type::ZSet, timeout_ms, NoWaitReply::NullArray);
 }
