@@ -65,6 +65,26 @@ pub struct ZSet {
 }
 
 impl ZSet {
+    /// A set of members that are in order and unique.
+    pub(crate) fn from_ordered<'m>(
+        growth: &Growth,
+        pairs: impl ExactSizeIterator<Item = (&'m [u8], f64)> + Clone,
+    ) -> ZSet {
+        let fits = |(member, _): (&[u8], f64)| member.len() <= growth.packed_member_bytes_max;
+        let bytes: usize = pairs.clone().map(|(member, _)| packed::entry_bytes_max(member)).sum();
+        let is_small = pairs.len() <= growth.packed_entries_max
+            && bytes <= thin::BYTES_MAX
+            && pairs.clone().all(fits);
+        if is_small {
+            let mut run = ThinBytes::default();
+            pairs.for_each(|(member, score)| packed::push(&mut run, member, score));
+            return ZSet { word: ThinOr::small(run) };
+        }
+        let mut indexed = Indexed::new(growth.hasher);
+        pairs.for_each(|(member, score)| indexed.push(member, score));
+        ZSet { word: ThinOr::large(indexed) }
+    }
+
     /// How many members there are.
     pub fn len(&self) -> usize {
         match self.word.form() {
@@ -84,6 +104,11 @@ impl ZSet {
             Form::Small(_) => "listpack",
             Form::Large(_) => "skiplist",
         }
+    }
+
+    /// Whether it is small enough to be packed.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.word.form(), Form::Small(_))
     }
 
     /// The score of a member.
@@ -165,11 +190,6 @@ impl ZSet {
             }
             _ => Change::None,
         }
-    }
-
-    /// Gives a member a score, whether it is there or not.
-    pub(crate) fn set(&mut self, growth: &Growth, member: &[u8], score: f64) {
-        self.update(growth, member, |_| Some(score));
     }
 
     /// Takes a member out; answers whether it was there.

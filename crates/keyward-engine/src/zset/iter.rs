@@ -8,10 +8,12 @@ use crate::thin::ThinBytes;
 use std::ops::Range;
 
 /// Members and scores of a range of ranks.
+#[derive(Clone)]
 pub struct Iter<'a> {
     form: Form<'a>,
 }
 
+#[derive(Clone)]
 enum Form<'a> {
     Packed(PackedIter<'a>),
     Tree(tree::Iter<'a>),
@@ -19,6 +21,7 @@ enum Form<'a> {
 
 /// Packed entries can only be walked forwards: the first step backwards collects
 /// what is left.
+#[derive(Clone)]
 struct PackedIter<'a> {
     walk: Walk<'a>,
     left: usize,

@@ -116,6 +116,11 @@ pub(super) fn insert(run: &mut ThinBytes, member: &[u8], score: f64) {
     insert_at(run, next.unwrap_or(run.len()), member, score);
 }
 
+/// Adds an entry behind all others, where it belongs.
+pub(super) fn push(run: &mut ThinBytes, member: &[u8], score: f64) {
+    insert_at(run, run.len(), member, score);
+}
+
 fn insert_at(run: &mut ThinBytes, at: usize, member: &[u8], score: f64) {
     let mut head = Head { bytes: [0; HEAD_BYTES_MAX], len: 0 };
     head.put_score(score);

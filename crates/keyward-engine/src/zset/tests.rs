@@ -8,10 +8,14 @@ fn growth(packed_entries_max: usize) -> Growth {
     Growth { packed_entries_max, packed_member_bytes_max: 64, hasher }
 }
 
+fn set(zset: &mut ZSet, growth: &Growth, member: &[u8], score: f64) {
+    zset.update(growth, member, |_| Some(score));
+}
+
 fn of(growth: &Growth, pairs: &[(&str, f64)]) -> ZSet {
     let mut zset = ZSet::default();
     for (member, score) in pairs {
-        zset.set(growth, member.as_bytes(), *score);
+        set(&mut zset, growth, member.as_bytes(), *score);
     }
     zset
 }
@@ -30,15 +34,15 @@ fn one_entry_too_many_or_a_long_member_ends_the_packing_for_good() {
     let growth = growth(3);
     let mut zset = of(&growth, &[("a", 1.0), ("b", 2.0), ("c", 3.0)]);
     assert_eq!(zset.encoding(), "listpack");
-    zset.set(&growth, b"d", 0.0);
+    set(&mut zset, &growth, b"d", 0.0);
     assert_eq!((zset.encoding(), zset.len()), ("skiplist", 4));
     zset.remove_ranks(0..3);
     assert_eq!((zset.encoding(), zset.len()), ("skiplist", 1));
 
     let mut zset = of(&growth, &[("a", 1.0)]);
-    zset.set(&growth, &[b'x'; 64], 1.0);
+    set(&mut zset, &growth, &[b'x'; 64], 1.0);
     assert_eq!(zset.encoding(), "listpack");
-    zset.set(&growth, &[b'x'; 65], 1.0);
+    set(&mut zset, &growth, &[b'x'; 65], 1.0);
     assert_eq!(zset.encoding(), "skiplist");
 }
 
@@ -78,9 +82,24 @@ fn a_copy_shares_nothing() {
         let mut zset = of(&growth, &[("a", 1.0), ("b", 2.0)]);
         let copy = zset.clone();
         zset.remove(b"a");
-        zset.set(&growth, b"b", 9.0);
+        set(&mut zset, &growth, b"b", 9.0);
         drop(zset);
         assert_eq!((copy.score(b"a"), copy.score(b"b")), (Some(1.0), Some(2.0)));
+    }
+}
+
+#[test]
+fn a_set_made_in_order_takes_the_form_its_members_ask_for() {
+    let long = "x".repeat(65);
+    let cases: [(&[(&[u8], f64)], &str); 3] = [
+        (&[(b"a", 1.0), (b"b", 2.0)], "listpack"),
+        (&[(b"a", 1.0), (b"b", 2.0), (b"c", 3.0), (b"d", 4.0)], "skiplist"),
+        (&[(b"a", 1.0), (long.as_bytes(), 2.0)], "skiplist"),
+    ];
+    for (pairs, encoding) in cases {
+        let zset = ZSet::from_ordered(&growth(3), pairs.iter().copied());
+        assert_eq!(zset.encoding(), encoding);
+        assert_eq!(zset.iter(0..zset.len()).collect::<Vec<_>>(), pairs);
     }
 }
 

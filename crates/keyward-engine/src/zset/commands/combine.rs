@@ -148,10 +148,9 @@ fn store_result(ctx: &mut Ctx<'_>, operation: Operation, event: &'static str) ->
     let plan = Plan::parse(ctx, 2, operation, Purpose::Store)?;
     let growth = growth(ctx);
     let sources = plan.sources(ctx.keys, ctx.args.from(3).iter());
-    let mut result = ZSet::default();
-    for (score, member) in plan.combine(operation, sources, ctx.keys.hasher()) {
-        result.set(&growth, member, score);
-    }
+    let pairs = plan.combine(operation, sources, ctx.keys.hasher());
+    let members = pairs.iter().map(|(score, member)| (*member, *score));
+    let result = ZSet::from_ordered(&growth, members);
     let key = ctx.key(1);
     store(ctx, key, result, event);
     Ok(())

@@ -95,12 +95,10 @@ pub(crate) fn zrangestore(ctx: &mut Ctx<'_>) -> Outcome {
     let query = Query::parse(ctx.args.from(3), Preset { is_store: true, ..Preset::default() })?;
     let (to, from) = (ctx.key(1), ctx.key(2));
     let growth = growth(ctx);
-    let mut result = ZSet::default();
-    if let Some(zset) = ctx.keys.read_as::<ZSet>(from)? {
-        for (member, score) in zset.iter(query.ranks(zset)) {
-            result.set(&growth, member, score);
-        }
-    }
+    let result = match ctx.keys.read_as::<ZSet>(from)? {
+        Some(zset) => ZSet::from_ordered(&growth, zset.iter(query.ranks(zset))),
+        None => ZSet::default(),
+    };
     store(ctx, to, result, "zrangestore");
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::glob::{self, Case};
 use crate::zset::ZSet;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
-use keyward_resp::number::push_f64;
+use keyward_resp::number::{push_f64, push_i64};
 
 /// Buckets visited per requested member at most, so that a sparse index cannot
 /// hold the core.
@@ -52,12 +52,24 @@ pub(crate) fn zscan(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.array(2);
     ctx.reply.bulk(cursor.to_string().as_bytes());
     ctx.reply.array(found.len() * 2);
+    let is_packed = zset.is_packed();
     let mut text = Vec::new();
     for (member, score) in found {
         text.clear();
-        push_f64(&mut text, score);
+        match whole_number(score).filter(|_| is_packed) {
+            Some(whole) => push_i64(&mut text, whole),
+            None => push_f64(&mut text, score),
+        }
         ctx.reply.bulk(&member);
         ctx.reply.bulk(&text);
     }
     Ok(())
+}
+
+/// The number Redis 7.0 keeps in place of this score in a listpack, and prints
+/// when it scans one: without an exponent, however large.
+fn whole_number(score: f64) -> Option<i64> {
+    const WHOLE_MAX: f64 = (1i64 << 62) as f64;
+    let whole = score as i64;
+    (score.abs() <= WHOLE_MAX && whole as f64 == score).then_some(whole)
 }

@@ -9,6 +9,7 @@ use super::node::Node;
 use std::ops::Range;
 
 /// The entries of a range of ranks.
+#[derive(Clone)]
 pub(in crate::zset) struct Iter<'a> {
     root: &'a Node,
     ranks: Range<usize>,
