@@ -5,6 +5,8 @@
 //! the two lists together. A group's handlers live in its own folder.
 
 use crate::context::{self, Ctx, Outcome};
+use crate::hash::commands as hash;
+use crate::set::commands as set;
 use crate::zset::commands as zset;
 use crate::{connection, generic, list, script, server, string, transaction};
 use keyward_commands::CommandId as Id;
@@ -98,22 +100,22 @@ const fn handler(id: Id) -> Option<Handler> {
         | Id::GetBit
         | Id::SetBit => return None,
         // hash
-        Id::HDel
-        | Id::HExists
-        | Id::HGet
-        | Id::HGetAll
-        | Id::HIncrBy
-        | Id::HIncrByFloat
-        | Id::HKeys
-        | Id::HLen
-        | Id::HMGet
-        | Id::HMSet
-        | Id::HRandField
-        | Id::HScan
-        | Id::HSet
-        | Id::HSetNx
-        | Id::HStrLen
-        | Id::HVals => return None,
+        Id::HDel => hash::hdel,
+        Id::HExists => hash::hexists,
+        Id::HGet => hash::hget,
+        Id::HGetAll => hash::hgetall,
+        Id::HIncrBy => hash::counters::hincrby,
+        Id::HIncrByFloat => hash::counters::hincrbyfloat,
+        Id::HKeys => hash::hkeys,
+        Id::HLen => hash::hlen,
+        Id::HMGet => hash::hmget,
+        Id::HMSet => hash::hmset,
+        Id::HRandField => hash::random::hrandfield,
+        Id::HScan => hash::hscan,
+        Id::HSet => hash::hset,
+        Id::HSetNx => hash::hsetnx,
+        Id::HStrLen => hash::hstrlen,
+        Id::HVals => hash::hvals,
         // list
         Id::BLPop => list::commands::blpop,
         Id::BRPop => list::commands::brpop,
@@ -138,23 +140,23 @@ const fn handler(id: Id) -> Option<Handler> {
         | Id::LSet
         | Id::LTrim => return None,
         // set
-        Id::SAdd
-        | Id::SCard
-        | Id::SDiff
-        | Id::SDiffStore
-        | Id::SInter
-        | Id::SInterCard
-        | Id::SInterStore
-        | Id::SIsMember
-        | Id::SMembers
-        | Id::SMIsMember
-        | Id::SMove
-        | Id::SPop
-        | Id::SRandMember
-        | Id::SRem
-        | Id::SScan
-        | Id::SUnion
-        | Id::SUnionStore => return None,
+        Id::SAdd => set::sadd,
+        Id::SCard => set::scard,
+        Id::SDiff => set::combine::sdiff,
+        Id::SDiffStore => set::combine::sdiffstore,
+        Id::SInter => set::combine::sinter,
+        Id::SInterCard => set::combine::sintercard,
+        Id::SInterStore => set::combine::sinterstore,
+        Id::SIsMember => set::sismember,
+        Id::SMembers => set::combine::smembers,
+        Id::SMIsMember => set::smismember,
+        Id::SMove => set::smove,
+        Id::SPop => set::random::spop,
+        Id::SRandMember => set::random::srandmember,
+        Id::SRem => set::srem,
+        Id::SScan => set::sscan,
+        Id::SUnion => set::combine::sunion,
+        Id::SUnionStore => set::combine::sunionstore,
         // sorted set
         Id::BZMPop => zset::pop::bzmpop,
         Id::BZPopMax => zset::pop::bzpopmax,

@@ -15,7 +15,7 @@ pub struct KeyHasher {
 
 impl KeyHasher {
     /// The hash function these two numbers choose.
-    pub fn new(keys: [u64; 2]) -> KeyHasher {
+    pub const fn new(keys: [u64; 2]) -> KeyHasher {
         KeyHasher { keys }
     }
 

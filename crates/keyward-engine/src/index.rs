@@ -189,7 +189,7 @@ impl<T> Index<T> {
 
     /// Visits the entries of the bucket at `cursor` and returns the next cursor,
     /// zero when the scan is complete.
-    pub(crate) fn scan(&self, cursor: u64, mut visit: impl FnMut(&T)) -> u64 {
+    pub(crate) fn scan<'a>(&'a self, cursor: u64, mut visit: impl FnMut(&'a T)) -> u64 {
         if self.count == 0 {
             return 0;
         }

@@ -67,6 +67,11 @@ impl LongDouble {
         Some(LongDouble { is_negative, magnitude })
     }
 
+    /// Whether it is not an infinity.
+    pub(crate) fn is_finite(self) -> bool {
+        self.finite().is_some()
+    }
+
     /// The sum, rounded; `None` if it is not finite.
     pub(crate) fn add(self, other: LongDouble) -> Option<LongDouble> {
         let (a, a_exponent) = self.finite()?;

@@ -4,9 +4,13 @@
 //! need not store a capacity, for it follows from the length of the content.
 
 /// Rounds up to what the allocator would round up to anyway (jemalloc's spacing:
-/// multiples of 16 up to 128, then four classes per doubling).
+/// 8, multiples of 16 up to 128, then four classes per doubling).
 pub(crate) fn size_class(bytes: usize) -> usize {
-    let step = if bytes <= 128 { 16 } else { 1 << ((bytes - 1).ilog2() - 2) };
+    let step = match bytes {
+        0..=8 => 8,
+        9..=128 => 16,
+        _ => 1 << ((bytes - 1).ilog2() - 2),
+    };
     bytes.next_multiple_of(step)
 }
 
@@ -17,7 +21,9 @@ mod tests {
     #[test]
     fn size_classes_are_the_allocators() {
         let cases = [
-            (1, 16),
+            (1, 8),
+            (8, 8),
+            (9, 16),
             (16, 16),
             (17, 32),
             (128, 128),

@@ -17,6 +17,12 @@ pub struct Tunables {
     /// Whether `maxmemory-policy` is one of the LFU ones: `OBJECT FREQ` needs it,
     /// `OBJECT IDLETIME` needs the opposite.
     pub is_lfu: bool,
+    /// `hash-max-listpack-entries`: the most fields a packed hash has.
+    pub hash_packed_fields_max: usize,
+    /// `hash-max-listpack-value`: the longest field and value a packed hash has.
+    pub hash_packed_text_bytes_max: usize,
+    /// `set-max-intset-entries`: the most members a set of numbers in order has.
+    pub intset_members_max: usize,
     /// `zset-max-listpack-entries`: the most members a packed sorted set has.
     pub zset_packed_entries_max: usize,
     /// `zset-max-listpack-value`: the longest member a packed sorted set has.
@@ -30,6 +36,9 @@ impl Default for Tunables {
             notify: NotifyFlags::default(),
             text_bytes_max: 512 * 1024 * 1024,
             is_lfu: false,
+            hash_packed_fields_max: 512,
+            hash_packed_text_bytes_max: 64,
+            intset_members_max: 512,
             zset_packed_entries_max: 128,
             zset_packed_member_bytes_max: 64,
         }

@@ -5,7 +5,9 @@
 //! Invariant: a collection in a row is never empty; the last removal removes
 //! the row (`keyspace::edit`).
 
+use crate::hash::Hash;
 use crate::list::List;
+use crate::set::Set;
 use crate::zset::ZSet;
 
 /// The types a client can see by `TYPE`.
@@ -15,20 +17,26 @@ pub enum Type {
     String,
     /// A sequence with two ends.
     List,
+    /// Members without order.
+    Set,
     /// Members in order of their scores.
     ZSet,
+    /// Fields with values.
+    Hash,
 }
 
 impl Type {
     /// Every type, in the order Redis numbers them.
-    pub const ALL: [Type; 3] = [Type::String, Type::List, Type::ZSet];
+    pub const ALL: [Type; 5] = [Type::String, Type::List, Type::Set, Type::ZSet, Type::Hash];
 
     /// The name `TYPE` answers.
     pub fn name(self) -> &'static str {
         match self {
             Type::String => "string",
             Type::List => "list",
+            Type::Set => "set",
             Type::ZSet => "zset",
+            Type::Hash => "hash",
         }
     }
 
@@ -44,8 +52,12 @@ impl Type {
 pub enum Object {
     /// A list.
     List(Box<List>),
+    /// A set.
+    Set(Set),
     /// A sorted set.
     ZSet(ZSet),
+    /// A hash.
+    Hash(Hash),
 }
 
 impl Object {
@@ -53,7 +65,9 @@ impl Object {
     pub fn kind(&self) -> Type {
         match self {
             Object::List(_) => Type::List,
+            Object::Set(_) => Type::Set,
             Object::ZSet(_) => Type::ZSet,
+            Object::Hash(_) => Type::Hash,
         }
     }
 
@@ -61,7 +75,9 @@ impl Object {
     pub fn is_empty(&self) -> bool {
         match self {
             Object::List(list) => list.is_empty(),
+            Object::Set(set) => set.is_empty(),
             Object::ZSet(zset) => zset.is_empty(),
+            Object::Hash(hash) => hash.is_empty(),
         }
     }
 
@@ -69,7 +85,9 @@ impl Object {
     pub fn encoding(&self) -> &'static str {
         match self {
             Object::List(list) => list.encoding(),
+            Object::Set(set) => set.encoding(),
             Object::ZSet(zset) => zset.encoding(),
+            Object::Hash(hash) => hash.encoding(),
         }
     }
 
@@ -77,7 +95,9 @@ impl Object {
     pub fn len(&self) -> usize {
         match self {
             Object::List(list) => list.len(),
+            Object::Set(set) => set.len(),
             Object::ZSet(zset) => zset.len(),
+            Object::Hash(hash) => hash.len(),
         }
     }
 }

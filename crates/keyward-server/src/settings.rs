@@ -236,6 +236,9 @@ impl Settings {
             notify,
             text_bytes_max: self.bytes(Id::ProtoMaxBulkLen),
             is_lfu: self.text(Id::MaxMemoryPolicy).ends_with("lfu"),
+            hash_packed_fields_max: self.int(Id::HashPackedEntries) as usize,
+            hash_packed_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,
+            intset_members_max: self.int(Id::IntsetEntries) as usize,
             zset_packed_entries_max: self.int(Id::ZSetPackedEntries) as usize,
             zset_packed_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
         }

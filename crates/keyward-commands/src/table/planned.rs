@@ -13,14 +13,8 @@ pub(super) const PLANNED: &[CommandId] = &[
     Dump, ObjectFreq, Restore, Sort, SortRo, Wait,
     // bitmap
     BitCount, BitField, BitFieldRo, BitOp, BitPos, GetBit, SetBit,
-    // hash
-    HDel, HExists, HGet, HGetAll, HIncrBy, HIncrByFloat, HKeys, HLen, HMGet, HMSet, HRandField,
-    HScan, HSet, HSetNx, HStrLen, HVals,
     // list
     BLMPop, LIndex, LInsert, LMPop, LPos, LRem, LSet, LTrim,
-    // set
-    SAdd, SCard, SDiff, SDiffStore, SInter, SInterCard, SInterStore, SIsMember, SMembers,
-    SMIsMember, SMove, SPop, SRandMember, SRem, SScan, SUnion, SUnionStore,
     // pubsub
     PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
     PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,

@@ -1,4 +1,4 @@
-//! KEYS and SCAN.
+//! KEYS, SCAN, and what the scans over the elements of one key share.
 //!
 //! Owns the options and the filtering; the order and its guarantees are the
 //! index's.
@@ -9,6 +9,7 @@ use crate::row::Row;
 use crate::value::Type;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
+use keyward_resp::{Args, ReplyWriter};
 
 /// Buckets visited per requested key at most, so that a sparse table cannot hold
 /// the core.
@@ -81,13 +82,66 @@ pub(crate) fn scan(ctx: &mut Ctx<'_>) -> Outcome {
     for key in due {
         ctx.keys.expire_if_due(&key);
     }
-    ctx.reply.array(2);
-    ctx.reply.bulk(cursor.to_string().as_bytes());
-    ctx.reply.array(found.len());
+    reply_head(&mut ctx.reply, cursor, found.len());
     for key in found {
         ctx.reply.bulk(&key);
     }
     Ok(())
+}
+
+/// What HSCAN, SSCAN and ZSCAN say after the key and the cursor.
+pub(crate) struct ElementScan<'a> {
+    pattern: Option<&'a [u8]>,
+    count: i64,
+}
+
+impl<'a> ElementScan<'a> {
+    /// Reads the options. Redis looks at them only if the key is there.
+    pub(crate) fn parse(args: Args<'a>) -> Result<ElementScan<'a>, WireError> {
+        let mut scan = ElementScan { pattern: None, count: 10 };
+        let mut options = Options::new(args, 3);
+        while let Some(word) = options.next() {
+            if args::is(word, "COUNT") {
+                scan.count = args::integer(options.value()?)?;
+                if scan.count < 1 {
+                    return Err(WireError::Syntax);
+                }
+            } else if args::is(word, "MATCH") {
+                scan.pattern = Some(options.value()?).filter(|pattern| *pattern != b"*");
+            } else {
+                return Err(WireError::Syntax);
+            }
+        }
+        Ok(scan)
+    }
+
+    /// Whether an element of this name is asked for.
+    pub(crate) fn wants(&self, name: &[u8]) -> bool {
+        self.pattern.is_none_or(|pattern| glob::matches(pattern, name, Case::Sensitive))
+    }
+
+    /// Takes steps from a cursor until enough elements were visited; answers the
+    /// cursor to go on from. A step answers the next cursor and how many elements
+    /// it visited.
+    pub(crate) fn run(&self, mut cursor: u64, mut step: impl FnMut(u64) -> (u64, usize)) -> u64 {
+        let (mut visited, mut buckets_left) = (0, self.count.saturating_mul(BUCKETS_PER_KEY_MAX));
+        loop {
+            let (next, added) = step(cursor);
+            cursor = next;
+            visited += added as i64;
+            buckets_left -= 1;
+            if cursor == 0 || visited >= self.count || buckets_left < 0 {
+                return cursor;
+            }
+        }
+    }
+}
+
+/// Replies with the head of what a scan found: the cursor and an array of `len`.
+pub(crate) fn reply_head(reply: &mut ReplyWriter<'_>, cursor: u64, len: usize) {
+    reply.array(2);
+    reply.bulk(cursor.to_string().as_bytes());
+    reply.array(len);
 }
 
 /// A cursor as `strtoul` reads it: a sign is allowed, nothing at all is zero.

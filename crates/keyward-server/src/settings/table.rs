@@ -102,6 +102,9 @@ settings! {
     MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
     MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";
     NotifyKeyspaceEvents, "notify-keyspace-events", Kind::Notifications, "", Live, "Which keyspace events are published.";
+    HashPackedEntries, "hash-max-listpack-entries", Kind::Int(0, i64::MAX), "512", Live, "Most fields of a packed hash.";
+    HashPackedValue, "hash-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest field and value of a packed hash, in bytes.";
+    IntsetEntries, "set-max-intset-entries", Kind::Int(0, i64::MAX), "512", Live, "Most members of a set of numbers in order.";
     ZSetPackedEntries, "zset-max-listpack-entries", Kind::Int(0, i64::MAX), "128", Live, "Most members of a packed sorted set.";
     ZSetPackedValue, "zset-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest member of a packed sorted set, in bytes.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
