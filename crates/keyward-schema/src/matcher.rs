@@ -19,7 +19,7 @@
 //! contradict each other (`checks`).
 
 mod build;
-mod colons;
+mod ends;
 mod found;
 mod kinds;
 mod text;
@@ -31,7 +31,7 @@ pub use build::{MAX_MEMBERS, MAX_STATES, MatcherError, NamedPattern};
 pub use found::{Match, Placeholders};
 
 use crate::{MAX_SEGMENTS, Pattern};
-use colons::Colons;
+use ends::Ends;
 use kinds::KindSet;
 use text::Text;
 use words::{WordTable, Words};
@@ -108,14 +108,14 @@ impl Matcher {
     #[inline]
     pub fn find<'k>(&self, key: &'k [u8]) -> Option<Match<'k>> {
         Text::with(key, |text| {
-            let colons = Colons::of(text);
-            self.walk(text, colons).map(|answer| Match::new(key, colons, *answer))
+            let ends = Ends::of(text);
+            self.walk(text, ends).map(|answer| Match::new(key, ends, *answer))
         })
     }
 
     /// Steps through the segments of a key.
     #[inline(never)]
-    fn walk(&self, key: Text<'_>, mut colons: Colons) -> Option<&Answer> {
+    fn walk(&self, key: Text<'_>, mut ends: Ends) -> Option<&Answer> {
         let mut state = &self.states[0];
         let mut rest = None;
         let mut start = 0;
@@ -128,7 +128,7 @@ impl Matcher {
                     return rest;
                 }
             }
-            let end = colons.next_or_end(key.bytes());
+            let end = ends.next(key.bytes());
             let Some(next) = self.step(state, key, start, end) else { return rest };
             state = &self.states[next.get() as usize];
             if end == key.length() {

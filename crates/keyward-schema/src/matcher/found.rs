@@ -6,7 +6,7 @@
 use std::iter::FusedIterator;
 
 use super::Answer;
-use super::colons::Colons;
+use super::ends::Ends;
 
 /// The pattern of a key.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct Match<'k> {
     /// Which pattern it is, by its place in the matcher's list.
     pub pattern: usize,
     key: &'k [u8],
-    colons: Colons,
+    ends: Ends,
     answer: Answer,
 }
 
@@ -22,8 +22,8 @@ pub struct Match<'k> {
 #[derive(Clone, Debug)]
 pub struct Placeholders<'k> {
     key: &'k [u8],
-    /// The colons from the end of the next segment on.
-    colons: Colons,
+    /// The ends of the segments still to come.
+    ends: Ends,
     /// Where the next segment starts.
     start: usize,
     /// How many segments of the pattern are still to come.
@@ -36,8 +36,8 @@ pub struct Placeholders<'k> {
 
 impl<'k> Match<'k> {
     #[inline]
-    pub(super) fn new(key: &'k [u8], colons: Colons, answer: Answer) -> Match<'k> {
-        Match { pattern: answer.pattern as usize, key, colons, answer }
+    pub(super) fn new(key: &'k [u8], ends: Ends, answer: Answer) -> Match<'k> {
+        Match { pattern: answer.pattern as usize, key, ends, answer }
     }
 
     /// The value of the placeholder with this index, without the braces of a hash tag.
@@ -53,7 +53,7 @@ impl<'k> Match<'k> {
     pub fn placeholders(&self) -> Placeholders<'k> {
         Placeholders {
             key: self.key,
-            colons: self.colons,
+            ends: self.ends,
             start: 0,
             segment_count: self.answer.segment_count.get(),
             placeholders: self.answer.placeholders,
@@ -76,7 +76,7 @@ impl<'k> Iterator for Placeholders<'k> {
             // The last segment reaches to the end of the key, also as a rest.
             let end = match self.segment_count {
                 0 => self.key.len(),
-                _ => self.colons.next_or_end(self.key),
+                _ => self.ends.next(self.key),
             };
             let start = std::mem::replace(&mut self.start, end + 1);
             if is_placeholder {

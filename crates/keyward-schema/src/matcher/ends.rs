@@ -1,8 +1,8 @@
-//! Where the colons of a key are.
+//! Where the segments of a key end.
 //!
 //! Sixty-four bytes are examined at once into a mask of 64 bits, by the same
 //! instructions whatever they hold and however many they are. Finding the next
-//! colon is then a matter of counting zeros: segments of random length cost no
+//! end is then a matter of counting zeros: segments of random length cost no
 //! mispredicted branch each, as a search byte by byte would.
 
 use wide::u8x16;
@@ -17,44 +17,42 @@ const LANE_BYTES: usize = 16;
 
 const _: () = assert!(LANE_BYTES <= READABLE_BYTES_MIN, "a text has a lane");
 
-/// The positions of the colons in a key, in order.
+/// Where the segments of a key end: at its colons, and at its own end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Colons {
+pub(super) struct Ends {
     /// Where the block that the mask covers starts.
     block: usize,
-    /// One bit for each byte of the block that is a colon still to come.
+    /// One bit for each byte of the block where a segment still to come ends.
     ahead: u64,
 }
 
-impl Colons {
+impl Ends {
     #[inline]
-    pub(super) fn of(key: Text<'_>) -> Colons {
-        Colons { block: 0, ahead: mask(key.readable()) }
+    pub(super) fn of(key: Text<'_>) -> Ends {
+        // The end of the key is a bit like any other, so that the last segment
+        // needs no branch of its own.
+        let end = 1_u64.checked_shl(key.length().min(BLOCK_BYTES) as u32).unwrap_or(0);
+        Ends { block: 0, ahead: mask(key.readable()) | end }
     }
 
-    /// The next colon of the key that these are the colons of, or its end.
+    /// Where the next segment ends. The key must be the one that these are the
+    /// ends of, and its last segment still to come.
     #[inline]
-    pub(super) fn next_or_end(&mut self, key: &[u8]) -> usize {
+    pub(super) fn next(&mut self, key: &[u8]) -> usize {
         if self.ahead == 0 {
-            if key.len() - self.block <= BLOCK_BYTES {
-                return key.len();
-            }
             self.advance(key);
-            if self.ahead == 0 {
-                return key.len();
-            }
         }
-        let at = self.block + self.ahead.trailing_zeros() as usize;
+        let end = self.block + self.ahead.trailing_zeros() as usize;
         self.ahead &= self.ahead - 1;
-        at
+        end
     }
 
-    /// Goes on to the next block with a colon, or to the last one.
+    /// Goes on to the next block that holds an end.
     #[cold]
     fn advance(&mut self, key: &[u8]) {
-        while self.ahead == 0 && key.len() - self.block > BLOCK_BYTES {
+        while self.ahead == 0 {
             self.block += BLOCK_BYTES;
-            self.ahead = Text::with(&key[self.block..], |rest| mask(rest.readable()));
+            self.ahead = Text::with(&key[self.block..], Ends::of).ahead;
         }
     }
 }
@@ -83,9 +81,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn colons(key: &[u8]) -> Vec<usize> {
-        let mut colons = Text::with(key, Colons::of);
-        let next = || Some(colons.next_or_end(key));
-        std::iter::from_fn(next).take_while(|&at| at < key.len()).collect()
+        let mut ends = Text::with(key, Ends::of);
+        std::iter::from_fn(|| Some(ends.next(key))).take_while(|&at| at < key.len()).collect()
     }
 
     #[test]
