@@ -1,0 +1,176 @@
+//! Random keys: what the five systems would send, and what matches nothing.
+//!
+//! Keys lie one after the other in the order of their use, as in a receive
+//! buffer, so that reading them is not what is measured.
+
+use keyward_schema::{Kind, Matcher, Pattern, Placeholder};
+
+/// A fixed start, so that every run sees the same keys.
+const SEED: u64 = 42;
+
+/// Keys in the order of their use.
+pub(crate) struct Keys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Keys {
+    /// As many keys of each pattern, shuffled.
+    pub(crate) fn of(patterns: &[Pattern], count_per_pattern: usize) -> Keys {
+        let mut random = Random(SEED);
+        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(patterns.len() * count_per_pattern);
+        for pattern in patterns {
+            keys.extend((0..count_per_pattern).map(|_| random.key(pattern)));
+        }
+        random.shuffle(&mut keys);
+        Keys::concat(&keys)
+    }
+
+    /// Keys like those, each spoilt in one of four ways, that match nothing.
+    pub(crate) fn missing(
+        patterns: &[Pattern],
+        matcher: &Matcher,
+        count_per_pattern: usize,
+    ) -> Keys {
+        let mut random = Random(SEED);
+        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(patterns.len() * count_per_pattern);
+        for pattern in patterns {
+            let spoilt = (0..count_per_pattern).map(|_| random.spoilt_key(pattern));
+            keys.extend(spoilt.filter(|key| matcher.find(key).is_none()));
+        }
+        random.shuffle(&mut keys);
+        Keys::concat(&keys)
+    }
+
+    fn concat(keys: &[Vec<u8>]) -> Keys {
+        let mut all = Keys { bytes: Vec::new(), ends: Vec::with_capacity(keys.len()) };
+        for key in keys {
+            all.bytes.extend_from_slice(key);
+            all.ends.push(all.bytes.len());
+        }
+        all
+    }
+
+    /// The keys in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| &self.bytes[std::mem::replace(&mut start, end)..end])
+    }
+}
+
+/// SplitMix64: small, and random enough for keys.
+struct Random(u64);
+
+const BASE58: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+const HEX: &[u8] = b"0123456789abcdef";
+const CODE: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const WORD: &[u8] = b"abcdefghijklmnopqrstuvwxyz_";
+const TOKEN: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+
+    fn text(&mut self, alphabet: &[u8], length: u64) -> String {
+        (0..length)
+            .map(|_| char::from(alphabet[self.below(alphabet.len() as u64) as usize]))
+            .collect()
+    }
+
+    /// A number of one to so many digits.
+    fn number(&mut self, digits_max: u32) -> String {
+        let digits = 1 + self.below(u64::from(digits_max)) as u32;
+        self.below(10_u64.pow(digits)).to_string()
+    }
+
+    fn key(&mut self, pattern: &Pattern) -> Vec<u8> {
+        let values: Vec<String> =
+            pattern.placeholders().iter().map(|placeholder| self.value(placeholder)).collect();
+        pattern.fill(&values)
+    }
+
+    fn value(&mut self, placeholder: &Placeholder) -> String {
+        match &placeholder.kind {
+            Kind::Int if *placeholder.name == *"channel_id" => {
+                format!("-100{}", 1_000_000_000 + self.below(1_000_000_000))
+            }
+            Kind::Int | Kind::Uint => self.number(10),
+            Kind::Uuid => [8, 4, 4, 4, 12].map(|length| self.text(HEX, length)).join("-"),
+            Kind::Date => {
+                format!("2025-{:02}-{:02}", 1 + self.below(12), 1 + self.below(28))
+            }
+            Kind::Month => format!("2025-{:02}", 1 + self.below(12)),
+            Kind::Enum(words) => words[self.below(words.len() as u64) as usize].to_string(),
+            Kind::Base58 => self.text(BASE58, 44),
+            Kind::Hex => self.text(HEX, 64),
+            Kind::Str | Kind::Rest => self.text_named(&placeholder.name),
+        }
+    }
+
+    /// What the seeds show under a placeholder's name.
+    fn text_named(&mut self, name: &str) -> String {
+        match name {
+            "token_address" if self.below(4) == 0 => format!("0x{}", self.text(HEX, 40)),
+            "token_address" => {
+                let length = 43 + self.below(2);
+                self.text(BASE58, length)
+            }
+            "tx_hash" => self.text(BASE58, 88),
+            "api_key" => format!("kikuai_{}", self.text(TOKEN, 32)),
+            "subject" if self.below(2) == 0 => format!("kikuai_{}", self.text(TOKEN, 32)),
+            "subject" | "id" | "user_id" | "category_id" | "commission_id" => self.number(10),
+            "token" | "session_id" => self.text(TOKEN, 43),
+            "query_hash" => self.text(HEX, 64),
+            "channel_id" => {
+                let length = 5 + self.below(15);
+                format!("@{}", self.text(WORD, length))
+            }
+            "code" => {
+                let length = 6 + self.below(5);
+                self.text(CODE, length)
+            }
+            "transaction_id" => format!("ptx_{}", self.number(12)),
+            "prefix" if self.below(8) == 0 => {
+                format!("{}:{}", self.text(WORD, 4), self.text(WORD, 3))
+            }
+            _ => {
+                let length = 1 + self.below(16);
+                self.text(WORD, length)
+            }
+        }
+    }
+
+    /// A key with an unknown word, without its end, with more than its end,
+    /// or with a wrong value.
+    fn spoilt_key(&mut self, pattern: &Pattern) -> Vec<u8> {
+        let mut key = self.key(pattern);
+        let colon = key.iter().rposition(|&byte| byte == b':').expect("a system's name");
+        match self.below(4) {
+            0 => {
+                let at = self.below(key.len() as u64) as usize;
+                key[at] = b'!';
+            }
+            1 => key.truncate(colon),
+            2 => key.extend_from_slice(b":x"),
+            _ => {
+                key.truncate(colon + 1);
+                key.extend_from_slice(self.text(WORD, 5).as_bytes());
+            }
+        }
+        key
+    }
+}
