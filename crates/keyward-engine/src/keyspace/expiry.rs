@@ -14,7 +14,6 @@ impl Keyspace {
         let db = self.selected;
         self.databases[db].table_mut(key).remove(key);
         self.stats.expired += 1;
-        self.changes.dirty += 1;
         self.changes.watches.expired(db, key.bytes);
         self.effects.beside(db, [b"DEL".as_slice(), key.bytes]);
         self.notify(Event::new(Class::Expired, "expired"), key.bytes);

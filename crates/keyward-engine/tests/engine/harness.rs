@@ -1,0 +1,129 @@
+//! An engine with a host whose answers never change.
+
+use keyward_engine::{
+    ClientId, ConfigRefusal, Connection, Delivery, Effect, Engine, EngineOptions, Facts, Host,
+    Progress, Section, Tunables,
+};
+use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
+
+/// The time every test begins at, in milliseconds since the epoch.
+pub(crate) const START_MS: i64 = 1_700_000_000_000;
+
+/// A host that knows nothing.
+struct NoHost;
+
+impl Host for NoHost {
+    fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
+        Vec::new()
+    }
+
+    fn config_set(&mut self, _pairs: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
+        Err("there are no settings here".to_owned())
+    }
+
+    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+        Err("there is no file here".to_owned())
+    }
+
+    fn reset_stats(&mut self) {}
+
+    fn info(&mut self, _section: Section, _facts: &Facts, _out: &mut String) {}
+
+    fn connection(&self, _client: ClientId) -> Connection {
+        Connection::default()
+    }
+}
+
+/// An engine and the time it was last told.
+pub(crate) struct TestEngine {
+    pub(crate) engine: Engine,
+    pub(crate) now_ms: i64,
+}
+
+impl TestEngine {
+    pub(crate) fn new(seed: u64) -> TestEngine {
+        let options = EngineOptions { seed, databases: 16, tunables: Tunables::default() };
+        let mut engine = Engine::new(options);
+        engine.keyspace().effects.listen(true);
+        let mut test = TestEngine { engine, now_ms: 0 };
+        test.set_time(START_MS);
+        test
+    }
+
+    pub(crate) fn set_time(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        self.engine.set_time(now_ms * 1000);
+    }
+
+    /// Sends bytes of the protocol as one batch; answers the replies.
+    pub(crate) fn send(&mut self, client: ClientId, bytes: &[u8]) -> (Progress, Vec<u8>) {
+        let mut buffer = bytes.to_vec();
+        let mut batch = Batch::new();
+        let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
+        parsed.expect("tests send well-formed requests");
+        let mut out = Vec::new();
+        let progress = self.engine.execute(&mut NoHost, client, &buffer, &batch, &mut out);
+        (progress, out)
+    }
+
+    /// Sends one command, written as words; answers the reply as text.
+    pub(crate) fn call(&mut self, client: ClientId, command: &str) -> String {
+        let (_, out) = self.send(client, &request(command));
+        String::from_utf8(out).expect("tests use text")
+    }
+
+    /// Runs what the engine kept for a client; answers the replies.
+    pub(crate) fn resume(&mut self, client: ClientId) -> String {
+        let mut out = Vec::new();
+        self.engine.resume(&mut NoHost, client, &mut out);
+        String::from_utf8(out).expect("tests use text")
+    }
+
+    pub(crate) fn tick(&mut self) -> bool {
+        self.engine.tick(&mut NoHost)
+    }
+
+    pub(crate) fn deliveries(&mut self) -> Vec<Delivery> {
+        self.engine.take_deliveries()
+    }
+
+    pub(crate) fn effects(&mut self) -> Vec<Effect> {
+        self.engine.keyspace().effects.take()
+    }
+
+    /// The effects since the last call, as words: `0: SET a 1`.
+    pub(crate) fn effect_lines(&mut self) -> Vec<String> {
+        let line = |effect: &Effect| {
+            let words = effect.command.args().iter().map(|word| word.escape_ascii().to_string());
+            format!("{}: {}", effect.db, words.collect::<Vec<_>>().join(" "))
+        };
+        self.effects().iter().map(line).collect()
+    }
+
+    /// Every row of every database in the order of the index.
+    pub(crate) fn state(&mut self) -> String {
+        let keys = self.engine.keyspace();
+        let mut state = String::new();
+        for db in 0..keys.database_count() {
+            keys.select(db);
+            let mut cursor = 0;
+            loop {
+                cursor = keys.scan(cursor, |row| {
+                    state.push_str(&format!("{db} {row:?} {:06x}\n", row.clock()));
+                });
+                if cursor == 0 {
+                    break;
+                }
+            }
+        }
+        state
+    }
+}
+
+/// A request of these words.
+pub(crate) fn request(command: &str) -> Vec<u8> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let mut bytes = Vec::new();
+    push_request(&mut bytes, words.iter());
+    bytes
+}

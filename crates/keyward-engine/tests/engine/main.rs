@@ -1,0 +1,7 @@
+//! The engine as its host sees it: inputs in, outputs out.
+
+mod blocking;
+mod effects;
+mod expiry;
+mod harness;
+mod replay;
