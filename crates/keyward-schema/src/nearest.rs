@@ -54,15 +54,21 @@ impl Letters {
         if self.count.abs_diff(other.count) > limit {
             return None;
         }
-        let right = &other.letters[..other.count];
+        // What both begin and end with makes no difference.
+        let (left, right) = (&self.letters[..self.count], &other.letters[..other.count]);
+        let shared = left.iter().zip(right).take_while(|(a, b)| a == b).count();
+        let (left, right) = (&left[shared..], &right[shared..]);
+        let ends = left.iter().rev().zip(right.iter().rev());
+        let shared = ends.take_while(|(a, b)| a == b).count();
+        let (left, right) = (&left[..left.len() - shared], &right[..right.len() - shared]);
         let mut before = [0_usize; MAX_LETTERS + 1];
         let mut last: [usize; MAX_LETTERS + 1] = std::array::from_fn(|j| j);
-        for (i, a) in self.letters[..self.count].iter().enumerate() {
+        for (i, a) in left.iter().enumerate() {
             let mut row = [0_usize; MAX_LETTERS + 1];
             row[0] = i + 1;
             for (j, b) in right.iter().enumerate() {
                 let mut cost = (last[j] + usize::from(a != b)).min(last[j + 1] + 1).min(row[j] + 1);
-                if i > 0 && j > 0 && *a == right[j - 1] && self.letters[i - 1] == *b {
+                if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
                     cost = cost.min(before[j - 1] + 1);
                 }
                 row[j + 1] = cost;

@@ -48,7 +48,7 @@ const MAX_COMBINATIONS: usize = 4096;
 
 /// How many comparisons of patterns the whole check may take. Real schemas
 /// take some hundreds; beyond it an unreachable pattern goes unnoticed.
-const MAX_COMPARISONS: usize = 1 << 23;
+const MAX_COMPARISONS: usize = 1 << 21;
 
 /// How many of the patterns that claim its keys are shown.
 const MAX_SHOWN: usize = 8;
