@@ -306,4 +306,14 @@ mod tests {
         let pattern = Pattern::parse("u:{{{id:uint}}}:{r:rest}").expect("valid");
         assert_eq!(pattern.fill(&["7", "a:b"]), b"u:{7}:a:b");
     }
+
+    #[test]
+    fn parts_write_what_they_are() {
+        for text in
+            ["a", "a:{x}:{y:uint}", "{{a}}:{{{x:b|c}}}", "a::{r:rest}", "{{", "x}}y:{{{id}}}"]
+        {
+            let pattern = Pattern::parse(text).expect(text);
+            assert_eq!(Pattern::of_parts(pattern.parts()), pattern);
+        }
+    }
 }

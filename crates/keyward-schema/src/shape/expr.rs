@@ -314,6 +314,8 @@ impl Parser<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -366,5 +368,60 @@ mod tests {
         assert_eq!(parse(&deep, None).map(|_| ()).unwrap_err().problem, TooDeep);
         let arrays = format!("int{}", "[]".repeat(40));
         assert_eq!(parse(&arrays, None).map(|_| ()).unwrap_err().problem, TooDeep);
+    }
+
+    /// Any type that can be written, without fields.
+    fn shapes() -> impl Strategy<Value = Shape> {
+        let words = proptest::collection::btree_set("[a-z|?:(\\[ ]{0,4}|string|null", 1..4);
+        let words = words.prop_map(|words| words.into_iter().map(String::into_boxed_str).collect());
+        let kinds = Kind::NAMES.map(|name| Kind::named(name).expect("a kind"));
+        let kinds: Vec<Kind> = kinds.into_iter().filter(|kind| *kind != Kind::Rest).collect();
+        let simple = vec![
+            Type::String,
+            Type::Float,
+            Type::Bool,
+            Type::Timestamp,
+            Type::TimestampMs,
+            Type::Json,
+            Type::Decimal { scale: None },
+        ];
+        let leaf = prop_oneof![
+            prop::sample::select(simple),
+            prop::sample::select(kinds).prop_map(Type::Kind),
+            (0..=30_u8).prop_map(|scale| Type::Decimal { scale: Some(scale) }),
+            words.prop_map(|words| Type::Kind(Kind::Enum(words))),
+        ];
+        let shape = |ty, nullable| Shape { nullable, ..Shape::of(ty) };
+        let leaf = (leaf, any::<bool>()).prop_map(move |(ty, nullable)| shape(ty, nullable));
+        leaf.prop_recursive(4, 16, 2, move |inner| {
+            let key = inner.clone().prop_filter("a key", |key| {
+                !key.nullable && (key.ty.is_text() || key.ty.is_number())
+            });
+            let nested = prop_oneof![
+                inner.clone().prop_map(|item| Type::Array(Box::new(item))),
+                (key, inner).prop_map(|(key, value)| Type::Map {
+                    key: Box::new(key.ty),
+                    value: Box::new(value)
+                }),
+            ];
+            (nested, any::<bool>()).prop_map(move |(ty, nullable)| shape(ty, nullable))
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_printed_reads_as_it_was(shape in shapes(), optional in any::<bool>()) {
+            let text = format!("{shape}{}", if optional { "?" } else { "" });
+            prop_assert_eq!(parse(&text, None), Ok((shape, optional)), "{}", text);
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "[a-z ()\\[\\]{}|?:'0-9ü]{0,30}") {
+            if let Err(error) = parse(&text, None) {
+                prop_assert!(text.get(error.range).is_some(), "{}", text);
+            }
+        }
     }
 }

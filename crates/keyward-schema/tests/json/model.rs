@@ -1,0 +1,98 @@
+//! What fits a shape, said as plainly as can be.
+
+use keyward_schema::{Extra, Kind, Length, Object, Shape, Type, parse_timestamp};
+
+use super::tree::Tree;
+
+/// Whether a tree is of a shape.
+pub(crate) fn fits(shape: &Shape, tree: &Tree) -> bool {
+    match (&shape.ty, tree) {
+        (Type::Json, _) => true,
+        (_, Tree::Null) => shape.nullable,
+        (Type::Bool, Tree::Bool(_)) => true,
+        (Type::Array(item), Tree::Array(items)) => {
+            holds(shape.limits.len, items.len()) && items.iter().all(|tree| fits(item, tree))
+        }
+        (Type::Map { key, value }, Tree::Object(members)) => {
+            let key = Shape::of((**key).clone());
+            members.iter().all(|(name, tree)| text_fits(&key, name) && fits(value, tree))
+        }
+        (Type::Object(object), Tree::Object(members)) => object_fits(object, members),
+        (Type::Decimal { .. }, Tree::Number(text) | Tree::Text(text)) => text_fits(shape, text),
+        (ty, Tree::Number(text)) if ty.is_number() => text_fits(shape, text),
+        (ty, Tree::Text(text)) if ty.is_text() => text_fits(shape, text),
+        _ => false,
+    }
+}
+
+fn object_fits(object: &Object, members: &[(String, Tree)]) -> bool {
+    let all_fit = members.iter().all(|(name, tree)| {
+        match (object.fields.iter().find(|field| *field.name == **name), &object.extra) {
+            (Some(field), _) => fits(&field.shape, tree),
+            (None, Extra::Reject) => false,
+            (None, Extra::Allow) => true,
+            (None, Extra::Typed(shape)) => fits(shape, tree),
+        }
+    });
+    all_fit
+        && object.fields.iter().all(|field| {
+            match members.iter().filter(|(name, _)| **name == *field.name).count() {
+                0 => !field.required,
+                count => count == 1,
+            }
+        })
+}
+
+fn holds(length: Option<Length>, count: usize) -> bool {
+    length.is_none_or(|length| length.min <= count as u64 && count as u64 <= length.max)
+}
+
+fn text_fits(shape: &Shape, text: &str) -> bool {
+    let limits = &shape.limits;
+    let in_order = |number: Option<f64>| {
+        number.is_none_or(|number| {
+            let bound = |bound: &keyward_schema::Decimal| bound.to_string().parse::<f64>();
+            limits.min.as_ref().is_none_or(|min| bound(min).is_ok_and(|min| number >= min))
+                && limits.max.as_ref().is_none_or(|max| bound(max).is_ok_and(|max| number <= max))
+        })
+    };
+    of_type(&shape.ty, text)
+        && in_order(text.parse().ok().filter(|_| shape.ty.is_number()))
+        && holds(limits.len, text.len())
+        && limits.prefix.as_deref().is_none_or(|prefix| text.starts_with(prefix))
+}
+
+fn of_type(ty: &Type, text: &str) -> bool {
+    let whole = || text.parse::<i64>().ok().filter(|number| number.to_string() == text);
+    match ty {
+        Type::String => true,
+        Type::Kind(Kind::Str) => !text.is_empty() && !text.contains(':'),
+        Type::Kind(Kind::Int) => whole().is_some(),
+        Type::Kind(Kind::Uint) | Type::TimestampMs => whole().is_some_and(|number| number >= 0),
+        Type::Kind(Kind::Enum(words)) => words.iter().any(|word| **word == *text),
+        Type::Kind(Kind::Hex) => {
+            !text.is_empty() && text.chars().all(|letter| letter.is_ascii_hexdigit())
+        }
+        Type::Kind(kind) => kind.accepts(text.as_bytes()),
+        Type::Float => {
+            let is_sign = |letter: char| letter.is_ascii_digit() || "+-.eE".contains(letter);
+            text.chars().all(is_sign) && text.parse::<f64>().is_ok_and(f64::is_finite)
+        }
+        Type::Decimal { scale } => is_decimal(text, *scale),
+        Type::Timestamp => parse_timestamp(text.as_bytes()).is_some(),
+        Type::Bool | Type::Json | Type::Array(_) | Type::Map { .. } | Type::Object(_) => false,
+    }
+}
+
+fn is_decimal(text: &str, scale: Option<u8>) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let number = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = match number.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (number, None),
+    };
+    digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && scale.is_none_or(|scale| fraction.map_or(0, str::len) <= usize::from(scale))
+}
