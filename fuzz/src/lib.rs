@@ -1,0 +1,21 @@
+//! Random input for whatever reads bytes from outside.
+//!
+//! Owns the targets, their inputs and the promises they check. Invariant: a
+//! round depends on its seed alone, so that every failure can be repeated.
+//! Not here: the clock and the command line (`main.rs`).
+
+mod random;
+pub mod schema;
+
+pub use random::Random;
+
+/// Something that is fuzzed.
+pub struct Target {
+    /// What the command line calls it.
+    pub name: &'static str,
+    /// Runs one round; panics if a promise is broken.
+    pub round: fn(&mut Random),
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[Target { name: "schema", round: schema::round }];

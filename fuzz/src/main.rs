@@ -1,0 +1,55 @@
+//! The command line of the fuzzer.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use keyward_fuzz::{Random, TARGETS, Target};
+
+/// The longest that one round may take.
+const ROUND_MAX: Duration = Duration::from_secs(2);
+
+/// Throws random input at whatever reads bytes from outside.
+#[derive(Parser)]
+struct Arguments {
+    /// What is fuzzed.
+    target: String,
+    /// For how long.
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+    /// The seed of the first round; each further one has the next.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many rounds at most.
+    #[arg(long, default_value_t = u64::MAX)]
+    rounds: u64,
+}
+
+#[allow(clippy::print_stdout, reason = "this is what the program is for")]
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let target = TARGETS.iter().find(|target| target.name == arguments.target);
+    let target = target.with_context(|| {
+        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        format!("there is no target {:?}; there are {}", arguments.target, names.join(", "))
+    })?;
+    let start = Instant::now();
+    let mut rounds = 0;
+    while start.elapsed() < Duration::from_secs(arguments.seconds) && rounds < arguments.rounds {
+        run(target, arguments.seed.wrapping_add(rounds))?;
+        rounds += 1;
+    }
+    println!("{}: {rounds} rounds from seed {} on, nothing found", target.name, arguments.seed);
+    Ok(())
+}
+
+fn run(target: &Target, seed: u64) -> Result<()> {
+    let start = Instant::now();
+    if std::panic::catch_unwind(|| (target.round)(&mut Random::new(seed))).is_err() {
+        bail!("seed {seed} panics; repeat it by --seed {seed} --rounds 1");
+    }
+    if start.elapsed() > ROUND_MAX {
+        bail!("seed {seed} takes {:?}; repeat it by --seed {seed} --rounds 1", start.elapsed());
+    }
+    Ok(())
+}
