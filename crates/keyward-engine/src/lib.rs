@@ -61,7 +61,7 @@ pub use keyspace::{Keyspace, Lifetime};
 pub use packed::Item;
 pub use random::Random;
 pub use row::Row;
-pub use script::{Activity, LogLevel, RunningScript, ScriptFacts};
+pub use script::{Activity, LogLevel, RunningScript, ScriptFacts, Standing};
 pub use session::ClientId;
 pub use set::{Iter as SetIter, Set};
 pub use stats::{CommandStats, KeyStats};

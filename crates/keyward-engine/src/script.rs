@@ -42,7 +42,7 @@ mod structs;
 mod tests;
 
 pub use caller::LogLevel;
-pub use running::{Activity, RunningScript};
+pub use running::{Activity, RunningScript, Standing};
 
 use eval::ScriptCache;
 use keyward_resp::ReplyWriter;

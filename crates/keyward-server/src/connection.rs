@@ -67,6 +67,20 @@ impl<S: Socket> Connection<S> {
         }
     }
 
+    /// Executes an AUTH that has been answered already.
+    pub(crate) fn log_in(&self, request: &[u8]) {
+        if request.is_empty() {
+            return;
+        }
+        let Core { engine, host, batch, .. } = &mut *self.server.core.borrow_mut();
+        let mut request = request.to_vec();
+        let parsed = RequestParser::new().parse(&mut request, &RequestLimits::default(), batch);
+        if parsed.is_ok() {
+            engine.execute(host, self.client, &request, batch, &mut Vec::new());
+        }
+        batch.clear();
+    }
+
     /// Serves until there is nothing to do; an error ends the connection.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
@@ -85,6 +99,7 @@ impl<S: Socket> Connection<S> {
             }
             if !self.peer.is_blocked.get() {
                 self.execute(cx)?;
+                self.server.admit_guests();
             }
             self.peer.input_bytes.set(self.input.len());
         }

@@ -2,10 +2,13 @@
 //!
 //! Owns the settings in force and the counters of connections.
 
+use crate::busy::{self, Busy};
 use crate::info;
 use crate::peer::Peers;
 use crate::settings::Settings;
-use keyward_engine::{ClientId, ConfigRefusal, Connection, Facts, Host, Section, Tunables};
+use keyward_engine::{
+    ClientId, ConfigRefusal, Connection, Facts, Host, LogLevel, RunningScript, Section, Tunables,
+};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -27,6 +30,8 @@ pub(crate) struct ServerHost {
     pub(crate) started: Instant,
     /// Forty hexadecimal digits that tell one run from another.
     pub(crate) run_id: String,
+    /// What a slow script needs.
+    pub(crate) busy: Busy,
 }
 
 impl Host for ServerHost {
@@ -53,5 +58,19 @@ impl Host for ServerHost {
 
     fn connection(&self, client: ClientId) -> Connection {
         self.peers.get(client).map(|peer| peer.facts()).unwrap_or_default()
+    }
+
+    fn script_runs(&mut self, script: &mut RunningScript<'_>) {
+        busy::look(self, script);
+    }
+
+    fn log(&mut self, level: LogLevel, line: &[u8]) {
+        let line = String::from_utf8_lossy(line);
+        match level {
+            LogLevel::Debug => tracing::trace!("{line}"),
+            LogLevel::Verbose => tracing::debug!("{line}"),
+            LogLevel::Notice => tracing::info!("{line}"),
+            LogLevel::Warning => tracing::warn!("{line}"),
+        }
     }
 }

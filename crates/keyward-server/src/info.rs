@@ -14,7 +14,7 @@ pub(crate) fn write(host: &ServerHost, section: Section, facts: &Facts, out: &mu
     let lines: Vec<(&str, String)> = match section {
         Section::Server => server(host),
         Section::Clients => clients(host, facts),
-        Section::Memory => memory(host),
+        Section::Memory => memory(host, facts),
         Section::Persistence => persistence(facts),
         Section::Stats => stats(host, facts),
         Section::Replication => replication(),
@@ -65,7 +65,9 @@ fn clients(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn memory(host: &ServerHost) -> Vec<(&'static str, String)> {
+fn memory(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
+    let scripts = &facts.scripts;
+    let lua_bytes = scripts.script_bytes + scripts.library_bytes;
     let allocated = allocated_bytes();
     let resident = resident_bytes();
     vec![
@@ -73,6 +75,15 @@ fn memory(host: &ServerHost) -> Vec<(&'static str, String)> {
         ("used_memory_human", human(allocated)),
         ("used_memory_rss", resident.to_string()),
         ("used_memory_rss_human", human(resident)),
+        ("used_memory_vm_eval", scripts.script_bytes.to_string()),
+        ("used_memory_lua", scripts.script_bytes.to_string()),
+        ("used_memory_lua_human", human(scripts.script_bytes as u64)),
+        ("number_of_cached_scripts", scripts.cached_scripts.to_string()),
+        ("number_of_functions", scripts.functions.to_string()),
+        ("number_of_libraries", scripts.libraries.to_string()),
+        ("used_memory_vm_functions", scripts.library_bytes.to_string()),
+        ("used_memory_vm_total", lua_bytes.to_string()),
+        ("used_memory_vm_total_human", human(lua_bytes as u64)),
         ("maxmemory", host.settings.bytes(Id::MaxMemory).to_string()),
         ("maxmemory_human", human(host.settings.bytes(Id::MaxMemory))),
         ("maxmemory_policy", host.settings.text(Id::MaxMemoryPolicy)),

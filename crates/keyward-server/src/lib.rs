@@ -7,6 +7,7 @@
 //! `keyward serve` calls [`serve_command`]; a program that embeds the server
 //! calls [`run`].
 
+mod busy;
 mod clock;
 mod connection;
 mod host;

@@ -107,4 +107,9 @@ impl Peers {
     pub(crate) fn each(&self, mut visit: impl FnMut(&Peer)) {
         self.peers.borrow().values().for_each(|peer| visit(peer));
     }
+
+    /// As [`Peers::each`], with the clients' numbers.
+    pub(crate) fn each_client(&self, mut visit: impl FnMut(ClientId, &Peer)) {
+        self.peers.borrow().iter().for_each(|(client, peer)| visit(*client, peer));
+    }
 }

@@ -4,6 +4,7 @@
 //! Everything here runs on one thread in one local runtime: tasks borrow `core`
 //! only between awaits, so the borrow never fails.
 
+use crate::busy::{Busy, GuestSocket};
 use crate::clock;
 use crate::connection::Connection;
 use crate::host::{NetStats, ServerHost};
@@ -88,6 +89,7 @@ async fn serve(settings: Settings) -> Result<(), ServeError> {
     let listeners = Listeners::bind(&settings).map_err(ServeError::Listen)?;
     let databases = settings.int(Id::Databases);
     let server = Rc::new(Server::new(settings));
+    server.core.borrow_mut().host.busy.watch_doors(&listeners).map_err(ServeError::Listen)?;
     tracing::info!(
         "keyward {} serves on {}, {databases} databases, no schema",
         env!("CARGO_PKG_VERSION"),
@@ -116,7 +118,7 @@ async fn serve(settings: Settings) -> Result<(), ServeError> {
 async fn accept_all<S: Socket>(server: Rc<Server>, accept: impl AsyncFn() -> io::Result<S>) {
     loop {
         match accept().await {
-            Ok(socket) => server.admit(socket),
+            Ok(socket) => server.admit(socket, &[]),
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -157,6 +159,7 @@ impl Server {
             stats: NetStats::default(),
             started: Instant::now(),
             run_id: digits.collect(),
+            busy: Busy::default(),
         };
         let core = Core {
             engine: Engine::new(options),
@@ -184,8 +187,22 @@ impl Server {
         has_more
     }
 
-    /// Takes a new connection, or turns it away with a reason.
-    fn admit<S: Socket>(self: &Rc<Server>, socket: S) {
+    /// Takes those who came while a script was running.
+    pub(crate) fn admit_guests(self: &Rc<Server>) {
+        let guests = self.core.borrow_mut().host.busy.take_guests();
+        for guest in guests {
+            let login = guest.login;
+            match guest.socket.into_tokio() {
+                Ok(GuestSocket::Tcp(socket)) => self.admit(socket, &login),
+                Ok(GuestSocket::Unix(socket)) => self.admit(socket, &login),
+                Err(error) => tracing::warn!(%error, "cannot take a connection"),
+            }
+        }
+    }
+
+    /// Takes a new connection, or turns it away with a reason. `login` has been answered
+    /// already.
+    fn admit<S: Socket>(self: &Rc<Server>, socket: S, login: &[u8]) {
         let refusal = {
             let core = &mut *self.core.borrow_mut();
             let settings = &core.host.settings;
@@ -211,7 +228,9 @@ impl Server {
                 });
             }
             None => {
-                tokio::task::spawn_local(Connection::new(socket, Rc::clone(self)));
+                let connection = Connection::new(socket, Rc::clone(self));
+                connection.log_in(login);
+                tokio::task::spawn_local(connection);
             }
         }
     }

@@ -12,7 +12,7 @@ pub mod value;
 use keyward_engine::glob::{self, Case};
 use keyward_engine::{NotifyFlags, Tunables};
 use std::path::Path;
-use table::{Change, Id, SETTINGS, Setting};
+use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::{OutputLimit, Value};
 
 /// Why settings were not accepted.
@@ -117,7 +117,14 @@ impl Settings {
     }
 
     fn position(name: &[u8]) -> Option<usize> {
-        SETTINGS.iter().position(|setting| setting.name.as_bytes().eq_ignore_ascii_case(name))
+        let mut names = Settings::names();
+        names.find(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(at, _)| at)
+    }
+
+    /// All names, older ones too, and the place of the setting each one means.
+    fn names() -> impl Iterator<Item = (usize, &'static str)> {
+        let names = SETTINGS.iter().enumerate().map(|(position, setting)| (position, setting.name));
+        names.chain(ALIASES.iter().map(|(name, id)| (*id as usize, *name)))
     }
 
     /// Sets a value before the server starts; `place` is for the error.
@@ -170,20 +177,22 @@ impl Settings {
     /// The settings a CONFIG GET means, each once: a pattern gives the names that
     /// match, a plain name itself, spelt as it was asked for.
     pub fn matching(&self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        let mut found: Vec<(usize, String)> = Vec::new();
+        let mut found: Vec<(usize, &str, String)> = Vec::new();
         for pattern in patterns {
             let is_glob = pattern.iter().any(|byte| b"*?[".contains(byte));
-            for (position, setting) in SETTINGS.iter().enumerate() {
-                let name = setting.name.as_bytes();
-                let is_new = found.iter().all(|(other, _)| *other != position);
-                if is_new && !is_glob && name.eq_ignore_ascii_case(pattern) {
-                    found.push((position, String::from_utf8_lossy(pattern).into_owned()));
-                } else if is_new && is_glob && glob::matches(pattern, name, Case::Insensitive) {
-                    found.push((position, setting.name.to_owned()));
+            for (position, name) in Settings::names() {
+                let is_new = found.iter().all(|(_, other, _)| *other != name);
+                if is_new && !is_glob && name.as_bytes().eq_ignore_ascii_case(pattern) {
+                    found.push((position, name, String::from_utf8_lossy(pattern).into_owned()));
+                } else if is_new
+                    && is_glob
+                    && glob::matches(pattern, name.as_bytes(), Case::Insensitive)
+                {
+                    found.push((position, name, name.to_owned()));
                 }
             }
         }
-        found.into_iter().map(|(at, name)| (name, self.values[at].to_text())).collect()
+        found.into_iter().map(|(at, _, name)| (name, self.values[at].to_text())).collect()
     }
 
     fn value(&self, id: Id) -> &Value {

@@ -165,8 +165,10 @@ impl Caller for ScriptCaller<'_, '_> {
     }
 
     fn is_ended(&mut self) -> bool {
-        let mut script = RunningScript::new(self.facts, self.has_written, &mut self.is_ended);
-        self.ctx.host.script_runs(&mut script);
+        let Ctx { host, shared, .. } = &mut *self.ctx;
+        let has_written = self.has_written;
+        let mut script = RunningScript::new(self.facts, has_written, &mut self.is_ended, shared);
+        host.script_runs(&mut script);
         self.is_ended
     }
 }

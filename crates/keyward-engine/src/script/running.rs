@@ -5,8 +5,10 @@
 //! from [`crate::Host::script_runs`], which is the only time anybody can: the engine
 //! is in the middle of a command.
 
+use crate::engine::Shared;
+use crate::session::ClientId;
 use keyward_commands::WireError;
-use keyward_resp::{Args, ReplyWriter};
+use keyward_resp::{Args, Protocol, ReplyWriter};
 
 /// What is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,19 @@ pub struct RunningScript<'a> {
     name: &'a [u8],
     has_written: bool,
     is_ended: &'a mut bool,
+    shared: &'a Shared,
+}
+
+/// What a client may do while a script runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It gets an error for most of what it sends.
+    Refused,
+    /// It must authenticate first.
+    Unknown,
+    /// What it sends waits until the script is over: it is the script's own client, it
+    /// waits for a key, or it is in a transaction, which an error would tear apart.
+    Waiting,
 }
 
 impl<'a> RunningScript<'a> {
@@ -38,9 +53,32 @@ impl<'a> RunningScript<'a> {
         facts: RunFacts<'a>,
         has_written: bool,
         is_ended: &'a mut bool,
+        shared: &'a Shared,
     ) -> RunningScript<'a> {
         let RunFacts { number, activity, command, name } = facts;
-        RunningScript { number, activity, command, name, has_written, is_ended }
+        RunningScript { number, activity, command, name, has_written, is_ended, shared }
+    }
+
+    /// How to answer a client meanwhile.
+    pub fn standing(&self, client: ClientId) -> Standing {
+        match self.shared.sessions.get(client) {
+            None => Standing::Waiting,
+            Some(session) if session.transaction.is_some() => Standing::Waiting,
+            Some(session) if session.blocked.is_some() => Standing::Waiting,
+            Some(session) if session.is_authenticated => Standing::Refused,
+            Some(_) => self.newcomer(),
+        }
+    }
+
+    /// The protocol a client speaks.
+    pub fn protocol(&self, client: ClientId) -> Protocol {
+        self.shared.sessions.get(client).map(|session| session.protocol).unwrap_or_default()
+    }
+
+    /// How to answer a client that has just come.
+    pub fn newcomer(&self) -> Standing {
+        let is_open = self.shared.tunables.password.is_none();
+        if is_open { Standing::Refused } else { Standing::Unknown }
     }
 
     /// What others get for commands that must wait.
@@ -81,7 +119,7 @@ impl<'a> RunningScript<'a> {
         *self.is_ended = true;
     }
 
-    /// The value of `running_script` in FUNCTION STATS; an error for a script.
+    /// FUNCTION STATS, for a function that has run this long.
     pub fn write_stats(
         &self,
         duration_ms: u64,
@@ -90,6 +128,8 @@ impl<'a> RunningScript<'a> {
         if self.activity == Activity::Script {
             return Err(self.busy_error());
         }
+        reply.map(2);
+        reply.bulk(b"running_script");
         reply.map(3);
         reply.bulk(b"name");
         reply.bulk(self.name);
@@ -100,6 +140,7 @@ impl<'a> RunningScript<'a> {
         }
         reply.bulk(b"duration_ms");
         reply.count(duration_ms as usize);
+        self.shared.scripts.write_engines(reply);
         Ok(())
     }
 }

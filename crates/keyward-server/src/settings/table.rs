@@ -107,10 +107,14 @@ settings! {
     IntsetEntries, "set-max-intset-entries", Kind::Int(0, i64::MAX), "512", Live, "Most members of a set of numbers in order.";
     ZSetPackedEntries, "zset-max-listpack-entries", Kind::Int(0, i64::MAX), "128", Live, "Most members of a packed sorted set.";
     ZSetPackedValue, "zset-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest member of a packed sorted set, in bytes.";
+    BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
     LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard error.";
     Daemonize, "daemonize", Kind::OneOf(&["no"]), "no", AtStart, "Going to the background is the service manager's business.";
 }
+
+/// Older names of settings.
+pub static ALIASES: &[(&str, Id)] = &[("lua-time-limit", Id::BusyReplyThreshold)];
 
 impl Id {
     /// The setting's row.

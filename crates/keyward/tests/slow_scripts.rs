@@ -1,0 +1,126 @@
+//! What others get while a script runs for too long, on Keyward and on a real Redis.
+
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const SETTINGS: &[&str] = &["--busy-reply-threshold", "20"];
+/// How long a server may take to notice.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOP: &str = "while true do pcall(function() while true do redis.call('ping') end end) end";
+
+fn servers() -> [Server; 2] {
+    [Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), SETTINGS), Server::redis(SETTINGS)]
+}
+
+fn call(client: &mut Client, command: &[&str]) -> Frame {
+    client.call(command).unwrap_or_else(|error| panic!("{command:?}: {error}"))
+}
+
+fn send(client: &mut Client, command: &[&str]) {
+    let mut request = Vec::new();
+    keyward_resp::push_request(&mut request, command.iter().map(|word| word.as_bytes()));
+    client.send(&request).expect("the server reads");
+}
+
+/// Asks until the server says it is busy; answers how.
+fn wait_until_busy(client: &mut Client) -> String {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Frame::Error(text) = call(client, &["PING"]) {
+            return String::from_utf8_lossy(&text).into_owned();
+        }
+    }
+    panic!("the script does not keep the server busy");
+}
+
+fn error_text(frame: Frame) -> String {
+    let Frame::Error(text) = frame else { panic!("{frame:?} is no error") };
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[test]
+fn a_slow_script_can_be_killed_by_old_and_new_clients() {
+    for server in servers() {
+        for is_new in [false, true] {
+            let (mut runner, mut watcher) = (server.client(), server.client());
+            call(&mut watcher, &["PING"]);
+            send(&mut runner, &["EVAL", LOOP, "0"]);
+            send(&mut runner, &["ECHO", "after"]);
+            let busy = wait_until_busy(&mut watcher);
+            assert!(
+                busy.starts_with(
+                    "BUSY Redis is busy running a script. You can only call SCRIPT KILL"
+                )
+            );
+            assert!(error_text(call(&mut watcher, &["FUNCTION", "KILL"])).starts_with("BUSY "));
+            assert!(error_text(call(&mut watcher, &["FUNCTION", "STATS"])).starts_with("BUSY "));
+            let mut killer = if is_new { server.client() } else { watcher };
+            assert_eq!(call(&mut killer, &["SCRIPT", "KILL"]), Frame::Simple(b"OK".to_vec()));
+            let end = error_text(runner.receive().expect("the script ends"));
+            assert!(end.starts_with("ERR Script killed by user with SCRIPT KILL..."), "{end}");
+            assert_eq!(runner.receive().expect("the rest runs"), Frame::Bulk(b"after".to_vec()));
+            assert_eq!(call(&mut killer, &["PING"]), Frame::Simple(b"PONG".to_vec()));
+            assert_eq!(
+                error_text(call(&mut killer, &["SCRIPT", "KILL"])),
+                "NOTBUSY No scripts in execution right now."
+            );
+        }
+    }
+}
+
+#[test]
+fn a_slow_function_can_be_watched_and_killed() {
+    for server in servers() {
+        let (mut runner, mut watcher) = (server.client(), server.client());
+        let library = format!("#!lua name=l\nredis.register_function('f', function() {LOOP} end)");
+        call(&mut watcher, &["FUNCTION", "LOAD", &library]);
+        send(&mut runner, &["FCALL", "f", "0"]);
+        assert!(wait_until_busy(&mut watcher).contains("FUNCTION KILL"));
+        let Frame::Array(stats) = call(&mut watcher, &["FUNCTION", "STATS"]) else {
+            panic!("figures are an array")
+        };
+        let Frame::Array(running) = &stats[1] else { panic!("a function runs") };
+        assert_eq!(running[1], Frame::Bulk(b"f".to_vec()));
+        assert!(error_text(call(&mut watcher, &["SCRIPT", "KILL"])).starts_with("BUSY "));
+        assert_eq!(call(&mut watcher, &["FUNCTION", "KILL"]), Frame::Simple(b"OK".to_vec()));
+        assert!(
+            error_text(runner.receive().expect("it ends"))
+                .contains("script: f, on @user_function:2.")
+        );
+    }
+}
+
+#[test]
+fn a_slow_script_that_has_written_only_ends_with_the_server() {
+    for server in servers() {
+        let (mut runner, mut watcher) = (server.client(), server.client());
+        call(&mut watcher, &["PING"]);
+        send(&mut runner, &["EVAL", &format!("redis.call('set', 'k', 'v') {LOOP}"), "0"]);
+        wait_until_busy(&mut watcher);
+        assert!(error_text(call(&mut watcher, &["SCRIPT", "KILL"])).starts_with("UNKILLABLE "));
+        send(&mut watcher, &["SHUTDOWN", "NOSAVE"]);
+        let rest = watcher.receive_to_end().expect("the connection is closed");
+        assert_eq!(rest, b"");
+    }
+}
+
+#[test]
+fn a_stranger_cannot_kill_but_whoever_logs_in_can() {
+    let keyward = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    let settings = [SETTINGS, &["--requirepass", "secret"]].concat();
+    let server = Server::keyward(keyward, &settings);
+    let mut runner = server.client();
+    call(&mut runner, &["AUTH", "secret"]);
+    send(&mut runner, &["EVAL", LOOP, "0"]);
+    let mut guest = server.client();
+    assert_eq!(
+        error_text(call(&mut guest, &["SCRIPT", "KILL"])),
+        "NOAUTH Authentication required."
+    );
+    assert_eq!(call(&mut guest, &["AUTH", "secret"]), Frame::Simple(b"OK".to_vec()));
+    assert_eq!(call(&mut guest, &["SCRIPT", "KILL"]), Frame::Simple(b"OK".to_vec()));
+    assert!(error_text(runner.receive().expect("it ends")).contains("killed by user"));
+    assert_eq!(call(&mut guest, &["PING"]), Frame::Simple(b"PONG".to_vec()), "still logged in");
+}
