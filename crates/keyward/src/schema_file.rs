@@ -53,7 +53,7 @@ pub(crate) fn load(path: &Path, terminal: &mut Terminal) -> anyhow::Result<Schem
 fn tell_errors(checked: &Checked, terminal: &mut Terminal) -> io::Result<()> {
     let is_error = |found: &&keyward_schema::Diagnostic| found.rule.level == Level::Error;
     for found in checked.diagnostics.iter().filter(is_error) {
-        terminal.say(&render::human(&checked.source, found, Style::Coloured))?;
+        terminal.say_picture(&render::human(&checked.source, found, Style::Coloured))?;
     }
     Ok(())
 }

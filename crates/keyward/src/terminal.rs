@@ -7,6 +7,7 @@
 use std::io::{self, BufWriter, Write};
 
 use anstream::AutoStream;
+use keyward_schema::escape;
 use serde_json::Value;
 
 /// The two streams of a program.
@@ -35,10 +36,17 @@ impl Terminal {
         self.write(&json_line(record))
     }
 
-    /// Writes a message on a line of its own.
+    /// Writes a message on a line of its own. What it quotes, such as a path,
+    /// may hold control characters: they are made visible.
     pub(crate) fn say(&mut self, message: &str) -> io::Result<()> {
         self.data.flush()?;
-        writeln!(self.messages, "{message}")
+        writeln!(self.messages, "{}", escape(message))
+    }
+
+    /// Writes a picture of a finding as a message.
+    pub(crate) fn say_picture(&mut self, picture: &str) -> io::Result<()> {
+        self.data.flush()?;
+        writeln!(self.messages, "{picture}")
     }
 
     /// Writes out all data.

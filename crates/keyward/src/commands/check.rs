@@ -88,7 +88,7 @@ impl Check {
             }
         }
         if file.diagnostics.len() >= MAX_DIAGNOSTICS {
-            let name = keyward_schema::escape(&file.source.name);
+            let name = &file.source.name;
             terminal.say(&format!("{name}: only {MAX_DIAGNOSTICS} problems are shown"))?;
         }
         Ok(())

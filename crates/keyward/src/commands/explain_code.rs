@@ -1,7 +1,7 @@
 //! `keyward explain-code`: the page of a diagnostic.
 
 use clap::Args;
-use keyward_schema::{RULES, Rule, escape, nearest_rule, rule};
+use keyward_schema::{RULES, Rule, nearest_rule, rule};
 use serde_json::{Value, json};
 
 use super::Format;
@@ -51,7 +51,7 @@ fn unknown(code: &str, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         Some(near) => format!("did you mean {} ({})?", near.code, near.title),
         None => "`keyward explain-code` lists all".to_owned(),
     };
-    terminal.say(&format!("keyward: there is no code {}; {hint}", escape(code)))?;
+    terminal.say(&format!("keyward: there is no code {code}; {hint}"))?;
     Ok(Answer::No)
 }
 

@@ -90,9 +90,13 @@ fn control_characters() {
 #[test]
 fn not_files() {
     let folder = Folder::new(&[("dir/keyward.toml", START)]);
-    for path in ["dir", "missing.toml", "dir/keyward.toml/x", ""] {
-        let transcript = folder.run(&["check", path]);
-        assert!(transcript.starts_with("exit 2\n"), "{path}: {transcript}");
+    for path in ["dir", "missing.toml", "dir/keyward.toml/x", "", "\u{1b}[31m\u{9b}\r.toml"] {
+        for command in ["check", "docs"] {
+            let transcript = folder.run(&[command, path]);
+            assert!(transcript.starts_with("exit 2\n"), "{path:?}: {transcript}");
+            let raw = transcript.chars().find(|&c| c.is_control() && c != '\n');
+            assert_eq!(raw, None, "{path:?}: {transcript}");
+        }
     }
     if cfg!(unix) {
         let transcript = folder.run(&["check", "/dev/zero"]);
