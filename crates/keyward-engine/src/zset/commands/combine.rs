@@ -3,17 +3,18 @@
 //! Results are collected as members borrowed from their sources and sorted once;
 //! only a stored result is copied.
 
+mod source;
+
 use super::{Columns, growth, reply_members, store};
 use crate::context::{Ctx, Outcome};
 use crate::hasher::KeyHasher;
 use crate::keyspace::Keyspace;
-use crate::row::Row;
-use crate::value::{Object, Value};
 use crate::zset::ZSet;
 use crate::zset::cut::compare;
 use hashbrown::HashMap;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
+use source::{Member, Source};
 use std::ops::ControlFlow;
 
 /// How sources are combined.
@@ -66,39 +67,6 @@ fn zero_if_nan(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score }
 }
 
-/// One input: a sorted set, or nothing.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    zset: Option<&'a ZSet>,
-    weight: f64,
-}
-
-impl<'a> Source<'a> {
-    /// The living row under a key, which `check` has looked at.
-    fn find(keys: &'a Keyspace, key: &[u8], weight: f64) -> Source<'a> {
-        let key = keys.hasher().key(key);
-        let value = keys.database().table(key).find(key).map(Row::value);
-        let zset = match value {
-            Some(Value::Object(Object::ZSet(zset))) => Some(zset),
-            _ => None,
-        };
-        Source { zset, weight }
-    }
-
-    fn len(&self) -> usize {
-        self.zset.map_or(0, ZSet::len)
-    }
-
-    fn score(&self, member: &[u8]) -> Option<f64> {
-        self.zset?.score(member)
-    }
-
-    /// The members and their scores.
-    fn iter(&self) -> impl Iterator<Item = (&'a [u8], f64)> + use<'a> {
-        self.zset.into_iter().flat_map(|zset| zset.iter(0..zset.len()))
-    }
-}
-
 /// The arguments of a command, read.
 struct Plan {
     weights: Vec<f64>,
@@ -109,7 +77,7 @@ struct Plan {
 }
 
 /// A member of a result.
-type Pair<'a> = (f64, &'a [u8]);
+type Pair<'a> = (f64, Member<'a>);
 
 pub(crate) fn zunion(ctx: &mut Ctx<'_>) -> Outcome {
     answer(ctx, Operation::Union)
@@ -127,7 +95,7 @@ fn answer(ctx: &mut Ctx<'_>, operation: Operation) -> Outcome {
     let plan = Plan::parse(ctx, 1, operation, Purpose::Reply)?;
     let sources = plan.sources(ctx.keys, ctx.args.from(2).iter());
     let pairs = plan.combine(operation, sources, ctx.keys.hasher());
-    let members = pairs.iter().map(|(score, member)| (*member, *score));
+    let members = pairs.iter().map(|(score, member)| (&**member, *score));
     reply_members(&mut ctx.reply, plan.columns, members);
     Ok(())
 }
@@ -149,7 +117,7 @@ fn store_result(ctx: &mut Ctx<'_>, operation: Operation, event: &'static str) ->
     let growth = growth(ctx);
     let sources = plan.sources(ctx.keys, ctx.args.from(3).iter());
     let pairs = plan.combine(operation, sources, ctx.keys.hasher());
-    let members = pairs.iter().map(|(score, member)| (*member, *score));
+    let members = pairs.iter().map(|(score, member)| (&**member, *score));
     let result = ZSet::from_ordered(&growth, members);
     let key = ctx.key(1);
     store(ctx, key, result, event);
@@ -192,7 +160,7 @@ impl Plan {
             return Err(WireError::Syntax);
         }
         for position in first..first + keys {
-            check(ctx, position)?;
+            Source::check(ctx, position)?;
         }
         let mut plan = Plan {
             weights: vec![1.0; keys],
@@ -251,7 +219,7 @@ impl Plan {
                 pairs
             }
         };
-        pairs.sort_unstable_by(|a, b| compare(*a, *b));
+        pairs.sort_unstable_by(|(a, m), (b, n)| compare((*a, m), (*b, n)));
         pairs
     }
 
@@ -259,7 +227,7 @@ impl Plan {
     fn union<'a>(&self, mut sources: Vec<Source<'a>>, hasher: KeyHasher) -> Vec<Pair<'a>> {
         sources.sort_by_key(Source::len);
         let largest = sources.last().map_or(0, Source::len);
-        let mut scores: HashMap<&[u8], f64, KeyHasher> =
+        let mut scores: HashMap<Member<'a>, f64, KeyHasher> =
             HashMap::with_capacity_and_hasher(largest, hasher);
         for source in sources {
             for (member, score) in source.iter() {
@@ -284,7 +252,7 @@ impl Plan {
         for (member, score) in smallest.iter() {
             let first = zero_if_nan(smallest.weight * score);
             let combined = others.iter().try_fold(first, |score, other| {
-                Some(self.aggregate.of(score, other.score(member)? * other.weight))
+                Some(self.aggregate.of(score, other.score(&member)? * other.weight))
             });
             if let Some(score) = combined
                 && visit((score, member)).is_break()
@@ -303,10 +271,4 @@ fn difference<'a>(mut sources: Vec<Source<'a>>) -> Vec<Pair<'a>> {
     let is_elsewhere = |member: &[u8]| others.iter().any(|other| other.score(member).is_some());
     let left = first.iter().filter(|(member, _)| !is_elsewhere(member));
     left.map(|(member, score)| (score, member)).collect()
-}
-
-/// Looks a source up, so that it counts as read and a due one is gone.
-fn check(ctx: &mut Ctx<'_>, position: usize) -> Outcome {
-    let key = ctx.key(position);
-    ctx.keys.read_as::<ZSet>(key).map(|_| ())
 }
