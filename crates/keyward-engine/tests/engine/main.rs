@@ -5,3 +5,4 @@ mod effects;
 mod expiry;
 mod harness;
 mod replay;
+mod sorted_sets;
