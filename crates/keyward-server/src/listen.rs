@@ -123,7 +123,7 @@ impl Listeners {
         }
         let path = settings.text(Id::UnixSocket);
         if !path.is_empty() {
-            let permissions = settings.int(Id::UnixSocketPerm);
+            let permissions = settings.permissions(Id::UnixSocketPerm);
             let listener = bind_unix(&path, permissions).map_err(|error| named(error, &path))?;
             listeners.unix = Some((listener, SocketFile(path.into())));
         }
@@ -162,14 +162,14 @@ fn bind_tcp(host: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {
     TcpListener::from_std(socket.into())
 }
 
-fn bind_unix(path: &str, permissions: i64) -> io::Result<UnixListener> {
+fn bind_unix(path: &str, mode: u32) -> io::Result<UnixListener> {
     use std::os::unix::fs::PermissionsExt;
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let listener = UnixListener::bind(path)?;
-    if let Ok(mode @ 1..) = u32::try_from(permissions) {
+    if mode != 0 {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     }
     Ok(listener)

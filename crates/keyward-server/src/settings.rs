@@ -207,6 +207,14 @@ impl Settings {
         }
     }
 
+    /// The value of a setting of kind `Permissions`.
+    pub fn permissions(&self, id: Id) -> u32 {
+        match self.value(id) {
+            Value::Permissions(mode) => *mode,
+            other => unreachable!("{} are no permissions: {other:?}", id.setting().name),
+        }
+    }
+
     /// The value of a setting of kind `Bytes`.
     pub fn bytes(&self, id: Id) -> u64 {
         match self.value(id) {

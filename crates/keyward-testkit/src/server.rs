@@ -6,7 +6,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
@@ -176,6 +176,21 @@ impl Server {
     /// Its process id.
     pub fn process_id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Waits until the process ends by itself.
+    ///
+    /// # Panics
+    /// If it does not within this time.
+    pub fn wait(mut self, patience: Duration) -> ExitStatus {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the server did not end");
+            std::thread::sleep(POLL_PAUSE);
+        }
     }
 
     /// A new connection.

@@ -12,6 +12,8 @@ pub enum Kind {
     Bool,
     /// A whole number within these bounds.
     Int(i64, i64),
+    /// Permissions in octal, up to `777`.
+    Permissions,
     /// Bytes, with an optional unit: `100mb`. Bounds in bytes.
     Bytes(u64, u64),
     /// Any text.
@@ -83,7 +85,7 @@ settings! {
     Bind, "bind", Kind::Words, "* -::*", AtStart, "Addresses to listen on; one that begins with `-` may fail.";
     TcpBacklog, "tcp-backlog", Kind::Int(0, i32::MAX as i64), "511", AtStart, "Connections the kernel keeps waiting.";
     UnixSocket, "unixsocket", Kind::Text, "", AtStart, "Path of a Unix socket; empty for none.";
-    UnixSocketPerm, "unixsocketperm", Kind::Int(0, 0o777), "0", AtStart, "Octal permissions of the Unix socket; 0 leaves the default.";
+    UnixSocketPerm, "unixsocketperm", Kind::Permissions, "0", AtStart, "Octal permissions of the Unix socket; 0 leaves the default.";
     Timeout, "timeout", Kind::Int(0, i32::MAX as i64), "0", Live, "Seconds after which an idle client is disconnected; 0 for never.";
     TcpKeepAlive, "tcp-keepalive", Kind::Int(0, i32::MAX as i64), "300", Live, "Seconds between TCP keep-alive probes; 0 for none.";
     ProtectedMode, "protected-mode", Kind::Bool, "yes", Live, "Without a password, serve loopback connections only.";

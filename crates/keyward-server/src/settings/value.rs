@@ -24,6 +24,8 @@ pub enum Value {
     Bool(bool),
     /// A number.
     Int(i64),
+    /// Permissions of a file.
+    Permissions(u32),
     /// An amount of memory.
     Bytes(u64),
     /// A text.
@@ -52,6 +54,7 @@ impl Value {
         Ok(match kind {
             Kind::Bool => Value::Bool(parse_bool(one()?)?),
             Kind::Int(min, max) => Value::Int(parse_int(one()?, min, max)?),
+            Kind::Permissions => Value::Permissions(parse_permissions(one()?)?),
             Kind::Bytes(min, max) => Value::Bytes(parse_bytes_within(one()?, min, max)?),
             Kind::Text => Value::Text(one()?.to_vec()),
             Kind::Words => Value::Words(split(words)),
@@ -72,6 +75,7 @@ impl Value {
             Value::Bool(true) => "yes".to_owned(),
             Value::Bool(false) => "no".to_owned(),
             Value::Int(number) => number.to_string(),
+            Value::Permissions(mode) => format!("{mode:o}"),
             Value::Bytes(bytes) => bytes.to_string(),
             Value::Text(text) => return text.clone(),
             Value::Words(words) => return words.join(&b' '),
@@ -116,6 +120,11 @@ fn parse_int(word: &[u8], min: i64, max: i64) -> Result<i64, String> {
         return Err(format!("argument must be between {min} and {max} inclusive"));
     }
     Ok(number)
+}
+
+fn parse_permissions(word: &[u8]) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text(word)?, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "argument must be permissions in octal, up to 777".to_owned())
 }
 
 fn parse_choice(word: &[u8], choices: &[&'static str]) -> Result<&'static str, String> {

@@ -1,0 +1,229 @@
+//! `keyward serve` under clients that behave badly, and its limits.
+
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn serve(options: &[&str]) -> Server {
+    Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), options)
+}
+
+fn raw(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.address()).expect("the server listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
+    stream
+}
+
+/// Sends bytes and reads until the server closes.
+fn last_words(server: &Server, bytes: &[u8]) -> String {
+    let mut stream = raw(server);
+    stream.write_all(bytes).expect("the server reads");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("the server closes the connection");
+    String::from_utf8(answer).expect("text")
+}
+
+fn ok() -> Frame {
+    Frame::Simple(b"OK".to_vec())
+}
+
+fn ping(client: &mut Client) {
+    assert_eq!(client.call(["PING"]).expect("an answer"), Frame::Simple(b"PONG".to_vec()));
+}
+
+#[test]
+fn malformed_requests_are_answered_and_closed() {
+    let server = serve(&[]);
+    let cases: [(&[u8], &str); 5] = [
+        (b"*1\r\n+PING\r\n", "-ERR Protocol error: expected '$', got '+'\r\n"),
+        (b"*abc\r\n", "-ERR Protocol error: invalid multibulk length\r\n"),
+        (b"*1\r\n$-5\r\n", "-ERR Protocol error: invalid bulk length\r\n"),
+        (b"*1\r\n$999999999999\r\n", "-ERR Protocol error: invalid bulk length\r\n"),
+        (b"PING\r\n*1\r\n!", "+PONG\r\n-ERR Protocol error: expected '$', got '!'\r\n"),
+    ];
+    for (bytes, expected) in cases {
+        // The parser answers a header only when its line is complete.
+        let bytes = [bytes, b"\r\n"].concat();
+        assert_eq!(last_words(&server, &bytes), expected);
+    }
+    assert_eq!(last_words(&server, b"QUIT\r\nPING\r\n"), "+OK\r\n");
+    ping(&mut server.client());
+}
+
+#[test]
+fn half_a_command_and_a_closed_socket_harm_nobody() {
+    let server = serve(&[]);
+    for part in [&b"*2\r\n$3\r\nGE"[..], b"*1000000\r\n$3\r\nSET", b"*1\r\n$500000000\r\nabc"] {
+        let mut stream = raw(&server);
+        stream.write_all(part).expect("the server reads");
+        drop(stream);
+    }
+    ping(&mut server.client());
+}
+
+#[test]
+fn large_values_and_long_pipelines_come_back_whole() {
+    let server = serve(&[]);
+    let mut client = server.client();
+    let value = vec![b'x'; 5_000_000];
+    assert_eq!(client.call([b"SET".as_slice(), b"big", &value]).expect("an answer"), ok());
+    assert_eq!(client.call(["GET", "big"]).expect("an answer"), Frame::Bulk(value));
+    for number in 0..20_000 {
+        client.send_command(["ECHO", &number.to_string()]).expect("the server reads");
+    }
+    for number in 0..20_000 {
+        let expected = Frame::Bulk(number.to_string().into_bytes());
+        assert_eq!(client.receive().expect("an answer"), expected);
+    }
+}
+
+#[test]
+fn a_client_that_never_reads_is_disconnected_at_its_limit() {
+    let server = serve(&["--client-output-buffer-limit", "normal", "2mb", "0", "0"]);
+    let mut other = server.client();
+    let value = vec![b'x'; 100_000];
+    other.call([b"SET".as_slice(), b"k", &value]).expect("an answer");
+    let mut greedy = raw(&server);
+    let deadline = Instant::now() + PATIENCE;
+    while greedy.write_all(b"GET k\r\n").is_ok() {
+        assert!(Instant::now() < deadline, "the server never disconnected");
+    }
+    ping(&mut other);
+}
+
+#[test]
+fn what_a_client_sends_ahead_is_limited() {
+    let server = serve(&["--client-query-buffer-limit", "1mb"]);
+    let mut stream = raw(&server);
+    let mut is_closed = stream.write_all(b"*2\r\n$3\r\nGET\r\n$9000000\r\n").is_err();
+    let deadline = Instant::now() + PATIENCE;
+    while !is_closed {
+        assert!(Instant::now() < deadline, "the server never disconnected");
+        is_closed = stream.write_all(&[b'x'; 10_000]).is_err();
+    }
+    ping(&mut server.client());
+}
+
+#[test]
+fn a_password_is_asked_for_before_anything_else() {
+    let server = serve(&["--requirepass", "secret"]);
+    let mut client = server.client();
+    let refused = Frame::Error(b"NOAUTH Authentication required.".to_vec());
+    assert_eq!(client.call(["GET", "a"]).expect("an answer"), refused);
+    let wrong = b"WRONGPASS invalid username-password pair or user is disabled.".to_vec();
+    assert_eq!(client.call(["AUTH", "wrong"]).expect("an answer"), Frame::Error(wrong));
+    let many: Vec<String> = (0..11).map(|_| "x".to_owned()).collect();
+    let mut hasty = server.client();
+    let reply = hasty.call(many).expect("an answer");
+    let text = b"ERR Protocol error: unauthenticated multibulk length".to_vec();
+    assert_eq!(reply, Frame::Error(text));
+    assert_eq!(client.call(["AUTH", "secret"]).expect("an answer"), ok());
+    assert_eq!(client.call(["SET", "a", "1"]).expect("an answer"), ok());
+    let mut resp3 = server.client();
+    let reply = resp3.call(["HELLO", "3", "AUTH", "default", "secret"]).expect("an answer");
+    assert!(matches!(reply, Frame::Map(_)), "{reply:?}");
+}
+
+#[test]
+fn more_clients_than_allowed_are_turned_away_with_a_reason() {
+    let server = serve(&["--maxclients", "3"]);
+    let mut kept: Vec<Client> = (0..3).map(|_| server.client()).collect();
+    kept.iter_mut().for_each(ping);
+    assert_eq!(last_words(&server, b""), "-ERR max number of clients reached\r\n");
+    kept.pop();
+    let deadline = Instant::now() + PATIENCE;
+    while server.client().call(["PING"]).is_err() {
+        assert!(Instant::now() < deadline, "a place that became free was not given away");
+    }
+}
+
+#[test]
+fn idle_clients_are_disconnected_when_told_so() {
+    let server = serve(&["--timeout", "1"]);
+    assert_eq!(last_words(&server, b"PING\r\n"), "+PONG\r\n");
+}
+
+#[test]
+fn killed_clients_are_disconnected() {
+    let server = serve(&[]);
+    let (mut killer, mut victim) = (server.client(), server.client());
+    let Frame::Integer(id) = victim.call(["CLIENT", "ID"]).expect("an answer") else {
+        panic!("an id is a number")
+    };
+    let reply = killer.call(["CLIENT", "KILL", "ID", &id.to_string()]).expect("an answer");
+    assert_eq!(reply, Frame::Integer(1));
+    assert_eq!(victim.receive_to_end().expect("the connection is closed"), b"");
+}
+
+#[test]
+fn a_unix_socket_is_served_and_removed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
+    let server = serve(&["--unixsocket", path.to_str().expect("text"), "--unixsocketperm", "700"]);
+    let mut stream = UnixStream::connect(&path).expect("the socket is there");
+    stream.write_all(b"PING\r\nQUIT\r\n").expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert_eq!(answer, "+PONG\r\n+OK\r\n");
+    let status = terminate(server);
+    assert!(status.success(), "{status}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn sigterm_ends_the_server_cleanly_with_clients_connected() {
+    let server = serve(&[]);
+    let mut waiting = server.client();
+    waiting.send_command(["BLPOP", "l", "0"]).expect("the server reads");
+    let status = terminate(server);
+    assert!(status.success(), "{status}");
+}
+
+fn terminate(server: Server) -> std::process::ExitStatus {
+    let id = server.process_id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status().expect("kill runs");
+    assert!(sent.success());
+    server.wait(PATIENCE)
+}
+
+#[test]
+fn unknown_settings_are_named() {
+    let output = Command::new(env!("CARGO_BIN_EXE_keyward"))
+        .args(["serve", "--maxmemroy", "1gb"])
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        text.contains("there is no setting \"maxmemroy\" (did you mean \"maxmemory\"?)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn settings_are_read_from_a_file_of_redis_conf_syntax() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (main, other) = (directory.path().join("main.conf"), directory.path().join("other.conf"));
+    std::fs::write(&other, "timeout 7\n").expect("a file");
+    let text = format!(
+        "# settings\n\nrequirepass \"a \\\"b\\\"\"\ninclude {}\nmaxclients 77\n",
+        other.display()
+    );
+    std::fs::write(&main, text).expect("a file");
+    let server = serve(&["--config", main.to_str().expect("text"), "--hz", "50"]);
+    let mut client = server.client();
+    assert_eq!(client.call(["AUTH", "a \"b\""]).expect("an answer"), ok());
+    for (name, value) in [("timeout", "7"), ("maxclients", "77"), ("hz", "50")] {
+        let expected = [name, value].map(|text| Frame::Bulk(text.as_bytes().to_vec()));
+        let reply = client.call(["CONFIG", "GET", name]).expect("an answer");
+        assert_eq!(reply, Frame::Array(expected.to_vec()));
+    }
+}
