@@ -46,7 +46,18 @@ pub fn run(settings: Settings) -> Result<(), ServeError> {
 pub fn serve_command(arguments: &[String]) -> Result<(), CommandError> {
     let settings = Settings::from_command_line(arguments)?;
     start_log(&settings).map_err(CommandError::Log)?;
+    stop_on_panic();
     Ok(run(settings)?)
+}
+
+/// Ends the process when an invariant is broken. The runtime would let only the
+/// one connection die, and go on with an engine nobody can vouch for.
+fn stop_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
 }
 
 /// Sends the log to standard error or to the file the settings name.
