@@ -116,7 +116,13 @@ settings! {
 }
 
 /// Older names of settings.
-pub static ALIASES: &[(&str, Id)] = &[("lua-time-limit", Id::BusyReplyThreshold)];
+pub static ALIASES: &[(&str, Id)] = &[
+    ("lua-time-limit", Id::BusyReplyThreshold),
+    ("hash-max-ziplist-entries", Id::HashPackedEntries),
+    ("hash-max-ziplist-value", Id::HashPackedValue),
+    ("zset-max-ziplist-entries", Id::ZSetPackedEntries),
+    ("zset-max-ziplist-value", Id::ZSetPackedValue),
+];
 
 impl Id {
     /// The setting's row.
