@@ -5,11 +5,11 @@
 //!
 //! ```text
 //!  0       1
-//!  | width | number | number | ...      each of `width` = 2, 4 or 8 bytes
+//!  | width | number | number | ...      each of `width` = 1..=8 bytes, little-endian
 //! ```
 //!
 //! Invariants: numbers ascend strictly; the width is that of the widest number
-//! that ever was a member, as in Redis.
+//! that ever was a member (Redis knows the widths 2, 4 and 8).
 
 use crate::thin::{self, ThinBytes};
 
@@ -20,18 +20,14 @@ pub(super) const MEMBERS_MAX: usize = (thin::BYTES_MAX - NUMBERS_AT) / 8 - 1;
 
 /// Whether a first byte is the width of numbers.
 pub(super) fn is_width(first: u8) -> bool {
-    matches!(first, 2 | 4 | 8)
+    (1..=8).contains(&first)
 }
 
 /// Bytes that a number needs.
 fn width_of(number: i64) -> usize {
-    if i16::try_from(number).is_ok() {
-        2
-    } else if i32::try_from(number).is_ok() {
-        4
-    } else {
-        8
-    }
+    // One bit of a number is its sign.
+    let sign = if number < 0 { number.leading_ones() } else { number.leading_zeros() };
+    8 - (sign as usize - 1) / 8
 }
 
 fn width(run: &ThinBytes) -> usize {
@@ -64,15 +60,24 @@ fn put(run: &mut ThinBytes, index: usize, number: i64) {
 pub(super) fn at(run: &ThinBytes, index: usize) -> i64 {
     let numbers = &run.bytes()[NUMBERS_AT..];
     match width(run) {
-        2 => i64::from(i16::from_le_bytes(fixed(numbers, index))),
-        4 => i64::from(i32::from_le_bytes(fixed(numbers, index))),
-        _ => i64::from_le_bytes(fixed(numbers, index)),
+        1 => read::<1>(numbers, index),
+        2 => read::<2>(numbers, index),
+        3 => read::<3>(numbers, index),
+        4 => read::<4>(numbers, index),
+        5 => read::<5>(numbers, index),
+        6 => read::<6>(numbers, index),
+        7 => read::<7>(numbers, index),
+        _ => read::<8>(numbers, index),
     }
 }
 
-fn fixed<const WIDTH: usize>(numbers: &[u8], index: usize) -> [u8; WIDTH] {
+#[inline]
+fn read<const WIDTH: usize>(numbers: &[u8], index: usize) -> i64 {
     let (numbers, _) = numbers.as_chunks::<WIDTH>();
-    numbers[index]
+    let mut bytes = [0; 8];
+    bytes[8 - WIDTH..].copy_from_slice(&numbers[index]);
+    // Shifting back down repeats the sign.
+    i64::from_le_bytes(bytes) >> (64 - 8 * WIDTH)
 }
 
 /// Where a number is, or where it would be.
@@ -125,18 +130,19 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn the_width_grows_with_the_widest_number() {
-        let mut run = of(32_767);
-        for (number, width) in [(-32_768, 2), (32_768, 4), (i64::from(i32::MIN), 4), (1 << 31, 8)] {
+    fn the_width_is_that_of_the_widest_number() {
+        let mut run = of(127);
+        let cases = [(-128, 1), (128, 2), (-32_769, 3), (1 << 23, 4), (1 << 31, 5), (i64::MIN, 8)];
+        for (number, width) in cases {
             assert!(insert(&mut run, number));
             assert_eq!(run.len(), NUMBERS_AT + run.count() * width, "{number}");
         }
         let numbers: Vec<i64> = (0..run.count()).map(|index| at(&run, index)).collect();
-        assert_eq!(numbers, [i64::from(i32::MIN), -32_768, 32_767, 32_768, 1 << 31]);
+        assert_eq!(numbers, [i64::MIN, -32_769, -128, 127, 128, 1 << 23, 1 << 31]);
     }
 
     fn number() -> impl Strategy<Value = i64> {
-        prop_oneof![-20i64..20, -40_000i64..40_000, any::<i64>()]
+        prop_oneof![-20i64..20, -40_000i64..40_000, (0u32..63).prop_map(|bits| -(1i64 << bits))]
     }
 
     proptest! {
