@@ -5,10 +5,20 @@
 //! elements and a fair draw of one.
 
 use crate::random::Random;
+use keyward_commands::WireError;
 use std::collections::BTreeSet;
 
 /// More than one in this many elements is drawn by a walk over all.
 const DENSE_SHARE: usize = 3;
+
+/// The most draws of one command. A client may ask for more than the memory holds,
+/// since elements may come again.
+const DRAWS_MAX: usize = 1 << 24;
+
+/// Refuses to draw more often than is sensible.
+pub(crate) fn check_draws(wanted: usize) -> Result<(), WireError> {
+    if wanted <= DRAWS_MAX { Ok(()) } else { Err(WireError::OutOfRange) }
+}
 
 /// A walk over elements that takes a given number of them, each choice of them
 /// as likely as any other.
@@ -61,7 +71,8 @@ pub(crate) fn distinct<T: Copy + Ord>(
     }
 }
 
-/// Visits `wanted` elements, each drawn from all. There must be one.
+/// Visits `wanted` elements, each drawn from all. There must be one, and callers
+/// ask `check_draws` first.
 pub(crate) fn any<T: Copy>(
     random: &mut Random,
     wanted: usize,

@@ -56,6 +56,7 @@ fn show_many(ctx: &mut Ctx<'_>, count: i64, columns: Columns) -> Outcome {
     let reply = &mut ctx.reply;
     let draw = |random: &mut Random| hash.sample(random);
     if count < 0 {
+        sampling::check_draws(wanted)?;
         reply_head(reply, columns, wanted);
         let tell = |pair: Pair<'_>| reply_pair(reply, columns, pair);
         sampling::any(&mut random, wanted, hash.iter(), draw, tell);

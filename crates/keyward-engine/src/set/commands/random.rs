@@ -166,6 +166,7 @@ fn show_many(ctx: &mut Ctx<'_>) -> Outcome {
     };
     let draw = |random: &mut Random| set.sample(random);
     if count < 0 {
+        sampling::check_draws(wanted)?;
         ctx.reply.array(wanted);
         sampling::any(&mut random, wanted, set.iter(), draw, |m| m.reply_to(&mut ctx.reply));
     } else {

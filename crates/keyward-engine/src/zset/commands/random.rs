@@ -3,6 +3,7 @@
 use super::{Columns, reply_head, reply_member, reply_members};
 use crate::context::{Ctx, Outcome};
 use crate::random::Random;
+use crate::sampling;
 use crate::zset::ZSet;
 use keyward_commands::WireError;
 use keyward_commands::args;
@@ -30,6 +31,7 @@ pub(crate) fn zrandmember(ctx: &mut Ctx<'_>) -> Outcome {
     let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     match ctx.keys.read_as::<ZSet>(key)? {
         Some(zset) if count < 0 || wanted == 1 => {
+            sampling::check_draws(wanted)?;
             reply_any(&mut ctx.reply, zset, wanted, columns, &mut random);
         }
         Some(zset) => reply_distinct(&mut ctx.reply, zset, wanted, columns, &mut random),
