@@ -2,7 +2,7 @@
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Effect, Engine, EngineOptions, Facts, Host,
-    Progress, Section, Tunables,
+    NotifyFlags, Progress, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 
@@ -126,4 +126,26 @@ pub(crate) fn request(command: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     push_request(&mut bytes, words.iter());
     bytes
+}
+
+/// Runs commands and compares what the last one is logged as and which events
+/// it is known by.
+pub(crate) fn check_last(commands: &[&str], effects: &[&str], events: &[&str]) {
+    let mut test = TestEngine::new(1);
+    let notify = NotifyFlags::parse(b"KEA").expect("these letters exist");
+    test.engine.set_tunables(Tunables { notify, ..Tunables::default() });
+    let client = test.engine.connect();
+    for (at, command) in commands.iter().enumerate() {
+        if at + 1 == commands.len() {
+            test.effects();
+            test.engine.take_notifications();
+        }
+        let reply = test.call(client, command);
+        assert!(!reply.starts_with("-ERR unknown"), "{command}: {reply}");
+    }
+    assert_eq!(test.effect_lines(), effects, "{commands:?}");
+    let told = test.engine.take_notifications();
+    let told: Vec<String> =
+        told.iter().map(|n| format!("{} {}", n.event.name, n.key.escape_ascii())).collect();
+    assert_eq!(told, events, "{commands:?}");
 }

@@ -4,5 +4,6 @@ mod blocking;
 mod effects;
 mod expiry;
 mod harness;
+mod hashes_and_sets;
 mod replay;
 mod sorted_sets;

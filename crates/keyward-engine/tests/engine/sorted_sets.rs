@@ -1,29 +1,7 @@
 //! What commands on sorted sets log and tell.
 
-use crate::harness::{TestEngine, request};
-use keyward_engine::{NotifyFlags, Progress, Tunables};
-
-/// Runs commands and compares what the last one is logged as and which events
-/// it is known by.
-fn check(commands: &[&str], effects: &[&str], events: &[&str]) {
-    let mut test = TestEngine::new(1);
-    let notify = NotifyFlags::parse(b"KEA").expect("these letters exist");
-    test.engine.set_tunables(Tunables { notify, ..Tunables::default() });
-    let client = test.engine.connect();
-    for (at, command) in commands.iter().enumerate() {
-        if at + 1 == commands.len() {
-            test.effects();
-            test.engine.take_notifications();
-        }
-        let reply = test.call(client, command);
-        assert!(!reply.starts_with("-ERR unknown"), "{command}: {reply}");
-    }
-    assert_eq!(test.effect_lines(), effects, "{commands:?}");
-    let told = test.engine.take_notifications();
-    let told: Vec<String> =
-        told.iter().map(|n| format!("{} {}", n.event.name, n.key.escape_ascii())).collect();
-    assert_eq!(told, events, "{commands:?}");
-}
+use crate::harness::{TestEngine, check_last as check, request};
+use keyward_engine::Progress;
 
 #[test]
 fn changes_are_logged_and_told_and_nothing_else_is() {
