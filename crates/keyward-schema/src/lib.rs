@@ -44,7 +44,7 @@ pub use pattern::{
     Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, Pattern, PatternError, PatternProblem, Placeholder,
     Relation, Segment, relate,
 };
-pub use read::{Checked, MAX_FUNCTIONS, MAX_KEYS, check};
+pub use read::{Checked, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check};
 pub use schema::{
     Allowance, Bounds, Content, DEFAULT_MAX_FANOUT, DataType, Evict, Example, ExampleValue, Key,
     KeyId, Keyspace, Mode, Note, Persist, Schema, Unknown,

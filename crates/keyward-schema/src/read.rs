@@ -26,6 +26,7 @@ use crate::checks::{
 };
 use crate::diagnostic::{Diagnostic, Level, Report};
 use crate::nearest::nearest;
+use crate::pattern::Pattern;
 use crate::schema::{Keyspace, Mode, Note, Persist, Schema, Unknown};
 use crate::settings::Scope;
 use crate::source::{MAX_FILE_BYTES, Source, Span};
@@ -36,6 +37,10 @@ pub(crate) use lifetime::FORMS as LIFETIME_FORMS;
 
 /// The most keys one schema may declare.
 pub const MAX_KEYS: usize = 4096;
+
+/// The most words that the placeholders of all keys may list together. Checks
+/// compare the words of every two patterns, so the square of it bounds them.
+pub const MAX_PLACEHOLDER_WORDS: usize = 8192;
 
 /// The most functions one schema may declare.
 pub const MAX_FUNCTIONS: usize = 1024;
@@ -201,7 +206,29 @@ fn read_drafts<'t>(file: &Table<'t>, report: &mut Report) -> Vec<KeyDraft<'t>> {
         report.push(too_many::found("keys", MAX_KEYS, entries[MAX_KEYS].name_at));
         entries.truncate(MAX_KEYS);
     }
-    entries.into_iter().filter_map(|entry| KeyDraft::read(entry, report)).collect()
+    let mut drafts: Vec<KeyDraft<'t>> =
+        entries.into_iter().filter_map(|entry| KeyDraft::read(entry, report)).collect();
+    leave_out_words(&mut drafts, report);
+    drafts
+}
+
+/// Leaves the patterns out that have one word too many.
+fn leave_out_words(drafts: &mut [KeyDraft<'_>], report: &mut Report) {
+    let words_of = |pattern: &Pattern| -> usize {
+        pattern.placeholders().iter().map(|own| own.kind.words().len()).sum()
+    };
+    let mut words_total = 0;
+    let mut beyond = None;
+    for draft in drafts {
+        words_total += draft.pattern.as_ref().map_or(0, words_of);
+        if words_total > MAX_PLACEHOLDER_WORDS {
+            draft.pattern = None;
+            beyond = beyond.or(Some(draft.at));
+        }
+    }
+    if let Some(at) = beyond {
+        report.push(too_many::found("words in placeholders", MAX_PLACEHOLDER_WORDS, at));
+    }
 }
 
 fn read_functions(

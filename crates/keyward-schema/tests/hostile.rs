@@ -70,6 +70,17 @@ fn every_word_of_twelve_enums_but_one_claimed() {
 }
 
 #[test]
+fn enums_of_a_hundred_words_in_every_pattern() {
+    let words = |n: usize| {
+        (0..100).map(|word| format!("{:x}", n * 100 + word)).collect::<Vec<_>>().join("|")
+    };
+    let closed = answer(keys(|n| hash(format!("{{w:{}}}", words(n)))));
+    assert_eq!(codes(&closed), ["KW0009"]);
+    let open = answer(keys(|n| hash(format!("{{w:{}}}:{{r:rest}}", words(n)))));
+    assert_eq!(codes(&open), ["KW0009"]);
+}
+
+#[test]
 fn a_circle_of_all_keys() {
     let found = answer(keys(|n| {
         let next = (n + 1) % MAX_KEYS;

@@ -9,8 +9,9 @@ pub(crate) static RULE: Rule = Rule {
     title: "there are too many of these",
     why: "
 Every table has a limit, so that a broken or hostile file cannot take the
-server's memory: 4096 keys, 1024 functions, 256 fields in one object, 16
-levels of nesting.
+server's memory: 4096 keys with 8192 words in their placeholders, 1024
+functions with 32 keys and 32 arguments, 256 fields in one object, 1024 words in
+one type, 16 levels of nesting.
 ",
     wrong: "",
     right: "",
@@ -23,7 +24,7 @@ pub(crate) fn found(what: &str, limit: usize, at: Span) -> Diagnostic {
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::check;
-    use crate::read::{MAX_FUNCTIONS, MAX_KEYS};
+    use crate::read::{MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS};
     use crate::shape::MAX_FIELDS;
 
     fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
@@ -58,6 +59,16 @@ mod tests {
         };
         check(&args(32), "");
         check(&args(33), "KW0009 37:1 there are more than 32 args [one too many]");
+    }
+
+    #[test]
+    fn the_words_of_all_placeholders_have_their_limit() {
+        let key = |n: usize| format!("[key.\"k{n}:{{w:a|b|c|d}}\"]\ntype = \"hash\"\n");
+        check(&lines(MAX_PLACEHOLDER_WORDS / 4, key), "");
+        check(
+            &lines(MAX_PLACEHOLDER_WORDS / 4 + 2, key),
+            "KW0009 4097:6 there are more than 8192 words in placeholders [one too many]",
+        );
     }
 
     #[test]

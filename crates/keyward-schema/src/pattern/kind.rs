@@ -69,6 +69,14 @@ impl Kind {
         }
     }
 
+    /// The words of an enum; none for other kinds.
+    pub fn words(&self) -> &[Box<str>] {
+        match self {
+            Kind::Enum(words) => words,
+            _ => &[],
+        }
+    }
+
     /// Whether every value of this kind is one of `other`.
     pub fn is_within(&self, other: &Kind) -> bool {
         match (self, other) {
