@@ -6,9 +6,10 @@
 
 use crate::context::{self, Ctx, Outcome};
 use crate::hash::commands as hash;
+use crate::list::commands as list;
 use crate::set::commands as set;
 use crate::zset::commands as zset;
-use crate::{connection, generic, list, script, server, string, transaction};
+use crate::{connection, generic, script, server, string, transaction};
 use keyward_commands::CommandId as Id;
 
 /// A command's implementation.
@@ -117,28 +118,28 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::HStrLen => hash::hstrlen,
         Id::HVals => hash::hvals,
         // list
-        Id::BLPop => list::commands::blpop,
-        Id::BRPop => list::commands::brpop,
-        Id::LLen => list::commands::llen,
-        Id::LPop => list::commands::lpop,
-        Id::LMove => list::commands::lmove,
-        Id::RPopLPush => list::commands::rpoplpush,
-        Id::BLMove => list::commands::blmove,
-        Id::BRPopLPush => list::commands::brpoplpush,
-        Id::LPush => list::commands::lpush,
-        Id::LPushX => list::commands::lpushx,
-        Id::LRange => list::commands::lrange,
-        Id::RPop => list::commands::rpop,
-        Id::RPush => list::commands::rpush,
-        Id::RPushX => list::commands::rpushx,
-        Id::BLMPop
-        | Id::LIndex
-        | Id::LInsert
-        | Id::LMPop
-        | Id::LPos
-        | Id::LRem
-        | Id::LSet
-        | Id::LTrim => return None,
+        Id::BLMove => list::relocate::blmove,
+        Id::BLMPop => list::pop::blmpop,
+        Id::BLPop => list::pop::blpop,
+        Id::BRPop => list::pop::brpop,
+        Id::BRPopLPush => list::relocate::brpoplpush,
+        Id::LIndex => list::lookup::lindex,
+        Id::LInsert => list::change::linsert,
+        Id::LLen => list::lookup::llen,
+        Id::LMove => list::relocate::lmove,
+        Id::LMPop => list::pop::lmpop,
+        Id::LPop => list::pop::lpop,
+        Id::LPos => list::lookup::lpos,
+        Id::LPush => list::push::lpush,
+        Id::LPushX => list::push::lpushx,
+        Id::LRange => list::lookup::lrange,
+        Id::LRem => list::change::lrem,
+        Id::LSet => list::change::lset,
+        Id::LTrim => list::change::ltrim,
+        Id::RPop => list::pop::rpop,
+        Id::RPopLPush => list::relocate::rpoplpush,
+        Id::RPush => list::push::rpush,
+        Id::RPushX => list::push::rpushx,
         // set
         Id::SAdd => set::sadd,
         Id::SCard => set::scard,

@@ -376,7 +376,7 @@ impl std::fmt::Debug for Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::list::List;
+    use crate::list::{End, List};
 
     fn text_of(row: &Row) -> Vec<u8> {
         match row.value() {
@@ -405,8 +405,8 @@ mod tests {
     fn replacing_changes_kind_and_deadline_and_keeps_the_key() {
         let list = || {
             let mut list = List::default();
-            list.push_back(b"a");
-            NewValue::Object(Object::List(Box::new(list)))
+            list.push(End::Tail, b"a");
+            NewValue::Object(Object::List(list))
         };
         let mut row = Row::new(b"k", NewValue::Int(5), None);
         row.replace(NewValue::Text(b"hello"), Some(9));

@@ -51,7 +51,7 @@ impl Type {
 #[derive(Debug, Clone)]
 pub enum Object {
     /// A list.
-    List(Box<List>),
+    List(List),
     /// A set.
     Set(Set),
     /// A sorted set.

@@ -13,8 +13,6 @@ pub(super) const PLANNED: &[CommandId] = &[
     Dump, ObjectFreq, Restore, Sort, SortRo, Wait,
     // bitmap
     BitCount, BitField, BitFieldRo, BitOp, BitPos, GetBit, SetBit,
-    // list
-    BLMPop, LIndex, LInsert, LMPop, LPos, LRem, LSet, LTrim,
     // pubsub
     PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
     PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,
