@@ -93,13 +93,13 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::StrLen => string::ranges::strlen,
         Id::SubStr => string::ranges::getrange,
         // bitmap
-        Id::BitCount
-        | Id::BitField
-        | Id::BitFieldRo
-        | Id::BitOp
-        | Id::BitPos
-        | Id::GetBit
-        | Id::SetBit => return None,
+        Id::BitCount => string::bits::bitcount,
+        Id::BitField => string::bitfield::bitfield,
+        Id::BitFieldRo => string::bitfield::bitfield_ro,
+        Id::BitOp => string::bits::bitop,
+        Id::BitPos => string::bits::bitpos,
+        Id::GetBit => string::bits::getbit,
+        Id::SetBit => string::bits::setbit,
         // hash
         Id::HDel => hash::hdel,
         Id::HExists => hash::hexists,

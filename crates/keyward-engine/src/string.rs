@@ -5,6 +5,8 @@
 //! decimal form of an `i64`, so that reading gives back what was written.
 //! Not here: the commands (`string::commands` and its neighbours).
 
+pub(crate) mod bitfield;
+pub(crate) mod bits;
 pub(crate) mod commands;
 pub(crate) mod counters;
 pub(crate) mod lcs;

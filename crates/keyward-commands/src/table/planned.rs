@@ -11,8 +11,6 @@ use super::CommandId::{self, *};
 pub(super) const PLANNED: &[CommandId] = &[
     // generic
     Dump, ObjectFreq, Restore, Sort, SortRo, Wait,
-    // bitmap
-    BitCount, BitField, BitFieldRo, BitOp, BitPos, GetBit, SetBit,
     // pubsub
     PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
     PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,

@@ -129,6 +129,7 @@ impl Place<'_> {
 /// A string being changed.
 pub struct TextEdit<'a> {
     place: Place<'a>,
+    is_new: bool,
 }
 
 impl TextEdit<'_> {
@@ -162,15 +163,38 @@ impl TextEdit<'_> {
     }
 
     /// Records the change under its event.
-    pub fn changed(mut self, event: Event) {
-        self.place.state = State::Recorded;
+    pub fn changed(self, event: Event) {
+        self.changed_by(event, 1);
+    }
+
+    /// Records several changes under one event.
+    pub fn changed_by(mut self, event: Event, count: u64) {
+        self.tell_new();
         let key = self.place.key.bytes;
-        self.place.space.changed(key, event, 1);
+        self.place.space.changed(key, event, count);
+    }
+
+    /// Ends an edit of which Redis tells nobody: the string was at most
+    /// lengthened by zero bytes.
+    pub fn untold(mut self) {
+        self.tell_new();
+    }
+
+    fn tell_new(&mut self) {
+        self.place.state = State::Recorded;
+        if std::mem::take(&mut self.is_new) {
+            self.place.space.notify(Event::new(Class::New, "new"), self.place.key.bytes);
+        }
     }
 }
 
 impl Drop for TextEdit<'_> {
     fn drop(&mut self) {
+        if self.is_new {
+            // Created for an edit that put nothing in: it never was.
+            let Place { key, ref mut space, .. } = self.place;
+            space.databases[space.selected].table_mut(key).remove(key);
+        }
         self.place.check_recorded();
     }
 }
@@ -216,6 +240,20 @@ impl Keyspace {
         if matches!(self.row(key, spot).value(), Value::Object(_)) {
             return Err(WireError::WrongType);
         }
-        Ok(Some(TextEdit { place: Place { space: self, key, spot, state: State::Untouched } }))
+        let place = Place { space: self, key, spot, state: State::Untouched };
+        Ok(Some(TextEdit { place, is_new: false }))
+    }
+
+    /// As `edit_text`, but a key that is not there begins as an empty string.
+    pub fn edit_text_or_create<'a>(&'a mut self, key: Key<'a>) -> Result<TextEdit<'a>, WireError> {
+        let is_new = self.locate(key).is_none();
+        if is_new {
+            let row = Row::new(key.bytes, NewValue::Edited(&[]), None);
+            self.databases[self.selected].table_mut(key).insert(key.hash, row);
+        }
+        let edit = self.edit_text(key)?;
+        let mut edit = edit.expect("the row is there or was just created");
+        edit.is_new = is_new;
+        Ok(edit)
     }
 }
