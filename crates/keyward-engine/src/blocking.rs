@@ -20,8 +20,16 @@ use keyward_commands::Command;
 use keyward_resp::ArgBuf;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a blocking command answers where it must not wait (EXEC, scripts). A
-/// wait whose time is over ends with the absence of an array for every command.
+/// What a wait ends with whose time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeoutReply {
+    /// The absence of an array: every command that waits for a key.
+    NullArray,
+    /// How many replicas have confirmed (WAIT); there are none.
+    Zero,
+}
+
+/// What a blocking command answers where it must not wait (EXEC, scripts).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoWaitReply {
     /// The absence of an array (BLPOP, BLMPOP, BZPOPMIN).
@@ -45,6 +53,8 @@ pub(crate) struct Blocked {
     pub wants: Type,
     /// When the wait ends, in milliseconds since the epoch; never if `None`.
     pub deadline: Option<i64>,
+    /// What the client gets then.
+    pub on_timeout: TimeoutReply,
 }
 
 /// The waiting clients of each key.

@@ -6,7 +6,7 @@
 //! keys, answers, and reports a wire error by returning it.
 //! Not here: what happens before and after a command (`engine`).
 
-use crate::blocking::{Blocked, NoWaitReply};
+use crate::blocking::{Blocked, NoWaitReply, TimeoutReply};
 use crate::dispatch;
 use crate::engine::Shared;
 use crate::hasher::Key;
@@ -119,15 +119,32 @@ impl<'a> Ctx<'a> {
                 unique.push((*key).into());
             }
         }
+        self.begin_wait(unique, wants, timeout_ms, TimeoutReply::NullArray);
+    }
+
+    /// Makes the client wait for nothing but the end of its time, which comes
+    /// with a zero. Not for commands that must not wait.
+    pub(crate) fn block_in_vain(&mut self, timeout_ms: u64) {
+        self.begin_wait(Vec::new(), Type::String, timeout_ms, TimeoutReply::Zero);
+    }
+
+    fn begin_wait(
+        &mut self,
+        keys: Vec<Box<[u8]>>,
+        wants: Type,
+        timeout_ms: u64,
+        on_timeout: TimeoutReply,
+    ) {
         let deadline =
             (timeout_ms > 0).then(|| self.keys.now_ms().saturating_add_unsigned(timeout_ms));
         let blocked = Blocked {
             command: self.command,
             args: self.args.into(),
             db: self.keys.selected(),
-            keys: unique,
+            keys,
             wants,
             deadline,
+            on_timeout,
         };
         self.keys.changes.waiting.begin(self.session.id, &blocked);
         self.session.blocked = Some(blocked);

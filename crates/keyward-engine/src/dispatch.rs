@@ -59,16 +59,16 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::Rename => generic::relocate::rename,
         Id::RenameNx => generic::relocate::renamenx,
         Id::Scan => generic::scan::scan,
+        Id::Sort => generic::sort::sort,
+        Id::SortRo => generic::sort::sort_ro,
         Id::Touch => generic::keys::touch,
         Id::Ttl => generic::lifetime::ttl,
         Id::Type => generic::keys::type_of,
         Id::Unlink => generic::keys::del,
+        Id::Wait => generic::wait::wait,
         Id::Dump
         | Id::ObjectFreq
-        | Id::Restore
-        | Id::Sort
-        | Id::SortRo
-        | Id::Wait => return None,
+        | Id::Restore => return None,
         // string
         Id::Append => string::ranges::append,
         Id::Decr => string::counters::decr,

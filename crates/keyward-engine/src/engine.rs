@@ -17,6 +17,7 @@
 //! own modules).
 
 use crate::batch::Prepared;
+use crate::blocking::TimeoutReply;
 use crate::context::{Ctx, Mode};
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
@@ -389,7 +390,10 @@ impl Shared {
         let mut reply = ReplyWriter::new(&mut out, session.protocol);
         match error {
             Some(error) => error.write_to(&mut reply),
-            None => reply.null_array(),
+            None => match blocked.on_timeout {
+                TimeoutReply::NullArray => reply.null_array(),
+                TimeoutReply::Zero => reply.integer(0),
+            },
         }
         self.outbox.push(Delivery::Output(client, out));
         self.outbox.push(Delivery::Unblocked(client));

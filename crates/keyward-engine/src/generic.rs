@@ -6,3 +6,5 @@ pub(crate) mod lifetime;
 pub(crate) mod object;
 pub(crate) mod relocate;
 pub(crate) mod scan;
+pub(crate) mod sort;
+pub(crate) mod wait;

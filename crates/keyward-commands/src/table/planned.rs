@@ -10,7 +10,7 @@ use super::CommandId::{self, *};
 #[rustfmt::skip]
 pub(super) const PLANNED: &[CommandId] = &[
     // generic
-    Dump, ObjectFreq, Restore, Sort, SortRo, Wait,
+    Dump, ObjectFreq, Restore,
     // pubsub
     PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
     PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,
