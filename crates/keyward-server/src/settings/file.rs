@@ -2,6 +2,7 @@
 //! includes.
 
 use super::{Settings, SettingsError};
+use keyward_resp::split_words;
 use std::path::Path;
 
 /// Files that may include each other this deep.
@@ -39,78 +40,6 @@ fn load_at_depth(settings: &mut Settings, path: &Path, depth: usize) -> Result<(
         settings.set_from(&place, name, &values)?;
     }
     Ok(())
-}
-
-/// Splits a line into words as Redis does: double quotes know `\n`, `\xff` and
-/// the like, single quotes only `\'`. `None` if a quote is left open or is
-/// followed by something other than a space.
-fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let mut words = Vec::new();
-    let mut rest = line.trim_ascii_start();
-    while !rest.is_empty() {
-        let mut word = Vec::new();
-        rest = match rest {
-            [b'"', quoted @ ..] => double_quoted(quoted, &mut word)?,
-            [b'\'', quoted @ ..] => single_quoted(quoted, &mut word)?,
-            bare => {
-                let end = bare.iter().position(u8::is_ascii_whitespace).unwrap_or(bare.len());
-                word.extend_from_slice(&bare[..end]);
-                &bare[end..]
-            }
-        };
-        if rest.first().is_some_and(|byte| !byte.is_ascii_whitespace()) {
-            return None;
-        }
-        words.push(word);
-        rest = rest.trim_ascii_start();
-    }
-    Some(words)
-}
-
-fn double_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
-    let hex = |digit: u8| char::from(digit).to_digit(16);
-    loop {
-        rest = match rest {
-            [b'"', after @ ..] => return Some(after),
-            [b'\\', b'x', high, low, after @ ..] if hex(*high).is_some() && hex(*low).is_some() => {
-                word.push((hex(*high)? * 16 + hex(*low)?) as u8);
-                after
-            }
-            [b'\\', escaped, after @ ..] => {
-                word.push(match escaped {
-                    b'n' => b'\n',
-                    b'r' => b'\r',
-                    b't' => b'\t',
-                    b'b' => 8,
-                    b'a' => 7,
-                    other => *other,
-                });
-                after
-            }
-            [byte, after @ ..] => {
-                word.push(*byte);
-                after
-            }
-            [] => return None,
-        };
-    }
-}
-
-fn single_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
-    loop {
-        rest = match rest {
-            [b'\'', after @ ..] => return Some(after),
-            [b'\\', b'\'', after @ ..] => {
-                word.push(b'\'');
-                after
-            }
-            [byte, after @ ..] => {
-                word.push(*byte);
-                after
-            }
-            [] => return None,
-        };
-    }
 }
 
 #[cfg(test)]

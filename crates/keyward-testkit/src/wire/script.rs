@@ -1,5 +1,7 @@
 //! Reading wire scripts.
 
+use keyward_resp::split_words;
+
 /// How the servers' replies are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Comparison {
@@ -88,7 +90,10 @@ fn parse_step(line: usize, text: &str) -> Result<Option<Step>, String> {
     let command = if is_take {
         None
     } else {
-        Some(split_words(words).ok_or_else(|| format!("{line}: a quote is not closed"))?)
+        Some(
+            split_words(words.as_bytes())
+                .ok_or_else(|| format!("{line}: a quote is not closed"))?,
+        )
     };
     Ok(Some(Step {
         line,
@@ -99,51 +104,6 @@ fn parse_step(line: usize, text: &str) -> Result<Option<Step>, String> {
         resp2: Vec::new(),
         resp3: Vec::new(),
     }))
-}
-
-/// Splits words as redis-cli does: `"a\n\x00"` with escapes, `'a'` without.
-fn split_words(text: &str) -> Option<Vec<Vec<u8>>> {
-    let mut words = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let mut word = Vec::new();
-        rest = match first {
-            '"' => unquote(&rest[1..], &mut word)?,
-            '\'' => {
-                let end = rest[1..].find('\'')?;
-                word.extend_from_slice(&rest.as_bytes()[1..=end]);
-                &rest[end + 2..]
-            }
-            _ => {
-                let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-                word.extend_from_slice(&rest.as_bytes()[..end]);
-                &rest[end..]
-            }
-        };
-        words.push(word);
-        rest = rest.trim_start();
-    }
-    Some(words)
-}
-
-fn unquote<'a>(text: &'a str, word: &mut Vec<u8>) -> Option<&'a str> {
-    let mut characters = text.char_indices();
-    loop {
-        match characters.next()? {
-            (at, '"') => return Some(&text[at + 1..]),
-            (_, '\\') => match characters.next()?.1 {
-                'n' => word.push(b'\n'),
-                'r' => word.push(b'\r'),
-                't' => word.push(b'\t'),
-                'x' => {
-                    let (high, low) = (characters.next()?.1, characters.next()?.1);
-                    word.push((high.to_digit(16)? * 16 + low.to_digit(16)?) as u8);
-                }
-                other => word.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
-            },
-            (_, other) => word.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
 }
 
 #[cfg(test)]
