@@ -26,9 +26,9 @@ use crate::random::Random;
 use crate::row::{NewValue, OwnedValue, Row};
 use crate::stats::KeyStats;
 use crate::string::Text;
+use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
-use edit::Collection;
 use keyward_commands::WireError;
 
 /// Milliseconds per step of the access clock that rows carry.

@@ -66,7 +66,7 @@ pub use session::ClientId;
 pub use set::{Iter as SetIter, Set};
 pub use stats::{CommandStats, KeyStats};
 pub use tunables::Tunables;
-pub use value::{Object, Type, Value};
+pub use value::{Object, ObjectMut, ObjectRef, Type, Value};
 pub use zset::{Iter as ZSetIter, ZSet};
 
 /// The version of Redis whose behaviour this engine follows.

@@ -6,10 +6,10 @@
 //! its own; overwriting one with a value of the same size class writes in place.
 //!
 //! ```text
-//! string   | head 12 | deadline 8? | key | text |
-//! integer  | head 12 | deadline 8? | number 8 | key |
-//! object   | head 12 | pad 4 | object | deadline 8? | key |
-//! head     = key_bytes u32 | text_bytes u32 | clock u24 | flags u8
+//! string   | head 8 | text_bytes 4 | deadline 8? | key | text |
+//! integer  | head 8 | number 8     | deadline 8? | key |
+//! object   | head 8 | collection 8 | deadline 8? | key |
+//! head     = key_bytes u32 | clock u24 | flags u8
 //! ```
 //!
 //! Estimate: 16-byte key and 100-byte value: 12 + 16 + 100 = 128 bytes, one
@@ -26,13 +26,14 @@
 #![allow(unsafe_code)]
 
 mod layout;
+mod slot;
 
 use crate::string::Decimal;
-use crate::value::{Object, Value};
+use crate::value::{Object, ObjectMut, Value};
 use layout::{
-    BYTES_MAX, EDITED, HAS_DEADLINE, Head, KIND_INT, KIND_MASK, KIND_OBJECT, KIND_TEXT, OBJECT_AT,
+    BODY_AT, BYTES_MAX, EDITED, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT, object_flags,
 };
-use std::alloc::{alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
 /// What a new row is to hold.
@@ -63,20 +64,15 @@ impl Row {
             NewValue::Text(text) => (KIND_TEXT, text),
             NewValue::Edited(text) => (KIND_TEXT | EDITED, text),
             NewValue::Int(_) => (KIND_INT, &[]),
-            NewValue::Object(_) => (KIND_OBJECT, &[]),
+            NewValue::Object(object) => (object_flags(object.kind()), &[]),
         };
         assert!(
             key.len() <= BYTES_MAX && text.len() <= BYTES_MAX,
             "arguments are limited to 512 MB"
         );
         let flags = kind | if deadline.is_some() { HAS_DEADLINE } else { 0 };
-        let head = Head {
-            key_bytes: key.len() as u32,
-            text_bytes: text.len() as u32,
-            clock: [0; 3],
-            flags,
-        };
-        let mut row = Row::allocate(head);
+        let head = Head { key_bytes: key.len() as u32, clock: [0; 3], flags };
+        let mut row = Row::allocate(head, text.len() as u32);
         row.write(head.key_at(), key);
         row.write(head.text_at(), text);
         if let Some(deadline) = deadline {
@@ -84,22 +80,22 @@ impl Row {
         }
         match value {
             NewValue::Text(_) | NewValue::Edited(_) => {}
-            NewValue::Int(number) => row.write(head.number_at(), &number.to_ne_bytes()),
+            NewValue::Int(number) => row.write(BODY_AT, &number.to_ne_bytes()),
             // SAFETY: the layout of an object row has these aligned bytes, still uninitialised.
-            NewValue::Object(object) => unsafe {
-                row.at.add(OBJECT_AT).cast::<Object>().write(object);
-            },
+            NewValue::Object(object) => unsafe { slot::put(row.at.add(BODY_AT), object) },
         }
         row
     }
 
-    fn allocate(head: Head) -> Row {
-        let layout = head.layout();
+    fn allocate(head: Head, text_bytes: u32) -> Row {
+        let layout = head.layout(text_bytes);
         // SAFETY: the layout is never of size zero: it includes the head.
         let Some(at) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         // SAFETY: freshly allocated, aligned to 8, and longer than the head.
         unsafe { at.cast::<Head>().write(head) };
-        Row { at }
+        let mut row = Row { at };
+        row.set_text_bytes(text_bytes);
+        row
     }
 
     #[inline(always)]
@@ -113,12 +109,31 @@ impl Row {
         unsafe { self.at.cast::<Head>().write(head) };
     }
 
+    /// How long the text is; zero if the row holds something else.
+    #[inline(always)]
+    fn text_bytes(&self) -> u32 {
+        if self.head().kind() != KIND_TEXT {
+            return 0;
+        }
+        // SAFETY: `allocate` has initialised the length of a text, at this aligned place.
+        unsafe { self.at.add(BODY_AT).cast::<u32>().read() }
+    }
+
+    /// Sets the length of the text, if the row holds one.
+    fn set_text_bytes(&mut self, text_bytes: u32) {
+        if self.head().kind() == KIND_TEXT {
+            // SAFETY: the layout of a text has these aligned bytes.
+            unsafe { self.at.add(BODY_AT).cast::<u32>().write(text_bytes) };
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        self.head().layout(self.text_bytes())
+    }
+
     /// Copies bytes into the row's body.
     fn write(&mut self, offset: usize, bytes: &[u8]) {
-        assert!(
-            offset + bytes.len() <= self.head().layout().size(),
-            "a write stays within its row"
-        );
+        assert!(offset + bytes.len() <= self.layout().size(), "a write stays within its row");
         // SAFETY: within the allocation by the assertion; a caller's slice never
         // overlaps it, for no shared borrow of the row can exist beside `&mut self`.
         unsafe {
@@ -149,21 +164,23 @@ impl Row {
     #[inline(always)]
     pub fn value(&self) -> Value<'_> {
         let head = self.head();
-        match head.flags & KIND_MASK {
-            KIND_TEXT => Value::Text(self.slice(head.text_at(), head.text_bytes)),
-            KIND_INT => Value::Int(self.read_i64(head.number_at())),
-            // SAFETY: the slot of an object row is always initialised.
-            _ => Value::Object(unsafe { self.at.add(OBJECT_AT).cast::<Object>().as_ref() }),
+        match head.kind() {
+            KIND_TEXT => Value::Text(self.slice(head.text_at(), self.text_bytes())),
+            KIND_INT => Value::Int(self.read_i64(BODY_AT)),
+            // SAFETY: the slot of an object row holds what its flags tell.
+            _ => Value::Object(unsafe { slot::get(self.at.add(BODY_AT), head.object_type()) }),
         }
     }
 
     /// The collection, for changing it in place; `None` for strings.
-    pub fn object_mut(&mut self) -> Option<&mut Object> {
-        if self.head().flags & KIND_MASK != KIND_OBJECT {
+    #[inline(always)]
+    pub fn object_mut(&mut self) -> Option<ObjectMut<'_>> {
+        let head = self.head();
+        if head.kind() != KIND_OBJECT {
             return None;
         }
-        // SAFETY: the slot of an object row is always initialised.
-        Some(unsafe { self.at.add(OBJECT_AT).cast::<Object>().as_mut() })
+        // SAFETY: the slot of an object row holds what its flags tell.
+        Some(unsafe { slot::get_mut(self.at.add(BODY_AT), head.object_type()) })
     }
 
     /// When the row ends, in milliseconds since the epoch.
@@ -195,13 +212,13 @@ impl Row {
     /// Takes the collection out of a row that held one.
     fn into_object(self) -> Object {
         let head = self.head();
-        assert!(head.flags & KIND_MASK == KIND_OBJECT, "only an object row holds an object");
+        assert!(head.kind() == KIND_OBJECT, "only an object row holds an object");
         let row = std::mem::ManuallyDrop::new(self);
         // SAFETY: the slot is initialised and read once: the row is freed below
         // without dropping it.
         unsafe {
-            let object = row.at.add(OBJECT_AT).cast::<Object>().read();
-            dealloc(row.at.as_ptr(), head.layout());
+            let object = slot::take(row.at.add(BODY_AT), head.object_type());
+            dealloc(row.at.as_ptr(), row.layout());
             object
         }
     }
@@ -220,7 +237,7 @@ impl Row {
             Value::Text(text) if self.is_edited() => OwnedValue::Edited(text.to_vec()),
             Value::Text(text) => OwnedValue::Text(text.to_vec()),
             Value::Int(number) => OwnedValue::Int(number),
-            Value::Object(object) => OwnedValue::Object(object.clone()),
+            Value::Object(object) => OwnedValue::Object(object.to_object()),
         }
     }
 
@@ -230,17 +247,16 @@ impl Row {
         let same_deadline = head.has_deadline() == deadline.is_some();
         match value {
             NewValue::Text(text)
-                if same_deadline && head.flags & KIND_MASK == KIND_TEXT && {
-                    let resized = Head { text_bytes: text.len() as u32, ..head };
-                    resized.layout() == head.layout()
-                } =>
+                if same_deadline
+                    && head.kind() == KIND_TEXT
+                    && head.layout(text.len() as u32) == self.layout() =>
             {
                 self.write(head.text_at(), text);
-                let flags = head.flags & !EDITED;
-                self.set_head(Head { text_bytes: text.len() as u32, flags, ..head });
+                self.set_text_bytes(text.len() as u32);
+                self.set_head(Head { flags: head.flags & !EDITED, ..head });
             }
-            NewValue::Int(number) if same_deadline && head.flags & KIND_MASK == KIND_INT => {
-                self.write(head.number_at(), &number.to_ne_bytes());
+            NewValue::Int(number) if same_deadline && head.kind() == KIND_INT => {
+                self.write(BODY_AT, &number.to_ne_bytes());
             }
             value => {
                 let clock = self.clock();
@@ -266,11 +282,10 @@ impl Row {
             self.replace(NewValue::Text(Decimal::of(number).as_bytes()), self.deadline());
         }
         let head = self.head();
-        assert!(head.flags & KIND_MASK != KIND_OBJECT, "only strings are patched");
-        let old_bytes = head.text_bytes as usize;
+        assert!(head.kind() == KIND_TEXT, "only strings are patched");
+        let old_bytes = self.text_bytes() as usize;
         let new_bytes = old_bytes.max(offset + patch.len());
-        let resized = Head { text_bytes: new_bytes as u32, ..head };
-        if resized.layout() == head.layout() {
+        if head.layout(new_bytes as u32) == self.layout() {
             if offset > old_bytes {
                 // Bytes between the old end and the patch read as zero.
                 // SAFETY: within the allocation, whose size covers `new_bytes`.
@@ -280,11 +295,12 @@ impl Row {
                 }
             }
             self.write(head.text_at() + offset, patch);
-            self.set_head(Head { flags: head.flags | EDITED, ..resized });
+            self.set_text_bytes(new_bytes as u32);
+            self.set_head(Head { flags: head.flags | EDITED, ..head });
             return;
         }
         let mut text = Vec::with_capacity(new_bytes);
-        text.extend_from_slice(self.slice(head.text_at(), head.text_bytes));
+        text.extend_from_slice(self.slice(head.text_at(), self.text_bytes()));
         text.resize(new_bytes, 0);
         text[offset..offset + patch.len()].copy_from_slice(patch);
         let clock = self.clock();
@@ -313,7 +329,7 @@ impl Row {
 
     /// Bytes of the row's own allocation.
     pub fn heap_bytes(&self) -> usize {
-        self.head().layout().size()
+        self.layout().size()
     }
 
     /// Where the row is, for prefetching it.
@@ -354,10 +370,10 @@ impl Drop for Row {
         // SAFETY: an object slot is initialised and dropped once; the layout is
         // the one the row was allocated with, since it follows from the head.
         unsafe {
-            if head.flags & KIND_MASK == KIND_OBJECT {
-                self.at.add(OBJECT_AT).cast::<Object>().drop_in_place();
+            if head.kind() == KIND_OBJECT {
+                drop(slot::take(self.at.add(BODY_AT), head.object_type()));
             }
-            dealloc(self.at.as_ptr(), head.layout());
+            dealloc(self.at.as_ptr(), self.layout());
         }
     }
 }
@@ -377,6 +393,7 @@ impl std::fmt::Debug for Row {
 mod tests {
     use super::*;
     use crate::list::{End, List};
+    use crate::set::Set;
 
     fn text_of(row: &Row) -> Vec<u8> {
         match row.value() {
@@ -393,6 +410,13 @@ mod tests {
             assert_eq!(text_of(&row), [b'x'; 100]);
             assert_eq!(row.deadline(), deadline);
         }
+    }
+
+    #[test]
+    fn a_collection_under_a_key_of_sixteen_bytes_takes_32_bytes() {
+        let row =
+            Row::new(b"key:000000000001", NewValue::Object(Object::Set(Set::default())), None);
+        assert_eq!(row.heap_bytes(), 32);
     }
 
     #[test]

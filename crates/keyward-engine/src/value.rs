@@ -46,60 +46,101 @@ impl Type {
     }
 }
 
-/// A value too rich to live inside its row. Each variant is one pointer, so that
-/// an object is 16 bytes whatever it holds.
-#[derive(Debug, Clone)]
-pub enum Object {
-    /// A list.
-    List(List),
-    /// A set.
-    Set(Set),
-    /// A sorted set.
-    ZSet(ZSet),
-    /// A hash.
-    Hash(Hash),
+/// A type of which rows hold values as an [`Object`].
+pub trait Collection: Default {
+    /// This type in a row, if it is what the row holds.
+    fn of(object: ObjectRef<'_>) -> Option<&Self>;
+    /// As `of`, for changing it.
+    fn of_mut(object: ObjectMut<'_>) -> Option<&mut Self>;
+    /// The object of a value.
+    fn into_object(self) -> Object;
 }
 
-impl Object {
-    /// The type of this object.
-    pub fn kind(&self) -> Type {
-        match self {
-            Object::List(_) => Type::List,
-            Object::Set(_) => Type::Set,
-            Object::ZSet(_) => Type::ZSet,
-            Object::Hash(_) => Type::Hash,
-        }
-    }
+/// Declares the types of collections, each of which is one pointer: owned, as they
+/// go into a row and come out of it, and as rows lend them.
+macro_rules! collections {
+    ($( $(#[$doc:meta])* $name:ident, )+) => {
+        /// A value too rich to live inside its row, on its own.
+        #[derive(Debug)]
+        pub enum Object { $( $(#[$doc])* $name($name), )+ }
 
-    /// Whether it holds nothing, and its row must go.
-    pub fn is_empty(&self) -> bool {
-        match self {
-            Object::List(list) => list.is_empty(),
-            Object::Set(set) => set.is_empty(),
-            Object::ZSet(zset) => zset.is_empty(),
-            Object::Hash(hash) => hash.is_empty(),
-        }
-    }
+        /// A collection that a row holds.
+        #[derive(Debug, Clone, Copy)]
+        pub enum ObjectRef<'a> { $( $(#[$doc])* $name(&'a $name), )+ }
 
-    /// The name `OBJECT ENCODING` answers.
-    pub fn encoding(&self) -> &'static str {
-        match self {
-            Object::List(list) => list.encoding(),
-            Object::Set(set) => set.encoding(),
-            Object::ZSet(zset) => zset.encoding(),
-            Object::Hash(hash) => hash.encoding(),
-        }
-    }
+        /// A collection that a row holds, for changing it.
+        #[derive(Debug)]
+        pub enum ObjectMut<'a> { $( $(#[$doc])* $name(&'a mut $name), )+ }
 
-    /// How many elements it has: what freeing it costs.
-    pub fn len(&self) -> usize {
-        match self {
-            Object::List(list) => list.len(),
-            Object::Set(set) => set.len(),
-            Object::ZSet(zset) => zset.len(),
-            Object::Hash(hash) => hash.len(),
+        impl Object {
+            /// The type of this object.
+            pub fn kind(&self) -> Type {
+                match self { $( Object::$name(_) => Type::$name, )+ }
+            }
         }
-    }
+
+        impl ObjectRef<'_> {
+            /// The type of this object.
+            pub fn kind(self) -> Type {
+                match self { $( ObjectRef::$name(_) => Type::$name, )+ }
+            }
+
+            /// Whether it holds nothing, and its row must go.
+            pub fn is_empty(self) -> bool {
+                match self { $( ObjectRef::$name(object) => object.is_empty(), )+ }
+            }
+
+            /// The name `OBJECT ENCODING` answers.
+            pub fn encoding(self) -> &'static str {
+                match self { $( ObjectRef::$name(object) => object.encoding(), )+ }
+            }
+
+            /// How many elements it has: what freeing it costs.
+            pub fn len(self) -> usize {
+                match self { $( ObjectRef::$name(object) => object.len(), )+ }
+            }
+
+            /// A copy of it.
+            pub fn to_object(self) -> Object {
+                match self { $( ObjectRef::$name(object) => Object::$name(object.clone()), )+ }
+            }
+        }
+
+        $(
+            impl Collection for $name {
+                #[inline(always)]
+                fn of(object: ObjectRef<'_>) -> Option<&$name> {
+                    match object {
+                        ObjectRef::$name(object) => Some(object),
+                        _ => None,
+                    }
+                }
+
+                #[inline(always)]
+                fn of_mut(object: ObjectMut<'_>) -> Option<&mut $name> {
+                    match object {
+                        ObjectMut::$name(object) => Some(object),
+                        _ => None,
+                    }
+                }
+
+                fn into_object(self) -> Object {
+                    Object::$name(self)
+                }
+            }
+        )+
+    };
+}
+
+collections! {
+    /// A list.
+    List,
+    /// A set.
+    Set,
+    /// A sorted set.
+    ZSet,
+    /// A hash.
+    Hash,
 }
 
 /// A row's value, borrowed.
@@ -110,7 +151,7 @@ pub enum Value<'a> {
     /// A string that is the canonical decimal form of this number.
     Int(i64),
     /// Anything that is not a string.
-    Object(&'a Object),
+    Object(ObjectRef<'a>),
 }
 
 impl Value<'_> {

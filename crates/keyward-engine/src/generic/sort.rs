@@ -8,13 +8,13 @@
 use crate::context::{Ctx, Mode, Outcome};
 use crate::event::{Class, Event};
 use crate::hash::Hash;
-use crate::keyspace::edit::Collection;
 use crate::keyspace::{Keyspace, Lifetime};
 use crate::list::{End, List};
 use crate::packed::Item;
 use crate::row::NewValue;
 use crate::string::Text;
-use crate::value::{Object, Type, Value};
+use crate::value::Collection;
+use crate::value::{ObjectRef, Type, Value};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::number::parse_f64;
@@ -127,13 +127,13 @@ fn run(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
 }
 
 /// The elements of a list, a set or a sorted set, in the order they have.
-fn elements(object: &Object) -> Result<Vec<Box<[u8]>>, WireError> {
+fn elements(object: ObjectRef<'_>) -> Result<Vec<Box<[u8]>>, WireError> {
     let owned = |item: Item<'_>| item.text().as_bytes().into();
     match object {
-        Object::List(list) => Ok(list.forward(0).map(owned).collect()),
-        Object::Set(set) => Ok(set.iter().map(owned).collect()),
-        Object::ZSet(zset) => Ok(zset.iter(0..zset.len()).map(|(m, _)| m.into()).collect()),
-        Object::Hash(_) => Err(WireError::WrongType),
+        ObjectRef::List(list) => Ok(list.forward(0).map(owned).collect()),
+        ObjectRef::Set(set) => Ok(set.iter().map(owned).collect()),
+        ObjectRef::ZSet(zset) => Ok(zset.iter(0..zset.len()).map(|(m, _)| m.into()).collect()),
+        ObjectRef::Hash(_) => Err(WireError::WrongType),
     }
 }
 

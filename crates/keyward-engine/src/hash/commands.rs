@@ -1,8 +1,7 @@
 //! HSET, HMSET, HSETNX, HGET, HMGET, HGETALL, HKEYS, HVALS, HLEN, HSTRLEN,
 //! HEXISTS, HDEL, HSCAN.
 //!
-//! Owns the seam to the engine: how a hash sits in a row, when it grows. HINCRBY
-//! and HINCRBYFLOAT are in `counters`, HRANDFIELD in `random`.
+//! HINCRBY and HINCRBYFLOAT are in `counters`, HRANDFIELD in `random`.
 
 pub(crate) mod counters;
 pub(crate) mod random;
@@ -11,31 +10,9 @@ use super::{Growth, Hash, Pair};
 use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::generic::scan::{ElementScan, parse_cursor, reply_head};
-use crate::keyspace::edit::Collection;
 use crate::packed::Item;
-use crate::value::Object;
 use keyward_commands::WireError;
 use keyward_resp::ReplyWriter;
-
-impl Collection for Hash {
-    fn of(object: &Object) -> Option<&Hash> {
-        match object {
-            Object::Hash(hash) => Some(hash),
-            _ => None,
-        }
-    }
-
-    fn of_mut(object: &mut Object) -> Option<&mut Hash> {
-        match object {
-            Object::Hash(hash) => Some(hash),
-            _ => None,
-        }
-    }
-
-    fn into_object(self) -> Object {
-        Object::Hash(self)
-    }
-}
 
 const HSET: Event = event("hset");
 const HDEL: Event = event("hdel");

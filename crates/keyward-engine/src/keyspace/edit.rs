@@ -11,20 +11,10 @@ use crate::hasher::Key;
 use crate::index::Spot;
 use crate::row::{NewValue, Row};
 use crate::string::Text;
-use crate::value::{Object, Value};
+use crate::value::{Collection, Value};
 use keyward_commands::WireError;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-
-/// A type that rows hold as an [`Object`].
-pub trait Collection: Default {
-    /// This type within an object, if it is one.
-    fn of(object: &Object) -> Option<&Self>;
-    /// As `of`, for changing it.
-    fn of_mut(object: &mut Object) -> Option<&mut Self>;
-    /// The object of a value.
-    fn into_object(self) -> Object;
-}
 
 /// Where an edited row is, and how the edit stands.
 struct Place<'a> {

@@ -1,7 +1,6 @@
 //! Commands of lists, by what they do.
 //!
-//! Owns how lists appear in rows and what their ends are called; the handlers
-//! are below.
+//! Owns what the ends of lists are called; the handlers are below.
 
 pub(crate) mod change;
 pub(crate) mod lookup;
@@ -9,32 +8,10 @@ pub(crate) mod pop;
 pub(crate) mod push;
 pub(crate) mod relocate;
 
-use super::{End, List};
+use super::End;
 use crate::event::{Class, Event};
-use crate::keyspace::edit::Collection;
-use crate::value::Object;
 use keyward_commands::WireError;
 use keyward_commands::args;
-
-impl Collection for List {
-    fn of(object: &Object) -> Option<&List> {
-        match object {
-            Object::List(list) => Some(list),
-            _ => None,
-        }
-    }
-
-    fn of_mut(object: &mut Object) -> Option<&mut List> {
-        match object {
-            Object::List(list) => Some(list),
-            _ => None,
-        }
-    }
-
-    fn into_object(self) -> Object {
-        Object::List(self)
-    }
-}
 
 const fn event(name: &'static str) -> Event {
     Event::new(Class::List, name)

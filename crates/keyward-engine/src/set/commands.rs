@@ -1,7 +1,6 @@
 //! SADD, SREM, SMOVE, SCARD, SISMEMBER, SMISMEMBER, SSCAN.
 //!
-//! Owns the seam to the engine: how a set sits in a row, when it grows. SPOP and
-//! SRANDMEMBER are in `random`, whatever combines sets in `combine`.
+//! SPOP and SRANDMEMBER are in `random`, whatever combines sets in `combine`.
 
 pub(crate) mod combine;
 pub(crate) mod random;
@@ -10,30 +9,8 @@ use super::{Growth, Set};
 use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::generic::scan::{ElementScan, parse_cursor, reply_head};
-use crate::keyspace::edit::Collection;
 use crate::packed::Item;
-use crate::value::Object;
 use keyward_commands::WireError;
-
-impl Collection for Set {
-    fn of(object: &Object) -> Option<&Set> {
-        match object {
-            Object::Set(set) => Some(set),
-            _ => None,
-        }
-    }
-
-    fn of_mut(object: &mut Object) -> Option<&mut Set> {
-        match object {
-            Object::Set(set) => Some(set),
-            _ => None,
-        }
-    }
-
-    fn into_object(self) -> Object {
-        Object::Set(self)
-    }
-}
 
 const SADD: Event = event("sadd");
 const SREM: Event = event("srem");

@@ -1,7 +1,7 @@
 //! The commands of sorted sets, by what they do.
 //!
-//! Owns the seam to the engine: how a sorted set sits in a row, when it grows,
-//! how members with scores are answered. Handlers are in the modules below.
+//! Owns when a sorted set grows and how members with scores are answered. Handlers
+//! are in the modules below.
 
 pub(crate) mod add;
 mod bounds;
@@ -18,30 +18,9 @@ use crate::context::Ctx;
 use crate::event::{Class, Event};
 use crate::hasher::Key;
 use crate::keyspace::Lifetime;
-use crate::keyspace::edit::Collection;
 use crate::row::NewValue;
-use crate::value::Object;
+use crate::value::Collection;
 use keyward_resp::{Protocol, ReplyWriter};
-
-impl Collection for ZSet {
-    fn of(object: &Object) -> Option<&ZSet> {
-        match object {
-            Object::ZSet(zset) => Some(zset),
-            _ => None,
-        }
-    }
-
-    fn of_mut(object: &mut Object) -> Option<&mut ZSet> {
-        match object {
-            Object::ZSet(zset) => Some(zset),
-            _ => None,
-        }
-    }
-
-    fn into_object(self) -> Object {
-        Object::ZSet(self)
-    }
-}
 
 /// The settings by which sorted sets grow now.
 fn growth(ctx: &Ctx<'_>) -> Growth {

@@ -6,7 +6,7 @@ use crate::packed::Item;
 use crate::row::Row;
 use crate::set::Set;
 use crate::string::Text;
-use crate::value::{Object, Value};
+use crate::value::{ObjectRef, Value};
 use crate::zset::ZSet;
 use keyward_commands::WireError;
 use std::borrow::Cow;
@@ -35,8 +35,8 @@ impl<'a> Input<'a> {
     /// What a row holds; `None` if it cannot be combined.
     fn of(row: &'a Row) -> Option<Input<'a>> {
         match row.value() {
-            Value::Object(Object::Set(set)) => Some(Input::Set(set)),
-            Value::Object(Object::ZSet(zset)) => Some(Input::ZSet(zset)),
+            Value::Object(ObjectRef::Set(set)) => Some(Input::Set(set)),
+            Value::Object(ObjectRef::ZSet(zset)) => Some(Input::ZSet(zset)),
             _ => None,
         }
     }
