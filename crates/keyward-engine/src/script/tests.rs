@@ -295,6 +295,14 @@ fn memory_is_bounded_and_comes_back() {
 }
 
 #[test]
+fn a_truncated_value_is_told_before_its_impossible_key() {
+    let mut pair = Pair::new();
+    for bytes in [&b"\x81\xc0\x81"[..], b"\x81\xc0\x01", b"\x81\xca\x7f\xc0\0\0"] {
+        pair.check(b"local _, told = pcall(cmsgpack.unpack, ARGV[1]) return told", &[bytes]);
+    }
+}
+
+#[test]
 fn hostile_calls_end_in_errors() {
     let mut sandbox = Sandbox::new(Audience::Scripts, 0, MEMORY_BYTES_MAX);
     for (script, expected) in [

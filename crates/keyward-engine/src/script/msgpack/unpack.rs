@@ -158,16 +158,17 @@ impl<'a> Unpacker<'a> {
         stack.push_table();
         for _ in 0..len {
             self.value(depth + 1)?;
-            // Lua raises these from C without a place.
-            if stack.kind(-1) == Kind::Nil {
+            self.value(depth + 1)?;
+            // Lua raises these from C without a place, and only when it stores
+            // the pair: a value that cannot be read is told first.
+            if stack.kind(-2) == Kind::Nil {
                 stack.push_bytes(b"table index is nil");
                 return Err(Raised);
             }
-            if stack.kind(-1) == Kind::Number && stack.number(-1).is_nan() {
+            if stack.kind(-2) == Kind::Number && stack.number(-2).is_nan() {
                 stack.push_bytes(b"table index is NaN");
                 return Err(Raised);
             }
-            self.value(depth + 1)?;
             stack.set_pair(-3);
         }
         Ok(())
