@@ -158,7 +158,7 @@ impl Random {
     /// or with a wrong value.
     fn spoilt_key(&mut self, pattern: &Pattern) -> Vec<u8> {
         let mut key = self.key(pattern);
-        let colon = key.iter().rposition(|&byte| byte == b':').expect("a system's name");
+        let colon = key.iter().rposition(|&byte| byte == b':').unwrap_or(key.len() / 2);
         match self.below(4) {
             0 => {
                 let at = self.below(key.len() as u64) as usize;
