@@ -4,6 +4,7 @@
 
 use crate::busy::{self, Busy};
 use crate::info;
+use crate::log::LogControl;
 use crate::peer::Peers;
 use crate::settings::Settings;
 use keyward_engine::{
@@ -25,6 +26,7 @@ pub(crate) struct NetStats {
 #[derive(Debug)]
 pub(crate) struct ServerHost {
     pub(crate) settings: Settings,
+    pub(crate) log: Option<LogControl>,
     pub(crate) peers: Rc<Peers>,
     pub(crate) stats: NetStats,
     pub(crate) started: Instant,
@@ -41,6 +43,9 @@ impl Host for ServerHost {
 
     fn config_set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
         self.settings.set_live(pairs)?;
+        if let Some(log) = &self.log {
+            log.apply(&self.settings);
+        }
         Ok(self.settings.tunables())
     }
 

@@ -52,7 +52,7 @@ fn server(host: &ServerHost) -> Vec<(&'static str, String)> {
         ("uptime_in_days", (uptime / 86_400).to_string()),
         ("hz", host.settings.int(Id::Hz).to_string()),
         ("configured_hz", host.settings.int(Id::Hz).to_string()),
-        ("config_file", String::new()),
+        ("config_file", host.settings.file().map_or(String::new(), |f| f.display().to_string())),
     ]
 }
 

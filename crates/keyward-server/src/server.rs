@@ -9,6 +9,7 @@ use crate::clock;
 use crate::connection::Connection;
 use crate::host::{NetStats, ServerHost};
 use crate::listen::{Listeners, Socket};
+use crate::log::LogControl;
 use crate::peer::{Peer, Peers};
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -77,24 +78,26 @@ pub(crate) struct Server {
     earlier_tick: Notify,
 }
 
-/// Serves until SIGTERM or SIGINT.
-pub(crate) fn run(settings: Settings) -> Result<(), ServeError> {
+/// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
+pub(crate) fn run(settings: Settings, log: Option<LogControl>) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
-    runtime.map_err(ServeError::Start)?.block_on(serve(settings))
+    runtime.map_err(ServeError::Start)?.block_on(serve(settings, log))
 }
 
-async fn serve(settings: Settings) -> Result<(), ServeError> {
+async fn serve(settings: Settings, log: Option<LogControl>) -> Result<(), ServeError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Start)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Start)?;
-    let listeners = Listeners::bind(&settings).map_err(ServeError::Listen)?;
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!("keyward {version} starts, PID: {}", std::process::id());
+    let listeners = Listeners::bind(&settings).map_err(|error| {
+        tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
+        ServeError::Listen(error)
+    })?;
     let databases = settings.int(Id::Databases);
-    let server = Rc::new(Server::new(settings));
+    let server = Rc::new(Server::new(settings, log));
     server.core.borrow_mut().host.busy.watch_doors(&listeners).map_err(ServeError::Listen)?;
-    tracing::info!(
-        "keyward {} serves on {}, {databases} databases, no schema",
-        env!("CARGO_PKG_VERSION"),
-        listeners.describe(),
-    );
+    let place = listeners.describe();
+    tracing::info!("Ready to accept connections on {place}, {databases} databases, no schema");
     let Listeners { tcp, unix } = listeners;
     for listener in tcp {
         let accept = async move || listener.accept().await.map(|(socket, _)| socket);
@@ -143,7 +146,7 @@ async fn tick(server: Rc<Server>) {
 }
 
 impl Server {
-    fn new(settings: Settings) -> Server {
+    fn new(settings: Settings, log: Option<LogControl>) -> Server {
         let seed = RandomState::new().hash_one(clock::now_us());
         let mut random = Random::from_seed(RandomState::new().hash_one(seed));
         let digits = (0..5).map(|_| format!("{:08x}", random.next_u64() as u32));
@@ -155,6 +158,7 @@ impl Server {
         };
         let host = ServerHost {
             settings,
+            log,
             peers: Rc::clone(&peers),
             stats: NetStats::default(),
             started: Instant::now(),

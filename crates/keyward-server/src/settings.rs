@@ -1,17 +1,20 @@
 //! Settings: from the command line, from a file, by CONFIG SET.
 //!
-//! Owns the values in force. `settings::table` declares what there is. A later
+//! Owns the values in force. `settings::table` and `settings::kept` declare what there
+//! is. A later
 //! source overrides an earlier one: defaults, then in the order of the command
 //! line the file it names and the settings it gives.
 //! Invariant: every value is valid for its row.
 
 mod file;
+pub mod kept;
 pub mod table;
 pub mod value;
 
+use kept::KEPT;
 use keyward_engine::glob::{self, Case};
 use keyward_engine::{NotifyFlags, Tunables};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::{OutputLimit, Value};
 
@@ -69,7 +72,22 @@ pub enum SettingsError {
 /// The values of all settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
+    /// In the order of `rows`.
     values: Vec<Value>,
+    /// The file they came from, if any; includes aside.
+    file: Option<PathBuf>,
+    /// Whether save points were given: those that follow are added to them.
+    has_save_points: bool,
+}
+
+/// Every setting: those with an effect, then those without.
+fn rows() -> impl Iterator<Item = &'static Setting> {
+    SETTINGS.iter().chain(KEPT)
+}
+
+/// The setting at a place of `rows`.
+fn row(position: usize) -> &'static Setting {
+    SETTINGS.get(position).unwrap_or_else(|| &KEPT[position - SETTINGS.len()])
 }
 
 impl Default for Settings {
@@ -78,16 +96,22 @@ impl Default for Settings {
             Value::parse(setting.kind, &[setting.default.as_bytes()], None)
                 .expect("the table's defaults are valid")
         };
-        Settings { values: SETTINGS.iter().map(value).collect() }
+        Settings { values: rows().map(value).collect(), file: None, has_save_points: false }
     }
 }
 
 impl Settings {
-    /// Reads arguments as redis-server takes them: `--name value…`, and
-    /// `--config FILE` for a file of the same settings.
+    /// Reads arguments as redis-server takes them: a file of settings first if there is
+    /// one, then `--name value…`; `--config FILE` reads a file too.
     pub fn from_command_line(arguments: &[String]) -> Result<Settings, SettingsError> {
         let mut settings = Settings::default();
         let mut rest = arguments;
+        if let [first, after @ ..] = rest
+            && !first.starts_with('-')
+        {
+            settings.load(first)?;
+            rest = after;
+        }
         while let [first, after @ ..] = rest {
             let Some(name) = first.strip_prefix("--") else {
                 return Err(SettingsError::NotASetting { argument: first.clone() });
@@ -97,34 +121,51 @@ impl Settings {
                 None => (name, None),
             };
             let count = after.iter().take_while(|argument| !argument.starts_with("--")).count();
-            let given = &after[..count];
-            let words: Vec<&[u8]> = inline
-                .into_iter()
-                .chain(given.iter().map(String::as_str))
-                .map(str::as_bytes)
-                .collect();
-            if name == "config" {
-                for word in &words {
-                    let path = String::from_utf8_lossy(word).into_owned();
-                    file::load(&mut settings, Path::new(&path))?;
-                }
-            } else {
-                settings.set_from("command line", name.as_bytes(), &words)?;
-            }
+            let given = after[..count].iter().map(String::as_str);
+            let words: Vec<&str> = inline.into_iter().chain(given).collect();
             rest = &after[count..];
+            match (name, words.as_slice()) {
+                ("config", [path, more @ ..]) => {
+                    settings.load(path)?;
+                    if let Some(argument) = more.first() {
+                        let argument = (*argument).to_owned();
+                        return Err(SettingsError::NotASetting { argument });
+                    }
+                }
+                (name, words) => {
+                    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+                    settings.set_from("command line", name.as_bytes(), &words)?;
+                }
+            }
         }
         Ok(settings)
     }
 
+    fn load(&mut self, path: &str) -> Result<(), SettingsError> {
+        let unreadable = |source| SettingsError::Unreadable { file: path.to_owned(), source };
+        file::load(self, Path::new(path))?;
+        self.file = Some(std::path::absolute(path).map_err(unreadable)?);
+        Ok(())
+    }
+
+    /// The file the settings came from, if any.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     fn position(name: &[u8]) -> Option<usize> {
-        let mut names = Settings::names();
-        names.find(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name)).map(|(at, _)| at)
+        let is_it = |known: &str| known.as_bytes().eq_ignore_ascii_case(name);
+        Settings::names().find(|(_, known)| is_it(known)).map(|(position, _)| position)
     }
 
     /// All names, older ones too, and the place of the setting each one means.
     fn names() -> impl Iterator<Item = (usize, &'static str)> {
-        let names = SETTINGS.iter().enumerate().map(|(position, setting)| (position, setting.name));
-        names.chain(ALIASES.iter().map(|(name, id)| (*id as usize, *name)))
+        let names = rows().enumerate().map(|(position, setting)| (position, setting.name));
+        let place = |today: &str| {
+            let mut rows = rows();
+            rows.position(|setting| setting.name == today).expect("an alias names a setting")
+        };
+        names.chain(ALIASES.iter().map(move |(name, today)| (place(today), *name)))
     }
 
     /// Sets a value before the server starts; `place` is for the error.
@@ -134,13 +175,22 @@ impl Settings {
             let hint = nearest_name(&name);
             return Err(SettingsError::Unknown { place: place.to_owned(), name, hint });
         };
-        let setting = &SETTINGS[position];
+        let setting = row(position);
         let value = Value::parse(setting.kind, words, Some(&self.values[position]));
-        self.values[position] = value.map_err(|reason| SettingsError::Invalid {
+        let value = value.map_err(|reason| SettingsError::Invalid {
             place: place.to_owned(),
             name: setting.name,
             reason,
         })?;
+        self.values[position] = match (value, &self.values[position]) {
+            // The first line replaces the defaults, an empty one replaces all.
+            (Value::SavePoints(points), Value::SavePoints(old)) if !points.is_empty() => {
+                let old = if self.has_save_points { old.as_slice() } else { &[] };
+                self.has_save_points = true;
+                Value::SavePoints([old, &points].concat())
+            }
+            (value, _) => value,
+        };
         Ok(())
     }
 
@@ -159,7 +209,7 @@ impl Settings {
             let failed = |reason: &str| {
                 format!("CONFIG SET failed (possibly related to argument '{shown}') - {reason}")
             };
-            let setting = &SETTINGS[position];
+            let setting = row(position);
             if setting.change == Change::AtStart {
                 return Err(failed("can't set immutable config"));
             }
@@ -265,8 +315,7 @@ impl Settings {
 /// The setting whose name is most like `name`, if one is close.
 fn nearest_name(name: &str) -> Option<&'static str> {
     let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
-    let nearest =
-        SETTINGS.iter().map(|setting| setting.name).min_by_key(|other| distance(other))?;
+    let nearest = rows().map(|setting| setting.name).min_by_key(|other| distance(other))?;
     (distance(nearest) <= 2.max(name.len() / 4)).then_some(nearest)
 }
 
@@ -305,6 +354,17 @@ mod tests {
     }
 
     #[test]
+    fn save_points_add_up_and_an_empty_one_removes_them() {
+        let settings = command_line(&["--save", "900", "1", "--save", "300", "10"]).unwrap();
+        assert_eq!(settings.text(Id::Save), "900 1 300 10");
+        let settings = command_line(&["--save", "900", "1", "--save", ""]).unwrap();
+        assert_eq!(settings.text(Id::Save), "");
+        let mut settings = command_line(&["--save", "900", "1"]).unwrap();
+        settings.set_live(&[(b"save", b"300 10")]).unwrap();
+        assert_eq!(settings.text(Id::Save), "300 10");
+    }
+
+    #[test]
     fn what_is_unknown_is_named() {
         let error = command_line(&["--maxmemroy", "1"]).unwrap_err();
         assert_eq!(
@@ -313,7 +373,7 @@ mod tests {
         );
         let error = command_line(&["--port", "x"]).unwrap_err();
         assert_eq!(error, "command line: port: argument couldn't be parsed into an integer");
-        assert!(command_line(&["serve"]).unwrap_err().contains("is not a setting"));
+        assert!(command_line(&["-port"]).unwrap_err().contains("is not a setting"));
     }
 
     #[test]
@@ -331,8 +391,10 @@ mod tests {
 
     #[test]
     fn every_name_is_declared_once_and_documented() {
-        for (at, setting) in SETTINGS.iter().enumerate() {
-            assert!(SETTINGS[at + 1..].iter().all(|other| other.name != setting.name));
+        let mut names: Vec<&str> = Settings::names().map(|(_, name)| name).collect();
+        names.sort_unstable();
+        assert_eq!(names.windows(2).find(|pair| pair[0] == pair[1]), None);
+        for setting in rows() {
             assert!(setting.doc.ends_with('.'), "{}", setting.name);
         }
     }

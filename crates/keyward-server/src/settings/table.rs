@@ -3,7 +3,7 @@
 //! A row gives the name as redis.conf spells it, what values it takes, the
 //! default, whether CONFIG SET may change it, and one line about it. The command
 //! line, the file, CONFIG and the documentation all read this table; a name that
-//! is not here is an error, never ignored.
+//! is neither here nor among those without effect (`kept`) is an error, never ignored.
 
 /// What values a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,18 +113,29 @@ settings! {
     ZSetPackedValue, "zset-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest member of a packed sorted set, in bytes.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
-    LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard error.";
+    LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard output if the settings come from a file, else standard error.";
     Daemonize, "daemonize", Kind::OneOf(&["no"]), "no", AtStart, "Going to the background is the service manager's business.";
 }
 
-/// Older names of settings.
-pub static ALIASES: &[(&str, Id)] = &[
-    ("lua-time-limit", Id::BusyReplyThreshold),
-    ("hash-max-ziplist-entries", Id::HashPackedEntries),
-    ("hash-max-ziplist-value", Id::HashPackedValue),
-    ("list-max-ziplist-size", Id::ListPackedSize),
-    ("zset-max-ziplist-entries", Id::ZSetPackedEntries),
-    ("zset-max-ziplist-value", Id::ZSetPackedValue),
+/// Older names of settings, and the names of today.
+pub static ALIASES: &[(&str, &str)] = &[
+    ("lua-time-limit", "busy-reply-threshold"),
+    ("hash-max-ziplist-entries", "hash-max-listpack-entries"),
+    ("hash-max-ziplist-value", "hash-max-listpack-value"),
+    ("list-max-ziplist-size", "list-max-listpack-size"),
+    ("zset-max-ziplist-entries", "zset-max-listpack-entries"),
+    ("zset-max-ziplist-value", "zset-max-listpack-value"),
+    ("slaveof", "replicaof"),
+    ("slave-serve-stale-data", "replica-serve-stale-data"),
+    ("slave-read-only", "replica-read-only"),
+    ("slave-priority", "replica-priority"),
+    ("slave-lazy-flush", "replica-lazy-flush"),
+    ("slave-announce-ip", "replica-announce-ip"),
+    ("slave-announce-port", "replica-announce-port"),
+    ("slave-ignore-maxmemory", "replica-ignore-maxmemory"),
+    ("repl-ping-slave-period", "repl-ping-replica-period"),
+    ("min-slaves-to-write", "min-replicas-to-write"),
+    ("min-slaves-max-lag", "min-replicas-max-lag"),
 ];
 
 impl Id {

@@ -6,12 +6,10 @@ use crate::Answer;
 
 /// Serve Redis clients
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Settings bear redis.conf's names; --config FILE reads them from a file.\n\n\
-    Example:\n  keyward serve --port 7000 --maxmemory 1gb"
-)]
+#[command(after_help = "Settings bear redis.conf's names; a file of them may come first.\n\n\
+    Examples:\n  keyward serve --port 7000 --maxmemory 1gb\n  keyward serve redis.conf --port 7000")]
 pub(crate) struct Serve {
-    /// Settings as redis-server takes them: --name value…
+    /// Settings as redis-server takes them: [FILE] --name value…
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SETTINGS")]
     settings: Vec<String>,
 }

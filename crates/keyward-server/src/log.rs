@@ -1,0 +1,156 @@
+//! The log, in Redis's format: `PID:M 15 Nov 2026 06:47:00.123 * text`.
+//!
+//! Owns where lines go and which ones are written. Programs that read Redis's log read
+//! this one. Times are UTC.
+//! Not here: what is worth a line (`tracing` calls where it happens).
+
+use crate::clock;
+use crate::settings::Settings;
+use crate::settings::table::Id;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::sync::Mutex;
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Registry;
+use tracing_subscriber::fmt::format::{FormatFields, Writer};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::reload;
+use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The file cannot be written.
+    #[error("{0}")]
+    File(#[from] io::Error),
+    /// The process has a log already.
+    #[error("{0}")]
+    Taken(#[from] TryInitError),
+}
+
+/// Changes which lines are written.
+#[derive(Debug, Clone)]
+pub(crate) struct LogControl(reload::Handle<LevelFilter, Registry>);
+
+impl LogControl {
+    /// Obeys `loglevel`.
+    pub(crate) fn apply(&self, settings: &Settings) {
+        if let Err(error) = self.0.reload(level(settings)) {
+            tracing::error!(%error, "the log level stays as it was");
+        }
+    }
+}
+
+/// Sends the log where the settings say: to a file; else to standard output if the
+/// settings come from a file, as a service's do; else to standard error.
+pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
+    let path = settings.text(Id::LogFile);
+    let writer = if !path.is_empty() {
+        BoxMakeWriter::new(Mutex::new(File::options().create(true).append(true).open(path)?))
+    } else if settings.file().is_some() {
+        BoxMakeWriter::new(io::stdout)
+    } else {
+        BoxMakeWriter::new(io::stderr)
+    };
+    let (filter, handle) = reload::Layer::new(level(settings));
+    let lines = tracing_subscriber::fmt::layer().event_format(RedisLine).with_writer(writer);
+    tracing_subscriber::registry().with(filter).with(lines).try_init()?;
+    Ok(LogControl(handle))
+}
+
+fn level(settings: &Settings) -> LevelFilter {
+    match settings.text(Id::LogLevel).as_str() {
+        "debug" => LevelFilter::TRACE,
+        "verbose" => LevelFilter::DEBUG,
+        "notice" => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
+    }
+}
+
+/// One event as one line.
+struct RedisLine;
+
+impl<S, N> FormatEvent<S, N> for RedisLine
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mark = match *event.metadata().level() {
+            Level::TRACE => '.',
+            Level::DEBUG => '-',
+            Level::INFO => '*',
+            Level::WARN | Level::ERROR => '#',
+        };
+        let time = Moment::at_ms(clock::now_us() / 1000);
+        write!(writer, "{}:M {time} {mark} ", std::process::id())?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
+    }
+}
+
+/// A moment, as the log shows it.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    days: i64,
+    ms_of_day: i64,
+}
+
+impl Moment {
+    fn at_ms(ms: i64) -> Moment {
+        const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+        Moment { days: ms.div_euclid(DAY_MS), ms_of_day: ms.rem_euclid(DAY_MS) }
+    }
+
+    /// Year, month from 0 and day of the Gregorian calendar. Years begin in March here,
+    /// so that the leap day is the last of its year.
+    fn date(self) -> (i64, usize, i64) {
+        let days = self.days + 719_468;
+        let era = days.div_euclid(146_097);
+        let day_of_era = days.rem_euclid(146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = (month_from_march + 2) % 12;
+        (era * 400 + year_of_era + i64::from(month < 2), month as usize, day)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MONTHS: [&str; 12] =
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let (year, month, day) = self.date();
+        let (seconds, ms) = (self.ms_of_day / 1000, self.ms_of_day % 1000);
+        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{day:02} {} {year} {hour:02}:{minute:02}:{second:02}.{ms:03}", MONTHS[month])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_dates_of_the_calendar() {
+        let check = |ms, expected: &str| assert_eq!(Moment::at_ms(ms).to_string(), expected);
+        check(0, "01 Jan 1970 00:00:00.000");
+        check(951_782_399_999, "28 Feb 2000 23:59:59.999");
+        check(951_782_400_000, "29 Feb 2000 00:00:00.000");
+        check(951_868_800_000, "01 Mar 2000 00:00:00.000");
+        check(1_794_725_220_123, "15 Nov 2026 06:47:00.123");
+        check(4_107_542_400_000, "01 Mar 2100 00:00:00.000");
+    }
+}

@@ -1,0 +1,141 @@
+//! Settings of Redis that are known, kept and answered, and change nothing here.
+//!
+//! A redis.conf is to be taken as it is, and clients ask for these by CONFIG GET.
+//! Either the thing does not exist here (replication, a defragmenter), or it needs no
+//! setting. Where silence would mislead, only the value that asks for nothing is taken
+//! (`cluster-enabled no`). Whoever gives one an effect moves its row to `table`;
+//! COMPAT.md lists those that are left.
+
+use super::table::Change::{AtStart, Live};
+use super::table::{Kind, Setting};
+
+const INT_MAX: i64 = i32::MAX as i64;
+const MAX: u64 = i64::MAX as u64;
+const NO: Kind = Kind::OneOf(&["no"]);
+const EMPTY: Kind = Kind::OneOf(&[""]);
+const PROTECTED: Kind = Kind::OneOf(&["no", "yes", "local"]);
+const SHUTDOWN: Kind = Kind::Words;
+
+macro_rules! kept {
+    ($( $name:literal, $kind:expr, $default:literal, $change:ident, $doc:literal; )+) => {
+        /// Every setting that is kept without effect.
+        pub static KEPT: &[Setting] = &[
+            $( Setting { name: $name, kind: $kind, default: $default, change: $change, doc: $doc }, )+
+        ];
+    };
+}
+
+kept! {
+    // replication and cluster: absent
+    "replicaof", EMPTY, "", AtStart, "There is no replication.";
+    "replica-serve-stale-data", Kind::Bool, "yes", Live, "There is no replication.";
+    "replica-read-only", Kind::Bool, "yes", Live, "There is no replication.";
+    "replica-priority", Kind::Int(0, INT_MAX), "100", Live, "There is no replication.";
+    "replica-lazy-flush", Kind::Bool, "no", Live, "There is no replication.";
+    "replica-announced", Kind::Bool, "yes", Live, "There is no replication.";
+    "replica-announce-ip", Kind::Text, "", Live, "There is no replication.";
+    "replica-announce-port", Kind::Int(0, 65535), "0", Live, "There is no replication.";
+    "replica-ignore-maxmemory", Kind::Bool, "yes", Live, "There is no replication.";
+    "replica-ignore-disk-write-errors", Kind::Bool, "no", Live, "There is no replication.";
+    "repl-ping-replica-period", Kind::Int(1, INT_MAX), "10", Live, "There is no replication.";
+    "repl-timeout", Kind::Int(1, INT_MAX), "60", Live, "There is no replication.";
+    "repl-disable-tcp-nodelay", Kind::Bool, "no", Live, "There is no replication.";
+    "repl-diskless-sync", Kind::Bool, "yes", Live, "There is no replication.";
+    "repl-diskless-sync-delay", Kind::Int(0, INT_MAX), "5", Live, "There is no replication.";
+    "repl-diskless-sync-max-replicas", Kind::Int(0, INT_MAX), "0", Live, "There is no replication.";
+    "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "There is no replication.";
+    "repl-backlog-size", Kind::Bytes(1, MAX), "1mb", Live, "There is no replication.";
+    "repl-backlog-ttl", Kind::Int(0, i64::MAX), "3600", Live, "There is no replication.";
+    "min-replicas-to-write", Kind::Int(0, 0), "0", Live, "There is no replication: only 0 is taken.";
+    "min-replicas-max-lag", Kind::Int(0, INT_MAX), "10", Live, "There is no replication.";
+    "masteruser", Kind::Text, "", Live, "There is no replication.";
+    "masterauth", Kind::Text, "", Live, "There is no replication.";
+    "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "There is no replication.";
+    "cluster-enabled", NO, "no", AtStart, "There is no cluster.";
+    // storage that needs no setting
+    "activerehashing", Kind::Bool, "yes", Live, "The index grows one bucket at a time: there is no rehashing.";
+    "activedefrag", NO, "no", Live, "There is no defragmenter.";
+    "active-defrag-ignore-bytes", Kind::Bytes(1, MAX), "100mb", Live, "There is no defragmenter.";
+    "active-defrag-threshold-lower", Kind::Int(0, 1000), "10", Live, "There is no defragmenter.";
+    "active-defrag-threshold-upper", Kind::Int(0, 1000), "100", Live, "There is no defragmenter.";
+    "active-defrag-cycle-min", Kind::Int(1, 99), "1", Live, "There is no defragmenter.";
+    "active-defrag-cycle-max", Kind::Int(1, 99), "25", Live, "There is no defragmenter.";
+    "active-defrag-max-scan-fields", Kind::Int(1, i64::MAX), "1000", Live, "There is no defragmenter.";
+    "active-expire-effort", Kind::Int(1, 10), "1", Live, "Due rows are found by their deadline, not by sampling.";
+    "lazyfree-lazy-eviction", Kind::Bool, "no", Live, "Rows are freed at once.";
+    "lazyfree-lazy-expire", Kind::Bool, "no", Live, "Rows are freed at once.";
+    "lazyfree-lazy-server-del", Kind::Bool, "no", Live, "Rows are freed at once.";
+    "lazyfree-lazy-user-del", Kind::Bool, "no", Live, "Rows are freed at once.";
+    "lazyfree-lazy-user-flush", Kind::Bool, "no", Live, "Rows are freed at once.";
+    "hll-sparse-max-bytes", Kind::Bytes(0, MAX), "3000", Live, "There is no HyperLogLog yet.";
+    "stream-node-max-bytes", Kind::Bytes(0, MAX), "4096", Live, "There are no streams yet.";
+    "stream-node-max-entries", Kind::Int(0, i64::MAX), "100", Live, "There are no streams yet.";
+    "maxmemory-samples", Kind::Int(1, INT_MAX), "5", Live, "How many rows Redis looks at before it evicts one.";
+    "maxmemory-eviction-tenacity", Kind::Int(0, 100), "10", Live, "How long Redis evicts at a time.";
+    "lfu-log-factor", Kind::Int(0, INT_MAX), "10", Live, "How fast Redis's use counters saturate.";
+    "lfu-decay-time", Kind::Int(0, INT_MAX), "1", Live, "How fast Redis's use counters decay.";
+    "jemalloc-bg-thread", Kind::Bool, "yes", Live, "The allocator purges by itself.";
+    // files
+    "rdbcompression", Kind::Bool, "yes", Live, "Whether snapshots are compressed.";
+    "rdbchecksum", Kind::Bool, "yes", AtStart, "Whether snapshots end with a checksum.";
+    "rdb-del-sync-files", Kind::Bool, "no", Live, "There is no replication.";
+    "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "How Redis syncs snapshots.";
+    "rdb-key-save-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it saves, for its tests.";
+    "key-load-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it loads, for its tests.";
+    "loading-process-events-interval-bytes", Kind::Int(1024, INT_MAX), "2097152", Live, "How often Redis serves clients while it loads.";
+    "stop-writes-on-bgsave-error", Kind::Bool, "yes", Live, "Whether writes are refused after a failed snapshot.";
+    "sanitize-dump-payload", Kind::OneOf(&["no", "yes", "clients"]), "no", Live, "RESTORE always checks all it is given.";
+    "appendfilename", Kind::Text, "appendonly.aof", AtStart, "Base name of the append-only files.";
+    "appenddirname", Kind::Text, "appendonlydir", AtStart, "Directory of the append-only files.";
+    "no-appendfsync-on-rewrite", Kind::Bool, "no", Live, "There is no append-only file yet.";
+    "auto-aof-rewrite-percentage", Kind::Int(0, INT_MAX), "100", Live, "There is no append-only file yet.";
+    "auto-aof-rewrite-min-size", Kind::Bytes(0, MAX), "64mb", Live, "There is no append-only file yet.";
+    "aof-load-truncated", Kind::Bool, "yes", Live, "There is no append-only file yet.";
+    "aof-use-rdb-preamble", Kind::Bool, "yes", Live, "There is no append-only file yet.";
+    "aof-timestamp-enabled", Kind::Bool, "no", Live, "There is no append-only file yet.";
+    "aof-rewrite-incremental-fsync", Kind::Bool, "yes", Live, "There is no append-only file yet.";
+    "aof-disable-auto-gc", Kind::Bool, "no", Live, "There is no append-only file yet.";
+    // process
+    "pidfile", Kind::Text, "", AtStart, "The service manager knows the process.";
+    "supervised", Kind::OneOf(&["upstart", "systemd", "auto", "no"]), "no", AtStart, "The server stays in the foreground and tells nobody.";
+    "syslog-enabled", NO, "no", AtStart, "The log goes to a file or a stream.";
+    "syslog-ident", Kind::Text, "redis", AtStart, "The log goes to a file or a stream.";
+    "syslog-facility", Kind::Text, "local0", AtStart, "The log goes to a file or a stream.";
+    "always-show-logo", Kind::Bool, "no", AtStart, "There is no logo.";
+    "crash-log-enabled", Kind::Bool, "yes", Live, "A panic is always reported.";
+    "crash-memcheck-enabled", Kind::Bool, "yes", Live, "Memory is not tested after a crash.";
+    "set-proc-title", Kind::Bool, "yes", AtStart, "The process keeps its command line.";
+    "proc-title-template", Kind::Text, "{title} {listen-addr} {server-mode}", Live, "The process keeps its command line.";
+    "disable-thp", Kind::Bool, "yes", AtStart, "Huge pages are left as the system has them.";
+    "oom-score-adj", Kind::OneOf(&["no", "yes", "relative", "absolute"]), "no", Live, "The kernel's score is left alone.";
+    "oom-score-adj-values", Kind::Words, "0 200 800", Live, "The kernel's score is left alone.";
+    "ignore-warnings", Kind::Text, "", Live, "The system is not judged at start.";
+    "shutdown-timeout", Kind::Int(0, INT_MAX), "10", Live, "There are no replicas to wait for.";
+    "shutdown-on-sigint", SHUTDOWN, "default", Live, "SIGINT ends the server as SHUTDOWN does.";
+    "shutdown-on-sigterm", SHUTDOWN, "default", Live, "SIGTERM ends the server as SHUTDOWN does.";
+    "watchdog-period", Kind::Int(0, INT_MAX), "0", Live, "There is no watchdog.";
+    "dynamic-hz", Kind::Bool, "yes", Live, "Idle clients cost nothing per tick.";
+    "io-threads", Kind::Int(1, 128), "1", AtStart, "One thread serves.";
+    "io-threads-do-reads", Kind::Bool, "no", AtStart, "One thread serves.";
+    "server_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";
+    "bio_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";
+    "aof_rewrite_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";
+    "bgsave_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";
+    "socket-mark-id", Kind::Int(0, 0), "0", AtStart, "Sockets are not marked: only 0 is taken.";
+    "bind-source-addr", Kind::Text, "", Live, "The server connects to nobody.";
+    // observation: follows
+    "slowlog-log-slower-than", Kind::Int(-1, i64::MAX), "10000", Live, "There is no slow log yet.";
+    "slowlog-max-len", Kind::Int(0, i64::MAX), "128", Live, "There is no slow log yet.";
+    "latency-monitor-threshold", Kind::Int(0, i64::MAX), "0", Live, "There is no latency monitor yet.";
+    "latency-tracking", Kind::Bool, "yes", Live, "Latencies are not tracked yet.";
+    "latency-tracking-info-percentiles", Kind::Words, "50 99 99.9", Live, "Latencies are not tracked yet.";
+    // clients
+    "enable-protected-configs", PROTECTED, "no", AtStart, "Whether CONFIG SET may change `dir` and `dbfilename`.";
+    "enable-debug-command", PROTECTED, "no", AtStart, "Who may send DEBUG.";
+    "enable-module-command", PROTECTED, "no", AtStart, "There are no modules.";
+    "aclfile", EMPTY, "", AtStart, "There is one user, whose password is `requirepass`.";
+    "acllog-max-len", Kind::Int(0, i64::MAX), "128", Live, "There is no log of refusals.";
+    "acl-pubsub-default", Kind::OneOf(&["allchannels", "resetchannels"]), "resetchannels", Live, "There is one user.";
+    "tracking-table-max-keys", Kind::Int(0, i64::MAX), "1000000", Live, "Most keys that tracking remembers.";
+    "maxmemory-clients", Kind::Bytes(0, MAX), "0", Live, "Clients are limited one by one.";
+}
