@@ -181,6 +181,9 @@ impl<'a> Ctx<'a> {
         if self.keys.changes.dirty != dirty {
             self.keys.effects.end_command(self.keys.selected(), self.args);
         }
+        if !self.keys.changes.notifications.is_empty() {
+            self.shared.spread_news(self.keys, Some(self.session));
+        }
     }
 
     /// Replies with the lines of a container's HELP.

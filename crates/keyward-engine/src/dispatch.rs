@@ -7,6 +7,7 @@
 use crate::context::{self, Ctx, Outcome};
 use crate::hash::commands as hash;
 use crate::list::commands as list;
+use crate::pubsub::commands as pubsub;
 use crate::set::commands as set;
 use crate::zset::commands as zset;
 use crate::{connection, generic, script, server, string, transaction};
@@ -195,21 +196,21 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::ZUnion => zset::combine::zunion,
         Id::ZUnionStore => zset::combine::zunionstore,
         // pubsub
-        Id::PSubscribe
-        | Id::Publish
-        | Id::PubSub
-        | Id::PubSubChannels
-        | Id::PubSubHelp
-        | Id::PubSubNumPat
-        | Id::PubSubNumSub
-        | Id::PubSubShardChannels
-        | Id::PubSubShardNumSub
-        | Id::PUnsubscribe
-        | Id::SPublish
-        | Id::SSubscribe
-        | Id::Subscribe
-        | Id::SUnsubscribe
-        | Id::Unsubscribe => return None,
+        Id::PSubscribe => pubsub::psubscribe,
+        Id::Publish => pubsub::publish,
+        Id::PubSub => context::container,
+        Id::PubSubChannels => pubsub::channels,
+        Id::PubSubHelp => pubsub::help,
+        Id::PubSubNumPat => pubsub::numpat,
+        Id::PubSubNumSub => pubsub::numsub,
+        Id::PubSubShardChannels => pubsub::shardchannels,
+        Id::PubSubShardNumSub => pubsub::shardnumsub,
+        Id::PUnsubscribe => pubsub::punsubscribe,
+        Id::SPublish => pubsub::spublish,
+        Id::SSubscribe => pubsub::ssubscribe,
+        Id::Subscribe => pubsub::subscribe,
+        Id::SUnsubscribe => pubsub::sunsubscribe,
+        Id::Unsubscribe => pubsub::unsubscribe,
         // transactions
         Id::Discard => transaction::discard,
         Id::Exec => transaction::exec,

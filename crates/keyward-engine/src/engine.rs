@@ -19,9 +19,10 @@
 use crate::batch::Prepared;
 use crate::blocking::TimeoutReply;
 use crate::context::{Ctx, Mode};
+use crate::courier::{Courier, Delivery};
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
-use crate::keyspace::changes::Notification;
+use crate::pubsub::{self, PubSub};
 use crate::script::Scripts;
 use crate::session::{ClientId, ReplyMode, Session, Sessions};
 use crate::stats::CommandStats;
@@ -46,17 +47,6 @@ pub struct EngineOptions {
     pub tunables: Tunables,
 }
 
-/// Something for a client other than the one whose command ran.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Delivery {
-    /// Bytes to append to its output.
-    Output(ClientId, Vec<u8>),
-    /// It waits no longer: its input may be executed again.
-    Unblocked(ClientId),
-    /// Its connection is to be closed.
-    Close(ClientId),
-}
-
 /// What all clients share besides the keys.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -72,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) now_us: i64,
     /// Scripts and function libraries.
     pub(crate) scripts: Scripts,
+    /// Who listens to which channel.
+    pub(crate) pubsub: PubSub,
 }
 
 /// What a batch came to.
@@ -106,6 +98,7 @@ impl Engine {
             stats: CommandStats::default(),
             now_us: 0,
             scripts: Scripts::new(options.seed),
+            pubsub: PubSub::default(),
         };
         Engine { keys, shared, prepared: Prepared::default() }
     }
@@ -127,8 +120,9 @@ impl Engine {
 
     /// A client goes.
     pub fn disconnect(&mut self, client: ClientId) {
-        if let Some(session) = self.shared.sessions.remove(client) {
+        if let Some(mut session) = self.shared.sessions.remove(client) {
             self.keys.changes.watches.unwatch(client);
+            self.shared.pubsub.unsubscribe_all(&mut session);
             if let Some(blocked) = &session.blocked {
                 self.keys.changes.waiting.end(client, blocked);
             }
@@ -225,6 +219,9 @@ impl Engine {
                 }
             }
         }
+        if !session.pushes.is_empty() {
+            out.append(&mut session.pushes);
+        }
     }
 
     /// Whether a client may run a command now, whatever its arguments say.
@@ -241,6 +238,9 @@ impl Engine {
         }
         if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
             return Err(WireError::NotInTransaction);
+        }
+        if !session.subscriptions.is_empty() {
+            pubsub::admit(session, command)?;
         }
         Ok(command)
     }
@@ -298,7 +298,8 @@ impl Engine {
                 session.blocked = Some(blocked);
             } else {
                 self.keys.changes.waiting.end(client, &blocked);
-                self.shared.outbox.push(Delivery::Output(client, out));
+                out.append(&mut session.pushes);
+                self.shared.outbox.push(Delivery::Output(client, out.into()));
                 self.shared.outbox.push(Delivery::Unblocked(client));
             }
         }
@@ -334,6 +335,7 @@ impl Engine {
         }
         self.keys.effects.begin_unit();
         let removed = self.keys.sweep(SWEEP_ROWS_MAX);
+        self.shared.spread_news(&mut self.keys, None);
         self.after_unit(host);
         removed == SWEEP_ROWS_MAX
     }
@@ -353,9 +355,10 @@ impl Engine {
         std::mem::take(&mut self.shared.outbox)
     }
 
-    /// What happened to keys since the last call and is to be published.
-    pub fn take_notifications(&mut self) -> Vec<Notification> {
-        std::mem::take(&mut self.keys.changes.notifications)
+    /// Whether a client listens to channels, for the limits of its output.
+    pub fn is_subscriber(&self, client: ClientId) -> bool {
+        let session = self.shared.sessions.get(client);
+        session.is_some_and(|session| !session.subscriptions.is_empty())
     }
 
     /// Puts new settings in force.
@@ -395,9 +398,28 @@ impl Shared {
                 TimeoutReply::Zero => reply.integer(0),
             },
         }
-        self.outbox.push(Delivery::Output(client, out));
+        self.outbox.push(Delivery::Output(client, out.into()));
         self.outbox.push(Delivery::Unblocked(client));
         true
+    }
+
+    /// The channels, and the way to those who listen; `current` is whose command runs.
+    pub(crate) fn pubsub_and_courier<'a>(
+        &'a mut self,
+        current: &'a mut Session,
+    ) -> (&'a PubSub, Courier<'a>) {
+        let Shared { sessions, outbox, pubsub, .. } = self;
+        (pubsub, Courier { sessions, outbox, current: Some(current) })
+    }
+
+    /// Tells everybody concerned what has happened to keys since the last call.
+    #[cold]
+    pub(crate) fn spread_news(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
+        let Shared { sessions, outbox, pubsub, .. } = self;
+        let mut courier = Courier { sessions, outbox, current };
+        for notification in keys.changes.notifications.drain(..) {
+            pubsub.publish_event(keys.changes.notify, &notification, &mut courier);
+        }
     }
 
     /// Puts new settings in force.
@@ -415,6 +437,9 @@ impl Shared {
             blocked_clients: keys.changes.waiting.count(),
             dirty: keys.changes.dirty,
             scripts: self.scripts.facts(),
+            channels: self.pubsub.count(pubsub::Kind::Channel),
+            patterns: self.pubsub.count(pubsub::Kind::Pattern),
+            shard_channels: self.pubsub.count(pubsub::Kind::Shard),
         }
     }
 }

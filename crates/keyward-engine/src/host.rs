@@ -55,6 +55,12 @@ pub struct Facts {
     pub dirty: u64,
     /// Scripts and libraries.
     pub scripts: ScriptFacts,
+    /// Channels somebody listens to.
+    pub channels: usize,
+    /// Patterns somebody listens to.
+    pub patterns: usize,
+    /// Shard channels somebody listens to.
+    pub shard_channels: usize,
 }
 
 /// A connection as CLIENT LIST shows it.

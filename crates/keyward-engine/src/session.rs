@@ -6,6 +6,7 @@
 //! Not here: sockets, addresses, buffers and limits (`keyward-server`).
 
 use crate::blocking::Blocked;
+use crate::pubsub::Subscriptions;
 use keyward_commands::Command;
 use keyward_resp::{ArgBuf, Protocol};
 use std::collections::{BTreeMap, VecDeque};
@@ -53,6 +54,10 @@ pub(crate) struct Session {
     pub reply_mode: ReplyMode,
     /// Whether its memory is exempt from eviction (`CLIENT NO-EVICT`).
     pub no_evict: bool,
+    /// The channels it listens to.
+    pub subscriptions: Subscriptions,
+    /// Messages that came while its command ran, to follow the reply.
+    pub pushes: Vec<u8>,
     /// What it waits for.
     pub blocked: Option<Blocked>,
     /// Commands that came while it was waiting.
@@ -78,6 +83,8 @@ impl Session {
             transaction: None,
             reply_mode: ReplyMode::On,
             no_evict: false,
+            subscriptions: Subscriptions::default(),
+            pushes: Vec::new(),
             blocked: None,
             postponed: VecDeque::new(),
             is_closing: false,

@@ -217,7 +217,7 @@ impl<S: Socket> Connection<S> {
         self.peer.output.borrow_mut().extend_from_slice(&core.output[sent..]);
         core.output.clear();
         core.release_large_buffers();
-        self.server.check_output(core, &self.peer);
+        self.server.check_output(core, self.client, &self.peer);
         Ok(())
     }
 

@@ -138,6 +138,9 @@ fn stats(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
         ("evicted_keys", facts.keys.evicted.to_string()),
         ("keyspace_hits", facts.keys.hits.to_string()),
         ("keyspace_misses", facts.keys.misses.to_string()),
+        ("pubsub_channels", facts.channels.to_string()),
+        ("pubsub_patterns", facts.patterns.to_string()),
+        ("pubsubshard_channels", facts.shard_channels.to_string()),
         ("total_error_replies", facts.commands.errors.to_string()),
     ]
 }

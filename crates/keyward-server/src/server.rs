@@ -13,7 +13,8 @@ use crate::log::LogControl;
 use crate::peer::{Peer, Peers};
 use crate::settings::Settings;
 use crate::settings::table::Id;
-use keyward_engine::{Delivery, Engine, EngineOptions, Random};
+use crate::settings::value::ClientClass;
+use keyward_engine::{ClientId, Delivery, Engine, EngineOptions, Random};
 use keyward_resp::Batch;
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
@@ -252,10 +253,9 @@ impl Server {
                 Delivery::Unblocked(_) => peer.must_resume.set(true),
                 Delivery::Close(_) => peer.must_close.set(true),
             }
-            self.check_output(core, &peer);
+            self.check_output(core, client, &peer);
             peer.wake();
         }
-        core.engine.take_notifications();
         let next = core.engine.next_deadline();
         if next.is_some_and(|next| next < self.planned_tick_ms.get()) {
             self.earlier_tick.notify_one();
@@ -263,12 +263,15 @@ impl Server {
     }
 
     /// Disconnects a client that leaves more replies unread than it may.
-    pub(crate) fn check_output(&self, core: &Core, peer: &Peer) {
+    pub(crate) fn check_output(&self, core: &Core, client: ClientId, peer: &Peer) {
         let unread = peer.output.borrow().len() as u64;
         if unread == 0 {
             return peer.over_limit_since_ms.set(None);
         }
-        let limit = core.host.settings.output_limit();
+        let limit = match core.engine.is_subscriber(client) {
+            true => core.host.settings.output_limit(ClientClass::Subscriber),
+            false => core.host.settings.output_limit(ClientClass::Normal),
+        };
         let now_ms = clock::now_us() / 1000;
         let is_over_soft = limit.soft_bytes > 0 && unread > limit.soft_bytes;
         let since = is_over_soft.then(|| peer.over_limit_since_ms.get().unwrap_or(now_ms));

@@ -16,7 +16,7 @@ use keyward_engine::glob::{self, Case};
 use keyward_engine::{NotifyFlags, Tunables};
 use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
-use value::{OutputLimit, Value};
+use value::{ClientClass, OutputLimit, Value};
 
 /// Why settings were not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -283,10 +283,10 @@ impl Settings {
         String::from_utf8_lossy(&self.value(id).to_text()).into_owned()
     }
 
-    /// The output limits of normal clients.
-    pub fn output_limit(&self) -> OutputLimit {
+    /// The output limits of a class of clients.
+    pub fn output_limit(&self, class: ClientClass) -> OutputLimit {
         match self.value(Id::OutputBufferLimit) {
-            Value::OutputLimits([normal, ..]) => *normal,
+            Value::OutputLimits(limits) => limits[class as usize],
             other => unreachable!("output limits are of their own kind: {other:?}"),
         }
     }

@@ -11,10 +11,6 @@ use super::CommandId::{self, *};
 pub(super) const PLANNED: &[CommandId] = &[
     // generic
     Dump, ObjectFreq, Restore,
-    // pubsub
-    PSubscribe, Publish, PubSub, PubSubChannels, PubSubHelp, PubSubNumPat, PubSubNumSub,
-    PubSubShardChannels, PubSubShardNumSub, PUnsubscribe, SPublish, SSubscribe, Subscribe,
-    SUnsubscribe, Unsubscribe,
     // connection
     ClientCaching, ClientGetRedir, ClientPause, ClientTracking, ClientTrackingInfo, ClientUnpause,
     // server

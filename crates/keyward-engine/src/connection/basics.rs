@@ -11,7 +11,14 @@ use keyward_resp::Protocol;
 const DEFAULT_USER: &[u8] = b"default";
 
 pub(crate) fn ping(ctx: &mut Ctx<'_>) -> Outcome {
+    let is_listening = !ctx.session.subscriptions.is_empty();
     match ctx.args.len() {
+        1 | 2 if is_listening && ctx.session.protocol == Protocol::Resp2 => {
+            // Among messages the answer looks like one.
+            ctx.reply.array(2);
+            ctx.reply.bulk(b"pong");
+            ctx.reply.bulk(ctx.args.get(1).unwrap_or_default());
+        }
         1 => ctx.reply.simple("PONG"),
         2 => ctx.reply.bulk(ctx.args.at(1)),
         _ => return Err(WireError::WrongArity(ctx.command.name)),
@@ -123,6 +130,7 @@ pub(crate) fn quit(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn reset(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.keys.changes.watches.unwatch(ctx.session.id);
+    ctx.shared.pubsub.unsubscribe_all(ctx.session);
     let session = &mut *ctx.session;
     session.transaction = None;
     session.db = 0;

@@ -2,7 +2,7 @@
 
 use super::client_list::{Kind, parse_kind};
 use crate::context::{Ctx, Outcome};
-use crate::engine::Delivery;
+use crate::courier::Delivery;
 use crate::host::Connection;
 use crate::session::{ClientId, ReplyMode};
 use keyward_commands::WireError;

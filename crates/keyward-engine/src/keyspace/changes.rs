@@ -10,14 +10,14 @@ use crate::hasher::KeyHasher;
 use crate::watch::Watches;
 
 /// An event that subscribers are to hear of.
-#[derive(Debug, Clone)]
-pub struct Notification {
+#[derive(Debug)]
+pub(crate) struct Notification {
     /// The database of the key.
-    pub db: usize,
+    pub(crate) db: usize,
     /// What happened.
-    pub event: Event,
+    pub(crate) event: Event,
     /// To which key.
-    pub key: Box<[u8]>,
+    pub(crate) key: Box<[u8]>,
 }
 
 /// The record of changes.

@@ -15,7 +15,8 @@ fn a_wait_ends_when_its_time_is_over() {
     assert!(test.deliveries().is_empty());
     test.set_time(START_MS + 500);
     test.tick();
-    let expected = [Delivery::Output(client, b"*-1\r\n".to_vec()), Delivery::Unblocked(client)];
+    let expected =
+        [Delivery::Output(client, b"*-1\r\n".as_slice().into()), Delivery::Unblocked(client)];
     assert_eq!(test.deliveries(), expected);
     assert_eq!(test.engine.next_deadline(), None);
 }
@@ -29,7 +30,10 @@ fn commands_behind_a_blocking_one_run_when_it_is_done() {
     assert_eq!((progress, out.len()), (Progress::Blocked, 0));
     test.call(other, "RPUSH l a");
     let reply = b"*2\r\n$1\r\nl\r\n$1\r\na\r\n".to_vec();
-    assert_eq!(test.deliveries(), [Delivery::Output(waiting, reply), Delivery::Unblocked(waiting)]);
+    assert_eq!(
+        test.deliveries(),
+        [Delivery::Output(waiting, reply.into()), Delivery::Unblocked(waiting)]
+    );
     assert_eq!(test.resume(waiting), "+PONG\r\n$1\r\nx\r\n");
 }
 

@@ -100,6 +100,24 @@ impl TestEngine {
         self.effects().iter().map(line).collect()
     }
 
+    /// The keyspace events a client was told since the last call: `lpush k`.
+    fn events(&mut self, listener: ClientId) -> Vec<String> {
+        let deliveries = self.deliveries();
+        let messages = deliveries.iter().filter_map(|delivery| match delivery {
+            Delivery::Output(to, bytes) if *to == listener => Some(bytes),
+            _ => None,
+        });
+        let event = |bytes: &std::rc::Rc<[u8]>| {
+            let text = String::from_utf8(bytes.to_vec()).expect("tests use text");
+            let [channel, _, event] = text.lines().skip(6).collect::<Vec<_>>()[..] else {
+                panic!("no message of a pattern: {text:?}");
+            };
+            let (_, key) = channel.split_once("__:").expect("the channel names the key");
+            format!("{event} {key}")
+        };
+        messages.map(event).collect()
+    }
+
     /// Every row of every database in the order of the index.
     pub(crate) fn state(&mut self) -> String {
         let keys = self.engine.keyspace();
@@ -134,18 +152,16 @@ pub(crate) fn check_last(commands: &[&str], effects: &[&str], events: &[&str]) {
     let mut test = TestEngine::new(1);
     let notify = NotifyFlags::parse(b"KEA").expect("these letters exist");
     test.engine.set_tunables(Tunables { notify, ..Tunables::default() });
-    let client = test.engine.connect();
+    let (client, listener) = (test.engine.connect(), test.engine.connect());
+    test.call(listener, "PSUBSCRIBE __keyspace@*");
     for (at, command) in commands.iter().enumerate() {
         if at + 1 == commands.len() {
             test.effects();
-            test.engine.take_notifications();
+            test.deliveries();
         }
         let reply = test.call(client, command);
         assert!(!reply.starts_with("-ERR unknown"), "{command}: {reply}");
     }
     assert_eq!(test.effect_lines(), effects, "{commands:?}");
-    let told = test.engine.take_notifications();
-    let told: Vec<String> =
-        told.iter().map(|n| format!("{} {}", n.event.name, n.key.escape_ascii())).collect();
-    assert_eq!(told, events, "{commands:?}");
+    assert_eq!(test.events(listener), events, "{commands:?}");
 }

@@ -14,7 +14,18 @@ pub struct OutputLimit {
     pub soft_seconds: u64,
 }
 
-/// The classes of clients that have limits, under the names CONFIG GET writes.
+/// A class of clients, in the order of [`Value::OutputLimits`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientClass {
+    /// Those that belong to no other class.
+    Normal,
+    /// Replicas.
+    Replica,
+    /// Those that listen to channels.
+    Subscriber,
+}
+
+/// The names CONFIG GET writes for the classes.
 const CLASSES: [&str; 3] = ["normal", "slave", "pubsub"];
 
 /// A setting's value.

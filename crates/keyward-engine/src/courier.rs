@@ -1,0 +1,72 @@
+//! What goes to clients besides the reply to their own command.
+//!
+//! Owns the outbox the host empties, and the [`Courier`], which reaches every client
+//! while a command runs: the others through the outbox, the one whose command it is
+//! through its session. Invariant: what a client is told arrives in the order it was
+//! sent, and never inside a reply.
+//! Not here: who is told what (`pubsub`, `tracking`, `monitor`).
+
+use crate::session::{ClientId, Session, Sessions};
+use keyward_resp::{Protocol, ReplyWriter};
+use std::rc::Rc;
+
+/// Something for a client other than the one whose command ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivery {
+    /// Bytes to append to its output.
+    Output(ClientId, Rc<[u8]>),
+    /// It waits no longer: its input may be executed again.
+    Unblocked(ClientId),
+    /// Its connection is to be closed.
+    Close(ClientId),
+}
+
+/// The way to all clients, that of the running command included.
+pub(crate) struct Courier<'a> {
+    /// All clients but the one whose command runs.
+    pub(crate) sessions: &'a mut Sessions,
+    pub(crate) outbox: &'a mut Vec<Delivery>,
+    /// Whose command runs; `None` between commands.
+    pub(crate) current: Option<&'a mut Session>,
+}
+
+impl Courier<'_> {
+    /// A client's session; `None` if it is gone.
+    pub(crate) fn session(&self, client: ClientId) -> Option<&Session> {
+        match &self.current {
+            Some(session) if session.id == client => Some(session),
+            _ => self.sessions.get(client),
+        }
+    }
+
+    /// Sends bytes to a client. The one whose command runs gets them with its reply.
+    pub(crate) fn send(&mut self, client: ClientId, bytes: Rc<[u8]>) {
+        match &mut self.current {
+            Some(session) if session.id == client => session.pushes.extend_from_slice(&bytes),
+            _ => self.outbox.push(Delivery::Output(client, bytes)),
+        }
+    }
+}
+
+/// A message as each protocol writes it, made when first needed.
+pub(crate) struct Message<W> {
+    write: W,
+    made: [Option<Rc<[u8]>>; 2],
+}
+
+impl<W: Fn(&mut ReplyWriter<'_>)> Message<W> {
+    pub(crate) fn new(write: W) -> Message<W> {
+        Message { write, made: [None, None] }
+    }
+
+    /// The bytes of the message in a protocol.
+    pub(crate) fn bytes(&mut self, protocol: Protocol) -> Rc<[u8]> {
+        let made = &mut self.made[usize::from(protocol == Protocol::Resp3)];
+        let bytes = made.get_or_insert_with(|| {
+            let mut bytes = Vec::new();
+            (self.write)(&mut ReplyWriter::new(&mut bytes, protocol));
+            bytes.into()
+        });
+        Rc::clone(bytes)
+    }
+}
