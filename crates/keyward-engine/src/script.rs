@@ -20,7 +20,6 @@ mod api;
 mod bits;
 mod builtins;
 mod caller;
-mod dump;
 pub(crate) mod eval;
 mod flags;
 pub(crate) mod function;

@@ -14,6 +14,8 @@ pub struct Tunables {
     pub notify: NotifyFlags,
     /// `proto-max-bulk-len`: the longest string a value may grow to.
     pub text_bytes_max: u64,
+    /// `rdbcompression`: long texts in DUMP's payloads and in snapshots are compressed.
+    pub compresses: bool,
     /// Whether `maxmemory-policy` is one of the LFU ones: `OBJECT FREQ` needs it,
     /// `OBJECT IDLETIME` needs the opposite.
     pub is_lfu: bool,
@@ -35,6 +37,7 @@ impl Default for Tunables {
             password: None,
             notify: NotifyFlags::default(),
             text_bytes_max: 512 * 1024 * 1024,
+            compresses: true,
             is_lfu: false,
             hash_packed_fields_max: 512,
             hash_packed_text_bytes_max: 64,

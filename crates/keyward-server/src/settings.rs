@@ -302,6 +302,7 @@ impl Settings {
             password: (!password.is_empty()).then(|| password.into()),
             notify,
             text_bytes_max: self.bytes(Id::ProtoMaxBulkLen),
+            compresses: self.is_on(Id::RdbCompression),
             is_lfu: self.text(Id::MaxMemoryPolicy).ends_with("lfu"),
             hash_packed_fields_max: self.int(Id::HashPackedEntries) as usize,
             hash_packed_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,

@@ -1,8 +1,7 @@
 //! FCALL, FCALL_RO and FUNCTION.
 //!
-//! Not here: what libraries are (`library`), FUNCTION DUMP's format (`dump`).
+//! Not here: what libraries are (`library`), FUNCTION DUMP's format (`keyward-rdb`).
 
-use super::dump;
 use super::library::{Libraries, Library, OnConflict, declared_name, load};
 use super::run::{Access, Program, ScriptCaller, input, run};
 use super::running::Activity;
@@ -159,7 +158,7 @@ pub(crate) fn function_kill(_: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn function_dump(ctx: &mut Ctx<'_>) -> Outcome {
     let sources = ctx.shared.scripts.libraries.iter().map(|library| &library.source[..]);
-    let payload = dump::write(sources);
+    let payload = keyward_rdb::write_libraries(sources, ctx.shared.tunables.compresses);
     ctx.reply.bulk(&payload);
     Ok(())
 }
@@ -186,7 +185,7 @@ pub(crate) fn function_restore(ctx: &mut Ctx<'_>) -> Outcome {
             ));
         }
     };
-    let sources = dump::read(ctx.args.at(2)).map_err(|error| refusal(error.to_string().into()))?;
+    let sources = keyward_rdb::read_libraries(ctx.args.at(2)).map_err(payload_refusal)?;
     let mut loaded: Vec<Library> = Vec::new();
     for source in sources {
         let outcome = declared_name(&source).and_then(|name| {
@@ -216,6 +215,18 @@ pub(crate) fn function_restore(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.keys.changes.dirty += 1;
     ctx.reply.ok();
     Ok(())
+}
+
+/// What FUNCTION RESTORE says of a payload that is none.
+fn payload_refusal(error: keyward_rdb::Error) -> WireError {
+    use keyward_rdb::Error;
+    WireError::Err(match error {
+        Error::NotRdb | Error::Version(_) | Error::Checksum { .. } => {
+            "DUMP payload version or checksum are wrong"
+        }
+        Error::Unsupported { .. } => "given type is not a function",
+        _ => "Failed loading library payload",
+    })
 }
 
 pub(crate) fn function_help(ctx: &mut Ctx<'_>) -> Outcome {

@@ -76,8 +76,6 @@ kept! {
     "lfu-decay-time", Kind::Int(0, INT_MAX), "1", Live, "How fast Redis's use counters decay.";
     "jemalloc-bg-thread", Kind::Bool, "yes", Live, "The allocator purges by itself.";
     // files
-    "rdbcompression", Kind::Bool, "yes", Live, "Whether snapshots are compressed.";
-    "rdbchecksum", Kind::Bool, "yes", AtStart, "Whether snapshots end with a checksum.";
     "rdb-del-sync-files", Kind::Bool, "no", Live, "There is no replication.";
     "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "How Redis syncs snapshots.";
     "rdb-key-save-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it saves, for its tests.";

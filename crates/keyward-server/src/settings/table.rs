@@ -98,6 +98,8 @@ settings! {
     Hz, "hz", Kind::Int(1, 500), "10", Live, "Times per second that background work is done.";
     Dir, "dir", Kind::Text, ".", Live, "Directory of data files.";
     DbFilename, "dbfilename", Kind::Text, "dump.rdb", Live, "File name of snapshots.";
+    RdbCompression, "rdbcompression", Kind::Bool, "yes", Live, "Whether long texts in snapshots and DUMP's payloads are compressed.";
+    RdbChecksum, "rdbchecksum", Kind::Bool, "yes", AtStart, "Whether snapshots end with a checksum.";
     Save, "save", Kind::SavePoints, "3600 1 300 100 60 10000", Live, "Save points: seconds and changes.";
     AppendOnly, "appendonly", Kind::Bool, "no", Live, "Whether an append-only file is kept.";
     AppendFsync, "appendfsync", Kind::OneOf(&["always", "everysec", "no"]), "everysec", Live, "When the append-only file is synced.";
