@@ -40,6 +40,7 @@ const fn handler(id: Id) -> Option<Handler> {
         // generic
         Id::Copy => generic::relocate::copy,
         Id::Del => generic::keys::del,
+        Id::Dump => generic::dump::dump,
         Id::Exists => generic::keys::exists,
         Id::Expire => generic::lifetime::expire,
         Id::ExpireAt => generic::lifetime::expireat,
@@ -58,6 +59,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::PTtl => generic::lifetime::pttl,
         Id::RandomKey => generic::keys::randomkey,
         Id::Rename => generic::relocate::rename,
+        Id::Restore => generic::dump::restore,
         Id::RenameNx => generic::relocate::renamenx,
         Id::Scan => generic::scan::scan,
         Id::Sort => generic::sort::sort,
@@ -67,9 +69,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::Type => generic::keys::type_of,
         Id::Unlink => generic::keys::del,
         Id::Wait => generic::wait::wait,
-        Id::Dump
-        | Id::ObjectFreq
-        | Id::Restore => return None,
+        Id::ObjectFreq => return None,
         // string
         Id::Append => string::ranges::append,
         Id::Decr => string::counters::decr,

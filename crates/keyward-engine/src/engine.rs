@@ -31,6 +31,7 @@ use crate::tunables::Tunables;
 use crate::value::Type;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, WireError, resolve};
+use keyward_rdb::Sum;
 use keyward_resp::{Args, Batch, ReplyWriter};
 
 /// Due rows removed per tick at most: about a millisecond of work.
@@ -62,6 +63,9 @@ pub(crate) struct Shared {
     pub(crate) now_us: i64,
     /// Scripts and function libraries.
     pub(crate) scripts: Scripts,
+    /// Whether RESTORE and loading look at checksums (`DEBUG
+    /// SET-SKIP-CHECKSUM-VALIDATION`).
+    pub(crate) payload_sum: Sum,
     /// Who listens to which channel.
     pub(crate) pubsub: PubSub,
 }
@@ -98,6 +102,7 @@ impl Engine {
             stats: CommandStats::default(),
             now_us: 0,
             scripts: Scripts::new(options.seed),
+            payload_sum: Sum::Checked,
             pubsub: PubSub::default(),
         };
         Engine { keys, shared, prepared: Prepared::default() }

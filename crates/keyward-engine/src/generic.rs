@@ -1,6 +1,7 @@
 //! Commands about keys of any type.
 
 pub(crate) mod databases;
+pub(crate) mod dump;
 pub(crate) mod keys;
 pub(crate) mod lifetime;
 pub(crate) mod object;

@@ -22,6 +22,7 @@ use crate::hasher::KeyHasher;
 use crate::packed::{self, Code, Item};
 use crate::random::Random;
 use crate::thin::{self, Form, FormMut, ThinBytes, ThinOr};
+use crate::tunables::Tunables;
 use indexed::Indexed;
 use std::ops::Range;
 
@@ -43,6 +44,15 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
+    /// As the settings have it.
+    pub(crate) fn of(tunables: &Tunables, hasher: KeyHasher) -> Growth {
+        Growth {
+            packed_fields_max: tunables.hash_packed_fields_max,
+            packed_text_bytes_max: tunables.hash_packed_text_bytes_max,
+            hasher,
+        }
+    }
+
     /// Whether a packed hash may hold this text.
     fn admits(&self, text: Item<'_>) -> bool {
         text.text_bytes() <= self.packed_text_bytes_max
@@ -75,6 +85,11 @@ impl Hash {
             Form::Small(_) => "listpack",
             Form::Large(_) => "hashtable",
         }
+    }
+
+    /// Whether it is small enough to be packed.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.word.form(), Form::Small(_))
     }
 
     /// The value of a field.

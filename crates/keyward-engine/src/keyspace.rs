@@ -15,6 +15,7 @@
 pub(crate) mod changes;
 pub(crate) mod edit;
 mod expiry;
+mod usage;
 mod whole;
 
 use crate::database::Database;
@@ -30,6 +31,7 @@ use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
 use keyward_commands::WireError;
+pub(crate) use usage::Usage;
 
 /// Milliseconds per step of the access clock that rows carry.
 const CLOCK_STEP_MS: i64 = 1000;

@@ -42,6 +42,7 @@ mod server;
 mod session;
 mod set;
 mod size_class;
+mod snapshot;
 mod stats;
 mod string;
 mod table;

@@ -25,6 +25,7 @@ use crate::hasher::KeyHasher;
 use crate::packed::{self, Code, Item};
 use crate::random::Random;
 use crate::thin::{Form, FormMut, ThinBytes, ThinOr};
+use crate::tunables::Tunables;
 use indexed::Indexed;
 
 /// The first byte of a small set that is not all numbers.
@@ -43,6 +44,13 @@ pub(crate) struct Growth {
     pub(crate) intset_members_max: usize,
     /// The hash function of members.
     pub(crate) hasher: KeyHasher,
+}
+
+impl Growth {
+    /// As the settings have it.
+    pub(crate) fn of(tunables: &Tunables, hasher: KeyHasher) -> Growth {
+        Growth { intset_members_max: tunables.intset_members_max, hasher }
+    }
 }
 
 /// A set value.
@@ -89,10 +97,12 @@ impl Set {
 
     /// The name `OBJECT ENCODING` answers.
     pub fn encoding(&self) -> &'static str {
-        match self.word.form() {
-            Form::Small(run) if Small::of(run) != Small::Packed => "intset",
-            _ => "hashtable",
-        }
+        if self.is_intset() { "intset" } else { "hashtable" }
+    }
+
+    /// Whether it is of numbers in order.
+    pub(crate) fn is_intset(&self) -> bool {
+        matches!(self.word.form(), Form::Small(run) if Small::of(run) != Small::Packed)
     }
 
     /// Whether a member is there.

@@ -24,6 +24,7 @@ pub use iter::Iter;
 
 use crate::hasher::KeyHasher;
 use crate::thin::{self, Form, FormMut, ThinBytes, ThinOr};
+use crate::tunables::Tunables;
 use indexed::Indexed;
 use std::ops::Range;
 
@@ -236,6 +237,15 @@ impl ZSet {
 }
 
 impl Growth {
+    /// As the settings have it.
+    pub(crate) fn of(tunables: &Tunables, hasher: KeyHasher) -> Growth {
+        Growth {
+            packed_entries_max: tunables.zset_packed_entries_max,
+            packed_member_bytes_max: tunables.zset_packed_member_bytes_max,
+            hasher,
+        }
+    }
+
     /// Whether a set that takes this member in is still packed.
     fn fits(&self, run: &ThinBytes, member: &[u8]) -> bool {
         run.count() < self.packed_entries_max

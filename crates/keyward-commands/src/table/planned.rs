@@ -10,7 +10,7 @@ use super::CommandId::{self, *};
 #[rustfmt::skip]
 pub(super) const PLANNED: &[CommandId] = &[
     // generic
-    Dump, ObjectFreq, Restore,
+    ObjectFreq,
     // connection
     ClientCaching, ClientGetRedir, ClientPause, ClientTracking, ClientTrackingInfo, ClientUnpause,
     // server

@@ -24,12 +24,7 @@ const fn event(name: &'static str) -> Event {
 
 /// The settings by which hashes grow now.
 fn growth(ctx: &Ctx<'_>) -> Growth {
-    let tunables = &ctx.shared.tunables;
-    Growth {
-        packed_fields_max: tunables.hash_packed_fields_max,
-        packed_text_bytes_max: tunables.hash_packed_text_bytes_max,
-        hasher: ctx.keys.hasher(),
-    }
+    Growth::of(&ctx.shared.tunables, ctx.keys.hasher())
 }
 
 pub(crate) fn hset(ctx: &mut Ctx<'_>) -> Outcome {

@@ -24,12 +24,7 @@ use keyward_resp::{Protocol, ReplyWriter};
 
 /// The settings by which sorted sets grow now.
 fn growth(ctx: &Ctx<'_>) -> Growth {
-    let tunables = &ctx.shared.tunables;
-    Growth {
-        packed_entries_max: tunables.zset_packed_entries_max,
-        packed_member_bytes_max: tunables.zset_packed_member_bytes_max,
-        hasher: ctx.keys.hasher(),
-    }
+    Growth::of(&ctx.shared.tunables, ctx.keys.hasher())
 }
 
 /// An event about a sorted set.
