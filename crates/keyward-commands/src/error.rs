@@ -152,9 +152,13 @@ impl WireError {
     }
 
     /// The code: the first word of the line.
-    pub fn code(&self) -> Box<[u8]> {
-        let text = self.text();
-        text.split(|&byte| byte == b' ').next().unwrap_or_default().into()
+    pub fn code(&self) -> &[u8] {
+        let line = match (self.fixed_text(), self) {
+            (Some(text), _) => text.as_bytes(),
+            (None, WireError::Line(line)) => line,
+            (None, _) => b"ERR",
+        };
+        line.split(|&byte| byte == b' ').next().unwrap_or_default()
     }
 
     /// Writes the error as a reply.
@@ -225,8 +229,8 @@ mod tests {
 
     #[test]
     fn the_code_is_the_first_word() {
-        assert_eq!(&*WireError::WrongType.code(), b"WRONGTYPE");
-        assert_eq!(&*WireError::WrongArity("get").code(), b"ERR");
-        assert_eq!(&*WireError::line(&[b"SCHEMA no"]).code(), b"SCHEMA");
+        assert_eq!(WireError::WrongType.code(), b"WRONGTYPE");
+        assert_eq!(WireError::WrongArity("get").code(), b"ERR");
+        assert_eq!(WireError::line(&[b"SCHEMA no"]).code(), b"SCHEMA");
     }
 }

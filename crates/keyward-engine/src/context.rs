@@ -36,6 +36,17 @@ pub(crate) enum Mode<'a> {
     Woken(&'a [u8]),
 }
 
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With an answer.
+    Answered,
+    /// With an error.
+    Failed,
+    /// Not yet: the client waits.
+    Waiting,
+}
+
 /// A running command.
 pub(crate) struct Ctx<'a> {
     /// The command's row of the table.
@@ -56,6 +67,8 @@ pub(crate) struct Ctx<'a> {
     /// The hashes of the arguments that are keys, where the batch computed them;
     /// zero or missing elsewhere.
     pub(crate) hashes: &'a [u64],
+    /// How it ends, as far as that is known.
+    pub(crate) ending: Ending,
 }
 
 impl<'a> Ctx<'a> {
@@ -111,6 +124,7 @@ impl<'a> Ctx<'a> {
         }
         if matches!(self.mode, Mode::Woken(_)) {
             // Somebody was faster: the client is still waiting, as before.
+            self.ending = Ending::Waiting;
             return;
         }
         let mut unique: Vec<Box<[u8]>> = Vec::with_capacity(keys.len());
@@ -148,6 +162,7 @@ impl<'a> Ctx<'a> {
         };
         self.keys.changes.waiting.begin(self.session.id, &blocked);
         self.session.blocked = Some(blocked);
+        self.ending = Ending::Waiting;
     }
 
     /// Runs another command within this one (EXEC, scripts); its reply, or its
@@ -163,26 +178,59 @@ impl<'a> Ctx<'a> {
             host: self.host,
             mode: Mode::Atomic,
             hashes: &[],
+            ending: Ending::Answered,
         };
         inner.run();
     }
 
-    /// Runs the command, writes an error it returns, and logs what it changed.
+    /// Runs the command, writes an error it returns, logs what it changed and counts
+    /// what it took.
     #[inline]
     pub(crate) fn run(&mut self) {
-        self.shared.stats.processed += 1;
+        let begun_ns = self.shared.stats.clock_ns;
         self.keys.select(self.session.db);
         self.keys.effects.begin_command();
         let dirty = self.keys.changes.dirty;
         if let Err(error) = dispatch::run(self) {
             error.write_to(&mut self.reply);
-            self.shared.stats.errors += 1;
+            self.shared.stats.errors.count(error.code());
+            self.ending = Ending::Failed;
         }
         if self.keys.changes.dirty != dirty {
             self.keys.effects.end_command(self.keys.selected(), self.args);
         }
         if !self.keys.changes.notifications.is_empty() {
             self.shared.spread_news(self.keys, Some(self.session));
+        }
+        self.count(begun_ns);
+    }
+
+    /// Counts the command. One that waits is a call at once, and has its latency when
+    /// its client goes on.
+    #[inline]
+    fn count(&mut self, begun_ns: u64) {
+        let stats = &mut self.shared.stats;
+        stats.clock_ns = self.host.monotonic_ns();
+        let ns = stats.clock_ns.saturating_sub(begun_ns);
+        let is_new = u64::from(!matches!(self.mode, Mode::Woken(_)));
+        stats.processed += is_new;
+        let counters = stats.calls.of_mut(self.command.id);
+        counters.calls += is_new;
+        counters.ns += ns;
+        let whole_ns = ns + std::mem::take(&mut self.session.spent_ns);
+        match self.ending {
+            Ending::Waiting => {
+                self.session.spent_ns = whole_ns;
+                return;
+            }
+            Ending::Failed => counters.failed += 1,
+            Ending::Answered => {}
+        }
+        if stats.is_tracking {
+            counters.record(whole_ns);
+        }
+        if whole_ns >= stats.slow_ns {
+            self.shared.note_slow(self.host, self.session, self.command, self.args, whole_ns);
         }
     }
 

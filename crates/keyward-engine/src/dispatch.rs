@@ -6,9 +6,11 @@
 
 use crate::context::{self, Ctx, Outcome};
 use crate::hash::commands as hash;
+use crate::latency::commands as latency;
 use crate::list::commands as list;
 use crate::pubsub::commands as pubsub;
 use crate::set::commands as set;
+use crate::slowlog::commands as slowlog;
 use crate::zset::commands as zset;
 use crate::{connection, generic, script, server, string, transaction};
 use keyward_commands::CommandId as Id;
@@ -285,20 +287,25 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::FlushAll => generic::databases::flushall,
         Id::FlushDb => generic::databases::flushdb,
         Id::Info => server::info::info,
+        Id::Latency => context::container,
+        Id::LatencyDoctor => latency::doctor,
+        Id::LatencyGraph => latency::graph,
+        Id::LatencyHelp => latency::help,
+        Id::LatencyHistogram => latency::histogram,
+        Id::LatencyHistory => latency::history,
+        Id::LatencyLatest => latency::latest,
+        Id::LatencyReset => latency::reset,
+        Id::SlowLog => context::container,
+        Id::SlowLogGet => slowlog::get,
+        Id::SlowLogHelp => slowlog::help,
+        Id::SlowLogLen => slowlog::len,
+        Id::SlowLogReset => slowlog::reset,
         Id::SwapDb => generic::databases::swapdb,
         Id::Time => server::info::time,
         Id::BgRewriteAof
         | Id::BgSave
         | Id::Debug
         | Id::LastSave
-        | Id::Latency
-        | Id::LatencyDoctor
-        | Id::LatencyGraph
-        | Id::LatencyHelp
-        | Id::LatencyHistogram
-        | Id::LatencyHistory
-        | Id::LatencyLatest
-        | Id::LatencyReset
         | Id::Lolwut
         | Id::Memory
         | Id::MemoryDoctor
@@ -310,12 +317,7 @@ const fn handler(id: Id) -> Option<Handler> {
         | Id::Monitor
         | Id::Role
         | Id::Save
-        | Id::Shutdown
-        | Id::SlowLog
-        | Id::SlowLogGet
-        | Id::SlowLogHelp
-        | Id::SlowLogLen
-        | Id::SlowLogReset => return None,
+        | Id::Shutdown => return None,
     };
     Some(handler)
 }

@@ -18,19 +18,19 @@
 
 use crate::batch::Prepared;
 use crate::blocking::TimeoutReply;
-use crate::context::{Ctx, Mode};
+use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::pubsub::{self, PubSub};
 use crate::script::Scripts;
 use crate::session::{ClientId, ReplyMode, Session, Sessions};
-use crate::stats::CommandStats;
+use crate::stats::Stats;
 use crate::transaction;
 use crate::tunables::Tunables;
 use crate::value::Type;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, WireError, resolve};
+use keyward_commands::{Command, WireError, find, resolve};
 use keyward_rdb::Sum;
 use keyward_resp::{Args, Batch, ReplyWriter};
 
@@ -57,8 +57,8 @@ pub(crate) struct Shared {
     pub tunables: Tunables,
     /// What is to go to other clients.
     pub(crate) outbox: Vec<Delivery>,
-    /// Counters of commands.
-    pub stats: CommandStats,
+    /// What is known about commands that have run.
+    pub(crate) stats: Stats,
     /// The time in microseconds, for TIME.
     pub(crate) now_us: i64,
     /// Scripts and function libraries.
@@ -97,9 +97,9 @@ impl Engine {
         keys.changes.notify = options.tunables.notify;
         let shared = Shared {
             sessions: Sessions::default(),
+            stats: Stats::new(&options.tunables),
             tunables: options.tunables,
             outbox: Vec::new(),
-            stats: CommandStats::default(),
             now_us: 0,
             scripts: Scripts::new(options.seed),
             payload_sum: Sum::Checked,
@@ -152,6 +152,7 @@ impl Engine {
         let Some(mut session) = self.shared.sessions.take(client) else {
             return Progress::Closing;
         };
+        self.shared.stats.clock_ns = host.monotonic_ns();
         let mut prepared = std::mem::take(&mut self.prepared);
         let mut next = 0;
         while next < batch.len() && !session.is_closing && session.blocked.is_none() {
@@ -198,7 +199,10 @@ impl Engine {
                 if let Some(transaction) = &mut session.transaction {
                     transaction.is_aborted = true;
                 }
-                self.shared.stats.errors += 1;
+                self.shared.stats.errors.count(error.code());
+                if let Ok(command) = find(args) {
+                    self.shared.stats.calls.of_mut(command.id).rejected += 1;
+                }
                 error.write_to(&mut ReplyWriter::new(out, session.protocol));
             }
             Ok(command) => {
@@ -265,7 +269,8 @@ impl Engine {
     ) {
         let reply = ReplyWriter::new(out, session.protocol);
         let Engine { keys, shared, .. } = self;
-        Ctx { command, args, reply, keys, session, shared, host, mode, hashes }.run();
+        let ending = Ending::Answered;
+        Ctx { command, args, reply, keys, session, shared, host, mode, hashes, ending }.run();
     }
 
     /// What follows a command, transaction or script: those who waited go on.
@@ -317,6 +322,7 @@ impl Engine {
         let Some(mut session) = self.shared.sessions.take(client) else {
             return Progress::Closing;
         };
+        self.shared.stats.clock_ns = host.monotonic_ns();
         while !session.is_closing
             && session.blocked.is_none()
             && let Some(args) = session.postponed.pop_front()
@@ -336,18 +342,19 @@ impl Engine {
     /// Answers whether there is more to do at once.
     pub fn tick(&mut self, host: &mut dyn Host) -> bool {
         while let Some(client) = self.keys.changes.waiting.timed_out(self.keys.now_ms()) {
-            self.end_wait(client, None);
+            self.shared.end_wait(&mut self.keys, host, client, None);
         }
         self.keys.effects.begin_unit();
+        let begun_ns = host.monotonic_ns();
         let removed = self.keys.sweep(SWEEP_ROWS_MAX);
+        let stats = &mut self.shared.stats;
+        stats.clock_ns = host.monotonic_ns();
+        let ns = stats.clock_ns.saturating_sub(begun_ns);
+        stats.sweep_ns += ns;
+        self.shared.note_latency("expire-cycle", ns);
         self.shared.spread_news(&mut self.keys, None);
         self.after_unit(host);
         removed == SWEEP_ROWS_MAX
-    }
-
-    /// Ends a client's wait with an error or with what it gets on time-out.
-    fn end_wait(&mut self, client: ClientId, error: Option<WireError>) {
-        self.shared.end_wait(&mut self.keys, client, error);
     }
 
     /// When the next wait ends, in milliseconds since the epoch: a tick is due then.
@@ -388,12 +395,28 @@ impl Shared {
     pub(crate) fn end_wait(
         &mut self,
         keys: &mut Keyspace,
+        host: &mut dyn Host,
         client: ClientId,
         error: Option<WireError>,
     ) -> bool {
-        let Some(session) = self.sessions.get_mut(client) else { return false };
-        let Some(blocked) = session.blocked.take() else { return false };
+        let Some(mut session) = self.sessions.take(client) else { return false };
+        let Some(blocked) = session.blocked.take() else {
+            self.sessions.put_back(session);
+            return false;
+        };
         keys.changes.waiting.end(client, &blocked);
+        let ns = std::mem::take(&mut session.spent_ns);
+        let counters = self.stats.calls.of_mut(blocked.command.id);
+        if let Some(error) = &error {
+            self.stats.errors.count(error.code());
+            counters.failed += 1;
+        }
+        if self.stats.is_tracking {
+            counters.record(ns);
+        }
+        if ns >= self.stats.slow_ns {
+            self.note_slow(host, &session, blocked.command, blocked.args.args(), ns);
+        }
         let mut out = Vec::new();
         let mut reply = ReplyWriter::new(&mut out, session.protocol);
         match error {
@@ -403,6 +426,7 @@ impl Shared {
                 TimeoutReply::Zero => reply.integer(0),
             },
         }
+        self.sessions.put_back(session);
         self.outbox.push(Delivery::Output(client, out.into()));
         self.outbox.push(Delivery::Unblocked(client));
         true
@@ -430,6 +454,7 @@ impl Shared {
     /// Puts new settings in force.
     pub(crate) fn set_tunables(&mut self, keys: &mut Keyspace, tunables: Tunables) {
         keys.changes.notify = tunables.notify;
+        self.stats.obey(&tunables);
         self.tunables = tunables;
     }
 
@@ -437,7 +462,9 @@ impl Shared {
     pub(crate) fn facts(&self, keys: &Keyspace) -> Facts {
         Facts {
             keys: keys.stats,
-            commands: self.stats,
+            commands: self.stats.processed,
+            error_replies: self.stats.errors.total(),
+            sweep_ns: self.stats.sweep_ns,
             clients: self.sessions.len(),
             blocked_clients: keys.changes.waiting.count(),
             dirty: keys.changes.dirty,

@@ -60,6 +60,8 @@ pub(crate) struct Session {
     pub pushes: Vec<u8>,
     /// What it waits for.
     pub blocked: Option<Blocked>,
+    /// How long the command it waits in has run so far.
+    pub spent_ns: u64,
     /// Commands that came while it was waiting.
     pub postponed: VecDeque<ArgBuf>,
     /// Whether the connection ends after the replies so far.
@@ -86,6 +88,7 @@ impl Session {
             subscriptions: Subscriptions::default(),
             pushes: Vec::new(),
             blocked: None,
+            spent_ns: 0,
             postponed: VecDeque::new(),
             is_closing: false,
             connected_ms: now_ms,
@@ -130,11 +133,6 @@ impl Sessions {
     }
 
     /// A client other than those whose commands are running.
-    pub(crate) fn get_mut(&mut self, id: ClientId) -> Option<&mut Session> {
-        self.clients.get_mut(&id)?.as_deref_mut()
-    }
-
-    /// As `get_mut`, for reading.
     pub(crate) fn get(&self, id: ClientId) -> Option<&Session> {
         self.clients.get(&id)?.as_deref()
     }

@@ -16,6 +16,16 @@ pub struct Tunables {
     pub text_bytes_max: u64,
     /// `rdbcompression`: long texts in DUMP's payloads and in snapshots are compressed.
     pub compresses: bool,
+    /// `slowlog-log-slower-than`, in microseconds; `None` if there is no slow log.
+    pub slow_log_us_min: Option<u64>,
+    /// `slowlog-max-len`.
+    pub slow_log_len_max: usize,
+    /// `latency-monitor-threshold`, in milliseconds; 0 if nothing is monitored.
+    pub latency_ms_min: u64,
+    /// `latency-tracking`: whether latencies per command are recorded.
+    pub tracks_latency: bool,
+    /// `latency-tracking-info-percentiles`, in millionths of a percent.
+    pub latency_percentiles: Vec<u32>,
     /// Whether `maxmemory-policy` is one of the LFU ones: `OBJECT FREQ` needs it,
     /// `OBJECT IDLETIME` needs the opposite.
     pub is_lfu: bool,
@@ -38,6 +48,11 @@ impl Default for Tunables {
             notify: NotifyFlags::default(),
             text_bytes_max: 512 * 1024 * 1024,
             compresses: true,
+            slow_log_us_min: Some(10_000),
+            slow_log_len_max: 128,
+            latency_ms_min: 0,
+            tracks_latency: true,
+            latency_percentiles: vec![50_000_000, 99_000_000, 99_900_000],
             is_lfu: false,
             hash_packed_fields_max: 512,
             hash_packed_text_bytes_max: 64,

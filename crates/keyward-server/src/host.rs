@@ -61,6 +61,10 @@ impl Host for ServerHost {
         info::write(self, section, facts, out);
     }
 
+    fn monotonic_ns(&mut self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
     fn connection(&self, client: ClientId) -> Connection {
         self.peers.get(client).map(|peer| peer.facts()).unwrap_or_default()
     }

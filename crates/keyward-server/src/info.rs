@@ -130,7 +130,7 @@ fn persistence(facts: &Facts) -> Vec<(&'static str, String)> {
 fn stats(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
     vec![
         ("total_connections_received", host.stats.connections.to_string()),
-        ("total_commands_processed", facts.commands.processed.to_string()),
+        ("total_commands_processed", facts.commands.to_string()),
         ("total_net_input_bytes", host.stats.input_bytes.to_string()),
         ("total_net_output_bytes", host.stats.output_bytes.to_string()),
         ("rejected_connections", host.stats.rejected.to_string()),
@@ -141,7 +141,7 @@ fn stats(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
         ("pubsub_channels", facts.channels.to_string()),
         ("pubsub_patterns", facts.patterns.to_string()),
         ("pubsubshard_channels", facts.shard_channels.to_string()),
-        ("total_error_replies", facts.commands.errors.to_string()),
+        ("total_error_replies", facts.error_replies.to_string()),
     ]
 }
 

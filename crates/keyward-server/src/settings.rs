@@ -291,6 +291,13 @@ impl Settings {
         }
     }
 
+    fn percentiles(&self) -> Vec<u32> {
+        match self.value(Id::LatencyPercentiles) {
+            Value::Percentiles(percentiles) => percentiles.clone(),
+            other => unreachable!("percentiles are of their own kind: {other:?}"),
+        }
+    }
+
     /// What the engine is to obey.
     pub fn tunables(&self) -> Tunables {
         let password = self.value(Id::RequirePass).to_text();
@@ -303,6 +310,11 @@ impl Settings {
             notify,
             text_bytes_max: self.bytes(Id::ProtoMaxBulkLen),
             compresses: self.is_on(Id::RdbCompression),
+            slow_log_us_min: u64::try_from(self.int(Id::SlowLogSlowerThan)).ok(),
+            slow_log_len_max: self.int(Id::SlowLogMaxLen) as usize,
+            latency_ms_min: self.int(Id::LatencyThreshold) as u64,
+            tracks_latency: self.is_on(Id::LatencyTracking),
+            latency_percentiles: self.percentiles(),
             is_lfu: self.text(Id::MaxMemoryPolicy).ends_with("lfu"),
             hash_packed_fields_max: self.int(Id::HashPackedEntries) as usize,
             hash_packed_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,

@@ -14,8 +14,6 @@ pub(super) const PLANNED: &[CommandId] = &[
     // connection
     ClientCaching, ClientGetRedir, ClientPause, ClientTracking, ClientTrackingInfo, ClientUnpause,
     // server
-    BgRewriteAof, BgSave, Debug, LastSave, Latency, LatencyDoctor, LatencyGraph, LatencyHelp,
-    LatencyHistogram, LatencyHistory, LatencyLatest, LatencyReset, Lolwut, Memory, MemoryDoctor,
-    MemoryHelp, MemoryMallocStats, MemoryPurge, MemoryStats, MemoryUsage, Monitor, Role, Save,
-    Shutdown, SlowLog, SlowLogGet, SlowLogHelp, SlowLogLen, SlowLogReset,
+    BgRewriteAof, BgSave, Debug, LastSave, Lolwut, Memory, MemoryDoctor, MemoryHelp, MemoryMallocStats,
+    MemoryPurge, MemoryStats, MemoryUsage, Monitor, Role, Save, Shutdown,
 ];

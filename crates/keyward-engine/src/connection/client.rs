@@ -77,7 +77,7 @@ pub(crate) fn unblock(ctx: &mut Ctx<'_>) -> Outcome {
         }
     };
     let id = args::integer(ctx.args.at(2))?;
-    let was_waiting = ctx.shared.end_wait(ctx.keys, ClientId(id as u64), error);
+    let was_waiting = ctx.shared.end_wait(ctx.keys, ctx.host, ClientId(id as u64), error);
     ctx.reply.integer(was_waiting.into());
     Ok(())
 }

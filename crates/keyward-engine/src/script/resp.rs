@@ -7,6 +7,7 @@
 //! Invariant: the replies read here are our own, so they are well formed.
 
 use super::stack::{Kind, Stack, to_i64};
+use crate::stats::errors::ErrorStats;
 use keyward_resp::number::{parse_f64, parse_i64};
 use keyward_resp::{Protocol, ReplyWriter};
 
@@ -195,19 +196,25 @@ pub(super) struct AnswerStyle {
     pub(super) script_protocol: Protocol,
 }
 
-/// Writes the value on top of the stack as a reply, and pops it. Answers how many
-/// errors in it are not yet in the statistics.
-pub(super) fn write_answer(stack: Stack, style: AnswerStyle, reply: &mut ReplyWriter<'_>) -> u64 {
-    let mut writer = Writer { stack, style, reply, new_errors: 0 };
+/// Writes the value on top of the stack as a reply, and pops it. Answers whether there
+/// is an error in it; `errors` counts those that are not in the statistics yet.
+pub(super) fn write_answer(
+    stack: Stack,
+    style: AnswerStyle,
+    reply: &mut ReplyWriter<'_>,
+    errors: &mut ErrorStats,
+) -> bool {
+    let mut writer = Writer { stack, style, reply, errors, has_error: false };
     writer.value(0);
-    writer.new_errors
+    writer.has_error
 }
 
 struct Writer<'a, 'b> {
     stack: Stack,
     style: AnswerStyle,
     reply: &'a mut ReplyWriter<'b>,
-    new_errors: u64,
+    errors: &'a mut ErrorStats,
+    has_error: bool,
 }
 
 impl Writer<'_, '_> {
@@ -215,8 +222,10 @@ impl Writer<'_, '_> {
     fn value(&mut self, depth: u32) {
         let stack = self.stack;
         if depth > ANSWER_DEPTH_MAX || !stack.has_room(4) {
-            self.new_errors += 1;
-            self.reply.error(b"ERR reached lua stack limit");
+            let text = b"ERR reached lua stack limit";
+            self.has_error = true;
+            self.errors.count(text);
+            self.reply.error(text);
             return stack.pop(1);
         }
         match stack.kind(-1) {
@@ -281,10 +290,12 @@ impl Writer<'_, '_> {
     /// Writes what a script returned as an error. Line ends at its end are cut.
     fn error(&mut self, text: &[u8]) {
         self.stack.push_field(-1, b"ignore_error_stats_update");
-        if !self.stack.boolean(-1) {
-            self.new_errors += 1;
-        }
+        let is_counted = self.stack.boolean(-1);
         self.stack.pop(1);
+        self.has_error = true;
+        if !is_counted {
+            self.errors.count(text);
+        }
         let end = text.len() - text.iter().rev().take_while(|byte| is_line_end(byte)).count();
         self.reply.error(&text[..end]);
     }

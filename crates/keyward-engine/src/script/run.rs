@@ -10,9 +10,10 @@ use super::caller::{Caller, LogLevel, Propagation};
 use super::flags::{ScriptFlag, ScriptFlags};
 use super::running::{Activity, RunFacts, RunningScript};
 use super::sandbox::{Code, Input, Sandbox};
-use crate::context::{Ctx, Outcome};
+use crate::context::{Ctx, Ending, Outcome};
+use crate::stats::errors::ErrorStats;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, WireError, resolve};
+use keyward_commands::{Command, WireError, find, resolve};
 use keyward_resp::{Args, Protocol, ReplyWriter};
 
 /// Where the keys begin in EVAL, FCALL and their kin.
@@ -72,12 +73,17 @@ pub(super) fn run(
     let mut answer = Vec::new();
     let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
     let mut reply = ReplyWriter::new(&mut answer, protocol);
-    let new_errors = sandbox.run(program.code, program.name, input, &mut caller, &mut reply);
+    let mut answer_errors = ErrorStats::default();
+    let errors = &mut answer_errors;
+    let is_error = sandbox.run(program.code, program.name, input, &mut caller, &mut reply, errors);
     ctx.session.db = db;
     ctx.session.protocol = protocol;
     ctx.keys.select(db);
     ctx.reply.raw(&answer);
-    ctx.shared.stats.errors += new_errors;
+    ctx.shared.stats.errors.merge(answer_errors);
+    if is_error {
+        ctx.ending = Ending::Failed;
+    }
     // Each command it called was logged by itself.
     ctx.keys.effects.suppress();
     Ok(())
@@ -138,7 +144,11 @@ impl Caller for ScriptCaller<'_, '_> {
         let command = match self.admit(args) {
             Ok(command) => command,
             Err(error) => {
-                self.ctx.shared.stats.errors += 1;
+                let stats = &mut self.ctx.shared.stats;
+                stats.errors.count(error.code());
+                if let Ok(command) = find(args) {
+                    stats.calls.of_mut(command.id).rejected += 1;
+                }
                 return error.write_to(&mut ReplyWriter::new(reply, protocol));
             }
         };
@@ -147,6 +157,8 @@ impl Caller for ScriptCaller<'_, '_> {
         let effects = &mut self.ctx.keys.effects;
         let is_listening = effects.is_listening();
         effects.listen(is_listening && self.propagation != Propagation::NONE);
+        // Lua's time is the script's, not the command's.
+        self.ctx.shared.stats.clock_ns = self.ctx.host.monotonic_ns();
         self.ctx.call(command, args, reply);
         self.ctx.keys.effects.listen(is_listening);
     }

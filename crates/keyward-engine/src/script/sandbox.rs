@@ -15,6 +15,7 @@ use super::registration::Registration;
 use super::resp::{AnswerStyle, push_error, write_answer};
 use super::runtime::{Activity, Runtime};
 use super::stack::{Kept, Kind, Stack};
+use crate::stats::errors::ErrorStats;
 use keyward_resp::{Args, Protocol, ReplyWriter};
 use mlua::{Lua, LuaOptions, StdLib, ffi};
 use std::ffi::{CStr, c_int};
@@ -111,7 +112,8 @@ impl Sandbox {
     }
 
     /// Runs a script or a function and writes its answer. `name` is what an error says
-    /// it is. Answers how many errors were written that are not yet in the statistics.
+    /// it is. Answers whether an error was written; `errors` counts those that are not in
+    /// the statistics yet.
     pub(super) fn run(
         &mut self,
         code: Code,
@@ -119,10 +121,11 @@ impl Sandbox {
         input: Input<'_>,
         caller: &mut dyn Caller,
         reply: &mut ReplyWriter<'_>,
-    ) -> u64 {
+        errors: &mut ErrorStats,
+    ) -> bool {
         let is_script = self.audience == Audience::Scripts;
         let place = reply.defer();
-        let mut new_errors = None;
+        let mut is_error = None;
         let activity = Activity::Script(Protocol::Resp2);
         self.with_caller(caller, activity, |stack, runtime, globals| {
             stack.push_kept(globals.error_handler);
@@ -141,15 +144,18 @@ impl Sandbox {
                 Activity::Script(protocol) => *protocol,
                 _ => Protocol::Resp2,
             };
-            new_errors = Some(match outcome {
-                Ok(()) => write_answer(stack, AnswerStyle { script_protocol }, reply),
-                Err(_) => write_error(stack, name, reply),
+            is_error = Some(match outcome {
+                Ok(()) => write_answer(stack, AnswerStyle { script_protocol }, reply, errors),
+                Err(_) => {
+                    write_error(stack, name, reply, errors);
+                    true
+                }
             });
         });
-        new_errors.unwrap_or_else(|| {
+        is_error.unwrap_or_else(|| {
             reply.abandon(place);
-            write_failure(name, b"not enough memory", reply);
-            1
+            write_failure(name, b"not enough memory", reply, errors);
+            true
         })
     }
 
@@ -245,11 +251,10 @@ fn push_list(stack: Stack, items: Args<'_>) {
 }
 
 /// Writes the error value on top of the stack as the reply of a run.
-fn write_error(stack: Stack, name: &[u8], reply: &mut ReplyWriter<'_>) -> u64 {
+fn write_error(stack: Stack, name: &[u8], reply: &mut ReplyWriter<'_>, errors: &mut ErrorStats) {
     if stack.kind(-1) != Kind::Table {
         let text = stack.text(-1).unwrap_or(b"execution failure");
-        write_failure(name, text, reply);
-        return 1;
+        return write_failure(name, text, reply, errors);
     }
     let table = stack.len();
     let field = |name: &[u8]| {
@@ -264,14 +269,17 @@ fn write_error(stack: Stack, name: &[u8], reply: &mut ReplyWriter<'_>) -> u64 {
     stack.push_field(table, b"ignore_error_stats_update");
     let is_counted = stack.boolean(-1);
     reply.error(&text);
-    u64::from(!is_counted)
+    if !is_counted {
+        errors.count(&text);
+    }
 }
 
 /// Writes the error of a run that ended without Redis's error table.
-fn write_failure(name: &[u8], text: &[u8], reply: &mut ReplyWriter<'_>) {
+fn write_failure(name: &[u8], text: &[u8], reply: &mut ReplyWriter<'_>, errors: &mut ErrorStats) {
     const TEXT_BYTES_MAX: usize = 100;
     let text = &text[..text.len().min(TEXT_BYTES_MAX)];
     let parts: [&[u8]; 4] = [b"ERR Error running script ", name, b", ", text];
+    errors.count(b"ERR");
     reply.error(&parts.concat());
 }
 

@@ -4,6 +4,7 @@ use super::api::sha1_hex;
 use super::caller::{Caller, LogLevel, Propagation};
 use super::globals::Audience;
 use super::sandbox::{Input, MEMORY_BYTES_MAX, Sandbox};
+use crate::stats::errors::ErrorStats;
 use keyward_resp::{ArgBuf, Args, Protocol, ReplyWriter};
 use keyward_testkit::{Client, Server};
 use proptest::prelude::*;
@@ -61,7 +62,8 @@ fn run_with(sandbox: &mut Sandbox, desk: &mut Desk, script: &[u8], arguments: &[
             let arguments: ArgBuf = arguments.iter().collect();
             let input =
                 Input { keys: arguments.args().from(usize::MAX), arguments: arguments.args() };
-            sandbox.run(code, &sha1_hex(script), input, desk, &mut reply);
+            let errors = &mut ErrorStats::default();
+            sandbox.run(code, &sha1_hex(script), input, desk, &mut reply, errors);
             sandbox.forget(code);
         }
         Err(text) => {

@@ -1,7 +1,7 @@
 //! CONFIG GET, SET, RESETSTAT, REWRITE, HELP. The settings are the host's.
 
 use crate::context::{Ctx, Outcome};
-use crate::stats::{CommandStats, KeyStats};
+use crate::stats::KeyStats;
 use keyward_commands::WireError;
 
 pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {
@@ -33,7 +33,7 @@ fn refused(text: String) -> WireError {
 
 pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.keys.stats = KeyStats::default();
-    ctx.shared.stats = CommandStats::default();
+    ctx.shared.stats.reset();
     ctx.host.reset_stats();
     ctx.reply.ok();
     Ok(())

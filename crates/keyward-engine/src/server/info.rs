@@ -1,7 +1,7 @@
 //! INFO and TIME.
 //!
 //! Owns which sections a call means and in which order they come. The engine
-//! writes what it knows (`Keyspace`), the host the rest.
+//! writes what it knows (the keyspace, commands, errors), the host the rest.
 
 use crate::context::{Ctx, Outcome};
 use crate::host::Section;
@@ -47,6 +47,9 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
         let _ = write!(text, "# {title}\r\n");
         match section {
             Section::Keyspace => keyspace(ctx, &mut text),
+            Section::CommandStats => command_stats(ctx, &mut text),
+            Section::ErrorStats => error_stats(ctx, &mut text),
+            Section::LatencyStats => latency_stats(ctx, &mut text),
             section => {
                 let facts = ctx.shared.facts(ctx.keys);
                 ctx.host.info(section, &facts, &mut text);
@@ -55,6 +58,38 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
     }
     ctx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
+}
+
+fn command_stats(ctx: &Ctx<'_>, text: &mut String) {
+    for (command, counters) in ctx.shared.stats.calls.iter().filter(|(_, it)| it.is_used()) {
+        let (calls, us) = (counters.calls, counters.ns / 1000);
+        let mean = counters.ns as f64 / 1000.0 / calls.max(1) as f64;
+        let _ = write!(
+            text,
+            "cmdstat_{}:calls={calls},usec={us},usec_per_call={mean:.2},rejected_calls={},failed_calls={}\r\n",
+            command.name, counters.rejected, counters.failed
+        );
+    }
+}
+
+fn error_stats(ctx: &Ctx<'_>, text: &mut String) {
+    for (code, count) in ctx.shared.stats.errors.iter() {
+        let code = String::from_utf8_lossy(code).replace(['#', ':', '\n', '\r'], "_");
+        let _ = write!(text, "errorstat_{code}:count={count}\r\n");
+    }
+}
+
+fn latency_stats(ctx: &Ctx<'_>, text: &mut String) {
+    let stats = &ctx.shared.stats;
+    for (command, counters) in stats.calls.iter().filter(|_| stats.is_tracking) {
+        let Some(histogram) = counters.latencies() else { continue };
+        let percentiles = ctx.shared.tunables.latency_percentiles.iter().map(|percentile| {
+            let us = histogram.at_percentile(*percentile) as f64 / 1000.0;
+            format!("p{}={us:.3}", f64::from(*percentile) / 1e6)
+        });
+        let percentiles = percentiles.collect::<Vec<_>>().join(",");
+        let _ = write!(text, "latency_percentiles_usec_{}:{percentiles}\r\n", command.name);
+    }
 }
 
 fn keyspace(ctx: &Ctx<'_>, text: &mut String) {

@@ -1,4 +1,4 @@
-//! An engine with a host whose answers never change.
+//! An engine with a host that knows next to nothing.
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Effect, Engine, EngineOptions, Facts, Host,
@@ -9,10 +9,19 @@ use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 /// The time every test begins at, in milliseconds since the epoch.
 pub(crate) const START_MS: i64 = 1_700_000_000_000;
 
-/// A host that knows nothing.
-struct NoHost;
+/// A host that knows nothing but a clock, which goes on whenever it is asked.
+#[derive(Default)]
+pub(crate) struct TestHost {
+    pub(crate) clock_ns: u64,
+    pub(crate) step_ns: u64,
+}
 
-impl Host for NoHost {
+impl Host for TestHost {
+    fn monotonic_ns(&mut self) -> u64 {
+        self.clock_ns += self.step_ns;
+        self.clock_ns
+    }
+
     fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
         Vec::new()
     }
@@ -37,6 +46,7 @@ impl Host for NoHost {
 /// An engine and the time it was last told.
 pub(crate) struct TestEngine {
     pub(crate) engine: Engine,
+    pub(crate) host: TestHost,
     pub(crate) now_ms: i64,
 }
 
@@ -45,7 +55,7 @@ impl TestEngine {
         let options = EngineOptions { seed, databases: 16, tunables: Tunables::default() };
         let mut engine = Engine::new(options);
         engine.keyspace().effects.listen(true);
-        let mut test = TestEngine { engine, now_ms: 0 };
+        let mut test = TestEngine { engine, host: TestHost::default(), now_ms: 0 };
         test.set_time(START_MS);
         test
     }
@@ -62,7 +72,7 @@ impl TestEngine {
         let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
         parsed.expect("tests send well-formed requests");
         let mut out = Vec::new();
-        let progress = self.engine.execute(&mut NoHost, client, &buffer, &batch, &mut out);
+        let progress = self.engine.execute(&mut self.host, client, &buffer, &batch, &mut out);
         (progress, out)
     }
 
@@ -75,12 +85,12 @@ impl TestEngine {
     /// Runs what the engine kept for a client; answers the replies.
     pub(crate) fn resume(&mut self, client: ClientId) -> String {
         let mut out = Vec::new();
-        self.engine.resume(&mut NoHost, client, &mut out);
+        self.engine.resume(&mut self.host, client, &mut out);
         String::from_utf8(out).expect("tests use text")
     }
 
     pub(crate) fn tick(&mut self) -> bool {
-        self.engine.tick(&mut NoHost)
+        self.engine.tick(&mut self.host)
     }
 
     pub(crate) fn deliveries(&mut self) -> Vec<Delivery> {

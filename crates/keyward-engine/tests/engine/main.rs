@@ -5,5 +5,6 @@ mod effects;
 mod expiry;
 mod harness;
 mod hashes_and_sets;
+mod observation;
 mod replay;
 mod sorted_sets;

@@ -121,12 +121,6 @@ kept! {
     "bgsave_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";
     "socket-mark-id", Kind::Int(0, 0), "0", AtStart, "Sockets are not marked: only 0 is taken.";
     "bind-source-addr", Kind::Text, "", Live, "The server connects to nobody.";
-    // observation: follows
-    "slowlog-log-slower-than", Kind::Int(-1, i64::MAX), "10000", Live, "There is no slow log yet.";
-    "slowlog-max-len", Kind::Int(0, i64::MAX), "128", Live, "There is no slow log yet.";
-    "latency-monitor-threshold", Kind::Int(0, i64::MAX), "0", Live, "There is no latency monitor yet.";
-    "latency-tracking", Kind::Bool, "yes", Live, "Latencies are not tracked yet.";
-    "latency-tracking-info-percentiles", Kind::Words, "50 99 99.9", Live, "Latencies are not tracked yet.";
     // clients
     "enable-protected-configs", PROTECTED, "no", AtStart, "Whether CONFIG SET may change `dir` and `dbfilename`.";
     "enable-debug-command", PROTECTED, "no", AtStart, "Who may send DEBUG.";

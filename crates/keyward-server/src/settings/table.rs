@@ -28,6 +28,8 @@ pub enum Kind {
     OutputLimits,
     /// Pairs of seconds and changes.
     SavePoints,
+    /// Percentiles, from 0 to 100.
+    Percentiles,
 }
 
 /// When a setting may change.
@@ -113,6 +115,11 @@ settings! {
     ListCompressDepth, "list-compress-depth", Kind::Int(0, i32::MAX as i64), "0", Live, "Parts of a list that Redis leaves uncompressed; kept and answered, but lists are not compressed here.";
     ZSetPackedEntries, "zset-max-listpack-entries", Kind::Int(0, i64::MAX), "128", Live, "Most members of a packed sorted set.";
     ZSetPackedValue, "zset-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest member of a packed sorted set, in bytes.";
+    SlowLogSlowerThan, "slowlog-log-slower-than", Kind::Int(-1, i64::MAX), "10000", Live, "Microseconds from which a command gets into the slow log; -1 for none.";
+    SlowLogMaxLen, "slowlog-max-len", Kind::Int(0, i64::MAX), "128", Live, "Most entries of the slow log.";
+    LatencyThreshold, "latency-monitor-threshold", Kind::Int(0, i64::MAX), "0", Live, "Milliseconds from which an event is a latency spike; 0 for none.";
+    LatencyTracking, "latency-tracking", Kind::Bool, "yes", Live, "Whether latencies per command are recorded.";
+    LatencyPercentiles, "latency-tracking-info-percentiles", Kind::Percentiles, "50 99 99.9", Live, "Percentiles of latencies that INFO shows.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
     LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard output if the settings come from a file, else standard error.";

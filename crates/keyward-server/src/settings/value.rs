@@ -51,6 +51,8 @@ pub enum Value {
     OutputLimits([OutputLimit; 3]),
     /// Seconds and changes.
     SavePoints(Vec<(u64, u64)>),
+    /// Millionths of a percent.
+    Percentiles(Vec<u32>),
 }
 
 impl Value {
@@ -77,6 +79,7 @@ impl Value {
             }
             Kind::OutputLimits => Value::OutputLimits(parse_output_limits(words, old)?),
             Kind::SavePoints => Value::SavePoints(parse_save_points(words)?),
+            Kind::Percentiles => Value::Percentiles(parse_percentiles(words)?),
         })
     }
 
@@ -101,6 +104,10 @@ impl Value {
             Value::SavePoints(points) => {
                 let point = |(seconds, changes): &(u64, u64)| format!("{seconds} {changes}");
                 points.iter().map(point).collect::<Vec<_>>().join(" ")
+            }
+            Value::Percentiles(percentiles) => {
+                let percentile = |micropercent: &u32| (f64::from(*micropercent) / 1e6).to_string();
+                percentiles.iter().map(percentile).collect::<Vec<_>>().join(" ")
             }
         };
         text.into_bytes()
@@ -212,6 +219,19 @@ fn parse_save_points(words: &[&[u8]]) -> Result<Vec<(u64, u64)>, String> {
     Ok(numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
 }
 
+fn parse_percentiles(words: &[&[u8]]) -> Result<Vec<u32>, String> {
+    let percentile = |word: &Vec<u8>| -> Result<u32, String> {
+        let invalid = "Invalid latency-tracking-info-percentiles parameters";
+        let percent: f64 = text(word)?.parse().map_err(|_| invalid)?;
+        if !(0.0..=100.0).contains(&percent) {
+            let bounds = "parameters should sit between [0.0,100.0]";
+            return Err(format!("latency-tracking-info-percentiles {bounds}"));
+        }
+        Ok((percent * 1e6).round() as u32)
+    };
+    split(words).iter().map(percentile).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +263,19 @@ mod tests {
             Kind::OutputLimits,
             &["replica", "1", "2", "3"],
             Ok("normal 0 0 0 slave 1 2 3 pubsub 0 0 0"),
+        );
+    }
+
+    #[test]
+    fn percentiles_are_kept_without_needless_digits() {
+        check(Kind::Percentiles, &["0.0 50.0", "99.9"], Ok("0 50 99.9"));
+        check(Kind::Percentiles, &[""], Ok(""));
+        let invalid = "Invalid latency-tracking-info-percentiles parameters";
+        check(Kind::Percentiles, &["50 a"], Err(invalid));
+        check(
+            Kind::Percentiles,
+            &["101"],
+            Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]"),
         );
     }
 
