@@ -83,6 +83,11 @@ impl Waiting {
         self.count
     }
 
+    /// How many of them wait for a limited time.
+    pub(crate) fn timed_count(&self) -> usize {
+        self.deadlines.len()
+    }
+
     /// A client begins to wait.
     pub(crate) fn begin(&mut self, client: ClientId, blocked: &Blocked) {
         for key in &blocked.keys {

@@ -300,13 +300,15 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::SlowLogHelp => slowlog::help,
         Id::SlowLogLen => slowlog::len,
         Id::SlowLogReset => slowlog::reset,
+        Id::Lolwut => server::process::lolwut,
+        Id::Role => server::process::role,
+        Id::Shutdown => server::process::shutdown,
         Id::SwapDb => generic::databases::swapdb,
         Id::Time => server::info::time,
         Id::BgRewriteAof
         | Id::BgSave
         | Id::Debug
         | Id::LastSave
-        | Id::Lolwut
         | Id::Memory
         | Id::MemoryDoctor
         | Id::MemoryHelp
@@ -315,9 +317,7 @@ const fn handler(id: Id) -> Option<Handler> {
         | Id::MemoryStats
         | Id::MemoryUsage
         | Id::Monitor
-        | Id::Role
-        | Id::Save
-        | Id::Shutdown => return None,
+        | Id::Save => return None,
     };
     Some(handler)
 }

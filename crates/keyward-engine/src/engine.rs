@@ -248,6 +248,9 @@ impl Engine {
         if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
             return Err(WireError::NotInTransaction);
         }
+        if self.shared.tunables.lacks_replicas && command.flags.has(Flag::Write) {
+            return Err(WireError::NoReplicas);
+        }
         if !session.subscriptions.is_empty() {
             pubsub::admit(session, command)?;
         }
@@ -467,6 +470,7 @@ impl Shared {
             sweep_ns: self.stats.sweep_ns,
             clients: self.sessions.len(),
             blocked_clients: keys.changes.waiting.count(),
+            timed_waits: keys.changes.waiting.timed_count(),
             dirty: keys.changes.dirty,
             scripts: self.scripts.facts(),
             channels: self.pubsub.count(pubsub::Kind::Channel),

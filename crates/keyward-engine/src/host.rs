@@ -55,6 +55,8 @@ pub struct Facts {
     pub clients: usize,
     /// Clients that wait for a key.
     pub blocked_clients: usize,
+    /// Clients whose wait has an end.
+    pub timed_waits: usize,
     /// Changes since the engine began.
     pub dirty: u64,
     /// Scripts and libraries.
@@ -112,6 +114,9 @@ pub trait Host {
     fn monotonic_ns(&mut self) -> u64 {
         0
     }
+
+    /// Ends the process as soon as the replies so far are written.
+    fn shut_down(&mut self) {}
 
     /// A script is running: called every so many instructions. A host that finds it has
     /// run for too long answers other clients from here, and may end it.

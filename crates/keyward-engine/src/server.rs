@@ -4,3 +4,4 @@ pub(crate) mod command;
 pub(crate) mod command_docs;
 pub(crate) mod config;
 pub(crate) mod info;
+pub(crate) mod process;

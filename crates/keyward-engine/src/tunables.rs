@@ -16,6 +16,8 @@ pub struct Tunables {
     pub text_bytes_max: u64,
     /// `rdbcompression`: long texts in DUMP's payloads and in snapshots are compressed.
     pub compresses: bool,
+    /// `min-replicas-to-write` asks for replicas, of which there are none.
+    pub lacks_replicas: bool,
     /// `slowlog-log-slower-than`, in microseconds; `None` if there is no slow log.
     pub slow_log_us_min: Option<u64>,
     /// `slowlog-max-len`.
@@ -48,6 +50,7 @@ impl Default for Tunables {
             notify: NotifyFlags::default(),
             text_bytes_max: 512 * 1024 * 1024,
             compresses: true,
+            lacks_replicas: false,
             slow_log_us_min: Some(10_000),
             slow_log_len_max: 128,
             latency_ms_min: 0,

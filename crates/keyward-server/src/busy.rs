@@ -248,7 +248,10 @@ impl Desk<'_, '_> {
         batch.commands(input).any(|args| {
             let Ok(command) = resolve(args) else { return false };
             match command.id {
-                CommandId::ScriptKill | CommandId::FunctionKill | CommandId::FunctionStats => false,
+                CommandId::ScriptKill
+                | CommandId::FunctionKill
+                | CommandId::FunctionStats
+                | CommandId::Shutdown => false,
                 _ if visitor.login.is_some() && self.is_login(args) => false,
                 _ => command.flags.has(Flag::AllowBusy) || command.flags.has(Flag::NoAuth),
             }

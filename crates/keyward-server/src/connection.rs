@@ -119,6 +119,7 @@ impl<S: Socket> Connection<S> {
             ready!(poll_read_buf(socket, cx, &mut self.input))?
         };
         core.host.stats.input_bytes += count as u64;
+        core.host.stats.reads += 1;
         if self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
             tracing::warn!(client = self.client.0, "closing: the query buffer limit is reached");
             return Poll::Ready(Ok(0));
@@ -204,6 +205,7 @@ impl<S: Socket> Connection<S> {
     /// Sends the replies in the shared buffer; keeps what the socket does not take.
     fn reply(&mut self, core: &mut Core, cx: &mut Context<'_>) -> io::Result<()> {
         core.host.stats.output_bytes += core.output.len() as u64;
+        core.host.stats.writes += 1;
         let mut sent = 0;
         if self.peer.output.borrow().is_empty() {
             while sent < core.output.len() {

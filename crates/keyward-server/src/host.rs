@@ -6,12 +6,14 @@ use crate::busy::{self, Busy};
 use crate::info;
 use crate::log::LogControl;
 use crate::peer::Peers;
+use crate::rates::Rates;
 use crate::settings::Settings;
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Facts, Host, LogLevel, RunningScript, Section, Tunables,
 };
 use std::rc::Rc;
 use std::time::Instant;
+use tokio::sync::Notify;
 
 /// Counters of connections and bytes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,6 +22,8 @@ pub(crate) struct NetStats {
     pub(crate) rejected: u64,
     pub(crate) input_bytes: u64,
     pub(crate) output_bytes: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
 }
 
 /// The host of the engine.
@@ -29,6 +33,9 @@ pub(crate) struct ServerHost {
     pub(crate) log: Option<LogControl>,
     pub(crate) peers: Rc<Peers>,
     pub(crate) stats: NetStats,
+    pub(crate) rates: Rates,
+    /// Told when the process is to end.
+    pub(crate) stop: Rc<Notify>,
     pub(crate) started: Instant,
     /// Forty hexadecimal digits that tell one run from another.
     pub(crate) run_id: String,
@@ -50,7 +57,7 @@ impl Host for ServerHost {
     }
 
     fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
-        Err("The server is running without a config file".to_owned())
+        self.settings.rewrite().inspect_err(|error| tracing::warn!("{error}"))
     }
 
     fn reset_stats(&mut self) {
@@ -59,6 +66,11 @@ impl Host for ServerHost {
 
     fn info(&mut self, section: Section, facts: &Facts, out: &mut String) {
         info::write(self, section, facts, out);
+    }
+
+    fn shut_down(&mut self) {
+        tracing::info!("User requested shutdown...");
+        self.stop.notify_one();
     }
 
     fn monotonic_ns(&mut self) -> u64 {

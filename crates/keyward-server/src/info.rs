@@ -1,7 +1,9 @@
 //! The sections of INFO that are about this process.
 //!
-//! Owns the lines, under Redis's names. What is not there yet (replication,
-//! persistence) is answered as a Redis without it answers.
+//! Owns the lines, under Redis's names and in its order. What does not exist here is
+//! answered as a Redis answers that has not used it.
+
+mod activity;
 
 use crate::clock;
 use crate::host::ServerHost;
@@ -9,16 +11,19 @@ use crate::settings::table::Id;
 use keyward_engine::{Facts, REDIS_VERSION, Section};
 use std::fmt::Write as _;
 
+/// A name and its value.
+type Line = (&'static str, String);
+
 /// Appends the lines of a section.
 pub(crate) fn write(host: &ServerHost, section: Section, facts: &Facts, out: &mut String) {
-    let lines: Vec<(&str, String)> = match section {
+    let lines: Vec<Line> = match section {
         Section::Server => server(host),
         Section::Clients => clients(host, facts),
         Section::Memory => memory(host, facts),
         Section::Persistence => persistence(facts),
-        Section::Stats => stats(host, facts),
-        Section::Replication => replication(),
-        Section::Cpu => cpu(),
+        Section::Stats => activity::stats(host, facts),
+        Section::Replication => activity::replication(host),
+        Section::Cpu => activity::cpu(),
         Section::Cluster => vec![("cluster_enabled", "0".to_owned())],
         Section::Modules
         | Section::CommandStats
@@ -32,40 +37,57 @@ pub(crate) fn write(host: &ServerHost, section: Section, facts: &Facts, out: &mu
     }
 }
 
-fn server(host: &ServerHost) -> Vec<(&'static str, String)> {
+fn server(host: &ServerHost) -> Vec<Line> {
     let uptime = host.started.elapsed().as_secs();
     let system = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let os = [system.sysname(), system.release(), system.machine()].map(word).join(" ");
+    let now_us = clock::now_us();
+    let executable = std::env::current_exe().unwrap_or_default();
+    let hz = host.settings.int(Id::Hz).to_string();
     vec![
         ("redis_version", REDIS_VERSION.to_owned()),
         ("keyward_version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("redis_git_sha1", "00000000".to_owned()),
+        ("redis_git_dirty", "0".to_owned()),
+        ("redis_build_id", "0".to_owned()),
         ("redis_mode", "standalone".to_owned()),
         ("os", os),
         ("arch_bits", usize::BITS.to_string()),
+        ("monotonic_clock", "POSIX clock_gettime".to_owned()),
         ("multiplexing_api", "epoll".to_owned()),
+        ("atomicvar_api", "none".to_owned()),
+        ("gcc_version", "0.0.0".to_owned()),
         ("process_id", std::process::id().to_string()),
+        ("process_supervised", "no".to_owned()),
         ("run_id", host.run_id.clone()),
         ("tcp_port", host.settings.int(Id::Port).to_string()),
-        ("server_time_usec", clock::now_us().to_string()),
+        ("server_time_usec", now_us.to_string()),
         ("uptime_in_seconds", uptime.to_string()),
         ("uptime_in_days", (uptime / 86_400).to_string()),
-        ("hz", host.settings.int(Id::Hz).to_string()),
-        ("configured_hz", host.settings.int(Id::Hz).to_string()),
+        ("hz", hz.clone()),
+        ("configured_hz", hz),
+        ("lru_clock", (now_us / 1_000_000 & 0xff_ffff).to_string()),
+        ("executable", executable.display().to_string()),
         ("config_file", host.settings.file().map_or(String::new(), |f| f.display().to_string())),
+        ("io_threads_active", "0".to_owned()),
     ]
 }
 
-fn clients(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
+fn clients(host: &ServerHost, facts: &Facts) -> Vec<Line> {
     vec![
         ("connected_clients", facts.clients.to_string()),
         ("cluster_connections", "0".to_owned()),
         ("maxclients", host.settings.int(Id::MaxClients).to_string()),
+        ("client_recent_max_input_buffer", host.peers.largest_input().to_string()),
+        ("client_recent_max_output_buffer", host.peers.largest_output().to_string()),
         ("blocked_clients", facts.blocked_clients.to_string()),
+        ("tracking_clients", "0".to_owned()),
+        ("clients_in_timeout_table", facts.timed_waits.to_string()),
     ]
 }
 
-fn memory(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
+fn memory(host: &ServerHost, facts: &Facts) -> Vec<Line> {
     let scripts = &facts.scripts;
     let lua_bytes = scripts.script_bytes + scripts.library_bytes;
     let allocated = allocated_bytes();
@@ -117,7 +139,7 @@ fn human(bytes: u64) -> String {
     )
 }
 
-fn persistence(facts: &Facts) -> Vec<(&'static str, String)> {
+fn persistence(facts: &Facts) -> Vec<Line> {
     vec![
         ("loading", "0".to_owned()),
         ("rdb_changes_since_last_save", facts.dirty.to_string()),
@@ -125,44 +147,6 @@ fn persistence(facts: &Facts) -> Vec<(&'static str, String)> {
         ("aof_enabled", "0".to_owned()),
         ("aof_rewrite_in_progress", "0".to_owned()),
     ]
-}
-
-fn stats(host: &ServerHost, facts: &Facts) -> Vec<(&'static str, String)> {
-    vec![
-        ("total_connections_received", host.stats.connections.to_string()),
-        ("total_commands_processed", facts.commands.to_string()),
-        ("total_net_input_bytes", host.stats.input_bytes.to_string()),
-        ("total_net_output_bytes", host.stats.output_bytes.to_string()),
-        ("rejected_connections", host.stats.rejected.to_string()),
-        ("expired_keys", facts.keys.expired.to_string()),
-        ("evicted_keys", facts.keys.evicted.to_string()),
-        ("keyspace_hits", facts.keys.hits.to_string()),
-        ("keyspace_misses", facts.keys.misses.to_string()),
-        ("pubsub_channels", facts.channels.to_string()),
-        ("pubsub_patterns", facts.patterns.to_string()),
-        ("pubsubshard_channels", facts.shard_channels.to_string()),
-        ("total_error_replies", facts.error_replies.to_string()),
-    ]
-}
-
-fn replication() -> Vec<(&'static str, String)> {
-    vec![
-        ("role", "master".to_owned()),
-        ("connected_slaves", "0".to_owned()),
-        ("master_repl_offset", "0".to_owned()),
-    ]
-}
-
-fn cpu() -> Vec<(&'static str, String)> {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The process name is in parentheses and may hold spaces: count from its end.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split(' ').collect();
-    let ticks = rustix::param::clock_ticks_per_second().max(1);
-    let seconds = |field: usize| {
-        let count = fields.get(field).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-        format!("{:.6}", count as f64 / ticks as f64)
-    };
-    vec![("used_cpu_sys", seconds(13)), ("used_cpu_user", seconds(12))]
 }
 
 #[cfg(test)]

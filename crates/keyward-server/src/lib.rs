@@ -15,6 +15,7 @@ mod info;
 mod listen;
 mod log;
 mod peer;
+mod rates;
 mod server;
 pub mod settings;
 

@@ -104,6 +104,16 @@ impl Peers {
         self.peers.borrow().len()
     }
 
+    /// The most bytes a client has sent ahead of execution.
+    pub(crate) fn largest_input(&self) -> usize {
+        self.peers.borrow().values().map(|peer| peer.input_bytes.get()).max().unwrap_or(0)
+    }
+
+    /// The most bytes a client has left unread.
+    pub(crate) fn largest_output(&self) -> usize {
+        self.peers.borrow().values().map(|peer| peer.output.borrow().len()).max().unwrap_or(0)
+    }
+
     pub(crate) fn each(&self, mut visit: impl FnMut(&Peer)) {
         self.peers.borrow().values().for_each(|peer| visit(peer));
     }

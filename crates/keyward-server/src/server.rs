@@ -11,6 +11,7 @@ use crate::host::{NetStats, ServerHost};
 use crate::listen::{Listeners, Socket};
 use crate::log::LogControl;
 use crate::peer::{Peer, Peers};
+use crate::rates::{Rates, Totals};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
@@ -110,7 +111,9 @@ async fn serve(settings: Settings, log: Option<LogControl>) -> Result<(), ServeE
         tokio::task::spawn_local(accept_all(Rc::clone(&server), accept));
     }
     tokio::task::spawn_local(tick(Rc::clone(&server)));
+    let stop = Rc::clone(&server.core.borrow().host.stop);
     tokio::select! {
+        () = stop.notified() => {}
         _ = terminate.recv() => tracing::info!("stopping: told to by SIGTERM"),
         _ = interrupt.recv() => tracing::info!("stopping: told to by SIGINT"),
     }
@@ -162,6 +165,8 @@ impl Server {
             log,
             peers: Rc::clone(&peers),
             stats: NetStats::default(),
+            rates: Rates::default(),
+            stop: Rc::default(),
             started: Instant::now(),
             run_id: digits.collect(),
             busy: Busy::default(),
@@ -187,6 +192,10 @@ impl Server {
         let now_us = clock::now_us();
         core.engine.set_time(now_us);
         let has_more = core.engine.tick(&mut core.host);
+        let NetStats { input_bytes, output_bytes, .. } = core.host.stats;
+        let commands = core.engine.facts().commands;
+        let totals = Totals { commands, input_bytes, output_bytes };
+        core.host.rates.sample(Instant::now(), totals);
         self.deliver(core);
         self.check_idle(core, now_us / 1000);
         has_more

@@ -8,6 +8,7 @@
 
 mod file;
 pub mod kept;
+mod rewrite;
 pub mod table;
 pub mod value;
 
@@ -146,6 +147,14 @@ impl Settings {
         file::load(self, Path::new(path))?;
         self.file = Some(std::path::absolute(path).map_err(unreadable)?);
         Ok(())
+    }
+
+    /// Writes the settings in force back to their file.
+    pub fn rewrite(&self) -> Result<(), String> {
+        let Some(file) = self.file() else {
+            return Err("The server is running without a config file".to_owned());
+        };
+        rewrite::rewrite(self, file).map_err(|error| format!("Rewriting config file: {error}"))
     }
 
     /// The file the settings came from, if any.
@@ -309,6 +318,7 @@ impl Settings {
             password: (!password.is_empty()).then(|| password.into()),
             notify,
             text_bytes_max: self.bytes(Id::ProtoMaxBulkLen),
+            lacks_replicas: self.int(Id::MinReplicas) > 0 && self.int(Id::MinReplicasLag) > 0,
             compresses: self.is_on(Id::RdbCompression),
             slow_log_us_min: u64::try_from(self.int(Id::SlowLogSlowerThan)).ok(),
             slow_log_len_max: self.int(Id::SlowLogMaxLen) as usize,

@@ -227,3 +227,30 @@ fn settings_are_read_from_a_file_of_redis_conf_syntax() {
         assert_eq!(reply, Frame::Array(expected.to_vec()));
     }
 }
+
+#[test]
+fn shutdown_ends_the_server_without_an_answer() {
+    let server = serve(&[]);
+    let mut client = server.client();
+    let refused = Frame::Error(b"ERR syntax error".to_vec());
+    assert_eq!(client.call(["SHUTDOWN", "NOSAVE", "SAVE"]).expect("an answer"), refused);
+    assert_eq!(last_words(&server, b"SHUTDOWN NOSAVE\r\nPING\r\n"), "");
+    let deadline = Instant::now() + PATIENCE;
+    while TcpStream::connect(server.address()).is_ok() {
+        assert!(Instant::now() < deadline, "the server never ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn settings_are_written_back_to_their_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("redis.conf");
+    std::fs::write(&file, "# mine\ntimeout 5\n").expect("the file is written");
+    let server = serve(&["--config", file.to_str().expect("a plain path")]);
+    let mut client = server.client();
+    assert_eq!(client.call(["CONFIG", "SET", "timeout", "7"]).expect("an answer"), ok());
+    assert_eq!(client.call(["CONFIG", "REWRITE"]).expect("an answer"), ok());
+    let text = std::fs::read_to_string(&file).expect("the file is there");
+    assert!(text.starts_with("# mine\ntimeout 7\n"), "{text}");
+}

@@ -14,6 +14,6 @@ pub(super) const PLANNED: &[CommandId] = &[
     // connection
     ClientCaching, ClientGetRedir, ClientPause, ClientTracking, ClientTrackingInfo, ClientUnpause,
     // server
-    BgRewriteAof, BgSave, Debug, LastSave, Lolwut, Memory, MemoryDoctor, MemoryHelp, MemoryMallocStats,
-    MemoryPurge, MemoryStats, MemoryUsage, Monitor, Role, Save, Shutdown,
+    BgRewriteAof, BgSave, Debug, LastSave, Memory, MemoryDoctor, MemoryHelp, MemoryMallocStats,
+    MemoryPurge, MemoryStats, MemoryUsage, Monitor, Save,
 ];

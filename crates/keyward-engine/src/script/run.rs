@@ -12,6 +12,7 @@ use super::running::{Activity, RunFacts, RunningScript};
 use super::sandbox::{Code, Input, Sandbox};
 use crate::context::{Ctx, Ending, Outcome};
 use crate::stats::errors::ErrorStats;
+use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, WireError, find, resolve};
 use keyward_resp::{Args, Protocol, ReplyWriter};
@@ -49,13 +50,18 @@ pub(super) fn input<'a>(args: Args<'a>, not_integer: WireError) -> Result<Input<
 }
 
 /// Whether a script may run at all, and with which access.
-fn judge(flags: Option<ScriptFlags>, access: Access) -> Result<Access, WireError> {
+fn judge(
+    flags: Option<ScriptFlags>,
+    access: Access,
+    tunables: &Tunables,
+) -> Result<Access, WireError> {
     match flags {
         None => Ok(access),
         Some(flags) if flags.has(ScriptFlag::NoWrites) => Ok(Access::ReadOnly),
         Some(_) if access == Access::ReadOnly => {
             Err(WireError::Err("Can not execute a script with write flag using *_ro command."))
         }
+        Some(_) if tunables.lacks_replicas => Err(WireError::NoReplicas),
         Some(_) => Ok(Access::ReadWrite),
     }
 }
@@ -68,7 +74,7 @@ pub(super) fn run(
     input: Input<'_>,
     access: Access,
 ) -> Outcome {
-    let access = judge(program.flags, access)?;
+    let access = judge(program.flags, access, &ctx.shared.tunables)?;
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
     let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
@@ -134,6 +140,11 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
         let may_write = command.flags.has(Flag::Write) || command.flags.has(Flag::MayReplicate);
         if may_write && self.access == Access::ReadOnly {
             return Err(WireError::Err("Write commands are not allowed from read-only scripts."));
+        }
+        // What has begun to write may go on.
+        let begins_to_write = command.flags.has(Flag::Write) && !self.has_written;
+        if begins_to_write && self.ctx.shared.tunables.lacks_replicas {
+            return Err(WireError::NoReplicas);
         }
         Ok(command)
     }

@@ -46,8 +46,6 @@ kept! {
     "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "There is no replication.";
     "repl-backlog-size", Kind::Bytes(1, MAX), "1mb", Live, "There is no replication.";
     "repl-backlog-ttl", Kind::Int(0, i64::MAX), "3600", Live, "There is no replication.";
-    "min-replicas-to-write", Kind::Int(0, 0), "0", Live, "There is no replication: only 0 is taken.";
-    "min-replicas-max-lag", Kind::Int(0, INT_MAX), "10", Live, "There is no replication.";
     "masteruser", Kind::Text, "", Live, "There is no replication.";
     "masterauth", Kind::Text, "", Live, "There is no replication.";
     "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "There is no replication.";

@@ -120,6 +120,8 @@ settings! {
     LatencyThreshold, "latency-monitor-threshold", Kind::Int(0, i64::MAX), "0", Live, "Milliseconds from which an event is a latency spike; 0 for none.";
     LatencyTracking, "latency-tracking", Kind::Bool, "yes", Live, "Whether latencies per command are recorded.";
     LatencyPercentiles, "latency-tracking-info-percentiles", Kind::Percentiles, "50 99 99.9", Live, "Percentiles of latencies that INFO shows.";
+    MinReplicas, "min-replicas-to-write", Kind::Int(0, i32::MAX as i64), "0", Live, "Replicas without which writes are refused; there are none.";
+    MinReplicasLag, "min-replicas-max-lag", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds a replica may be behind; 0 asks for no replicas.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
     LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard output if the settings come from a file, else standard error.";
