@@ -1,0 +1,1 @@
+//! The book: a schema, compiled.

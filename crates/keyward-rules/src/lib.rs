@@ -1,0 +1,24 @@
+//! The rule book: what a schema demands of commands and of their effects.
+//!
+//! Pure: it knows no storage, no socket and no clock. A host (the engine, later
+//! a gateway before Redis) asks it twice about each command that writes:
+//!
+//! 1. [`RuleBook::before`]: run it as it is, run it with a lifetime, run another
+//!    command instead, answer at once, or refuse it;
+//! 2. [`RuleBook::after`], with what changed: refuse and undo it all, or carry
+//!    out these follow-ups, which are plain Redis commands.
+//!
+//! What the book must see of the keyspace it asks of a [`View`]; a host that has
+//! to fetch it first answers [`NotYet`], and asks the book again.
+
+mod book;
+mod change;
+mod refusal;
+mod verdict;
+mod view;
+
+pub use book::RuleBook;
+pub use change::{Change, End, Part, What};
+pub use refusal::Refusal;
+pub use verdict::{Judged, Verdict};
+pub use view::{Blind, Element, NotYet, Row, RowType, View};

@@ -1,0 +1,1 @@
+//! Refusals: what a client reads whose command breaks the schema.

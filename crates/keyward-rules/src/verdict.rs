@@ -1,0 +1,38 @@
+//! What the book says to a command before it runs.
+
+use crate::refusal::Refusal;
+use keyward_resp::ArgBuf;
+
+/// What is to be done with a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Run it.
+    Run(Judged),
+    /// Run it, and let the string that it sets end at this time, in milliseconds
+    /// since the epoch. For SET and its kin; whatever lifetime the command
+    /// itself names is overruled.
+    RunUntil(i64, Judged),
+    /// Run this command in its place, and answer with this bulk string.
+    Instead {
+        /// The command.
+        command: ArgBuf,
+        /// The answer.
+        reply: Box<[u8]>,
+    },
+    /// Do nothing, and answer with this integer.
+    Answer(i64),
+    /// Refuse it.
+    Refuse(Box<Refusal>),
+}
+
+/// How much of what a command does the book has judged before it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Nothing: the host must report the changes to [`crate::RuleBook::after`].
+    Nothing,
+    /// The rows it writes by themselves. The host must report the changes, since
+    /// other keys depend on them.
+    Rows,
+    /// All of it: the host need not report anything.
+    All,
+}
