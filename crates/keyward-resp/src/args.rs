@@ -84,7 +84,7 @@ impl Index<usize> for Args<'_> {
 }
 
 /// A command that owns its bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArgBuf {
     bytes: Vec<u8>,
     ranges: Vec<ArgRange>,

@@ -1,1 +1,198 @@
 //! The book: a schema, compiled.
+//!
+//! Owns the schema, the matcher of its patterns, and for each table what hosts
+//! and both stages ask most often. Invariants: nothing in it changes but the
+//! mode; a [`KeyId`] of its schema is valid everywhere.
+//! Not here: judging (`before`, `after`), wording (`words`).
+
+use keyward_schema::{
+    Binding, DataType, Derived, Key, KeyId, Lifetime, Matcher, Mode, Pattern, Reference, Renew,
+    Schema, Unknown,
+};
+
+use crate::view::RowType;
+
+/// What a schema demands of commands and of their effects.
+#[derive(Debug)]
+pub struct RuleBook {
+    schema: Schema,
+    matcher: Matcher,
+    traits: Box<[Traits]>,
+    /// Overrules what the schema says of modes.
+    mode: Option<Mode>,
+}
+
+/// What is to be known of a table.
+#[derive(Clone, Debug)]
+pub struct Traits {
+    /// The only type its rows have; `None` for types that no command of the
+    /// server makes.
+    pub row_type: Option<RowType>,
+    /// Whether a read renews the lifetime of a row; see [`RuleBook::renewal`].
+    pub renews_on_read: bool,
+    /// Whether Keyward alone decides what its rows hold: a lookup, a ranking, a
+    /// set of members.
+    pub is_computed: bool,
+    /// The table that it is derived from, mirrors or follows. Due expiries there
+    /// must be completed before one of its rows is read.
+    pub source: Option<KeyId>,
+    /// The tables that are derived from this one, mirror it or follow it.
+    pub dependents: Box<[KeyId]>,
+    /// The table whose rows its own rows live with.
+    pub leader: Option<KeyId>,
+    /// The tables whose rows live with rows of this one.
+    pub companions: Box<[KeyId]>,
+}
+
+impl Traits {
+    fn of(schema: &Schema, id: KeyId) -> Traits {
+        let key = schema.key(id);
+        let those = |test: &dyn Fn(&Key) -> bool| -> Box<[KeyId]> {
+            schema.ids().filter(|other| test(schema.key(*other))).collect()
+        };
+        Traits {
+            row_type: row_type(key.data),
+            renews_on_read: matches!(
+                key.lifetime,
+                Lifetime::Renewed { renew: Renew::Access, .. }
+                    | Lifetime::By { renew: Some(Renew::Access), .. }
+            ),
+            is_computed: key.derived.as_ref().is_some_and(is_computed),
+            source: key.derived.as_ref().map(|derived| derived.source().key),
+            dependents: those(&|other| {
+                other.derived.as_ref().is_some_and(|derived| derived.source().key == id)
+            }),
+            leader: leader(key).map(|leader| leader.key),
+            companions: those(&|other| leader(other).is_some_and(|leader| leader.key == id)),
+        }
+    }
+
+    /// Whether other tables change with this one, or it with others: its rows
+    /// are not judged by themselves alone.
+    pub fn is_tied(&self) -> bool {
+        self.source.is_some() || self.leads()
+    }
+
+    /// Whether other tables change with this one.
+    pub fn leads(&self) -> bool {
+        !self.dependents.is_empty() || !self.companions.is_empty()
+    }
+}
+
+impl RuleBook {
+    /// The book of a schema.
+    pub fn new(schema: Schema) -> RuleBook {
+        let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
+            .expect("a checked schema has patterns that a matcher can tell apart");
+        let traits = schema.ids().map(|id| Traits::of(&schema, id)).collect();
+        RuleBook { schema, matcher, traits, mode: None }
+    }
+
+    /// The schema.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The table that a key belongs to.
+    #[inline]
+    pub fn table_of(&self, key: &[u8]) -> Option<KeyId> {
+        self.matcher.find(key).and_then(|found| self.schema.id(found.pattern))
+    }
+
+    /// What is to be known of a table.
+    #[inline]
+    pub fn traits(&self, table: KeyId) -> &Traits {
+        &self.traits[table.index()]
+    }
+
+    /// Overrules the modes that the schema sets, or leaves it to them again.
+    pub fn set_mode(&mut self, mode: Option<Mode>) {
+        self.mode = mode;
+    }
+
+    /// What overrules the modes that the schema sets.
+    pub fn mode(&self) -> Option<Mode> {
+        self.mode
+    }
+
+    /// Whether what breaks the schema is refused in this table, rather than
+    /// passed with a warning.
+    pub fn is_enforced(&self, table: KeyId) -> bool {
+        let key = self.schema.key(table);
+        let mode = self.mode.or(key.mode).unwrap_or(self.schema.keyspace.mode);
+        mode == Mode::Enforce
+    }
+
+    /// What happens to a key that comes to be and belongs to no table.
+    pub fn unknown(&self) -> Unknown {
+        let keyspace = &self.schema.keyspace;
+        match (keyspace.unknown, self.mode.unwrap_or(keyspace.mode)) {
+            (Unknown::Reject, Mode::Warn) => Unknown::Warn,
+            (unknown, _) => unknown,
+        }
+    }
+
+    /// The key that a key of a table refers to, with a member where the
+    /// reference has one.
+    pub fn referred(&self, table: KeyId, key: &[u8], to: &Reference, member: &[u8]) -> Vec<u8> {
+        let own = &self.schema.key(table).pattern;
+        let value = |binding: &Binding| -> Vec<u8> {
+            match binding {
+                Binding::Bound(index) => placeholder(own, key, *index).to_vec(),
+                Binding::Member => member.to_vec(),
+                Binding::Literal(text) => text.as_bytes().to_vec(),
+            }
+        };
+        let values: Vec<Vec<u8>> = to.bindings.iter().map(value).collect();
+        self.schema.key(to.key).pattern.fill(&values)
+    }
+
+    /// The key that a row lives with, if its table says so.
+    pub fn leader(&self, table: KeyId, key: &[u8]) -> Option<Vec<u8>> {
+        let leader = leader(self.schema.key(table))?;
+        Some(self.referred(table, key, leader, b""))
+    }
+}
+
+/// The value of a placeholder in a key of that pattern, without the braces of a
+/// hash tag.
+pub(crate) fn placeholder<'k>(pattern: &Pattern, key: &'k [u8], index: usize) -> &'k [u8] {
+    let wanted = &pattern.placeholders()[index];
+    let limit = if pattern.ends_in_rest() { pattern.segments().len() } else { usize::MAX };
+    let part = key.splitn(limit, |byte| *byte == b':').nth(wanted.segment).unwrap_or_default();
+    match part {
+        [b'{', inner @ .., b'}'] if wanted.tagged => inner,
+        part => part,
+    }
+}
+
+fn leader(key: &Key) -> Option<&Reference> {
+    match &key.lifetime {
+        Lifetime::With { key } => Some(key),
+        _ => None,
+    }
+}
+
+fn is_computed(derived: &Derived) -> bool {
+    match derived {
+        Derived::Lookup { .. } | Derived::Rank { .. } | Derived::Members { .. } => true,
+        Derived::Inverse { .. } | Derived::Follows { .. } => false,
+    }
+}
+
+fn row_type(data: DataType) -> Option<RowType> {
+    match data {
+        DataType::String
+        | DataType::Int
+        | DataType::Float
+        | DataType::Decimal
+        | DataType::Flag
+        | DataType::Json
+        | DataType::Bytes => Some(RowType::String),
+        DataType::Hash => Some(RowType::Hash),
+        DataType::List => Some(RowType::List),
+        DataType::Set => Some(RowType::Set),
+        DataType::Zset => Some(RowType::Zset),
+        DataType::Stream | DataType::Hll => None,
+    }
+}

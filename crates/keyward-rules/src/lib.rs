@@ -13,12 +13,16 @@
 
 mod book;
 mod change;
+mod lifetime;
 mod refusal;
+mod term;
 mod verdict;
 mod view;
+mod words;
 
-pub use book::RuleBook;
+pub use book::{RuleBook, Traits};
 pub use change::{Change, End, Part, What};
+pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 pub use refusal::Refusal;
 pub use verdict::{Judged, Verdict};
 pub use view::{Blind, Element, NotYet, Row, RowType, View};

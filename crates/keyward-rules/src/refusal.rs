@@ -1,1 +1,99 @@
 //! Refusals: what a client reads whose command breaks the schema.
+//!
+//! `SCHEMA <key>: <problem> (<file>:<line>)`. Owns the form of the line and how
+//! client bytes stand in it. Invariant: one line of printable text, whatever a
+//! key or a value holds. Secrets are left out by who words the problem
+//! ([`keyward_schema::Misfit`] does).
+
+use std::fmt;
+
+use keyward_schema::{KeyId, Source, Span, escape};
+
+/// How many bytes of a key a refusal shows.
+const SHOWN_KEY_BYTES: usize = 60;
+
+/// Why the schema forbids a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    table: Option<KeyId>,
+    text: Box<str>,
+}
+
+impl Refusal {
+    /// A problem of a key, declared at that place of the schema, or by all of it.
+    pub(crate) fn new(
+        source: &Source,
+        table: Option<KeyId>,
+        subject: &[u8],
+        problem: impl fmt::Display,
+        at: Option<Span>,
+    ) -> Refusal {
+        let subject = shown_key(subject);
+        let file = &source.name;
+        let line = at.map_or(String::new(), |at| format!(":{}", source.line(at)));
+        let text = format!("SCHEMA {subject}: {problem} ({file}{line})");
+        // A schema's own words may hold anything that TOML can.
+        let text = escape(&text).into_owned();
+        Refusal { table, text: text.into() }
+    }
+
+    /// The pattern that was broken; `None` if the key belongs to none.
+    pub fn table(&self) -> Option<KeyId> {
+        self.table
+    }
+
+    /// The whole line, code included, without the protocol's `-`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// A key as a refusal shows it: escaped, and cut.
+pub(crate) fn shown_key(key: &[u8]) -> String {
+    match key.split_at_checked(SHOWN_KEY_BYTES) {
+        Some((shown, rest)) if !rest.is_empty() => format!("{}…", shown.escape_ascii()),
+        _ => key.escape_ascii().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(key: &[u8], problem: &str, at: Option<Span>) -> String {
+        let source = Source::new("shop/keyward.toml", "a\nb\nc");
+        Refusal::new(&source, None, key, problem, at).text().to_owned()
+    }
+
+    #[test]
+    fn names_the_key_the_file_and_the_line() {
+        let at = Span { start: 2, end: 3 };
+        assert_eq!(
+            text(b"user:7", "has no field \"x\"", Some(at)),
+            "SCHEMA user:7: has no field \"x\" (shop/keyward.toml:2)"
+        );
+        assert_eq!(
+            text(b"u", "matches no pattern", None),
+            "SCHEMA u: matches no pattern (shop/keyward.toml)"
+        );
+    }
+
+    #[test]
+    fn is_one_short_line_whatever_the_key_holds() {
+        assert_eq!(
+            text(b"a\r\n\xff", "x\ny", None),
+            "SCHEMA a\\r\\n\\xff: x\\ny (shop/keyward.toml)"
+        );
+        let long = text(&[b'k'; 61], "x", None);
+        assert_eq!(long, format!("SCHEMA {}…: x (shop/keyward.toml)", "k".repeat(60)));
+        assert!(!text(&[b'k'; 60], "x", None).contains('…'));
+    }
+}

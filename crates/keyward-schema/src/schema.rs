@@ -34,6 +34,17 @@ impl Schema {
     pub fn key(&self, id: KeyId) -> &Key {
         &self.keys[id.index()]
     }
+
+    /// The ids of its keys in order.
+    pub fn ids(&self) -> impl Iterator<Item = KeyId> + use<> {
+        (0..self.keys.len()).map(KeyId::new)
+    }
+
+    /// The id of the key at that place of [`Schema::keys`], which is also what a
+    /// matcher of their patterns calls it.
+    pub fn id(&self, index: usize) -> Option<KeyId> {
+        (index < self.keys.len()).then(|| KeyId::new(index))
+    }
 }
 
 /// Which key of a schema.

@@ -1,0 +1,200 @@
+//! How refusals are worded.
+//!
+//! Owns the sentence for each way to break a schema and the line it points to,
+//! so that both stages say the same. Not here: the form of the whole line
+//! (`refusal`), what does not fit a shape ([`Misfit`] words that).
+
+use keyward_schema::{
+    Key, KeyId, Lifetime, Misfit, MissReason, Object, Shape, Span, Type, near_miss, size_in_words,
+};
+
+use crate::book::RuleBook;
+use crate::lifetime::LifetimeProblem;
+use crate::refusal::{Refusal, shown_key};
+use crate::view::RowType;
+
+impl RuleBook {
+    /// A key of this table breaks the schema where it is declared.
+    pub(crate) fn refuse(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        problem: impl std::fmt::Display,
+    ) -> Refusal {
+        let at = self.schema().key(table).at;
+        Refusal::new(&self.schema().source, Some(table), key, problem, Some(at))
+    }
+
+    /// A key that belongs to no table would come to be.
+    pub(crate) fn refuse_unknown(&self, key: &[u8]) -> Refusal {
+        let schema = self.schema();
+        let patterns = schema.keys.iter().map(|key| &key.pattern);
+        let hint = near_miss(patterns, key).map_or(String::new(), |miss| {
+            let nearest = &schema.keys[miss.pattern];
+            format!("; nearest is {}, {}", nearest.pattern, difference(nearest, &miss.reason))
+        });
+        let name = &schema.keyspace.name;
+        Refusal::new(
+            &schema.source,
+            None,
+            key,
+            format_args!("matches no pattern of {name}{hint}"),
+            None,
+        )
+    }
+
+    /// A row would become another type than the declared one.
+    pub(crate) fn refuse_type(&self, table: KeyId, key: &[u8], found: RowType) -> Refusal {
+        let declared = self.schema().key(table);
+        let declared = with_article(declared.data.name());
+        self.refuse(table, key, format_args!("is declared {declared}, not {}", found.in_words()))
+    }
+
+    /// A value, field, item or member does not fit.
+    pub(crate) fn refuse_misfit(&self, table: KeyId, key: &[u8], misfit: &Misfit) -> Refusal {
+        let declared = self.schema().key(table);
+        let at = declared.content.object().and_then(|object| field_at(object, &misfit.path));
+        let at = Some(at.unwrap_or(declared.at));
+        let source = &self.schema().source;
+        match &*misfit.path {
+            "" if is_verb_of_key(&misfit.problem) => {
+                Refusal::new(source, Some(table), key, &misfit.problem, at)
+            }
+            _ => Refusal::new(source, Some(table), key, misfit, at),
+        }
+    }
+
+    /// A value is larger than `max_size`.
+    pub(crate) fn refuse_size(&self, table: KeyId, key: &[u8], bytes: usize, most: u64) -> Refusal {
+        let most = size_in_words(most);
+        let found = size_in_words(bytes as u64);
+        self.refuse(table, key, format_args!("may hold at most {most} (max_size), not {found}"))
+    }
+
+    /// A lifetime is not what the schema demands.
+    pub(crate) fn refuse_lifetime(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        problem: LifetimeProblem,
+    ) -> Refusal {
+        let declared = self.schema().key(table);
+        let problem = match problem {
+            LifetimeProblem::Mortal if declared.derived.is_some() => {
+                "is kept by Keyward from its source and has no lifetime of its own".to_owned()
+            }
+            LifetimeProblem::Mortal => {
+                "lives until it is deleted (ttl = \"none\") and takes no lifetime".to_owned()
+            }
+            LifetimeProblem::Immortal => "must have a lifetime; PERSIST would end it".to_owned(),
+            LifetimeProblem::Unsaid => {
+                "must be written with a lifetime: add EX, PX, EXAT or PXAT".to_owned()
+            }
+            LifetimeProblem::TooLong { asked, most } => {
+                format!("may live at most {}, not {}", most.in_words(), asked.in_words())
+            }
+            LifetimeProblem::TooShort { asked, least } => {
+                format!("must live at least {}, not {}", least.in_words(), asked.in_words())
+            }
+            LifetimeProblem::Elsewhere => self.elsewhere(table, key),
+            LifetimeProblem::Leaderless => {
+                let leader = self.leader(table, key).unwrap_or_default();
+                format!(
+                    "lives with {}, which does not exist; create that first",
+                    shown_key(&leader)
+                )
+            }
+        };
+        let at = Some(declared.lifetime_at);
+        Refusal::new(&self.schema().source, Some(table), key, problem, at)
+    }
+
+    /// What decides when a row ends, and what to do about it.
+    fn elsewhere(&self, table: KeyId, key: &[u8]) -> String {
+        let declared = self.schema().key(table);
+        match (&declared.lifetime, declared.content.object()) {
+            (Lifetime::Until { field }, Some(object)) => {
+                let name = &object.fields[*field].name;
+                format!("ends at the time in {name}; change that field instead")
+            }
+            _ => {
+                let leader = self.leader(table, key).unwrap_or_default();
+                format!("lives with {} and ends with it", shown_key(&leader))
+            }
+        }
+    }
+}
+
+impl RowType {
+    /// What it is, in words.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            RowType::String => "a string",
+            RowType::List => "a list",
+            RowType::Set => "a set",
+            RowType::Zset => "a zset",
+            RowType::Hash => "a hash",
+        }
+    }
+}
+
+/// Whether a problem of a whole value is said of its key: "has no field x",
+/// "lacks the required field x", rather than "the value must be …".
+fn is_verb_of_key(problem: &str) -> bool {
+    problem.starts_with("has ") || problem.starts_with("lacks ")
+}
+
+fn with_article(word: &str) -> String {
+    let vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {word}", if vowel { "an" } else { "a" })
+}
+
+/// Where the field stands that a path such as `settings.theme` leads to: the
+/// innermost one that is declared.
+fn field_at(object: &Object, path: &str) -> Option<Span> {
+    let mut object = object;
+    let mut at = None;
+    for step in path.split('.') {
+        let name = step.split('[').next().unwrap_or_default();
+        let Some(index) = object.field(name) else { break };
+        let field = &object.fields[index];
+        at = Some(field.at);
+        match within(&field.shape) {
+            Some(inner) => object = inner,
+            None => break,
+        }
+    }
+    at
+}
+
+/// The object that a shape holds, itself or as items.
+fn within(shape: &Shape) -> Option<&Object> {
+    match &shape.ty {
+        Type::Object(object) => Some(object),
+        Type::Array(item) => within(item),
+        _ => None,
+    }
+}
+
+/// Where a key leaves its nearest pattern.
+fn difference(nearest: &Key, reason: &MissReason) -> String {
+    match reason {
+        MissReason::Literal { segment, expected } => {
+            format!("whose {} part is {expected}", ordinal(*segment))
+        }
+        MissReason::Placeholder { segment, placeholder } => {
+            let placeholder = &nearest.pattern.placeholders()[*placeholder];
+            let braces = if placeholder.tagged { " in braces" } else { "" };
+            let kind = placeholder.kind.in_words();
+            format!("whose {} part must be {kind}{braces}", ordinal(*segment))
+        }
+        MissReason::TooShort { expected } | MissReason::TooLong { expected } => {
+            format!("which has {expected} part{}", if *expected == 1 { "" } else { "s" })
+        }
+    }
+}
+
+fn ordinal(index: usize) -> String {
+    const WORDS: [&str; 6] = ["first", "second", "third", "fourth", "fifth", "sixth"];
+    WORDS.get(index).map_or_else(|| format!("{}th", index + 1), |word| (*word).to_owned())
+}
