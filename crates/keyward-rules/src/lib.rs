@@ -11,8 +11,12 @@
 //! What the book must see of the keyspace it asks of a [`View`]; a host that has
 //! to fetch it first answers [`NotYet`], and asks the book again.
 
+mod arguments;
+mod before;
 mod book;
+mod call;
 mod change;
+mod decimal_sum;
 mod lifetime;
 mod refusal;
 mod term;

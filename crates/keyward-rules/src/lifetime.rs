@@ -265,3 +265,6 @@ fn duration_to(end: i64, now_ms: i64) -> Duration {
 fn is_same_time(end: i64, asked: i64) -> bool {
     end.abs_diff(asked) < SAME_TIME_MS
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,9 @@ use keyward_schema::{KeyId, Source, Span, escape};
 /// How many bytes of a key a refusal shows.
 const SHOWN_KEY_BYTES: usize = 60;
 
+/// How many bytes of a value a refusal shows.
+const SHOWN_VALUE_BYTES: usize = 40;
+
 /// Why the schema forbids a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -58,9 +61,18 @@ impl std::error::Error for Refusal {}
 
 /// A key as a refusal shows it: escaped, and cut.
 pub(crate) fn shown_key(key: &[u8]) -> String {
-    match key.split_at_checked(SHOWN_KEY_BYTES) {
+    shown(key, SHOWN_KEY_BYTES)
+}
+
+/// A value as a refusal shows it: in quotes, escaped, and cut.
+pub(crate) fn shown_value(value: &[u8]) -> String {
+    format!("\"{}\"", shown(value, SHOWN_VALUE_BYTES))
+}
+
+fn shown(bytes: &[u8], most: usize) -> String {
+    match bytes.split_at_checked(most) {
         Some((shown, rest)) if !rest.is_empty() => format!("{}…", shown.escape_ascii()),
-        _ => key.escape_ascii().to_string(),
+        _ => bytes.escape_ascii().to_string(),
     }
 }
 

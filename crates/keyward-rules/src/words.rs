@@ -64,6 +64,22 @@ impl RuleBook {
         }
     }
 
+    /// Something about this field breaks the schema.
+    pub(crate) fn refuse_field(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        field: &[u8],
+        problem: impl std::fmt::Display,
+    ) -> Refusal {
+        let declared = self.schema().key(table);
+        let name = String::from_utf8_lossy(field);
+        let at = declared.content.object().and_then(|object| field_at(object, &name));
+        let at = Some(at.unwrap_or(declared.at));
+        let problem = format_args!("{}: {problem}", shown_key(field));
+        Refusal::new(&self.schema().source, Some(table), key, problem, at)
+    }
+
     /// A value is larger than `max_size`.
     pub(crate) fn refuse_size(&self, table: KeyId, key: &[u8], bytes: usize, most: u64) -> Refusal {
         let most = size_in_words(most);

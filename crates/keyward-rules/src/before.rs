@@ -1,0 +1,214 @@
+//! The first stage: what a call's arguments, and a look at the row, decide.
+//!
+//! Everything that is refused here would be refused by [`RuleBook::after`] too;
+//! this stage exists to say so early (while a call is queued), to let a string
+//! be written with its lifetime at once, to spare the host the journal of a
+//! command that cannot break anything, and to add decimals exactly.
+//!
+//! Invariants: arguments are judged before any row is looked at, so that
+//! [`RuleBook::arguments`] learns all that they decide; where a table is not
+//! enforced nothing is refused, and the second stage reports it; a call that
+//! passes SET's way allocates nothing.
+//! Not here: reading arguments (`arguments`), functions (`call`).
+
+mod add;
+mod count;
+mod expire;
+mod set;
+#[cfg(test)]
+mod tests;
+
+use keyward_commands::{Command, CommandId};
+use keyward_resp::Args;
+use keyward_schema::{KeyId, Lifetime, Renew, Unknown};
+
+use crate::arguments::Call;
+use crate::book::RuleBook;
+use crate::refusal::Refusal;
+use crate::verdict::{Judged, Verdict};
+use crate::view::{Blind, NotYet, Row, RowType, View};
+
+/// A call under judgement.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    view: &'a dyn View,
+    command: &'a Command,
+    args: Args<'a>,
+    /// The table of the key at that position.
+    table_of: &'a dyn Fn(usize) -> Option<KeyId>,
+}
+
+/// What a key is judged by: itself and its table.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    table: KeyId,
+    key: &'a [u8],
+}
+
+/// The call can be answered at once: it is refused, or the second stage has to
+/// see it.
+type Judgement<T> = Result<T, Stop>;
+
+enum Stop {
+    At(Verdict),
+    NotYet,
+}
+
+impl From<NotYet> for Stop {
+    fn from(NotYet: NotYet) -> Stop {
+        Stop::NotYet
+    }
+}
+
+/// The second stage has to see it.
+const UNJUDGED: Stop = Stop::At(Verdict::Run(Judged::Nothing));
+
+impl RuleBook {
+    /// What is to be done with a call whose arity is right. `table_of` tells the
+    /// table of the key at a position of the arguments.
+    ///
+    /// # Errors
+    /// If the host has to fetch a row first.
+    pub fn before(
+        &self,
+        view: &dyn View,
+        command: &Command,
+        args: Args<'_>,
+        table_of: &dyn Fn(usize) -> Option<KeyId>,
+    ) -> Result<Verdict, NotYet> {
+        let case = Case { view, command, args, table_of };
+        match self.judge(case) {
+            Ok(verdict) | Err(Stop::At(verdict)) => Ok(verdict),
+            Err(Stop::NotYet) => Err(NotYet),
+        }
+    }
+
+    /// Why a call is refused whatever the rows are: what is said to a client that
+    /// queues it.
+    pub fn arguments(
+        &self,
+        now_ms: i64,
+        command: &Command,
+        args: Args<'_>,
+        table_of: &dyn Fn(usize) -> Option<KeyId>,
+    ) -> Option<Box<Refusal>> {
+        match self.before(&Blind { now_ms }, command, args, table_of) {
+            Ok(Verdict::Refuse(refusal)) => Some(refusal),
+            Ok(_) | Err(NotYet) => None,
+        }
+    }
+
+    fn judge(&self, case: Case<'_>) -> Judgement<Verdict> {
+        match Call::read(case.command, case.args, case.view.now_ms()) {
+            Call::Set { value, asked } => self.set(case, value, asked),
+            Call::SetMany => self.set_many(case),
+            Call::Add { key, elements } => self.add(case, key, elements),
+            Call::Count { field, by } => self.count(case, field, by),
+            Call::Sum { field, by } => self.sum(case, field, by),
+            Call::Make { key, row_type } => match self.place(case, key, row_type) {
+                Err(refused @ Stop::At(Verdict::Refuse(_))) => Err(refused),
+                _ => Err(UNJUDGED),
+            },
+            Call::Take { whole } => Ok(Verdict::Run(self.take(case, whole))),
+            Call::Expire(expiry) => self.expire(case, expiry),
+            Call::GetEx(expiry) => self.getex(case, expiry),
+            Call::Function => Ok(match self.call_misfit(case.args) {
+                Some(refusal) if self.is_strict() => Verdict::Refuse(Box::new(refusal)),
+                _ => Verdict::Run(Judged::All),
+            }),
+            Call::Nothing => Ok(Verdict::Run(Judged::All)),
+            Call::Away | Call::Malformed => Err(UNJUDGED),
+        }
+    }
+
+    /// The place of a key that a call may bring to be as this type. A key that
+    /// belongs to no table ends the judgement.
+    fn place<'a>(
+        &self,
+        case: Case<'a>,
+        position: usize,
+        row_type: Option<RowType>,
+    ) -> Judgement<Place<'a>> {
+        let Some(key) = case.args.get(position) else { return Err(UNJUDGED) };
+        let Some(table) = (case.table_of)(position) else {
+            return Err(match self.unknown() {
+                Unknown::Reject => Stop::At(Verdict::Refuse(Box::new(self.refuse_unknown(key)))),
+                Unknown::Warn => UNJUDGED,
+                Unknown::Allow => Stop::At(Verdict::Run(Judged::All)),
+            });
+        };
+        let place = Place { table, key };
+        match row_type {
+            Some(found) if self.traits(table).row_type != Some(found) => {
+                Err(self.stop(place, || self.refuse_type(table, key, found)))
+            }
+            _ => Ok(place),
+        }
+    }
+
+    /// Ends the judgement of a call that breaks the schema.
+    fn stop(&self, place: Place<'_>, refusal: impl FnOnce() -> Refusal) -> Stop {
+        match self.is_enforced(place.table) {
+            true => Stop::At(Verdict::Refuse(Box::new(refusal()))),
+            false => UNJUDGED,
+        }
+    }
+
+    /// What is judged of a call that only takes away: all, where nothing else
+    /// changes with the rows it may touch.
+    fn take(&self, case: Case<'_>, whole: bool) -> Judged {
+        let harmless = |table: KeyId| {
+            let declared = self.schema().key(table);
+            let loses_fields = case.command.id == CommandId::HDel
+                && declared
+                    .content
+                    .object()
+                    .is_some_and(|object| object.fields.iter().any(|field| field.required));
+            !self.traits(table).is_tied()
+                && (whole || (!self.renews_on_write(table) && !loses_fields))
+        };
+        let mut tables =
+            case.command.keys_in(case.args).filter_map(|key| (case.table_of)(key.index));
+        if tables.all(harmless) { Judged::All } else { Judged::Nothing }
+    }
+
+    fn renews_on_write(&self, table: KeyId) -> bool {
+        matches!(
+            self.schema().key(table).lifetime,
+            Lifetime::Renewed { .. }
+                | Lifetime::By { renew: Some(Renew::Write | Renew::Access), .. }
+        )
+    }
+
+    /// How much is judged of a call that edits a living row, or makes a new one,
+    /// once its values are: nothing if its lifetime has to be seen to as well.
+    fn judged_edit(&self, place: Place<'_>, row: Option<&dyn Row>) -> Judged {
+        use keyward_schema::Subject;
+        let traits = self.traits(place.table);
+        if traits.source.is_some() {
+            return Judged::Nothing;
+        }
+        let has_deadline = row.map(|row| row.deadline().is_some());
+        let keeps_its_lifetime = match &self.schema().key(place.table).lifetime {
+            Lifetime::Free => true,
+            Lifetime::Forever => has_deadline != Some(true),
+            Lifetime::Within { .. }
+            | Lifetime::Window { .. }
+            | Lifetime::Given { .. }
+            | Lifetime::By {
+                subject: Subject::Placeholder(_),
+                renew: None | Some(Renew::Never),
+                ..
+            } => has_deadline == Some(true),
+            Lifetime::Renewed { .. }
+            | Lifetime::By { .. }
+            | Lifetime::Until { .. }
+            | Lifetime::With { .. } => false,
+        };
+        match keeps_its_lifetime {
+            false => Judged::Nothing,
+            true if traits.leads() => Judged::Rows,
+            true => Judged::All,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Adding numbers: INCR, HINCRBY, INCRBYFLOAT and their kin.
+//!
+//! A sum of decimals is exact: the book adds them up itself and lets the host
+//! set the result. It does so only where the stored number and the increment are
+//! plain decimals; anything else that Redis would add is refused, because its
+//! sum would be rounded.
+
+use std::borrow::Cow;
+
+use keyward_resp::ArgBuf;
+use keyward_schema::{Content, Extra, Kind, Limits, Shape, Type};
+
+use super::{Case, Judgement, Place, UNJUDGED};
+use crate::book::RuleBook;
+use crate::decimal_sum::sum;
+use crate::refusal::shown_value;
+use crate::verdict::Verdict;
+use crate::view::{Row, RowType};
+
+/// What a call adds to.
+#[derive(Clone, Copy)]
+struct Addend<'a> {
+    place: Place<'a>,
+    field: Option<&'a [u8]>,
+}
+
+impl RuleBook {
+    pub(super) fn count(
+        &self,
+        case: Case<'_>,
+        field: Option<&[u8]>,
+        by: i64,
+    ) -> Judgement<Verdict> {
+        let place = self.place(case, 1, Some(row_type(field)))?;
+        let shape = self.shape_of(Addend { place, field })?;
+        let row = case.view.row(place.key)?;
+        let always_fits = match &shape.ty {
+            _ if shape.limits != Limits::default() => false,
+            Type::Kind(Kind::Int) => true,
+            Type::Kind(Kind::Uint) => {
+                by >= 0 && stored(row, field).is_none_or(|text| Kind::Uint.accepts(&text))
+            }
+            _ => false,
+        };
+        match always_fits && self.has_required_fields(place, row) {
+            true => Ok(Verdict::Run(self.judged_edit(place, row))),
+            false => Err(UNJUDGED),
+        }
+    }
+
+    pub(super) fn sum<'a>(
+        &self,
+        case: Case<'a>,
+        field: Option<&'a [u8]>,
+        by: &[u8],
+    ) -> Judgement<Verdict> {
+        let place = self.place(case, 1, Some(row_type(field)))?;
+        let addend = Addend { place, field };
+        let shape = self.shape_of(addend)?;
+        if !matches!(shape.ty, Type::Decimal { .. }) {
+            return Err(UNJUDGED);
+        }
+        if sum(b"0", by).is_none() {
+            return Err(self.not_plain(addend, shape, "the increment", by));
+        }
+        let row = case.view.row(place.key)?;
+        if row.is_some_and(|row| row.row_type() != row_type(field)) {
+            return Err(UNJUDGED);
+        }
+        let stored = stored(row, field).unwrap_or(Cow::Borrowed(b"0"));
+        let Some(total) = sum(&stored, by) else {
+            return Err(self.not_plain(addend, shape, "the number it is added to", &stored));
+        };
+        let command: ArgBuf = match field {
+            None => [b"SET", place.key, &total, b"KEEPTTL"].iter().collect(),
+            Some(field) => [b"HSET", place.key, field, &total].iter().collect(),
+        };
+        Ok(Verdict::Instead { command, reply: total.into() })
+    }
+
+    /// The shape of what a call adds to. A field that is not declared ends the
+    /// judgement.
+    fn shape_of(&self, addend: Addend<'_>) -> Judgement<&Shape> {
+        let Addend { place, field } = addend;
+        match (&self.schema().key(place.table).content, field) {
+            (Content::Value(shape), None) => Ok(shape),
+            (Content::Fields(object), Some(name)) => {
+                let declared = object.fields.iter().find(|field| field.name.as_bytes() == name);
+                match (declared, &object.extra) {
+                    (Some(field), _) => Ok(&field.shape),
+                    (None, Extra::Typed(shape)) => Ok(shape),
+                    (None, Extra::Allow) => Err(UNJUDGED),
+                    (None, Extra::Reject) => {
+                        let Err(misfit) = object.check_hash_field(name, b"") else {
+                            return Err(UNJUDGED);
+                        };
+                        Err(self
+                            .stop(place, || self.refuse_misfit(place.table, place.key, &misfit)))
+                    }
+                }
+            }
+            _ => Err(UNJUDGED),
+        }
+    }
+
+    /// Redis would add it, but not exactly.
+    fn not_plain(
+        &self,
+        addend: Addend<'_>,
+        shape: &Shape,
+        what: &str,
+        found: &[u8],
+    ) -> super::Stop {
+        let Place { table, key } = addend.place;
+        let found = match shape.secret {
+            true => String::new(),
+            false => format!(", not {}", shown_value(found)),
+        };
+        self.stop(addend.place, || {
+            let problem = format!("{what} must be a plain decimal number such as 12.50{found}");
+            match addend.field {
+                None => self.refuse(table, key, problem),
+                Some(name) => self.refuse_field(table, key, name, problem),
+            }
+        })
+    }
+}
+
+fn row_type(field: Option<&[u8]>) -> RowType {
+    if field.is_some() { RowType::Hash } else { RowType::String }
+}
+
+/// The number that is there.
+fn stored<'r>(row: Option<&'r dyn Row>, field: Option<&[u8]>) -> Option<Cow<'r, [u8]>> {
+    match field {
+        Some(name) => row?.field(name),
+        None => row?.text(),
+    }
+}
