@@ -56,8 +56,17 @@ fn text_fits(shape: &Shape, text: &str) -> bool {
                 && limits.max.as_ref().is_none_or(|max| bound(max).is_ok_and(|max| number <= max))
         })
     };
+    // A float is too coarse for what has to be exact.
+    let exactly_in_order = || {
+        let bound = |bound: &keyward_schema::Decimal| in_line(&bound.to_string());
+        limits.min.as_ref().is_none_or(|min| in_line(text) >= bound(min))
+            && limits.max.as_ref().is_none_or(|max| in_line(text) <= bound(max))
+    };
     of_type(&shape.ty, text)
-        && in_order(text.parse().ok().filter(|_| shape.ty.is_number()))
+        && match shape.ty {
+            Type::Decimal { .. } => exactly_in_order(),
+            _ => in_order(text.parse().ok().filter(|_| shape.ty.is_number())),
+        }
         && holds(limits.len, text.len())
         && limits.prefix.as_deref().is_none_or(|prefix| text.starts_with(prefix))
 }
@@ -95,4 +104,18 @@ fn is_decimal(text: &str, scale: Option<u8>) -> bool {
         && (whole == "0" || !whole.starts_with('0'))
         && fraction.is_none_or(digits)
         && scale.is_none_or(|scale| fraction.map_or(0, str::len) <= usize::from(scale))
+}
+
+/// Digits behind and before the point that any number of these tests fits in.
+const DIGITS: usize = 64;
+
+/// A decimal as a line of signed digits, which are in the order of the numbers.
+fn in_line(text: &str) -> Vec<i8> {
+    let (sign, number) = match text.strip_prefix('-') {
+        Some(number) => (-1, number),
+        None => (1, text),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let line = format!("{whole:0>DIGITS$}{fraction:0<DIGITS$}");
+    line.bytes().map(|digit| sign * (digit - b'0') as i8).collect()
 }
