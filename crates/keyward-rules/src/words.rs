@@ -5,7 +5,8 @@
 //! (`refusal`), what does not fit a shape ([`Misfit`] words that).
 
 use keyward_schema::{
-    Key, KeyId, Lifetime, Misfit, MissReason, Object, Shape, Span, Type, near_miss, size_in_words,
+    Content, DataType, Key, KeyId, Lifetime, Misfit, MissReason, Object, Shape, Span, Type,
+    near_miss, size_in_words,
 };
 
 use crate::book::RuleBook;
@@ -45,23 +46,28 @@ impl RuleBook {
 
     /// A row would become another type than the declared one.
     pub(crate) fn refuse_type(&self, table: KeyId, key: &[u8], found: RowType) -> Refusal {
-        let declared = self.schema().key(table);
-        let declared = with_article(declared.data.name());
+        let declared = declared_as(self.schema().key(table).data);
         self.refuse(table, key, format_args!("is declared {declared}, not {}", found.in_words()))
     }
 
     /// A value, field, item or member does not fit.
     pub(crate) fn refuse_misfit(&self, table: KeyId, key: &[u8], misfit: &Misfit) -> Refusal {
         let declared = self.schema().key(table);
-        let at = declared.content.object().and_then(|object| field_at(object, &misfit.path));
+        let object = match &declared.content {
+            Content::Items(shape) => within(shape),
+            content => content.object(),
+        };
+        let at = object.and_then(|object| field_at(object, &misfit.path));
         let at = Some(at.unwrap_or(declared.at));
-        let source = &self.schema().source;
-        match &*misfit.path {
-            "" if is_verb_of_key(&misfit.problem) => {
-                Refusal::new(source, Some(table), key, &misfit.problem, at)
+        let problem = match (&*misfit.path, &declared.content) {
+            ("", Content::Items(_)) if declared.data == DataType::Set => {
+                format!("a member {}", misfit.problem)
             }
-            _ => Refusal::new(source, Some(table), key, misfit, at),
-        }
+            ("", Content::Items(_)) => format!("an item {}", misfit.problem),
+            ("", _) if is_verb_of_key(&misfit.problem) => misfit.problem.clone(),
+            _ => misfit.to_string(),
+        };
+        Refusal::new(&self.schema().source, Some(table), key, problem, at)
     }
 
     /// Something about this field breaks the schema.
@@ -102,7 +108,9 @@ impl RuleBook {
             LifetimeProblem::Mortal => {
                 "lives until it is deleted (ttl = \"none\") and takes no lifetime".to_owned()
             }
-            LifetimeProblem::Immortal => "must have a lifetime; PERSIST would end it".to_owned(),
+            LifetimeProblem::Immortal => {
+                "must have a lifetime, which PERSIST would take away".to_owned()
+            }
             LifetimeProblem::Unsaid => {
                 "must be written with a lifetime: add EX, PX, EXAT or PXAT".to_owned()
             }
@@ -160,9 +168,14 @@ fn is_verb_of_key(problem: &str) -> bool {
     problem.starts_with("has ") || problem.starts_with("lacks ")
 }
 
-fn with_article(word: &str) -> String {
-    let vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']);
-    format!("{} {word}", if vowel { "an" } else { "a" })
+fn declared_as(data: DataType) -> String {
+    match data {
+        DataType::Int => "an int".to_owned(),
+        DataType::Json => "JSON".to_owned(),
+        DataType::Bytes => "bytes".to_owned(),
+        DataType::Hll => "a HyperLogLog".to_owned(),
+        other => format!("a {}", other.name()),
+    }
 }
 
 /// Where the field stands that a path such as `settings.theme` leads to: the

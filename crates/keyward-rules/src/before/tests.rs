@@ -177,7 +177,7 @@ fn a_window_is_never_extended() {
     check_queued(&book, "EXPIRE k:1 60", None);
     let too_long = "SCHEMA k:1: may live at most 1 minute, not 2 minutes (t.toml:5)";
     check_queued(&book, "SET k:1 1 EX 120", Some(too_long));
-    let persist = "SCHEMA k:1: must have a lifetime; PERSIST would end it (t.toml:5)";
+    let persist = "SCHEMA k:1: must have a lifetime, which PERSIST would take away (t.toml:5)";
     check_queued(&book, "PERSIST k:1", Some(persist));
 }
 
@@ -314,7 +314,7 @@ fn elements_are_judged_by_the_arguments() {
         &list,
         &rows,
         "RPUSH k:1 1 x",
-        "SCHEMA k:1: the value must be a whole number not below zero, not \"x\" (t.toml:3)",
+        "SCHEMA k:1: an item must be a whole number not below zero, not \"x\" (t.toml:3)",
     );
     check(&list, &rows, "SADD k:1 1", "SCHEMA k:1: is declared a list, not a set (t.toml:3)");
     check_queued(&list, "SADD k:1 1", Some("SCHEMA k:1: is declared a list, not a set (t.toml:3)"));
@@ -459,4 +459,48 @@ fn the_examples_of_the_systems_pass() {
         }
     }
     assert!(count > 50, "{count} examples");
+}
+
+#[test]
+fn a_misfit_points_to_the_line_of_its_field() {
+    let rows = Rows::default();
+    let list = book_of(
+        "list",
+        "'1h'",
+        "[key.'k:{id}'.items.fields]\nid = 'str'\nkind = 'a | b'\nmore = 'int?'\n",
+    );
+    check(
+        &list,
+        &rows,
+        r#"RPUSH k:1 '{"id": "x", "kind": "c"}'"#,
+        "SCHEMA k:1: kind must be a or b, not \"c\" (t.toml:8)",
+    );
+    check(
+        &list,
+        &rows,
+        r#"RPUSH k:1 '{"id": "x"}'"#,
+        "SCHEMA k:1: an item lacks the required field kind (t.toml:3)",
+    );
+    let set = book_of("set", "'none'", "items = 'uint'");
+    check(
+        &set,
+        &rows,
+        "SADD k:1 x",
+        "SCHEMA k:1: a member must be a whole number not below zero, not \"x\" (t.toml:3)",
+    );
+    check(&set, &rows, "SET k:1 x", "SCHEMA k:1: is declared a set, not a string (t.toml:3)");
+    let json = book_of("json", "'none'", "");
+    check(&json, &rows, "LPUSH k:1 x", "SCHEMA k:1: is declared JSON, not a list (t.toml:3)");
+    let nested = book_of(
+        "json",
+        "'none'",
+        "[key.'k:{id}'.fields]\na = 'int'\n[key.'k:{id}'.fields.b]\ntype = 'object'\n\
+         fields = { c = 'int' }\n",
+    );
+    check(
+        &nested,
+        &rows,
+        r#"SET k:1 '{"a": 1, "b": {"c": "x"}}'"#,
+        "SCHEMA k:1: b.c must be a whole number, not \"x\" (t.toml:10)",
+    );
 }
