@@ -159,7 +159,7 @@ impl<S: Socket> Connection<S> {
         let Core { engine, host, output, batch, .. } = core;
         loop {
             let limits = RequestLimits {
-                bulk_bytes_max: host.settings.bytes(Id::ProtoMaxBulkLen),
+                bulk_bytes_max: host.settings.text_bytes_max(),
                 authenticated: engine.is_authenticated(self.client),
                 ..RequestLimits::default()
             };

@@ -67,7 +67,7 @@ fn server(host: &ServerHost) -> Vec<Line> {
         ("uptime_in_days", (uptime / 86_400).to_string()),
         ("hz", hz.clone()),
         ("configured_hz", hz),
-        ("lru_clock", (now_us / 1_000_000 & 0xff_ffff).to_string()),
+        ("lru_clock", ((now_us / 1_000_000) & 0xff_ffff).to_string()),
         ("executable", executable.display().to_string()),
         ("config_file", host.settings.file().map_or(String::new(), |f| f.display().to_string())),
         ("io_threads_active", "0".to_owned()),

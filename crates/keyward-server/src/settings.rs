@@ -307,6 +307,11 @@ impl Settings {
         }
     }
 
+    /// The longest text: `proto-max-bulk-len`, as far as a row can hold it.
+    pub fn text_bytes_max(&self) -> u64 {
+        self.bytes(Id::ProtoMaxBulkLen).min(u32::MAX.into())
+    }
+
     /// What the engine is to obey.
     pub fn tunables(&self) -> Tunables {
         let password = self.value(Id::RequirePass).to_text();
@@ -317,7 +322,7 @@ impl Settings {
         Tunables {
             password: (!password.is_empty()).then(|| password.into()),
             notify,
-            text_bytes_max: self.bytes(Id::ProtoMaxBulkLen),
+            text_bytes_max: self.text_bytes_max(),
             lacks_replicas: self.int(Id::MinReplicas) > 0 && self.int(Id::MinReplicasLag) > 0,
             compresses: self.is_on(Id::RdbCompression),
             slow_log_us_min: u64::try_from(self.int(Id::SlowLogSlowerThan)).ok(),
@@ -385,6 +390,12 @@ mod tests {
         let mut settings = command_line(&["--save", "900", "1"]).unwrap();
         settings.set_live(&[(b"save", b"300 10")]).unwrap();
         assert_eq!(settings.text(Id::Save), "300 10");
+    }
+
+    #[test]
+    fn a_text_is_never_longer_than_a_row_can_hold() {
+        let settings = command_line(&["--proto-max-bulk-len", "10gb"]).unwrap();
+        assert_eq!(settings.tunables().text_bytes_max, u32::MAX.into());
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! Not here: which functions are replaced (`globals`).
 #![allow(unsafe_code)]
 
+use super::pattern::{self, Search};
 use mlua::ffi::{self, lua_State};
 use std::ffi::{CStr, c_int};
 
@@ -174,16 +175,52 @@ pub(super) unsafe extern "C-unwind" fn rep(state: *mut lua_State) -> c_int {
     }
 }
 
-/// `string.find`, `match`, `gmatch`, `gsub`: the pattern is their second argument.
-pub(super) unsafe extern "C-unwind" fn matcher(state: *mut lua_State) -> c_int {
+/// `string.find` and `match`: the first match from a place on.
+pub(super) unsafe extern "C-unwind" fn first_match(state: *mut lua_State) -> c_int {
+    unsafe { check_pattern(state, Search::First) }
+}
+
+/// `string.gmatch` and `gsub`: all matches.
+pub(super) unsafe extern "C-unwind" fn all_matches(state: *mut lua_State) -> c_int {
+    unsafe { check_pattern(state, Search::All) }
+}
+
+/// Runs a function whose arguments begin with a text and a pattern, unless that would
+/// take too long. What is no string is left to the function to complain about.
+unsafe fn check_pattern(state: *mut lua_State, search: Search) -> c_int {
     unsafe {
-        if ffi::lua_type(state, 2) == ffi::LUA_TSTRING
-            && ffi::lua_objlen(state, 2) > PATTERN_BYTES_MAX
-        {
-            return raise_with_place(state, c"pattern too complex");
+        if let (Some(text), Some(pattern)) = (string(state, 1), string(state, 2)) {
+            let skipped = match search {
+                Search::All => 0,
+                Search::First => start(ffi::lua_tointeger(state, 3) as i64, text.len()),
+            };
+            if pattern.len() > PATTERN_BYTES_MAX
+                || !pattern::is_affordable(&text[skipped..], pattern, search)
+            {
+                return raise_with_place(state, c"pattern too complex");
+            }
         }
         run_original(state)
     }
+}
+
+/// The bytes of an argument that is a string; it stays on the stack meanwhile.
+unsafe fn string<'a>(state: *mut lua_State, index: c_int) -> Option<&'a [u8]> {
+    unsafe {
+        if ffi::lua_type(state, index) != ffi::LUA_TSTRING {
+            return None;
+        }
+        let mut len = 0;
+        let bytes = ffi::lua_tolstring(state, index, &mut len);
+        Some(std::slice::from_raw_parts(bytes.cast(), len))
+    }
+}
+
+/// Where a search begins that is told to at a place from 1, or from the end if negative.
+fn start(place: i64, len: usize) -> usize {
+    let from_end = place.unsigned_abs() as usize;
+    let start = if place < 0 { len.saturating_sub(from_end) } else { from_end.saturating_sub(1) };
+    start.min(len)
 }
 
 /// `pcall`: an error that is a table with a field `err` becomes that.

@@ -41,11 +41,11 @@ const REPLACED: &[(&str, lua_CFunction)] = &[
 ];
 
 const REPLACED_IN_STRING: &[(&str, lua_CFunction)] = &[
-    ("find", builtins::matcher),
-    ("gfind", builtins::matcher),
-    ("gmatch", builtins::matcher),
-    ("gsub", builtins::matcher),
-    ("match", builtins::matcher),
+    ("find", builtins::first_match),
+    ("gfind", builtins::all_matches),
+    ("gmatch", builtins::all_matches),
+    ("gsub", builtins::all_matches),
+    ("match", builtins::first_match),
     ("rep", builtins::rep),
 ];
 

@@ -95,7 +95,7 @@ settings! {
     MaxClients, "maxclients", Kind::Int(1, u32::MAX as i64), "10000", Live, "Most clients at a time.";
     QueryBufferLimit, "client-query-buffer-limit", Kind::Bytes(1024 * 1024, MAX), "1gb", Live, "Bytes a client may send ahead of execution.";
     OutputBufferLimit, "client-output-buffer-limit", Kind::OutputLimits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", Live, "Bytes of replies a client may leave unread.";
-    ProtoMaxBulkLen, "proto-max-bulk-len", Kind::Bytes(1024 * 1024, MAX), "512mb", Live, "Longest string.";
+    ProtoMaxBulkLen, "proto-max-bulk-len", Kind::Bytes(1024 * 1024, MAX), "512mb", Live, "Longest string; beyond 4 GB it has no effect.";
     Databases, "databases", Kind::Int(1, i32::MAX as i64), "16", AtStart, "How many databases there are.";
     Hz, "hz", Kind::Int(1, 500), "10", Live, "Times per second that background work is done.";
     Dir, "dir", Kind::Text, ".", Live, "Directory of data files.";
