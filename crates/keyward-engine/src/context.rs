@@ -12,7 +12,9 @@ use crate::engine::Shared;
 use crate::hasher::Key;
 use crate::host::Host;
 use crate::keyspace::Keyspace;
+use crate::monitor;
 use crate::session::Session;
+use crate::tracking;
 use crate::value::Type;
 use keyward_commands::{Command, WireError};
 use keyward_resp::{Args, ReplyWriter};
@@ -26,12 +28,14 @@ pub(crate) fn container(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 /// How a command came to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Mode<'a> {
     /// By itself.
     Plain,
-    /// Inside EXEC or a script: it must not wait.
-    Atomic,
+    /// Inside EXEC.
+    Queued,
+    /// Inside the script this command runs.
+    Scripted(&'static Command, Args<'a>),
     /// Again, because this key it waited for became ready.
     Woken(&'a [u8]),
 }
@@ -45,6 +49,13 @@ pub(crate) enum Ending {
     Failed,
     /// Not yet: the client waits.
     Waiting,
+}
+
+impl Mode<'_> {
+    /// Whether the command is part of a larger unit: it must not wait.
+    pub(crate) fn is_atomic(self) -> bool {
+        matches!(self, Mode::Queued | Mode::Scripted(..))
+    }
 }
 
 /// A running command.
@@ -98,7 +109,7 @@ impl<'a> Ctx<'a> {
     ) -> impl Iterator<Item = Key<'a>> + use<'a> {
         let woken_by = match self.mode {
             Mode::Woken(key) => Some(key),
-            Mode::Plain | Mode::Atomic => None,
+            Mode::Plain | Mode::Queued | Mode::Scripted(..) => None,
         };
         let hasher = self.keys.hasher();
         let keys = self.args.from(first).iter().take(end - first);
@@ -116,7 +127,7 @@ impl<'a> Ctx<'a> {
         timeout_ms: u64,
         no_wait: NoWaitReply,
     ) {
-        if self.mode == Mode::Atomic {
+        if self.mode.is_atomic() {
             return match no_wait {
                 NoWaitReply::NullArray => self.reply.null_array(),
                 NoWaitReply::Null => self.reply.null(),
@@ -167,7 +178,13 @@ impl<'a> Ctx<'a> {
 
     /// Runs another command within this one (EXEC, scripts); its reply, or its
     /// error as a reply, goes to `out`.
-    pub(crate) fn call(&mut self, command: &'static Command, args: Args<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn call(
+        &mut self,
+        mode: Mode<'_>,
+        command: &'static Command,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+    ) {
         let mut inner = Ctx {
             command,
             args,
@@ -176,7 +193,7 @@ impl<'a> Ctx<'a> {
             session: self.session,
             shared: self.shared,
             host: self.host,
-            mode: Mode::Atomic,
+            mode,
             hashes: &[],
             ending: Ending::Answered,
         };
@@ -199,10 +216,21 @@ impl<'a> Ctx<'a> {
         if self.keys.changes.dirty != dirty {
             self.keys.effects.end_command(self.keys.selected(), self.args);
         }
-        if !self.keys.changes.notifications.is_empty() {
-            self.shared.spread_news(self.keys, Some(self.session));
+        if !self.keys.changes.news.is_empty() || self.shared.is_observed() {
+            self.tell_others();
         }
         self.count(begun_ns);
+    }
+
+    /// Tells others what the command has done to keys, and those who watch of the command.
+    #[cold]
+    fn tell_others(&mut self) {
+        self.shared.spread_news(self.keys, Some(self.session));
+        if self.shared.is_observed() {
+            monitor::show_after(self);
+            tracking::remember(self);
+            self.shared.limit_tracking(self.keys, Some(self.session));
+        }
     }
 
     /// Counts the command. One that waits is a call at once, and has its latency when

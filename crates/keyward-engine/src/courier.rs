@@ -39,6 +39,14 @@ impl Courier<'_> {
         }
     }
 
+    /// As [`Courier::session`], for changing.
+    pub(crate) fn session_mut(&mut self, client: ClientId) -> Option<&mut Session> {
+        match &mut self.current {
+            Some(session) if session.id == client => Some(session),
+            _ => self.sessions.get_mut(client),
+        }
+    }
+
     /// Sends bytes to a client. The one whose command runs gets them with its reply.
     pub(crate) fn send(&mut self, client: ClientId, bytes: Rc<[u8]>) {
         match &mut self.current {

@@ -11,8 +11,9 @@ use crate::list::commands as list;
 use crate::pubsub::commands as pubsub;
 use crate::set::commands as set;
 use crate::slowlog::commands as slowlog;
+use crate::tracking::commands as tracking;
 use crate::zset::commands as zset;
-use crate::{connection, generic, script, server, string, transaction};
+use crate::{connection, generic, monitor, pause, script, server, string, transaction};
 use keyward_commands::CommandId as Id;
 
 /// A command's implementation.
@@ -246,28 +247,28 @@ const fn handler(id: Id) -> Option<Handler> {
         // connection
         Id::Auth => connection::basics::auth,
         Id::Client => context::container,
+        Id::ClientCaching => tracking::caching,
         Id::ClientGetName => connection::client::getname,
+        Id::ClientGetRedir => tracking::getredir,
         Id::ClientHelp => connection::client::help,
         Id::ClientId => connection::client::id,
         Id::ClientInfo => connection::client_list::info,
         Id::ClientKill => connection::client::kill,
         Id::ClientList => connection::client_list::list,
         Id::ClientNoEvict => connection::client::no_evict,
+        Id::ClientPause => pause::pause,
         Id::ClientReply => connection::client::reply,
         Id::ClientSetName => connection::client::setname,
+        Id::ClientTracking => tracking::tracking,
+        Id::ClientTrackingInfo => tracking::trackinginfo,
         Id::ClientUnblock => connection::client::unblock,
+        Id::ClientUnpause => pause::unpause,
         Id::Echo => connection::basics::echo,
         Id::Hello => connection::basics::hello,
         Id::Ping => connection::basics::ping,
         Id::Quit => connection::basics::quit,
         Id::Reset => connection::basics::reset,
         Id::Select => generic::databases::select,
-        Id::ClientCaching
-        | Id::ClientGetRedir
-        | Id::ClientPause
-        | Id::ClientTracking
-        | Id::ClientTrackingInfo
-        | Id::ClientUnpause => return None,
         // server
         Id::Command => server::command::all,
         Id::CommandCount => server::command::count,
@@ -295,6 +296,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::LatencyHistory => latency::history,
         Id::LatencyLatest => latency::latest,
         Id::LatencyReset => latency::reset,
+        Id::Monitor => monitor::monitor,
         Id::SlowLog => context::container,
         Id::SlowLogGet => slowlog::get,
         Id::SlowLogHelp => slowlog::help,
@@ -316,7 +318,6 @@ const fn handler(id: Id) -> Option<Handler> {
         | Id::MemoryPurge
         | Id::MemoryStats
         | Id::MemoryUsage
-        | Id::Monitor
         | Id::Save => return None,
     };
     Some(handler)

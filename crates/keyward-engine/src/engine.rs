@@ -22,10 +22,14 @@ use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
+use crate::keyspace::changes::News;
+use crate::monitor;
+use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
 use crate::script::Scripts;
 use crate::session::{ClientId, ReplyMode, Session, Sessions};
 use crate::stats::Stats;
+use crate::tracking::Tracking;
 use crate::transaction;
 use crate::tunables::Tunables;
 use crate::value::Type;
@@ -68,6 +72,12 @@ pub(crate) struct Shared {
     pub(crate) payload_sum: Sum,
     /// Who listens to which channel.
     pub(crate) pubsub: PubSub,
+    /// Who has read which key.
+    pub(crate) tracking: Tracking,
+    /// Who is shown every command.
+    pub(crate) monitors: Vec<ClientId>,
+    /// The pause, if there is one.
+    pub(crate) pause: Option<Pause>,
 }
 
 /// What a batch came to.
@@ -80,6 +90,16 @@ pub enum Progress {
     Blocked,
     /// The connection is to be closed once the replies are sent.
     Closing,
+}
+
+impl Progress {
+    fn of(session: &Session) -> Progress {
+        match session {
+            session if session.is_closing => Progress::Closing,
+            session if session.is_waiting() => Progress::Blocked,
+            _ => Progress::Done,
+        }
+    }
 }
 
 /// The engine.
@@ -104,6 +124,9 @@ impl Engine {
             scripts: Scripts::new(options.seed),
             payload_sum: Sum::Checked,
             pubsub: PubSub::default(),
+            tracking: Tracking::new(keys.hasher()),
+            monitors: Vec::new(),
+            pause: None,
         };
         Engine { keys, shared, prepared: Prepared::default() }
     }
@@ -126,8 +149,10 @@ impl Engine {
     /// A client goes.
     pub fn disconnect(&mut self, client: ClientId) {
         if let Some(mut session) = self.shared.sessions.remove(client) {
-            self.keys.changes.watches.unwatch(client);
-            self.shared.pubsub.unsubscribe_all(&mut session);
+            self.shared.forget(&mut self.keys, &mut session);
+            if let Some(pause) = &mut self.shared.pause {
+                pause.clients.retain(|held| *held != client);
+            }
             if let Some(blocked) = &session.blocked {
                 self.keys.changes.waiting.end(client, blocked);
             }
@@ -155,10 +180,10 @@ impl Engine {
         self.shared.stats.clock_ns = host.monotonic_ns();
         let mut prepared = std::mem::take(&mut self.prepared);
         let mut next = 0;
-        while next < batch.len() && !session.is_closing && session.blocked.is_none() {
+        while next < batch.len() && !session.is_closing && !session.is_waiting() {
             let window = prepared.window(&self.keys, session.db, buffer, batch, next);
             for index in window.clone() {
-                if session.is_closing || session.blocked.is_some() {
+                if session.is_closing || session.is_waiting() {
                     break;
                 }
                 let args = batch.command(index, buffer);
@@ -171,11 +196,7 @@ impl Engine {
         if !session.is_closing {
             session.postponed.extend((next..batch.len()).map(|i| batch.command(i, buffer).into()));
         }
-        let progress = match &*session {
-            session if session.is_closing => Progress::Closing,
-            session if session.blocked.is_some() => Progress::Blocked,
-            _ => Progress::Done,
-        };
+        let progress = Progress::of(&session);
         self.shared.sessions.put_back(session);
         progress
     }
@@ -192,7 +213,10 @@ impl Engine {
         out: &mut Vec<u8>,
     ) {
         let start = out.len();
-        let mode_before = session.reply_mode;
+        let is_skipped = session.reply_mode == ReplyMode::SkipNext;
+        if is_skipped {
+            session.reply_mode = ReplyMode::Skip;
+        }
         session.active_ms = self.keys.now_ms();
         match command.map_or_else(|| resolve(args), Ok).and_then(|c| self.admit(session, c)) {
             Err(error) => {
@@ -207,6 +231,12 @@ impl Engine {
             }
             Ok(command) => {
                 session.last_command = Some(command);
+                if self.shared.pause.is_some() && self.hold(session, command, args) {
+                    if is_skipped {
+                        session.reply_mode = ReplyMode::SkipNext;
+                    }
+                    return;
+                }
                 if transaction::queues(session, command) {
                     transaction::queue(session, command, args);
                     out.extend_from_slice(b"+QUEUED\r\n");
@@ -217,19 +247,37 @@ impl Engine {
                 }
             }
         }
-        match mode_before {
-            ReplyMode::On => {}
-            ReplyMode::Off if session.reply_mode == ReplyMode::On => {}
-            ReplyMode::Off => out.truncate(start),
-            ReplyMode::SkipNext => {
-                out.truncate(start);
-                if session.reply_mode == ReplyMode::SkipNext {
-                    session.reply_mode = ReplyMode::On;
-                }
+        if session.reply_mode != ReplyMode::On {
+            out.truncate(start);
+            if session.reply_mode == ReplyMode::Skip {
+                session.reply_mode = ReplyMode::On;
             }
         }
         if !session.pushes.is_empty() {
             out.append(&mut session.pushes);
+        }
+    }
+
+    /// Keeps a command for later if the pause holds it; answers whether it does.
+    #[cold]
+    fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
+        self.end_pause_if_over();
+        let pause = self.shared.pause.as_ref();
+        let is_held = pause.is_some_and(|pause| pause.holds(&self.shared, session, command, args));
+        // What runs during a pause does not write, so that due rows can stay.
+        self.keys.is_expiry_held = pause.is_some() && !is_held;
+        if let Some(pause) = self.shared.pause.as_mut().filter(|_| is_held) {
+            session.postponed.push_front(args.into());
+            session.is_paused = true;
+            pause.clients.push(session.id);
+        }
+        is_held
+    }
+
+    fn end_pause_if_over(&mut self) {
+        let now_ms = self.keys.now_ms();
+        if self.shared.pause.as_ref().is_some_and(|pause| pause.until_ms < now_ms) {
+            self.shared.end_pause(&mut self.keys);
         }
     }
 
@@ -253,6 +301,9 @@ impl Engine {
         }
         if !session.subscriptions.is_empty() {
             pubsub::admit(session, command)?;
+        }
+        if session.is_monitor {
+            monitor::admit(session, command)?;
         }
         Ok(command)
     }
@@ -327,16 +378,12 @@ impl Engine {
         };
         self.shared.stats.clock_ns = host.monotonic_ns();
         while !session.is_closing
-            && session.blocked.is_none()
+            && !session.is_waiting()
             && let Some(args) = session.postponed.pop_front()
         {
             self.accept(host, &mut session, None, args.args(), &[], out);
         }
-        let progress = match &*session {
-            session if session.is_closing => Progress::Closing,
-            session if session.blocked.is_some() => Progress::Blocked,
-            _ => Progress::Done,
-        };
+        let progress = Progress::of(&session);
         self.shared.sessions.put_back(session);
         progress
     }
@@ -347,26 +394,34 @@ impl Engine {
         while let Some(client) = self.keys.changes.waiting.timed_out(self.keys.now_ms()) {
             self.shared.end_wait(&mut self.keys, host, client, None);
         }
+        self.end_pause_if_over();
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
-        let removed = self.keys.sweep(SWEEP_ROWS_MAX);
+        let budget = if self.shared.pause.is_none() { SWEEP_ROWS_MAX } else { 0 };
+        let removed = self.keys.sweep(budget);
         let stats = &mut self.shared.stats;
         stats.clock_ns = host.monotonic_ns();
         let ns = stats.clock_ns.saturating_sub(begun_ns);
         stats.sweep_ns += ns;
         self.shared.note_latency("expire-cycle", ns);
         self.shared.spread_news(&mut self.keys, None);
+        self.shared.limit_tracking(&mut self.keys, None);
         self.after_unit(host);
         removed == SWEEP_ROWS_MAX
     }
 
-    /// When the next wait ends, in milliseconds since the epoch: a tick is due then.
+    /// When the next wait or the pause ends, in milliseconds since the epoch: a tick is
+    /// due then.
     pub fn next_deadline(&self) -> Option<i64> {
-        self.keys.changes.waiting.next_deadline()
+        let pause_end = self.shared.pause.as_ref().map(|pause| pause.until_ms + 1);
+        let wait_end = self.keys.changes.waiting.next_deadline();
+        pause_end.into_iter().chain(wait_end).min()
     }
 
     /// What is to go to clients other than the one whose commands ran.
     pub fn take_deliveries(&mut self) -> Vec<Delivery> {
+        let Shared { sessions, outbox, tracking, .. } = &mut self.shared;
+        tracking.send_broadcasts(&mut Courier { sessions, outbox, current: None });
         std::mem::take(&mut self.shared.outbox)
     }
 
@@ -444,13 +499,44 @@ impl Shared {
         (pubsub, Courier { sessions, outbox, current: Some(current) })
     }
 
+    /// Whether commands concern others than their client: somebody is shown them, or
+    /// keys are tracked.
+    #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
+        self.tracking.is_on() || !self.monitors.is_empty()
+    }
+
     /// Tells everybody concerned what has happened to keys since the last call.
-    #[cold]
     pub(crate) fn spread_news(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
-        let Shared { sessions, outbox, pubsub, .. } = self;
+        let Shared { sessions, outbox, pubsub, tracking, .. } = self;
         let mut courier = Courier { sessions, outbox, current };
-        for notification in keys.changes.notifications.drain(..) {
-            pubsub.publish_event(keys.changes.notify, &notification, &mut courier);
+        for news in keys.changes.news.drain(..) {
+            match news {
+                News::Event(event) => {
+                    pubsub.publish_event(keys.changes.notify, &event, &mut courier);
+                }
+                News::Changed(key) => tracking.key_changed(key, &mut courier),
+                News::Flushed => tracking.flushed(&mut courier),
+            }
+        }
+    }
+
+    /// Keeps the number of tracked keys within its bound.
+    pub(crate) fn limit_tracking(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
+        let Shared { sessions, outbox, tracking, tunables, .. } = self;
+        let mut courier = Courier { sessions, outbox, current };
+        tracking.shrink(tunables.tracked_keys_max, &mut keys.random, &mut courier);
+    }
+
+    /// Ends everything a client takes part in but what it waits for: it goes, or begins
+    /// anew.
+    pub(crate) fn forget(&mut self, keys: &mut Keyspace, session: &mut Session) {
+        keys.changes.watches.unwatch(session.id);
+        self.pubsub.unsubscribe_all(session);
+        self.tracking.disable(session);
+        keys.changes.is_tracked = self.tracking.is_on();
+        if std::mem::take(&mut session.is_monitor) {
+            self.monitors.retain(|monitor| *monitor != session.id);
         }
     }
 
@@ -469,13 +555,15 @@ impl Shared {
             error_replies: self.stats.errors.total(),
             sweep_ns: self.stats.sweep_ns,
             clients: self.sessions.len(),
-            blocked_clients: keys.changes.waiting.count(),
+            blocked_clients: keys.changes.waiting.count()
+                + self.pause.as_ref().map_or(0, |pause| pause.clients.len()),
             timed_waits: keys.changes.waiting.timed_count(),
             dirty: keys.changes.dirty,
             scripts: self.scripts.facts(),
             channels: self.pubsub.count(pubsub::Kind::Channel),
             patterns: self.pubsub.count(pubsub::Kind::Pattern),
             shard_channels: self.pubsub.count(pubsub::Kind::Shard),
+            tracking: self.tracking.facts(),
         }
     }
 }

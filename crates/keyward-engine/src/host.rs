@@ -7,6 +7,7 @@
 use crate::script::{LogLevel, RunningScript, ScriptFacts};
 use crate::session::ClientId;
 use crate::stats::KeyStats;
+use crate::tracking::TrackingFacts;
 use crate::tunables::Tunables;
 
 /// The sections of INFO, in the order Redis prints them.
@@ -67,6 +68,8 @@ pub struct Facts {
     pub patterns: usize,
     /// Shard channels somebody listens to.
     pub shard_channels: usize,
+    /// Clients that track keys.
+    pub tracking: TrackingFacts,
 }
 
 /// A connection as CLIENT LIST shows it.
@@ -82,8 +85,10 @@ pub struct Connection {
     pub is_unix: bool,
     /// Bytes read and not yet executed.
     pub input_bytes: usize,
-    /// Bytes of replies not yet sent.
-    pub output_bytes: usize,
+    /// Bytes of the input buffer that are free.
+    pub input_free_bytes: usize,
+    /// Bytes of the buffer of replies that are not yet sent; zero if all are.
+    pub output_buffer_bytes: usize,
 }
 
 /// Why `CONFIG SET` changed nothing: the text of the error reply after `ERR `.

@@ -47,6 +47,9 @@ pub struct Keyspace {
     /// The access clock at `now_ms`.
     clock: u32,
     hasher: KeyHasher,
+    /// Due rows are invisible but stay. Only while nothing is written: a write must find
+    /// the place of a due row free.
+    pub(crate) is_expiry_held: bool,
     /// The engine's source of chance.
     pub random: Random,
     /// Counters of reads and expiries.
@@ -88,6 +91,7 @@ impl Keyspace {
             now_ms: 0,
             clock: 0,
             hasher,
+            is_expiry_held: false,
             random,
             stats: KeyStats::default(),
             changes: Changes::new(hasher),
@@ -149,7 +153,7 @@ impl Keyspace {
         if let Some(deadline) = table.row(spot).deadline()
             && deadline < self.now_ms
         {
-            self.remove_due(key);
+            self.end_due(key);
             return None;
         }
         Some(spot)

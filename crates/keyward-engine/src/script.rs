@@ -45,7 +45,9 @@ pub use caller::LogLevel;
 pub use running::{Activity, RunningScript, Standing};
 
 use eval::ScriptCache;
-use keyward_resp::ReplyWriter;
+use flags::ScriptFlag;
+use keyward_commands::CommandId;
+use keyward_resp::{Args, ReplyWriter};
 use library::Libraries;
 
 /// All scripts and libraries of an engine.
@@ -87,6 +89,17 @@ impl Scripts {
             script_bytes: self.cache.used_bytes(),
             library_bytes: self.libraries.used_bytes(),
         }
+    }
+
+    /// Whether a command runs a script or function that has declared not to write.
+    pub(crate) fn promise_no_writes(&self, command: CommandId, args: Args<'_>) -> bool {
+        let flags = match command {
+            CommandId::Eval => self.cache.flags_of(args.at(1)),
+            CommandId::EvalSha => self.cache.flags_by_name(args.at(1)),
+            CommandId::FCall => self.libraries.function(args.at(1)).map(|function| function.flags),
+            _ => None,
+        };
+        flags.is_some_and(|flags| flags.has(ScriptFlag::NoWrites))
     }
 
     /// The part of FUNCTION STATS that is about engines.

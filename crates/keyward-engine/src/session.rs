@@ -7,6 +7,7 @@
 
 use crate::blocking::Blocked;
 use crate::pubsub::Subscriptions;
+use crate::tracking::Tracker;
 use keyward_commands::Command;
 use keyward_resp::{ArgBuf, Protocol};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +25,8 @@ pub(crate) enum ReplyMode {
     Off,
     /// None for the command after this one.
     SkipNext,
+    /// None for this command.
+    Skip,
 }
 
 /// An open MULTI.
@@ -56,6 +59,12 @@ pub(crate) struct Session {
     pub no_evict: bool,
     /// The channels it listens to.
     pub subscriptions: Subscriptions,
+    /// How it tracks keys, if it does.
+    pub tracker: Option<Box<Tracker>>,
+    /// Whether it is shown every command (MONITOR).
+    pub is_monitor: bool,
+    /// Whether its next command waits for the end of a pause.
+    pub is_paused: bool,
     /// Messages that came while its command ran, to follow the reply.
     pub pushes: Vec<u8>,
     /// What it waits for.
@@ -86,6 +95,9 @@ impl Session {
             reply_mode: ReplyMode::On,
             no_evict: false,
             subscriptions: Subscriptions::default(),
+            tracker: None,
+            is_monitor: false,
+            is_paused: false,
             pushes: Vec::new(),
             blocked: None,
             spent_ns: 0,
@@ -95,6 +107,12 @@ impl Session {
             active_ms: now_ms,
             last_command: None,
         }
+    }
+
+    /// Whether what it sends is kept until something happens.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.blocked.is_some() || self.is_paused
     }
 }
 
@@ -135,6 +153,16 @@ impl Sessions {
     /// A client other than those whose commands are running.
     pub(crate) fn get(&self, id: ClientId) -> Option<&Session> {
         self.clients.get(&id)?.as_deref()
+    }
+
+    /// A client other than those whose commands are running, for changing.
+    pub(crate) fn get_mut(&mut self, id: ClientId) -> Option<&mut Session> {
+        self.clients.get_mut(&id)?.as_deref_mut()
+    }
+
+    /// Whether there is such a client, its command running or not.
+    pub(crate) fn contains(&self, id: ClientId) -> bool {
+        self.clients.contains_key(&id)
     }
 
     /// All clients' numbers, oldest first.

@@ -6,7 +6,7 @@
 //! effects in place.
 //! Not here: which keys are watched (`watch`).
 
-use crate::context::{Ctx, Outcome};
+use crate::context::{Ctx, Mode, Outcome};
 use crate::session::{Session, Transaction};
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args};
@@ -71,7 +71,7 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.array(transaction.queue.len());
     let mut replies = Vec::new();
     for (command, args) in &transaction.queue {
-        ctx.call(command, args.args(), &mut replies);
+        ctx.call(Mode::Queued, command, args.args(), &mut replies);
     }
     ctx.reply.raw(&replies);
     ctx.reply.set_protocol(ctx.session.protocol);

@@ -31,6 +31,8 @@ pub struct Tunables {
     /// Whether `maxmemory-policy` is one of the LFU ones: `OBJECT FREQ` needs it,
     /// `OBJECT IDLETIME` needs the opposite.
     pub is_lfu: bool,
+    /// `tracking-table-max-keys`: the most keys that are tracked; zero for no limit.
+    pub tracked_keys_max: usize,
     /// `hash-max-listpack-entries`: the most fields a packed hash has.
     pub hash_packed_fields_max: usize,
     /// `hash-max-listpack-value`: the longest field and value a packed hash has.
@@ -57,6 +59,7 @@ impl Default for Tunables {
             tracks_latency: true,
             latency_percentiles: vec![50_000_000, 99_000_000, 99_900_000],
             is_lfu: false,
+            tracked_keys_max: 1_000_000,
             hash_packed_fields_max: 512,
             hash_packed_text_bytes_max: 64,
             intset_members_max: 512,

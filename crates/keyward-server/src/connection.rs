@@ -102,6 +102,7 @@ impl<S: Socket> Connection<S> {
                 self.server.admit_guests();
             }
             self.peer.input_bytes.set(self.input.len());
+            self.peer.input_free_bytes.set(self.input.capacity() - self.input.len());
         }
     }
 
@@ -135,8 +136,15 @@ impl<S: Socket> Connection<S> {
         core.engine.set_time(now_us);
         self.peer.active_ms.set(now_us / 1000);
         self.execute_input(core);
-        server.deliver(core);
-        self.reply(core, cx)
+        self.finish(core, cx)
+    }
+
+    /// Replies, then hands out what concerns other clients; a message to this one comes
+    /// after its replies.
+    fn finish(&mut self, core: &mut Core, cx: &mut Context<'_>) -> io::Result<()> {
+        let sent = self.reply(core, cx);
+        self.server.deliver(core);
+        sent
     }
 
     /// Executes the complete commands of the shared buffer or of the own one.
@@ -165,6 +173,7 @@ impl<S: Socket> Connection<S> {
             };
             let parsed = self.parser.parse(buffer, &limits, batch);
             if !batch.is_empty() {
+                self.peer.input_bytes.set(buffer.len());
                 let progress = engine.execute(host, self.client, buffer, batch, output);
                 batch.clear();
                 self.peer.is_blocked.set(progress == Progress::Blocked);
@@ -198,8 +207,7 @@ impl<S: Socket> Connection<S> {
         if progress == Progress::Done && !self.input.is_empty() {
             self.execute_input(core);
         }
-        server.deliver(core);
-        self.reply(core, cx)
+        self.finish(core, cx)
     }
 
     /// Sends the replies in the shared buffer; keeps what the socket does not take.

@@ -82,7 +82,7 @@ fn clients(host: &ServerHost, facts: &Facts) -> Vec<Line> {
         ("client_recent_max_input_buffer", host.peers.largest_input().to_string()),
         ("client_recent_max_output_buffer", host.peers.largest_output().to_string()),
         ("blocked_clients", facts.blocked_clients.to_string()),
-        ("tracking_clients", "0".to_owned()),
+        ("tracking_clients", facts.tracking.clients.to_string()),
         ("clients_in_timeout_table", facts.timed_waits.to_string()),
     ]
 }

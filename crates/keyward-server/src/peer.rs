@@ -27,6 +27,8 @@ pub(crate) struct Peer {
     pub(crate) output: RefCell<Vec<u8>>,
     /// Bytes received and not executed.
     pub(crate) input_bytes: Cell<usize>,
+    /// Bytes free in the connection's own input buffer.
+    pub(crate) input_free_bytes: Cell<usize>,
     /// The connection is to end without further ado.
     pub(crate) must_close: Cell<bool>,
     /// The engine said it waits for a key.
@@ -76,7 +78,8 @@ impl Peer {
             descriptor: self.addresses.descriptor,
             is_unix: self.addresses.is_unix,
             input_bytes: self.input_bytes.get(),
-            output_bytes: self.output.borrow().len(),
+            input_free_bytes: self.input_free_bytes.get(),
+            output_buffer_bytes: self.output.borrow().capacity(),
         }
     }
 }

@@ -330,6 +330,7 @@ impl Settings {
             latency_ms_min: self.int(Id::LatencyThreshold) as u64,
             tracks_latency: self.is_on(Id::LatencyTracking),
             latency_percentiles: self.percentiles(),
+            tracked_keys_max: self.int(Id::TrackedKeys) as usize,
             is_lfu: self.text(Id::MaxMemoryPolicy).ends_with("lfu"),
             hash_packed_fields_max: self.int(Id::HashPackedEntries) as usize,
             hash_packed_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,

@@ -11,9 +11,7 @@ use super::CommandId::{self, *};
 pub(super) const PLANNED: &[CommandId] = &[
     // generic
     ObjectFreq,
-    // connection
-    ClientCaching, ClientGetRedir, ClientPause, ClientTracking, ClientTrackingInfo, ClientUnpause,
     // server
     BgRewriteAof, BgSave, Debug, LastSave, Memory, MemoryDoctor, MemoryHelp, MemoryMallocStats,
-    MemoryPurge, MemoryStats, MemoryUsage, Monitor, Save,
+    MemoryPurge, MemoryStats, MemoryUsage, Save,
 ];

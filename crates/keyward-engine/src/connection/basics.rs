@@ -129,8 +129,7 @@ pub(crate) fn quit(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn reset(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.keys.changes.watches.unwatch(ctx.session.id);
-    ctx.shared.pubsub.unsubscribe_all(ctx.session);
+    ctx.shared.forget(ctx.keys, ctx.session);
     let session = &mut *ctx.session;
     session.transaction = None;
     session.db = 0;

@@ -1,9 +1,8 @@
 //! CLIENT ID, GETNAME, SETNAME, REPLY, NO-EVICT, UNBLOCK, KILL, HELP.
 
-use super::client_list::{Kind, parse_kind};
+use super::client_list::{Kind, parse_kind, session};
 use crate::context::{Ctx, Outcome};
 use crate::courier::Delivery;
-use crate::host::Connection;
 use crate::session::{ClientId, ReplyMode};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
@@ -131,10 +130,12 @@ impl<'a> Victims<'a> {
         Ok(victims)
     }
 
-    fn include(&self, id: ClientId, connection: &Connection) -> bool {
-        self.address.is_none_or(|address| connection.address.as_bytes() == address)
+    fn include(&self, ctx: &Ctx<'_>, id: ClientId) -> bool {
+        let connection = ctx.host.connection(id);
+        let kind = session(ctx, id).map(Kind::of);
+        self.kind.is_none_or(|wanted| kind == Some(wanted))
+            && self.address.is_none_or(|address| connection.address.as_bytes() == address)
             && self.local_address.is_none_or(|a| connection.local_address.as_bytes() == a)
-            && self.kind.is_none_or(|kind| kind == Kind::Normal)
             && self.id.is_none_or(|wanted| wanted == id)
     }
 }
@@ -143,8 +144,9 @@ pub(crate) fn kill(ctx: &mut Ctx<'_>) -> Outcome {
     let victims = Victims::parse(ctx)?;
     let own = ctx.session.id;
     let mut killed = 0;
-    for id in ctx.shared.sessions.ids() {
-        if (id == own && victims.skips_self) || !victims.include(id, &ctx.host.connection(id)) {
+    let ids: Vec<ClientId> = ctx.shared.sessions.ids().collect();
+    for id in ids {
+        if (id == own && victims.skips_self) || !victims.include(ctx, id) {
             continue;
         }
         killed += 1;

@@ -1,10 +1,13 @@
 //! CLIENT LIST and CLIENT INFO: one line per client.
 
 use crate::context::{Ctx, Outcome};
+use crate::pubsub::Kind as Subscription;
 use crate::session::{ClientId, Session};
+use crate::tracking::Policy;
+use crate::tracking::commands::shown_redirect;
 use keyward_commands::WireError;
 use keyward_commands::args;
-use keyward_resp::Protocol;
+use keyward_resp::{Args, Protocol};
 use std::fmt::Write as _;
 
 /// What kind of client, as LIST and KILL ask for it.
@@ -14,6 +17,12 @@ pub(super) enum Kind {
     Master,
     Replica,
     PubSub,
+}
+
+impl Kind {
+    pub(super) fn of(session: &Session) -> Kind {
+        if session.subscriptions.is_empty() { Kind::Normal } else { Kind::PubSub }
+    }
 }
 
 pub(super) fn parse_kind(word: &[u8]) -> Result<Kind, WireError> {
@@ -38,16 +47,16 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
 pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
     let mut lines = String::new();
     match (ctx.args.len(), ctx.args.get(2)) {
-        (2, _) => all_lines(ctx, &mut lines),
+        (2, _) => add_lines(ctx, None, &mut lines),
         (4, Some(word)) if args::is(word, "TYPE") => {
-            if parse_kind(ctx.args.at(3))? == Kind::Normal {
-                all_lines(ctx, &mut lines);
-            }
+            add_lines(ctx, Some(parse_kind(ctx.args.at(3))?), &mut lines);
         }
         (4.., Some(word)) if args::is(word, "ID") => {
             for argument in ctx.args.from(3).iter() {
                 let id = args::integer_or(argument, WireError::Err("Invalid client ID"))?;
-                add_line(ctx, ClientId(id as u64), &mut lines);
+                if let Some(session) = session(ctx, ClientId(id as u64)) {
+                    lines.push_str(&line(ctx, session));
+                }
             }
         }
         _ => return Err(WireError::Syntax),
@@ -56,33 +65,55 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
-fn all_lines(ctx: &Ctx<'_>, lines: &mut String) {
-    for id in ctx.shared.sessions.ids() {
-        add_line(ctx, id, lines);
-    }
-}
-
-fn add_line(ctx: &Ctx<'_>, id: ClientId, lines: &mut String) {
-    let session =
-        if id == ctx.session.id { Some(&*ctx.session) } else { ctx.shared.sessions.get(id) };
-    if let Some(session) = session {
+/// Adds the lines of all clients, or of those of a kind.
+fn add_lines(ctx: &Ctx<'_>, kind: Option<Kind>, lines: &mut String) {
+    let sessions = ctx.shared.sessions.ids().filter_map(|id| session(ctx, id));
+    for session in sessions.filter(|s| kind.is_none_or(|kind| Kind::of(s) == kind)) {
         lines.push_str(&line(ctx, session));
     }
 }
 
-/// A client in the words of Redis 7.0.
+/// A client, the one whose command runs included.
+pub(super) fn session<'c>(ctx: &'c Ctx<'_>, id: ClientId) -> Option<&'c Session> {
+    if id == ctx.session.id { Some(&*ctx.session) } else { ctx.shared.sessions.get(id) }
+}
+
+/// The bytes of arguments.
+fn args_bytes(args: Args<'_>) -> usize {
+    args.iter().map(<[u8]>::len).sum()
+}
+
+/// The bytes of the command a client is in the middle of.
+fn running_bytes(ctx: &Ctx<'_>, session: &Session) -> usize {
+    match &session.blocked {
+        _ if session.id == ctx.session.id => args_bytes(ctx.args),
+        Some(blocked) => args_bytes(blocked.args.args()),
+        None => 0,
+    }
+}
+
+/// A client in the words of Redis 7.0. Replies that wait are in one buffer that grows,
+/// which counts as a list of one: there is no fixed buffer besides.
 fn line(ctx: &Ctx<'_>, session: &Session) -> String {
     let connection = ctx.host.connection(session.id);
     let now_s = ctx.keys.now_ms() / 1000;
     let queued = session.transaction.as_ref().map_or(-1, |t| t.queue.len() as i64);
     let name = session.name.as_deref().unwrap_or_default();
+    let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
+    let queued_bytes: usize = queue.map(|(_, args)| args_bytes(args.args())).sum();
+    let postponed: usize = session.postponed.iter().map(|args| args_bytes(args.args())).sum();
+    let running = running_bytes(ctx, session);
+    let output = connection.output_buffer_bytes;
+    let input = connection.input_bytes + connection.input_free_bytes + postponed;
+    let total = size_of::<Session>() + name.len() + input + running + queued_bytes + output;
     let mut line = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
         line,
-        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 \
-         multi={} qbuf={} qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem=0 \
-         tot-mem=0 events=r cmd={} user=default redir=-1 resp={}",
+        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} \
+         ssub={} multi={} qbuf={} qbuf-free={} argv-mem={running} multi-mem={queued_bytes} rbs=0 \
+         rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default redir={} \
+         resp={}",
         session.id.0,
         connection.address,
         connection.local_address,
@@ -92,19 +123,31 @@ fn line(ctx: &Ctx<'_>, session: &Session) -> String {
         now_s - session.active_ms / 1000,
         flags(ctx, session, connection.is_unix),
         session.db,
+        session.subscriptions.count(Subscription::Channel),
+        session.subscriptions.count(Subscription::Pattern),
+        session.subscriptions.count(Subscription::Shard),
         queued,
         connection.input_bytes,
-        connection.output_bytes,
+        connection.input_free_bytes,
+        usize::from(output > 0),
+        if output > 0 { "rw" } else { "r" },
         session.last_command.map_or("NULL", |command| command.name),
+        shown_redirect(session.tracker.as_deref()),
         if session.protocol == Protocol::Resp3 { 3 } else { 2 },
     );
     line
 }
 
 fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
+    let tracker = session.tracker.as_deref();
     let flags = [
+        ('O', session.is_monitor),
+        ('P', !session.subscriptions.is_empty()),
         ('x', session.transaction.is_some()),
-        ('b', session.blocked.is_some()),
+        ('b', session.is_waiting()),
+        ('t', tracker.is_some()),
+        ('R', tracker.is_some_and(|tracker| tracker.is_redirect_broken)),
+        ('B', tracker.is_some_and(|tracker| tracker.policy == Policy::Broadcast)),
         ('d', ctx.keys.changes.watches.is_broken(session.id)),
         ('c', session.is_closing),
         ('U', is_unix),

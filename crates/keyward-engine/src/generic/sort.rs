@@ -5,7 +5,7 @@
 //! Not here: locales. Texts are in the order of their bytes, as in Redis under
 //! the C locale.
 
-use crate::context::{Ctx, Mode, Outcome};
+use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::hash::Hash;
 use crate::keyspace::{Keyspace, Lifetime};
@@ -108,7 +108,7 @@ fn run(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
         Some(Value::Object(object)) => (object.kind(), elements(object)?),
         Some(_) => return Err(WireError::WrongType),
     };
-    let must_be_stable = request.store_at.is_some() || ctx.mode == Mode::Atomic;
+    let must_be_stable = request.store_at.is_some() || ctx.mode.is_atomic();
     if kind == Type::Set && request.keeps_order() && must_be_stable {
         // A set has no order that would be the same everywhere.
         (request.by, request.is_alpha) = (None, true);

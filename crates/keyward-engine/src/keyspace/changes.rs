@@ -1,7 +1,7 @@
 //! What happened to keys since somebody last asked.
 //!
-//! Owns the dirty counter, the watches, the keys clients wait for, and the queue
-//! of notifications. Everything here is cheap when nobody is interested.
+//! Owns the dirty counter, the watches, the keys clients wait for, and the news for
+//! subscribers and for clients that track keys. Everything here is cheap when nobody is interested.
 //! Not here: what the engine then does with it (`engine`).
 
 use crate::blocking::Waiting;
@@ -20,6 +20,17 @@ pub(crate) struct Notification {
     pub(crate) key: Box<[u8]>,
 }
 
+/// Something others are to hear of.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// Subscribers hear of an event.
+    Event(Notification),
+    /// Clients that track hear that a key changed or went.
+    Changed(Box<[u8]>),
+    /// Clients that track hear that a database was emptied.
+    Flushed,
+}
+
 /// The record of changes.
 #[derive(Debug)]
 pub(crate) struct Changes {
@@ -27,8 +38,10 @@ pub(crate) struct Changes {
     pub(crate) dirty: u64,
     /// Which events subscribers want.
     pub(crate) notify: NotifyFlags,
-    /// Events not yet handed to subscribers.
-    pub(crate) notifications: Vec<Notification>,
+    /// Whether any client tracks keys.
+    pub(crate) is_tracked: bool,
+    /// What has not been told yet.
+    pub(crate) news: Vec<News>,
     /// Who watches what.
     pub(crate) watches: Watches,
     /// Who waits for what.
@@ -40,7 +53,8 @@ impl Changes {
         Changes {
             dirty: 0,
             notify: NotifyFlags::default(),
-            notifications: Vec::new(),
+            is_tracked: false,
+            news: Vec::new(),
             watches: Watches::new(hasher),
             waiting: Waiting::new(hasher),
         }
@@ -51,6 +65,27 @@ impl Changes {
     pub(super) fn changed(&mut self, db: usize, key: &[u8], count: u64) {
         self.dirty += count;
         self.watches.changed(db, key);
+        self.track(key);
+    }
+
+    /// The time of a key was over.
+    pub(super) fn expired(&mut self, db: usize, key: &[u8]) {
+        self.watches.expired(db, key);
+        self.track(key);
+    }
+
+    /// A database was emptied.
+    pub(super) fn flushed(&mut self) {
+        if self.is_tracked && !matches!(self.news.last(), Some(News::Flushed)) {
+            self.news.push(News::Flushed);
+        }
+    }
+
+    #[inline(always)]
+    fn track(&mut self, key: &[u8]) {
+        if self.is_tracked {
+            self.news.push(News::Changed(key.into()));
+        }
     }
 
     /// A key came to hold a collection: whoever waits for it may go on.
@@ -63,7 +98,7 @@ impl Changes {
     #[inline(always)]
     pub(super) fn notify(&mut self, db: usize, event: Event, key: &[u8]) {
         if self.notify.wants(event.class) {
-            self.notifications.push(Notification { db, event, key: key.into() });
+            self.news.push(News::Event(Notification { db, event, key: key.into() }));
         }
     }
 }

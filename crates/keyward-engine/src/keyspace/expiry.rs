@@ -8,13 +8,20 @@ use crate::event::{Class, Event};
 use crate::hasher::Key;
 
 impl Keyspace {
-    /// Removes a row whose deadline has passed.
+    /// Removes a row that was found to be due, unless expiry is held.
     #[cold]
-    pub(super) fn remove_due(&mut self, key: Key<'_>) {
+    pub(super) fn end_due(&mut self, key: Key<'_>) {
+        if !self.is_expiry_held {
+            self.remove_due(key);
+        }
+    }
+
+    /// Removes a row whose deadline has passed.
+    fn remove_due(&mut self, key: Key<'_>) {
         let db = self.selected;
         self.databases[db].table_mut(key).remove(key);
         self.stats.expired += 1;
-        self.changes.watches.expired(db, key.bytes);
+        self.changes.expired(db, key.bytes);
         self.effects.beside(db, [b"DEL".as_slice(), key.bytes]);
         self.notify(Event::new(Class::Expired, "expired"), key.bytes);
     }

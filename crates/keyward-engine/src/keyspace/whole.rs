@@ -9,6 +9,9 @@ use crate::database::Database;
 use crate::row::Row;
 use crate::value::Value;
 
+/// How often a living row is looked for while due ones must stay.
+const HELD_DRAWS_MAX: usize = 100;
+
 impl Keyspace {
     /// How many rows the selected database has, due ones included.
     pub fn row_count(&self) -> usize {
@@ -24,6 +27,7 @@ impl Keyspace {
             let key = hasher.key(key);
             of == db && databases[of].table(key).find(key).is_some()
         });
+        self.changes.flushed();
         let taken = self.databases[db].take();
         self.changes.dirty += taken.len() as u64;
         taken
@@ -51,15 +55,18 @@ impl Keyspace {
         self.changes.dirty += 1;
     }
 
-    /// A living row drawn by chance, due ones removed on the way.
+    /// A living row drawn by chance, due ones removed on the way. While expiry is held
+    /// it may be a due one: there may be no other.
     pub fn random_key(&mut self) -> Option<Box<[u8]>> {
-        loop {
+        for draw in 0.. {
             let row = self.databases[self.selected].sample(&mut self.random)?;
             let key: Box<[u8]> = row.key().into();
-            if self.locate(self.hasher.key(&key)).is_some() {
+            let is_last_draw = self.is_expiry_held && draw == HELD_DRAWS_MAX;
+            if self.locate(self.hasher.key(&key)).is_some() || is_last_draw {
                 return Some(key);
             }
         }
+        None
     }
 
     /// Visits the rows of one bucket of the selected database, due ones

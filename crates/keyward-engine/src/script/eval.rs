@@ -10,6 +10,7 @@ use super::run::{Access, Program, input, run};
 use super::running::Activity;
 use super::sandbox::{Code, MEMORY_BYTES_MAX, Sandbox};
 use crate::context::{Ctx, Outcome};
+use crate::monitor;
 use keyward_commands::{WireError, args};
 use std::collections::BTreeMap;
 
@@ -51,6 +52,16 @@ impl ScriptCache {
         self.sandbox = Some(sandbox);
     }
 
+    /// The flags a script declares, whether it is in the cache or not.
+    pub(super) fn flags_of(&self, body: &[u8]) -> Option<ScriptFlags> {
+        read_script(body).ok().and_then(|(flags, _)| flags)
+    }
+
+    /// The flags the script with this name declares.
+    pub(super) fn flags_by_name(&self, name: &[u8]) -> Option<ScriptFlags> {
+        self.scripts.get(&sha_argument(name)?).and_then(|script| script.flags)
+    }
+
     /// The script with this name, compiled now if it is new.
     fn define(&mut self, seed: u64, sha: &Sha, body: &[u8]) -> Result<Script, WireError> {
         if let Some(script) = self.scripts.get(sha) {
@@ -86,6 +97,7 @@ pub(crate) fn evalsha_ro(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 fn eval_body(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
+    monitor::show(ctx);
     let input = input(ctx.args, WireError::NotInteger)?;
     let body = ctx.args.at(1);
     let sha = sha1_hex(body);
@@ -95,6 +107,7 @@ fn eval_body(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
 }
 
 fn eval_sha(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
+    monitor::show(ctx);
     let sha = sha_argument(ctx.args.at(1)).ok_or(WireError::NoScript)?;
     let input = input(ctx.args, WireError::NotInteger)?;
     let script = *ctx.shared.scripts.cache.scripts.get(&sha).ok_or(WireError::NoScript)?;

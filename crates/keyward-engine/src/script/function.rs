@@ -7,6 +7,7 @@ use super::run::{Access, Program, ScriptCaller, input, run};
 use super::running::Activity;
 use crate::context::{Ctx, Outcome};
 use crate::glob::{self, Case};
+use crate::monitor;
 use keyward_commands::{WireError, args};
 use keyward_resp::ReplyWriter;
 
@@ -19,6 +20,7 @@ pub(crate) fn fcall_ro(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 fn call(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
+    monitor::show(ctx);
     let scripts = &mut ctx.shared.scripts;
     let function = scripts.libraries.function(ctx.args.at(1));
     let function = function.ok_or(WireError::Err("Function not found"))?;

@@ -10,7 +10,7 @@ use super::caller::{Caller, LogLevel, Propagation};
 use super::flags::{ScriptFlag, ScriptFlags};
 use super::running::{Activity, RunFacts, RunningScript};
 use super::sandbox::{Code, Input, Sandbox};
-use crate::context::{Ctx, Ending, Outcome};
+use crate::context::{Ctx, Ending, Mode, Outcome};
 use crate::stats::errors::ErrorStats;
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
@@ -170,7 +170,8 @@ impl Caller for ScriptCaller<'_, '_> {
         effects.listen(is_listening && self.propagation != Propagation::NONE);
         // Lua's time is the script's, not the command's.
         self.ctx.shared.stats.clock_ns = self.ctx.host.monotonic_ns();
-        self.ctx.call(command, args, reply);
+        let mode = Mode::Scripted(self.ctx.command, self.ctx.args);
+        self.ctx.call(mode, command, args, reply);
         self.ctx.keys.effects.listen(is_listening);
     }
 

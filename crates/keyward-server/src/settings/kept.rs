@@ -126,6 +126,5 @@ kept! {
     "aclfile", EMPTY, "", AtStart, "There is one user, whose password is `requirepass`.";
     "acllog-max-len", Kind::Int(0, i64::MAX), "128", Live, "There is no log of refusals.";
     "acl-pubsub-default", Kind::OneOf(&["allchannels", "resetchannels"]), "resetchannels", Live, "There is one user.";
-    "tracking-table-max-keys", Kind::Int(0, i64::MAX), "1000000", Live, "Most keys that tracking remembers.";
     "maxmemory-clients", Kind::Bytes(0, MAX), "0", Live, "Clients are limited one by one.";
 }

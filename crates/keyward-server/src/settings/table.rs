@@ -108,6 +108,7 @@ settings! {
     MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
     MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";
     NotifyKeyspaceEvents, "notify-keyspace-events", Kind::Notifications, "", Live, "Which keyspace events are published.";
+    TrackedKeys, "tracking-table-max-keys", Kind::Int(0, i64::MAX), "1000000", Live, "Most keys that are tracked for clients; 0 for no limit.";
     HashPackedEntries, "hash-max-listpack-entries", Kind::Int(0, i64::MAX), "512", Live, "Most fields of a packed hash.";
     HashPackedValue, "hash-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest field and value of a packed hash, in bytes.";
     IntsetEntries, "set-max-intset-entries", Kind::Int(0, i64::MAX), "512", Live, "Most members of a set of numbers in order.";
