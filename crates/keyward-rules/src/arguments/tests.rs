@@ -75,6 +75,8 @@ fn elements_and_destinations_are_found() {
     check("zadd z incr 1 a", "Make { key: 1, row_type: Some(Zset) }");
     check("sort l store d", "Make { key: 3, row_type: Some(List) }");
     check("sort l", "Nothing");
+    check("bitfield k set u8 0 1", "Make { key: 1, row_type: Some(String) }");
+    check("bitfield k get u8 0", "Nothing");
     check("bitop and d a b", "Make { key: 2, row_type: Some(String) }");
     check("rename a b", "Make { key: 2, row_type: None }");
     check("incrbyfloat k 1e2", "sum 1e2");
