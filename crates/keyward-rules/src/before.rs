@@ -1,14 +1,19 @@
 //! The first stage: what a call's arguments, and a look at the row, decide.
 //!
-//! Everything that is refused here would be refused by [`RuleBook::after`] too;
-//! this stage exists to say so early (while a call is queued), to let a string
-//! be written with its lifetime at once, to spare the host the journal of a
-//! command that cannot break anything, and to add decimals exactly.
+//! This stage exists to refuse early (while a call is queued), to let a string be
+//! written with its lifetime at once, to spare the host the journal of a command
+//! that cannot break anything, and to add decimals exactly. The second stage finds
+//! by its effect whatever breaks the schema and was let through here.
+//!
+//! What the arguments alone decide is refused even where the call would have come
+//! to nothing: an EXPIRE that no row of the table may have, though the key is not
+//! there; a SET … NX of a value that does not fit, though there is one already.
 //!
 //! Invariants: arguments are judged before any row is looked at, so that
 //! [`RuleBook::arguments`] learns all that they decide; where a table is not
-//! enforced nothing is refused, and the second stage reports it; a call that
-//! passes SET's way allocates nothing.
+//! enforced nothing is refused, and the second stage reports it; a SET that passes
+//! allocates nothing, unless its JSON has escapes or it lives `with` another key,
+//! whose name has to be spelled out.
 //! Not here: reading arguments (`arguments`), functions (`call`).
 
 mod add;
@@ -20,7 +25,7 @@ mod tests;
 
 use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
-use keyward_schema::{KeyId, Lifetime, Renew, Unknown};
+use keyward_schema::{KeyId, Lifetime, Renew, Subject, Unknown};
 
 use crate::arguments::Call;
 use crate::book::RuleBook;
@@ -183,7 +188,6 @@ impl RuleBook {
     /// How much is judged of a call that edits a living row, or makes a new one,
     /// once its values are: nothing if its lifetime has to be seen to as well.
     fn judged_edit(&self, place: Place<'_>, row: Option<&dyn Row>) -> Judged {
-        use keyward_schema::Subject;
         let traits = self.traits(place.table);
         if traits.source.is_some() {
             return Judged::Nothing;

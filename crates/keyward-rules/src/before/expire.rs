@@ -4,6 +4,8 @@
 //! row, so that it is refused while it is queued. A time in the past deletes the
 //! row, which a lifetime has no say in.
 
+use keyward_schema::Lifetime;
+
 use super::{Case, Judgement, Place, UNJUDGED};
 use crate::arguments::Expiry;
 use crate::book::RuleBook;
@@ -53,7 +55,7 @@ impl RuleBook {
             return Ok(());
         }
         let term = match self.schema().key(place.table).lifetime {
-            keyward_schema::Lifetime::With { .. } => return Ok(()),
+            Lifetime::With { .. } => return Ok(()),
             _ => self.term(case.view, place.table, place.key, None)?,
         };
         let now_ms = case.view.now_ms();
