@@ -26,7 +26,7 @@ mod words;
 use anchors::{Ids, Part, slug};
 use page::{Line, Page, Role, Section};
 
-use crate::schema::Schema;
+use crate::schema::{KeyId, Schema};
 
 /// The document of one or more schemas as Markdown (GitHub's flavour).
 pub fn markdown(schemas: &[&Schema]) -> String {
@@ -42,6 +42,16 @@ pub fn html(schemas: &[&Schema]) -> String {
 pub fn lifetimes(schema: &Schema) -> Vec<String> {
     let part = Part::new(schema, String::new(), &mut Ids::default());
     schema.keys.iter().map(|key| words::lifetime_short(&part, key).plain()).collect()
+}
+
+/// What is true of a key, in the words of the document: headings, and what is
+/// said under each.
+pub fn facts(schema: &Schema, id: KeyId) -> Vec<(&'static str, Vec<String>)> {
+    let part = Part::new(schema, String::new(), &mut Ids::default());
+    let plain = |(heading, lines): (&'static str, Vec<Line>)| {
+        (heading, lines.iter().map(Line::plain).collect())
+    };
+    key::digest(&part, id).into_iter().map(plain).collect()
 }
 
 fn page(schemas: &[&Schema]) -> Page {

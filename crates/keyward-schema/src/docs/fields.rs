@@ -9,9 +9,25 @@ use crate::shape::{Extra, Object, Shape, Type};
 
 /// The fields of a hash, of JSON, of a reply.
 pub(super) fn table(object: &Object) -> Table {
+    full_table(object).without_empty_columns()
+}
+
+/// The same, a line for each field: `status: active | closed, required`.
+pub(super) fn lines(object: &Object) -> Vec<Line> {
+    let line = |row: Vec<Line>| {
+        let [name, ty, required, limits, _] =
+            <[Line; 5]>::try_from(row).expect("a row has a cell for each column");
+        let required = if required.plain() == "yes" { ", required" } else { "" };
+        let comma = if limits.is_empty() { "" } else { ", " };
+        name.and(": ").and_line(ty).and(comma).and_line(limits).and(required)
+    };
+    full_table(object).rows.into_iter().map(line).collect()
+}
+
+fn full_table(object: &Object) -> Table {
     let mut table = Table::of(["Field", "Type", "Required", "Limits", "Meaning"]);
     push_fields(&mut table, "", object);
-    table.without_empty_columns()
+    table
 }
 
 /// The object that a shape holds, at whatever depth of arrays and maps.

@@ -74,6 +74,16 @@ fn badges(key: &Key) -> Vec<Badge> {
     badges
 }
 
+/// All that a few words each can say, fields included.
+pub(super) fn digest(part: &Part<'_>, id: KeyId) -> Vec<(&'static str, Vec<Line>)> {
+    let key = part.schema.key(id);
+    let mut facts = facts(part, id, key);
+    if let Some(object) = object_of(&key.content).filter(|object| fields::is_telling(object)) {
+        facts.push(("Fields", fields::lines(object)));
+    }
+    facts
+}
+
 fn facts(part: &Part<'_>, id: KeyId, key: &Key) -> Vec<(&'static str, Vec<Line>)> {
     let mut facts: Vec<(&'static str, Vec<Line>)> = vec![
         ("Type", vec![Line::text(type_in_words(key.data)).and(".")]),
