@@ -10,6 +10,7 @@ use keyward_schema::{
     Schema, Unknown,
 };
 
+use crate::derived::Links;
 use crate::view::RowType;
 
 /// What a schema demands of commands and of their effects.
@@ -18,6 +19,7 @@ pub struct RuleBook {
     schema: Schema,
     matcher: Matcher,
     traits: Box<[Traits]>,
+    links: Box<[Links]>,
     /// Overrules what the schema says of modes.
     mode: Option<Mode>,
 }
@@ -38,6 +40,10 @@ pub struct Traits {
     pub source: Option<KeyId>,
     /// The tables that are derived from this one, mirror it or follow it.
     pub dependents: Box<[KeyId]>,
+    /// The tables whose due expiries must be completed before one of its rows is
+    /// read or written: those that it is derived from or mirrors, and itself if
+    /// others are derived from it.
+    pub due_first: Box<[KeyId]>,
     /// The table whose rows its own rows live with.
     pub leader: Option<KeyId>,
     /// The tables whose rows live with rows of this one.
@@ -50,6 +56,18 @@ impl Traits {
         let those = |test: &dyn Fn(&Key) -> bool| -> Box<[KeyId]> {
             schema.ids().filter(|other| test(schema.key(*other))).collect()
         };
+        let dependents = those(&|other| {
+            other.derived.as_ref().is_some_and(|derived| derived.source().key == id)
+        });
+        let mirrors = dependents
+            .iter()
+            .filter(|other| matches!(schema.key(**other).derived, Some(Derived::Inverse { .. })));
+        let source = key.derived.as_ref().map(|derived| derived.source().key);
+        let own = (!dependents.is_empty() || source.is_some()).then_some(id);
+        let mut due_first: Vec<KeyId> = mirrors.copied().chain(source).chain(own).collect();
+        due_first.sort_unstable();
+        due_first.dedup();
+        due_first.retain(|other| may_expire(schema.key(*other)));
         Traits {
             row_type: row_type(key.data),
             renews_on_read: matches!(
@@ -58,10 +76,9 @@ impl Traits {
                     | Lifetime::By { renew: Some(Renew::Access), .. }
             ),
             is_computed: key.derived.as_ref().is_some_and(is_computed),
-            source: key.derived.as_ref().map(|derived| derived.source().key),
-            dependents: those(&|other| {
-                other.derived.as_ref().is_some_and(|derived| derived.source().key == id)
-            }),
+            source,
+            dependents,
+            due_first: due_first.into(),
             leader: leader(key).map(|leader| leader.key),
             companions: those(&|other| leader(other).is_some_and(|leader| leader.key == id)),
         }
@@ -85,7 +102,8 @@ impl RuleBook {
         let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
             .expect("a checked schema has patterns that a matcher can tell apart");
         let traits = schema.ids().map(|id| Traits::of(&schema, id)).collect();
-        RuleBook { schema, matcher, traits, mode: None }
+        let links = Links::of(&schema);
+        RuleBook { schema, matcher, traits, links, mode: None }
     }
 
     /// The schema.
@@ -103,6 +121,17 @@ impl RuleBook {
     #[inline]
     pub fn traits(&self, table: KeyId) -> &Traits {
         &self.traits[table.index()]
+    }
+
+    /// What is kept from the rows of a table.
+    pub(crate) fn links(&self, table: KeyId) -> &Links {
+        &self.links[table.index()]
+    }
+
+    /// The values of a key's placeholders; `None` if it is not of that table.
+    pub(crate) fn placeholders<'k>(&self, table: KeyId, key: &'k [u8]) -> Option<Vec<&'k [u8]>> {
+        let found = self.matcher.find(key).filter(|found| found.pattern == table.index())?;
+        Some(found.placeholders().collect())
     }
 
     /// Overrules the modes that the schema sets, or leaves it to them again.
@@ -171,6 +200,11 @@ fn leader(key: &Key) -> Option<&Reference> {
         Lifetime::With { key } => Some(key),
         _ => None,
     }
+}
+
+/// Whether rows can come to an end by themselves.
+fn may_expire(key: &Key) -> bool {
+    key.derived.is_none() && key.lifetime != Lifetime::Forever
 }
 
 fn is_computed(derived: &Derived) -> bool {

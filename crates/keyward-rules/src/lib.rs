@@ -11,21 +11,28 @@
 //! What the book must see of the keyspace it asks of a [`View`]; a host that has
 //! to fetch it first answers [`NotYet`], and asks the book again.
 
+mod after;
 mod arguments;
 mod before;
 mod book;
 mod call;
 mod change;
 mod decimal_sum;
+mod derived;
+mod facts;
+mod fit;
 mod lifetime;
+mod naming;
 mod refusal;
 mod term;
 mod verdict;
 mod view;
 mod words;
 
+pub use after::{Cause, Consequences, Objection};
 pub use book::{RuleBook, Traits};
 pub use change::{Change, End, Part, What};
+pub use derived::{Entry, Holds};
 pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 pub use refusal::Refusal;
 pub use verdict::{Judged, Verdict};

@@ -1,0 +1,179 @@
+//! The second stage: what a command did, judged by its effects.
+//!
+//! Owns the order in which effects are judged:
+//! 1. each row by itself: type, shape, bounds, lifetime, those first that lean on
+//!    no other row's lifetime (`rows`);
+//! 2. the rows that live with them (`companions`);
+//! 3. what all of them demand of derived keys, uniqueness last (`dependents`).
+//!
+//! Follow-ups come in the same order. They run with the rules off, so the book
+//! itself thinks of what follows from a follow-up: a row whose end lies in the
+//! past takes its companions and its derived entries along.
+//! Invariants: a command is refused by the first thing that is wrong, and in a
+//! table in warn mode by none; what ended by itself is never refused; the same
+//! changes have the same follow-ups in the same order.
+
+mod companions;
+mod dependents;
+mod rows;
+mod words;
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use crate::book::RuleBook;
+use crate::change::Change;
+use crate::refusal::Refusal;
+use crate::verdict::Judged;
+use crate::view::{NotYet, View};
+use keyward_resp::ArgBuf;
+use keyward_schema::Unknown;
+
+/// Why rows changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A client's command, which can be refused.
+    Command,
+    /// Their time was over.
+    Expiry,
+    /// Memory was short.
+    Eviction,
+}
+
+/// What follows from changes.
+#[derive(Clone, Debug, Default)]
+pub struct Consequences {
+    /// Commands to run, in this order, with the rules off.
+    pub follow_ups: Vec<ArgBuf>,
+    /// What broke the schema and passes all the same.
+    pub warnings: Vec<Refusal>,
+}
+
+/// Why nothing follows from changes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Objection {
+    /// The host has to fetch something first, and ask again.
+    NotYet,
+    /// All of it must be undone.
+    Refused(Box<Refusal>),
+}
+
+impl From<NotYet> for Objection {
+    fn from(NotYet: NotYet) -> Objection {
+        Objection::NotYet
+    }
+}
+
+impl RuleBook {
+    /// Judges what changed, all of it at once; the view shows what is now.
+    ///
+    /// What was due before the command, in the tables that [`Traits::due_first`]
+    /// names for those of the command, must have been completed before it ran:
+    /// a row that is over, but whose end was not reported yet, still owns its
+    /// unique values.
+    ///
+    /// [`Traits::due_first`]: crate::Traits::due_first
+    ///
+    /// # Errors
+    /// If the changes break the schema, or the host has to fetch something first.
+    pub fn after(
+        &self,
+        view: &dyn View,
+        changes: &[Change<'_>],
+        judged: Judged,
+        cause: Cause,
+    ) -> Result<Consequences, Objection> {
+        let mut aftermath = Aftermath {
+            book: self,
+            view,
+            changes,
+            judges_rows: judged == Judged::Nothing && cause == Cause::Command,
+            cause,
+            fates: vec![None; changes.len()],
+            moved: BTreeMap::new(),
+            places: OnceCell::new(),
+            consequences: Consequences::default(),
+        };
+        aftermath.judge_rows()?;
+        aftermath.judge_dependents()?;
+        Ok(aftermath.consequences)
+    }
+}
+
+/// How a row stands once all follow-ups have run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is gone.
+    Gone,
+    /// It lives up to this time, or for ever.
+    Lives(Option<i64>),
+}
+
+/// Changes being judged.
+struct Aftermath<'a> {
+    book: &'a RuleBook,
+    view: &'a dyn View,
+    changes: &'a [Change<'a>],
+    judges_rows: bool,
+    cause: Cause,
+    /// Of each change; unknown until it is judged.
+    fates: Vec<Option<Fate>>,
+    /// What became of rows that the command did not touch but that live with
+    /// those it did.
+    moved: BTreeMap<Vec<u8>, Fate>,
+    /// Where in `changes` a key stands.
+    places: OnceCell<BTreeMap<&'a [u8], usize>>,
+    consequences: Consequences,
+}
+
+impl<'a> Aftermath<'a> {
+    /// Refuses, or warns where that is all that is to be done.
+    fn object(&mut self, refusal: Refusal) -> Result<(), Objection> {
+        let is_enforced = match refusal.table() {
+            Some(table) => self.book.is_enforced(table),
+            None => self.book.unknown() == Unknown::Reject,
+        };
+        if is_enforced && self.cause == Cause::Command {
+            return Err(Objection::Refused(Box::new(refusal)));
+        }
+        self.consequences.warnings.push(refusal);
+        Ok(())
+    }
+
+    fn follow_up<const N: usize>(&mut self, command: [&[u8]; N]) {
+        self.consequences.follow_ups.push(command.iter().collect());
+    }
+
+    /// Gives a row its end; one in the past is now.
+    fn set_deadline(&mut self, key: &[u8], deadline: Option<i64>) -> Fate {
+        match deadline {
+            Some(end) if end <= self.view.now_ms() => {
+                self.follow_up([b"DEL", key]);
+                return Fate::Gone;
+            }
+            Some(end) => self.follow_up([b"PEXPIREAT", key, end.to_string().as_bytes()]),
+            None => self.follow_up([b"PERSIST", key]),
+        }
+        Fate::Lives(deadline)
+    }
+
+    /// The change of a key, if the command touched it.
+    fn place(&self, key: &[u8]) -> Option<usize> {
+        let places = self.places.get_or_init(|| {
+            self.changes.iter().enumerate().map(|(place, change)| (change.key, place)).collect()
+        });
+        places.get(key).copied()
+    }
+
+    /// How a row stands once all follow-ups so far have run.
+    fn fate(&self, key: &[u8]) -> Result<Fate, NotYet> {
+        if let Some(fate) = self.moved.get(key) {
+            return Ok(*fate);
+        }
+        if let Some(fate) = self.place(key).and_then(|place| self.fates[place]) {
+            return Ok(fate);
+        }
+        let row = self.view.row(key)?;
+        Ok(row.map_or(Fate::Gone, |row| Fate::Lives(row.deadline())))
+    }
+}

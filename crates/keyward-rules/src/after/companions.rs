@@ -1,0 +1,49 @@
+//! Rows that live with others: `ttl = { with = … }`.
+//!
+//! When a row ends or its end moves, so does the end of each row that lives with
+//! it, and of those that live with these. A companion that the same command wrote
+//! is not led here but judged by itself, since its leader is judged before it.
+
+use super::{Aftermath, Fate, Objection};
+use keyward_schema::KeyId;
+
+impl Aftermath<'_> {
+    /// Lets the companions of a row share its fate.
+    pub(super) fn lead(
+        &mut self,
+        table: Option<KeyId>,
+        key: &[u8],
+        deadline_before: Option<Option<i64>>,
+        fate: Fate,
+    ) -> Result<(), Objection> {
+        let leads = |table: KeyId| !self.book.traits(table).companions.is_empty();
+        let stays = matches!(fate, Fate::Lives(deadline) if deadline_before == Some(deadline));
+        if stays || !table.is_some_and(leads) {
+            return Ok(());
+        }
+        let mut companions: Vec<Vec<u8>> = Vec::new();
+        self.view.each_companion(key, &mut |companion| companions.push(companion.to_vec()))?;
+        for companion in companions {
+            if self.place(&companion).is_none() {
+                self.share(companion, fate)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn share(&mut self, key: Vec<u8>, fate: Fate) -> Result<(), Objection> {
+        // One whose own time is over ends by itself, and is reported then.
+        let Some(row) = self.view.row(&key)? else { return Ok(()) };
+        let before = row.deadline();
+        match fate {
+            Fate::Gone => self.follow_up([b"DEL", &key]),
+            Fate::Lives(deadline) if deadline == before => return Ok(()),
+            Fate::Lives(deadline) => {
+                self.set_deadline(&key, deadline);
+            }
+        }
+        self.lead(self.book.table_of(&key), &key, Some(before), fate)?;
+        self.moved.insert(key, fate);
+        Ok(())
+    }
+}

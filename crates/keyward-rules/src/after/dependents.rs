@@ -1,0 +1,251 @@
+//! What changed rows demand of derived keys.
+//!
+//! All that is lost is gathered before anything is gained, from all rows, so a
+//! unique value can pass from one row to another within a command. Then what
+//! clients themselves wrote to derived keys is compared with it: what agrees
+//! passes, what contradicts is refused. What is still missing becomes follow-ups.
+
+use std::collections::BTreeMap;
+
+use super::{Aftermath, Cause, Fate, Objection};
+use crate::change::{Change, Part, What};
+use crate::derived::repair::Repair;
+use crate::derived::wanted::{State, Taken, Wanted, each_touched};
+use crate::derived::{Entry, Holds};
+use crate::facts::{Moment, Reading};
+use crate::naming::{Origin, named_key};
+use crate::view::{NotYet, RowType};
+use keyward_schema::{Derived, KeyId};
+
+/// What the rows of a command no longer demand, and what they demand anew.
+#[derive(Default)]
+struct Demands<'c> {
+    lost: Vec<Entry>,
+    /// With the source row that demands it.
+    gained: Vec<(Entry, KeyId, &'c [u8])>,
+}
+
+impl<'a> Aftermath<'a> {
+    /// Judges what follows for derived keys.
+    pub(super) fn judge_dependents(&mut self) -> Result<(), Objection> {
+        let mut demands = Demands::default();
+        for (place, change) in self.changes.iter().enumerate() {
+            let is_gone = self.fates[place] == Some(Fate::Gone);
+            if let Some(table) = change.table {
+                self.compare_entries(table, change, is_gone, &mut demands);
+                self.reflect(table, change, is_gone, &mut demands)?;
+                if is_gone && change.deadline_before.is_some() {
+                    self.leave_followers(table, change.key, &mut demands);
+                }
+                if self.judges_rows && !is_gone {
+                    self.judge_following(table, change)?;
+                }
+            }
+        }
+        self.take_companions_out(&mut demands)?;
+        let wanted = self.sum_up(demands)?;
+        self.judge_own_writes(&wanted)?;
+        let repairs = wanted.repairs(self.view, |table| self.type_of(table))?;
+        if self.cause == Cause::Command {
+            self.judge_repairs(&repairs)?;
+        }
+        let commands = repairs.into_iter().flat_map(|repair| repair.commands);
+        self.consequences.follow_ups.extend(commands);
+        Ok(())
+    }
+
+    /// What the change of a row means for the keys that are computed from it.
+    fn compare_entries<'c>(
+        &self,
+        table: KeyId,
+        change: &Change<'c>,
+        is_gone: bool,
+        demands: &mut Demands<'c>,
+    ) {
+        if !self.has_computed(table) || (!is_gone && !self.touches_entries(table, change)) {
+            return;
+        }
+        let entries = |row| self.book.computed_entries(table, change.key, row);
+        let before = Moment::before(change).map_or(Vec::new(), entries);
+        let now = change.after.filter(|_| !is_gone).map(Moment::Now).map_or(Vec::new(), entries);
+        let lost = before.iter().filter(|old| !now.iter().any(|new| new.is_of_same_element(old)));
+        demands.lost.extend(lost.cloned());
+        let gained = now.into_iter().filter(|new| !before.contains(new));
+        demands.gained.extend(gained.map(|entry| (entry, table, change.key)));
+    }
+
+    fn has_computed(&self, table: KeyId) -> bool {
+        let dependents = &self.book.traits(table).dependents;
+        dependents.iter().any(|dependent| self.book.traits(*dependent).is_computed)
+    }
+
+    /// Whether a change of a row that stays can change what it demands.
+    fn touches_entries(&self, table: KeyId, change: &Change<'_>) -> bool {
+        let links = self.book.links(table);
+        match (change.what, &links.reading) {
+            (What::Lifetime, _) => false,
+            (What::Parts(parts), Reading::Hash(names)) if change.deadline_before.is_some() => {
+                let decides =
+                    |name: &[u8]| links.fields.iter().any(|field| names[*field].as_bytes() == name);
+                parts.iter().any(|part| matches!(part, Part::Field { name, .. } if decides(name)))
+            }
+            _ => true,
+        }
+    }
+
+    /// What the change of a set means for its mirror. A member that came must be
+    /// able to name one.
+    fn reflect<'c>(
+        &mut self,
+        table: KeyId,
+        change: &Change<'c>,
+        is_gone: bool,
+        demands: &mut Demands<'c>,
+    ) -> Result<(), Objection> {
+        let book = self.book;
+        if book.links(table).mirror.is_none() {
+            return Ok(());
+        }
+        let Some(own) = book.placeholders(table, change.key) else { return Ok(()) };
+        let after = change.after.filter(|_| !is_gone);
+        if is_gone && let Some(row) = change.after {
+            demands.lost.extend(book.entries_of(table, change.key, row));
+        }
+        let mut nameless = None;
+        each_touched(change, RowType::Set, &mut |member, before| {
+            let now = State::of(after, RowType::Set, member);
+            if before == now {
+                return;
+            }
+            match (book.reflection(table, &own, member), now) {
+                (Some(entry), State::Absent) => demands.lost.push(entry),
+                (Some(entry), _) => demands.gained.push((entry, table, change.key)),
+                (None, State::Absent) => {}
+                (None, _) => nameless = Some(member.to_vec()),
+            }
+        });
+        match nameless {
+            Some(member) => self.object(book.refuse_nameless(table, change.key, &member)),
+            None => Ok(()),
+        }
+    }
+
+    /// A row that is gone leaves the sets whose members name it.
+    fn leave_followers(&self, table: KeyId, key: &[u8], demands: &mut Demands<'_>) {
+        for follower in &self.book.traits(table).dependents {
+            let declared = self.book.schema().key(*follower);
+            let Some(Derived::Follows { of }) = &declared.derived else { continue };
+            let pattern = &declared.pattern;
+            let entry = self.book.placeholders(table, key).and_then(|placeholders| {
+                let origin = Origin::of(of, &placeholders, pattern.placeholders().len())?;
+                let member = origin.member.to_vec();
+                let key = origin.key(pattern)?;
+                Some(Entry { table: *follower, key, member, holds: Holds::Member })
+            });
+            demands.lost.extend(entry);
+        }
+    }
+
+    /// Rows that ended with another are no sources any more either.
+    fn take_companions_out(&self, demands: &mut Demands<'a>) -> Result<(), NotYet> {
+        for (key, fate) in &self.moved {
+            if let (Fate::Gone, Some(table)) = (fate, self.book.table_of(key))
+                && let Some(row) = self.view.row(key)?
+            {
+                demands.lost.extend(self.book.entries_of(table, key, row));
+                self.leave_followers(table, key, demands);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each member that came must name a row that lives.
+    fn judge_following(&mut self, table: KeyId, change: &Change<'_>) -> Result<(), Objection> {
+        let declared = self.book.schema().key(table);
+        let Some(Derived::Follows { of }) = &declared.derived else { return Ok(()) };
+        let Some(own) = self.book.placeholders(table, change.key) else { return Ok(()) };
+        let pattern = &self.book.schema().key(of.key).pattern;
+        let mut named = Vec::new();
+        each_touched(change, self.type_of(table), &mut |member, before| {
+            if before == State::Absent && change.after.is_some_and(|row| row.contains(member)) {
+                named.push(named_key(of, pattern, &own, member));
+            }
+        });
+        for name in named {
+            if self.fate(&name)? == Fate::Gone {
+                self.object(self.book.refuse_stranger(table, change.key, &name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sum_up(&mut self, demands: Demands<'_>) -> Result<Wanted, Objection> {
+        let mut wanted = Wanted::default();
+        for entry in demands.lost {
+            let text = self.text_before(&entry)?;
+            wanted.lose(entry, text.as_deref());
+        }
+        for (entry, source, key) in demands.gained {
+            let (derived, text) = (entry.table, self.text_before(&entry)?);
+            if let Err(Taken { owner }) = wanted.gain(entry, text.as_deref()) {
+                self.object(self.book.refuse_taken(source, key, derived, &owner))?;
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// What the string of an entry held before the command.
+    fn text_before(&self, entry: &Entry) -> Result<Option<Vec<u8>>, NotYet> {
+        if entry.holds != Holds::Text {
+            return Ok(None);
+        }
+        let row = match self.place(&entry.key).map(|place| &self.changes[place]) {
+            Some(change) => match change.what {
+                What::Whole(before) => before,
+                What::Parts(_) => None,
+                What::Lifetime => change.after,
+            },
+            None => self.view.row(&entry.key)?,
+        };
+        Ok(row.and_then(|row| row.text()).map(Into::into))
+    }
+
+    /// What clients wrote to computed keys must be what their sources demand.
+    fn judge_own_writes(&mut self, wanted: &Wanted) -> Result<(), Objection> {
+        for change in self.changes {
+            if let Some(table) = change.table
+                && self.book.traits(table).is_computed
+                && wanted.is_contradicted_by(change, self.type_of(table))
+            {
+                self.object(self.book.refuse_contradiction(table, change.key))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn type_of(&self, table: KeyId) -> RowType {
+        self.book.traits(table).row_type.expect("derived keys are strings, sets and sorted sets")
+    }
+
+    /// One command must not change too many rows, nor make a mirror too large.
+    fn judge_repairs(&mut self, repairs: &[Repair]) -> Result<(), Objection> {
+        let mut changed: BTreeMap<KeyId, u64> = BTreeMap::new();
+        for repair in repairs {
+            *changed.entry(repair.table).or_default() += repair.changed as u64;
+            let most = self.book.schema().key(repair.table).bounds.max_members;
+            if let Some(most) = most.filter(|_| repair.added > 0) {
+                let count = self.view.row(&repair.key)?.map_or(0, |row| row.len());
+                let count = (count + 2 * repair.added - repair.changed) as u64;
+                if count > most {
+                    self.object(self.book.refuse_count(repair.table, &repair.key, count))?;
+                }
+            }
+        }
+        for (table, count) in changed {
+            if count > self.book.schema().key(table).max_fanout {
+                self.object(self.book.refuse_fanout(table, count))?;
+            }
+        }
+        Ok(())
+    }
+}

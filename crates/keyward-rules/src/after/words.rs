@@ -1,0 +1,88 @@
+//! How refusals by effect are worded.
+
+use crate::book::RuleBook;
+use crate::derived::Mirror;
+use crate::refusal::{Refusal, shown_key};
+use keyward_schema::{Derived, KeyId};
+
+impl RuleBook {
+    /// A row would have more items or members than there may be.
+    pub(crate) fn refuse_count(&self, table: KeyId, key: &[u8], count: u64) -> Refusal {
+        let bounds = self.schema().key(table).bounds;
+        let (most, things, setting) = match bounds.max_len {
+            Some(most) => (most, "items", "max_len"),
+            None => (bounds.max_members.unwrap_or_default(), "members", "max_members"),
+        };
+        let problem = format!("may have at most {most} {things} ({setting}), not {count}");
+        self.refuse(table, key, problem)
+    }
+
+    /// A unique value has an owner already.
+    pub(crate) fn refuse_taken(
+        &self,
+        source: KeyId,
+        key: &[u8],
+        lookup: KeyId,
+        owner: &[u8],
+    ) -> Refusal {
+        let declared = self.schema().key(source);
+        let derived = self.schema().key(lookup);
+        let field = match &derived.derived {
+            Some(Derived::Lookup { field: Some(field), .. }) => {
+                declared.content.object().map(|object| &object.fields[*field])
+            }
+            _ => None,
+        };
+        let what = field.map_or("the value", |field| &field.name);
+        let owner = shown_key(owner);
+        let pattern = &derived.pattern;
+        let problem = format!("{what} belongs to {owner} already, and {pattern} is unique");
+        let at = field.map_or(declared.at, |field| field.at);
+        Refusal::new(&self.schema().source, Some(source), key, problem, Some(at))
+    }
+
+    /// A client's write to a computed key is not what its source says.
+    pub(crate) fn refuse_contradiction(&self, table: KeyId, key: &[u8]) -> Refusal {
+        let derived = self.schema().key(table).derived.as_ref();
+        let source = derived.map(|derived| &self.schema().key(derived.source().key).pattern);
+        let source = source.map_or(String::new(), |pattern| format!(" from {pattern}"));
+        let problem =
+            format!("is kept by Keyward{source}, which says otherwise; write that instead");
+        self.refuse(table, key, problem)
+    }
+
+    /// A member names a row that is not there.
+    pub(crate) fn refuse_stranger(&self, table: KeyId, key: &[u8], named: &[u8]) -> Refusal {
+        let named = shown_key(named);
+        let problem = format!(
+            "a member must name a living key, and {named} does not exist; write that first"
+        );
+        self.refuse(table, key, problem)
+    }
+
+    /// A member of a mirrored set cannot stand in the name of its mirror.
+    pub(crate) fn refuse_nameless(&self, table: KeyId, key: &[u8], member: &[u8]) -> Refusal {
+        let mirror = match self.links(table).mirror {
+            Some(Mirror::NamedBy(namer)) => Some(namer),
+            _ => self.traits(table).source,
+        };
+        let mirror = mirror.map_or("its mirror", |mirror| self.schema().key(mirror).pattern.text());
+        let member = shown_key(member);
+        self.refuse(
+            table,
+            key,
+            format_args!("a member must name a key {mirror}, and {member} cannot"),
+        )
+    }
+
+    /// A command would change too many rows of a derived key.
+    pub(crate) fn refuse_fanout(&self, table: KeyId, count: u64) -> Refusal {
+        let declared = self.schema().key(table);
+        let problem = format!(
+            "one command may change at most {} of its entries (max_fanout), not {count}; write in \
+             smaller steps",
+            declared.max_fanout
+        );
+        self.refuse(table, declared.pattern.text().as_bytes(), problem)
+    }
+}

@@ -1,0 +1,96 @@
+//! Derived keys: what hangs on what.
+//!
+//! Owns, for each table, which others are kept from it. Four ways:
+//! - *computed* (`lookup`, `rank`, `members`): rows demand [`Entry`]s of derived
+//!   rows, which hold those and nothing else. What a row demands is a function of
+//!   the row alone ([`entries`]), so what a command changes is the difference
+//!   between what the row demanded before and what it demands now;
+//! - *mirrored* (`inverse`): each member of a set puts the set's own id into the
+//!   set that the member names;
+//! - *followed* (`follows`): clients write the set; a member leaves with the row
+//!   that it names;
+//! - *accompanied* (`with`): rows that end when this one does.
+//!
+//! A client may write to a computed row what it must hold anyway; `wanted` tells
+//! that from a contradiction.
+//! Not here: in which order all that is judged (`after`).
+
+pub(crate) mod entries;
+pub(crate) mod mirror;
+pub(crate) mod repair;
+pub(crate) mod wanted;
+
+use crate::facts::Reading;
+use keyward_schema::{Derived, KeyId, Lifetime, Schema};
+
+pub use entries::{Entry, Holds};
+
+/// What is kept from the rows of one table, beside what its traits say.
+#[derive(Debug)]
+pub(crate) struct Links {
+    /// How to read what its rows say.
+    pub(crate) reading: Reading,
+    /// The fields that decide about entries.
+    pub(crate) fields: Vec<usize>,
+    /// How it finds the set that mirrors it, if one does.
+    pub(crate) mirror: Option<Mirror>,
+    /// How many tables stand between it and one that lives by itself.
+    pub(crate) companion_depth: usize,
+}
+
+/// How a mirrored set finds its mirror.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mirror {
+    /// By its own `inverse`.
+    Named,
+    /// It says nothing; the `inverse` of this table names it.
+    NamedBy(KeyId),
+}
+
+impl Links {
+    /// The links of all tables, by the index of their ids.
+    pub(crate) fn of(schema: &Schema) -> Box<[Links]> {
+        let mut links: Box<[Links]> = schema
+            .keys
+            .iter()
+            .map(|key| Links {
+                reading: Reading::of(&key.content),
+                fields: Vec::new(),
+                mirror: None,
+                companion_depth: companion_depth(schema, &key.lifetime),
+            })
+            .collect();
+        for id in schema.ids() {
+            if let Some(derived) = &schema.key(id).derived {
+                link(&mut links, id, derived);
+            }
+        }
+        links
+    }
+}
+
+fn link(links: &mut [Links], id: KeyId, derived: &Derived) {
+    let source = &mut links[derived.source().key.index()];
+    match derived {
+        Derived::Lookup { field, .. } => source.fields.extend(field),
+        Derived::Rank { by, .. } => source.fields.push(*by),
+        Derived::Members { when, split, .. } => {
+            source.fields.extend(when.iter().map(|condition| condition.field));
+            source.fields.extend(split.iter().map(|(_, field)| field));
+        }
+        Derived::Follows { .. } => {}
+        Derived::Inverse { .. } => {
+            // What a set says itself counts more than what is said of it.
+            source.mirror.get_or_insert(Mirror::NamedBy(id));
+            links[id.index()].mirror = Some(Mirror::Named);
+        }
+    }
+}
+
+/// How far a lifetime leans on others. The schema has no circles.
+fn companion_depth(schema: &Schema, lifetime: &Lifetime) -> usize {
+    match lifetime {
+        Lifetime::With { key } => 1 + companion_depth(schema, &schema.key(key.key).lifetime),
+        _ => 0,
+    }
+}

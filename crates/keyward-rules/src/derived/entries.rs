@@ -1,0 +1,119 @@
+//! Entries: what a row demands of the rows that are computed from its table.
+//!
+//! A pure function of the row and its key. A row demands nothing of a derived
+//! key where it lacks the field in question, where its key is not one of those
+//! that `of` names, or where the value makes no key of the derived pattern
+//! (which only values that do not fit their shape do).
+
+use crate::book::RuleBook;
+use crate::facts::{Facts, Moment};
+use crate::naming::Origin;
+use crate::view::{Element, Row};
+use keyward_resp::number::parse_f64;
+use keyward_schema::{Condition, Derived, KeyId, Schema, Type, parse_timestamp};
+
+/// One element of a derived row, demanded by a source row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The derived key's pattern.
+    pub table: KeyId,
+    /// The derived key.
+    pub key: Vec<u8>,
+    /// Which source row demands it: its id.
+    pub member: Vec<u8>,
+    /// How the derived row holds it.
+    pub holds: Holds,
+}
+
+/// How a derived row holds an entry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Holds {
+    /// The member is its text.
+    Text,
+    /// The member is in its set.
+    Member,
+    /// The member is in its sorted set with this score.
+    Score(f64),
+}
+
+impl Entry {
+    /// Whether both speak of the same element.
+    pub(crate) fn is_of_same_element(&self, other: &Entry) -> bool {
+        (self.table, &self.key, &self.member) == (other.table, &other.key, &other.member)
+    }
+}
+
+impl RuleBook {
+    /// What a row demands of the rows that are derived from its table: of
+    /// lookups, rankings and sets of members, and of the mirror of a set.
+    pub fn entries_of(&self, table: KeyId, key: &[u8], row: &dyn Row) -> Vec<Entry> {
+        let mut entries = self.computed_entries(table, key, Moment::Now(row));
+        if self.links(table).mirror.is_some()
+            && let Some(own) = self.placeholders(table, key)
+        {
+            row.each(&mut |element| {
+                if let Element::Member(member) = element {
+                    entries.extend(self.reflection(table, &own, member));
+                }
+            });
+        }
+        entries
+    }
+
+    /// What a row demands of computed keys.
+    pub(crate) fn computed_entries(&self, table: KeyId, key: &[u8], row: Moment<'_>) -> Vec<Entry> {
+        let links = self.links(table);
+        let Some(placeholders) = self.placeholders(table, key) else { return Vec::new() };
+        Facts::tell(&links.reading, &links.fields, row, |facts| {
+            let derived = self.traits(table).dependents.iter();
+            let entries = derived.filter_map(|id| entry(self.schema(), *id, &placeholders, facts));
+            entries.filter(|entry| self.table_of(&entry.key) == Some(entry.table)).collect()
+        })
+    }
+}
+
+/// What a source row, by its placeholders and facts, demands of one derived table.
+fn entry(schema: &Schema, table: KeyId, source: &[&[u8]], facts: &Facts<'_>) -> Option<Entry> {
+    let key = schema.key(table);
+    let derived = key.derived.as_ref()?;
+    let mut origin = Origin::of(derived.source(), source, key.pattern.placeholders().len())?;
+    let holds = match derived {
+        Derived::Lookup { field, slot, .. } => {
+            let value = field.map_or_else(|| facts.text(), |field| facts.field(field))?;
+            origin.placeholders[*slot] = Some(value);
+            Holds::Text
+        }
+        Derived::Rank { of, by } => {
+            let object = schema.key(of.key).content.object()?;
+            Holds::Score(score(&object.fields[*by].shape.ty, facts.field(*by)?)?)
+        }
+        Derived::Members { when, split, .. } => {
+            if !when.iter().all(|condition| is_met(condition, facts)) {
+                return None;
+            }
+            for (slot, field) in split {
+                origin.placeholders[*slot] = Some(facts.field(*field)?);
+            }
+            Holds::Member
+        }
+        Derived::Inverse { .. } | Derived::Follows { .. } => return None,
+    };
+    let member = origin.member.to_vec();
+    Some(Entry { table, key: origin.key(&key.pattern)?, member, holds })
+}
+
+/// A field as a score: times in milliseconds, numbers as they are.
+fn score(ty: &Type, value: &[u8]) -> Option<f64> {
+    match ty {
+        Type::Timestamp => parse_timestamp(value).map(|ms| ms as f64),
+        _ => parse_f64(value).filter(|score| score.is_finite()),
+    }
+}
+
+/// A field that is not there equals no value.
+fn is_met(condition: &Condition, facts: &Facts<'_>) -> bool {
+    let is_named = facts
+        .field(condition.field)
+        .is_some_and(|value| condition.values.iter().any(|named| named.as_bytes() == value));
+    is_named == condition.is
+}

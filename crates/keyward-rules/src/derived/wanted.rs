@@ -1,0 +1,196 @@
+//! What derived rows must hold once a command is done.
+//!
+//! Owns the sum of all that the changes of one command demand, element by
+//! element, and the commands that make it so. Invariants: elements are lost
+//! before others are gained, so that a command may hand a unique value from one
+//! row to another; a row is repaired only where it differs, so what a client
+//! already wrote itself is not written again; rows and elements come in the order
+//! of their bytes, so that the same command has the same follow-ups everywhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::entries::{Entry, Holds};
+use super::repair::Repair;
+use crate::change::{Change, Part, What};
+use crate::view::{Element, NotYet, Row, RowType, View};
+use keyward_schema::KeyId;
+
+/// What a derived row says of one element. The text of a string is an element
+/// without a name.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    Absent,
+    Text(Vec<u8>),
+    Member,
+    Score(f64),
+}
+
+impl State {
+    /// What a row says of an element; a row of another type says nothing.
+    pub(crate) fn of(row: Option<&dyn Row>, row_type: RowType, element: &[u8]) -> State {
+        let Some(row) = row.filter(|row| row.row_type() == row_type) else { return State::Absent };
+        match row_type {
+            RowType::String => row.text().map_or(State::Absent, |text| State::Text(text.into())),
+            RowType::Zset => row.score(element).map_or(State::Absent, State::Score),
+            _ if row.contains(element) => State::Member,
+            _ => State::Absent,
+        }
+    }
+}
+
+/// Visits each element that a change touched, once, with its state before.
+pub(crate) fn each_touched(
+    change: &Change<'_>,
+    row_type: RowType,
+    visit: &mut dyn FnMut(&[u8], State),
+) {
+    match change.what {
+        What::Lifetime => {}
+        What::Whole(before) if row_type == RowType::String => {
+            visit(b"", State::of(before, row_type, b""));
+        }
+        What::Whole(before) => {
+            let before = before.filter(|row| row.row_type() == row_type);
+            if let Some(before) = before {
+                before.each(&mut |element| {
+                    visit(name(element), State::of(Some(before), row_type, name(element)))
+                });
+            }
+            if let Some(after) = change.after {
+                after.each(&mut |element| {
+                    if !before.is_some_and(|before| before.contains(name(element))) {
+                        visit(name(element), State::Absent);
+                    }
+                });
+            }
+        }
+        What::Parts(parts) => {
+            let mut seen = BTreeSet::new();
+            for part in parts {
+                let (member, before) = match *part {
+                    Part::Member { member, came: true } => (member, State::Absent),
+                    Part::Member { member, came: false } => (member, State::Member),
+                    Part::Score { member, before, .. } => {
+                        (member, before.map_or(State::Absent, State::Score))
+                    }
+                    // Neither hashes nor lists are derived.
+                    Part::Field { .. } | Part::Pushed(..) | Part::Placed(_) | Part::Taken(_) => {
+                        continue;
+                    }
+                };
+                if parts.len() == 1 || seen.insert(member) {
+                    visit(member, before);
+                }
+            }
+        }
+    }
+}
+
+fn name(element: Element<'_>) -> &[u8] {
+    match element {
+        Element::Field(name, _) => name,
+        Element::Item(item) => item,
+        Element::Member(member) | Element::Scored(member, _) => member,
+    }
+}
+
+/// What derived rows must hold, where that changes.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    rows: BTreeMap<Vec<u8>, WantedRow>,
+}
+
+#[derive(Debug)]
+struct WantedRow {
+    table: KeyId,
+    elements: BTreeMap<Vec<u8>, State>,
+}
+
+/// Somebody else has the unique value.
+pub(crate) struct Taken {
+    /// Who.
+    pub(crate) owner: Vec<u8>,
+}
+
+impl Wanted {
+    /// An entry is no longer demanded. `text_before` is what a string held before
+    /// the command: an entry is lost only by who has it.
+    pub(crate) fn lose(&mut self, entry: Entry, text_before: Option<&[u8]>) {
+        match entry.holds {
+            Holds::Text if text_before == Some(&entry.member) => {
+                self.set(entry.table, entry.key, Vec::new(), State::Absent);
+            }
+            Holds::Text => {}
+            Holds::Member | Holds::Score(_) => {
+                self.set(entry.table, entry.key, entry.member, State::Absent);
+            }
+        }
+    }
+
+    /// An entry is demanded. All that is lost must have been told before.
+    ///
+    /// # Errors
+    /// If it is a unique value that another row has.
+    pub(crate) fn gain(&mut self, entry: Entry, text_before: Option<&[u8]>) -> Result<(), Taken> {
+        let state = match entry.holds {
+            Holds::Member => State::Member,
+            Holds::Score(score) => State::Score(score),
+            Holds::Text => {
+                let owner = match self.get(&entry.key, b"") {
+                    Some(State::Text(owner)) => Some(&owner[..]),
+                    Some(_) => None,
+                    None => text_before,
+                };
+                if let Some(owner) = owner.filter(|owner| *owner != entry.member) {
+                    return Err(Taken { owner: owner.to_vec() });
+                }
+                self.set(entry.table, entry.key, Vec::new(), State::Text(entry.member));
+                return Ok(());
+            }
+        };
+        self.set(entry.table, entry.key, entry.member, state);
+        Ok(())
+    }
+
+    fn set(&mut self, table: KeyId, key: Vec<u8>, element: Vec<u8>, state: State) {
+        let row = self.rows.entry(key);
+        let row = row.or_insert_with(|| WantedRow { table, elements: BTreeMap::new() });
+        row.elements.insert(element, state);
+    }
+
+    fn get(&self, key: &[u8], element: &[u8]) -> Option<&State> {
+        self.rows.get(key)?.elements.get(element)
+    }
+
+    /// Whether a client's own change of a computed row leaves something else
+    /// there than its source demands.
+    pub(crate) fn is_contradicted_by(&self, change: &Change<'_>, row_type: RowType) -> bool {
+        if change.after.is_some_and(|row| row.row_type() != row_type || row.deadline().is_some()) {
+            return true;
+        }
+        let mut contradicts = false;
+        each_touched(change, row_type, &mut |element, before| {
+            let now = State::of(change.after, row_type, element);
+            let wanted = self.get(change.key, element).unwrap_or(&before);
+            contradicts |= *wanted != now;
+        });
+        contradicts
+    }
+
+    /// The repairs of all rows that differ from what they must hold.
+    ///
+    /// # Errors
+    /// If the host has to fetch a derived row first.
+    pub(crate) fn repairs(
+        self,
+        view: &dyn View,
+        type_of: impl Fn(KeyId) -> RowType,
+    ) -> Result<Vec<Repair>, NotYet> {
+        let mut repairs = Vec::new();
+        for (key, WantedRow { table, elements }) in self.rows {
+            let row = view.row(&key)?;
+            repairs.extend(Repair::of(table, key, row, type_of(table), elements));
+        }
+        Ok(repairs)
+    }
+}

@@ -1,0 +1,138 @@
+//! Whether a row by itself is what its table declares: type, shape, required
+//! fields, size.
+//!
+//! A change is judged by what it leaves behind: of a string all of it, of a
+//! collection the elements that came and, in hashes, that no required field is
+//! missing. What was there before the command, and is no longer allowed since the
+//! schema changed, is kept until it is written.
+//! Not here: bounds that are kept by trimming (`after`), lifetimes (`lifetime`).
+
+use crate::book::RuleBook;
+use crate::change::{Part, What};
+use crate::refusal::Refusal;
+use crate::view::{Element, Row};
+use keyward_schema::{Content, KeyId, Misfit, Object, Shape};
+
+impl RuleBook {
+    /// Why a row is not what its table declares, if it is not. Judges all of it,
+    /// bounds included; lifetimes and what it has to do with other rows are left
+    /// out.
+    pub fn misfit_of(&self, table: KeyId, key: &[u8], row: &dyn Row) -> Option<Refusal> {
+        let bounds = self.schema().key(table).bounds;
+        self.refuse_unfit(table, key, row, What::Whole(None)).or_else(|| {
+            let most = bounds.max_len.or(bounds.max_members)?;
+            let count = row.len() as u64;
+            (count > most).then(|| self.refuse_count(table, key, count))
+        })
+    }
+
+    /// Why what a change left behind is not what the table declares.
+    pub(crate) fn refuse_unfit(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+        what: What<'_>,
+    ) -> Option<Refusal> {
+        let declared = self.schema().key(table);
+        if self.traits(table).row_type != Some(row.row_type()) {
+            return Some(self.refuse_type(table, key, row.row_type()));
+        }
+        if let Some(most) = declared.bounds.max_size.filter(|most| row.len() as u64 > *most) {
+            return Some(self.refuse_size(table, key, row.len(), most));
+        }
+        check(&declared.content, row, what)
+            .err()
+            .map(|misfit| self.refuse_misfit(table, key, &misfit))
+    }
+}
+
+fn check(content: &Content, row: &dyn Row, what: What<'_>) -> Result<(), Misfit> {
+    match content {
+        Content::Value(shape) => shape.check(&row.text().unwrap_or_default()),
+        Content::Json(shape) => shape.check_json(&row.text().unwrap_or_default()),
+        Content::Fields(object) => check_fields(object, row, what),
+        Content::Items(shape) => each_new(row, what, |item, _| shape.check(item)),
+        Content::Scored { member, score } => {
+            each_new(row, what, |name, number| check_scored(member, score, name, number))
+        }
+        Content::Opaque => Ok(()),
+    }
+}
+
+fn check_scored(
+    member: &Shape,
+    score: &Shape,
+    name: &[u8],
+    number: Option<f64>,
+) -> Result<(), Misfit> {
+    member.check(name)?;
+    number.map_or(Ok(()), |number| score.check_score(number))
+}
+
+/// Judges each item or member that came, with its score where it has one.
+fn each_new(
+    row: &dyn Row,
+    what: What<'_>,
+    mut judge: impl FnMut(&[u8], Option<f64>) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
+    match what {
+        What::Lifetime => Ok(()),
+        What::Whole(_) => {
+            let mut result = Ok(());
+            row.each(&mut |element| {
+                let (name, score) = match element {
+                    Element::Item(name) | Element::Member(name) | Element::Field(name, _) => {
+                        (name, None)
+                    }
+                    Element::Scored(name, score) => (name, Some(score)),
+                };
+                if result.is_ok() {
+                    result = judge(name, score);
+                }
+            });
+            result
+        }
+        What::Parts(parts) => parts.iter().try_for_each(|part| match *part {
+            Part::Pushed(_, item) | Part::Placed(item) => judge(item, None),
+            Part::Member { member, came: true } => judge(member, None),
+            Part::Score { member, after: Some(score), .. } => judge(member, Some(score)),
+            Part::Taken(_) | Part::Member { .. } | Part::Score { .. } | Part::Field { .. } => {
+                Ok(())
+            }
+        }),
+    }
+}
+
+fn check_fields(object: &Object, row: &dyn Row, what: What<'_>) -> Result<(), Misfit> {
+    match what {
+        What::Lifetime => return Ok(()),
+        What::Whole(_) => {
+            let mut result = Ok(());
+            row.each(&mut |element| {
+                if let Element::Field(name, value) = element
+                    && result.is_ok()
+                {
+                    result = object.check_hash_field(name, value);
+                }
+            });
+            result?;
+        }
+        // A field that was written twice is judged by what it holds in the end.
+        What::Parts(parts) => parts.iter().try_for_each(|part| match part {
+            Part::Field { name, after: Some(_), .. } => match row.field(name) {
+                Some(value) => object.check_hash_field(name, &value),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        })?,
+    }
+    let is_missing = |name: &str| row.field(name.as_bytes()).is_none();
+    match object.fields.iter().find(|field| field.required && is_missing(&field.name)) {
+        Some(field) => Err(Misfit {
+            path: String::new(),
+            problem: format!("lacks the required field {}", field.name),
+        }),
+        None => Ok(()),
+    }
+}

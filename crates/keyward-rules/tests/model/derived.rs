@@ -1,0 +1,244 @@
+//! Derived keys follow their sources, and say no to what contradicts them.
+
+use crate::SCHEMA;
+use crate::host::{Host, Outcome};
+
+fn host(commands: &[&str]) -> Host {
+    let mut host = Host::new(SCHEMA);
+    for command in commands {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    host
+}
+
+#[track_caller]
+fn refused(host: &mut Host, command: &str, expected: &str) {
+    let keys_before = host.keyspace.clone().rows;
+    assert_eq!(host.run(command), Outcome::Refused(expected.to_owned()), "{command}");
+    assert_eq!(host.keyspace.rows, keys_before, "{command} leaves nothing behind");
+}
+
+#[track_caller]
+fn shows(host: &Host, expected: &[(&str, &str)]) {
+    for (key, content) in expected {
+        assert_eq!(host.shown(key), *content, "{key}");
+    }
+}
+
+const ANN: &str = "HSET user:1 email ann@x status active plan gold seen 5";
+const BOB: &str = "HSET user:2 email bob@x status active plan free";
+
+#[test]
+fn a_row_enters_every_key_that_its_fields_say() {
+    let mut host = host(&[ANN, BOB]);
+    shows(
+        &host,
+        &[
+            ("by_email:ann@x", "1"),
+            ("by_email:bob@x", "2"),
+            ("seen", "1=5"),
+            ("active", "1 2"),
+            ("active:gold", "1"),
+            ("active:free", "2"),
+        ],
+    );
+    host.run("HSET user:1 plan free email ann@y seen 7.0");
+    host.run("HSET user:1 plan free email ann@y seen 7");
+    shows(
+        &host,
+        &[
+            ("by_email:ann@x", "nothing"),
+            ("by_email:ann@y", "1"),
+            ("seen", "1=7"),
+            ("active:gold", "nothing"),
+            ("active:free", "1 2"),
+        ],
+    );
+    host.run("HDEL user:1 email seen");
+    host.run("HSET user:2 status closed");
+    shows(
+        &host,
+        &[
+            ("by_email:ann@y", "nothing"),
+            ("seen", "nothing"),
+            ("active", "1"),
+            ("active:free", "1"),
+        ],
+    );
+    host.run("DEL user:1");
+    shows(&host, &[("active", "nothing"), ("active:free", "nothing"), ("by_email:bob@x", "2")]);
+}
+
+#[test]
+fn a_row_that_expires_leaves_them() {
+    let mut host = host(&[ANN]);
+    host.wait(3_599_999);
+    shows(&host, &[("active", "1"), ("by_email:ann@x", "1"), ("seen", "1=5")]);
+    host.wait(1);
+    assert!(host.keyspace.rows.is_empty(), "{:?}", host.keyspace.rows);
+}
+
+#[test]
+fn a_renamed_row_is_another_source() {
+    let mut host = host(&[ANN, "RENAME user:1 user:9"]);
+    shows(&host, &[("by_email:ann@x", "9"), ("active", "9"), ("seen", "9=5")]);
+    refused(
+        &mut host,
+        "COPY user:9 user:3 REPLACE",
+        "SCHEMA user:3: email belongs to 9 already, and by_email:{email} is unique (shop.toml:9)",
+    );
+}
+
+#[test]
+fn a_unique_value_has_one_owner() {
+    let mut host = host(&[ANN, BOB, "SET code:1 X", "SET code:2 Y"]);
+    refused(
+        &mut host,
+        "HSET user:2 email ann@x",
+        "SCHEMA user:2: email belongs to 1 already, and by_email:{email} is unique (shop.toml:9)",
+    );
+    refused(
+        &mut host,
+        "SET code:2 X",
+        "SCHEMA code:2: the value belongs to 1 already, and owner:{code} is unique (shop.toml:30)",
+    );
+    refused(
+        &mut host,
+        "MSET code:3 Z code:4 Z",
+        "SCHEMA code:4: the value belongs to 3 already, and owner:{code} is unique (shop.toml:30)",
+    );
+}
+
+#[test]
+fn uniqueness_is_judged_after_the_whole_command() {
+    let mut host = host(&["SET code:1 X", "SET code:2 Y", "MSET code:1 Y code:2 X"]);
+    shows(&host, &[("owner:X", "2"), ("owner:Y", "1")]);
+    assert_eq!(host.run("RENAME code:1 code:2"), Outcome::Done);
+    shows(&host, &[("owner:X", "nothing"), ("owner:Y", "2")]);
+}
+
+#[test]
+fn a_write_that_agrees_passes_and_one_that_contradicts_is_refused() {
+    let mut host = host(&[
+        ANN,
+        "SET code:1 X",
+        "SADD active 1",
+        "ZADD seen 5 1",
+        "SET by_email:ann@x 1",
+        "SREM active 2",
+        "DEL active:none",
+        "MSET code:1 Y owner:Y 1",
+    ]);
+    shows(&host, &[("owner:Y", "1"), ("owner:X", "nothing"), ("active", "1")]);
+    let kept = |key: &str, source: &str, line: u32| {
+        format!(
+            "SCHEMA {key}: is kept by Keyward from {source}, which says otherwise; write that \
+             instead (shop.toml:{line})"
+        )
+    };
+    let user = "user:{id:uint}";
+    refused(&mut host, "SADD active 2", &kept("active", user, 22));
+    refused(&mut host, "SREM active 1", &kept("active", user, 22));
+    refused(&mut host, "DEL active", &kept("active", user, 22));
+    refused(&mut host, "ZADD seen 6 1", &kept("seen", user, 18));
+    refused(&mut host, "SET by_email:ann@x 2", &kept("by_email:ann@x", user, 14));
+    refused(&mut host, "SET by_email:zoe@x 1", &kept("by_email:zoe@x", user, 14));
+    refused(&mut host, "RENAME active active:gold", &kept("active", user, 22));
+    refused(&mut host, "MSET code:1 Z owner:Z 2", &kept("owner:Z", "code:{id:uint}", 35));
+}
+
+#[test]
+fn mirrored_sets_follow_each_other() {
+    let mut host = host(&["SADD user:1:out 2 3", "SADD user:1:in 3"]);
+    shows(
+        &host,
+        &[("user:2:in", "1"), ("user:3:in", "1"), ("user:3:out", "1"), ("user:1:out", "2 3")],
+    );
+    host.run("SMOVE user:1:out user:4:out 2");
+    shows(&host, &[("user:2:in", "4"), ("user:4:out", "2"), ("user:1:out", "3")]);
+    host.run("DEL user:3:in");
+    shows(&host, &[("user:1:out", "nothing"), ("user:3:out", "1")]);
+    host.run("RENAME user:3:out user:5:out");
+    shows(&host, &[("user:1:in", "5")]);
+    host.run("PEXPIRE user:1:in 1000");
+    host.wait(1000);
+    shows(&host, &[("user:5:out", "nothing")]);
+    refused(
+        &mut host,
+        "SADD user:1:in x",
+        "SCHEMA user:1:in: a member must name a key user:{id:uint}:out, and x cannot (shop.toml:68)",
+    );
+}
+
+#[test]
+fn a_mirror_has_bounds_too() {
+    let mut host = host(&["SADD user:9:in 1 2 3 4"]);
+    refused(
+        &mut host,
+        "SADD user:5:out 9",
+        "SCHEMA user:9:in: may have at most 4 members (max_members), not 5 (shop.toml:68)",
+    );
+    refused(
+        &mut host,
+        "SADD user:5:out x",
+        "SCHEMA user:5:out: a member must be a whole number not below zero, not \"x\" (shop.toml:63)",
+    );
+}
+
+#[test]
+fn a_follower_names_living_keys_and_loses_those_that_go() {
+    let mut host = host(&["MSET msg:1:7 a msg:1:8 b", "ZADD recent:1 10 7 20 8"]);
+    refused(
+        &mut host,
+        "ZADD recent:1 30 9",
+        "SCHEMA recent:1: a member must name a living key, and msg:1:9 does not exist; write that \
+         first (shop.toml:76)",
+    );
+    host.run("DEL msg:1:7");
+    shows(&host, &[("recent:1", "8=20")]);
+    host.wait(10_000);
+    shows(&host, &[("recent:1", "nothing")]);
+}
+
+#[test]
+fn companions_share_the_end_of_their_leader() {
+    let doc = |ends: i64| format!("SET doc:1 {{\"ends\":{ends},\"kind\":\"text\"}}");
+    let mut host = Host::new(SCHEMA);
+    refused(
+        &mut host,
+        "SET note:1:5 hi",
+        "SCHEMA note:1:5: lives with doc:1, which does not exist; create that first (shop.toml:53)",
+    );
+    for command in [&doc(1_005_000), "SET note:1:5 hi", "SADD notes:1 5"] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    let deadline = |host: &Host, key| host.row(key).and_then(|row| row.deadline);
+    shows(&host, &[("docs:text", "1"), ("note_of:hi", "5")]);
+    assert_eq!(deadline(&host, "note:1:5"), Some(1_005_000));
+    host.run(&doc(1_009_000));
+    assert_eq!(deadline(&host, "note:1:5"), Some(1_009_000));
+    host.wait(9_000);
+    assert!(host.keyspace.rows.is_empty(), "{:?}", host.keyspace.rows);
+}
+
+#[test]
+fn an_end_in_the_past_takes_everything_along() {
+    let doc = |ends: i64| format!("SET doc:1 {{\"ends\":{ends},\"kind\":\"text\"}}");
+    let mut host = Host::new(SCHEMA);
+    for command in [&doc(2_000_000), "SET note:1:5 hi", "SADD notes:1 5", &doc(5)] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    assert!(host.keyspace.rows.is_empty(), "{:?}", host.keyspace.rows);
+}
+
+#[test]
+fn one_command_changes_only_so_many_rows() {
+    let mut host = Host::new(&SCHEMA.replace("max_members = 4", "max_fanout = 2"));
+    assert_eq!(host.run("SADD user:1:in 2 3"), Outcome::Done);
+    refused(
+        &mut host,
+        "SADD user:1:in 4 5 6",
+        "SCHEMA user:{id:uint}:out: one command may change at most 2 of its entries (max_fanout), \
+         not 3; write in smaller steps (shop.toml:63)",
+    );
+}
