@@ -19,6 +19,7 @@ mod call;
 mod change;
 mod decimal_sum;
 mod derived;
+mod explain;
 mod facts;
 mod fit;
 mod lifetime;

@@ -29,19 +29,17 @@ impl RuleBook {
     /// A key that belongs to no table would come to be.
     pub(crate) fn refuse_unknown(&self, key: &[u8]) -> Refusal {
         let schema = self.schema();
-        let patterns = schema.keys.iter().map(|key| &key.pattern);
-        let hint = near_miss(patterns, key).map_or(String::new(), |miss| {
-            let nearest = &schema.keys[miss.pattern];
-            format!("; nearest is {}, {}", nearest.pattern, difference(nearest, &miss.reason))
-        });
-        let name = &schema.keyspace.name;
-        Refusal::new(
-            &schema.source,
-            None,
-            key,
-            format_args!("matches no pattern of {name}{hint}"),
-            None,
-        )
+        let hint = self.nearest(key).map_or(String::new(), |near| format!("; nearest is {near}"));
+        let problem = format!("matches no pattern of {}{hint}", schema.keyspace.name);
+        Refusal::new(&schema.source, None, key, problem, None)
+    }
+
+    /// The pattern that a key comes nearest to, and where they part.
+    pub(crate) fn nearest(&self, key: &[u8]) -> Option<String> {
+        let schema = self.schema();
+        let miss = near_miss(schema.keys.iter().map(|key| &key.pattern), key)?;
+        let nearest = &schema.keys[miss.pattern];
+        Some(format!("{}, {}", nearest.pattern, difference(nearest, &miss.reason)))
     }
 
     /// A row would become another type than the declared one.
