@@ -1,5 +1,6 @@
-//! Chores of the repository: `cargo xtask tidy`.
+//! Chores of the repository: `cargo xtask tidy`, `cargo xtask tcl`.
 
+mod tcl;
 mod tidy;
 
 use std::io::{self, Write};
@@ -10,13 +11,17 @@ use anyhow::Context;
 
 const USAGE: &str = "\
 Usage: cargo xtask tidy
+       cargo xtask tcl --redis DIR [--keyward PROGRAM] [--file unit/NAME]...
 
+tcl   runs Redis's test-suite, of a checkout of Redis 7.0.15, against Keyward
+      and against redis-server, and lists what passes only there
 tidy  checks the repository's own rules, and lists what breaks them";
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tidy"] => run_tidy(),
+        ["tcl", ref rest @ ..] => tcl::run(rest),
         _ => {
             writeln!(io::stderr(), "{USAGE}")?;
             Ok(ExitCode::from(2))

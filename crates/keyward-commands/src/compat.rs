@@ -1,4 +1,5 @@
-//! COMPAT.md, written from the table and from the list of absent commands.
+//! COMPAT.md, written from the table, the list of absent commands and the list of tests
+//! of Redis that are known to fail.
 //!
 //! Its head is prose (`compat_head.md`); the rest follows from the rows. A test compares
 //! the file at the root of the repository with this.
@@ -20,8 +21,25 @@ pub fn compat_markdown() -> String {
         let lines = names.map(|name| format!("| {} | absent | |", shown(&name)));
         table(&mut text, reason.heading(), reason.sentence(), lines);
     }
+    text.push_str(KNOWN_FAILURES_HEAD);
+    for line in KNOWN_FAILURES.lines().filter(|line| !line.starts_with('#')) {
+        let cells: Vec<String> = line.split('\t').map(|cell| cell.replace('|', "\\|")).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
     text
 }
+
+/// File, name and reason of each test of Redis that is known to fail, separated by tabs.
+const KNOWN_FAILURES: &str = include_str!("known_failures.txt");
+
+const KNOWN_FAILURES_HEAD: &str = "
+## Redis's own tests
+
+Tests of Redis 7.0.15 that it passes and Keyward does not, as far as they are known; `cargo xtask tcl` runs the suite against both. Written from `known_failures.txt` in `keyward-commands`.
+
+| file | test | reason |
+| --- | --- | --- |
+";
 
 /// A heading, a sentence if there is one, and a table of these lines.
 fn table(text: &mut String, heading: &str, about: &str, lines: impl Iterator<Item = String>) {

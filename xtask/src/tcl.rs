@@ -1,0 +1,147 @@
+//! `cargo xtask tcl`: Redis's own test-suite against Keyward and against Redis.
+//!
+//! Owns which of its files are run, and how: against a running server, and with the
+//! suite starting the server itself. The suite is not part of this repository: the
+//! caller has a checkout of Redis 7.0.15. What fails here and passes there is to be
+//! fixed, or to stand with its reason in `known_failures.txt` of `keyward-commands`,
+//! which COMPAT.md shows.
+
+mod suite;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use suite::{Outcome, Suite};
+
+const KNOWN: &str = include_str!("../../crates/keyward-commands/src/known_failures.txt");
+
+/// Files that are run against a running server.
+const EXTERNAL: [&str; 28] = [
+    "unit/type/string",
+    "unit/type/incr",
+    "unit/type/hash",
+    "unit/type/list",
+    "unit/type/list-2",
+    "unit/type/list-3",
+    "unit/type/set",
+    "unit/type/zset",
+    "unit/expire",
+    "unit/keyspace",
+    "unit/scan",
+    "unit/multi",
+    "unit/pubsub",
+    "unit/scripting",
+    "unit/functions",
+    "unit/sort",
+    "unit/dump",
+    "unit/bitops",
+    "unit/bitfield",
+    "unit/introspection",
+    "unit/introspection-2",
+    "unit/info-command",
+    "unit/protocol",
+    "unit/querybuf",
+    "unit/slowlog",
+    "unit/latency-monitor",
+    "unit/tracking",
+    "unit/other",
+];
+/// As `EXTERNAL`, but pausing all clients: alone, and last.
+const EXTERNAL_LAST: [&str; 1] = ["unit/pause"];
+/// Files that start servers themselves.
+const STARTED: [&str; 5] =
+    ["unit/auth", "unit/info", "unit/limits", "unit/networking", "unit/pubsubshard"];
+
+/// What the command line says.
+#[derive(Debug)]
+struct Options {
+    redis: PathBuf,
+    keyward: PathBuf,
+    /// Only these files; all if empty.
+    files: Vec<String>,
+}
+
+fn parse(arguments: &[&str]) -> anyhow::Result<Options> {
+    let mut redis = None;
+    let mut keyward = PathBuf::from("target/release/keyward");
+    let mut files = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let mut value = || rest.next().with_context(|| format!("{argument} needs a value"));
+        match *argument {
+            "--redis" => redis = Some(PathBuf::from(value()?)),
+            "--keyward" => keyward = PathBuf::from(value()?),
+            "--file" => files.push((*value()?).to_owned()),
+            other => bail!("\"{other}\" is not an option"),
+        }
+    }
+    let redis = redis.context("--redis DIR names a checkout of Redis 7.0.15")?;
+    Ok(Options { redis, keyward: std::path::absolute(keyward)?, files })
+}
+
+/// Runs the files and prints what each came to.
+pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<ExitCode> {
+    let options = parse(arguments)?;
+    let keyward = format!("{} serve", options.keyward.display());
+    let ours = Suite::prepare(&options.redis, &keyward)?;
+    let theirs = Suite::prepare(&options.redis, "redis-server")?;
+    let known: BTreeSet<(&str, &str)> = known_failures().collect();
+    let mut totals = Outcome::default();
+    let (mut expected, mut unknown) = (0, 0);
+    let external = EXTERNAL.iter().chain(&EXTERNAL_LAST).map(|file| (*file, true));
+    for (file, is_external) in external.chain(STARTED.iter().map(|file| (*file, false))) {
+        if !options.files.is_empty() && !options.files.iter().any(|wanted| wanted == file) {
+            continue;
+        }
+        let run = |suite: &Suite| suite.run(file, is_external);
+        let (here, there) = (run(&ours)?, run(&theirs)?);
+        let mut out = io::stdout().lock();
+        let passed = there.passed.intersection(&here.passed).count();
+        writeln!(out, "{file}: {passed} of the {} that Redis passes", there.passed.len())?;
+        for name in there.passed.difference(&here.passed) {
+            let is_known = known.contains(&(file, name));
+            unknown += usize::from(!is_known);
+            writeln!(out, "  {} {name}", if is_known { "known:" } else { "FAILS:" })?;
+        }
+        expected += there.passed.len();
+        totals
+            .passed
+            .extend(there.passed.intersection(&here.passed).map(|n| format!("{file} {n}")));
+    }
+    let passed = totals.passed.len();
+    let percent = 100.0 * passed as f64 / expected.max(1) as f64;
+    writeln!(
+        io::stdout(),
+        "{passed} of {expected} passed ({percent:.1} %), {unknown} unknown failures"
+    )?;
+    Ok(if unknown == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Files and names of the tests that are known to fail.
+fn known_failures() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = KNOWN.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.filter_map(|line| {
+        let mut parts = line.split('\t');
+        Some((parts.next()?, parts.next()?))
+    })
+}
+
+/// A directory of the suite's own, removed when it is done.
+#[derive(Debug)]
+struct Workplace(PathBuf);
+
+impl Workplace {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Workplace {
+    fn drop(&mut self) {
+        // What is left behind is in the system's folder for such things.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

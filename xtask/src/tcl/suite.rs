@@ -1,0 +1,159 @@
+//! A copy of the suite that runs one server, and what its output says.
+
+use super::Workplace;
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, ensure};
+
+/// Seconds after which a file is given up.
+const PATIENCE_S: &str = "900";
+/// Attempts to reach a server that was started, ten a second.
+const START_ATTEMPTS: usize = 100;
+
+/// What the tests of a file came to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) passed: BTreeSet<String>,
+}
+
+impl Outcome {
+    /// Reads the suite's output. A name that is used twice counts once, and not at all
+    /// if one of the two fails.
+    pub(super) fn read(output: &str) -> Outcome {
+        let mut passed = BTreeSet::new();
+        let mut failed = BTreeSet::new();
+        for line in output.lines().map(plain) {
+            if let Some(name) = line.strip_prefix("[ok]: ") {
+                let end = name.rfind(" (").unwrap_or(name.len());
+                passed.insert(name[..end].to_owned());
+            } else if let Some(name) = line.strip_prefix("[err]: ") {
+                let end = name.rfind(" in tests/").unwrap_or(name.len());
+                failed.insert(name[..end].to_owned());
+            }
+        }
+        Outcome { passed: passed.difference(&failed).cloned().collect() }
+    }
+}
+
+/// A line without the codes that colour it.
+fn plain(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        text.push_str(before);
+        rest = after.split_once('m').map_or("", |(_, rest)| rest);
+    }
+    text + rest
+}
+
+/// A copy of the suite.
+#[derive(Debug)]
+pub(super) struct Suite {
+    place: Workplace,
+    server: String,
+}
+
+impl Suite {
+    /// Copies the suite of a checkout and puts this server into it.
+    pub(super) fn prepare(redis: &Path, server: &str) -> anyhow::Result<Suite> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("keyward-tcl-{}-{number}", std::process::id());
+        let place = Workplace(std::env::temp_dir().join(name));
+        std::fs::create_dir_all(place.path().join("src"))?;
+        let copied = Command::new("cp")
+            .args(["-r", "tests", "runtest"])
+            .arg(place.path())
+            .current_dir(redis)
+            .status()
+            .with_context(|| format!("{} cannot be read", redis.display()))?;
+        ensure!(copied.success(), "{} has no test-suite", redis.display());
+        let programs = [
+            ("redis-server", server),
+            ("redis-cli", "redis-cli"),
+            ("redis-benchmark", "redis-benchmark"),
+        ];
+        for (name, program) in programs {
+            let script = place.path().join("src").join(name);
+            std::fs::write(&script, format!("#!/bin/sh\nexec {program} \"$@\"\n"))?;
+            std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755))?;
+        }
+        Ok(Suite { place, server: server.to_owned() })
+    }
+
+    /// Runs a file; exceptions fail their test, not the file.
+    pub(super) fn run(&self, file: &str, is_external: bool) -> anyhow::Result<Outcome> {
+        let mut suite = Command::new("timeout");
+        suite.args([PATIENCE_S, "./runtest", "--durable", "--single", file]);
+        let server = if is_external {
+            let port = free_port()?;
+            suite.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
+            Some(self.start(port)?)
+        } else {
+            None
+        };
+        let output = suite.current_dir(self.place.path()).output().context("runtest")?;
+        drop(server);
+        Ok(Outcome::read(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    fn start(&self, port: u16) -> anyhow::Result<Server> {
+        let port = port.to_string();
+        let settings = ["--port", &port, "--save", "", "--enable-debug-command", "yes"];
+        let mut words = self.server.split(' ');
+        let program = words.next().context("a program")?;
+        let child = Command::new(program)
+            .args(words)
+            .args(settings)
+            .args(["--enable-protected-configs", "yes", "--dir"])
+            .arg(self.place.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("{program} does not start"))?;
+        let server = Server(child);
+        for _ in 0..START_ATTEMPTS {
+            if std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok() {
+                return Ok(server);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        anyhow::bail!("{program} does not answer")
+    }
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// A server that ends with its owner.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A server that has ended already cannot be killed.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_tells_what_passed() {
+        let output = "\u{1b}[1;37;49mTesting unit/x\u{1b}[0m\n\
+            [\u{1b}[0;32;49mok\u{1b}[0m]: SET (and) GET (3 ms)\n\
+            [ok]: twice (0 ms)\n\
+            [err]: twice in tests/unit/x.tcl\n\
+            [exception]: Executing test client: no\n";
+        let expected = Outcome { passed: BTreeSet::from(["SET (and) GET".to_owned()]) };
+        assert_eq!(Outcome::read(output), expected);
+    }
+}
