@@ -58,7 +58,10 @@ pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
         BoxMakeWriter::new(io::stderr)
     };
     let (filter, handle) = reload::Layer::new(level(settings));
-    let lines = tracing_subscriber::fmt::layer().event_format(RedisLine).with_writer(writer);
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(RedisLine)
+        .with_ansi(false)
+        .with_writer(writer);
     tracing_subscriber::registry().with(filter).with(lines).try_init()?;
     Ok(LogControl(handle))
 }
