@@ -26,7 +26,7 @@ use crate::keyspace::changes::News;
 use crate::monitor;
 use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
-use crate::script::Scripts;
+use crate::script::{LogLevel, Scripts};
 use crate::session::{ClientId, ReplyMode, Session, Sessions};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
@@ -212,6 +212,12 @@ impl Engine {
         hashes: &[u64],
         out: &mut Vec<u8>,
     ) {
+        if command.is_none() && is_http(args) {
+            let line = b"closing a connection that speaks HTTP: a browser may have been led here";
+            host.log(LogLevel::Warning, line);
+            session.is_closing = true;
+            return out.clear();
+        }
         let start = out.len();
         let is_skipped = session.reply_mode == ReplyMode::SkipNext;
         if is_skipped {
@@ -566,4 +572,12 @@ impl Shared {
             tracking: self.tracking.facts(),
         }
     }
+}
+
+/// Whether this is a line of a browser's request, not a command. A web page can make the
+/// browser of whoever looks at it send such lines here, and commands in their body: Redis
+/// closes the connection on the first of them, and so drops what follows.
+fn is_http(args: Args<'_>) -> bool {
+    let name = args.get(0).unwrap_or_default();
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
 }
