@@ -437,6 +437,12 @@ impl Engine {
         session.is_some_and(|session| !session.subscriptions.is_empty())
     }
 
+    /// Whether a client listens to channels or to what others do, and so need not send.
+    pub fn is_listener(&self, client: ClientId) -> bool {
+        let session = self.shared.sessions.get(client);
+        session.is_some_and(|session| session.is_monitor || !session.subscriptions.is_empty())
+    }
+
     /// Puts new settings in force.
     pub fn set_tunables(&mut self, tunables: Tunables) {
         self.shared.set_tunables(&mut self.keys, tunables);

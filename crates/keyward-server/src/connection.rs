@@ -30,6 +30,10 @@ use tokio_util::io::poll_read_buf;
 /// Least room for a read into a connection's own buffer.
 const READ_BYTES_MIN: usize = 16 * 1024;
 
+/// Commands in a batch of a client whose unread replies are limited: the limit is looked
+/// at between batches, so it is exceeded by no more than their replies.
+const LIMITED_BATCH_COMMANDS: usize = 16;
+
 /// A connection, as the future that serves it.
 pub(crate) struct Connection<S> {
     socket: S,
@@ -164,12 +168,19 @@ impl<S: Socket> Connection<S> {
     }
 
     fn execute_buffer(&mut self, core: &mut Core, buffer: &mut Vec<u8>) {
-        let Core { engine, host, output, batch, .. } = core;
         loop {
+            let output_bytes_max = core.output_limit(self.client).hard_bytes;
+            let Core { engine, host, output, batch, .. } = core;
+            let defaults = RequestLimits::default();
+            let is_limited = output_bytes_max > 0;
             let limits = RequestLimits {
                 bulk_bytes_max: host.settings.text_bytes_max(),
                 authenticated: engine.is_authenticated(self.client),
-                ..RequestLimits::default()
+                batch_commands_max: if is_limited {
+                    LIMITED_BATCH_COMMANDS
+                } else {
+                    defaults.batch_commands_max
+                },
             };
             let parsed = self.parser.parse(buffer, &limits, batch);
             if !batch.is_empty() {
@@ -179,6 +190,16 @@ impl<S: Socket> Connection<S> {
                 self.peer.is_blocked.set(progress == Progress::Blocked);
                 self.is_closing = progress == Progress::Closing;
                 if progress != Progress::Done {
+                    break;
+                }
+                let unread = output.len() + self.peer.output.borrow().len();
+                if is_limited && unread as u64 > output_bytes_max {
+                    tracing::warn!(
+                        client = self.client.0,
+                        "closing: the output buffer limit is reached"
+                    );
+                    output.clear();
+                    self.peer.must_close.set(true);
                     break;
                 }
             }

@@ -10,6 +10,7 @@
 mod busy;
 mod clock;
 mod connection;
+mod descriptors;
 mod host;
 mod info;
 mod listen;

@@ -7,6 +7,7 @@
 use crate::busy::{Busy, GuestSocket};
 use crate::clock;
 use crate::connection::Connection;
+use crate::descriptors;
 use crate::host::{NetStats, ServerHost};
 use crate::listen::{Listeners, Socket};
 use crate::log::LogControl;
@@ -14,7 +15,7 @@ use crate::peer::{Peer, Peers};
 use crate::rates::{Rates, Totals};
 use crate::settings::Settings;
 use crate::settings::table::Id;
-use crate::settings::value::ClientClass;
+use crate::settings::value::{ClientClass, OutputLimit};
 use keyward_engine::{ClientId, Delivery, Engine, EngineOptions, Random};
 use keyward_resp::Batch;
 use std::cell::{Cell, RefCell};
@@ -61,6 +62,15 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// How many bytes of replies a client may leave unread.
+    pub(crate) fn output_limit(&self, client: ClientId) -> OutputLimit {
+        let class = match self.engine.is_subscriber(client) {
+            true => ClientClass::Subscriber,
+            false => ClientClass::Normal,
+        };
+        self.host.settings.output_limit(class)
+    }
+
     /// Gives memory back after an unusually large reply.
     pub(crate) fn release_large_buffers(&mut self) {
         if self.output.capacity() > OUTPUT_BYTES_KEPT {
@@ -86,7 +96,7 @@ pub(crate) fn run(settings: Settings, log: Option<LogControl>) -> Result<(), Ser
     runtime.map_err(ServeError::Start)?.block_on(serve(settings, log))
 }
 
-async fn serve(settings: Settings, log: Option<LogControl>) -> Result<(), ServeError> {
+async fn serve(mut settings: Settings, log: Option<LogControl>) -> Result<(), ServeError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Start)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Start)?;
     let version = env!("CARGO_PKG_VERSION");
@@ -95,6 +105,7 @@ async fn serve(settings: Settings, log: Option<LogControl>) -> Result<(), ServeE
         tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
         ServeError::Listen(error)
     })?;
+    descriptors::provide(&mut settings);
     let databases = settings.int(Id::Databases);
     let server = Rc::new(Server::new(settings, log));
     server.core.borrow_mut().host.busy.watch_doors(&listeners).map_err(ServeError::Listen)?;
@@ -197,7 +208,7 @@ impl Server {
         let totals = Totals { commands, input_bytes, output_bytes };
         core.host.rates.sample(Instant::now(), totals);
         self.deliver(core);
-        self.check_idle(core, now_us / 1000);
+        self.check_clients(core, now_us / 1000);
         has_more
     }
 
@@ -277,10 +288,7 @@ impl Server {
         if unread == 0 {
             return peer.over_limit_since_ms.set(None);
         }
-        let limit = match core.engine.is_subscriber(client) {
-            true => core.host.settings.output_limit(ClientClass::Subscriber),
-            false => core.host.settings.output_limit(ClientClass::Normal),
-        };
+        let limit = core.output_limit(client);
         let now_ms = clock::now_us() / 1000;
         let is_over_soft = limit.soft_bytes > 0 && unread > limit.soft_bytes;
         let since = is_over_soft.then(|| peer.over_limit_since_ms.get().unwrap_or(now_ms));
@@ -296,18 +304,18 @@ impl Server {
         }
     }
 
-    /// Disconnects clients that have been idle for too long.
-    fn check_idle(&self, core: &Core, now_ms: i64) {
-        let timeout_s = core.host.settings.int(Id::Timeout);
-        if timeout_s > 0 {
-            self.peers.each(|peer| {
-                let idle_ms = now_ms - peer.active_ms.get();
-                if idle_ms > timeout_s * 1000 && !peer.is_blocked.get() {
-                    tracing::debug!(address = peer.addresses.peer, "closing an idle client");
-                    peer.close();
-                }
-            });
-        }
+    /// Disconnects clients that have been idle, or above their soft limit, for too long.
+    /// Who waits for a key or listens is not idle.
+    fn check_clients(&self, core: &Core, now_ms: i64) {
+        let timeout_ms = core.host.settings.int(Id::Timeout) * 1000;
+        self.peers.each_client(|client, peer| {
+            self.check_output(core, client, peer);
+            let is_idle = timeout_ms > 0 && now_ms - peer.active_ms.get() > timeout_ms;
+            if is_idle && !peer.is_blocked.get() && !core.engine.is_listener(client) {
+                tracing::debug!(address = peer.addresses.peer, "closing an idle client");
+                peer.close();
+            }
+        });
     }
 
     /// Decides when the next tick is; answers how long until then.
