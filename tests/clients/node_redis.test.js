@@ -2,7 +2,7 @@
 'use strict';
 const { after, before, beforeEach, describe, test } = require('node:test');
 const assert = require('node:assert/strict');
-const { createClient, createClientPool, defineScript } = require('redis');
+const { BasicClientSideCache, createClient, createClientPool, defineScript } = require('redis');
 
 const url = `redis://127.0.0.1:${process.env.KEYWARD_TEST_PORT}`;
 
@@ -88,6 +88,22 @@ for (const RESP of [2, 3]) {
     });
   });
 }
+
+test('a value kept by the client is renewed when it changes', async () => {
+  const cache = new BasicClientSideCache();
+  const client = createClient({ url, RESP: 3, clientSideCache: cache });
+  const writer = client.duplicate({ clientSideCache: undefined });
+  await Promise.all([client.connect(), writer.connect()]);
+  await writer.set('k', 'old');
+  assert.equal(await client.get('k'), 'old');
+  assert.equal(await client.get('k'), 'old');
+  assert.equal(cache.stats().hitCount, 1);
+  await writer.set('k', 'new');
+  // The invalidation was sent before the reply to this PING.
+  await client.ping();
+  assert.equal(await client.get('k'), 'new');
+  await Promise.all([client.close(), writer.close()]);
+});
 
 test('a script of one\'s own is loaded when needed', async () => {
   const scripts = {
