@@ -6,8 +6,8 @@
 //! client causes and what it is told itself follows its reply.
 //!
 //! Invariants: `prefixes` lists exactly the prefixes of the sessions in broadcast mode.
-//! Readers that have gone or ceased to track stay listed until the key changes or is
-//! dropped for want of room (`tracking-table-max-keys`).
+//! Readers that have gone or ceased to track stay listed until the key changes, is
+//! dropped for want of room (`tracking-table-max-keys`), or nobody tracks any more.
 //! Not here: which keys change (`keyspace::changes`), the commands (`commands`).
 
 pub(crate) mod commands;
@@ -144,6 +144,11 @@ impl Tracking {
             if broadcast.clients.is_empty() {
                 self.prefixes.remove(prefix);
             }
+        }
+        if self.client_count == 0 {
+            // Changes are not heard of from now on, so that nothing here would stay true.
+            self.readers.clear();
+            self.reader_count = 0;
         }
     }
 

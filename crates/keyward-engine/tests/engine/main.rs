@@ -6,5 +6,7 @@ mod expiry;
 mod harness;
 mod hashes_and_sets;
 mod observation;
+mod pause;
 mod replay;
 mod sorted_sets;
+mod tracking;
