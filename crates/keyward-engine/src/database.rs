@@ -5,6 +5,7 @@
 //! keeps the rest. Invariant: a key has exactly one table it can be in.
 //! Not here: time and changes (`keyspace`).
 
+use crate::evict::Scope;
 use crate::hasher::{Key, KeyHasher};
 use crate::random::Random;
 use crate::row::Row;
@@ -84,6 +85,43 @@ impl Database {
             position -= table.len();
         }
         None
+    }
+
+    /// A row that eviction may take, drawn by chance.
+    pub(crate) fn sample_of(&self, scope: Scope, random: &mut Random) -> Option<&Row> {
+        if scope == Scope::All {
+            return self.sample(random);
+        }
+        let mut position = random.below(self.expiring().max(1) as u64) as usize;
+        for table in &self.tables {
+            if position < table.expiring() {
+                return table.sample_expiring(random);
+            }
+            position -= table.expiring();
+        }
+        None
+    }
+
+    /// The row that ends soonest.
+    pub(crate) fn first_to_end(&self) -> Option<&Row> {
+        self.tables.iter().filter_map(Table::first_to_end).min_by_key(|row| row.deadline())
+    }
+
+    /// Hands over rows, about `budget` of them, and answers how much was done.
+    /// The database is not to be used any more.
+    pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
+        let mut shed = self.tables.iter_mut().map(|table| table.shed(budget, &mut receive));
+        shed.find(|shed| *shed > 0).unwrap_or(0)
+    }
+
+    /// Bytes of the indexes, rows aside.
+    pub(crate) fn index_bytes(&self) -> usize {
+        self.tables.iter().map(Table::index_bytes).sum()
+    }
+
+    /// Bytes of the orders of deadlines.
+    pub(crate) fn deadline_bytes(&self) -> usize {
+        self.tables.iter().map(Table::deadline_bytes).sum()
     }
 
     /// The key of a row whose deadline has passed.

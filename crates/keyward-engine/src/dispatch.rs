@@ -52,6 +52,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::Move => generic::relocate::move_key,
         Id::Object => context::container,
         Id::ObjectEncoding => generic::object::encoding,
+        Id::ObjectFreq => generic::object::freq,
         Id::ObjectHelp => generic::object::help,
         Id::ObjectIdleTime => generic::object::idletime,
         Id::ObjectRefCount => generic::object::refcount,
@@ -70,9 +71,8 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::Touch => generic::keys::touch,
         Id::Ttl => generic::lifetime::ttl,
         Id::Type => generic::keys::type_of,
-        Id::Unlink => generic::keys::del,
+        Id::Unlink => generic::keys::unlink,
         Id::Wait => generic::wait::wait,
-        Id::ObjectFreq => return None,
         // string
         Id::Append => string::ranges::append,
         Id::Decr => string::counters::decr,
@@ -305,19 +305,19 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::Lolwut => server::process::lolwut,
         Id::Role => server::process::role,
         Id::Shutdown => server::process::shutdown,
+        Id::Memory => context::container,
+        Id::MemoryDoctor => server::memory::doctor,
+        Id::MemoryHelp => server::memory::help,
+        Id::MemoryMallocStats => server::memory::malloc_stats,
+        Id::MemoryPurge => server::memory::purge,
+        Id::MemoryStats => server::memory::stats,
+        Id::MemoryUsage => server::memory::usage,
         Id::SwapDb => generic::databases::swapdb,
         Id::Time => server::info::time,
         Id::BgRewriteAof
         | Id::BgSave
         | Id::Debug
         | Id::LastSave
-        | Id::Memory
-        | Id::MemoryDoctor
-        | Id::MemoryHelp
-        | Id::MemoryMallocStats
-        | Id::MemoryPurge
-        | Id::MemoryStats
-        | Id::MemoryUsage
         | Id::Save => return None,
     };
     Some(handler)

@@ -20,6 +20,8 @@ use crate::batch::Prepared;
 use crate::blocking::TimeoutReply;
 use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
+use crate::database::Database;
+use crate::evict::Relief;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::keyspace::changes::News;
@@ -40,6 +42,9 @@ use keyward_resp::{Args, Batch, ReplyWriter};
 
 /// Due rows removed per tick at most: about a millisecond of work.
 const SWEEP_ROWS_MAX: usize = 2_000;
+/// Allocations of large values freed per tick at most: less than half a millisecond
+/// of work.
+const RECLAIM_PER_TICK: usize = 2_000;
 
 /// What is decided when an engine is made.
 #[derive(Debug, Clone)]
@@ -78,6 +83,8 @@ pub(crate) struct Shared {
     pub(crate) monitors: Vec<ClientId>,
     /// The pause, if there is one.
     pub(crate) pause: Option<Pause>,
+    /// How memory stood before the running command.
+    pub(crate) relief: Relief,
 }
 
 /// What a batch came to.
@@ -114,11 +121,10 @@ impl Engine {
     /// An engine without keys and clients, at time zero.
     pub fn new(options: EngineOptions) -> Engine {
         let mut keys = Keyspace::new(options.databases, options.seed);
-        keys.changes.notify = options.tunables.notify;
-        let shared = Shared {
+        let mut shared = Shared {
             sessions: Sessions::default(),
             stats: Stats::new(&options.tunables),
-            tunables: options.tunables,
+            tunables: Tunables::default(),
             outbox: Vec::new(),
             now_us: 0,
             scripts: Scripts::new(options.seed),
@@ -127,7 +133,9 @@ impl Engine {
             tracking: Tracking::new(keys.hasher()),
             monitors: Vec::new(),
             pause: None,
+            relief: Relief::Done,
         };
+        shared.set_tunables(&mut keys, options.tunables);
         Engine { keys, shared, prepared: Prepared::default() }
     }
 
@@ -224,7 +232,10 @@ impl Engine {
             session.reply_mode = ReplyMode::Skip;
         }
         session.active_ms = self.keys.now_ms();
-        match command.map_or_else(|| resolve(args), Ok).and_then(|c| self.admit(session, c)) {
+        match command
+            .map_or_else(|| resolve(args), Ok)
+            .and_then(|c| self.admit(host, session, c, args))
+        {
             Err(error) => {
                 if let Some(transaction) = &mut session.transaction {
                     transaction.is_aborted = true;
@@ -290,9 +301,11 @@ impl Engine {
     /// Whether a client may run a command now, whatever its arguments say.
     #[inline]
     fn admit(
-        &self,
-        session: &Session,
+        &mut self,
+        host: &mut dyn Host,
+        session: &mut Session,
         command: &'static Command,
+        args: Args<'_>,
     ) -> Result<&'static Command, WireError> {
         let must_authenticate =
             !session.is_authenticated && self.shared.tunables.password.is_some();
@@ -310,6 +323,9 @@ impl Engine {
         }
         if session.is_monitor {
             monitor::admit(session, command)?;
+        }
+        if self.shared.tunables.memory.bytes_max > 0 {
+            self.make_room(host, session, command, args)?;
         }
         Ok(command)
     }
@@ -410,15 +426,20 @@ impl Engine {
         let ns = stats.clock_ns.saturating_sub(begun_ns);
         stats.sweep_ns += ns;
         self.shared.note_latency("expire-cycle", ns);
+        self.after_unit(host);
+        self.keys.reclaim.step(RECLAIM_PER_TICK);
+        let is_evicting = self.evict(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
-        self.after_unit(host);
-        removed == SWEEP_ROWS_MAX
+        removed == SWEEP_ROWS_MAX || self.keys.reclaim.is_busy() || is_evicting
     }
 
-    /// When the next wait or the pause ends, in milliseconds since the epoch: a tick is
-    /// due then.
+    /// When the next tick is due, in milliseconds since the epoch: when a wait or the
+    /// pause ends, or at once if there is memory to be freed. Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
+        if self.keys.reclaim.is_busy() || self.shared.relief == Relief::Underway {
+            return Some(self.keys.now_ms());
+        }
         let pause_end = self.shared.pause.as_ref().map(|pause| pause.until_ms + 1);
         let wait_end = self.keys.changes.waiting.next_deadline();
         pause_end.into_iter().chain(wait_end).min()
@@ -556,6 +577,11 @@ impl Shared {
     pub(crate) fn set_tunables(&mut self, keys: &mut Keyspace, tunables: Tunables) {
         keys.changes.notify = tunables.notify;
         self.stats.obey(&tunables);
+        keys.lazy = tunables.lazy;
+        keys.access.set_frequency(tunables.memory.frequency());
+        if tunables.memory.policy != self.tunables.memory.policy {
+            keys.pool.clear();
+        }
         self.tunables = tunables;
     }
 
@@ -576,6 +602,10 @@ impl Shared {
             patterns: self.pubsub.count(pubsub::Kind::Pattern),
             shard_channels: self.pubsub.count(pubsub::Kind::Shard),
             tracking: self.tracking.facts(),
+            index_bytes: keys.databases().map(Database::index_bytes).sum(),
+            deadline_bytes: keys.databases().map(Database::deadline_bytes).sum(),
+            lazy_pending: keys.reclaim.pending(),
+            lazy_freed: keys.reclaim.freed(),
         }
     }
 }

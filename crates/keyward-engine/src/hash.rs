@@ -18,6 +18,7 @@ mod iter;
 
 pub use iter::Iter;
 
+use crate::footprint::Footprint;
 use crate::hasher::KeyHasher;
 use crate::packed::{self, Code, Item};
 use crate::random::Random;
@@ -66,6 +67,16 @@ pub struct Hash {
 }
 
 impl Hash {
+    /// What it costs.
+    pub(crate) fn footprint(&self) -> &dyn Footprint {
+        &self.word
+    }
+
+    /// What it costs, for freeing it in steps.
+    pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
+        &mut self.word
+    }
+
     /// How many fields there are.
     pub fn len(&self) -> usize {
         match self.word.form() {

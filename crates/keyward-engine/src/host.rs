@@ -70,6 +70,68 @@ pub struct Facts {
     pub shard_channels: usize,
     /// Clients that track keys.
     pub tracking: TrackingFacts,
+    /// Bytes of the indexes of keys.
+    pub index_bytes: usize,
+    /// Bytes of the orders of deadlines.
+    pub deadline_bytes: usize,
+    /// Values that wait to be freed.
+    pub lazy_pending: usize,
+    /// Values freed lazily.
+    pub lazy_freed: u64,
+}
+
+/// Memory as only the host can count it, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MemoryReport {
+    /// In use.
+    pub used: u64,
+    /// The most that ever was in use.
+    pub peak: u64,
+    /// In use when the server began to serve.
+    pub startup: u64,
+    /// Physical memory of the process.
+    pub resident: u64,
+    /// Allocations, as the allocator counts them.
+    pub allocated: u64,
+    /// Pages with allocations on them.
+    pub active: u64,
+    /// Pages the allocator holds.
+    pub mapped: u64,
+    /// Buffers of connections.
+    pub clients: u64,
+}
+
+impl MemoryReport {
+    /// Bytes that are neither keys nor values.
+    pub fn overhead(&self, facts: &Facts) -> u64 {
+        let scripts = facts.scripts.script_bytes + facts.scripts.library_bytes;
+        let tables = facts.index_bytes + facts.deadline_bytes;
+        self.startup + self.clients + (scripts + tables) as u64
+    }
+
+    /// Bytes of keys and values.
+    pub fn dataset(&self, facts: &Facts) -> u64 {
+        self.used.saturating_sub(self.overhead(facts))
+    }
+
+    /// The share of `dataset` in what was taken since the start, in per cent.
+    pub fn dataset_percent(&self, facts: &Facts) -> f64 {
+        percent(self.dataset(facts), self.net())
+    }
+
+    /// What is in use of the most that ever was, in per cent.
+    pub fn peak_percent(&self) -> f64 {
+        percent(self.used, self.peak)
+    }
+
+    /// What was taken since the start.
+    pub fn net(&self) -> u64 {
+        self.used.saturating_sub(self.startup).max(1)
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
 }
 
 /// A connection as CLIENT LIST shows it.
@@ -122,6 +184,27 @@ pub trait Host {
 
     /// Ends the process as soon as the replies so far are written.
     fn shut_down(&mut self) {}
+
+    /// Bytes of memory in use, which `maxmemory` limits. Asked before every command
+    /// while there is a limit: it must cost next to nothing.
+    fn used_memory(&mut self) -> u64 {
+        0
+    }
+
+    /// How memory stands, as the allocator and the kernel count it.
+    fn memory(&mut self) -> MemoryReport {
+        MemoryReport::default()
+    }
+
+    /// Gives memory that is free back to the system; whether that worked.
+    fn purge_memory(&mut self) -> bool {
+        false
+    }
+
+    /// The allocator's own statistics, as text.
+    fn allocator_statistics(&mut self) -> String {
+        String::new()
+    }
 
     /// A script is running: called every so many instructions. A host that finds it has
     /// run for too long answers other clients from here, and may end it.

@@ -24,9 +24,11 @@
 
 mod bucket;
 
+use crate::footprint::{Samples, extrapolate};
 use crate::prefetch::prefetch;
 use crate::random::Random;
 use bucket::{Bucket, tag_of};
+use std::num::NonZeroUsize;
 
 /// Buckets per allocation. The first segment starts smaller and doubles.
 const SEGMENT_BUCKETS: usize = 512;
@@ -34,6 +36,8 @@ const SEGMENT_BUCKETS: usize = 512;
 const FILL_MAX: usize = 4;
 /// Merge when there are fewer than `FILL_MIN_HALVES / 2` per bucket.
 const FILL_MIN_HALVES: usize = 3;
+/// What the index takes per entry, in the mean.
+pub(crate) const ENTRY_BYTES: usize = 18;
 /// Chain positions `sample` draws from: beyond the length of nearly every chain.
 const SAMPLE_POSITIONS: usize = 12;
 
@@ -159,6 +163,21 @@ impl<T> Index<T> {
         });
     }
 
+    /// Hands over the entries of the last buckets, about `budget` of them, and
+    /// answers how many they were.
+    pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(T)) -> usize {
+        let mut shed = 0;
+        while shed < budget && self.count > 0 {
+            let mut leaving = self.pop_bucket();
+            leaving.drain(|_, entry| {
+                shed += 1;
+                self.len -= 1;
+                receive(entry);
+            });
+        }
+        shed
+    }
+
     fn push_bucket(&mut self) {
         if self.count.is_multiple_of(SEGMENT_BUCKETS) {
             let capacity = if self.count == 0 { 1 } else { SEGMENT_BUCKETS };
@@ -171,20 +190,50 @@ impl<T> Index<T> {
 
     /// Removes the last bucket and gives its entries back to the one it was split from.
     fn merge(&mut self) {
-        let last = self.count - 1;
-        let target = last & (self.mask >> 1);
+        let target = (self.count - 1) & (self.mask >> 1);
+        self.pop_bucket().drain(|tag, entry| {
+            self.bucket_mut(target).add(tag, entry);
+        });
+    }
+
+    /// Takes the last bucket away with what is in it. There must be one.
+    fn pop_bucket(&mut self) -> Bucket<T> {
         let segment = self.segments.last_mut().expect("there is at least one bucket");
-        let mut leaving = segment.pop().expect("the last segment is never empty");
+        let leaving = segment.pop().expect("the last segment is never empty");
         if segment.is_empty() {
             self.segments.pop();
         }
-        self.count = last;
+        self.count -= 1;
         if self.count == self.mask.div_ceil(2) {
             self.mask >>= 1;
         }
-        leaving.drain(|tag, entry| {
-            self.bucket_mut(target).add(tag, entry);
-        });
+        leaving
+    }
+
+    /// Bytes of the index and of its entries' allocations, of which
+    /// `entry_bytes` tells one. Entries beyond the samples are taken to be like
+    /// them.
+    pub(crate) fn heap_bytes(&self, samples: Samples, entry_bytes: impl Fn(&T) -> usize) -> usize {
+        let samples = samples.map_or(usize::MAX, NonZeroUsize::get);
+        let (mut measured, mut bytes) = (0, 0);
+        for bucket in self.segments.iter().flatten() {
+            if measured >= samples {
+                break;
+            }
+            bytes += bucket.overflow_bytes();
+            for entry in bucket.iter() {
+                measured += 1;
+                bytes += entry_bytes(entry);
+            }
+        }
+        self.segment_bytes() + extrapolate(bytes, measured, self.len)
+    }
+
+    /// Bytes of the buckets, those of overflow aside.
+    pub(crate) fn segment_bytes(&self) -> usize {
+        let last = self.segments.last().map_or(0, Vec::capacity);
+        let buckets = self.segments.len().saturating_sub(1) * SEGMENT_BUCKETS + last;
+        buckets * size_of::<Bucket<T>>() + self.segments.capacity() * size_of::<Vec<Bucket<T>>>()
     }
 
     /// Visits the entries of the bucket at `cursor` and returns the next cursor,
@@ -247,13 +296,6 @@ mod tests {
     use std::collections::BTreeSet;
     use std::num::NonZeroU64;
 
-    /// Bytes of the index itself: segments and overflow buckets.
-    fn heap_bytes<T>(index: &Index<T>) -> usize {
-        let segments = index.segments.iter().map(|s| s.capacity() * size_of::<Bucket<T>>());
-        let overflow = index.segments.iter().flatten().map(Bucket::overflow_bytes);
-        segments.sum::<usize>() + overflow.sum::<usize>()
-    }
-
     fn spread(value: u64) -> u64 {
         Random::from_seed(value).next_u64()
     }
@@ -287,7 +329,7 @@ mod tests {
             for value in (1..=len).map(|v| NonZeroU64::new(v).unwrap()) {
                 index.insert(spread(value.get()), value, |v| spread(v.get()));
             }
-            let bytes = heap_bytes(&index);
+            let bytes = index.heap_bytes(None, |_| 0);
             assert!(bytes <= 20 * len as usize, "{bytes} bytes for {len} entries");
         }
     }

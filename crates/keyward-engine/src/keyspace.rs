@@ -16,14 +16,18 @@ pub(crate) mod changes;
 pub(crate) mod edit;
 mod expiry;
 mod usage;
+mod victim;
 mod whole;
 
+use crate::access::AccessClock;
 use crate::database::Database;
 use crate::effects::Effects;
 use crate::event::{Class, Event};
+use crate::evict::Pool;
 use crate::hasher::{Key, KeyHasher};
 use crate::index::Spot;
 use crate::random::Random;
+use crate::reclaim::{Freeing, LazySettings, Reclaim};
 use crate::row::{NewValue, OwnedValue, Row};
 use crate::stats::KeyStats;
 use crate::string::Text;
@@ -33,19 +37,14 @@ use changes::Changes;
 use keyward_commands::WireError;
 pub(crate) use usage::Usage;
 
-/// Milliseconds per step of the access clock that rows carry.
-const CLOCK_STEP_MS: i64 = 1000;
-/// The access clock has 24 bits.
-const CLOCK_MASK: i64 = 0x00ff_ffff;
-
 /// The databases and what is recorded about them.
 #[derive(Debug)]
 pub struct Keyspace {
     databases: Vec<Database>,
     selected: usize,
     now_ms: i64,
-    /// The access clock at `now_ms`.
-    clock: u32,
+    /// How rows record that they are used.
+    pub(crate) access: AccessClock,
     hasher: KeyHasher,
     /// Due rows are invisible but stay. Only while nothing is written: a write must find
     /// the place of a due row free.
@@ -58,6 +57,14 @@ pub struct Keyspace {
     pub(crate) changes: Changes,
     /// What is to be logged.
     pub effects: Effects,
+    /// What was removed and is not freed yet.
+    pub(crate) reclaim: Reclaim,
+    /// Which removals free lazily.
+    pub(crate) lazy: LazySettings,
+    /// Rows worth evicting.
+    pub(crate) pool: Pool,
+    /// The database the last row drawn by chance was evicted from.
+    last_evicted_db: usize,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -89,13 +96,17 @@ impl Keyspace {
             databases: (0..database_count).map(|_| Database::new(hasher)).collect(),
             selected: 0,
             now_ms: 0,
-            clock: 0,
+            access: AccessClock::new(),
             hasher,
             is_expiry_held: false,
             random,
             stats: KeyStats::default(),
             changes: Changes::new(hasher),
             effects: Effects::default(),
+            reclaim: Reclaim::default(),
+            lazy: LazySettings::default(),
+            pool: Pool::default(),
+            last_evicted_db: 0,
         }
     }
 
@@ -106,7 +117,7 @@ impl Keyspace {
 
     pub(crate) fn set_now_ms(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
-        self.clock = ((now_ms / CLOCK_STEP_MS) & CLOCK_MASK) as u32;
+        self.access.set_now_ms(now_ms);
     }
 
     /// The database that the methods without a database number mean.
@@ -138,6 +149,11 @@ impl Keyspace {
     /// The database of this number.
     pub(crate) fn database_at(&self, db: usize) -> &Database {
         &self.databases[db]
+    }
+
+    /// All databases, in order.
+    pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
+        self.databases.iter()
     }
 
     #[inline(always)]
@@ -206,25 +222,25 @@ impl Keyspace {
         Some(self.row(key, spot))
     }
 
+    /// Looks a key up without any trace: it counts as no use, no hit and no miss.
+    pub(crate) fn peek(&mut self, key: Key<'_>) -> Option<&Row> {
+        let spot = self.locate(key)?;
+        Some(self.row(key, spot))
+    }
+
     #[inline(always)]
     fn touch(&mut self, key: Key<'_>, spot: Spot) {
-        let clock = self.clock;
         let row = self.databases[self.selected].table_mut(key).row_mut(spot);
+        let clock = self.access.next_mark(row.clock(), &mut self.random);
         if row.clock() != clock {
             row.set_clock(clock);
         }
-    }
-
-    /// Seconds since a row with this access clock was last used.
-    pub fn idle_seconds(&self, clock: u32) -> i64 {
-        i64::from(self.clock.wrapping_sub(clock)) & CLOCK_MASK
     }
 
     /// Stores a value under a key, new or not.
     #[inline]
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, lifetime: Lifetime, event: Event) {
         let spot = self.locate(key);
-        let clock = self.clock;
         let table = self.databases[self.selected].table_mut(key);
         let is_object = matches!(value, NewValue::Object(_));
         match spot {
@@ -234,8 +250,12 @@ impl Keyspace {
                     Lifetime::Keep => table.row(spot).deadline(),
                     Lifetime::Until(at) => Some(at),
                 };
-                table.replace(spot, key.hash, value, deadline);
+                let clock = self.access.next_mark(table.row(spot).clock(), &mut self.random);
+                let old = table.replace(spot, key.hash, value, deadline);
                 table.row_mut(spot).set_clock(clock);
+                if let Some(old) = old {
+                    self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+                }
             }
             None => {
                 let deadline = match lifetime {
@@ -243,7 +263,7 @@ impl Keyspace {
                     Lifetime::Forever | Lifetime::Keep => None,
                 };
                 let mut row = Row::new(key.bytes, value, deadline);
-                row.set_clock(clock);
+                row.set_clock(self.access.first_mark());
                 table.insert(key.hash, row);
                 self.notify(Event::new(Class::New, "new"), key.bytes);
             }
@@ -269,12 +289,20 @@ impl Keyspace {
         true
     }
 
-    /// Removes a key; whether it was there.
+    /// Removes a key on the way to something else; whether it was there.
     pub fn remove(&mut self, key: Key<'_>, event: Event) -> bool {
+        self.delete(key, event, Freeing::lazily_if(self.lazy.server_del))
+    }
+
+    /// Removes a key and frees what it held at once or lazily; whether it was
+    /// there.
+    pub fn delete(&mut self, key: Key<'_>, event: Event, freeing: Freeing) -> bool {
         if self.locate(key).is_none() {
             return false;
         }
-        self.databases[self.selected].table_mut(key).remove(key);
+        if let Some(row) = self.databases[self.selected].table_mut(key).remove(key) {
+            self.reclaim.row(row, freeing);
+        }
         self.changed(key.bytes, event, 1);
         true
     }
@@ -305,9 +333,11 @@ impl Keyspace {
     fn insert_value(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>) {
         self.locate(key);
         let mut row = value.into_row(key.bytes, deadline);
-        row.set_clock(self.clock);
+        row.set_clock(self.access.first_mark());
         let table = self.databases[self.selected].table_mut(key);
-        table.remove(key);
+        if let Some(old) = table.remove(key) {
+            self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+        }
         table.insert(key.hash, row);
         self.notify(Event::new(Class::New, "new"), key.bytes);
         self.changes.ready(self.selected, key.bytes);

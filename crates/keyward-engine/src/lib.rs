@@ -12,6 +12,7 @@
 //! Never in this crate: a clock, randomness of the system, files, sockets,
 //! threads, environment variables; clippy.toml forbids them.
 
+mod access;
 mod batch;
 mod blocking;
 mod connection;
@@ -22,6 +23,8 @@ mod dispatch;
 mod effects;
 mod engine;
 mod event;
+mod evict;
+mod footprint;
 mod generic;
 pub mod glob;
 mod hash;
@@ -38,6 +41,7 @@ mod pause;
 mod prefetch;
 mod pubsub;
 mod random;
+mod reclaim;
 mod redaction;
 mod row;
 mod sampling;
@@ -59,16 +63,19 @@ mod value;
 mod watch;
 mod zset;
 
+pub use access::FrequencyRates;
 pub use courier::Delivery;
 pub use effects::{Effect, Effects};
 pub use engine::{Engine, EngineOptions, Progress};
 pub use event::{Class, Event, NotifyFlags};
+pub use evict::{MemoryLimit, Policy};
 pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher};
-pub use host::{ConfigRefusal, Connection, Facts, Host, Section};
+pub use host::{ConfigRefusal, Connection, Facts, Host, MemoryReport, Section};
 pub use keyspace::{Keyspace, Lifetime};
 pub use packed::Item;
 pub use random::Random;
+pub use reclaim::{Freeing, LazySettings};
 pub use row::Row;
 pub use script::{Activity, LogLevel, RunningScript, ScriptFacts, Standing};
 pub use session::ClientId;

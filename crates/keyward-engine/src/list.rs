@@ -18,6 +18,7 @@ mod run;
 
 pub(crate) use run::End;
 
+use crate::footprint::Footprint;
 use crate::packed::Item;
 use crate::thin::{Form, FormMut, ThinBytes, ThinOr};
 use chunk::Chunk;
@@ -38,6 +39,16 @@ pub struct List {
 }
 
 impl List {
+    /// What it costs.
+    pub(crate) fn footprint(&self) -> &dyn Footprint {
+        &self.word
+    }
+
+    /// What it costs, for freeing it in steps.
+    pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
+        &mut self.word
+    }
+
     /// How many elements there are.
     #[inline]
     pub fn len(&self) -> usize {

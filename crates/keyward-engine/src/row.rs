@@ -28,6 +28,7 @@
 mod layout;
 mod slot;
 
+use crate::footprint::Samples;
 use crate::string::Decimal;
 use crate::value::{Object, ObjectMut, Value};
 use layout::{
@@ -327,9 +328,21 @@ impl Row {
         self.set_head(Head { clock: [a, b, c], ..head });
     }
 
-    /// Bytes of the row's own allocation.
-    pub fn heap_bytes(&self) -> usize {
-        self.layout().size()
+    /// Bytes of the row's own allocation and of its collection's.
+    pub(crate) fn heap_bytes(&self, samples: Samples) -> usize {
+        let collection = match self.value() {
+            Value::Object(object) => object.footprint().heap_bytes(samples),
+            Value::Text(_) | Value::Int(_) => 0,
+        };
+        self.layout().size() + collection
+    }
+
+    /// How many allocations it has, about: what freeing it costs.
+    pub(crate) fn allocations(&self) -> usize {
+        match self.value() {
+            Value::Object(object) => object.footprint().allocations(),
+            Value::Text(_) | Value::Int(_) => 1,
+        }
     }
 
     /// Where the row is, for prefetching it.
@@ -416,13 +429,13 @@ mod tests {
     fn a_collection_under_a_key_of_sixteen_bytes_takes_32_bytes() {
         let row =
             Row::new(b"key:000000000001", NewValue::Object(Object::Set(Set::default())), None);
-        assert_eq!(row.heap_bytes(), 32);
+        assert_eq!(row.heap_bytes(None), 32);
     }
 
     #[test]
     fn a_hundred_byte_value_with_its_key_takes_128_bytes() {
         let row = Row::new(b"key:000000000001", NewValue::Text(&[b'x'; 100]), None);
-        assert_eq!(row.heap_bytes(), 128);
+        assert_eq!(row.heap_bytes(None), 128);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub use caller::LogLevel;
 pub use running::{Activity, RunningScript, Standing};
 
 use eval::ScriptCache;
-use flags::ScriptFlag;
+use flags::{ScriptFlag, ScriptFlags};
 use keyward_commands::CommandId;
 use keyward_resp::{Args, ReplyWriter};
 use library::Libraries;
@@ -93,13 +93,27 @@ impl Scripts {
 
     /// Whether a command runs a script or function that has declared not to write.
     pub(crate) fn promise_no_writes(&self, command: CommandId, args: Args<'_>) -> bool {
-        let flags = match command {
-            CommandId::Eval => self.cache.flags_of(args.at(1)),
-            CommandId::EvalSha => self.cache.flags_by_name(args.at(1)),
-            CommandId::FCall => self.libraries.function(args.at(1)).map(|function| function.flags),
+        self.flags(command, args).is_some_and(|flags| flags.has(ScriptFlag::NoWrites))
+    }
+
+    /// Whether a command runs a script or function that declares what it does, and
+    /// neither that it writes nothing nor that it may run without memory.
+    pub(crate) fn needs_memory(&self, command: CommandId, args: Args<'_>) -> bool {
+        let spares =
+            |flags: ScriptFlags| flags.has(ScriptFlag::NoWrites) || flags.has(ScriptFlag::AllowOom);
+        self.flags(command, args).is_some_and(|flags| !spares(flags))
+    }
+
+    /// What the script or function declares that a command runs.
+    fn flags(&self, command: CommandId, args: Args<'_>) -> Option<ScriptFlags> {
+        match command {
+            CommandId::Eval | CommandId::EvalRo => self.cache.flags_of(args.at(1)),
+            CommandId::EvalSha | CommandId::EvalShaRo => self.cache.flags_by_name(args.at(1)),
+            CommandId::FCall | CommandId::FCallRo => {
+                self.libraries.function(args.at(1)).map(|function| function.flags)
+            }
             _ => None,
-        };
-        flags.is_some_and(|flags| flags.has(ScriptFlag::NoWrites))
+        }
     }
 
     /// The part of FUNCTION STATS that is about engines.

@@ -4,4 +4,5 @@ pub(crate) mod command;
 pub(crate) mod command_docs;
 pub(crate) mod config;
 pub(crate) mod info;
+pub(crate) mod memory;
 pub(crate) mod process;

@@ -21,6 +21,7 @@ mod iter;
 
 pub use iter::Iter;
 
+use crate::footprint::Footprint;
 use crate::hasher::KeyHasher;
 use crate::packed::{self, Code, Item};
 use crate::random::Random;
@@ -82,6 +83,16 @@ impl Small {
 }
 
 impl Set {
+    /// What it costs.
+    pub(crate) fn footprint(&self) -> &dyn Footprint {
+        &self.word
+    }
+
+    /// What it costs, for freeing it in steps.
+    pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
+        &mut self.word
+    }
+
     /// How many members there are.
     pub fn len(&self) -> usize {
         match self.word.form() {

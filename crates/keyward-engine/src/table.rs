@@ -8,16 +8,26 @@
 
 mod deadlines;
 
+pub(crate) use deadlines::DEADLINE_BYTES;
+
 use crate::hasher::{Key, KeyHasher};
 use crate::index::{Index, Spot};
 use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::row::{NewValue, Row};
+use crate::value::Value;
 use deadlines::Deadlines;
+use std::num::NonZeroUsize;
 
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
 const PREFETCH_LINES: usize = 3;
 const CACHE_LINE_BYTES: usize = 64;
+/// Rows with a deadline count as common if there is one in so many.
+const EXPIRING_SHARE: usize = 8;
+/// How often one is then drawn for at most.
+const EXPIRING_DRAWS: usize = 32;
+/// Rows whose buckets are looked at to learn how much overflow there is.
+const OVERFLOW_SAMPLES: usize = 1024;
 
 /// Rows by key.
 #[derive(Debug)]
@@ -87,17 +97,24 @@ impl Table {
         Some(row)
     }
 
-    /// Replaces the value and the deadline of the row at a spot.
+    /// Replaces the value and the deadline of the row at a spot. Answers the old
+    /// row if it held a collection, for freeing it.
+    #[inline]
     pub(crate) fn replace(
         &mut self,
         spot: Spot,
         hash: u64,
         value: NewValue<'_>,
         deadline: Option<i64>,
-    ) {
+    ) -> Option<Row> {
         let row = self.rows.at_mut(spot);
         self.deadlines.change(hash, row.deadline(), deadline);
+        if matches!(row.value(), Value::Object(_)) {
+            let new = Row::new(row.key(), value, deadline);
+            return Some(std::mem::replace(row, new));
+        }
         row.replace(value, deadline);
+        None
     }
 
     /// Changes the deadline of the row at a spot.
@@ -109,10 +126,51 @@ impl Table {
 
     /// The key of a row whose deadline has passed, the longest overdue first.
     pub(crate) fn due_key(&self, now_ms: i64) -> Option<Box<[u8]>> {
-        let hash = self.deadlines.due(now_ms)?;
-        let is_due = |row: &Row| row.deadline().is_some_and(|deadline| deadline < now_ms);
-        let row = self.rows.find(hash, |row| is_due(row) && self.hasher.hash(row.key()) == hash);
-        Some(row.expect("every queued deadline belongs to a row").key().into())
+        Some(self.first_to_end().filter(|row| row.deadline() < Some(now_ms))?.key().into())
+    }
+
+    /// The row that ends soonest.
+    pub(crate) fn first_to_end(&self) -> Option<&Row> {
+        self.deadlines.first().map(|entry| self.row_of(entry))
+    }
+
+    fn row_of(&self, (deadline, hash): (i64, u64)) -> &Row {
+        let is_it =
+            |row: &Row| row.deadline() == Some(deadline) && self.hasher.hash(row.key()) == hash;
+        self.rows.find(hash, is_it).expect("every queued deadline belongs to a row")
+    }
+
+    /// A row with a deadline, drawn by chance. Where such rows are rare they are
+    /// drawn by a moment between the first deadline and the last: not all alike,
+    /// but in bounded time.
+    pub(crate) fn sample_expiring(&self, random: &mut Random) -> Option<&Row> {
+        let is_common = self.deadlines.len() >= self.len() / EXPIRING_SHARE;
+        let draws = if is_common { EXPIRING_DRAWS } else { 0 };
+        for _ in 0..draws {
+            if let Some(row) = self.sample(random).filter(|row| row.deadline().is_some()) {
+                return Some(row);
+            }
+        }
+        self.deadlines.sample(random).map(|entry| self.row_of(entry))
+    }
+
+    /// Hands over rows, about `budget` of them, and answers how much was done.
+    /// The table is not to be used any more.
+    pub(crate) fn shed(&mut self, budget: usize, receive: impl FnMut(Row)) -> usize {
+        match self.deadlines.shed(budget) {
+            0 => self.rows.shed(budget, receive),
+            shed => shed,
+        }
+    }
+
+    /// Bytes of the index, rows aside.
+    pub(crate) fn index_bytes(&self) -> usize {
+        self.rows.heap_bytes(NonZeroUsize::new(OVERFLOW_SAMPLES), |_| 0)
+    }
+
+    /// Bytes of the order of deadlines.
+    pub(crate) fn deadline_bytes(&self) -> usize {
+        self.deadlines.heap_bytes()
     }
 
     /// Visits the rows of one bucket; returns the next cursor, zero at the end.

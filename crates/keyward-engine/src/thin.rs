@@ -129,6 +129,11 @@ impl ThinBytes {
         &mut self.bytes_mut()[start..end]
     }
 
+    /// Bytes of its allocation.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        layout(self.len()).map_or(0, |layout| layout.size())
+    }
+
     /// Changes the length; new bytes are zero.
     fn resize(&mut self, length: usize) {
         assert!(length <= BYTES_MAX, "callers give up packing before it gets this long");

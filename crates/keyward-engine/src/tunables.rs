@@ -4,6 +4,8 @@
 //! (`keyward-server`), which hands a new set over whenever one changes.
 
 use crate::event::NotifyFlags;
+use crate::evict::MemoryLimit;
+use crate::reclaim::LazySettings;
 
 /// The settings the engine obeys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +30,12 @@ pub struct Tunables {
     pub tracks_latency: bool,
     /// `latency-tracking-info-percentiles`, in millionths of a percent.
     pub latency_percentiles: Vec<u32>,
-    /// Whether `maxmemory-policy` is one of the LFU ones: `OBJECT FREQ` needs it,
-    /// `OBJECT IDLETIME` needs the opposite.
-    pub is_lfu: bool,
     /// `tracking-table-max-keys`: the most keys that are tracked; zero for no limit.
     pub tracked_keys_max: usize,
+    /// `maxmemory` and what belongs to it.
+    pub memory: MemoryLimit,
+    /// `lazyfree-lazy-…`.
+    pub lazy: LazySettings,
     /// `hash-max-listpack-entries`: the most fields a packed hash has.
     pub hash_packed_fields_max: usize,
     /// `hash-max-listpack-value`: the longest field and value a packed hash has.
@@ -58,8 +61,9 @@ impl Default for Tunables {
             latency_ms_min: 0,
             tracks_latency: true,
             latency_percentiles: vec![50_000_000, 99_000_000, 99_900_000],
-            is_lfu: false,
             tracked_keys_max: 1_000_000,
+            memory: MemoryLimit::default(),
+            lazy: LazySettings::default(),
             hash_packed_fields_max: 512,
             hash_packed_text_bytes_max: 64,
             intset_members_max: 512,

@@ -5,6 +5,7 @@
 //! Invariant: a collection in a row is never empty; the last removal removes
 //! the row (`keyspace::edit`).
 
+use crate::footprint::Footprint;
 use crate::hash::Hash;
 use crate::list::List;
 use crate::set::Set;
@@ -77,9 +78,26 @@ macro_rules! collections {
             pub fn kind(&self) -> Type {
                 match self { $( Object::$name(_) => Type::$name, )+ }
             }
+
+            /// As rows lend it.
+            #[cfg(test)]
+            pub(crate) fn as_ref(&self) -> ObjectRef<'_> {
+                match self { $( Object::$name(object) => ObjectRef::$name(object), )+ }
+            }
+
+            /// As rows lend it, for changing it.
+            #[cfg(test)]
+            pub(crate) fn as_mut(&mut self) -> ObjectMut<'_> {
+                match self { $( Object::$name(object) => ObjectMut::$name(object), )+ }
+            }
         }
 
-        impl ObjectRef<'_> {
+        impl<'a> ObjectRef<'a> {
+            /// What it costs.
+            pub(crate) fn footprint(self) -> &'a dyn Footprint {
+                match self { $( ObjectRef::$name(object) => object.footprint(), )+ }
+            }
+
             /// The type of this object.
             pub fn kind(self) -> Type {
                 match self { $( ObjectRef::$name(_) => Type::$name, )+ }
@@ -103,6 +121,13 @@ macro_rules! collections {
             /// A copy of it.
             pub fn to_object(self) -> Object {
                 match self { $( ObjectRef::$name(object) => Object::$name(object.clone()), )+ }
+            }
+        }
+
+        impl<'a> ObjectMut<'a> {
+            /// What it costs, for freeing it in steps.
+            pub(crate) fn footprint_mut(self) -> &'a mut dyn Footprint {
+                match self { $( ObjectMut::$name(object) => object.footprint_mut(), )+ }
             }
         }
 

@@ -22,6 +22,7 @@ mod tree;
 pub(crate) use cut::Cut;
 pub use iter::Iter;
 
+use crate::footprint::Footprint;
 use crate::hasher::KeyHasher;
 use crate::thin::{self, Form, FormMut, ThinBytes, ThinOr};
 use crate::tunables::Tunables;
@@ -66,6 +67,16 @@ pub struct ZSet {
 }
 
 impl ZSet {
+    /// What it costs.
+    pub(crate) fn footprint(&self) -> &dyn Footprint {
+        &self.word
+    }
+
+    /// What it costs, for freeing it in steps.
+    pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
+        &mut self.word
+    }
+
     /// A set of members that are in order and unique.
     pub(crate) fn from_ordered<'m>(
         growth: &Growth,

@@ -5,11 +5,13 @@
 use crate::busy::{self, Busy};
 use crate::info;
 use crate::log::LogControl;
+use crate::memory::{self, Memory};
 use crate::peer::Peers;
 use crate::rates::Rates;
 use crate::settings::Settings;
 use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Facts, Host, LogLevel, RunningScript, Section, Tunables,
+    ClientId, ConfigRefusal, Connection, Facts, Host, LogLevel, MemoryReport, RunningScript,
+    Section, Tunables,
 };
 use std::rc::Rc;
 use std::time::Instant;
@@ -39,6 +41,8 @@ pub(crate) struct ServerHost {
     pub(crate) started: Instant,
     /// Forty hexadecimal digits that tell one run from another.
     pub(crate) run_id: String,
+    /// Memory of the process.
+    pub(crate) memory: Memory,
     /// What a slow script needs.
     pub(crate) busy: Busy,
 }
@@ -79,6 +83,35 @@ impl Host for ServerHost {
 
     fn connection(&self, client: ClientId) -> Connection {
         self.peers.get(client).map(|peer| peer.facts()).unwrap_or_default()
+    }
+
+    #[inline]
+    fn used_memory(&mut self) -> u64 {
+        self.memory.used()
+    }
+
+    fn memory(&mut self) -> MemoryReport {
+        let allocator = self.memory.look();
+        let mut clients = 0;
+        self.peers.each(|peer| clients += peer.heap_bytes());
+        MemoryReport {
+            used: self.memory.used(),
+            peak: self.memory.peak(),
+            startup: self.memory.startup(),
+            resident: memory::resident_bytes(),
+            allocated: allocator.allocated,
+            active: allocator.active,
+            mapped: allocator.resident,
+            clients: clients as u64,
+        }
+    }
+
+    fn purge_memory(&mut self) -> bool {
+        memory::purge()
+    }
+
+    fn allocator_statistics(&mut self) -> String {
+        memory::allocator_statistics()
     }
 
     fn script_runs(&mut self, script: &mut RunningScript<'_>) {

@@ -4,22 +4,26 @@
 //! answered as a Redis answers that has not used it.
 
 mod activity;
+mod memory;
 
 use crate::clock;
 use crate::host::ServerHost;
 use crate::settings::table::Id;
-use keyward_engine::{Facts, REDIS_VERSION, Section};
+use keyward_engine::{Facts, Host as _, REDIS_VERSION, Section};
 use std::fmt::Write as _;
 
 /// A name and its value.
 type Line = (&'static str, String);
 
 /// Appends the lines of a section.
-pub(crate) fn write(host: &ServerHost, section: Section, facts: &Facts, out: &mut String) {
+pub(crate) fn write(host: &mut ServerHost, section: Section, facts: &Facts, out: &mut String) {
     let lines: Vec<Line> = match section {
         Section::Server => server(host),
         Section::Clients => clients(host, facts),
-        Section::Memory => memory(host, facts),
+        Section::Memory => {
+            let report = host.memory();
+            memory::lines(host, &report, facts)
+        }
         Section::Persistence => persistence(facts),
         Section::Stats => activity::stats(host, facts),
         Section::Replication => activity::replication(host),
@@ -85,47 +89,6 @@ fn clients(host: &ServerHost, facts: &Facts) -> Vec<Line> {
         ("tracking_clients", facts.tracking.clients.to_string()),
         ("clients_in_timeout_table", facts.timed_waits.to_string()),
     ]
-}
-
-fn memory(host: &ServerHost, facts: &Facts) -> Vec<Line> {
-    let scripts = &facts.scripts;
-    let lua_bytes = scripts.script_bytes + scripts.library_bytes;
-    let allocated = allocated_bytes();
-    let resident = resident_bytes();
-    vec![
-        ("used_memory", allocated.to_string()),
-        ("used_memory_human", human(allocated)),
-        ("used_memory_rss", resident.to_string()),
-        ("used_memory_rss_human", human(resident)),
-        ("used_memory_vm_eval", scripts.script_bytes.to_string()),
-        ("used_memory_lua", scripts.script_bytes.to_string()),
-        ("used_memory_lua_human", human(scripts.script_bytes as u64)),
-        ("number_of_cached_scripts", scripts.cached_scripts.to_string()),
-        ("number_of_functions", scripts.functions.to_string()),
-        ("number_of_libraries", scripts.libraries.to_string()),
-        ("used_memory_vm_functions", scripts.library_bytes.to_string()),
-        ("used_memory_vm_total", lua_bytes.to_string()),
-        ("used_memory_vm_total_human", human(lua_bytes as u64)),
-        ("maxmemory", host.settings.bytes(Id::MaxMemory).to_string()),
-        ("maxmemory_human", human(host.settings.bytes(Id::MaxMemory))),
-        ("maxmemory_policy", host.settings.text(Id::MaxMemoryPolicy)),
-        ("mem_fragmentation_ratio", format!("{:.2}", resident as f64 / allocated.max(1) as f64)),
-        ("mem_allocator", "jemalloc".to_owned()),
-    ]
-}
-
-/// Bytes in use as the allocator counts them; zero if it is not jemalloc.
-fn allocated_bytes() -> u64 {
-    let refreshed = tikv_jemalloc_ctl::epoch::advance();
-    let allocated = refreshed.and_then(|_| tikv_jemalloc_ctl::stats::allocated::read());
-    allocated.map_or(0, |bytes| bytes as u64)
-}
-
-/// Bytes of physical memory, as the kernel counts them.
-fn resident_bytes() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
 /// An amount of memory as Redis shows it: `1.50M`.

@@ -15,6 +15,7 @@ mod host;
 mod info;
 mod listen;
 mod log;
+mod memory;
 mod peer;
 mod rates;
 mod server;

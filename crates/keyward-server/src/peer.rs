@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::task::Waker;
 
+/// What an idle connection takes, about: its task, its session, this half.
+const CONNECTION_BYTES: usize = 1200;
+
 /// Where a connection comes from.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Addresses {
@@ -68,6 +71,11 @@ impl Peer {
     pub(crate) fn close(&self) {
         self.must_close.set(true);
         self.wake();
+    }
+
+    /// Bytes of this connection and its buffers.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        CONNECTION_BYTES + self.input_bytes.get() + self.output.borrow().capacity()
     }
 
     /// What CLIENT LIST shows.

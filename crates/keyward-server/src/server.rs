@@ -11,6 +11,7 @@ use crate::descriptors;
 use crate::host::{NetStats, ServerHost};
 use crate::listen::{Listeners, Socket};
 use crate::log::LogControl;
+use crate::memory::Memory;
 use crate::peer::{Peer, Peers};
 use crate::rates::{Rates, Totals};
 use crate::settings::Settings;
@@ -180,6 +181,7 @@ impl Server {
             stop: Rc::default(),
             started: Instant::now(),
             run_id: digits.collect(),
+            memory: Memory::new(),
             busy: Busy::default(),
         };
         let core = Core {
@@ -202,6 +204,7 @@ impl Server {
         let core = &mut *self.core.borrow_mut();
         let now_us = clock::now_us();
         core.engine.set_time(now_us);
+        core.host.memory.look_at_times(now_us / 1000);
         let has_more = core.engine.tick(&mut core.host);
         let NetStats { input_bytes, output_bytes, .. } = core.host.stats;
         let commands = core.engine.facts().commands;

@@ -14,7 +14,7 @@ pub mod value;
 
 use kept::KEPT;
 use keyward_engine::glob::{self, Case};
-use keyward_engine::{NotifyFlags, Tunables};
+use keyward_engine::{FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
 use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::{ClientClass, OutputLimit, Value};
@@ -312,6 +312,19 @@ impl Settings {
         self.bytes(Id::ProtoMaxBulkLen).min(u32::MAX.into())
     }
 
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit {
+            bytes_max: self.bytes(Id::MaxMemory),
+            policy: Policy::by_name(&self.text(Id::MaxMemoryPolicy)),
+            samples: self.int(Id::MaxMemorySamples) as usize,
+            tenacity: self.int(Id::EvictionTenacity) as u32,
+            rates: FrequencyRates {
+                log_factor: self.int(Id::LfuLogFactor) as u32,
+                decay_minutes: self.int(Id::LfuDecayTime) as u32,
+            },
+        }
+    }
+
     /// What the engine is to obey.
     pub fn tunables(&self) -> Tunables {
         let password = self.value(Id::RequirePass).to_text();
@@ -331,7 +344,14 @@ impl Settings {
             tracks_latency: self.is_on(Id::LatencyTracking),
             latency_percentiles: self.percentiles(),
             tracked_keys_max: self.int(Id::TrackedKeys) as usize,
-            is_lfu: self.text(Id::MaxMemoryPolicy).ends_with("lfu"),
+            memory: self.memory_limit(),
+            lazy: LazySettings {
+                eviction: self.is_on(Id::LazyEviction),
+                expire: self.is_on(Id::LazyExpire),
+                server_del: self.is_on(Id::LazyServerDel),
+                user_del: self.is_on(Id::LazyUserDel),
+                user_flush: self.is_on(Id::LazyUserFlush),
+            },
             hash_packed_fields_max: self.int(Id::HashPackedEntries) as usize,
             hash_packed_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,
             intset_members_max: self.int(Id::IntsetEntries) as usize,

@@ -9,9 +9,6 @@ use super::CommandId::{self, *};
 /// See the module's documentation.
 #[rustfmt::skip]
 pub(super) const PLANNED: &[CommandId] = &[
-    // generic
-    ObjectFreq,
     // server
-    BgRewriteAof, BgSave, Debug, LastSave, Memory, MemoryDoctor, MemoryHelp, MemoryMallocStats,
-    MemoryPurge, MemoryStats, MemoryUsage, Save,
+    BgRewriteAof, BgSave, Debug, LastSave, Save,
 ];

@@ -2,6 +2,7 @@
 
 use super::relocate::parse_db;
 use crate::context::{Ctx, Outcome};
+use crate::reclaim::Freeing;
 use keyward_commands::WireError;
 use keyward_commands::args;
 
@@ -18,9 +19,9 @@ pub(crate) fn select(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn flushdb(ctx: &mut Ctx<'_>) -> Outcome {
-    check_flush_mode(ctx)?;
+    let freeing = flush_mode(ctx)?;
     let db = ctx.keys.selected();
-    ctx.keys.flush(db);
+    ctx.keys.flush(db, freeing);
     // Logged even if there was nothing: a replica may have something.
     ctx.log_instead([b"FLUSHDB".as_slice()]);
     ctx.reply.ok();
@@ -28,23 +29,21 @@ pub(crate) fn flushdb(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn flushall(ctx: &mut Ctx<'_>) -> Outcome {
-    check_flush_mode(ctx)?;
+    let freeing = flush_mode(ctx)?;
     for db in 0..ctx.keys.database_count() {
-        ctx.keys.flush(db);
+        ctx.keys.flush(db, freeing);
     }
     ctx.log_instead([b"FLUSHALL".as_slice()]);
     ctx.reply.ok();
     Ok(())
 }
 
-fn check_flush_mode(ctx: &Ctx<'_>) -> Outcome {
+fn flush_mode(ctx: &Ctx<'_>) -> Result<Freeing, WireError> {
     match ctx.args.get(1) {
-        None => Ok(()),
-        Some(mode)
-            if ctx.args.len() == 2 && (args::is(mode, "SYNC") || args::is(mode, "ASYNC")) =>
-        {
-            Ok(())
-        }
+        None => Ok(Freeing::lazily_if(ctx.keys.lazy.user_flush)),
+        Some(_) if ctx.args.len() > 2 => Err(WireError::Syntax),
+        Some(mode) if args::is(mode, "SYNC") => Ok(Freeing::AtOnce),
+        Some(mode) if args::is(mode, "ASYNC") => Ok(Freeing::Lazily),
         Some(_) => Err(WireError::Syntax),
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn restore(ctx: &mut Ctx<'_>) -> Outcome {
     } else {
         ctx.keys.put(key, value, deadline, RESTORE);
         if let Some(usage) = options.usage {
-            ctx.keys.set_usage(key, usage, ctx.shared.tunables.is_lfu);
+            ctx.keys.set_usage(key, usage);
         }
         log_restore(ctx, deadline, options.is_absolute);
     }

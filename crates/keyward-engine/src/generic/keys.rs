@@ -3,11 +3,21 @@
 use crate::context::{Ctx, Outcome};
 use crate::event::Event;
 use crate::keyspace::Access;
+use crate::reclaim::Freeing;
 
 pub(crate) fn del(ctx: &mut Ctx<'_>) -> Outcome {
+    let freeing = Freeing::lazily_if(ctx.keys.lazy.user_del);
+    delete(ctx, freeing)
+}
+
+pub(crate) fn unlink(ctx: &mut Ctx<'_>) -> Outcome {
+    delete(ctx, Freeing::Lazily)
+}
+
+fn delete(ctx: &mut Ctx<'_>, freeing: Freeing) -> Outcome {
     let mut removed = 0;
     for position in 1..ctx.args.len() {
-        removed += usize::from(ctx.keys.remove(ctx.key(position), Event::DEL));
+        removed += usize::from(ctx.keys.delete(ctx.key(position), Event::DEL, freeing));
     }
     ctx.reply.count(removed);
     Ok(())

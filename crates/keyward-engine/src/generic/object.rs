@@ -37,16 +37,27 @@ pub(crate) fn refcount(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn idletime(ctx: &mut Ctx<'_>) -> Outcome {
     let key = ctx.key(2);
-    let Some(clock) = ctx.keys.read_with(key, Access::Peek).map(Row::clock) else {
+    let Some(mark) = ctx.keys.read_with(key, Access::Peek).map(Row::clock) else {
         ctx.reply.null();
         return Ok(());
     };
-    if ctx.shared.tunables.is_lfu {
-        return Err(WireError::Err(
-            "An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
-        ));
-    }
-    ctx.reply.integer(ctx.keys.idle_seconds(clock));
+    let seconds = ctx.keys.access.idle_seconds(mark).ok_or(WireError::Err(
+        "An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+    ))?;
+    ctx.reply.integer(i64::from(seconds));
+    Ok(())
+}
+
+pub(crate) fn freq(ctx: &mut Ctx<'_>) -> Outcome {
+    let key = ctx.key(2);
+    let Some(mark) = ctx.keys.read_with(key, Access::Peek).map(Row::clock) else {
+        ctx.reply.null();
+        return Ok(());
+    };
+    let uses = ctx.keys.access.frequency(mark).ok_or(WireError::Err(
+        "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+    ))?;
+    ctx.reply.integer(i64::from(uses));
     Ok(())
 }
 

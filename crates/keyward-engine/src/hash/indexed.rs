@@ -6,6 +6,7 @@
 //! its table). Reading a field touches two cache lines.
 
 use super::Pair;
+use crate::footprint::{Footprint, Samples};
 use crate::hasher::KeyHasher;
 use crate::index::Index;
 use crate::packed::{BoxedItems, Code, Item};
@@ -62,6 +63,20 @@ impl Indexed {
     /// Visits the fields of one bucket; answers the next cursor, zero at the end.
     pub(super) fn scan<'a>(&'a self, cursor: u64, mut visit: impl FnMut(Pair<'a>)) -> u64 {
         self.fields.scan(cursor, |entry| visit(pair(entry)))
+    }
+}
+
+impl Footprint for Indexed {
+    fn heap_bytes(&self, samples: Samples) -> usize {
+        self.fields.heap_bytes(samples, BoxedItems::heap_bytes)
+    }
+
+    fn allocations(&self) -> usize {
+        self.fields.len()
+    }
+
+    fn shed(&mut self, budget: usize) -> usize {
+        self.fields.shed(budget, drop)
     }
 }
 

@@ -201,7 +201,6 @@ impl<T> Bucket<T> {
     }
 
     /// Bytes of the overflow buckets behind this one.
-    #[cfg(test)]
     pub(super) fn overflow_bytes(&self) -> usize {
         match &self.overflow {
             Some(next) => size_of::<Bucket<T>>() + next.overflow_bytes(),

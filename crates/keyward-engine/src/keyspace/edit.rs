@@ -198,12 +198,22 @@ impl Keyspace {
     ) -> Result<Option<Edit<'a, T>>, WireError> {
         let Some(spot) = self.locate(key) else { return Ok(None) };
         self.touch(key, spot);
+        self.open(key, spot, false).map(Some)
+    }
+
+    /// Begins changing the collection at a spot.
+    fn open<'a, T: Collection>(
+        &'a mut self,
+        key: Key<'a>,
+        spot: Spot,
+        is_new: bool,
+    ) -> Result<Edit<'a, T>, WireError> {
         match self.row(key, spot).value() {
             Value::Object(object) if T::of(object).is_some() => {}
             _ => return Err(WireError::WrongType),
         }
         let place = Place { space: self, key, spot, state: State::Untouched };
-        Ok(Some(Edit { place, is_new: false, kind: PhantomData }))
+        Ok(Edit { place, is_new, kind: PhantomData })
     }
 
     /// As `edit`, but a key that is not there begins as an empty collection.
@@ -211,15 +221,22 @@ impl Keyspace {
         &'a mut self,
         key: Key<'a>,
     ) -> Result<Edit<'a, T>, WireError> {
-        let is_new = self.locate(key).is_none();
-        if is_new {
-            let row = Row::new(key.bytes, NewValue::Object(T::default().into_object()), None);
-            self.databases[self.selected].table_mut(key).insert(key.hash, row);
+        if let Some(spot) = self.locate(key) {
+            self.touch(key, spot);
+            return self.open(key, spot, false);
         }
-        let edit = self.edit(key)?;
-        let mut edit = edit.expect("the row is there or was just created");
-        edit.is_new = is_new;
-        Ok(edit)
+        let value = NewValue::Object(T::default().into_object());
+        let spot = self.insert_new(key, value);
+        self.open(key, spot, true)
+    }
+
+    /// Adds a row whose key is not there yet.
+    fn insert_new(&mut self, key: Key<'_>, value: NewValue<'_>) -> Spot {
+        let mut row = Row::new(key.bytes, value, None);
+        row.set_clock(self.access.first_mark());
+        let table = self.databases[self.selected].table_mut(key);
+        table.insert(key.hash, row);
+        table.locate(key).expect("the row was just added")
     }
 
     /// Begins changing a string; `None` if the key is not there, an error if it
@@ -236,14 +253,12 @@ impl Keyspace {
 
     /// As `edit_text`, but a key that is not there begins as an empty string.
     pub fn edit_text_or_create<'a>(&'a mut self, key: Key<'a>) -> Result<TextEdit<'a>, WireError> {
-        let is_new = self.locate(key).is_none();
-        if is_new {
-            let row = Row::new(key.bytes, NewValue::Edited(&[]), None);
-            self.databases[self.selected].table_mut(key).insert(key.hash, row);
+        if self.locate(key).is_some() {
+            let edit = self.edit_text(key)?;
+            return Ok(edit.expect("the row is there"));
         }
-        let edit = self.edit_text(key)?;
-        let mut edit = edit.expect("the row is there or was just created");
-        edit.is_new = is_new;
-        Ok(edit)
+        let spot = self.insert_new(key, NewValue::Edited(&[]));
+        let place = Place { space: self, key, spot, state: State::Untouched };
+        Ok(TextEdit { place, is_new: true })
     }
 }

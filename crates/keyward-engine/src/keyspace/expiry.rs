@@ -1,11 +1,12 @@
 //! The end of rows whose time is over.
 //!
 //! Owns removal of due rows, on access and by sweeping. Both leave the same
-//! traces: the effect log says DEL, subscribers hear `expired`, watches break.
+//! traces: the effect log says DEL (or UNLINK), subscribers hear `expired`, watches break.
 
 use super::Keyspace;
 use crate::event::{Class, Event};
 use crate::hasher::Key;
+use crate::reclaim::Freeing;
 
 impl Keyspace {
     /// Removes a row that was found to be due, unless expiry is held.
@@ -19,10 +20,17 @@ impl Keyspace {
     /// Removes a row whose deadline has passed.
     fn remove_due(&mut self, key: Key<'_>) {
         let db = self.selected;
-        self.databases[db].table_mut(key).remove(key);
+        let freeing = Freeing::lazily_if(self.lazy.expire);
+        if let Some(row) = self.databases[db].table_mut(key).remove(key) {
+            self.reclaim.row(row, freeing);
+        }
         self.stats.expired += 1;
         self.changes.expired(db, key.bytes);
-        self.effects.beside(db, [b"DEL".as_slice(), key.bytes]);
+        let removal: &[u8] = match freeing {
+            Freeing::AtOnce => b"DEL",
+            Freeing::Lazily => b"UNLINK",
+        };
+        self.effects.beside(db, [removal, key.bytes]);
         self.notify(Event::new(Class::Expired, "expired"), key.bytes);
     }
 

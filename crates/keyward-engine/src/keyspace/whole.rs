@@ -5,7 +5,7 @@
 //! are woken.
 
 use super::Keyspace;
-use crate::database::Database;
+use crate::reclaim::Freeing;
 use crate::row::Row;
 use crate::value::Value;
 
@@ -18,8 +18,8 @@ impl Keyspace {
         self.database().len()
     }
 
-    /// Empties a database. Answers what it held, for freeing at leisure.
-    pub(crate) fn flush(&mut self, db: usize) -> Database {
+    /// Empties a database, and frees what it held at once or lazily.
+    pub(crate) fn flush(&mut self, db: usize, freeing: Freeing) {
         let databases = &self.databases;
         let watches = &mut self.changes.watches;
         let hasher = self.hasher;
@@ -30,7 +30,9 @@ impl Keyspace {
         self.changes.flushed();
         let taken = self.databases[db].take();
         self.changes.dirty += taken.len() as u64;
-        taken
+        if freeing == Freeing::Lazily && taken.len() > 0 {
+            self.reclaim.database(taken);
+        }
     }
 
     /// Swaps the contents of two databases.

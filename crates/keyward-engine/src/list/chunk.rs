@@ -57,6 +57,11 @@ impl Chunk {
         self.gap(end) >= length || may_grow || is_sparse
     }
 
+    /// Bytes of its allocation.
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_class(self.buffer.len())
+    }
+
     fn gap(&self, end: End) -> usize {
         match end {
             End::Head => self.filled.start,

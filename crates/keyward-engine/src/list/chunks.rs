@@ -9,8 +9,10 @@
 use super::chunk::{CHUNK_BYTES, Chunk};
 use super::entry::{self, Entry};
 use super::run::{self, End, Run};
+use crate::footprint::{Footprint, Samples, extrapolate};
 use crate::packed::Item;
 use std::collections::{VecDeque, vec_deque};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 /// See the module's documentation.
@@ -258,6 +260,27 @@ impl Chunks {
             .next_back()
             .map_or(&[][..], |chunk| &chunk.bytes()[..run::offset(chunk, place.index + 1)]);
         Backward { bytes, chunks }
+    }
+}
+
+impl Footprint for Chunks {
+    fn heap_bytes(&self, samples: Samples) -> usize {
+        let measured = samples.map_or(usize::MAX, NonZeroUsize::get).min(self.chunks.len());
+        let bytes = self.chunks.iter().take(measured).map(Chunk::heap_bytes).sum();
+        self.chunks.capacity() * size_of::<Chunk>()
+            + extrapolate(bytes, measured, self.chunks.len())
+    }
+
+    fn allocations(&self) -> usize {
+        self.chunks.len()
+    }
+
+    fn shed(&mut self, budget: usize) -> usize {
+        let shed = budget.min(self.chunks.len());
+        let left = self.chunks.len() - shed;
+        self.len -= self.chunks.range(left..).map(Chunk::count).sum::<usize>();
+        self.chunks.truncate(left);
+        shed
     }
 }
 

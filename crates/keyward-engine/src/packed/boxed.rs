@@ -87,6 +87,11 @@ impl<const N: usize> BoxedItems<N> {
         })
     }
 
+    /// Bytes of its allocation.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        layout(self.bytes(N).len()).size()
+    }
+
     /// The first item, which the others are found by.
     #[inline]
     pub(crate) fn name(&self) -> Item<'_> {

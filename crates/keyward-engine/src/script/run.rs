@@ -11,6 +11,7 @@ use super::flags::{ScriptFlag, ScriptFlags};
 use super::running::{Activity, RunFacts, RunningScript};
 use super::sandbox::{Code, Input, Sandbox};
 use crate::context::{Ctx, Ending, Mode, Outcome};
+use crate::evict::Relief;
 use crate::stats::errors::ErrorStats;
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
@@ -77,7 +78,10 @@ pub(super) fn run(
     let access = judge(program.flags, access, &ctx.shared.tunables)?;
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
+    let allows_oom = program.flags.is_some_and(|flags| flags.has(ScriptFlag::AllowOom));
+    let is_out_of_memory = ctx.shared.relief == Relief::Impossible && !allows_oom;
     let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
+    caller.is_out_of_memory = is_out_of_memory;
     let mut reply = ReplyWriter::new(&mut answer, protocol);
     let mut answer_errors = ErrorStats::default();
     let errors = &mut answer_errors;
@@ -100,6 +104,8 @@ pub(super) struct ScriptCaller<'c, 'a> {
     ctx: &'c mut Ctx<'a>,
     facts: RunFacts<'c>,
     access: Access,
+    /// Commands that take memory are refused, unless something was written before.
+    is_out_of_memory: bool,
     propagation: Propagation,
     has_written: bool,
     is_ended: bool,
@@ -118,6 +124,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
             ctx,
             facts,
             access,
+            is_out_of_memory: false,
             propagation: Propagation::ALL,
             has_written: false,
             is_ended: false,
@@ -145,6 +152,10 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
         let begins_to_write = command.flags.has(Flag::Write) && !self.has_written;
         if begins_to_write && self.ctx.shared.tunables.lacks_replicas {
             return Err(WireError::NoReplicas);
+        }
+        // A script is not stopped in the middle of its work.
+        if self.is_out_of_memory && !self.has_written && command.flags.has(Flag::DenyOom) {
+            return Err(WireError::OutOfMemory);
         }
         Ok(command)
     }

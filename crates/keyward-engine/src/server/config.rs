@@ -33,6 +33,7 @@ fn refused(text: String) -> WireError {
 
 pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.keys.stats = KeyStats::default();
+    ctx.keys.reclaim.reset_counter();
     ctx.shared.stats.reset();
     ctx.host.reset_stats();
     ctx.reply.ok();

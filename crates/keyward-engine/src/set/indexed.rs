@@ -4,6 +4,7 @@
 //! Estimate for a member of 20 bytes: 32 for itself and 18 in the index (Redis: a
 //! string of 32, a dictionary entry of 32 and 8 to 16 of its table).
 
+use crate::footprint::{Footprint, Samples};
 use crate::hasher::KeyHasher;
 use crate::index::Index;
 use crate::packed::{BoxedItems, Code, Item};
@@ -58,6 +59,20 @@ impl Indexed {
     /// Visits the members of one bucket; answers the next cursor, zero at the end.
     pub(super) fn scan<'a>(&'a self, cursor: u64, mut visit: impl FnMut(Item<'a>)) -> u64 {
         self.members.scan(cursor, |member| visit(member.name()))
+    }
+}
+
+impl Footprint for Indexed {
+    fn heap_bytes(&self, samples: Samples) -> usize {
+        self.members.heap_bytes(samples, BoxedItems::heap_bytes)
+    }
+
+    fn allocations(&self) -> usize {
+        self.members.len()
+    }
+
+    fn shed(&mut self, budget: usize) -> usize {
+        self.members.shed(budget, drop)
     }
 }
 

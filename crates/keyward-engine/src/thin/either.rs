@@ -9,6 +9,8 @@
 #![allow(unsafe_code)]
 
 use super::ThinBytes;
+use crate::footprint::{Footprint, Samples};
+use crate::size_class::size_class;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -88,6 +90,29 @@ impl<L> ThinOr<L> {
             Some(mut large) => FormMut::Large(unsafe { large.as_mut() }),
             // SAFETY: as for `form`; a `ThinBytes` never sets the mark.
             None => FormMut::Small(unsafe { &mut *(&raw mut self.word).cast::<ThinBytes>() }),
+        }
+    }
+}
+
+impl<L: Footprint> Footprint for ThinOr<L> {
+    fn heap_bytes(&self, samples: Samples) -> usize {
+        match self.form() {
+            Form::Small(run) => run.heap_bytes(),
+            Form::Large(large) => size_class(size_of::<L>()) + large.heap_bytes(samples),
+        }
+    }
+
+    fn allocations(&self) -> usize {
+        match self.form() {
+            Form::Small(_) => 1,
+            Form::Large(large) => 1 + large.allocations(),
+        }
+    }
+
+    fn shed(&mut self, budget: usize) -> usize {
+        match self.form_mut() {
+            FormMut::Small(_) => 0,
+            FormMut::Large(large) => large.shed(budget),
         }
     }
 }

@@ -16,6 +16,7 @@ use super::Change;
 use super::cut::Cut;
 use super::member::Member;
 use super::tree::{self, Entry, Tree};
+use crate::footprint::{Footprint, Samples};
 use crate::hasher::KeyHasher;
 use crate::index::Index;
 use std::ops::Range;
@@ -118,6 +119,24 @@ impl Indexed {
     /// zero at the end.
     pub(super) fn scan(&self, cursor: u64, mut visit: impl FnMut(&[u8], f64)) -> u64 {
         self.index.scan(cursor, |member| visit(member.bytes(), member.score()))
+    }
+}
+
+impl Footprint for Indexed {
+    fn heap_bytes(&self, samples: Samples) -> usize {
+        self.index.heap_bytes(samples, Member::heap_bytes) + self.tree.heap_bytes()
+    }
+
+    fn allocations(&self) -> usize {
+        self.index.len()
+    }
+
+    fn shed(&mut self, budget: usize) -> usize {
+        // The tree goes first: it reads no member, but must not outlive one.
+        match self.tree.shed(budget) {
+            0 => self.index.shed(budget, drop),
+            freed => freed,
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! length, owned once and seen twice, cannot be expressed otherwise.
 #![allow(unsafe_code)]
 
+use crate::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -86,6 +87,11 @@ impl Member {
         // SAFETY: as for `score`. A `MemberRef` never reads the score, so nothing
         // else refers to these bytes.
         unsafe { self.at.cast::<f64>().write(score) };
+    }
+
+    /// Bytes of its allocation.
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_class(layout(self.bytes().len()).size())
     }
 
     /// The same member without ownership.

@@ -116,6 +116,23 @@ impl Tree {
         }
     }
 
+    /// Bytes of all nodes.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.root.heap_bytes()
+    }
+
+    /// Frees the last leaves, about `budget` entries in all, and answers how many
+    /// entries they had.
+    pub(super) fn shed(&mut self, budget: usize) -> usize {
+        let mut shed = 0;
+        while shed < budget && self.len > 0 {
+            let freed = self.root.shed_leaf();
+            self.len -= freed;
+            shed += freed;
+        }
+        shed
+    }
+
     /// How many entries lie before a cut.
     pub(super) fn rank(&self, cut: &Cut<'_>) -> usize {
         self.root.rank(cut)

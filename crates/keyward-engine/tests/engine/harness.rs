@@ -5,21 +5,29 @@ use keyward_engine::{
     NotifyFlags, Progress, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
+use std::collections::VecDeque;
 
 /// The time every test begins at, in milliseconds since the epoch.
 pub(crate) const START_MS: i64 = 1_700_000_000_000;
 
-/// A host that knows nothing but a clock, which goes on whenever it is asked.
+/// A host that knows nothing but a clock, which goes on whenever it is asked, and
+/// what it was told to answer.
 #[derive(Default)]
 pub(crate) struct TestHost {
     pub(crate) clock_ns: u64,
     pub(crate) step_ns: u64,
+    /// The next answers to how much memory is in use; then none is.
+    pub(crate) used_memory: VecDeque<u64>,
 }
 
 impl Host for TestHost {
     fn monotonic_ns(&mut self) -> u64 {
         self.clock_ns += self.step_ns;
         self.clock_ns
+    }
+
+    fn used_memory(&mut self) -> u64 {
+        self.used_memory.pop_front().unwrap_or(0)
     }
 
     fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {

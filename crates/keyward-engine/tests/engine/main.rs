@@ -5,6 +5,7 @@ mod effects;
 mod expiry;
 mod harness;
 mod hashes_and_sets;
+mod memory;
 mod observation;
 mod pause;
 mod replay;

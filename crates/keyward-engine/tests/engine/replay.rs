@@ -1,13 +1,15 @@
 //! The same inputs give the same outputs and the same state.
 
 use crate::harness::{START_MS, TestEngine, request};
-use keyward_engine::{ClientId, Random};
+use keyward_engine::{ClientId, MemoryLimit, Policy, Random, Tunables};
 
 /// One thing that happens to an engine.
 #[derive(Debug, Clone)]
 enum Input {
     Time(i64),
     Tick,
+    /// Memory is above the limit for so many questions.
+    Pressure(usize),
     Connect,
     Disconnect(ClientId),
     Batch(ClientId, Vec<u8>),
@@ -50,6 +52,7 @@ fn history(seed: u64, length: usize) -> Vec<Input> {
         let client = ClientId(clients[random.below(clients.len() as u64) as usize]);
         let input = match random.below(40) {
             0 => Input::Tick,
+            6 => Input::Pressure(random.below(4) as usize),
             1..=4 => {
                 now_ms += random.below(700) as i64;
                 Input::Time(now_ms)
@@ -83,11 +86,18 @@ fn history(seed: u64, length: usize) -> Vec<Input> {
 /// Everything an engine put out, and what it holds in the end.
 fn play(inputs: &[Input]) -> (Vec<String>, String) {
     let mut test = TestEngine::new(99);
+    let policy = Policy::by_name("allkeys-lfu");
+    let memory = MemoryLimit { bytes_max: 1, policy, ..MemoryLimit::default() };
+    test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
     let mut outputs = Vec::new();
     for input in inputs {
         let output = match input {
             Input::Time(now_ms) => {
                 test.set_time(*now_ms);
+                String::new()
+            }
+            Input::Pressure(count) => {
+                test.host.used_memory = std::iter::repeat_n(2, *count).collect();
                 String::new()
             }
             Input::Tick => format!("{:?}", test.tick()),

@@ -60,18 +60,9 @@ kept! {
     "active-defrag-cycle-max", Kind::Int(1, 99), "25", Live, "There is no defragmenter.";
     "active-defrag-max-scan-fields", Kind::Int(1, i64::MAX), "1000", Live, "There is no defragmenter.";
     "active-expire-effort", Kind::Int(1, 10), "1", Live, "Due rows are found by their deadline, not by sampling.";
-    "lazyfree-lazy-eviction", Kind::Bool, "no", Live, "Rows are freed at once.";
-    "lazyfree-lazy-expire", Kind::Bool, "no", Live, "Rows are freed at once.";
-    "lazyfree-lazy-server-del", Kind::Bool, "no", Live, "Rows are freed at once.";
-    "lazyfree-lazy-user-del", Kind::Bool, "no", Live, "Rows are freed at once.";
-    "lazyfree-lazy-user-flush", Kind::Bool, "no", Live, "Rows are freed at once.";
     "hll-sparse-max-bytes", Kind::Bytes(0, MAX), "3000", Live, "There is no HyperLogLog yet.";
     "stream-node-max-bytes", Kind::Bytes(0, MAX), "4096", Live, "There are no streams yet.";
     "stream-node-max-entries", Kind::Int(0, i64::MAX), "100", Live, "There are no streams yet.";
-    "maxmemory-samples", Kind::Int(1, INT_MAX), "5", Live, "How many rows Redis looks at before it evicts one.";
-    "maxmemory-eviction-tenacity", Kind::Int(0, 100), "10", Live, "How long Redis evicts at a time.";
-    "lfu-log-factor", Kind::Int(0, INT_MAX), "10", Live, "How fast Redis's use counters saturate.";
-    "lfu-decay-time", Kind::Int(0, INT_MAX), "1", Live, "How fast Redis's use counters decay.";
     "jemalloc-bg-thread", Kind::Bool, "yes", Live, "The allocator purges by itself.";
     // files
     "rdb-del-sync-files", Kind::Bool, "no", Live, "There is no replication.";

@@ -107,6 +107,15 @@ settings! {
     AppendFsync, "appendfsync", Kind::OneOf(&["always", "everysec", "no"]), "everysec", Live, "When the append-only file is synced.";
     MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
     MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";
+    MaxMemorySamples, "maxmemory-samples", Kind::Int(1, i32::MAX as i64), "5", Live, "Rows of each database looked at to find one that goes; more than 64 are 64.";
+    EvictionTenacity, "maxmemory-eviction-tenacity", Kind::Int(0, 100), "10", Live, "How much eviction is done before a command.";
+    LfuLogFactor, "lfu-log-factor", Kind::Int(0, i32::MAX as i64), "10", Live, "How slowly counters of uses grow.";
+    LfuDecayTime, "lfu-decay-time", Kind::Int(0, i32::MAX as i64), "1", Live, "Minutes after which counters of uses decay by one; 0 for never.";
+    LazyEviction, "lazyfree-lazy-eviction", Kind::Bool, "no", Live, "Whether what is evicted is freed in steps.";
+    LazyExpire, "lazyfree-lazy-expire", Kind::Bool, "no", Live, "Whether what expires is freed in steps.";
+    LazyServerDel, "lazyfree-lazy-server-del", Kind::Bool, "no", Live, "Whether what is overwritten is freed in steps.";
+    LazyUserDel, "lazyfree-lazy-user-del", Kind::Bool, "no", Live, "Whether DEL frees in steps, as UNLINK does.";
+    LazyUserFlush, "lazyfree-lazy-user-flush", Kind::Bool, "no", Live, "Whether FLUSHDB and FLUSHALL free in steps unless they say SYNC.";
     NotifyKeyspaceEvents, "notify-keyspace-events", Kind::Notifications, "", Live, "Which keyspace events are published.";
     TrackedKeys, "tracking-table-max-keys", Kind::Int(0, i64::MAX), "1000000", Live, "Most keys that are tracked for clients; 0 for no limit.";
     HashPackedEntries, "hash-max-listpack-entries", Kind::Int(0, i64::MAX), "512", Live, "Most fields of a packed hash.";

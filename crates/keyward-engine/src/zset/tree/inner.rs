@@ -146,6 +146,26 @@ impl Inner {
         self.children[at].node.rescore((score, member), new, next)
     }
 
+    /// Bytes of this node and those below it.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let own = size_of::<Inner>()
+            + self.scores.capacity() * size_of::<f64>()
+            + self.children.capacity() * size_of::<Child>();
+        own + self.children.iter().map(|child| child.node.heap_bytes()).sum::<usize>()
+    }
+
+    /// Frees the last leaf; answers how many entries it had. A node that has
+    /// none left stays without children, and is not to be used any more.
+    pub(super) fn shed_leaf(&mut self) -> usize {
+        let Some(child) = self.children.last_mut() else { return 0 };
+        let freed = child.node.shed_leaf();
+        child.count -= freed;
+        if child.count == 0 {
+            self.remove_child(self.len() - 1);
+        }
+        freed
+    }
+
     /// Takes the last child, for a root that has no other.
     pub(super) fn take_last_child(&mut self) -> Node {
         self.remove_child(self.len() - 1).node

@@ -5,6 +5,7 @@
 use super::inner::{INNER_MAX, Inner};
 use super::leaf::{LEAF_MAX, Leaf};
 use super::{Entry, Target};
+use crate::size_class::size_class;
 use crate::zset::cut::{Cut, compare};
 
 /// A subtree.
@@ -27,6 +28,22 @@ impl Node {
         match self {
             Node::Leaf(leaf) => leaf.len(),
             Node::Inner(inner) => inner.count(),
+        }
+    }
+
+    /// Bytes of this node and those below it.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Node::Leaf(_) => size_class(size_of::<Leaf>()),
+            Node::Inner(inner) => inner.heap_bytes(),
+        }
+    }
+
+    /// Frees the last leaf, or empties this one; answers how many entries it had.
+    pub(super) fn shed_leaf(&mut self) -> usize {
+        match self {
+            Node::Leaf(leaf) => std::mem::replace(&mut **leaf, Leaf::new()).len(),
+            Node::Inner(inner) => inner.shed_leaf(),
         }
     }
 

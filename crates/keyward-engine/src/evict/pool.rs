@@ -1,0 +1,73 @@
+//! The best candidates seen so far.
+//!
+//! Owns a few keys that were worth evicting when they were looked at. Samples of
+//! several rounds meet here, so that few samples per round come close to a true
+//! order of all rows. A candidate may have been used, moved or removed since:
+//! whoever takes one looks again.
+
+/// Candidates kept at most.
+const CANDIDATES_MAX: usize = 16;
+
+/// A row worth evicting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    /// The higher, the sooner it goes.
+    pub(crate) score: u32,
+    pub(crate) db: usize,
+    pub(crate) key: Box<[u8]>,
+}
+
+/// Candidates, the best one last.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    candidates: Vec<Candidate>,
+}
+
+impl Pool {
+    /// Takes a candidate in, if it is among the best.
+    pub(crate) fn offer(&mut self, score: u32, db: usize, key: &[u8]) {
+        let at = self.candidates.partition_point(|candidate| candidate.score < score);
+        let mut same = self.candidates[at..].iter().take_while(|other| other.score == score);
+        if same.any(|other| other.db == db && *other.key == *key) {
+            return;
+        }
+        let is_full = self.candidates.len() == CANDIDATES_MAX;
+        if is_full && at == 0 {
+            return;
+        }
+        let at = if is_full {
+            self.candidates.remove(0);
+            at - 1
+        } else {
+            at
+        };
+        self.candidates.insert(at, Candidate { score, db, key: key.into() });
+    }
+
+    /// Takes the best candidate out.
+    pub(crate) fn take(&mut self) -> Option<Candidate> {
+        self.candidates.pop()
+    }
+
+    /// Forgets all: their scores mean nothing under another policy.
+    pub(crate) fn clear(&mut self) {
+        self.candidates.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_of_many_come_out_in_order() {
+        let mut pool = Pool::default();
+        for number in 0..1000u32 {
+            let score = number * 7919 % 1000;
+            pool.offer(score, 0, &score.to_be_bytes());
+            pool.offer(score, 0, &score.to_be_bytes());
+        }
+        let scores: Vec<u32> = std::iter::from_fn(|| pool.take()).map(|best| best.score).collect();
+        assert_eq!(scores, (984..1000).rev().collect::<Vec<_>>());
+    }
+}

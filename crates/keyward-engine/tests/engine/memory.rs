@@ -1,0 +1,289 @@
+//! Eviction, refusals for want of memory, and freeing in steps.
+
+use crate::harness::TestEngine;
+use keyward_engine::{ClientId, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
+
+const LIMIT: u64 = 100;
+const OOM: &str = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+
+fn limited(policy: &str) -> (TestEngine, ClientId) {
+    let mut test = TestEngine::new(1);
+    let memory =
+        MemoryLimit { bytes_max: LIMIT, policy: Policy::by_name(policy), ..MemoryLimit::default() };
+    let notify = NotifyFlags::parse(b"Ee").expect("these letters exist");
+    test.engine.set_tunables(Tunables { memory, notify, ..Tunables::default() });
+    let client = test.engine.connect();
+    (test, client)
+}
+
+impl TestEngine {
+    /// Memory is above the limit for so many questions.
+    fn press(&mut self, questions: usize) {
+        self.host.used_memory = std::iter::repeat_n(LIMIT + 1, questions).collect();
+    }
+
+    /// Memory is within the limit again.
+    fn relax(&mut self) {
+        self.host.used_memory.clear();
+    }
+}
+
+#[test]
+fn without_a_policy_commands_that_take_memory_are_refused() {
+    let (mut test, client) = limited("noeviction");
+    test.call(client, "SET k v");
+    for (command, expected) in [
+        ("SET k w", OOM),
+        ("LPUSH l 1", OOM),
+        ("GET k", "$1\r\nv\r\n"),
+        ("DEL none", ":0\r\n"),
+        ("EXPIRE k 100", ":1\r\n"),
+    ] {
+        test.press(1);
+        assert_eq!(test.call(client, command), expected, "{command}");
+    }
+    assert_eq!(test.call(client, "SET k w"), "+OK\r\n");
+}
+
+#[test]
+fn a_transaction_that_takes_memory_is_discarded() {
+    let (mut test, client) = limited("noeviction");
+    test.call(client, "MULTI");
+    test.call(client, "SET k v");
+    test.press(1);
+    assert_eq!(
+        test.call(client, "EXEC"),
+        format!("-EXECABORT Transaction discarded because of: {}", &OOM[1..])
+    );
+    assert_eq!(test.call(client, "EXEC"), "-ERR EXEC without MULTI\r\n");
+
+    test.call(client, "MULTI");
+    test.press(1);
+    assert_eq!(test.call(client, "GET k"), OOM, "what is queued takes memory too");
+    assert!(test.call(client, "EXEC").starts_with("-EXECABORT"));
+
+    test.call(client, "MULTI");
+    test.call(client, "GET k");
+    test.press(1);
+    assert_eq!(test.call(client, "EXEC"), "*1\r\n$-1\r\n");
+}
+
+fn script(test: &mut TestEngine, client: ClientId, text: &str) -> String {
+    let mut request = Vec::new();
+    keyward_resp::push_request(&mut request, ["EVAL", text, "1", "k"].iter());
+    String::from_utf8(test.send(client, &request).1).expect("tests use text")
+}
+
+#[test]
+fn scripts_are_refused_by_what_they_declare_and_by_their_first_write() {
+    let (mut test, client) = limited("noeviction");
+    let set = "redis.call('SET', KEYS[1], 'v') return 1";
+    test.press(1);
+    assert!(script(&mut test, client, set).starts_with("-OOM command not allowed"));
+    test.press(1);
+    let after_write = format!("redis.call('DEL', KEYS[1]) {set}");
+    assert_eq!(script(&mut test, client, &after_write), ":1\r\n");
+    test.press(1);
+    assert_eq!(script(&mut test, client, &format!("#!lua\n{set}")), OOM);
+    for flags in ["allow-oom", "no-writes"] {
+        let body = if flags == "allow-oom" { set } else { "return 1" };
+        test.press(1);
+        assert_eq!(script(&mut test, client, &format!("#!lua flags={flags}\n{body}")), ":1\r\n");
+    }
+}
+
+#[test]
+fn what_was_not_used_for_longest_goes_first() {
+    let (mut test, client) = limited("allkeys-lru");
+    for number in 0..10 {
+        test.set_time(test.now_ms + 1000);
+        test.call(client, &format!("SET k{number} v"));
+    }
+    test.set_time(test.now_ms + 1000);
+    test.call(client, "GET k0");
+    test.effects();
+    test.press(3);
+    test.call(client, "PING");
+    let mut gone = test.effect_lines();
+    gone.sort();
+    // Samples may miss one, but never take what is used.
+    assert_eq!(gone.len(), 3);
+    assert!(!gone.contains(&"0: DEL k0".to_owned()) && !gone.contains(&"0: DEL k9".to_owned()));
+    assert_eq!(test.call(client, "DBSIZE"), ":7\r\n");
+    assert_eq!(test.engine.facts().keys.evicted, 3);
+}
+
+#[test]
+fn what_is_used_seldom_goes_first() {
+    let (mut test, client) = limited("allkeys-lfu");
+    for number in 0..10 {
+        test.call(client, &format!("SET k{number} v"));
+    }
+    for _ in 0..100 {
+        for number in 0..5 {
+            test.call(client, &format!("GET k{number}"));
+        }
+    }
+    assert_ne!(test.call(client, "OBJECT FREQ k0"), ":5\r\n");
+    assert_eq!(test.call(client, "OBJECT FREQ k7"), ":5\r\n");
+    test.press(5);
+    test.call(client, "PING");
+    for number in 0..5 {
+        assert_eq!(test.call(client, &format!("GET k{number}")), "$1\r\nv\r\n");
+    }
+    assert_eq!(test.call(client, "DBSIZE"), ":5\r\n");
+}
+
+#[test]
+fn a_volatile_policy_takes_only_rows_with_a_deadline() {
+    for policy in ["volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"] {
+        let (mut test, client) = limited(policy);
+        for number in 0..40 {
+            test.call(client, &format!("SET keep{number} v"));
+        }
+        for (number, seconds) in [(0, 300), (1, 100), (2, 200)] {
+            test.call(client, &format!("SET go{number} v EX {seconds}"));
+        }
+        test.effects();
+        test.press(3);
+        assert_eq!(test.call(client, "PING"), "+PONG\r\n", "{policy}");
+        let gone = test.effect_lines();
+        assert_eq!(gone.len(), 3, "{policy}");
+        assert!(gone.iter().all(|line| line.starts_with("0: DEL go")), "{policy}: {gone:?}");
+        if policy == "volatile-ttl" {
+            assert_eq!(gone, ["0: DEL go1", "0: DEL go2", "0: DEL go0"]);
+        }
+        test.press(1);
+        assert_eq!(test.call(client, "SET k v"), OOM, "{policy}: nothing is left that may go");
+    }
+}
+
+#[test]
+fn a_chance_policy_takes_from_every_database() {
+    let (mut test, client) = limited("allkeys-random");
+    for db in [0, 3] {
+        test.call(client, &format!("SELECT {db}"));
+        (0..5).for_each(|number| {
+            test.call(client, &format!("SET k{number} v"));
+        });
+    }
+    test.effects();
+    test.press(4);
+    test.call(client, "PING");
+    let gone = test.effect_lines();
+    assert_eq!(gone.iter().filter(|line| line.starts_with("3: DEL")).count(), 2, "{gone:?}");
+}
+
+#[test]
+fn eviction_is_bounded_and_goes_on_by_ticks() {
+    let (mut test, client) = limited("allkeys-lru");
+    for number in 0..2_000 {
+        test.call(client, &format!("SET k{number} v"));
+    }
+    test.press(usize::from(u16::MAX));
+    assert_eq!(test.call(client, "SET new v"), "+OK\r\n", "there is more that can go");
+    let evicted = test.engine.facts().keys.evicted;
+    assert!((100..500).contains(&evicted), "{evicted} rows before one command");
+    assert_eq!(test.engine.next_deadline(), Some(test.now_ms), "a tick is due at once");
+    assert!(test.tick());
+    assert!(test.engine.facts().keys.evicted > evicted);
+    test.relax();
+    assert!(!test.tick());
+    assert_eq!(test.engine.next_deadline(), None);
+}
+
+#[test]
+fn an_eviction_breaks_a_watch_and_is_told() {
+    let (mut test, client) = limited("allkeys-lru");
+    let listener = test.engine.connect();
+    test.call(listener, "SUBSCRIBE __keyevent@0__:evicted");
+    test.call(client, "SET k v");
+    test.call(client, "WATCH k");
+    test.press(1);
+    test.call(client, "MULTI");
+    test.call(client, "PING");
+    assert_eq!(test.call(client, "EXEC"), "*-1\r\n");
+    test.tick();
+    let told = format!("{:?}", test.deliveries());
+    assert!(told.contains(&format!("{listener:?}")), "{told}");
+}
+
+#[test]
+fn idle_time_and_frequency_exclude_each_other() {
+    let (mut test, client) = limited("allkeys-lfu");
+    test.call(client, "SET k v");
+    assert!(test.call(client, "OBJECT IDLETIME k").starts_with("-ERR An LFU maxmemory policy is"));
+    let (mut test, client) = limited("allkeys-lru");
+    test.call(client, "SET k v");
+    test.set_time(test.now_ms + 7_000);
+    assert_eq!(test.call(client, "OBJECT IDLETIME k"), ":7\r\n");
+    assert!(test.call(client, "OBJECT FREQ k").starts_with("-ERR An LFU maxmemory policy is not"));
+}
+
+/// A list of many chunks.
+fn make_large(test: &mut TestEngine, client: ClientId, key: &str) {
+    let items = "x".repeat(200) + " ";
+    for _ in 0..100 {
+        test.call(client, &format!("RPUSH {key} {}", items.repeat(100)));
+    }
+}
+
+#[test]
+fn unlink_frees_a_large_value_by_ticks_and_del_at_once() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    make_large(&mut test, client, "l");
+    test.call(client, "DEL l");
+    assert_eq!(test.engine.facts().lazy_pending, 0);
+    make_large(&mut test, client, "l");
+    assert_eq!(test.call(client, "UNLINK l none"), ":1\r\n");
+    assert_eq!(test.call(client, "EXISTS l"), ":0\r\n");
+    assert_eq!(test.engine.facts().lazy_pending, 1);
+    assert_eq!(test.engine.next_deadline(), Some(test.now_ms));
+    while test.tick() {}
+    let facts = test.engine.facts();
+    assert_eq!((facts.lazy_pending, facts.lazy_freed), (0, 1));
+}
+
+#[test]
+fn settings_make_other_removals_lazy() {
+    let all = LazySettings {
+        eviction: true,
+        expire: true,
+        server_del: true,
+        user_del: true,
+        user_flush: true,
+    };
+    for (lazy, pending) in [(LazySettings::default(), 0), (all, 1)] {
+        for removal in ["DEL l", "SET l v", "RENAME other l", "FLUSHALL", "PEXPIREAT l 1"] {
+            let mut test = TestEngine::new(1);
+            test.engine.set_tunables(Tunables { lazy, ..Tunables::default() });
+            let client = test.engine.connect();
+            make_large(&mut test, client, "l");
+            if removal.starts_with("RENAME") {
+                test.call(client, "SET other v");
+            }
+            test.call(client, removal);
+            test.call(client, "GET l");
+            assert_eq!(test.engine.facts().lazy_pending, pending, "{removal}");
+        }
+    }
+}
+
+#[test]
+fn an_asynchronous_flush_keeps_nothing_reachable_and_frees_by_ticks() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    for number in 0..10_000 {
+        test.call(client, &format!("SET k{number} v EX 100"));
+    }
+    test.call(client, "FLUSHALL ASYNC");
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+    assert_eq!(test.engine.facts().lazy_pending, 10_000);
+    let mut ticks = 1;
+    while test.tick() {
+        ticks += 1;
+    }
+    assert!(ticks >= 5, "{ticks} ticks");
+    assert_eq!(test.engine.facts().lazy_freed, 10_000);
+}

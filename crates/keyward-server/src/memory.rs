@@ -1,0 +1,130 @@
+//! Memory as the allocator and the kernel count it.
+//!
+//! Owns the figures behind `maxmemory`, INFO and MEMORY. How much is in use is
+//! asked before every command while there is a limit, so it is read from
+//! jemalloc's counters of this thread: two loads. What other threads allocate and
+//! free is added whenever `look` asks jemalloc for the true total.
+//!
+//! Without jemalloc as the global allocator all figures but the resident memory
+//! are about zero, and `maxmemory` limits nothing.
+
+mod purge;
+
+pub(crate) use purge::purge;
+
+use tikv_jemalloc_ctl::{epoch, stats, stats_print, thread};
+
+/// Milliseconds between looks at the true total.
+const LOOK_EVERY_MS: i64 = 100;
+
+/// The counters, and what was seen of them.
+pub(crate) struct Memory {
+    allocated: Option<thread::ThreadLocal<u64>>,
+    freed: Option<thread::ThreadLocal<u64>>,
+    /// What the true total had beyond this thread's counters.
+    beyond_thread: i64,
+    looked_ms: i64,
+    peak: u64,
+    startup: u64,
+}
+
+/// What the allocator holds, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Allocator {
+    /// Allocations.
+    pub(crate) allocated: u64,
+    /// Pages with allocations on them.
+    pub(crate) active: u64,
+    /// Pages that take physical memory.
+    pub(crate) resident: u64,
+}
+
+impl Memory {
+    /// Begins counting on this thread: what is in use now is the server's own.
+    pub(crate) fn new() -> Memory {
+        let mut memory = Memory {
+            allocated: thread::allocatedp::read().ok(),
+            freed: thread::deallocatedp::read().ok(),
+            beyond_thread: 0,
+            looked_ms: 0,
+            peak: 0,
+            startup: 0,
+        };
+        memory.look();
+        memory.startup = memory.used();
+        memory
+    }
+
+    /// Bytes in use.
+    #[inline]
+    pub(crate) fn used(&self) -> u64 {
+        u64::try_from(self.beyond_thread + self.of_thread()).unwrap_or(0)
+    }
+
+    fn of_thread(&self) -> i64 {
+        let count = |counter: Option<thread::ThreadLocal<u64>>| counter.map_or(0, |c| c.get());
+        count(self.allocated).cast_signed() - count(self.freed).cast_signed()
+    }
+
+    /// Takes in what other threads did; answers the allocator's figures.
+    pub(crate) fn look(&mut self) -> Allocator {
+        let allocator = Allocator::read();
+        self.beyond_thread = allocator.allocated.cast_signed() - self.of_thread();
+        self.peak = self.peak.max(self.used());
+        allocator
+    }
+
+    /// As `look`, if the last one was some time ago.
+    pub(crate) fn look_at_times(&mut self, now_ms: i64) {
+        if now_ms - self.looked_ms >= LOOK_EVERY_MS {
+            self.looked_ms = now_ms;
+            self.look();
+        }
+    }
+
+    /// The most that was ever seen in use.
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak
+    }
+
+    /// What was in use when counting began.
+    pub(crate) fn startup(&self) -> u64 {
+        self.startup
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").field("used", &self.used()).finish_non_exhaustive()
+    }
+}
+
+impl Allocator {
+    /// The figures of this moment; zero if they cannot be read.
+    fn read() -> Allocator {
+        let read = || -> tikv_jemalloc_ctl::Result<Allocator> {
+            epoch::advance()?;
+            Ok(Allocator {
+                allocated: stats::allocated::read()? as u64,
+                active: stats::active::read()? as u64,
+                resident: stats::resident::read()? as u64,
+            })
+        };
+        read().unwrap_or_default()
+    }
+}
+
+/// jemalloc's own report.
+pub(crate) fn allocator_statistics() -> String {
+    let mut text = Vec::new();
+    // Writing to a vector cannot fail.
+    let _ = stats_print::stats_print(&mut text, stats_print::Options::default());
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Bytes of physical memory, as the kernel counts them.
+pub(crate) fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.unwrap_or(0) * rustix::param::page_size() as u64
+}

@@ -1,0 +1,144 @@
+//! What the server says of its memory agrees with what the kernel sees.
+
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+const ROWS: usize = 60_000;
+const BATCH: usize = 1_000;
+
+fn serve(options: &[&str]) -> Server {
+    Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), options)
+}
+
+/// A field of INFO.
+fn field(client: &mut Client, name: &str) -> i64 {
+    let Frame::Bulk(text) = client.call(["INFO", "memory"]).expect("an answer") else {
+        panic!("INFO is text");
+    };
+    let text = String::from_utf8(text).expect("INFO is text");
+    let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.expect("the field is there").parse().expect("a number")
+}
+
+/// Bytes in use and bytes resident.
+fn memory(client: &mut Client) -> (i64, i64) {
+    client.call(["MEMORY", "PURGE"]).expect("an answer");
+    (field(client, "used_memory"), field(client, "used_memory_rss"))
+}
+
+/// Sends many commands at once.
+fn pipeline(client: &mut Client, commands: impl Iterator<Item = Vec<String>>) {
+    let commands: Vec<Vec<String>> = commands.collect();
+    for batch in commands.chunks(BATCH) {
+        let mut bytes = Vec::new();
+        batch.iter().for_each(|words| keyward_resp::push_request(&mut bytes, words.iter()));
+        client.send(&bytes).expect("the server reads");
+        for command in batch {
+            let reply = client.receive().expect("an answer");
+            assert!(!matches!(reply, Frame::Error(_)), "{command:?}: {reply:?}");
+        }
+    }
+}
+
+fn check_agree(client: &mut Client, before: (i64, i64), when: &str) {
+    let (used, resident) = memory(client);
+    let (used, resident) = (used - before.0, resident - before.1);
+    let difference = (used - resident).abs();
+    assert!(difference * 10 <= used, "{when}: {used} bytes used, {resident} resident");
+}
+
+#[test]
+fn used_memory_agrees_with_resident_memory_under_load_and_after_deletes() {
+    let server = serve(&[]);
+    let mut client = server.client();
+    let before = memory(&mut client);
+    let value = |number: usize| "v".repeat(200 + number * 7919 % 1500);
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    pipeline(&mut client, (0..ROWS).map(|at| words(&["SET", &format!("row:{at}"), &value(at)])));
+    check_agree(&mut client, before, "strings");
+    pipeline(
+        &mut client,
+        (0..ROWS).map(|at| {
+            let field = format!("field {at}");
+            words(&["HSET", &format!("hash:{}", at / 1000), &field, &value(at / 4)])
+        }),
+    );
+    check_agree(&mut client, before, "strings and hashes");
+    pipeline(&mut client, (0..ROWS / 2).map(|at| words(&["DEL", &format!("row:{at}")])));
+    check_agree(&mut client, before, "half of the strings deleted");
+    let usage = field(&mut client, "used_memory_dataset");
+    let used = field(&mut client, "used_memory") - before.0;
+    assert!((used - usage).abs() * 10 <= used, "{usage} bytes of data in {used}");
+}
+
+#[test]
+fn what_keys_take_adds_up_to_what_is_in_use() {
+    let server = serve(&[]);
+    let mut client = server.client();
+    let before = memory(&mut client).0;
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    pipeline(
+        &mut client,
+        (0..50_000).map(|at| match at % 5 {
+            0 => words(&["SET", &format!("text:{at}"), &"v".repeat(at % 300), "EX", "1000"]),
+            1 => words(&["RPUSH", "list", &format!("element {at}")]),
+            2 => words(&["SADD", &format!("set:{}", at % 7), &format!("member {at}")]),
+            3 => words(&["HSET", &format!("hash:{}", at % 1000), &format!("f{at}"), "value"]),
+            _ => words(&["ZADD", "zset", &at.to_string(), &format!("member {at}")]),
+        }),
+    );
+    let used = memory(&mut client).0 - before;
+    let Frame::Array(keys) = client.call(["KEYS", "*"]).expect("an answer") else {
+        panic!("KEYS is an array");
+    };
+    let mut sum = 0;
+    for key in keys {
+        let Frame::Bulk(key) = key else { panic!("a key is text") };
+        let usage = client.call([b"MEMORY".as_slice(), b"USAGE", &key[..], b"SAMPLES", b"0"]);
+        let Frame::Integer(bytes) = usage.expect("an answer") else { panic!("a number") };
+        sum += bytes;
+    }
+    assert!((used - sum).abs() * 10 <= used, "{used} bytes used, {sum} by keys");
+}
+
+#[test]
+fn memory_stays_within_its_limit() {
+    let server = serve(&["--maxmemory", "20mb", "--maxmemory-policy", "allkeys-lru"]);
+    let mut client = server.client();
+    let command =
+        |at: usize| vec!["SET".to_owned(), format!("row:{at}"), "v".repeat(at * 7919 % 2000)];
+    pipeline(&mut client, (0..ROWS).map(command));
+    let used = field(&mut client, "used_memory");
+    assert!(used < 21 << 20, "{used} bytes used");
+    let last = client.call(["EXISTS", &format!("row:{}", ROWS - 1)]).expect("an answer");
+    assert_eq!(last, Frame::Integer(1));
+}
+
+#[test]
+fn a_large_value_is_unlinked_without_a_pause() {
+    let server = serve(&[]);
+    let mut client = server.client();
+    pipeline(
+        &mut client,
+        (0..100).map(|batch| {
+            let members = (0..1000).map(|at| format!("member {batch} {at}"));
+            ["SADD".to_owned(), "set".to_owned()].into_iter().chain(members).collect()
+        }),
+    );
+    let usage = client.call(["MEMORY", "USAGE", "set", "SAMPLES", "0"]).expect("an answer");
+    let Frame::Integer(taken) = usage else { panic!("a number") };
+    let full = field(&mut client, "used_memory");
+    assert_eq!(client.call(["UNLINK", "set"]).expect("an answer"), Frame::Integer(1));
+    let deadline = Instant::now() + PATIENCE;
+    while field(&mut client, "lazyfree_pending_objects") > 0 {
+        assert!(Instant::now() < deadline, "the set is not freed");
+    }
+    assert_eq!(field(&mut client, "lazyfreed_objects"), 1);
+    let freed = full - field(&mut client, "used_memory");
+    // The server may have taken some for itself meanwhile.
+    assert!(freed * 4 > taken * 3, "{freed} bytes freed of {taken}");
+}
