@@ -242,3 +242,23 @@ fn one_command_changes_only_so_many_rows() {
          not 3; write in smaller steps (shop.toml:63)",
     );
 }
+
+#[test]
+fn a_row_in_the_way_of_a_derived_one_goes() {
+    let mut host = Host::new(&SCHEMA.replace("[keyspace]", "[keyspace]\nmode = \"warn\""));
+    for command in [ANN, "SET active x", BOB] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    assert_eq!(host.warnings.len(), 1, "{:?}", host.warnings);
+    shows(&host, &[("active", "2"), ("active:gold", "1")]);
+}
+
+#[test]
+fn a_second_owner_that_passes_with_a_warning_owns_nothing() {
+    let mut host = Host::new(&SCHEMA.replace("[keyspace]", "[keyspace]\nmode = \"warn\""));
+    for command in ["SET code:1 X", "SET code:2 X", "DEL code:2"] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    assert_eq!(host.warnings.len(), 1, "{:?}", host.warnings);
+    shows(&host, &[("owner:X", "1")]);
+}

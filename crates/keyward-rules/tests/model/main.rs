@@ -7,6 +7,7 @@ mod interpreter;
 mod keyspace;
 mod random;
 mod rows;
+mod systems;
 
 /// A schema with every way to derive a key and most lifetimes.
 const SCHEMA: &str = r#"

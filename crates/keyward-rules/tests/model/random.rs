@@ -58,7 +58,7 @@ fn evict(host: &mut Host, dice: &mut Dice) {
 }
 
 /// The rows of computed keys and mirrors, made anew from all other rows.
-fn computed_keys_are_true(host: &Host, told: &dyn Fn() -> String) {
+pub(crate) fn computed_keys_are_true(host: &Host, told: &dyn Fn() -> String) {
     let mut wanted: BTreeMap<Bytes, Value> = BTreeMap::new();
     let mut is_kept: BTreeSet<usize> = BTreeSet::new();
     for id in host.book.schema().ids() {
