@@ -118,3 +118,13 @@ class RedisCli(unittest.TestCase):
             message = [subscriber.stdout.readline() for _ in range(3)]
             self.assertEqual(message, ["message\n", "news\n", "hello\n"])
             subscriber.terminate()
+
+    def test_watching_commands(self):
+        command = ["redis-cli", "-p", PORT, "MONITOR"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as monitor:
+            self.assertEqual(monitor.stdout.readline(), "OK\n")
+            cli("SET", "k", "a b")
+            lines = iter(monitor.stdout.readline, "")
+            line = next(line for line in lines if '"SET"' in line)
+            self.assertRegex(line, r'^\d+\.\d{6} \[0 127\.0\.0\.1:\d+\] "SET" "k" "a b"$')
+            monitor.terminate()
