@@ -90,6 +90,12 @@ class RedisCli(unittest.TestCase):
         ]:
             self.assertIn(line, report)
 
+    def test_memkeys(self):
+        cli("SET", "small", "x")
+        cli("SET", "large", "x" * 100_000)
+        report = cli("--memkeys")
+        self.assertRegex(report, r"Biggest string found '\"large\"' has 1\d{5} bytes")
+
     def test_live_figures(self):
         cli("SET", "k", "v")
         screen, terminal = pty.openpty()

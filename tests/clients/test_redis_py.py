@@ -140,6 +140,7 @@ class EachProtocol:
         self.assertTrue(self.redis.info("server")["redis_version"].startswith("7."))
         self.assertEqual(self.redis.config_get("maxclients"), {"maxclients": "10000"})
         self.assertIn("get", self.redis.command())
+        self.assertGreater(self.redis.memory_usage("k"), 0)
         names = [client["name"] for client in self.redis.client_list()]
         self.assertIn("", names)
 
