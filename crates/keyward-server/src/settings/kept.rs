@@ -3,8 +3,7 @@
 //! A redis.conf is to be taken as it is, and clients ask for these by CONFIG GET.
 //! Either the thing does not exist here (replication, a defragmenter), or it needs no
 //! setting. Where silence would mislead, only the value that asks for nothing is taken
-//! (`cluster-enabled no`). Whoever gives one an effect moves its row to `table`;
-//! COMPAT.md lists those that are left.
+//! (`cluster-enabled no`). Whoever gives one an effect moves its row to `table`.
 
 use super::table::Change::{AtStart, Live};
 use super::table::{Kind, Setting};
