@@ -3,6 +3,7 @@
 //! Owns the settings in force and the counters of connections.
 
 use crate::busy::{self, Busy};
+use crate::clock;
 use crate::info;
 use crate::log::LogControl;
 use crate::memory::{self, Memory};
@@ -78,7 +79,7 @@ impl Host for ServerHost {
     }
 
     fn monotonic_ns(&mut self) -> u64 {
-        self.started.elapsed().as_nanos() as u64
+        clock::monotonic_ns()
     }
 
     fn connection(&self, client: ClientId) -> Connection {
