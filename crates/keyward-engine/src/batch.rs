@@ -26,6 +26,8 @@ const WINDOW_COMMANDS_MAX: usize = 32;
 /// Keys of one command that are hashed ahead; a longer command hashes the rest
 /// by itself.
 const KEYS_MAX: usize = 64;
+/// Places kept for the next window: one huge command must not hold memory for ever.
+const KEPT_HASHES_MAX: usize = 4096;
 
 /// What is known about the commands of a window.
 #[derive(Debug, Default)]
@@ -48,6 +50,9 @@ impl Prepared {
     ) -> Range<usize> {
         self.commands.clear();
         self.hashes.clear();
+        if self.hashes.capacity() > KEPT_HASHES_MAX {
+            self.hashes.shrink_to(KEPT_HASHES_MAX);
+        }
         let window = first..batch.len().min(first + WINDOW_COMMANDS_MAX);
         let mut key_count = 0;
         for index in window.clone() {

@@ -92,12 +92,15 @@ impl Host for ServerHost {
     }
 
     fn memory(&mut self) -> MemoryReport {
+        // What eviction went by. The allocator's own total is coarser: it counts what
+        // this thread has freed and keeps for itself.
+        let used = self.memory.used();
         let allocator = self.memory.look();
         let mut clients = 0;
         self.peers.each(|peer| clients += peer.heap_bytes());
         MemoryReport {
-            used: self.memory.used(),
-            peak: self.memory.peak(),
+            used,
+            peak: self.memory.peak().max(used),
             startup: self.memory.startup(),
             resident: memory::resident_bytes(),
             allocated: allocator.allocated,

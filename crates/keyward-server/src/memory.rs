@@ -17,6 +17,10 @@ use tikv_jemalloc_ctl::{epoch, stats, stats_print, thread};
 /// Milliseconds between looks at the true total.
 const LOOK_EVERY_MS: i64 = 100;
 
+/// The allocator's total counts what threads have freed and keep in their caches; by
+/// less than this it may differ from what is in use without anybody's doing.
+const CACHE_BYTES_MAX: u64 = 4 << 20;
+
 /// The counters, and what was seen of them.
 pub(crate) struct Memory {
     allocated: Option<thread::ThreadLocal<u64>>,
@@ -69,7 +73,10 @@ impl Memory {
     /// Takes in what other threads did; answers the allocator's figures.
     pub(crate) fn look(&mut self) -> Allocator {
         let allocator = Allocator::read();
-        self.beyond_thread = allocator.allocated.cast_signed() - self.of_thread();
+        let beyond_thread = allocator.allocated.cast_signed() - self.of_thread();
+        if beyond_thread.abs_diff(self.beyond_thread) > CACHE_BYTES_MAX || self.startup == 0 {
+            self.beyond_thread = beyond_thread;
+        }
         self.peak = self.peak.max(self.used());
         allocator
     }
