@@ -121,9 +121,10 @@ impl WireError {
         )
     }
 
-    /// A line of these parts.
+    /// A line of these parts, each up to its first zero byte, as C prints it.
     pub fn line(parts: &[&[u8]]) -> WireError {
-        WireError::Line(parts.concat().into())
+        let shown: Vec<&[u8]> = parts.iter().map(|part| c_string(part, part.len())).collect();
+        WireError::Line(shown.concat().into())
     }
 
     fn about_subcommand(start: &[u8], args: Args<'_>) -> WireError {

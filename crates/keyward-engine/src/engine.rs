@@ -236,7 +236,10 @@ impl Engine {
             .map_or_else(|| resolve(args), Ok)
             .and_then(|c| self.admit(host, session, c, args))
         {
-            Err(error) => {
+            Err(mut error) => {
+                if args.at(0).eq_ignore_ascii_case(b"EXEC") {
+                    error = transaction::refuse_exec(&mut self.keys, session, &error);
+                }
                 if let Some(transaction) = &mut session.transaction {
                     transaction.is_aborted = true;
                 }

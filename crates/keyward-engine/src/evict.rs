@@ -165,7 +165,7 @@ impl Engine {
     pub(crate) fn make_room(
         &mut self,
         host: &mut dyn Host,
-        session: &mut Session,
+        session: &Session,
         command: &'static Command,
         args: Args<'_>,
     ) -> Result<(), WireError> {
@@ -173,13 +173,7 @@ impl Engine {
         if self.shared.relief != Relief::Impossible || !self.needs_memory(session, command, args) {
             return Ok(());
         }
-        if command.id != CommandId::Exec {
-            return Err(WireError::OutOfMemory);
-        }
-        session.transaction = None;
-        self.keys.changes.watches.unwatch(session.id);
-        let reason = WireError::OutOfMemory.text();
-        Err(WireError::line(&[b"EXECABORT Transaction discarded because of: ", &reason]))
+        Err(WireError::OutOfMemory)
     }
 
     /// Does as much eviction as may be done at a time; answers whether there is

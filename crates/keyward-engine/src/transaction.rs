@@ -7,6 +7,7 @@
 //! Not here: which keys are watched (`watch`).
 
 use crate::context::{Ctx, Mode, Outcome};
+use crate::keyspace::Keyspace;
 use crate::session::{Session, Transaction};
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args};
@@ -78,6 +79,22 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
     // Each queued command was logged by itself.
     ctx.keys.effects.suppress();
     Ok(())
+}
+
+/// What a client gets whose EXEC is refused: the transaction is gone.
+pub(crate) fn refuse_exec(
+    keys: &mut Keyspace,
+    session: &mut Session,
+    reason: &WireError,
+) -> WireError {
+    session.transaction = None;
+    keys.changes.watches.unwatch(session.id);
+    let text = reason.text();
+    let text = match reason {
+        WireError::WrongArity(_) => text.strip_prefix(b"ERR ").unwrap_or(&text),
+        _ => &text,
+    };
+    WireError::line(&[b"EXECABORT Transaction discarded because of: ", text])
 }
 
 /// Whether a watched key's time is over though nobody has removed it yet.

@@ -233,6 +233,11 @@ impl ZSet {
         }
     }
 
+    /// Stops being packed, whatever its size.
+    pub(crate) fn unpack(&mut self, hasher: KeyHasher) {
+        self.grow(hasher);
+    }
+
     /// Moves the members of a packed set into a large one.
     fn grow(&mut self, hasher: KeyHasher) -> &mut Indexed {
         if let Form::Small(run) = self.word.form() {

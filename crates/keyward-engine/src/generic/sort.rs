@@ -8,6 +8,7 @@
 use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::hash::Hash;
+use crate::hasher::Key;
 use crate::keyspace::{Keyspace, Lifetime};
 use crate::list::{End, List};
 use crate::packed::Item;
@@ -15,6 +16,7 @@ use crate::row::NewValue;
 use crate::string::Text;
 use crate::value::Collection;
 use crate::value::{ObjectRef, Type, Value};
+use crate::zset::ZSet;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::number::parse_f64;
@@ -85,6 +87,15 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
+    /// What is compared of a text: all of it if the result is stored, else what C's
+    /// `strcoll` sees, up to a zero byte.
+    fn compared<'t>(&self, text: Option<&'t [u8]>) -> Option<&'t [u8]> {
+        match self.store_at {
+            Some(_) => text,
+            None => text?.split(|byte| *byte == 0).next(),
+        }
+    }
+
     /// Whether the elements stay in the order they have: a constant weight.
     fn keeps_order(&self) -> bool {
         self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
@@ -108,6 +119,9 @@ fn run(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
         Some(Value::Object(object)) => (object.kind(), elements(object)?),
         Some(_) => return Err(WireError::WrongType),
     };
+    if kind == Type::ZSet {
+        unpack(ctx.keys, key)?;
+    }
     let must_be_stable = request.store_at.is_some() || ctx.mode.is_atomic();
     if kind == Type::Set && request.keeps_order() && must_be_stable {
         // A set has no order that would be the same everywhere.
@@ -122,6 +136,16 @@ fn run(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
     match request.store_at {
         Some(position) => store(ctx, position, wanted, &request.gets),
         None => reply(ctx, wanted, &request.gets),
+    }
+    Ok(())
+}
+
+/// Redis 7.0 turns a sorted set into a skip list to sort it, and leaves it so.
+fn unpack(keys: &mut Keyspace, key: Key<'_>) -> Outcome {
+    let hasher = keys.hasher();
+    if let Some(mut zset) = keys.edit::<ZSet>(key)? {
+        zset.unpack(hasher);
+        zset.unchanged();
     }
     Ok(())
 }
@@ -152,7 +176,9 @@ fn ordered(
         // An element without a weight comes before those that have one.
         let mut weighed: Vec<_> =
             elements.into_iter().map(|element| (weight(&element), element)).collect();
-        weighed.sort_by(|(a, _), (b, _)| directed(a.cmp(b)));
+        weighed.sort_by(|(a, _), (b, _)| {
+            directed(request.compared(a.as_deref()).cmp(&request.compared(b.as_deref())))
+        });
         return Ok(weighed.into_iter().map(|(_, element)| element).collect());
     }
     let mut weighed = Vec::with_capacity(elements.len());
@@ -165,12 +191,14 @@ fn ordered(
     Ok(weighed.into_iter().map(|(_, element)| element).collect())
 }
 
-/// A weight as `strtod` reads it: blanks may come before it, and nothing at all
-/// is zero. Zero has no sign.
+/// A weight as `strtod` reads it: up to a zero byte, blanks may come before it, and
+/// nothing at all is zero. Zero has no sign. A number too small to be held exactly is
+/// out of range.
 fn parse_weight(text: &[u8]) -> Option<f64> {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     let text = text.trim_ascii_start();
     let number = if text.is_empty() { Some(0.0) } else { parse_f64(text) };
-    number.map(|number| number + 0.0)
+    number.filter(|number| !number.is_subnormal()).map(|number| number + 0.0)
 }
 
 /// What a pattern names for an element: the element itself, a string, or after
@@ -241,7 +269,7 @@ mod tests {
 
     #[test]
     fn weights_are_read_as_strtod_reads_them() {
-        let cases: [(&[u8], Option<f64>); 7] = [
+        let cases: [(&[u8], Option<f64>); 9] = [
             (b"", Some(0.0)),
             (b" 1.5", Some(1.5)),
             (b"-3e2", Some(-300.0)),
@@ -249,6 +277,8 @@ mod tests {
             (b"nan", None),
             (b"1x", None),
             (b"1 ", None),
+            (b"1\0x", Some(1.0)),
+            (b"5e-324", None),
         ];
         for (text, expected) in cases {
             assert_eq!(parse_weight(text), expected, "{}", text.escape_ascii());

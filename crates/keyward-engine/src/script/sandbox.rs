@@ -257,9 +257,10 @@ fn write_error(stack: Stack, name: &[u8], reply: &mut ReplyWriter<'_>, errors: &
         return write_failure(name, text, reply, errors);
     }
     let table = stack.len();
+    // C reads these texts up to a zero byte.
     let field = |name: &[u8]| {
         stack.push_field(table, name);
-        stack.text(-1)
+        stack.text(-1)?.split(|byte| *byte == 0).next()
     };
     let mut text = field(b"err").unwrap_or(b"ERR unknown error").to_vec();
     if let (Some(line), Some(source)) = (field(b"line"), field(b"source")) {

@@ -172,10 +172,10 @@ fn put_integer(out: &mut Vec<u8>, number: f64, size: usize, is_big_endian: bool)
 /// A double that is not negative as an unsigned integer, as C on x86-64 casts it.
 fn to_u64(number: f64) -> u64 {
     const TOP_BIT: f64 = 9_223_372_036_854_775_808.0;
-    if number < TOP_BIT {
-        to_i64(number) as u64
-    } else {
+    if number >= TOP_BIT {
         (to_i64(number - TOP_BIT) as u64) ^ (1 << 63)
+    } else {
+        to_i64(number) as u64
     }
 }
 
