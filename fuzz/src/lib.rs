@@ -4,10 +4,9 @@
 //! round depends on its seed alone, so that every failure can be repeated.
 //! Not here: the clock and the command line (`main.rs`).
 
-mod random;
 pub mod schema;
 
-pub use random::Random;
+pub use keyward_testkit::Random;
 
 /// Something that is fuzzed.
 pub struct Target {

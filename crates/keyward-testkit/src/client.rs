@@ -18,6 +18,15 @@ pub struct Client {
     input: Vec<u8>,
 }
 
+/// A reply as a value and as the bytes that came.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// What it says.
+    pub frame: Frame,
+    /// How it was written.
+    pub bytes: Vec<u8>,
+}
+
 /// Why there is no reply.
 #[derive(Debug)]
 pub enum ClientError {
@@ -96,6 +105,50 @@ impl Client {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
         }
+    }
+
+    /// Waits for so many replies, as they come to a pipeline.
+    pub fn receive_batch(&mut self, count: usize) -> Result<Vec<Reply>, ClientError> {
+        let mut replies = Vec::with_capacity(count);
+        let mut start = 0;
+        while replies.len() < count {
+            match self.next_reply(start)? {
+                Some(reply) => {
+                    start += reply.bytes.len();
+                    replies.push(reply);
+                }
+                None if self.read()? == 0 => {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                }
+                None => {}
+            }
+        }
+        self.parser.consume(&mut self.input);
+        Ok(replies)
+    }
+
+    /// The next reply if it is here already; does not wait.
+    pub fn try_receive(&mut self) -> Result<Option<Reply>, ClientError> {
+        self.stream.set_nonblocking(true)?;
+        let outcome = self.read();
+        self.stream.set_nonblocking(false)?;
+        match outcome {
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error.into()),
+            _ => {}
+        }
+        let reply = self.next_reply(0)?;
+        if reply.is_some() {
+            self.parser.consume(&mut self.input);
+        }
+        Ok(reply)
+    }
+
+    /// The reply that begins at `start` of the bytes that are here.
+    fn next_reply(&mut self, start: usize) -> Result<Option<Reply>, ClientError> {
+        let frame = self.parser.next(&self.input).map_err(ClientError::Malformed)?;
+        let bytes = |end| self.input[start..end].to_vec();
+        Ok(frame.map(|frame| Reply { frame, bytes: bytes(self.parser.parsed_bytes()) }))
     }
 
     /// Reads raw bytes until the server closes the connection.

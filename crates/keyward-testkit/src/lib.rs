@@ -4,13 +4,16 @@
 //!   the protocol, on a free loopback port with a directory of its own, and stops it
 //!   when dropped.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3.
+//! - [`Random`] is a seeded generator of numbers.
 //! - [`wire`] runs scripts of commands on two servers and compares the replies.
 //!
 //! A test whose server is not on the machine fails and says so; it never passes.
 
 mod client;
+mod random;
 mod server;
 pub mod wire;
 
-pub use client::{Client, ClientError};
+pub use client::{Client, ClientError, Reply};
+pub use random::Random;
 pub use server::{Server, StartError};

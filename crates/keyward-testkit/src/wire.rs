@@ -31,6 +31,8 @@
 mod render;
 mod script;
 
+pub use render::{quoted, text};
+
 use crate::{Client, Server};
 use keyward_resp::Frame;
 use script::{Comparison, Script, Step};

@@ -114,6 +114,11 @@ impl FrameParser {
         Ok(None)
     }
 
+    /// How many bytes of the buffer have been parsed since they were last removed.
+    pub fn parsed_bytes(&self) -> usize {
+        self.position
+    }
+
     /// Removes from `buffer` what has been parsed.
     pub fn consume(&mut self, buffer: &mut Vec<u8>) {
         buffer.drain(..self.position);

@@ -3,7 +3,7 @@
 use keyward_resp::Frame;
 
 /// A reply as redis-cli prints it to a terminal.
-pub(super) fn text(frame: &Frame) -> String {
+pub fn text(frame: &Frame) -> String {
     match frame {
         Frame::Simple(text) => plain(text),
         Frame::Error(text) | Frame::BulkError(text) => format!("(error) {}", plain(text)),
@@ -26,7 +26,8 @@ fn plain(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn quoted(bytes: &[u8]) -> String {
+/// Bytes between quotes, as redis-cli prints and reads them.
+pub fn quoted(bytes: &[u8]) -> String {
     let mut text = String::from("\"");
     for byte in bytes {
         match byte {
