@@ -313,12 +313,12 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::MemoryStats => server::memory::stats,
         Id::MemoryUsage => server::memory::usage,
         Id::SwapDb => generic::databases::swapdb,
+        Id::BgSave => server::persistence::bgsave,
+        Id::Debug => server::debug::debug,
+        Id::LastSave => server::persistence::lastsave,
+        Id::Save => server::persistence::save,
         Id::Time => server::info::time,
-        Id::BgRewriteAof
-        | Id::BgSave
-        | Id::Debug
-        | Id::LastSave
-        | Id::Save => return None,
+        Id::BgRewriteAof => return None,
     };
     Some(handler)
 }

@@ -29,16 +29,19 @@ use crate::monitor;
 use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
 use crate::script::{LogLevel, Scripts};
+use crate::server::debug::Switches;
 use crate::session::{ClientId, ReplyMode, Session, Sessions};
+use crate::snapshot::load::{OnConflict, load};
+use crate::snapshot::{LoadError, Loaded, Snapshot};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
 use crate::transaction;
 use crate::tunables::Tunables;
 use crate::value::Type;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, WireError, find, resolve};
-use keyward_rdb::Sum;
+use keyward_commands::{Command, CommandId, WireError, find, resolve};
 use keyward_resp::{Args, Batch, ReplyWriter};
+use std::io::Read;
 
 /// Due rows removed per tick at most: about a millisecond of work.
 const SWEEP_ROWS_MAX: usize = 2_000;
@@ -72,9 +75,10 @@ pub(crate) struct Shared {
     pub(crate) now_us: i64,
     /// Scripts and function libraries.
     pub(crate) scripts: Scripts,
-    /// Whether RESTORE and loading look at checksums (`DEBUG
-    /// SET-SKIP-CHECKSUM-VALIDATION`).
-    pub(crate) payload_sum: Sum,
+    /// The last snapshot could not be written, and writes are refused until one is.
+    pub(crate) refuses_writes: bool,
+    /// What DEBUG has switched.
+    pub(crate) switches: Switches,
     /// Who listens to which channel.
     pub(crate) pubsub: PubSub,
     /// Who has read which key.
@@ -128,7 +132,8 @@ impl Engine {
             outbox: Vec::new(),
             now_us: 0,
             scripts: Scripts::new(options.seed),
-            payload_sum: Sum::Checked,
+            refuses_writes: false,
+            switches: Switches::default(),
             pubsub: PubSub::default(),
             tracking: Tracking::new(keys.hasher()),
             monitors: Vec::new(),
@@ -315,6 +320,12 @@ impl Engine {
         if must_authenticate && !command.flags.has(Flag::NoAuth) {
             return Err(WireError::NoAuth);
         }
+        // Redis refuses PING too, so that whoever watches the server notices.
+        if self.shared.refuses_writes
+            && (command.flags.has(Flag::Write) || command.id == CommandId::Ping)
+        {
+            return Err(WireError::SaveFailed);
+        }
         if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
             return Err(WireError::NotInTransaction);
         }
@@ -422,8 +433,9 @@ impl Engine {
         self.end_pause_if_over();
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
-        let budget = if self.shared.pause.is_none() { SWEEP_ROWS_MAX } else { 0 };
-        let removed = self.keys.sweep(budget);
+        let switches = &self.shared.switches;
+        let rests = self.shared.pause.is_some() || !switches.sweeps || switches.is_cron_paused;
+        let removed = if rests { 0 } else { self.keys.sweep(SWEEP_ROWS_MAX) };
         let stats = &mut self.shared.stats;
         stats.clock_ns = host.monotonic_ns();
         let ns = stats.clock_ns.saturating_sub(begun_ns);
@@ -470,6 +482,40 @@ impl Engine {
     /// Puts new settings in force.
     pub fn set_tunables(&mut self, tunables: Tunables) {
         self.shared.set_tunables(&mut self.keys, tunables);
+    }
+
+    /// Says whether writes are refused since a snapshot could not be written.
+    pub fn refuse_writes(&mut self, refuses: bool) {
+        self.shared.refuses_writes = refuses;
+    }
+
+    /// Everything there is at this instant, ready to be written.
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot::new(&self.keys, &self.shared)
+    }
+
+    /// Loads a snapshot, before clients come. What was loaded before an error is there.
+    pub fn load(
+        &mut self,
+        host: &mut dyn Host,
+        source: &mut dyn Read,
+    ) -> Result<Loaded, LoadError> {
+        let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
+        let Engine { keys, shared, .. } = self;
+        let mut out = Vec::new();
+        let mut ctx = Ctx {
+            command: &keyward_commands::COMMANDS[CommandId::FunctionLoad as usize],
+            args: Args::new(&[], &[]),
+            reply: ReplyWriter::new(&mut out, session.protocol),
+            keys,
+            session: &mut session,
+            shared,
+            host,
+            mode: Mode::Queued,
+            hashes: &[],
+            ending: Ending::Answered,
+        };
+        load(&mut ctx, source, OnConflict::Refuse)
     }
 
     /// The keyspace, for persistence and tests.

@@ -6,9 +6,11 @@
 
 use crate::script::{LogLevel, RunningScript, ScriptFacts};
 use crate::session::ClientId;
+use crate::snapshot::{Loaded, Snapshot};
 use crate::stats::KeyStats;
 use crate::tracking::TrackingFacts;
 use crate::tunables::Tunables;
+use std::io::Read;
 
 /// The sections of INFO, in the order Redis prints them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,13 +158,27 @@ pub struct Connection {
 /// Why `CONFIG SET` changed nothing: the text of the error reply after `ERR `.
 pub type ConfigRefusal = String;
 
+/// What became of a wish for a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackgroundSave {
+    /// It will be written.
+    Begun,
+    /// One is being written.
+    AlreadyRunning,
+}
+
 /// The program around the engine.
 pub trait Host {
     /// The names and values of the settings that match one of the glob patterns.
     fn config_get(&mut self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)>;
 
     /// Changes settings, all or none. Answers what the engine is to obey from now on.
-    fn config_set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal>;
+    /// What only some clients may change is refused unless `client` is one of them.
+    fn config_set(
+        &mut self,
+        client: ClientId,
+        pairs: &[(&[u8], &[u8])],
+    ) -> Result<Tunables, ConfigRefusal>;
 
     /// Writes the settings back to the file they came from.
     fn config_rewrite(&mut self) -> Result<(), ConfigRefusal>;
@@ -210,6 +226,55 @@ pub trait Host {
     /// run for too long answers other clients from here, and may end it.
     fn script_runs(&mut self, script: &mut RunningScript<'_>) {
         let _ = script;
+    }
+
+    /// Writes a snapshot to where snapshots are kept; whether it could. The log has
+    /// the reason.
+    fn save(&mut self, snapshot: &Snapshot<'_>) -> bool {
+        let _ = snapshot;
+        false
+    }
+
+    /// Sees to it that a snapshot is written soon, without this client waiting.
+    fn save_in_background(&mut self) -> BackgroundSave {
+        BackgroundSave::AlreadyRunning
+    }
+
+    /// Whether a snapshot is being written.
+    fn is_saving(&self) -> bool {
+        false
+    }
+
+    /// Whether snapshots are written without being asked for (`save`).
+    fn saves_by_itself(&self) -> bool {
+        false
+    }
+
+    /// When a snapshot was last written, in seconds since the epoch.
+    fn last_save_s(&self) -> i64 {
+        0
+    }
+
+    /// The snapshot that was written last; `None` if there is none or it cannot be
+    /// read, of which the log has the reason.
+    fn open_snapshot(&mut self) -> Option<Box<dyn Read>> {
+        None
+    }
+
+    /// A snapshot was loaded.
+    fn loaded(&mut self, loaded: Loaded) {
+        let _ = loaded;
+    }
+
+    /// Whether a client may send DEBUG (`enable-debug-command`).
+    fn may_debug(&self, client: ClientId) -> bool {
+        let _ = client;
+        false
+    }
+
+    /// Does nothing for a while, and nothing else meanwhile: DEBUG SLEEP.
+    fn sleep_us(&mut self, microseconds: u64) {
+        let _ = microseconds;
     }
 
     /// A script writes to the log.

@@ -15,6 +15,7 @@
 pub(crate) mod changes;
 pub(crate) mod edit;
 mod expiry;
+mod loading;
 mod usage;
 mod victim;
 mod whole;

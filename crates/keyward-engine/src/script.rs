@@ -49,6 +49,7 @@ use flags::{ScriptFlag, ScriptFlags};
 use keyward_commands::CommandId;
 use keyward_resp::{Args, ReplyWriter};
 use library::Libraries;
+pub(crate) use library::OnConflict;
 
 /// All scripts and libraries of an engine.
 #[derive(Debug)]
@@ -114,6 +115,16 @@ impl Scripts {
             }
             _ => None,
         }
+    }
+
+    /// The sources of the libraries.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &[u8]> {
+        self.libraries.iter().map(|library| &library.source[..])
+    }
+
+    /// Removes the libraries.
+    pub(crate) fn remove_libraries(&mut self) {
+        self.libraries = Libraries::default();
     }
 
     /// The part of FUNCTION STATS that is about engines.

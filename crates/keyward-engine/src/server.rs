@@ -3,6 +3,8 @@
 pub(crate) mod command;
 pub(crate) mod command_docs;
 pub(crate) mod config;
+pub(crate) mod debug;
 pub(crate) mod info;
 pub(crate) mod memory;
+pub(crate) mod persistence;
 pub(crate) mod process;

@@ -1,9 +1,18 @@
 //! What the engine holds, as Redis's files and payloads hold it.
 //!
 //! Owns the passage between rows and `keyward-rdb`: which form a value is written
-//! in (`content`), and values made of what is read (`build`). Sinks and sources
-//! are others': nothing here knows of files.
-//! Not here: the commands (`generic::dump`).
+//! in (`content`), values made of what is read (`build`), the whole of an engine
+//! written (`save`) and read (`load`). Sinks and sources are the host's: nothing
+//! here knows of files.
+//!
+//! A [`Snapshot`] borrows the engine, so it is of one instant: nothing else runs
+//! while it is written. Rows are written one by one and independent of each other.
+//! Not here: the commands (`generic::dump`, `server::persistence`).
 
 pub(crate) mod build;
 pub(crate) mod content;
+pub(crate) mod load;
+mod save;
+
+pub use load::{LoadError, Loaded};
+pub use save::{Snapshot, SnapshotOptions};

@@ -23,7 +23,11 @@ impl Host for Watcher {
         Vec::new()
     }
 
-    fn config_set(&mut self, _: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
+    fn config_set(
+        &mut self,
+        _client: ClientId,
+        _: &[(&[u8], &[u8])],
+    ) -> Result<Tunables, ConfigRefusal> {
         Ok(Tunables::default())
     }
 

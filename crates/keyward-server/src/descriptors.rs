@@ -22,7 +22,7 @@ pub(crate) fn provide(settings: &mut Settings) {
             "maxclients is {clients_max} instead of {asked}: the process may open {given} files (ulimit -n)"
         );
         let lowered = clients_max.to_string();
-        if let Err(error) = settings.set_live(&[(b"maxclients", lowered.as_bytes())]) {
+        if let Err(error) = settings.set_live(&[(b"maxclients", lowered.as_bytes())], true) {
             tracing::warn!("maxclients could not be lowered: {error}");
         }
     }

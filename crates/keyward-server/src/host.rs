@@ -8,14 +8,18 @@ use crate::info;
 use crate::log::LogControl;
 use crate::memory::{self, Memory};
 use crate::peer::Peers;
+use crate::persistence::{self, Persistence};
 use crate::rates::Rates;
 use crate::settings::Settings;
+use crate::settings::table::Id;
 use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Facts, Host, LogLevel, MemoryReport, RunningScript,
-    Section, Tunables,
+    BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Loaded, LogLevel,
+    MemoryReport, RunningScript, Section, Snapshot, Tunables,
 };
+use std::io::Read;
+use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 /// Counters of connections and bytes.
@@ -46,6 +50,24 @@ pub(crate) struct ServerHost {
     pub(crate) memory: Memory,
     /// What a slow script needs.
     pub(crate) busy: Busy,
+    /// Snapshots.
+    pub(crate) persistence: Persistence,
+}
+
+impl ServerHost {
+    /// Whether a client is of this machine.
+    fn is_local(&self, client: ClientId) -> bool {
+        self.peers.get(client).is_some_and(|peer| {
+            let address = peer.addresses.peer.parse::<SocketAddr>();
+            peer.addresses.is_unix || address.is_ok_and(|address| address.ip().is_loopback())
+        })
+    }
+
+    /// Whether writes are refused since the last snapshot could not be written.
+    pub(crate) fn refuses_writes(&self) -> bool {
+        let is_asked_for = self.settings.is_on(Id::StopWrites);
+        !self.persistence.is_last_ok && self.saves_by_itself() && is_asked_for
+    }
 }
 
 impl Host for ServerHost {
@@ -53,8 +75,13 @@ impl Host for ServerHost {
         self.settings.matching(patterns)
     }
 
-    fn config_set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
-        self.settings.set_live(pairs)?;
+    fn config_set(
+        &mut self,
+        client: ClientId,
+        pairs: &[(&[u8], &[u8])],
+    ) -> Result<Tunables, ConfigRefusal> {
+        let is_local = self.is_local(client);
+        self.settings.set_live(pairs, is_local)?;
         if let Some(log) = &self.log {
             log.apply(&self.settings);
         }
@@ -116,6 +143,52 @@ impl Host for ServerHost {
 
     fn allocator_statistics(&mut self) -> String {
         memory::allocator_statistics()
+    }
+
+    fn save(&mut self, snapshot: &Snapshot<'_>) -> bool {
+        let outcome = self.persistence.save(&self.settings, snapshot, self.memory.used());
+        if let Err(error) = &outcome {
+            tracing::warn!(%error, "the snapshot is not saved");
+        }
+        outcome.is_ok()
+    }
+
+    fn save_in_background(&mut self) -> BackgroundSave {
+        self.persistence.want()
+    }
+
+    fn is_saving(&self) -> bool {
+        self.persistence.is_wanted
+    }
+
+    fn saves_by_itself(&self) -> bool {
+        !self.settings.save_points().is_empty()
+    }
+
+    fn last_save_s(&self) -> i64 {
+        self.persistence.last_save_s
+    }
+
+    fn open_snapshot(&mut self) -> Option<Box<dyn Read>> {
+        match persistence::open(&self.settings) {
+            Ok(file) => Some(Box::new(file?)),
+            Err(error) => {
+                tracing::warn!(%error, "there is no snapshot to load");
+                None
+            }
+        }
+    }
+
+    fn loaded(&mut self, loaded: Loaded) {
+        self.persistence.loaded(loaded);
+    }
+
+    fn may_debug(&self, client: ClientId) -> bool {
+        self.settings.allows(Id::DebugCommand, self.is_local(client))
+    }
+
+    fn sleep_us(&mut self, microseconds: u64) {
+        std::thread::sleep(Duration::from_micros(microseconds));
     }
 
     fn script_runs(&mut self, script: &mut RunningScript<'_>) {

@@ -24,7 +24,7 @@ pub(crate) fn write(host: &mut ServerHost, section: Section, facts: &Facts, out:
             let report = host.memory();
             memory::lines(host, &report, facts)
         }
-        Section::Persistence => persistence(facts),
+        Section::Persistence => persistence(host, facts),
         Section::Stats => activity::stats(host, facts),
         Section::Replication => activity::replication(host),
         Section::Cpu => activity::cpu(),
@@ -102,14 +102,23 @@ fn human(bytes: u64) -> String {
     )
 }
 
-fn persistence(facts: &Facts) -> Vec<Line> {
-    vec![
-        ("loading", "0".to_owned()),
-        ("rdb_changes_since_last_save", facts.dirty.to_string()),
-        ("rdb_bgsave_in_progress", "0".to_owned()),
+fn persistence(host: &ServerHost, facts: &Facts) -> Vec<Line> {
+    let mut lines = host.persistence.info(facts.dirty);
+    lines.extend([
         ("aof_enabled", "0".to_owned()),
         ("aof_rewrite_in_progress", "0".to_owned()),
-    ]
+        ("aof_rewrite_scheduled", "0".to_owned()),
+        ("aof_last_rewrite_time_sec", "-1".to_owned()),
+        ("aof_current_rewrite_time_sec", "-1".to_owned()),
+        ("aof_last_bgrewrite_status", "ok".to_owned()),
+        ("aof_rewrites", "0".to_owned()),
+        ("aof_rewrites_consecutive_failures", "0".to_owned()),
+        ("aof_last_write_status", "ok".to_owned()),
+        ("aof_last_cow_size", "0".to_owned()),
+        ("module_fork_in_progress", "0".to_owned()),
+        ("module_fork_last_cow_size", "0".to_owned()),
+    ]);
+    lines
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod listen;
 mod log;
 mod memory;
 mod peer;
+mod persistence;
 mod rates;
 mod server;
 pub mod settings;

@@ -13,11 +13,13 @@ use crate::listen::{Listeners, Socket};
 use crate::log::LogControl;
 use crate::memory::Memory;
 use crate::peer::{Peer, Peers};
+use crate::persistence::{self, Persistence};
 use crate::rates::{Rates, Totals};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
-use keyward_engine::{ClientId, Delivery, Engine, EngineOptions, Random};
+use keyward_engine::{ClientId, Delivery, Engine, EngineOptions, Host, LoadError, Random};
+use keyward_persist::PersistError;
 use keyward_resp::Batch;
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
@@ -45,6 +47,13 @@ pub enum ServeError {
     /// The runtime or a signal handler could not be set up.
     #[error("cannot start: {0}")]
     Start(io::Error),
+    /// The snapshot there is cannot be read.
+    #[error(transparent)]
+    Open(#[from] PersistError),
+    /// The snapshot there is cannot be loaded. Nothing is served: what would be saved
+    /// later would replace it.
+    #[error("{0}; move the file away to start without it")]
+    Load(#[from] LoadError),
     /// A socket could not be bound.
     #[error("{0}")]
     Listen(io::Error),
@@ -70,6 +79,42 @@ impl Core {
             false => ClientClass::Normal,
         };
         self.host.settings.output_limit(class)
+    }
+
+    /// Loads the snapshot there is, if any.
+    fn load(&mut self) -> Result<(), ServeError> {
+        let Some(mut file) = persistence::open(&self.host.settings)? else { return Ok(()) };
+        let start = Instant::now();
+        self.engine.set_time(clock::now_us());
+        let loaded = self.engine.load(&mut self.host, &mut file)?;
+        tracing::info!(
+            "DB loaded from disk: {:.3} seconds, {} keys loaded, {} keys expired",
+            start.elapsed().as_secs_f64(),
+            loaded.rows,
+            loaded.expired,
+        );
+        Ok(())
+    }
+
+    /// Writes a snapshot if a client wished for one or a save point is reached.
+    fn save_if_wanted(&mut self, now_s: i64) {
+        let Core { engine, host, .. } = self;
+        let dirty = engine.facts().dirty;
+        if host.persistence.is_wanted || host.persistence.is_due(&host.settings, dirty, now_s) {
+            let used_bytes = host.memory.used();
+            host.persistence.save_wanted(&host.settings, &engine.snapshot(), used_bytes);
+        }
+        engine.refuse_writes(host.refuses_writes());
+    }
+
+    /// Writes a last snapshot where snapshots are written at all; whether the process
+    /// may end.
+    fn save_before_the_end(&mut self) -> bool {
+        let may_end = !self.host.saves_by_itself() || self.host.save(&self.engine.snapshot());
+        if !may_end {
+            tracing::warn!("Error trying to save the DB, can't exit.");
+        }
+        may_end
     }
 
     /// Gives memory back after an unusually large reply.
@@ -110,6 +155,7 @@ async fn serve(mut settings: Settings, log: Option<LogControl>) -> Result<(), Se
     let databases = settings.int(Id::Databases);
     let server = Rc::new(Server::new(settings, log));
     server.core.borrow_mut().host.busy.watch_doors(&listeners).map_err(ServeError::Listen)?;
+    server.core.borrow_mut().load()?;
     let place = listeners.describe();
     tracing::info!("Ready to accept connections on {place}, {databases} databases, no schema");
     let Listeners { tcp, unix } = listeners;
@@ -124,10 +170,16 @@ async fn serve(mut settings: Settings, log: Option<LogControl>) -> Result<(), Se
     }
     tokio::task::spawn_local(tick(Rc::clone(&server)));
     let stop = Rc::clone(&server.core.borrow().host.stop);
-    tokio::select! {
-        () = stop.notified() => {}
-        _ = terminate.recv() => tracing::info!("stopping: told to by SIGTERM"),
-        _ = interrupt.recv() => tracing::info!("stopping: told to by SIGINT"),
+    loop {
+        tokio::select! {
+            // SHUTDOWN has saved already, if that was to be done.
+            () = stop.notified() => break,
+            _ = terminate.recv() => tracing::info!("stopping: told to by SIGTERM"),
+            _ = interrupt.recv() => tracing::info!("stopping: told to by SIGINT"),
+        }
+        if server.core.borrow_mut().save_before_the_end() {
+            break;
+        }
     }
     server.peers.each(Peer::close);
     Ok(())
@@ -183,6 +235,7 @@ impl Server {
             run_id: digits.collect(),
             memory: Memory::new(),
             busy: Busy::default(),
+            persistence: Persistence::new(clock::now_us() / 1_000_000),
         };
         let core = Core {
             engine: Engine::new(options),
@@ -211,6 +264,7 @@ impl Server {
         let totals = Totals { commands, input_bytes, output_bytes };
         core.host.rates.sample(Instant::now(), totals);
         self.deliver(core);
+        core.save_if_wanted(now_us / 1_000_000);
         self.check_clients(core, now_us / 1000);
         has_more
     }

@@ -204,8 +204,8 @@ impl Settings {
     }
 
     /// Changes settings while the server runs, all or none. The error is the text
-    /// of CONFIG SET's reply.
-    pub fn set_live(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), String> {
+    /// of CONFIG SET's reply. `is_local` is whether the client is of this machine.
+    pub fn set_live(&mut self, pairs: &[(&[u8], &[u8])], is_local: bool) -> Result<(), String> {
         let mut changed = self.clone();
         let mut seen = Vec::new();
         for (name, text) in pairs {
@@ -219,8 +219,12 @@ impl Settings {
                 format!("CONFIG SET failed (possibly related to argument '{shown}') - {reason}")
             };
             let setting = row(position);
-            if setting.change == Change::AtStart {
-                return Err(failed("can't set immutable config"));
+            match setting.change {
+                Change::AtStart => return Err(failed("can't set immutable config")),
+                Change::Protected if !self.allows(Id::ProtectedConfigs, is_local) => {
+                    return Err(failed("can't set protected config"));
+                }
+                Change::Live | Change::Protected => {}
             }
             if seen.contains(&position) {
                 return Err(failed("duplicate parameter"));
@@ -290,6 +294,23 @@ impl Settings {
     /// The value as text.
     pub fn text(&self, id: Id) -> String {
         String::from_utf8_lossy(&self.value(id).to_text()).into_owned()
+    }
+
+    /// Whether a setting that says who may do something allows it to a client.
+    pub fn allows(&self, id: Id, is_local: bool) -> bool {
+        match self.text(id).as_str() {
+            "yes" => true,
+            "local" => is_local,
+            _ => false,
+        }
+    }
+
+    /// The save points: seconds and changes.
+    pub fn save_points(&self) -> &[(u64, u64)] {
+        match self.value(Id::Save) {
+            Value::SavePoints(points) => points,
+            other => unreachable!("save points are of their own kind: {other:?}"),
+        }
     }
 
     /// The output limits of a class of clients.
@@ -409,7 +430,7 @@ mod tests {
         let settings = command_line(&["--save", "900", "1", "--save", ""]).unwrap();
         assert_eq!(settings.text(Id::Save), "");
         let mut settings = command_line(&["--save", "900", "1"]).unwrap();
-        settings.set_live(&[(b"save", b"300 10")]).unwrap();
+        settings.set_live(&[(b"save", b"300 10")], true).unwrap();
         assert_eq!(settings.text(Id::Save), "300 10");
     }
 
@@ -434,13 +455,13 @@ mod tests {
     #[test]
     fn a_live_change_is_all_or_nothing() {
         let mut settings = Settings::default();
-        let error = settings.set_live(&[(b"timeout", b"5"), (b"port", b"1")]).unwrap_err();
+        let error = settings.set_live(&[(b"timeout", b"5"), (b"port", b"1")], true).unwrap_err();
         assert_eq!(
             error,
             "CONFIG SET failed (possibly related to argument 'port') - can't set immutable config"
         );
         assert_eq!(settings.int(Id::Timeout), 0);
-        settings.set_live(&[(b"TIMEOUT", b"5"), (b"hz", b"20")]).unwrap();
+        settings.set_live(&[(b"TIMEOUT", b"5"), (b"hz", b"20")], true).unwrap();
         assert_eq!((settings.int(Id::Timeout), settings.int(Id::Hz)), (5, 20));
     }
 

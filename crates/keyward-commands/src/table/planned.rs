@@ -10,5 +10,5 @@ use super::CommandId::{self, *};
 #[rustfmt::skip]
 pub(super) const PLANNED: &[CommandId] = &[
     // server
-    BgRewriteAof, BgSave, Debug, LastSave, Save,
+    BgRewriteAof,
 ];

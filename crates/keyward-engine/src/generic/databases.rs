@@ -3,6 +3,7 @@
 use super::relocate::parse_db;
 use crate::context::{Ctx, Outcome};
 use crate::reclaim::Freeing;
+use crate::server::persistence::save_now;
 use keyward_commands::WireError;
 use keyward_commands::args;
 
@@ -32,6 +33,11 @@ pub(crate) fn flushall(ctx: &mut Ctx<'_>) -> Outcome {
     let freeing = flush_mode(ctx)?;
     for db in 0..ctx.keys.database_count() {
         ctx.keys.flush(db, freeing);
+    }
+    // An empty snapshot at once: a restart must not bring back what was flushed. If it
+    // cannot be written the log says so, and the next one will do.
+    if ctx.host.saves_by_itself() {
+        save_now(ctx);
     }
     ctx.log_instead([b"FLUSHALL".as_slice()]);
     ctx.reply.ok();

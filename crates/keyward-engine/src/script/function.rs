@@ -2,7 +2,7 @@
 //!
 //! Not here: what libraries are (`library`), FUNCTION DUMP's format (`keyward-rdb`).
 
-use super::library::{Libraries, Library, OnConflict, declared_name, load};
+use super::library::{Library, OnConflict, declared_name, load};
 use super::run::{Access, Program, ScriptCaller, input, run};
 use super::running::Activity;
 use crate::context::{Ctx, Outcome};
@@ -68,6 +68,18 @@ fn load_library(ctx: &mut Ctx<'_>, source: &[u8]) -> Result<Library, Vec<u8>> {
     loaded
 }
 
+/// Loads a library that was saved.
+pub(crate) fn load_again(
+    ctx: &mut Ctx<'_>,
+    source: &[u8],
+    on_conflict: OnConflict,
+) -> Result<(), String> {
+    let library = load_library(ctx, source);
+    let linked =
+        library.and_then(|library| ctx.shared.scripts.libraries.link(vec![library], on_conflict));
+    linked.map_err(|text| String::from_utf8_lossy(&text).into_owned())
+}
+
 pub(crate) fn function_delete(ctx: &mut Ctx<'_>) -> Outcome {
     if !ctx.shared.scripts.libraries.remove(ctx.args.at(2)) {
         return Err(WireError::Err("Library not found"));
@@ -84,7 +96,7 @@ pub(crate) fn function_flush(ctx: &mut Ctx<'_>) -> Outcome {
         3 => return Err(WireError::Err("FUNCTION FLUSH only supports SYNC|ASYNC option")),
         _ => return Err(WireError::subcommand_syntax(ctx.args)),
     }
-    ctx.shared.scripts.libraries = Libraries::default();
+    ctx.shared.scripts.remove_libraries();
     ctx.keys.changes.dirty += 1;
     ctx.reply.ok();
     Ok(())

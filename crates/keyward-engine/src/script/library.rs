@@ -31,9 +31,9 @@ pub(super) struct Library {
     pub(super) functions: Vec<Function>,
 }
 
-/// What to do about a library of the same name.
+/// What to do about a library, or a key, of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OnConflict {
+pub(crate) enum OnConflict {
     Refuse,
     Replace,
 }

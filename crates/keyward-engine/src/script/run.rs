@@ -141,10 +141,14 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
                 _ => "Unknown Redis command called from script",
             })
         })?;
-        if command.flags.has(Flag::NoScript) {
+        let allows_all = self.ctx.shared.switches.allows_noscript;
+        if command.flags.has(Flag::NoScript) && !allows_all {
             return Err(WireError::Err("This Redis command is not allowed from script"));
         }
         let may_write = command.flags.has(Flag::Write) || command.flags.has(Flag::MayReplicate);
+        if self.ctx.shared.refuses_writes && command.flags.has(Flag::Write) {
+            return Err(WireError::SaveFailed);
+        }
         if may_write && self.access == Access::ReadOnly {
             return Err(WireError::Err("Write commands are not allowed from read-only scripts."));
         }

@@ -21,7 +21,7 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let words: Vec<&[u8]> = ctx.args.from(2).iter().collect();
     let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|w| (w[0], w[1])).collect();
-    let tunables = ctx.host.config_set(&pairs).map_err(refused)?;
+    let tunables = ctx.host.config_set(ctx.session.id, &pairs).map_err(refused)?;
     ctx.shared.set_tunables(ctx.keys, tunables);
     ctx.reply.ok();
     Ok(())

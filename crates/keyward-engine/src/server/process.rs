@@ -2,6 +2,7 @@
 
 use crate::REDIS_VERSION;
 use crate::context::{Ctx, Outcome};
+use crate::server::persistence::save_now;
 use keyward_commands::{WireError, args};
 
 pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
@@ -27,7 +28,9 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
         // It ends within the command that asks for it.
         return Err(WireError::Err("No shutdown in progress."));
     }
-    if saves && !has("FORCE") {
+    let must_save = saves || ctx.host.saves_by_itself() && !has("NOSAVE");
+    let is_forced = has("FORCE");
+    if must_save && !save_now(ctx) && !is_forced {
         return Err(WireError::Err("Errors trying to SHUTDOWN. Check logs."));
     }
     ctx.host.shut_down();

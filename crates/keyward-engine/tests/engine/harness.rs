@@ -34,7 +34,11 @@ impl Host for TestHost {
         Vec::new()
     }
 
-    fn config_set(&mut self, _pairs: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
+    fn config_set(
+        &mut self,
+        _client: ClientId,
+        _pairs: &[(&[u8], &[u8])],
+    ) -> Result<Tunables, ConfigRefusal> {
         Err("there are no settings here".to_owned())
     }
 

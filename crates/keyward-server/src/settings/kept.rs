@@ -69,7 +69,6 @@ kept! {
     "rdb-key-save-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it saves, for its tests.";
     "key-load-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it loads, for its tests.";
     "loading-process-events-interval-bytes", Kind::Int(1024, INT_MAX), "2097152", Live, "How often Redis serves clients while it loads.";
-    "stop-writes-on-bgsave-error", Kind::Bool, "yes", Live, "Whether writes are refused after a failed snapshot.";
     "sanitize-dump-payload", Kind::OneOf(&["no", "yes", "clients"]), "no", Live, "RESTORE always checks all it is given.";
     "appendfilename", Kind::Text, "appendonly.aof", AtStart, "Base name of the append-only files.";
     "appenddirname", Kind::Text, "appendonlydir", AtStart, "Directory of the append-only files.";
@@ -110,8 +109,6 @@ kept! {
     "socket-mark-id", Kind::Int(0, 0), "0", AtStart, "Sockets are not marked: only 0 is taken.";
     "bind-source-addr", Kind::Text, "", Live, "The server connects to nobody.";
     // clients
-    "enable-protected-configs", PROTECTED, "no", AtStart, "Whether CONFIG SET may change `dir` and `dbfilename`.";
-    "enable-debug-command", PROTECTED, "no", AtStart, "Who may send DEBUG.";
     "enable-module-command", PROTECTED, "no", AtStart, "There are no modules.";
     "aclfile", EMPTY, "", AtStart, "There is one user, whose password is `requirepass`.";
     "acllog-max-len", Kind::Int(0, i64::MAX), "128", Live, "There is no log of refusals.";

@@ -106,7 +106,9 @@ mod tests {
             settings.set_from("test", words[0], &words[1..]).expect("a setting");
         }
         for (name, value) in changes {
-            settings.set_live(&[(name.as_bytes(), value.as_bytes())]).expect("a live setting");
+            settings
+                .set_live(&[(name.as_bytes(), value.as_bytes())], true)
+                .expect("a live setting");
         }
         assert_eq!(merged(&settings, old), expected);
     }

@@ -18,6 +18,10 @@ pub enum Kind {
     Bytes(u64, u64),
     /// Any text.
     Text,
+    /// A directory that is there.
+    Directory,
+    /// The name of a file, without a path.
+    FileName,
     /// Several words.
     Words,
     /// One of these words.
@@ -37,6 +41,8 @@ pub enum Kind {
 pub enum Change {
     /// At any time, by CONFIG SET.
     Live,
+    /// As `Live`, by those whom `enable-protected-configs` allows it.
+    Protected,
     /// Only before the server starts.
     AtStart,
 }
@@ -79,6 +85,8 @@ const POLICIES: &[&str] = &[
     "allkeys-random",
     "noeviction",
 ];
+/// Who may do something dangerous; `local` means connections of this machine.
+const PROTECTED: Kind = Kind::OneOf(&["no", "yes", "local"]);
 const LEVELS: &[&str] = &["debug", "verbose", "notice", "warning"];
 const MAX: u64 = i64::MAX as u64;
 
@@ -98,10 +106,11 @@ settings! {
     ProtoMaxBulkLen, "proto-max-bulk-len", Kind::Bytes(1024 * 1024, MAX), "512mb", Live, "Longest string; beyond 4 GB it has no effect.";
     Databases, "databases", Kind::Int(1, i32::MAX as i64), "16", AtStart, "How many databases there are.";
     Hz, "hz", Kind::Int(1, 500), "10", Live, "Times per second that background work is done.";
-    Dir, "dir", Kind::Text, ".", Live, "Directory of data files.";
-    DbFilename, "dbfilename", Kind::Text, "dump.rdb", Live, "File name of snapshots.";
+    Dir, "dir", Kind::Directory, ".", Protected, "Directory of data files.";
+    DbFilename, "dbfilename", Kind::FileName, "dump.rdb", Protected, "File name of snapshots.";
     RdbCompression, "rdbcompression", Kind::Bool, "yes", Live, "Whether long texts in snapshots and DUMP's payloads are compressed.";
     RdbChecksum, "rdbchecksum", Kind::Bool, "yes", AtStart, "Whether snapshots end with a checksum.";
+    StopWrites, "stop-writes-on-bgsave-error", Kind::Bool, "yes", Live, "Whether writes are refused after a snapshot that a save point demanded has failed.";
     Save, "save", Kind::SavePoints, "3600 1 300 100 60 10000", Live, "Save points: seconds and changes.";
     AppendOnly, "appendonly", Kind::Bool, "no", Live, "Whether an append-only file is kept.";
     AppendFsync, "appendfsync", Kind::OneOf(&["always", "everysec", "no"]), "everysec", Live, "When the append-only file is synced.";
@@ -133,6 +142,8 @@ settings! {
     MinReplicas, "min-replicas-to-write", Kind::Int(0, i32::MAX as i64), "0", Live, "Replicas without which writes are refused; there are none.";
     MinReplicasLag, "min-replicas-max-lag", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds a replica may be behind; 0 asks for no replicas.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
+    ProtectedConfigs, "enable-protected-configs", PROTECTED, "no", AtStart, "Who may change `dir` and `dbfilename` by CONFIG SET.";
+    DebugCommand, "enable-debug-command", PROTECTED, "no", AtStart, "Who may send DEBUG.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
     LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard output if the settings come from a file, else standard error.";
     Daemonize, "daemonize", Kind::OneOf(&["no"]), "no", AtStart, "Going to the background is the service manager's business.";

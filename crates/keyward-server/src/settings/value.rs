@@ -2,6 +2,9 @@
 
 use super::table::Kind;
 use keyward_engine::NotifyFlags;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 /// The limits of one class of clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,6 +73,8 @@ impl Value {
             Kind::Permissions => Value::Permissions(parse_permissions(one()?)?),
             Kind::Bytes(min, max) => Value::Bytes(parse_bytes_within(one()?, min, max)?),
             Kind::Text => Value::Text(one()?.to_vec()),
+            Kind::Directory => Value::Text(parse_directory(one()?)?),
+            Kind::FileName => Value::Text(parse_file_name(one()?)?),
             Kind::Words => Value::Words(split(words)),
             Kind::OneOf(choices) => Value::OneOf(parse_choice(one()?, choices)?),
             Kind::Notifications => {
@@ -178,6 +183,27 @@ fn parse_bytes(word: &[u8]) -> Option<u64> {
         _ => return None,
     };
     number.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// The full path of a directory, so that it stays the same one.
+fn parse_directory(word: &[u8]) -> Result<Vec<u8>, String> {
+    let path = Path::new(OsStr::from_bytes(word));
+    let failed = |error: std::io::Error| {
+        let text = error.to_string();
+        text.split(" (os error").next().unwrap_or_default().to_owned()
+    };
+    let path = std::fs::canonicalize(path).map_err(failed)?;
+    if !path.is_dir() {
+        return Err("Not a directory".to_owned());
+    }
+    Ok(path.into_os_string().into_vec())
+}
+
+fn parse_file_name(word: &[u8]) -> Result<Vec<u8>, String> {
+    if word.is_empty() || word.contains(&b'/') || word.contains(&b'\\') {
+        return Err("dbfilename can't be a path, just a filename".to_owned());
+    }
+    Ok(word.to_vec())
 }
 
 fn parse_output_limits(words: &[&[u8]], old: Option<&Value>) -> Result<[OutputLimit; 3], String> {

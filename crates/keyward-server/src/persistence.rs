@@ -1,0 +1,157 @@
+//! When snapshots are taken, and what became of them.
+//!
+//! Owns the save points, the wish for a snapshot that a tick fulfils, and the
+//! figures of INFO. A snapshot is written in one go between two commands: it is of
+//! one instant, and everybody waits for it.
+//! Not here: how a file is written (`keyward-persist`).
+
+use crate::clock;
+use crate::settings::Settings;
+use crate::settings::table::Id;
+use keyward_engine::{BackgroundSave, Loaded, Snapshot, SnapshotOptions};
+use keyward_persist::{PersistError, snapshot_file};
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Seconds until a snapshot that failed is tried again.
+const RETRY_SECONDS: i64 = 5;
+
+/// What is known about snapshots.
+#[derive(Debug)]
+pub(crate) struct Persistence {
+    /// When the last one was written, in seconds since the epoch.
+    pub(crate) last_save_s: i64,
+    /// Changes up to then.
+    dirty_at_save: u64,
+    /// A snapshot is to be written by the next tick.
+    pub(crate) is_wanted: bool,
+    /// When a background one was last tried, and whether it was written.
+    last_try_s: i64,
+    pub(crate) is_last_ok: bool,
+    /// How long it took.
+    last_seconds: Option<u64>,
+    saves: u64,
+    /// What was loaded last.
+    loaded: Loaded,
+}
+
+impl Persistence {
+    pub(crate) fn new(now_s: i64) -> Persistence {
+        Persistence {
+            last_save_s: now_s,
+            dirty_at_save: 0,
+            is_wanted: false,
+            last_try_s: 0,
+            is_last_ok: true,
+            last_seconds: None,
+            saves: 0,
+            loaded: Loaded::default(),
+        }
+    }
+
+    /// A client wishes for a snapshot.
+    pub(crate) fn want(&mut self) -> BackgroundSave {
+        if std::mem::replace(&mut self.is_wanted, true) {
+            BackgroundSave::AlreadyRunning
+        } else {
+            BackgroundSave::Begun
+        }
+    }
+
+    /// Whether a save point is reached.
+    pub(crate) fn is_due(&self, settings: &Settings, dirty: u64, now_s: i64) -> bool {
+        let changes = dirty - self.dirty_at_save;
+        let may_try = self.is_last_ok || now_s - self.last_try_s > RETRY_SECONDS;
+        let is_reached = |point: &(u64, u64)| {
+            changes >= point.1
+                && now_s - self.last_save_s > i64::try_from(point.0).unwrap_or(i64::MAX)
+        };
+        may_try && settings.save_points().iter().any(is_reached)
+    }
+
+    /// Writes a snapshot, as SAVE does.
+    pub(crate) fn save(
+        &mut self,
+        settings: &Settings,
+        snapshot: &Snapshot<'_>,
+        used_bytes: u64,
+    ) -> Result<(), PersistError> {
+        let (directory, name) = place(settings);
+        let options = SnapshotOptions { sums: settings.is_on(Id::RdbChecksum), used_bytes };
+        self.saves += 1;
+        snapshot_file::save(&directory, &name, snapshot, options)?;
+        self.last_save_s = clock::now_us() / 1_000_000;
+        self.dirty_at_save = snapshot.dirty();
+        self.is_last_ok = true;
+        tracing::info!("DB saved on disk");
+        Ok(())
+    }
+
+    /// Writes the snapshot somebody wished for or a save point demands.
+    pub(crate) fn save_wanted(
+        &mut self,
+        settings: &Settings,
+        snapshot: &Snapshot<'_>,
+        used_bytes: u64,
+    ) {
+        let start = Instant::now();
+        self.is_wanted = false;
+        self.last_try_s = clock::now_us() / 1_000_000;
+        let outcome = self.save(settings, snapshot, used_bytes);
+        self.last_seconds = Some(start.elapsed().as_secs());
+        match outcome {
+            Ok(()) => tracing::info!("Background saving terminated with success"),
+            Err(error) => {
+                self.is_last_ok = false;
+                tracing::warn!(%error, "Background saving error");
+            }
+        }
+    }
+
+    /// Remembers what was loaded.
+    pub(crate) fn loaded(&mut self, loaded: Loaded) {
+        self.loaded = loaded;
+        if loaded.empty > 0 {
+            tracing::warn!("{} keys with empty collections are left out", loaded.empty);
+        }
+    }
+
+    /// The lines of INFO, those about the append-only file aside.
+    pub(crate) fn info(&self, dirty: u64) -> Vec<(&'static str, String)> {
+        let status = if self.is_last_ok { "ok" } else { "err" };
+        let seconds = self.last_seconds.map_or("-1".to_owned(), |seconds| seconds.to_string());
+        let current = if self.is_wanted { "0" } else { "-1" };
+        vec![
+            ("loading", "0".to_owned()),
+            ("async_loading", "0".to_owned()),
+            ("current_cow_peak", "0".to_owned()),
+            ("current_cow_size", "0".to_owned()),
+            ("current_cow_size_age", "0".to_owned()),
+            ("current_fork_perc", "0.00".to_owned()),
+            ("current_save_keys_processed", "0".to_owned()),
+            ("current_save_keys_total", "0".to_owned()),
+            ("rdb_changes_since_last_save", (dirty - self.dirty_at_save).to_string()),
+            ("rdb_bgsave_in_progress", u8::from(self.is_wanted).to_string()),
+            ("rdb_last_save_time", self.last_save_s.to_string()),
+            ("rdb_last_bgsave_status", status.to_owned()),
+            ("rdb_last_bgsave_time_sec", seconds),
+            ("rdb_current_bgsave_time_sec", current.to_owned()),
+            ("rdb_saves", self.saves.to_string()),
+            ("rdb_last_cow_size", "0".to_owned()),
+            ("rdb_last_load_keys_expired", self.loaded.expired.to_string()),
+            ("rdb_last_load_keys_loaded", self.loaded.rows.to_string()),
+        ]
+    }
+}
+
+/// Opens the snapshot there is, if any.
+pub(crate) fn open(settings: &Settings) -> Result<Option<File>, PersistError> {
+    let (directory, name) = place(settings);
+    snapshot_file::open(&directory, &name)
+}
+
+/// Where snapshots are.
+fn place(settings: &Settings) -> (PathBuf, String) {
+    (settings.text(Id::Dir).into(), settings.text(Id::DbFilename))
+}

@@ -1,0 +1,212 @@
+//! Snapshots and payloads, both ways with a real Redis.
+
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Values of every type and every encoding, small and large, in two databases, some
+/// with a lifetime, and a function.
+const FILL: &[&str] = &[
+    "SET empty ''",
+    "SET int 12345",
+    "SET long 123456789012",
+    "SET text hello",
+    "SETRANGE zeros 100 x",
+    "SET soon 1 PX 100000000",
+    "RPUSH list a b 1 2 -5 99999999999",
+    "PEXPIREAT list 4102444800000",
+    "SADD int16 1 2 3",
+    "SADD int32 1 70000 -5",
+    "SADD int64 1 7000000000",
+    "SADD set a b 1",
+    "HSET hash a 1 b xyz '' ''",
+    "ZADD zset 1 a 2 b 3.5 c -inf d inf e 0.1 f 3000000000 g -0 h",
+    "EVAL \"redis.call('rpush','giant',string.rep('x',20000),string.rep('y',100)) redis.call('set','rep',string.rep('abc',50000)) redis.call('hset','hlong','f',string.rep('z',100))\" 0",
+    "SELECT 3",
+    "SET other database",
+    "EVAL \"for i=1,2000 do redis.call('rpush','biglist','element '..i) redis.call('rpush','ints',i*i*i) redis.call('sadd','bigset','element '..i) redis.call('sadd','bigints',i) redis.call('hset','bighash','element '..i,i) redis.call('zadd','bigzset',i/7,'m'..i) end\" 0",
+    "FUNCTION LOAD \"#!lua name=lib\\nredis.register_function('f', function() return 7 end)\"",
+];
+
+fn keyward(options: &[&str]) -> Server {
+    let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    Server::keyward(program, &[&["--enable-debug-command", "yes"], options].concat())
+}
+
+fn call(client: &mut Client, command: &str) -> Frame {
+    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
+    let reply = client.call(&words).expect("an answer");
+    assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+    reply
+}
+
+fn fill(server: &Server) {
+    let mut client = server.client();
+    FILL.iter().for_each(|command| drop(call(&mut client, command)));
+}
+
+fn digest(server: &Server) -> Frame {
+    call(&mut server.client(), "DEBUG DIGEST")
+}
+
+/// A directory that holds what another server saved.
+fn copy_of(server: &Server) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let saved = server.directory().join("dump.rdb");
+    std::fs::copy(saved, directory.path().join("dump.rdb")).expect("the server has saved");
+    directory
+}
+
+fn check_function(server: &Server) {
+    assert_eq!(call(&mut server.client(), "FCALL f 0"), Frame::Integer(7));
+}
+
+#[test]
+fn redis_loads_what_keyward_saved() {
+    for options in [&[][..], &["--rdbcompression", "no", "--rdbchecksum", "no"]] {
+        let keyward = keyward(options);
+        fill(&keyward);
+        call(&mut keyward.client(), "SAVE");
+        let directory = copy_of(&keyward);
+        let checked =
+            Command::new("redis-check-rdb").arg(directory.path().join("dump.rdb")).output();
+        let checked = String::from_utf8(checked.expect("redis-check-rdb runs").stdout).unwrap();
+        assert!(checked.contains("RDB looks OK"), "{checked}");
+        let redis = Server::redis(&["--dir", directory.path().to_str().unwrap()]);
+        assert_eq!(digest(&redis), digest(&keyward));
+        check_function(&redis);
+    }
+}
+
+#[test]
+fn keyward_loads_what_redis_saved() {
+    let redis = Server::redis(&[]);
+    fill(&redis);
+    call(&mut redis.client(), "SAVE");
+    let directory = copy_of(&redis);
+    let keyward = keyward(&["--dir", directory.path().to_str().unwrap()]);
+    assert_eq!(digest(&keyward), digest(&redis));
+    let expiry = call(&mut keyward.client(), "PEXPIRETIME list");
+    assert_eq!(expiry, Frame::Integer(4_102_444_800_000));
+    check_function(&keyward);
+}
+
+#[test]
+fn each_restores_what_the_other_dumped() {
+    let (keyward, redis) = (keyward(&[]), Server::redis(&[]));
+    for (from, to) in [(&keyward, &redis), (&redis, &keyward)] {
+        fill(from);
+        let (mut source, mut target) = (from.client(), to.client());
+        call(&mut target, "FLUSHALL");
+        for db in ["0", "3"] {
+            call(&mut source, &format!("SELECT {db}"));
+            call(&mut target, &format!("SELECT {db}"));
+            let Frame::Array(keys) = call(&mut source, "KEYS *") else { panic!("keys are a list") };
+            for key in &keys {
+                let key = key.as_bytes().expect("a key");
+                let payload = source.call([b"DUMP", key]).expect("an answer");
+                let ttl = source.call([b"PEXPIRETIME", key]).expect("an answer");
+                let Frame::Integer(ttl) = ttl else { panic!("a time is a number") };
+                let ttl = ttl.max(0).to_string();
+                let payload = payload.as_bytes().expect("a payload");
+                let restored = target.call([b"RESTORE", key, ttl.as_bytes(), payload, b"ABSTTL"]);
+                assert_eq!(restored.expect("an answer"), Frame::Simple(b"OK".to_vec()));
+            }
+        }
+        assert_eq!(digest(to), digest(from));
+        call(&mut from.client(), "FLUSHALL");
+        call(&mut from.client(), "FUNCTION FLUSH");
+    }
+}
+
+fn info(client: &mut Client, field: &str) -> String {
+    let info = call(client, "INFO persistence");
+    let text = String::from_utf8_lossy(info.as_bytes().expect("a text")).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "it does not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_background_save_and_a_save_point_write_the_file() {
+    let server = keyward(&["--save", "1 2"]);
+    let mut client = server.client();
+    let file = server.directory().join("dump.rdb");
+    call(&mut client, "SET a 1");
+    assert_eq!(info(&mut client, "rdb_changes_since_last_save"), "1");
+    call(&mut client, "BGSAVE");
+    wait_until(|| info(&mut client, "rdb_bgsave_in_progress") == "0");
+    assert_eq!(info(&mut client, "rdb_last_bgsave_status"), "ok");
+    assert_eq!(info(&mut client, "rdb_changes_since_last_save"), "0");
+    std::fs::remove_file(&file).expect("it was written");
+    call(&mut client, "MSET a 1 b 2");
+    wait_until(|| file.exists());
+}
+
+#[test]
+fn a_save_that_fails_refuses_writes_until_one_succeeds() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().join("data");
+    std::fs::create_dir(&place).expect("a directory");
+    let server = keyward(&["--save", "3600 1000", "--dir", place.to_str().unwrap()]);
+    let mut client = server.client();
+    call(&mut client, "SET a 1");
+    std::fs::remove_dir_all(&place).expect("it is there");
+    assert_eq!(client.call(["SAVE"]).unwrap(), Frame::Error(b"ERR".to_vec()));
+    call(&mut client, "BGSAVE");
+    wait_until(|| info(&mut client, "rdb_last_bgsave_status") == "err");
+    let refused = client.call(["SET", "a", "2"]).expect("an answer");
+    assert!(matches!(&refused, Frame::Error(text) if text.starts_with(b"MISCONF ")), "{refused:?}");
+    assert_eq!(call(&mut client, "GET a").as_bytes(), Some(&b"1"[..]));
+    std::fs::create_dir(&place).expect("a directory");
+    call(&mut client, "SAVE");
+    call(&mut client, "SET a 2");
+}
+
+#[test]
+fn what_was_there_at_the_end_is_there_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = ["--dir", directory.path().to_str().unwrap()];
+    let server = keyward(&options);
+    fill(&server);
+    let before = digest(&server);
+    let process = server.process_id().to_string();
+    Command::new("kill").arg(process).status().expect("kill runs");
+    assert!(server.wait(PATIENCE).success());
+    let again = keyward(&options);
+    assert_eq!(digest(&again), before);
+    // FLUSHALL leaves an empty file, so that nothing comes back.
+    call(&mut again.client(), "FLUSHALL");
+    drop(again);
+    assert_eq!(call(&mut keyward(&options).client(), "DBSIZE"), Frame::Integer(0));
+}
+
+#[test]
+fn a_damaged_snapshot_is_not_served_over() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("dump.rdb");
+    std::fs::write(&file, b"REDIS0010\xfe\x00\x00\x01k\x01v").expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_keyward"))
+        .args(["serve", "--port", "0", "--unixsocket"])
+        .arg(directory.path().join("socket"))
+        .arg("--dir")
+        .arg(directory.path())
+        .output()
+        .expect("it runs");
+    assert!(!output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("the snapshot ends too early, at byte 16"), "{told}");
+    assert!(std::fs::read(&file).expect("the file is left").ends_with(b"\x01v"));
+}
