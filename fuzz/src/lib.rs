@@ -4,6 +4,7 @@
 //! round depends on its seed alone, so that every failure can be repeated.
 //! Not here: the clock and the command line (`main.rs`).
 
+pub mod rdb;
 pub mod schema;
 
 pub use keyward_testkit::Random;
@@ -17,4 +18,5 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[Target { name: "schema", round: schema::round }];
+pub const TARGETS: &[Target] =
+    &[Target { name: "rdb", round: rdb::round }, Target { name: "schema", round: schema::round }];
