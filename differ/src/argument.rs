@@ -127,6 +127,7 @@ const INTEGERS: Texts = &[
     b"--1",
     b"1-",
 ];
+/// Not the smallest: a score that is not exact makes Redis refuse to sort.
 const FLOATS: Texts = &[
     b"0",
     b"-0",
@@ -143,8 +144,6 @@ const FLOATS: Texts = &[
     b"-1e308",
     b"1.7976931348623157e308",
     b"1e309",
-    b"1e-320",
-    b"5e-324",
     b"1e-400",
     b"1e400",
     b"3.0e3",
@@ -174,7 +173,6 @@ const FLOATS: Texts = &[
     b"1e4932",
     b"1e4933",
     b"9223372036854775807",
-    b"4.9e-324",
 ];
 /// What a lifetime may be besides a long one: over already, or wrong.
 const LIFETIMES: Texts = &[
