@@ -121,10 +121,13 @@ impl WireError {
         )
     }
 
-    /// A line of these parts, each up to its first zero byte, as C prints it.
+    /// A line of these parts, each up to its first zero byte, as C prints it; line ends
+    /// at its end are cut off.
     pub fn line(parts: &[&[u8]]) -> WireError {
         let shown: Vec<&[u8]> = parts.iter().map(|part| c_string(part, part.len())).collect();
-        WireError::Line(shown.concat().into())
+        let mut line = shown.concat();
+        while line.pop_if(|byte| matches!(byte, b'\r' | b'\n')).is_some() {}
+        WireError::Line(line.into())
     }
 
     fn about_subcommand(start: &[u8], args: Args<'_>) -> WireError {
