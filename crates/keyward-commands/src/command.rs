@@ -108,6 +108,8 @@ pub enum Group {
     Server,
     /// Scripts and functions.
     Scripting,
+    /// What Redis does not have.
+    Keyward,
 }
 
 impl Group {
@@ -125,6 +127,7 @@ impl Group {
         Group::Scripting,
         Group::Connection,
         Group::Server,
+        Group::Keyward,
     ];
 
     /// The name on the wire.
@@ -142,6 +145,7 @@ impl Group {
             Group::Connection => "connection",
             Group::Server => "server",
             Group::Scripting => "scripting",
+            Group::Keyward => "keyward",
         }
     }
 
@@ -158,7 +162,7 @@ impl Group {
             Group::Transactions => &[AclCategory::Transaction],
             Group::Connection => &[AclCategory::Connection],
             Group::Scripting => &[AclCategory::Scripting],
-            Group::PubSub | Group::Server => &[],
+            Group::PubSub | Group::Server | Group::Keyward => &[],
         })
     }
 }

@@ -1,5 +1,5 @@
 //! The table: one row for each command and subcommand of Redis 7.0.15 that this
-//! server answers or is going to answer.
+//! server answers or is going to answer, and for those that Redis does not have.
 //!
 //! Owns every fact about a command. A group of commands is a file under `table/`;
 //! a container is followed at once by its subcommands. [`CommandId`] is generated
@@ -94,6 +94,8 @@ mod generic;
 #[macro_use]
 mod hash;
 #[macro_use]
+mod keyward;
+#[macro_use]
 mod list;
 #[macro_use]
 mod pubsub;
@@ -129,10 +131,10 @@ macro_rules! command_id {
 // The same order as in `GROUPS`: both say where a row stands in `COMMANDS`.
 generic_ids! { []
     string_ids bitmap_ids hash_ids list_ids set_ids zset_ids pubsub_ids
-    transactions_ids scripting_ids connection_ids server_ids command_id
+    transactions_ids scripting_ids connection_ids server_ids keyward_ids command_id
 }
 
-const GROUPS: [&[Command]; 12] = [
+const GROUPS: [&[Command]; 13] = [
     generic::ROWS,
     string::ROWS,
     bitmap::ROWS,
@@ -145,6 +147,7 @@ const GROUPS: [&[Command]; 12] = [
     scripting::ROWS,
     connection::ROWS,
     server::ROWS,
+    keyward::ROWS,
 ];
 
 /// Every command and subcommand; the row of an id stands at `id as usize`.

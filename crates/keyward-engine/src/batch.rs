@@ -11,10 +11,11 @@
 //! overlapped.
 //!
 //! Invariant: preparing changes nothing. A key that a command moves or deletes in
-//! between only makes a prefetch useless. Hashes do not depend on the database.
+//! between only makes a prefetch useless. A key's table depends on the database
+//! and its schema: after a command that changes either, nothing is known.
 //! Not here: executing (`engine`).
 
-use crate::hasher::Key;
+use crate::hasher::{Key, TableIndex};
 use crate::keyspace::Keyspace;
 use keyward_commands::{Command, resolve};
 use keyward_resp::{Args, Batch};
@@ -27,15 +28,28 @@ const WINDOW_COMMANDS_MAX: usize = 32;
 /// by itself.
 const KEYS_MAX: usize = 64;
 /// Places kept for the next window: one huge command must not hold memory for ever.
-const KEPT_HASHES_MAX: usize = 4096;
+const KEPT_KEYS_MAX: usize = 4096;
 
 /// What is known about the commands of a window.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     commands: Vec<(Option<&'static Command>, Range<usize>)>,
-    /// A place for each argument of each command; zero if it is not a known key.
-    hashes: Vec<u64>,
+    /// A place for each argument of each command.
+    known: Vec<Known>,
+    /// The database whose keys they are, and the state of its schema.
+    keyspace: (usize, u64),
 }
+
+/// What is known about an argument that is a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known {
+    /// Its hash; zero if the argument is no key, or nothing is known.
+    pub(crate) hash: u64,
+    /// Its table.
+    pub(crate) table: TableIndex,
+}
+
+const UNKNOWN: Known = Known { hash: 0, table: TableIndex::PLAIN };
 
 impl Prepared {
     /// Prepares the next commands of a batch; answers which.
@@ -49,10 +63,11 @@ impl Prepared {
         first: usize,
     ) -> Range<usize> {
         self.commands.clear();
-        self.hashes.clear();
-        if self.hashes.capacity() > KEPT_HASHES_MAX {
-            self.hashes.shrink_to(KEPT_HASHES_MAX);
+        self.known.clear();
+        if self.known.capacity() > KEPT_KEYS_MAX {
+            self.known.shrink_to(KEPT_KEYS_MAX);
         }
+        self.keyspace = (db, keys.schema_version());
         let window = first..batch.len().min(first + WINDOW_COMMANDS_MAX);
         let mut key_count = 0;
         for index in window.clone() {
@@ -60,8 +75,8 @@ impl Prepared {
         }
         // A single key is looked up at once: there is nothing to overlap with.
         if key_count > 1 {
-            for hash in self.hashes.iter().copied().filter(|hash| *hash != 0) {
-                keys.prefetch_row(db, Key { bytes: &[], hash });
+            for Known { hash, table } in self.known.iter().filter(|known| known.hash != 0) {
+                keys.prefetch_row(db, Key { bytes: &[], hash: *hash, table: *table });
             }
         }
         window
@@ -70,7 +85,7 @@ impl Prepared {
     /// Pass one for one command; answers how many keys it has.
     #[inline]
     fn resolve_and_hash(&mut self, keys: &Keyspace, db: usize, args: Args<'_>) -> usize {
-        let start = self.hashes.len();
+        let start = self.known.len();
         let Ok(command) = resolve(args) else {
             self.commands.push((None, start..start));
             return 0;
@@ -81,25 +96,30 @@ impl Prepared {
             let len = args.len() as i64;
             let last = if legacy.last < 0 { len + legacy.last } else { legacy.last };
             let last = last.min(len - 1);
-            let hasher = keys.hasher();
             let mut position = legacy.first;
             while position <= last && count < KEYS_MAX {
-                let key = hasher.key(args.at(position as usize));
-                self.hashes.resize(start + position as usize, 0);
-                self.hashes.push(key.hash);
+                let key = keys.key_in(db, args.at(position as usize));
+                self.known.resize(start + position as usize, UNKNOWN);
+                self.known.push(Known { hash: key.hash, table: key.table });
                 keys.prefetch_bucket(db, key);
                 count += 1;
                 position += legacy.step;
             }
         }
-        self.commands.push((Some(command), start..self.hashes.len()));
+        self.commands.push((Some(command), start..self.known.len()));
         count
     }
 
-    /// The command at a place of the window and the hashes of its keys.
+    /// The command at a place of the window, and what is known of its keys if
+    /// they are meant for this database as it was.
     #[inline]
-    pub(crate) fn command(&self, place: usize) -> (Option<&'static Command>, &[u64]) {
-        let (command, hashes) = &self.commands[place];
-        (*command, &self.hashes[hashes.clone()])
+    pub(crate) fn command(
+        &self,
+        place: usize,
+        keyspace: (usize, u64),
+    ) -> (Option<&'static Command>, &[Known]) {
+        let (command, known) = &self.commands[place];
+        let known = if self.keyspace == keyspace { &self.known[known.clone()] } else { &[] };
+        (*command, known)
     }
 }

@@ -6,9 +6,11 @@
 //! keys, answers, and reports a wire error by returning it.
 //! Not here: what happens before and after a command (`engine`).
 
+use crate::batch::Known;
 use crate::blocking::{Blocked, NoWaitReply, TimeoutReply};
 use crate::dispatch;
 use crate::engine::Shared;
+use crate::governed;
 use crate::hasher::Key;
 use crate::host::Host;
 use crate::keyspace::Keyspace;
@@ -36,6 +38,8 @@ pub(crate) enum Mode<'a> {
     Queued,
     /// Inside the script this command runs.
     Scripted(&'static Command, Args<'a>),
+    /// As a follow-up of the rule book, which is not asked about it.
+    FollowUp,
     /// Again, because this key it waited for became ready.
     Woken(&'a [u8]),
 }
@@ -54,7 +58,7 @@ pub(crate) enum Ending {
 impl Mode<'_> {
     /// Whether the command is part of a larger unit: it must not wait.
     pub(crate) fn is_atomic(self) -> bool {
-        matches!(self, Mode::Queued | Mode::Scripted(..))
+        matches!(self, Mode::Queued | Mode::Scripted(..) | Mode::FollowUp)
     }
 }
 
@@ -75,11 +79,12 @@ pub(crate) struct Ctx<'a> {
     /// The program around the engine.
     pub host: &'a mut dyn Host,
     pub(crate) mode: Mode<'a>,
-    /// The hashes of the arguments that are keys, where the batch computed them;
-    /// zero or missing elsewhere.
-    pub(crate) hashes: &'a [u64],
+    /// What the batch found out about the arguments that are keys.
+    pub(crate) known: &'a [Known],
     /// How it ends, as far as that is known.
     pub(crate) ending: Ending,
+    /// When the string that the command sets must end, whatever it says itself.
+    pub(crate) until: Option<i64>,
 }
 
 impl<'a> Ctx<'a> {
@@ -87,9 +92,9 @@ impl<'a> Ctx<'a> {
     #[inline(always)]
     pub(crate) fn key(&self, position: usize) -> Key<'a> {
         let bytes = self.args.at(position);
-        match self.hashes.get(position) {
-            Some(&hash) if hash != 0 => Key { bytes, hash },
-            _ => self.keys.hasher().key(bytes),
+        match self.known.get(position) {
+            Some(&Known { hash, table }) if hash != 0 => Key { bytes, hash, table },
+            _ => self.keys.key(bytes),
         }
     }
 
@@ -106,15 +111,13 @@ impl<'a> Ctx<'a> {
         &self,
         first: usize,
         end: usize,
-    ) -> impl Iterator<Item = Key<'a>> + use<'a> {
+    ) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let woken_by = match self.mode {
             Mode::Woken(key) => Some(key),
-            Mode::Plain | Mode::Queued | Mode::Scripted(..) => None,
+            Mode::Plain | Mode::Queued | Mode::Scripted(..) | Mode::FollowUp => None,
         };
-        let hasher = self.keys.hasher();
         let keys = self.args.from(first).iter().take(end - first);
         keys.filter(move |key| woken_by.is_none_or(|woken| *key == woken))
-            .map(move |bytes| hasher.key(bytes))
     }
 
     /// Makes the client wait until one of `keys` holds a `wants`, or answers
@@ -194,8 +197,9 @@ impl<'a> Ctx<'a> {
             shared: self.shared,
             host: self.host,
             mode,
-            hashes: &[],
+            known: &[],
             ending: Ending::Answered,
+            until: None,
         };
         inner.run();
     }
@@ -206,17 +210,15 @@ impl<'a> Ctx<'a> {
     pub(crate) fn run(&mut self) {
         let begun_ns = self.shared.stats.clock_ns;
         self.keys.select(self.session.db);
-        self.keys.effects.begin_command();
-        let dirty = self.keys.changes.dirty;
-        if let Err(error) = dispatch::run(self) {
+        let outcome = if self.keys.is_governed() { governed::run(self) } else { self.attempt() };
+        if let Err(error) = outcome {
             error.write_to(&mut self.reply);
             self.shared.stats.errors.count(error.code());
             self.ending = Ending::Failed;
         }
-        if self.keys.changes.dirty != dirty {
-            self.keys.effects.end_command(self.keys.selected(), self.args);
-        }
-        if !self.keys.changes.news.is_empty() || self.shared.is_observed() {
+        // What may still be undone is not told.
+        let has_news = !self.keys.changes.news.is_empty() || self.shared.is_observed();
+        if has_news && !self.keys.journal.is_on() {
             self.tell_others();
         }
         self.count(begun_ns);
@@ -231,6 +233,18 @@ impl<'a> Ctx<'a> {
             tracking::remember(self);
             self.shared.limit_tracking(self.keys, Some(self.session));
         }
+    }
+
+    /// Runs the handler and logs what it changed.
+    #[inline]
+    pub(crate) fn attempt(&mut self) -> Outcome {
+        self.keys.effects.begin_command();
+        let dirty = self.keys.changes.dirty;
+        let outcome = dispatch::run(self);
+        if self.keys.changes.dirty != dirty {
+            self.keys.effects.end_command(self.keys.selected(), self.args);
+        }
+        outcome
     }
 
     /// Counts the command. One that waits is a call at once, and has its latency when

@@ -5,38 +5,170 @@
 //! keeps the rest. Invariant: a key has exactly one table it can be in.
 //! Not here: time and changes (`keyspace`).
 
+use crate::companions::Companions;
 use crate::evict::Scope;
-use crate::hasher::{Key, KeyHasher};
+use crate::hasher::{Key, KeyHasher, TableIndex};
 use crate::random::Random;
 use crate::row::Row;
+use crate::stats::TableStats;
 use crate::table::Table;
+use keyward_rules::RuleBook;
+use keyward_schema::{KeyId, Mode};
+use std::sync::Arc;
 
-/// The table of keys that belong to no pattern.
-const PLAIN: usize = 0;
+/// A scan cursor is the number of a table and, below this bit, a cursor of that
+/// table. Clients that keep cursors as doubles have 53 bits.
+const TABLE_SHIFT: u32 = 40;
 
 /// The tables of one `SELECT` number.
 #[derive(Debug)]
 pub(crate) struct Database {
+    /// The plain one first, then one for each pattern in the schema's order.
     tables: Vec<Table>,
+    book: Option<Arc<RuleBook>>,
+    companions: Companions,
     hasher: KeyHasher,
 }
 
 impl Database {
     /// A schemaless database without rows.
     pub(crate) fn new(hasher: KeyHasher) -> Database {
-        Database { tables: vec![Table::new(hasher)], hasher }
+        Database {
+            tables: vec![Table::new(hasher)],
+            book: None,
+            companions: Companions::new(hasher),
+            hasher,
+        }
     }
 
-    /// The table a key is in, if it is anywhere.
+    /// A database without rows, under a schema.
+    pub(crate) fn governed(hasher: KeyHasher, book: Arc<RuleBook>) -> Database {
+        let tables = book.schema().keys.len() + 1;
+        Database {
+            tables: (0..tables).map(|_| Table::new(hasher)).collect(),
+            book: Some(book),
+            companions: Companions::new(hasher),
+            hasher,
+        }
+    }
+
+    /// The rules it is under, if any.
     #[inline(always)]
-    pub(crate) fn table(&self, _key: Key<'_>) -> &Table {
-        &self.tables[PLAIN]
+    pub(crate) fn book(&self) -> Option<&Arc<RuleBook>> {
+        self.book.as_ref()
+    }
+
+    /// Overrules the modes of its schema, or leaves it to them.
+    pub(crate) fn set_mode(&mut self, mode: Option<Mode>) {
+        if let Some(book) = &mut self.book {
+            let book = Arc::get_mut(book).expect("nobody holds the rules between commands");
+            book.set_mode(mode);
+        }
+    }
+
+    /// The table that a key belongs to.
+    #[inline(always)]
+    pub(crate) fn table_of(&self, key: &[u8]) -> TableIndex {
+        match &self.book {
+            None => TableIndex::PLAIN,
+            Some(book) => book.table_of(key).map_or(TableIndex::PLAIN, TableIndex::of),
+        }
+    }
+
+    /// The pattern of a table; `None` for the plain one.
+    pub(crate) fn pattern(&self, table: TableIndex) -> Option<KeyId> {
+        let index = usize::from(table.0).checked_sub(1)?;
+        self.book.as_ref()?.schema().id(index)
+    }
+
+    /// A key of this database.
+    #[inline]
+    pub(crate) fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        Key { bytes, hash: self.hasher.hash(bytes), table: self.table_of(bytes) }
+    }
+
+    /// The row of a key, whether it is due or not.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<&Row> {
+        let key = self.key(key);
+        self.table(key).find(key)
+    }
+
+    /// The table a key is in, if it is anywhere. The key is one of this database.
+    #[inline(always)]
+    pub(crate) fn table(&self, key: Key<'_>) -> &Table {
+        &self.tables[usize::from(key.table.0)]
     }
 
     /// As `table`, for changing rows.
     #[inline(always)]
-    pub(crate) fn table_mut(&mut self, _key: Key<'_>) -> &mut Table {
-        &mut self.tables[PLAIN]
+    pub(crate) fn table_mut(&mut self, key: Key<'_>) -> &mut Table {
+        &mut self.tables[usize::from(key.table.0)]
+    }
+
+    /// Adds a row that is not there yet.
+    #[inline]
+    pub(crate) fn insert(&mut self, key: Key<'_>, row: Row) {
+        self.table_mut(key).insert(key.hash, row);
+        if let Some(leader) = self.leader(key) {
+            self.companions.add(&leader, key.bytes);
+        }
+    }
+
+    /// Takes a row out.
+    #[inline]
+    pub(crate) fn remove(&mut self, key: Key<'_>) -> Option<Row> {
+        let row = self.table_mut(key).remove(key)?;
+        if let Some(leader) = self.leader(key) {
+            self.companions.remove(&leader, key.bytes);
+        }
+        Some(row)
+    }
+
+    /// The key that this one lives with.
+    #[inline]
+    fn leader(&self, key: Key<'_>) -> Option<Vec<u8>> {
+        let book = self.book.as_ref()?;
+        let pattern = self.pattern(key.table)?;
+        book.traits(pattern).leader?;
+        book.leader(pattern, key.bytes)
+    }
+
+    /// The keys that live with this one.
+    pub(crate) fn each_companion(&self, leader: &[u8], visit: &mut dyn FnMut(&[u8])) {
+        self.companions.of(leader).for_each(visit);
+    }
+
+    /// The counters of a table.
+    pub(crate) fn stats_mut(&mut self, table: TableIndex) -> &mut TableStats {
+        &mut self.tables[usize::from(table.0)].stats
+    }
+
+    /// Whether other tables depend on this one.
+    #[inline]
+    pub(crate) fn leads(&self, table: TableIndex) -> bool {
+        let pattern = self.pattern(table).zip(self.book.as_ref());
+        pattern.is_some_and(|(pattern, book)| book.traits(pattern).leads())
+    }
+
+    /// The tables that others depend on.
+    fn sources(&self) -> impl Iterator<Item = &Table> {
+        let tables = self.tables.iter().enumerate();
+        tables.filter(|(index, _)| self.leads(TableIndex(*index as u16))).map(|(_, table)| table)
+    }
+
+    /// The key of a due row on which others depend.
+    pub(crate) fn due_source(&self, now_ms: i64) -> Option<Box<[u8]>> {
+        self.sources().find_map(|table| table.due_key(now_ms))
+    }
+
+    /// When the first row ends on which others depend.
+    pub(crate) fn next_source_deadline(&self) -> Option<i64> {
+        self.sources().filter_map(Table::next_deadline).min()
+    }
+
+    /// All tables, the plain one first.
+    pub(crate) fn tables(&self) -> &[Table] {
+        &self.tables
     }
 
     /// How many rows there are, due ones included.
@@ -60,9 +192,13 @@ impl Database {
         (expiring > 0).then(|| (sum / expiring) as i64)
     }
 
-    /// Takes all rows out, leaving the database empty.
+    /// Takes all rows out, leaving the database empty under the same schema.
     pub(crate) fn take(&mut self) -> Database {
-        std::mem::replace(self, Database::new(self.hasher))
+        let empty = match &self.book {
+            None => Database::new(self.hasher),
+            Some(book) => Database::governed(self.hasher, Arc::clone(book)),
+        };
+        std::mem::replace(self, empty)
     }
 
     /// Every row.
@@ -70,9 +206,34 @@ impl Database {
         self.tables.iter().flat_map(Table::iter)
     }
 
-    /// Visits the rows of one bucket; returns the next cursor, zero at the end.
-    pub(crate) fn scan(&self, cursor: u64, visit: impl FnMut(&Row)) -> u64 {
-        self.tables[PLAIN].scan(cursor, visit)
+    /// Visits the rows of one bucket of the tables that can hold keys beginning
+    /// with `prefix`; returns the next cursor, zero at the end.
+    pub(crate) fn scan(&self, cursor: u64, prefix: &[u8], visit: impl FnMut(&Row)) -> u64 {
+        let position = cursor & ((1 << TABLE_SHIFT) - 1);
+        let from = usize::try_from(cursor >> TABLE_SHIFT).unwrap_or(usize::MAX);
+        let reach = |table: &usize| self.can_hold(*table, prefix);
+        let Some(table) = (from..self.tables.len()).find(reach) else { return 0 };
+        let start = if table == from { position } else { 0 };
+        match self.tables[table].scan(start, visit) {
+            0 => match (table + 1..self.tables.len()).find(reach) {
+                Some(next) => (next as u64) << TABLE_SHIFT,
+                None => 0,
+            },
+            next => ((table as u64) << TABLE_SHIFT) | next,
+        }
+    }
+
+    /// The rows of the tables that can hold keys beginning with `prefix`.
+    pub(crate) fn rows_beginning(&self, prefix: &[u8]) -> impl Iterator<Item = &Row> {
+        let tables = self.tables.iter().enumerate();
+        tables.filter(|(table, _)| self.can_hold(*table, prefix)).flat_map(|(_, t)| t.iter())
+    }
+
+    /// Whether a table has rows at all, and can have one whose key begins so.
+    fn can_hold(&self, table: usize, prefix: &[u8]) -> bool {
+        let pattern = table.checked_sub(1).zip(self.book.as_ref());
+        self.tables[table].len() > 0
+            && pattern.is_none_or(|(id, book)| book.schema().keys[id].pattern.can_begin(prefix))
     }
 
     /// A row drawn by chance.

@@ -13,7 +13,7 @@ use crate::set::commands as set;
 use crate::slowlog::commands as slowlog;
 use crate::tracking::commands as tracking;
 use crate::zset::commands as zset;
-use crate::{connection, generic, monitor, pause, script, server, string, transaction};
+use crate::{connection, generic, keyward, monitor, pause, script, server, string, transaction};
 use keyward_commands::CommandId as Id;
 
 /// A command's implementation.
@@ -244,6 +244,14 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::ScriptHelp => script::eval::script_help,
         Id::ScriptKill => script::eval::script_kill,
         Id::ScriptLoad => script::eval::script_load,
+        // keyward
+        Id::Keyward => context::container,
+        Id::KeywardExplain => keyward::explain,
+        Id::KeywardHelp => keyward::help,
+        Id::KeywardMatch => keyward::match_key,
+        Id::KeywardMode => keyward::mode,
+        Id::KeywardSchema => keyward::schema,
+        Id::KeywardStats => keyward::stats,
         // connection
         Id::Auth => connection::basics::auth,
         Id::Client => context::container,

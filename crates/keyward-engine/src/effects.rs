@@ -50,6 +50,17 @@ impl Effects {
         std::mem::take(&mut self.log)
     }
 
+    /// How many commands are recorded and not taken yet.
+    pub(crate) fn len(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Forgets all but the first `len` commands, and that the running command
+    /// said anything.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.log.truncate(len);
+    }
+
     /// Begins a unit: what is recorded until the next one belongs together.
     pub(crate) fn begin_unit(&mut self) {
         self.unit += 1;

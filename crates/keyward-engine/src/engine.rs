@@ -16,12 +16,13 @@
 //! Not here: sockets and settings (`keyward-server`), what commands do (their
 //! own modules).
 
-use crate::batch::Prepared;
+use crate::batch::{Known, Prepared};
 use crate::blocking::TimeoutReply;
 use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
 use crate::database::Database;
 use crate::evict::Relief;
+use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::keyspace::changes::News;
@@ -40,8 +41,11 @@ use crate::tunables::Tunables;
 use crate::value::Type;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError, find, resolve};
-use keyward_resp::{Args, Batch, ReplyWriter};
+use keyward_resp::{ArgBuf, Args, Batch, ReplyWriter};
+use keyward_rules::RuleBook;
+use keyward_schema::Schema;
 use std::io::Read;
+use std::sync::Arc;
 
 /// Due rows removed per tick at most: about a millisecond of work.
 const SWEEP_ROWS_MAX: usize = 2_000;
@@ -151,6 +155,20 @@ impl Engine {
         self.keys.set_now_ms(now_us / 1000);
     }
 
+    /// Puts a database that has no rows yet under a schema.
+    pub fn govern(&mut self, db: usize, schema: Schema) {
+        self.keys.govern(db, Arc::new(RuleBook::new(schema)));
+    }
+
+    /// Runs a command that no client sent; answers its reply.
+    pub fn call_trusted(&mut self, host: &mut dyn Host, words: &[&[u8]]) -> Vec<u8> {
+        let args: ArgBuf = words.iter().collect();
+        let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
+        let mut out = Vec::new();
+        self.accept(host, &mut session, None, args.args(), &[], &mut out);
+        out
+    }
+
     /// A client comes.
     pub fn connect(&mut self) -> ClientId {
         let id = self.shared.sessions.next_id();
@@ -200,8 +218,9 @@ impl Engine {
                     break;
                 }
                 let args = batch.command(index, buffer);
-                let (command, hashes) = prepared.command(index - window.start);
-                self.accept(host, &mut session, command, args, hashes, out);
+                let (command, known) = prepared
+                    .command(index - window.start, (session.db, self.keys.schema_version()));
+                self.accept(host, &mut session, command, args, known, out);
                 next = index + 1;
             }
         }
@@ -222,7 +241,7 @@ impl Engine {
         session: &mut Session,
         command: Option<&'static Command>,
         args: Args<'_>,
-        hashes: &[u64],
+        known: &[Known],
         out: &mut Vec<u8>,
     ) {
         if command.is_none() && is_http(args) {
@@ -237,10 +256,8 @@ impl Engine {
             session.reply_mode = ReplyMode::Skip;
         }
         session.active_ms = self.keys.now_ms();
-        match command
-            .map_or_else(|| resolve(args), Ok)
-            .and_then(|c| self.admit(host, session, c, args))
-        {
+        let admitted = command.map_or_else(|| resolve(args), Ok);
+        match admitted.and_then(|command| self.admit(host, session, command, args)) {
             Err(mut error) => {
                 if args.at(0).eq_ignore_ascii_case(b"EXEC") {
                     error = transaction::refuse_exec(&mut self.keys, session, &error);
@@ -267,7 +284,7 @@ impl Engine {
                     out.extend_from_slice(b"+QUEUED\r\n");
                 } else {
                     self.keys.effects.begin_unit();
-                    self.call(host, session, Mode::Plain, command, args, hashes, out);
+                    self.call(host, session, Mode::Plain, command, args, known, out);
                     self.after_unit(host);
                 }
             }
@@ -341,6 +358,9 @@ impl Engine {
         if self.shared.tunables.memory.bytes_max > 0 {
             self.make_room(host, session, command, args)?;
         }
+        if self.keys.is_governed() && transaction::queues(session, command) {
+            governed::check_arguments(&mut self.keys, session.db, command, args)?;
+        }
         Ok(command)
     }
 
@@ -354,13 +374,14 @@ impl Engine {
         mode: Mode<'_>,
         command: &'static Command,
         args: Args<'_>,
-        hashes: &[u64],
+        known: &[Known],
         out: &mut Vec<u8>,
     ) {
         let reply = ReplyWriter::new(out, session.protocol);
         let Engine { keys, shared, .. } = self;
         let ending = Ending::Answered;
-        Ctx { command, args, reply, keys, session, shared, host, mode, hashes, ending }.run();
+        Ctx { command, args, reply, keys, session, shared, host, mode, known, ending, until: None }
+            .run();
     }
 
     /// What follows a command, transaction or script: those who waited go on.
@@ -376,7 +397,7 @@ impl Engine {
         while let Some(((db, key), clients)) = self.keys.changes.waiting.next_ready() {
             for client in clients {
                 self.keys.select(db);
-                let hashed = self.keys.hasher().key(&key);
+                let hashed = self.keys.key(&key);
                 let Some(holds) = self.keys.find(hashed).map(|row| row.value().kind()) else {
                     break;
                 };
@@ -436,6 +457,10 @@ impl Engine {
         let switches = &self.shared.switches;
         let rests = self.shared.pause.is_some() || !switches.sweeps || switches.is_cron_paused;
         let removed = if rests { 0 } else { self.keys.sweep(SWEEP_ROWS_MAX) };
+        if self.keys.has_ended() {
+            let mut nobody = Session::new(ClientId(0), self.keys.now_ms(), true);
+            governed::follow_ended(&mut self.keys, &mut self.shared, &mut nobody, host);
+        }
         let stats = &mut self.shared.stats;
         stats.clock_ns = host.monotonic_ns();
         let ns = stats.clock_ns.saturating_sub(begun_ns);
@@ -512,8 +537,9 @@ impl Engine {
             shared,
             host,
             mode: Mode::Queued,
-            hashes: &[],
+            known: &[],
             ending: Ending::Answered,
+            until: None,
         };
         load(&mut ctx, source, OnConflict::Refuse)
     }

@@ -14,6 +14,12 @@ pub enum Case {
     Insensitive,
 }
 
+/// What every text that matches begins with.
+pub fn literal_prefix(pattern: &[u8]) -> &[u8] {
+    let special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
+    &pattern[..pattern.iter().position(special).unwrap_or(pattern.len())]
+}
+
 /// Whether the whole text matches the pattern.
 pub fn matches(pattern: &[u8], text: &[u8], case: Case) -> bool {
     if text.is_empty() {

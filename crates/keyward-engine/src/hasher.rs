@@ -4,6 +4,7 @@
 //! uses: without the seed nobody can choose keys that collide. The seed comes
 //! from outside, so that a replay hashes the same.
 
+use keyward_schema::KeyId;
 use siphasher::sip::SipHasher13;
 use std::hash::BuildHasher;
 
@@ -24,12 +25,6 @@ impl KeyHasher {
     pub fn hash(&self, bytes: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.keys[0], self.keys[1]).hash(bytes)
     }
-
-    /// A key together with its hash.
-    #[inline]
-    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
-        Key { bytes, hash: self.hash(bytes) }
-    }
 }
 
 impl BuildHasher for KeyHasher {
@@ -40,11 +35,27 @@ impl BuildHasher for KeyHasher {
     }
 }
 
-/// A key and its hash, computed once per command.
+/// A key of one database: its hash and its table, found once per command.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
     /// The key's bytes.
     pub bytes: &'a [u8],
     /// What the engine's hasher makes of them.
     pub hash: u64,
+    /// The table it belongs to.
+    pub table: TableIndex,
+}
+
+/// Which table of a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TableIndex(pub u16);
+
+impl TableIndex {
+    /// The table of keys that belong to no pattern.
+    pub const PLAIN: TableIndex = TableIndex(0);
+
+    /// The table of a pattern.
+    pub fn of(pattern: KeyId) -> TableIndex {
+        TableIndex(pattern.index() as u16 + 1)
+    }
 }

@@ -41,6 +41,8 @@ pub enum Section {
     Cluster,
     /// Rows per database.
     Keyspace,
+    /// Figures per pattern.
+    Patterns,
 }
 
 /// What the engine tells the host for INFO.

@@ -15,7 +15,10 @@
 pub(crate) mod changes;
 pub(crate) mod edit;
 mod expiry;
+mod governed;
+pub(crate) mod journal;
 mod loading;
+mod sight;
 mod usage;
 mod victim;
 mod whole;
@@ -35,6 +38,8 @@ use crate::string::Text;
 use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
+pub(crate) use governed::Ended;
+use journal::Journal;
 use keyward_commands::WireError;
 pub(crate) use usage::Usage;
 
@@ -66,6 +71,17 @@ pub struct Keyspace {
     pub(crate) pool: Pool,
     /// The database the last row drawn by chance was evicted from.
     last_evicted_db: usize,
+    /// What can be undone.
+    pub(crate) journal: Journal,
+    /// How many databases are under a schema.
+    governed: usize,
+    /// No row that other tables depend on ends before this time.
+    source_deadline: i64,
+    /// Rows that went by themselves and that other tables depended on.
+    ended: Vec<Ended>,
+    /// Counts changes of schemas, after which nothing that was known about the
+    /// tables of keys holds.
+    schema_version: u64,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -108,6 +124,11 @@ impl Keyspace {
             lazy: LazySettings::default(),
             pool: Pool::default(),
             last_evicted_db: 0,
+            journal: Journal::default(),
+            governed: 0,
+            source_deadline: i64::MAX,
+            ended: Vec::new(),
+            schema_version: 0,
         }
     }
 
@@ -137,6 +158,12 @@ impl Keyspace {
         self.databases.len()
     }
 
+    /// Changes whenever a key may have come to belong to another table.
+    #[inline(always)]
+    pub(crate) fn schema_version(&self) -> u64 {
+        self.schema_version
+    }
+
     /// The hash function of keys.
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
@@ -155,6 +182,18 @@ impl Keyspace {
     /// All databases, in order.
     pub(crate) fn databases(&self) -> impl Iterator<Item = &Database> {
         self.databases.iter()
+    }
+
+    /// A key of the selected database.
+    #[inline]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        self.key_in(self.selected, bytes)
+    }
+
+    /// A key of this database.
+    #[inline]
+    pub(crate) fn key_in<'a>(&self, db: usize, bytes: &'a [u8]) -> Key<'a> {
+        self.databases[db].key(bytes)
     }
 
     #[inline(always)]
@@ -181,12 +220,17 @@ impl Keyspace {
     pub fn read_with(&mut self, key: Key<'_>, access: Access) -> Option<&Row> {
         let Some(spot) = self.locate(key) else {
             self.stats.misses += 1;
+            self.databases[self.selected].table_mut(key).stats.misses += 1;
             self.notify(Event::new(Class::KeyMiss, "keymiss"), key.bytes);
             return None;
         };
         self.stats.hits += 1;
         if access == Access::Touch {
             self.touch(key, spot);
+        }
+        self.databases[self.selected].table_mut(key).stats.hits += 1;
+        if self.governed > 0 && access == Access::Touch {
+            self.renew(key, spot);
         }
         Some(self.row(key, spot))
     }
@@ -252,27 +296,38 @@ impl Keyspace {
                     Lifetime::Until(at) => Some(at),
                 };
                 let clock = self.access.next_mark(table.row(spot).clock(), &mut self.random);
-                let old = table.replace(spot, key.hash, value, deadline);
-                table.row_mut(spot).set_clock(clock);
-                if let Some(old) = old {
-                    self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+                if self.journal.is_on() {
+                    let new = Row::new(key.bytes, value, deadline);
+                    let before = table.exchange(spot, key.hash, new);
+                    table.row_mut(spot).set_clock(clock);
+                    self.journal.replaced(self.selected, key, Some(before));
+                } else {
+                    let old = table.replace(spot, key.hash, value, deadline);
+                    table.row_mut(spot).set_clock(clock);
+                    if let Some(old) = old {
+                        self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+                    }
                 }
+                self.note_source_deadline(self.selected, key);
             }
             None => {
+                if self.journal.is_on() {
+                    self.journal.replaced(self.selected, key, None);
+                }
                 let deadline = match lifetime {
                     Lifetime::Until(at) => Some(at),
                     Lifetime::Forever | Lifetime::Keep => None,
                 };
                 let mut row = Row::new(key.bytes, value, deadline);
                 row.set_clock(self.access.first_mark());
-                table.insert(key.hash, row);
+                self.place_row(self.selected, key, row);
                 self.notify(Event::new(Class::New, "new"), key.bytes);
             }
         }
         if is_object {
             self.changes.ready(self.selected, key.bytes);
         }
-        self.changed(key.bytes, event, 1);
+        self.changed(key, event, 1);
     }
 
     /// Stores a string, as a number where its bytes are one.
@@ -285,8 +340,12 @@ impl Keyspace {
     pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<i64>, event: Event) -> bool {
         let Some(spot) = self.locate(key) else { return false };
         let table = self.databases[self.selected].table_mut(key);
+        if self.journal.is_on() {
+            self.journal.deadline(self.selected, key, table.row(spot).deadline());
+        }
         table.set_deadline(spot, key.hash, deadline);
-        self.changed(key.bytes, event, 1);
+        self.note_source_deadline(self.selected, key);
+        self.changed(key, event, 1);
         true
     }
 
@@ -301,26 +360,49 @@ impl Keyspace {
         if self.locate(key).is_none() {
             return false;
         }
-        if let Some(row) = self.databases[self.selected].table_mut(key).remove(key) {
+        if let Some(row) = self.take_row(self.selected, key) {
+            self.discard(key, row, freeing);
+        }
+        self.changed(key, event, 1);
+        true
+    }
+
+    /// Frees a row that left its table, unless that may still be undone.
+    fn discard(&mut self, key: Key<'_>, row: Row, freeing: Freeing) {
+        if self.journal.is_on() {
+            self.journal.replaced(self.selected, key, Some(row));
+        } else {
             self.reclaim.row(row, freeing);
         }
-        self.changed(key.bytes, event, 1);
-        true
+    }
+
+    /// Takes a row out of its table; nobody is told.
+    fn take_row(&mut self, db: usize, key: Key<'_>) -> Option<Row> {
+        self.databases[db].remove(key)
+    }
+
+    /// Puts a row that is not there into its table; nobody is told.
+    fn place_row(&mut self, db: usize, key: Key<'_>, row: Row) {
+        self.databases[db].insert(key, row);
+        self.note_source_deadline(db, key);
     }
 
     /// Moves a living row of the selected database to another place, replacing
     /// what is there; the events are told of the old and of the new place.
-    pub fn relocate(&mut self, from: Key<'_>, (to_db, to): (usize, Key<'_>), events: [Event; 2]) {
+    pub fn relocate(&mut self, from: Key<'_>, (to_db, to): (usize, &[u8]), events: [Event; 2]) {
         let from_db = self.selected;
-        let row = self.databases[from_db].table_mut(from).remove(from);
-        let row = row.expect("callers have found the row");
+        let to = self.key_in(to_db, to);
+        let row = self.take_row(from_db, from).expect("callers have found the row");
         let deadline = row.deadline();
         self.selected = to_db;
         self.insert_value(to, row.into_value(), deadline);
         self.selected = from_db;
-        self.changed(from.bytes, events[0], 0);
+        if self.journal.is_on() {
+            self.journal.moved((from_db, from), (to_db, to));
+        }
+        self.changed(from, events[0], 0);
         self.selected = to_db;
-        self.changed(to.bytes, events[1], 1);
+        self.changed(to, events[1], 1);
         self.selected = from_db;
     }
 
@@ -328,27 +410,34 @@ impl Keyspace {
     /// without an event of its own.
     pub fn put(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>, event: Event) {
         self.insert_value(key, value, deadline);
-        self.changed(key.bytes, event, 1);
+        self.changed(key, event, 1);
     }
 
     fn insert_value(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>) {
         self.locate(key);
         let mut row = value.into_row(key.bytes, deadline);
         row.set_clock(self.access.first_mark());
-        let table = self.databases[self.selected].table_mut(key);
-        if let Some(old) = table.remove(key) {
-            self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+        match self.take_row(self.selected, key) {
+            Some(old) => self.discard(key, old, Freeing::lazily_if(self.lazy.server_del)),
+            None if self.journal.is_on() => self.journal.replaced(self.selected, key, None),
+            None => {}
         }
-        table.insert(key.hash, row);
+        self.place_row(self.selected, key, row);
         self.notify(Event::new(Class::New, "new"), key.bytes);
         self.changes.ready(self.selected, key.bytes);
     }
 
     /// Records that a key changed: the one place all changes pass through.
     #[inline(always)]
-    fn changed(&mut self, key: &[u8], event: Event, count: u64) {
-        self.changes.changed(self.selected, key, count);
-        self.changes.notify(self.selected, event, key);
+    fn changed(&mut self, key: Key<'_>, event: Event, count: u64) {
+        self.databases[self.selected].table_mut(key).stats.writes += 1;
+        if self.journal.is_on() {
+            // Whoever watches the key is told when the change is known to stay.
+            self.changes.dirty += count;
+        } else {
+            self.changes.changed(self.selected, key.bytes, count);
+        }
+        self.changes.notify(self.selected, event, key.bytes);
     }
 
     /// Tells subscribers of an event that is not a change by itself, or is a

@@ -179,7 +179,7 @@ mod tests {
         let mut database = Database::new(hasher);
         for number in 0..1_000 {
             let key = format!("key {number}").into_bytes();
-            let key = hasher.key(&key);
+            let key = database.key(&key);
             let row = match number {
                 500 => large_row(key.bytes),
                 _ => Row::new(key.bytes, NewValue::Int(7), Some(number)),

@@ -39,6 +39,25 @@ pub struct KeyStats {
     pub evicted: u64,
 }
 
+/// Counters of one table.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TableStats {
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Changes of rows.
+    pub writes: u64,
+    /// Rows whose time was over.
+    pub expired: u64,
+    /// Rows that went because memory was needed.
+    pub evicted: u64,
+    /// Commands that broke the schema and were refused.
+    pub refused: u64,
+    /// Commands that broke the schema and were let pass.
+    pub warned: u64,
+}
+
 /// What is known about commands that have run.
 #[derive(Debug, Default)]
 pub(crate) struct Stats {

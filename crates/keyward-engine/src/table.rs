@@ -15,6 +15,7 @@ use crate::index::{Index, Spot};
 use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::row::{NewValue, Row};
+use crate::stats::TableStats;
 use crate::value::Value;
 use deadlines::Deadlines;
 use std::num::NonZeroUsize;
@@ -35,12 +36,19 @@ pub(crate) struct Table {
     rows: Index<Row>,
     deadlines: Deadlines,
     hasher: KeyHasher,
+    /// What happened to its rows.
+    pub(crate) stats: TableStats,
 }
 
 impl Table {
     /// A table without rows.
     pub(crate) fn new(hasher: KeyHasher) -> Table {
-        Table { rows: Index::default(), deadlines: Deadlines::default(), hasher }
+        Table {
+            rows: Index::default(),
+            deadlines: Deadlines::default(),
+            hasher,
+            stats: TableStats::default(),
+        }
     }
 
     /// How many rows there are, due ones included.
@@ -117,6 +125,13 @@ impl Table {
         None
     }
 
+    /// Puts a row of the same key in the place of another, which it answers.
+    pub(crate) fn exchange(&mut self, spot: Spot, hash: u64, row: Row) -> Row {
+        let place = self.rows.at_mut(spot);
+        self.deadlines.change(hash, place.deadline(), row.deadline());
+        std::mem::replace(place, row)
+    }
+
     /// Changes the deadline of the row at a spot.
     pub(crate) fn set_deadline(&mut self, spot: Spot, hash: u64, deadline: Option<i64>) {
         let row = self.rows.at_mut(spot);
@@ -171,6 +186,11 @@ impl Table {
     /// Bytes of the order of deadlines.
     pub(crate) fn deadline_bytes(&self) -> usize {
         self.deadlines.heap_bytes()
+    }
+
+    /// When the first row ends.
+    pub(crate) fn next_deadline(&self) -> Option<i64> {
+        self.deadlines.first().map(|(deadline, _)| deadline)
     }
 
     /// Visits the rows of one bucket; returns the next cursor, zero at the end.

@@ -153,7 +153,7 @@ impl Tracking {
     }
 
     fn hashed(&self, key: Box<[u8]>) -> HashedKey {
-        (self.hasher.key(&key).hash, key)
+        (self.hasher.hash(&key), key)
     }
 
     fn remember(&mut self, client: ClientId, key: &[u8]) {

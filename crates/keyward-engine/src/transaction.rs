@@ -99,10 +99,8 @@ pub(crate) fn refuse_exec(
 
 /// Whether a watched key's time is over though nobody has removed it yet.
 fn watches_a_due_key(ctx: &Ctx<'_>) -> bool {
-    let hasher = ctx.keys.hasher();
     ctx.keys.changes.watches.keys_of(ctx.session.id).any(|(db, key)| {
-        let key = hasher.key(key);
-        let row = ctx.keys.database_at(db).table(key).find(key);
+        let row = ctx.keys.database_at(db).find(key);
         row.is_some_and(|row| ctx.keys.is_due(row))
     })
 }

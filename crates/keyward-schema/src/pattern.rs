@@ -161,6 +161,30 @@ impl Pattern {
         fits && parts.next().is_none()
     }
 
+    /// Whether a key of this pattern can begin so. Never says no to one that can.
+    pub fn can_begin(&self, prefix: &[u8]) -> bool {
+        let mut parts = prefix.split(|&byte| byte == b':').peekable();
+        for segment in &self.segments {
+            let Some(part) = parts.next() else { return true };
+            let is_cut = parts.peek().is_none();
+            let fits = match segment {
+                Segment::Literal(literal) if is_cut => literal.as_bytes().starts_with(part),
+                Segment::Literal(literal) => literal.as_bytes() == part,
+                Segment::Placeholder(index) => {
+                    let placeholder = &self.placeholders[*index];
+                    if placeholder.kind == Kind::Rest {
+                        return true;
+                    }
+                    is_cut || placeholder.accepts(part)
+                }
+            };
+            if !fits {
+                return false;
+            }
+        }
+        parts.next().is_none()
+    }
+
     /// The pattern with every combination of its enums' words as literals;
     /// nothing if there is no enum, or more than `limit` combinations.
     pub(crate) fn spelled_out(&self, limit: usize) -> Option<Vec<SpelledOut>> {

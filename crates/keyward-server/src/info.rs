@@ -33,7 +33,8 @@ pub(crate) fn write(host: &mut ServerHost, section: Section, facts: &Facts, out:
         | Section::CommandStats
         | Section::ErrorStats
         | Section::LatencyStats
-        | Section::Keyspace => Vec::new(),
+        | Section::Keyspace
+        | Section::Patterns => Vec::new(),
     };
     for (name, value) in lines {
         // Writing to a string cannot fail.

@@ -19,10 +19,12 @@ mod memory;
 mod peer;
 mod persistence;
 mod rates;
+mod schemas;
 mod server;
 pub mod settings;
 
 pub use log::LogError;
+pub use schemas::{Library, SchemaError, ServedSchema};
 pub use server::ServeError;
 pub use settings::{Settings, SettingsError};
 
@@ -41,17 +43,17 @@ pub enum CommandError {
 }
 
 /// Serves until the process is told to stop. Logging is the caller's to set up.
-pub fn run(settings: Settings) -> Result<(), ServeError> {
-    server::run(settings, None)
+pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeError> {
+    server::run(settings, schemas, None)
 }
 
 /// `keyward serve`: reads the arguments after `serve` as redis-server would,
 /// starts the log and serves.
-pub fn serve_command(arguments: &[String]) -> Result<(), CommandError> {
+pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result<(), CommandError> {
     let settings = Settings::from_command_line(arguments)?;
     let log = log::start(&settings)?;
     stop_on_panic();
-    Ok(server::run(settings, Some(log))?)
+    Ok(server::run(settings, schemas, Some(log))?)
 }
 
 /// Ends the process when an invariant is broken. The runtime would let only the

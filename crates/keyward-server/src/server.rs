@@ -15,6 +15,7 @@ use crate::memory::Memory;
 use crate::peer::{Peer, Peers};
 use crate::persistence::{self, Persistence};
 use crate::rates::{Rates, Totals};
+use crate::schemas::{self, SchemaError, ServedSchema};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
@@ -57,6 +58,9 @@ pub enum ServeError {
     /// A socket could not be bound.
     #[error("{0}")]
     Listen(io::Error),
+    /// A schema could not be put in force.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
 }
 
 /// The engine and what its calls need.
@@ -137,12 +141,20 @@ pub(crate) struct Server {
 }
 
 /// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
-pub(crate) fn run(settings: Settings, log: Option<LogControl>) -> Result<(), ServeError> {
+pub(crate) fn run(
+    settings: Settings,
+    schemas: Vec<ServedSchema>,
+    log: Option<LogControl>,
+) -> Result<(), ServeError> {
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
-    runtime.map_err(ServeError::Start)?.block_on(serve(settings, log))
+    runtime.map_err(ServeError::Start)?.block_on(serve(settings, schemas, log))
 }
 
-async fn serve(mut settings: Settings, log: Option<LogControl>) -> Result<(), ServeError> {
+async fn serve(
+    mut settings: Settings,
+    schemas: Vec<ServedSchema>,
+    log: Option<LogControl>,
+) -> Result<(), ServeError> {
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Start)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Start)?;
     let version = env!("CARGO_PKG_VERSION");
@@ -154,10 +166,17 @@ async fn serve(mut settings: Settings, log: Option<LogControl>) -> Result<(), Se
     descriptors::provide(&mut settings);
     let databases = settings.int(Id::Databases);
     let server = Rc::new(Server::new(settings, log));
+    let governed = schemas::describe(&schemas);
+    let libraries = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
     server.core.borrow_mut().host.busy.watch_doors(&listeners).map_err(ServeError::Listen)?;
     server.core.borrow_mut().load()?;
+    {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        engine.set_time(clock::now_us());
+        schemas::load_libraries(engine, host, libraries)?;
+    }
     let place = listeners.describe();
-    tracing::info!("Ready to accept connections on {place}, {databases} databases, no schema");
+    tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     let Listeners { tcp, unix } = listeners;
     for listener in tcp {
         let accept = async move || listener.accept().await.map(|(socket, _)| socket);

@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn a_text_is_never_longer_than_a_row_can_hold() {
         let settings = command_line(&["--proto-max-bulk-len", "10gb"]).unwrap();
-        assert_eq!(settings.tunables().text_bytes_max, u32::MAX.into());
+        assert_eq!(settings.tunables().text_bytes_max, u64::from(u32::MAX));
     }
 
     #[test]

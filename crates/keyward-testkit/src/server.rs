@@ -92,12 +92,15 @@ impl Server {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A `keyward serve` of this binary.
+    /// A `keyward serve` of this binary: files first, then settings.
     ///
     /// # Panics
     /// If it does not start.
     pub fn keyward(program: &Path, options: &[&str]) -> Server {
-        Server::start_with(program, &["serve"], options).unwrap_or_else(|error| panic!("{error}"))
+        let files = options.iter().take_while(|option| !option.starts_with("--")).count();
+        let (files, settings) = options.split_at(files);
+        let first = [&["serve"], files].concat();
+        Server::start_with(program, &first, settings).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Starts `program` with `--port`, `--bind`, `--dir` and these arguments, and waits

@@ -28,7 +28,7 @@ pub(crate) enum Command {
 impl Command {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         match self {
-            Command::Serve(serve) => serve.run(),
+            Command::Serve(serve) => serve.run(terminal),
             Command::Check(check) => check.run(terminal),
             Command::Docs(docs) => docs.run(terminal),
             Command::Match(keys) => keys.run(terminal),

@@ -18,7 +18,7 @@ pub(crate) fn rename(ctx: &mut Ctx<'_>) -> Outcome {
     }
     if from.bytes != to.bytes {
         let db = ctx.keys.selected();
-        ctx.keys.relocate(from, (db, to), RENAME);
+        ctx.keys.relocate(from, (db, to.bytes), RENAME);
     }
     ctx.reply.ok();
     Ok(())
@@ -32,7 +32,7 @@ pub(crate) fn renamenx(ctx: &mut Ctx<'_>) -> Outcome {
     let is_free = ctx.keys.find(to).is_none();
     if is_free {
         let db = ctx.keys.selected();
-        ctx.keys.relocate(from, (db, to), RENAME);
+        ctx.keys.relocate(from, (db, to.bytes), RENAME);
     }
     ctx.reply.integer(is_free.into());
     Ok(())
@@ -54,10 +54,10 @@ pub(crate) fn move_key(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let is_there = ctx.keys.find(key).is_some();
     ctx.keys.select(to);
-    let moves = is_there && ctx.keys.find(key).is_none();
+    let moves = is_there && ctx.keys.find(ctx.keys.key(key.bytes)).is_none();
     ctx.keys.select(from);
     if moves {
-        ctx.keys.relocate(key, (to, key), MOVE);
+        ctx.keys.relocate(key, (to, key.bytes), MOVE);
     }
     ctx.reply.integer(moves.into());
     Ok(())
@@ -83,6 +83,7 @@ pub(crate) fn copy(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let copy = ctx.keys.read(from).map(|row| (row.to_value(), row.deadline()));
     ctx.keys.select(to_db);
+    let to = ctx.keys.key(to.bytes);
     let is_free = ctx.keys.find(to).is_none();
     let copied = match copy {
         Some((value, deadline)) if is_free || replaces => {

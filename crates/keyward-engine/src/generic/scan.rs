@@ -19,7 +19,7 @@ pub(crate) fn keys(ctx: &mut Ctx<'_>) -> Outcome {
     let pattern = ctx.args.at(1);
     let place = ctx.reply.defer();
     let mut count = 0;
-    for row in ctx.keys.database().iter() {
+    for row in ctx.keys.database().rows_beginning(glob::literal_prefix(pattern)) {
         let is_match = pattern == b"*" || glob::matches(pattern, row.key(), Case::Sensitive);
         if is_match && !ctx.keys.is_due(row) {
             ctx.reply.bulk(row.key());
@@ -63,11 +63,12 @@ pub(crate) fn scan(ctx: &mut Ctx<'_>) -> Outcome {
             return Err(WireError::Syntax);
         }
     }
+    let prefix = filter.pattern.map_or(b"".as_slice(), glob::literal_prefix);
     let (mut found, mut due) = (Vec::<Box<[u8]>>::new(), Vec::<Box<[u8]>>::new());
     let mut visited = 0;
     let mut buckets_left = count.saturating_mul(BUCKETS_PER_KEY_MAX);
     loop {
-        cursor = ctx.keys.scan(cursor, |row| {
+        cursor = ctx.keys.scan(cursor, prefix, |row| {
             visited += 1;
             if filter.accepts(row) {
                 let list = if ctx.keys.is_due(row) { &mut due } else { &mut found };

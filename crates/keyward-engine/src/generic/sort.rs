@@ -215,7 +215,7 @@ fn look_up(keys: &mut Keyspace, pattern: &[u8], element: &[u8]) -> Option<Box<[u
         _ => (behind, None),
     };
     let key = [before, element, behind].concat();
-    let value = keys.read(keys.hasher().key(&key))?.value();
+    let value = keys.read(keys.key(&key))?.value();
     match (field, value) {
         (None, value) => Text::of(value).map(|text| text.as_bytes().into()),
         (Some(field), Value::Object(object)) => {

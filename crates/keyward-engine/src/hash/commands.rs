@@ -47,14 +47,13 @@ fn set_fields(ctx: &mut Ctx<'_>) -> Result<usize, WireError> {
     }
     let growth = growth(ctx);
     let key = ctx.key(1);
-    let mut edit = ctx.keys.edit_or_create::<Hash>(key)?;
-    let hash: &mut Hash = &mut edit;
+    let mut hash = ctx.keys.edit_or_create::<Hash>(key)?;
     let mut added = 0;
     for at in (2..ctx.args.len()).step_by(2) {
         let pair = (Item::of(ctx.args.at(at)), Item::of(ctx.args.at(at + 1)));
         added += usize::from(hash.set(&growth, pair));
     }
-    edit.changed(HSET, count as u64 / 2);
+    hash.changed(HSET, count as u64 / 2);
     Ok(added)
 }
 
@@ -157,17 +156,16 @@ pub(crate) fn hexists(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn hdel(ctx: &mut Ctx<'_>) -> Outcome {
     let key = ctx.key(1);
-    let Some(mut edit) = ctx.keys.edit::<Hash>(key)? else {
+    let Some(mut hash) = ctx.keys.edit::<Hash>(key)? else {
         ctx.reply.integer(0);
         return Ok(());
     };
-    let hash: &mut Hash = &mut edit;
     let fields = ctx.args.from(2);
     let removed = fields.iter().filter(|field| hash.remove(Item::of(field))).count();
     if removed > 0 {
-        edit.changed(HDEL, removed as u64);
+        hash.changed(HDEL, removed as u64);
     } else {
-        edit.unchanged();
+        hash.unchanged();
     }
     ctx.reply.count(removed);
     Ok(())

@@ -3,7 +3,14 @@
 //! Owns the guards through which handlers change strings and collections. A
 //! guard that was used to change something must be ended by `changed`; debug
 //! builds panic if a handler forgets. A collection that ends up empty takes its
-//! row with it.
+//! row with it. The methods that change elements are in the modules below, one
+//! for each type: each records its step in the journal, if that is on, and there
+//! is no other way to change an element.
+
+mod hash;
+mod list;
+mod set;
+mod zset;
 
 use super::Keyspace;
 use crate::event::{Class, Event};
@@ -14,7 +21,7 @@ use crate::string::Text;
 use crate::value::{Collection, Value};
 use keyward_commands::WireError;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 /// Where an edited row is, and how the edit stands.
 struct Place<'a> {
@@ -42,7 +49,7 @@ impl Place<'_> {
     }
 }
 
-/// A collection being changed. Dereferences to it.
+/// A collection being changed. Dereferences to it for reading.
 pub struct Edit<'a, T: Collection> {
     place: Place<'a>,
     is_new: bool,
@@ -61,9 +68,14 @@ impl<T: Collection> Edit<'_, T> {
             space.notify(Event::new(Class::New, "new"), key.bytes);
             space.changes.ready(space.selected, key.bytes);
         }
-        space.changed(key.bytes, event, count);
+        space.changed(key, event, count);
         if is_empty {
-            space.databases[space.selected].table_mut(key).remove(key);
+            let row = space.take_row(space.selected, key);
+            if let Some(row) = row
+                && space.journal.is_on()
+            {
+                space.journal.emptied(space.selected, key, row);
+            }
             space.notify(Event::DEL, key.bytes);
         }
         self.is_new = false;
@@ -88,8 +100,9 @@ impl<T: Collection> Deref for Edit<'_, T> {
     }
 }
 
-impl<T: Collection> DerefMut for Edit<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
+impl<T: Collection> Edit<'_, T> {
+    /// The collection, for changing it in a way that has been recorded.
+    fn collection_mut(&mut self) -> &mut T {
         let object = self.place.row_mut().object_mut();
         object.and_then(T::of_mut).expect("the type was checked when the edit began")
     }
@@ -100,7 +113,7 @@ impl<T: Collection> Drop for Edit<'_, T> {
         let Place { key, ref mut space, .. } = self.place;
         if self.is_new {
             // Created for an edit that put nothing in: it never was.
-            space.databases[space.selected].table_mut(key).remove(key);
+            space.take_row(space.selected, key);
         }
         self.place.check_recorded();
     }
@@ -136,20 +149,32 @@ impl TextEdit<'_> {
         }
     }
 
+    /// The row, for changing a string that has been recorded as it was.
+    fn row_mut(&mut self) -> &mut Row {
+        let Place { key, spot, ref mut space, state } = self.place;
+        if space.journal.is_on() && state == State::Untouched && !self.is_new {
+            let row = space.databases[space.selected].table(key).row(spot);
+            let mut copy = row.to_value().into_row(key.bytes, row.deadline());
+            copy.set_clock(row.clock());
+            space.journal.replaced(space.selected, key, Some(copy));
+        }
+        self.place.row_mut()
+    }
+
     /// Makes it this number.
     pub fn set_number(&mut self, number: i64) {
-        self.place.row_mut().set_int(number);
+        self.row_mut().set_int(number);
     }
 
     /// Makes it these bytes; the lifetime stays.
     pub fn set_bytes(&mut self, bytes: &[u8]) {
-        let row = self.place.row_mut();
+        let row = self.row_mut();
         row.replace(NewValue::Text(bytes), row.deadline());
     }
 
     /// Writes over it from `offset` on, lengthening it with zero bytes if needed.
     pub fn patch(&mut self, offset: usize, bytes: &[u8]) {
-        self.place.row_mut().patch_text(offset, bytes);
+        self.row_mut().patch_text(offset, bytes);
     }
 
     /// Records the change under its event.
@@ -160,7 +185,7 @@ impl TextEdit<'_> {
     /// Records several changes under one event.
     pub fn changed_by(mut self, event: Event, count: u64) {
         self.tell_new();
-        let key = self.place.key.bytes;
+        let key = self.place.key;
         self.place.space.changed(key, event, count);
     }
 
@@ -183,7 +208,7 @@ impl Drop for TextEdit<'_> {
         if self.is_new {
             // Created for an edit that put nothing in: it never was.
             let Place { key, ref mut space, .. } = self.place;
-            space.databases[space.selected].table_mut(key).remove(key);
+            space.take_row(space.selected, key);
         }
         self.place.check_recorded();
     }
@@ -234,9 +259,11 @@ impl Keyspace {
     fn insert_new(&mut self, key: Key<'_>, value: NewValue<'_>) -> Spot {
         let mut row = Row::new(key.bytes, value, None);
         row.set_clock(self.access.first_mark());
-        let table = self.databases[self.selected].table_mut(key);
-        table.insert(key.hash, row);
-        table.locate(key).expect("the row was just added")
+        self.place_row(self.selected, key, row);
+        if self.journal.is_on() {
+            self.journal.created(self.selected, key);
+        }
+        self.database().table(key).locate(key).expect("the row was just added")
     }
 
     /// Begins changing a string; `None` if the key is not there, an error if it

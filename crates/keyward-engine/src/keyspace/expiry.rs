@@ -7,6 +7,7 @@ use super::Keyspace;
 use crate::event::{Class, Event};
 use crate::hasher::Key;
 use crate::reclaim::Freeing;
+use keyward_rules::Cause;
 
 impl Keyspace {
     /// Removes a row that was found to be due, unless expiry is held.
@@ -18,12 +19,13 @@ impl Keyspace {
     }
 
     /// Removes a row whose deadline has passed.
-    fn remove_due(&mut self, key: Key<'_>) {
+    pub(super) fn remove_due(&mut self, key: Key<'_>) {
         let db = self.selected;
         let freeing = Freeing::lazily_if(self.lazy.expire);
-        if let Some(row) = self.databases[db].table_mut(key).remove(key) {
-            self.reclaim.row(row, freeing);
+        if let Some(row) = self.take_row(db, key) {
+            self.end_row(db, key, row, (Cause::Expiry, freeing));
         }
+        self.databases[db].table_mut(key).stats.expired += 1;
         self.stats.expired += 1;
         self.changes.expired(db, key.bytes);
         let removal: &[u8] = match freeing {
@@ -44,7 +46,7 @@ impl Keyspace {
             while removed < budget
                 && let Some(key) = self.databases[db].due_key(self.now_ms)
             {
-                self.remove_due(self.hasher.key(&key));
+                self.remove_due(self.databases[db].key(&key));
                 removed += 1;
             }
         }

@@ -17,15 +17,14 @@ impl Keyspace {
     ) -> bool {
         let mut row = value.into_row(key.bytes, deadline);
         row.set_clock(self.access.first_mark());
-        let table = self.databases[self.selected].table_mut(key);
-        let is_there = table.locate(key).is_some();
+        let is_there = self.database().table(key).locate(key).is_some();
         if is_there && on_conflict == OnConflict::Refuse {
             return false;
         }
         if is_there {
-            table.remove(key);
+            self.take_row(self.selected, key);
         }
-        table.insert(key.hash, row);
+        self.place_row(self.selected, key, row);
         true
     }
 }

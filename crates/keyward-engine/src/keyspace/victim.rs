@@ -12,6 +12,7 @@ use crate::event::{Class, Event};
 use crate::evict::{Order, Policy, Scope};
 use crate::reclaim::Freeing;
 use crate::row::Row;
+use keyward_rules::Cause;
 
 impl Keyspace {
     /// Removes the row that is the next to go; `None` if none may. Answers how
@@ -22,15 +23,16 @@ impl Keyspace {
             Order::Chance => self.victim_by_chance(policy.scope)?,
             Order::Deadline => self.victim_by_deadline()?,
         };
-        let key = self.hasher.key(&key);
-        let row = self.databases[db].table_mut(key).remove(key);
+        let key = self.databases[db].key(&key);
+        let row = self.take_row(db, key);
         let row = row.expect("a victim was just found in its table");
         let freeing = Freeing::lazily_if(self.lazy.eviction);
         let (freed, removal) = match freeing {
             Freeing::AtOnce => (row.allocations(), b"DEL".as_slice()),
             Freeing::Lazily => (0, b"UNLINK".as_slice()),
         };
-        self.reclaim.row(row, freeing);
+        self.end_row(db, key, row, (Cause::Eviction, freeing));
+        self.databases[db].stats_mut(key.table).evicted += 1;
         self.stats.evicted += 1;
         self.effects.begin_unit();
         self.effects.beside(db, [removal, key.bytes]);
@@ -45,8 +47,7 @@ impl Keyspace {
                 return None;
             }
             while let Some(best) = self.pool.take() {
-                let key = self.hasher.key(&best.key);
-                let row = self.databases[best.db].table(key).find(key);
+                let row = self.databases[best.db].find(&best.key);
                 let may_go = |row: &&Row| scope == Scope::All || row.deadline().is_some();
                 // One that was used meanwhile is no longer worth as much.
                 if row.filter(may_go).is_some_and(|row| score(&self.access, row) >= best.score) {

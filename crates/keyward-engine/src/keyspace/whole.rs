@@ -22,15 +22,13 @@ impl Keyspace {
     pub(crate) fn flush(&mut self, db: usize, freeing: Freeing) {
         let databases = &self.databases;
         let watches = &mut self.changes.watches;
-        let hasher = self.hasher;
-        watches.changed_where(|of, key| {
-            let key = hasher.key(key);
-            of == db && databases[of].table(key).find(key).is_some()
-        });
+        watches.changed_where(|of, key| of == db && databases[of].find(key).is_some());
         self.changes.flushed();
         let taken = self.databases[db].take();
         self.changes.dirty += taken.len() as u64;
-        if freeing == Freeing::Lazily && taken.len() > 0 {
+        if self.journal.is_on() {
+            self.journal.flushed(db, taken);
+        } else if freeing == Freeing::Lazily && taken.len() > 0 {
             self.reclaim.database(taken);
         }
     }
@@ -41,17 +39,14 @@ impl Keyspace {
             return;
         }
         let databases = &self.databases;
-        let hasher = self.hasher;
         self.changes.watches.changed_where(|of, key| {
-            let key = hasher.key(key);
-            let exists = |db: usize| databases[db].table(key).find(key).is_some();
+            let exists = |db: usize| databases[db].find(key).is_some();
             (of == a || of == b) && (exists(a) || exists(b))
         });
         self.databases.swap(a, b);
         let databases = &self.databases;
         self.changes.waiting.ready_where(|db, key| {
-            let key = hasher.key(key);
-            let row = (db == a || db == b).then(|| databases[db].table(key).find(key)).flatten();
+            let row = (db == a || db == b).then(|| databases[db].find(key)).flatten();
             matches!(row.map(Row::value), Some(Value::Object(_)))
         });
         self.changes.dirty += 1;
@@ -64,7 +59,7 @@ impl Keyspace {
             let row = self.databases[self.selected].sample(&mut self.random)?;
             let key: Box<[u8]> = row.key().into();
             let is_last_draw = self.is_expiry_held && draw == HELD_DRAWS_MAX;
-            if self.locate(self.hasher.key(&key)).is_some() || is_last_draw {
+            if self.locate(self.key(&key)).is_some() || is_last_draw {
                 return Some(key);
             }
         }
@@ -72,9 +67,10 @@ impl Keyspace {
     }
 
     /// Visits the rows of one bucket of the selected database, due ones
-    /// included; answers the next cursor, zero at the end.
-    pub fn scan(&self, cursor: u64, visit: impl FnMut(&Row)) -> u64 {
-        self.database().scan(cursor, visit)
+    /// included, as far as their tables can hold keys that begin with `prefix`;
+    /// answers the next cursor, zero at the end.
+    pub fn scan(&self, cursor: u64, prefix: &[u8], visit: impl FnMut(&Row)) -> u64 {
+        self.database().scan(cursor, prefix, visit)
     }
 
     /// Whether a row's time is over.
@@ -84,6 +80,6 @@ impl Keyspace {
 
     /// Removes a key if its time is over, as reading it would.
     pub fn expire_if_due(&mut self, key: &[u8]) {
-        self.locate(self.hasher.key(key));
+        self.locate(self.key(key));
     }
 }

@@ -12,6 +12,7 @@ use super::running::{Activity, RunFacts, RunningScript};
 use super::sandbox::{Code, Input, Sandbox};
 use crate::context::{Ctx, Ending, Mode, Outcome};
 use crate::evict::Relief;
+use crate::governed::Start;
 use crate::stats::errors::ErrorStats;
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
@@ -76,6 +77,8 @@ pub(super) fn run(
     access: Access,
 ) -> Outcome {
     let access = judge(program.flags, access, &ctx.shared.tunables)?;
+    // Under a schema a script that ends in an error leaves nothing behind.
+    let start = ctx.keys.is_governed().then(|| Start::recording(ctx.keys));
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
     let allows_oom = program.flags.is_some_and(|flags| flags.has(ScriptFlag::AllowOom));
@@ -89,6 +92,12 @@ pub(super) fn run(
     ctx.session.db = db;
     ctx.session.protocol = protocol;
     ctx.keys.select(db);
+    if let Some(start) = start {
+        if answer.starts_with(b"-") {
+            start.undo(ctx.keys, ctx.shared);
+        }
+        start.end(ctx.keys);
+    }
     ctx.reply.raw(&answer);
     ctx.shared.stats.errors.merge(answer_errors);
     if is_error {

@@ -5,12 +5,13 @@
 
 use crate::context::{Ctx, Outcome};
 use crate::host::Section;
+use crate::keyward;
 use keyward_commands::args;
 use std::fmt::Write as _;
 
 /// The sections, in Redis's order: name on the wire, title, whether INFO without
 /// arguments shows it.
-const SECTIONS: [(&str, &str, Section, bool); 13] = [
+const SECTIONS: [(&str, &str, Section, bool); 14] = [
     ("server", "Server", Section::Server, true),
     ("clients", "Clients", Section::Clients, true),
     ("memory", "Memory", Section::Memory, true),
@@ -24,6 +25,7 @@ const SECTIONS: [(&str, &str, Section, bool); 13] = [
     ("latencystats", "Latencystats", Section::LatencyStats, false),
     ("cluster", "Cluster", Section::Cluster, true),
     ("keyspace", "Keyspace", Section::Keyspace, true),
+    ("patterns", "Patterns", Section::Patterns, true),
 ];
 
 pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
@@ -36,6 +38,10 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
                 || args::is(word, "EVERYTHING")
                 || (args::is(word, "DEFAULT") && by_default)
         };
+        // Where there is no schema, INFO is Redis's.
+        if section == Section::Patterns && !ctx.keys.is_governed() {
+            continue;
+        }
         let words = ctx.args.from(1);
         if !(words.is_empty() && by_default || words.iter().any(wanted)) {
             continue;
@@ -47,6 +53,7 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
         let _ = write!(text, "# {title}\r\n");
         match section {
             Section::Keyspace => keyspace(ctx, &mut text),
+            Section::Patterns => keyward::info(ctx, &mut text),
             Section::CommandStats => command_stats(ctx, &mut text),
             Section::ErrorStats => error_stats(ctx, &mut text),
             Section::LatencyStats => latency_stats(ctx, &mut text),

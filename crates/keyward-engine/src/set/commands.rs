@@ -28,14 +28,13 @@ fn growth(ctx: &Ctx<'_>) -> Growth {
 pub(crate) fn sadd(ctx: &mut Ctx<'_>) -> Outcome {
     let growth = growth(ctx);
     let key = ctx.key(1);
-    let mut edit = ctx.keys.edit_or_create::<Set>(key)?;
-    let set: &mut Set = &mut edit;
+    let mut set = ctx.keys.edit_or_create::<Set>(key)?;
     let members = ctx.args.from(2);
     let added = members.iter().filter(|member| set.add(&growth, Item::of(member))).count();
     if added > 0 {
-        edit.changed(SADD, added as u64);
+        set.changed(SADD, added as u64);
     } else {
-        edit.unchanged();
+        set.unchanged();
     }
     ctx.reply.count(added);
     Ok(())
@@ -43,17 +42,16 @@ pub(crate) fn sadd(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn srem(ctx: &mut Ctx<'_>) -> Outcome {
     let key = ctx.key(1);
-    let Some(mut edit) = ctx.keys.edit::<Set>(key)? else {
+    let Some(mut set) = ctx.keys.edit::<Set>(key)? else {
         ctx.reply.integer(0);
         return Ok(());
     };
-    let set: &mut Set = &mut edit;
     let members = ctx.args.from(2);
     let removed = members.iter().filter(|member| set.remove(Item::of(member))).count();
     if removed > 0 {
-        edit.changed(SREM, removed as u64);
+        set.changed(SREM, removed as u64);
     } else {
-        edit.unchanged();
+        set.unchanged();
     }
     ctx.reply.count(removed);
     Ok(())

@@ -70,7 +70,7 @@ fn load_entries(
                     loaded.expired += 1;
                     continue;
                 }
-                let key = ctx.keys.hasher().key(head.key);
+                let key = ctx.keys.key(head.key);
                 let is_there = !ctx.keys.load(key, value, head.deadline_ms, on_conflict);
                 if is_there {
                     return Err(LoadError::KeyTwice(shown(head), before));

@@ -107,7 +107,7 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     let value = ctx.args.at(2);
     if ctx.args.len() == 3 {
         // The plain form is most of all SETs.
-        ctx.keys.set_text(key, value, Lifetime::Forever, SET);
+        store(ctx, key, value, Lifetime::Forever);
         ctx.reply.ok();
         return Ok(());
     }
@@ -131,10 +131,8 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
             None if options.keeps_lifetime => Lifetime::Keep,
             None => Lifetime::Forever,
         };
-        ctx.keys.set_text(key, value, lifetime, SET);
-        if let Some(at) = deadline {
-            log_with_deadline(ctx, key, value, at);
-        } else if options.wants_old {
+        let is_logged = store(ctx, key, value, lifetime);
+        if !is_logged && options.wants_old {
             let words = ctx.args;
             let is_get = |(index, word): &(usize, &[u8])| *index >= 3 && args::is(word, "GET");
             let kept = words.iter().enumerate().filter(|word| !is_get(word));
@@ -149,11 +147,16 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
-/// Tells and logs that a value was set together with a deadline.
-fn log_with_deadline(ctx: &mut Ctx<'_>, key: Key<'_>, value: &[u8], at: i64) {
+/// Sets a string, with the lifetime that the schema demands or else this one. One
+/// that is set together with a deadline is told and logged so; answers whether.
+fn store(ctx: &mut Ctx<'_>, key: Key<'_>, value: &[u8], said: Lifetime) -> bool {
+    let lifetime = ctx.until.map_or(said, Lifetime::Until);
+    ctx.keys.set_text(key, value, lifetime, SET);
+    let Lifetime::Until(at) = lifetime else { return false };
     ctx.keys.notify(Event::EXPIRE, key.bytes);
     let at = Decimal::of(at);
     ctx.log_instead([b"SET".as_slice(), key.bytes, value, b"PXAT", at.as_bytes()]);
+    true
 }
 
 /// Replies with the string of a key, or null.
@@ -174,7 +177,7 @@ pub(crate) fn setnx(ctx: &mut Ctx<'_>) -> Outcome {
     let key = ctx.key(1);
     let is_new = ctx.keys.find(key).is_none();
     if is_new {
-        ctx.keys.set_text(key, ctx.args.at(2), Lifetime::Forever, SET);
+        store(ctx, key, ctx.args.at(2), Lifetime::Forever);
     }
     ctx.reply.integer(is_new.into());
     Ok(())
@@ -191,8 +194,7 @@ pub(crate) fn psetex(ctx: &mut Ctx<'_>) -> Outcome {
 fn set_with_lifetime(ctx: &mut Ctx<'_>, unit: Unit) -> Outcome {
     let (key, value) = (ctx.key(1), ctx.args.at(3));
     let at = unit.deadline(ctx, ctx.args.at(2))?;
-    ctx.keys.set_text(key, value, Lifetime::Until(at), SET);
-    log_with_deadline(ctx, key, value, at);
+    store(ctx, key, value, Lifetime::Until(at));
     ctx.reply.ok();
     Ok(())
 }
@@ -200,8 +202,9 @@ fn set_with_lifetime(ctx: &mut Ctx<'_>, unit: Unit) -> Outcome {
 pub(crate) fn getset(ctx: &mut Ctx<'_>) -> Outcome {
     let (key, value) = (ctx.key(1), ctx.args.at(2));
     reply_text(ctx, key)?;
-    ctx.keys.set_text(key, value, Lifetime::Forever, SET);
-    ctx.log_instead([b"SET".as_slice(), key.bytes, value]);
+    if !store(ctx, key, value, Lifetime::Forever) {
+        ctx.log_instead([b"SET".as_slice(), key.bytes, value]);
+    }
     Ok(())
 }
 

@@ -72,6 +72,15 @@ impl TestEngine {
         test
     }
 
+    /// An engine whose database 0 is under a schema.
+    pub(crate) fn governed(seed: u64, schema: &str) -> TestEngine {
+        let checked = keyward_schema::check("test/keyward.toml", schema.as_bytes());
+        let schema = checked.schema.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+        let mut test = TestEngine::new(seed);
+        test.engine.govern(0, schema);
+        test
+    }
+
     pub(crate) fn set_time(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
         self.engine.set_time(now_ms * 1000);
@@ -148,7 +157,7 @@ impl TestEngine {
             keys.select(db);
             let mut cursor = 0;
             loop {
-                cursor = keys.scan(cursor, |row| {
+                cursor = keys.scan(cursor, b"", |row| {
                     state.push_str(&format!("{db} {row:?} {:06x}\n", row.clock()));
                 });
                 if cursor == 0 {

@@ -1,22 +1,168 @@
 //! `keyward serve`: the server.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
 use clap::Args;
+use keyward_schema::Schema;
+use keyward_server::{Library, ServedSchema};
 
 use crate::Answer;
+use crate::schema_file;
+use crate::terminal::Terminal;
 
-/// Serve Redis clients
+/// Serve Redis clients, under schemas or as plain Redis
 #[derive(Args, Debug)]
-#[command(after_help = "Settings bear redis.conf's names; a file of them may come first.\n\n\
-    Examples:\n  keyward serve --port 7000 --maxmemory 1gb\n  keyward serve redis.conf --port 7000")]
+#[command(
+    after_help = "Schemas are files named *.toml; each governs the database it names, or the one \
+    that --db says. Settings bear redis.conf's names; a file of them may come first.\n\n\
+    Examples:\n  keyward serve\n  keyward serve systems/*/keyward.toml\n  \
+    keyward serve shop/keyward.toml --db 3 --port 7000 --maxmemory 1gb\n  \
+    keyward serve redis.conf --port 7000"
+)]
 pub(crate) struct Serve {
-    /// Settings as redis-server takes them: [FILE] --name value…
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "SETTINGS")]
+    /// [SCHEMA.toml…] [redis.conf] [--db [NAME=]N] [--name value…]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<String>,
+}
+
+/// The arguments, told apart.
+#[derive(Debug, Default, PartialEq)]
+struct Parts {
+    schemas: Vec<PathBuf>,
+    /// What `--db` says: a database, for one keyspace or for the only one.
+    databases: Vec<(Option<String>, usize)>,
     settings: Vec<String>,
 }
 
 impl Serve {
-    pub(crate) fn run(&self) -> anyhow::Result<Answer> {
-        keyward_server::serve_command(&self.settings)?;
+    pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
+        let Parts { schemas, databases, settings } = Parts::of(&self.arguments)?;
+        let mut served = Vec::new();
+        for path in &schemas {
+            let schema = schema_file::load(path, terminal)?;
+            served.push(ServedSchema {
+                db: usize::from(schema.keyspace.db),
+                libraries: libraries(path)?,
+                schema,
+            });
+        }
+        for (name, db) in databases {
+            move_to(&mut served, name.as_deref(), db)?;
+        }
+        check_databases(&served)?;
+        keyward_server::serve_command(&settings, served)?;
         Ok(Answer::Yes)
+    }
+}
+
+impl Parts {
+    fn of(arguments: &[String]) -> anyhow::Result<Parts> {
+        let mut parts = Parts::default();
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let is_schema = Path::new(argument).extension() == Some(OsStr::new("toml"));
+            if argument == "--db" {
+                let value = rest.next().context("--db takes a database, as in --db 3")?;
+                let (name, number) = match value.split_once('=') {
+                    Some((name, number)) => (Some(name.to_owned()), number),
+                    None => (None, value.as_str()),
+                };
+                let number = number.parse().with_context(|| format!("--db {value}: no number"))?;
+                parts.databases.push((name, number));
+            } else if is_schema && parts.settings.iter().all(|setting| !setting.starts_with("--")) {
+                parts.schemas.push(argument.into());
+            } else {
+                parts.settings.push(argument.clone());
+            }
+        }
+        Ok(parts)
+    }
+}
+
+/// Gives a keyspace another database.
+fn move_to(served: &mut [ServedSchema], name: Option<&str>, db: usize) -> anyhow::Result<()> {
+    let found = match (name, &mut *served) {
+        (None, [only]) => Some(only),
+        (None, _) => bail!("--db {db}: which keyspace? Say --db NAME={db}"),
+        (Some(name), served) => {
+            served.iter_mut().find(|served| &*served.schema.keyspace.name == name)
+        }
+    };
+    let name = name.unwrap_or_default();
+    found.with_context(|| format!("--db {name}={db}: there is no keyspace {name}"))?.db = db;
+    Ok(())
+}
+
+/// Two keyspaces cannot share a database.
+fn check_databases(served: &[ServedSchema]) -> anyhow::Result<()> {
+    let name = |schema: &Schema| format!("{} ({})", schema.keyspace.name, schema.source.name);
+    for (index, later) in served.iter().enumerate() {
+        if let Some(earlier) = served[..index].iter().find(|earlier| earlier.db == later.db) {
+            bail!(
+                "{} and {} both want database {}; say --db NAME=N for one of them",
+                name(&earlier.schema),
+                name(&later.schema),
+                later.db
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The libraries beside a schema, in the order of their names.
+fn libraries(schema: &Path) -> anyhow::Result<Vec<Library>> {
+    let folder = schema.parent().unwrap_or(Path::new("")).join("functions");
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let cannot = || format!("cannot read {}", folder.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(cannot)? {
+        let path = entry.with_context(cannot)?.path();
+        if path.extension() == Some(OsStr::new("lua")) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let library = |path: &PathBuf| {
+        let name = path.display().to_string();
+        let code = fs::read(path).with_context(|| format!("cannot read {name}"))?;
+        Ok(Library { name, code })
+    };
+    paths.iter().map(library).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schemas_databases_and_settings_are_told_apart() {
+        let check = |arguments: &[&str], expected: Parts| {
+            let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
+            assert_eq!(Parts::of(&arguments).unwrap(), expected, "{arguments:?}");
+        };
+        check(&[], Parts::default());
+        check(
+            &["a.toml", "b/keyward.toml", "--port", "7000", "--db", "b=3"],
+            Parts {
+                schemas: vec!["a.toml".into(), "b/keyward.toml".into()],
+                databases: vec![(Some("b".to_owned()), 3)],
+                settings: vec!["--port".to_owned(), "7000".to_owned()],
+            },
+        );
+        check(
+            &["redis.conf", "a.toml", "--dir", "x.toml"],
+            Parts {
+                schemas: vec!["a.toml".into()],
+                databases: Vec::new(),
+                settings: ["redis.conf", "--dir", "x.toml"].map(str::to_owned).to_vec(),
+            },
+        );
+        assert!(Parts::of(&["--db".to_owned()]).is_err());
+        assert!(Parts::of(&["--db".to_owned(), "x".to_owned()]).is_err());
     }
 }

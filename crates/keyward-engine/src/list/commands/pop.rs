@@ -5,6 +5,7 @@
 
 use crate::blocking::NoWaitReply;
 use crate::context::{Ctx, Outcome};
+use crate::keyspace::edit::Edit;
 use crate::list::{End, List};
 use crate::string::Decimal;
 use crate::value::Type;
@@ -49,14 +50,14 @@ fn pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
 }
 
 /// Replies with the element at an end and takes it away.
-fn pop_one(list: &mut List, end: End, reply: &mut ReplyWriter<'_>) {
+fn pop_one(list: &mut Edit<'_, List>, end: End, reply: &mut ReplyWriter<'_>) {
     list.peek(end).expect("a list is never empty").reply_to(reply);
     list.pop(end);
 }
 
 /// Replies with up to `count` elements from an end, takes them away, and answers
 /// how many they are.
-fn pop_many(list: &mut List, end: End, count: u64, reply: &mut ReplyWriter<'_>) -> usize {
+fn pop_many(list: &mut Edit<'_, List>, end: End, count: u64, reply: &mut ReplyWriter<'_>) -> usize {
     let len = list.len();
     let popped = len.min(usize::try_from(count).unwrap_or(usize::MAX));
     reply.array(popped);
@@ -103,6 +104,7 @@ impl ManyKeys {
     /// Pops from the first key that is there; answers whether one was.
     fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
         for key in ctx.awaited_keys(self.first, self.end_of_keys) {
+            let key = ctx.keys.key(key);
             let Some(mut list) = ctx.keys.edit::<List>(key)? else { continue };
             ctx.reply.array(2);
             ctx.reply.bulk(key.bytes);
@@ -145,6 +147,7 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
     let last = ctx.args.len() - 1;
     let timeout_ms = args::timeout_ms(ctx.args.at(last))?;
     for key in ctx.awaited_keys(1, last) {
+        let key = ctx.keys.key(key);
         let Some(mut list) = ctx.keys.edit::<List>(key)? else { continue };
         ctx.reply.array(2);
         ctx.reply.bulk(key.bytes);

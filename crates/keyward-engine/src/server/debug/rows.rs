@@ -146,10 +146,15 @@ pub(super) fn populate(ctx: &mut Ctx<'_>) -> Outcome {
     if size > ctx.shared.tunables.text_bytes_max {
         return Err(WireError::StringTooLong);
     }
+    if ctx.keys.database().book().is_some() {
+        return Err(WireError::Err(
+            "a database under a schema is not populated with just anything",
+        ));
+    }
     let dirty = ctx.keys.changes.dirty;
     for number in 0..count {
         let name = [prefix, b":", number.to_string().as_bytes()].concat();
-        let key = ctx.keys.hasher().key(&name);
+        let key = ctx.keys.key(&name);
         if ctx.keys.find(key).is_some() {
             continue;
         }

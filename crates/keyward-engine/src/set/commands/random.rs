@@ -6,6 +6,7 @@
 use super::{event, growth};
 use crate::context::{Ctx, Outcome};
 use crate::event::Event;
+use crate::keyspace::edit::Edit;
 use crate::packed::Item;
 use crate::random::Random;
 use crate::sampling::{self, Selection};
@@ -48,7 +49,7 @@ fn pop_one(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Takes a member drawn by chance out of a set that is not empty, and writes its
 /// text to `taken`.
-fn take(set: &mut Set, random: &mut Random, taken: &mut Vec<u8>) {
+fn take(set: &mut Edit<'_, Set>, random: &mut Random, taken: &mut Vec<u8>) {
     taken.clear();
     taken.extend_from_slice(set.sample(random).text().as_bytes());
     set.remove(Item::of(taken));
@@ -72,7 +73,7 @@ fn pop_many(ctx: &mut Ctx<'_>) -> Outcome {
     }
     if count >= len {
         set.iter().for_each(|member| member.reply_to(&mut ctx.reply));
-        *set = Set::default();
+        set.keep_only(Set::default());
         set.changed(SPOP, len as u64);
         ctx.log_instead([b"DEL".as_slice(), key.bytes]);
         return Ok(());
@@ -86,7 +87,7 @@ fn pop_many(ctx: &mut Ctx<'_>) -> Outcome {
         }
     } else {
         let left = split(&set, len - count, &growth, &mut random, |member| popped.tell(member));
-        *set = left;
+        set.keep_only(left);
     }
     let log = popped.log.unwrap_or_default();
     set.changed(SPOP, count as u64);

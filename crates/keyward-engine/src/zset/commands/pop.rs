@@ -162,6 +162,7 @@ impl ManyKeys {
     /// Pops from the first key that is there; answers whether one was.
     fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
         for key in ctx.awaited_keys(self.first, self.end_of_keys) {
+            let key = ctx.keys.key(key);
             let shape = Shape::KeyAndPairs(key.bytes);
             if let Some(popped) = pop(ctx, key, self.end, self.count, shape)? {
                 let popped = Decimal::of(popped as i64);
@@ -202,6 +203,7 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
     let last = ctx.args.len() - 1;
     let timeout_ms = args::timeout_ms(ctx.args.at(last))?;
     for key in ctx.awaited_keys(1, last) {
+        let key = ctx.keys.key(key);
         if pop(ctx, key, end, 1, Shape::KeyAndFlat(key.bytes))?.is_some() {
             ctx.log_instead([end.command(), key.bytes]);
             return Ok(());

@@ -55,7 +55,7 @@ impl<'a> Source<'a> {
 
     /// The input under a key that `check` has looked at.
     pub(super) fn find(keys: &'a Keyspace, key: &[u8], weight: f64) -> Source<'a> {
-        let key = keys.hasher().key(key);
+        let key = keys.key(key);
         let row = keys.database().table(key).find(key);
         Source { input: row.and_then(Input::of).unwrap_or(Input::Nothing), weight }
     }

@@ -1,0 +1,60 @@
+//! What Redis has no command for: one container.
+
+use super::row::*;
+
+rows! { keyward_ids, Keyward;
+    Keyward, "keyward" {
+        since: "0.1.0", arity: AtLeast(2),
+        flags: [Loading, Stale],
+        summary: "A container for what Redis has no command for",
+        complexity: "Depends on subcommand.",
+    }
+
+    KeywardExplain, "keyward|explain" {
+        since: "0.1.0", arity: AtLeast(3),
+        flags: [NoScript, Stale],
+        summary: "Tell what a command would do under the schema, and why, without doing it.",
+        complexity: "That of the command.",
+        args: [string("command"), string("arg").optional().multiple()],
+    }
+
+    KeywardHelp, "keyward|help" {
+        since: "0.1.0", arity: Exactly(2),
+        flags: [Loading, Stale],
+        summary: "Show helpful text about the different subcommands",
+        complexity: "O(1)",
+    }
+
+    KeywardMatch, "keyward|match" {
+        since: "0.1.0", arity: Exactly(3),
+        flags: [Loading, Stale],
+        summary: "Tell which pattern a key belongs to and what the schema says of it.",
+        complexity: "O(1)",
+        args: [string("key")],
+    }
+
+    KeywardMode, "keyward|mode" {
+        since: "0.1.0", arity: AtLeast(2),
+        flags: [NoScript, Loading, Stale],
+        summary: "Let what breaks the schema pass with a warning, refuse it, or leave it to the schema; or tell which.",
+        complexity: "O(1)",
+        args: [
+            one_of("mode", &[flag("warn", "WARN"), flag("enforce", "ENFORCE"), flag("schema", "SCHEMA")]).optional(),
+        ],
+    }
+
+    KeywardSchema, "keyward|schema" {
+        since: "0.1.0", arity: AtLeast(2),
+        flags: [NoScript, Loading, Stale],
+        summary: "Show the schema of the database.",
+        complexity: "O(N) with N being the length of the schema.",
+    }
+
+    KeywardStats, "keyward|stats" {
+        since: "0.1.0", arity: AtLeast(2),
+        flags: [Loading, Stale],
+        summary: "Figures of each pattern of the database, or of one.",
+        complexity: "O(N) with N being the number of patterns.",
+        args: [string("pattern").optional()],
+    }
+}

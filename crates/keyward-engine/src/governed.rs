@@ -1,0 +1,404 @@
+//! Running a command under a schema.
+//!
+//! Owns the way of a writing command through the rule book: what the book says
+//! before, the run with a journal, what the book says after, the follow-ups, and
+//! undoing it all when the answer is no. Every command passes here, whoever runs
+//! it: a client, EXEC, a script, a wait that ended.
+//!
+//! Invariants: a refused command leaves no trace in keys, log, notifications and
+//! watches; Redis's own errors come before a refusal; follow-ups are in the same
+//! unit of the log as what they follow.
+//! Not here: what the rules are (`keyward-rules`), the journal (`keyspace`).
+
+use crate::context::{Ctx, Ending, Mode, Outcome};
+use crate::engine::Shared;
+use crate::host::Host;
+use crate::keyspace::journal::JournalMark;
+use crate::keyspace::{Ended, Keyspace};
+use crate::script::LogLevel;
+use crate::session::Session;
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, CommandId, Group, WireError, resolve};
+use keyward_resp::{ArgBuf, Args, ReplyWriter};
+use keyward_rules::{
+    Cause, Change, Consequences, Judged, Objection, Refusal, RuleBook, Verdict, What,
+};
+use std::sync::Arc;
+
+/// Where everything stood before a command.
+#[derive(Clone, Copy)]
+pub(crate) struct Start {
+    journal: JournalMark,
+    /// Whether somebody around this command may want to undo it.
+    was_on: bool,
+    dirty: u64,
+    effects: usize,
+    news: usize,
+}
+
+impl Start {
+    /// Begins to record.
+    pub(crate) fn recording(keys: &mut Keyspace) -> Start {
+        Start {
+            was_on: keys.journal.turn(true),
+            journal: keys.journal.mark(),
+            dirty: keys.changes.dirty,
+            effects: keys.effects.len(),
+            news: keys.changes.news.len(),
+        }
+    }
+
+    /// Leaves everything as it was.
+    pub(crate) fn undo(self, keys: &mut Keyspace, shared: &Shared) {
+        keys.undo(self.journal, &shared.tunables);
+        keys.changes.dirty = self.dirty;
+        keys.effects.truncate(self.effects);
+        keys.changes.news.truncate(self.news);
+    }
+
+    /// Ends recording, unless somebody around this command goes on.
+    pub(crate) fn end(self, keys: &mut Keyspace) {
+        if !self.was_on {
+            keys.journal.turn(false);
+            keys.commit();
+        }
+    }
+}
+
+/// Runs a command while some database is under a schema.
+pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.keys.is_unsettled() && depends_on_others(ctx) {
+        ctx.keys.settle();
+    }
+    follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
+    let is_judged = ctx.command.flags.has(Flag::Write)
+        || matches!(ctx.command.id, CommandId::FCall | CommandId::FCallRo);
+    let outcome = if is_judged { judge(ctx) } else { ctx.attempt() };
+    follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
+    outcome
+}
+
+/// Whether what a command sees depends on rows of other tables than those of its
+/// keys: a derived key on its sources. Commands whose keys their arguments do not
+/// tell count among them.
+fn depends_on_others(ctx: &Ctx<'_>) -> bool {
+    let command = ctx.command;
+    let reaches_further = match command.id {
+        CommandId::Sort | CommandId::SortRo => true,
+        _ => !command.has_keys() || command.group == Group::Scripting,
+    };
+    let Some(book) = ctx.keys.database().book() else { return reaches_further };
+    let depends = |key: &[u8]| {
+        book.table_of(key).is_some_and(|table| !book.traits(table).due_first.is_empty())
+    };
+    reaches_further || command.keys_in(ctx.args).any(|key| depends(ctx.args.at(key.index)))
+}
+
+/// Asks the book about a writing command, and does what it says.
+fn judge(ctx: &mut Ctx<'_>) -> Outcome {
+    let Some(book) = ctx.keys.database().book().cloned() else {
+        // From a database without a schema these reach others.
+        return match ctx.command.id {
+            CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing),
+            CommandId::SwapDb => swap(ctx),
+            _ => ctx.attempt(),
+        };
+    };
+    if ctx.command.id == CommandId::SwapDb {
+        return swap(ctx);
+    }
+    let db = ctx.keys.selected();
+    let verdict = {
+        let database = ctx.keys.database();
+        let table_of = |position: usize| database.pattern(ctx.key(position).table);
+        book.before(&ctx.keys.sight(db), ctx.command, ctx.args, &table_of)
+    };
+    match verdict.expect("the engine shows all it has at once") {
+        Verdict::Run(Judged::All) => ctx.attempt(),
+        Verdict::Run(judged) => run_and_follow(ctx, judged),
+        Verdict::RunUntil(at, judged) => {
+            ctx.until = Some(at);
+            let outcome = match judged {
+                Judged::All => ctx.attempt(),
+                judged => run_and_follow(ctx, judged),
+            };
+            ctx.until = None;
+            outcome
+        }
+        Verdict::Instead { command, reply } => run_instead(ctx, &command, &reply),
+        Verdict::Answer(number) => {
+            ctx.reply.integer(number);
+            Ok(())
+        }
+        Verdict::Refuse(refusal) => {
+            // Redis's own errors come first: it must be seen whether there is one.
+            let start = Start::recording(ctx.keys);
+            let reply = ctx.reply.defer();
+            let mode = std::mem::replace(&mut ctx.mode, Mode::Queued);
+            let outcome = ctx.attempt();
+            ctx.mode = mode;
+            start.undo(ctx.keys, ctx.shared);
+            start.end(ctx.keys);
+            ctx.reply.abandon(reply);
+            outcome.and(Err(refused(ctx.keys, db, &refusal)))
+        }
+    }
+}
+
+/// The rows of a database under a schema belong to it: they cannot be swapped.
+fn swap(ctx: &mut Ctx<'_>) -> Outcome {
+    let number = |position: usize| {
+        let text = ctx.args.get(position).and_then(|text| std::str::from_utf8(text).ok());
+        text.and_then(|text| text.parse().ok()).filter(|db| *db < ctx.keys.database_count())
+    };
+    let governed = |db: usize| ctx.keys.book_of(db).map(|book| (db, Arc::clone(book)));
+    match [number(1), number(2)].into_iter().flatten().find_map(governed) {
+        Some((db, book)) => {
+            let name = &book.schema().keyspace.name;
+            let text = format!("SCHEMA database {db} is the keyspace {name} and cannot be swapped");
+            Err(WireError::Line(text.into_bytes().into()))
+        }
+        None => ctx.attempt(),
+    }
+}
+
+/// Runs the command with the journal on, then what the book says follows.
+fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged) -> Outcome {
+    let start = Start::recording(ctx.keys);
+    let reply = ctx.reply.defer();
+    let db = ctx.keys.selected();
+    let mut outcome = ctx.attempt();
+    if outcome.is_ok() {
+        let Ctx { keys, shared, session, host, .. } = ctx;
+        outcome = follow(keys, shared, session, *host, start.journal, judged);
+    }
+    if outcome.is_err() {
+        start.undo(ctx.keys, ctx.shared);
+        ctx.reply.abandon(reply);
+    }
+    start.end(ctx.keys);
+    ctx.keys.select(db);
+    outcome
+}
+
+/// Runs another command in place of this one.
+fn run_instead(ctx: &mut Ctx<'_>, command: &ArgBuf, reply: &[u8]) -> Outcome {
+    let mut ignored = Vec::new();
+    let args = command.args();
+    let mut inner = Ctx {
+        command: resolve(args)?,
+        args,
+        reply: ReplyWriter::new(&mut ignored, ctx.session.protocol),
+        keys: ctx.keys,
+        session: ctx.session,
+        shared: ctx.shared,
+        host: ctx.host,
+        mode: Mode::Queued,
+        known: &[],
+        ending: Ending::Answered,
+        until: None,
+    };
+    run_and_follow(&mut inner, Judged::Nothing)?;
+    ctx.reply.bulk(reply);
+    Ok(())
+}
+
+/// What a command would do, and why. Everything it does is undone.
+pub(crate) fn explain(
+    ctx: &mut Ctx<'_>,
+    book: &RuleBook,
+    command: &'static Command,
+    args: Args<'_>,
+) -> Vec<String> {
+    let db = ctx.keys.selected();
+    let now_ms = ctx.keys.now_ms();
+    let mut lines = Vec::new();
+    for key in command.keys_in(args) {
+        let key = args.at(key.index);
+        for (heading, about) in book.about(key) {
+            lines.extend(about.into_iter().map(|line| format!("{heading}: {line}")));
+        }
+    }
+    if !command.flags.has(Flag::Write) {
+        lines.push("Command: only reads".to_owned());
+        return lines;
+    }
+    let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
+    let verdict = book.before(&ctx.keys.sight(db), command, args, &table_of);
+    let verdict = verdict.expect("the engine shows all it has at once");
+    lines.push(format!("Before: {}", verdict.in_words(now_ms)));
+    let (until, judged) = match verdict {
+        Verdict::Run(judged) => (None, judged),
+        Verdict::RunUntil(at, judged) => (Some(at), judged),
+        Verdict::Instead { .. } | Verdict::Answer(_) | Verdict::Refuse(_) => return lines,
+    };
+    let start = Start::recording(ctx.keys);
+    let mut ignored = Vec::new();
+    let mut trial = Ctx {
+        command,
+        args,
+        reply: ReplyWriter::new(&mut ignored, ctx.session.protocol),
+        keys: ctx.keys,
+        session: ctx.session,
+        shared: ctx.shared,
+        host: ctx.host,
+        mode: Mode::Queued,
+        known: &[],
+        ending: Ending::Answered,
+        until,
+    };
+    match trial.attempt() {
+        Err(error) => lines.push(format!("Redis: {}", String::from_utf8_lossy(&error.text()))),
+        Ok(()) => {
+            let answer = ctx.keys.report(db, start.journal, |changes| {
+                book.after(&ctx.keys.sight(db), changes, judged, Cause::Command)
+            });
+            let after = match answer {
+                Ok(consequences) => consequences.in_words(now_ms),
+                Err(objection) => vec![objection.in_words()],
+            };
+            lines.extend(after.into_iter().map(|line| format!("After: {line}")));
+        }
+    }
+    start.undo(ctx.keys, ctx.shared);
+    start.end(ctx.keys);
+    lines
+}
+
+/// Reports what a command did since a mark, and carries out what follows. The book
+/// has thought of what follows from that in turn.
+fn follow(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+    since: JournalMark,
+    judged: Judged,
+) -> Outcome {
+    let mut all = Vec::new();
+    for db in keys.databases_touched(since) {
+        let Some(book) = keys.book_of(db).cloned() else { continue };
+        let answer = keys.report(db, since, |changes| {
+            book.after(&keys.sight(db), changes, judged, Cause::Command)
+        });
+        match answer {
+            Ok(Consequences { follow_ups, warnings }) => {
+                warn(keys, host, db, &warnings);
+                all.extend(follow_ups.into_iter().map(|command| (db, command)));
+            }
+            Err(Objection::Refused(refusal)) => return Err(refused(keys, db, &refusal)),
+            Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
+        }
+    }
+    for (db, command) in &all {
+        follow_up(keys, shared, session, host, *db, command.args())?;
+    }
+    Ok(())
+}
+
+/// Runs a follow-up: a plain command that no rule is asked about.
+fn follow_up(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+    db: usize,
+    args: Args<'_>,
+) -> Outcome {
+    let command = resolve(args)?;
+    let session_db = std::mem::replace(&mut session.db, db);
+    keys.select(db);
+    let mut ignored = Vec::new();
+    let reply = ReplyWriter::new(&mut ignored, session.protocol);
+    let (mode, ending) = (Mode::FollowUp, Ending::Answered);
+    let mut ctx = Ctx {
+        command,
+        args,
+        reply,
+        keys,
+        session,
+        shared,
+        host,
+        mode,
+        known: &[],
+        ending,
+        until: None,
+    };
+    let outcome = ctx.attempt();
+    session.db = session_db;
+    outcome
+}
+
+/// Carries out what follows from rows that went by themselves.
+pub(crate) fn follow_ended(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+) {
+    if !keys.has_ended() {
+        return;
+    }
+    let selected = keys.selected();
+    let start = Start::recording(keys);
+    while keys.has_ended() {
+        for ended in keys.take_ended() {
+            let Some(book) = keys.book_of(ended.db).cloned() else { continue };
+            let Ended { db, pattern, key, row, cause } = ended;
+            let change = Change {
+                table: Some(pattern),
+                key: &key,
+                deadline_before: Some(row.deadline()),
+                after: None,
+                what: What::Whole(Some(&row)),
+            };
+            let answer = book.after(&keys.sight(db), &[change], Judged::Rows, cause);
+            let Ok(consequences) = answer else {
+                unreachable!("the book refuses nothing that happened by itself")
+            };
+            for command in consequences.follow_ups {
+                let outcome = follow_up(keys, shared, session, host, db, command.args());
+                debug_assert!(outcome.is_ok(), "a follow-up fits the keyspace");
+            }
+        }
+    }
+    start.end(keys);
+    keys.select(selected);
+}
+
+/// Counts a refusal and makes it an error.
+fn refused(keys: &mut Keyspace, db: usize, refusal: &Refusal) -> WireError {
+    keys.table_stats(db, refusal.table()).refused += 1;
+    WireError::Line(refusal.text().as_bytes().into())
+}
+
+/// Counts warnings and has a sample of them logged: the first, the second, the
+/// fourth … of each table.
+fn warn(keys: &mut Keyspace, host: &mut dyn Host, db: usize, warnings: &[Refusal]) {
+    for warning in warnings {
+        let warned = &mut keys.table_stats(db, warning.table()).warned;
+        *warned += 1;
+        if warned.is_power_of_two() {
+            host.log(LogLevel::Warning, warning.text().as_bytes());
+        }
+    }
+}
+
+/// Refuses a command that is about to be queued if its arguments alone break the
+/// schema.
+pub(crate) fn check_arguments(
+    keys: &mut Keyspace,
+    db: usize,
+    command: &'static Command,
+    args: Args<'_>,
+) -> Outcome {
+    let Some(book) = keys.book_of(db).cloned() else { return Ok(()) };
+    if !command.flags.has(Flag::Write) {
+        return Ok(());
+    }
+    let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
+    match book.arguments(keys.now_ms(), command, args, &table_of) {
+        Some(refusal) => Err(refused(keys, db, &refusal)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,177 @@
+//! The keyspace under schemas: renewal by reading, and rows that end while other
+//! tables depend on them.
+//!
+//! Owns what a schema asks of storage rather than of commands. No command ever
+//! sees a derived key that disagrees with its source: whatever row of a source
+//! table goes by itself is kept in `ended` until the rule book has said what
+//! follows, and before a derived key is read the rows that are due in source
+//! tables are made to go.
+//! Not here: carrying out what follows (`crate::governed`).
+
+use super::{Keyspace, sight::Sight};
+use crate::database::Database;
+use crate::hasher::{Key, TableIndex};
+use crate::index::Spot;
+use crate::reclaim::Freeing;
+use crate::row::Row;
+use crate::stats::TableStats;
+use keyward_rules::{Cause, RuleBook};
+use keyward_schema::{KeyId, Mode};
+use std::sync::Arc;
+
+/// A renewal by reading is logged when it crosses a line of this many to a
+/// lifetime.
+const LOGGED_RENEWALS: i64 = 16;
+
+/// A row that went by itself.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its database.
+    pub(crate) db: usize,
+    /// Its pattern.
+    pub(crate) pattern: KeyId,
+    /// Its key.
+    pub(crate) key: Box<[u8]>,
+    /// The row.
+    pub(crate) row: Row,
+    /// Why it went.
+    pub(crate) cause: Cause,
+}
+
+impl Keyspace {
+    /// Puts a database that has no rows yet under a schema.
+    pub(crate) fn govern(&mut self, db: usize, book: Arc<RuleBook>) {
+        assert!(self.databases[db].len() == 0, "a schema comes before the rows");
+        self.governed += usize::from(self.databases[db].book().is_none());
+        self.databases[db] = Database::governed(self.hasher, book);
+        self.schema_version += 1;
+    }
+
+    /// Whether any database is under a schema.
+    #[inline(always)]
+    pub(crate) fn is_governed(&self) -> bool {
+        self.governed > 0
+    }
+
+    /// The rules that a database is under.
+    pub(crate) fn book_of(&self, db: usize) -> Option<&Arc<RuleBook>> {
+        self.databases[db].book()
+    }
+
+    /// The counters of a pattern, or of keys without one.
+    pub(crate) fn table_stats(&mut self, db: usize, pattern: Option<KeyId>) -> &mut TableStats {
+        let table = pattern.map_or(TableIndex::PLAIN, TableIndex::of);
+        self.databases[db].stats_mut(table)
+    }
+
+    /// Overrules the modes of the selected database's schema, or leaves it to them.
+    pub(crate) fn set_schema_mode(&mut self, mode: Option<Mode>) {
+        self.databases[self.selected].set_mode(mode);
+    }
+
+    /// The changes of the journal are known to stay: whoever watches them is
+    /// told, and nothing can be undone any more.
+    pub(crate) fn commit(&mut self) {
+        for (db, key) in self.journal.touched() {
+            self.changes.changed(db, key, 0);
+        }
+        self.journal.clear();
+    }
+
+    /// A database as the rule book sees it.
+    pub(crate) fn sight(&self, db: usize) -> Sight<'_> {
+        Sight { keys: self, db }
+    }
+
+    /// Renews the lifetime of a row that was read, where its pattern says so.
+    /// Nobody is told, and no watch breaks.
+    #[inline]
+    pub(super) fn renew(&mut self, key: Key<'_>, spot: Spot) {
+        let db = &self.databases[self.selected];
+        let Some((book, pattern)) = db.book().zip(db.pattern(key.table)) else { return };
+        if book.traits(pattern).renews_on_read {
+            let row = db.table(key).row(spot);
+            let until = book.renewal(pattern, key.bytes, row, self.now_ms);
+            if let Some(until) = until
+                && row.deadline() != Some(until)
+            {
+                self.renew_until(key, spot, until);
+            }
+        }
+    }
+
+    fn renew_until(&mut self, key: Key<'_>, spot: Spot, until: i64) {
+        let db = self.selected;
+        let table = self.databases[db].table_mut(key);
+        let before = table.row(spot).deadline();
+        table.set_deadline(spot, key.hash, Some(until));
+        let line = ((until - self.now_ms) / LOGGED_RENEWALS).max(1);
+        if before.is_none_or(|before| before / line != until / line) {
+            let until = until.to_string();
+            self.effects.beside(db, [b"PEXPIREAT".as_slice(), key.bytes, until.as_bytes()]);
+        }
+    }
+
+    /// Remembers that a row which others depend on may end sooner than known.
+    #[inline]
+    pub(super) fn note_source_deadline(&mut self, db: usize, key: Key<'_>) {
+        if self.governed == 0 || key.table == TableIndex::PLAIN {
+            return;
+        }
+        let db = &self.databases[db];
+        let leads = db.leads(key.table);
+        if leads && let Some(deadline) = db.table(key).find(key).and_then(Row::deadline) {
+            self.source_deadline = self.source_deadline.min(deadline);
+        }
+    }
+
+    /// Whether a row on which derived keys depend may be due.
+    #[inline(always)]
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.source_deadline < self.now_ms && !self.is_expiry_held
+    }
+
+    /// Removes every due row of tables on which others depend.
+    pub(crate) fn settle(&mut self) {
+        let selected = self.selected;
+        let mut next = i64::MAX;
+        for db in 0..self.databases.len() {
+            self.selected = db;
+            while let Some(key) = self.databases[db].due_source(self.now_ms) {
+                self.remove_due(self.databases[db].key(&key));
+            }
+            next = next.min(self.databases[db].next_source_deadline().unwrap_or(i64::MAX));
+        }
+        self.selected = selected;
+        self.source_deadline = next;
+    }
+
+    /// Keeps a row that went by itself until what depended on it has followed, or
+    /// frees it if nothing did.
+    pub(super) fn end_row(
+        &mut self,
+        db: usize,
+        key: Key<'_>,
+        row: Row,
+        (cause, freeing): (Cause, Freeing),
+    ) {
+        let database = &self.databases[db];
+        match database.pattern(key.table) {
+            Some(pattern) if database.leads(key.table) => {
+                self.ended.push(Ended { db, pattern, key: key.bytes.into(), row, cause });
+            }
+            _ => self.reclaim.row(row, freeing),
+        }
+    }
+
+    /// Whether rows went whose dependents have not followed yet.
+    #[inline(always)]
+    pub(crate) fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
+    /// The rows that went by themselves since the last call.
+    pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+}

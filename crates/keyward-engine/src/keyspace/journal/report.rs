@@ -1,0 +1,160 @@
+//! The journal as the rule book reads it: each touched row once.
+
+use super::{Journal, JournalMark, Span, Step, TouchedRow, Undo};
+use crate::keyspace::Keyspace;
+use crate::list::End;
+use crate::row::Row;
+use hashbrown::HashTable;
+use keyward_rules::{Change, Part, What};
+
+/// A row of the report: its steps, in order.
+struct Entry {
+    row: TouchedRow,
+    steps: Vec<usize>,
+}
+
+impl Keyspace {
+    /// Shows `read` what happened in a database since a mark.
+    pub(crate) fn report<R>(
+        &self,
+        db: usize,
+        since: JournalMark,
+        read: impl FnOnce(&[Change<'_>]) -> R,
+    ) -> R {
+        let entries = self.journal.entries(db, since);
+        let parts: Vec<Vec<Part<'_>>> = entries.iter().map(|entry| self.parts_of(entry)).collect();
+        let changes: Vec<Change<'_>> =
+            entries.iter().zip(&parts).map(|(entry, parts)| self.change_of(entry, parts)).collect();
+        read(&changes)
+    }
+
+    /// The databases that were touched since a mark, each once.
+    pub(crate) fn databases_touched(&self, since: JournalMark) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        for index in self.journal.steps_since(since) {
+            let db = self.journal.rows[self.journal.steps[index].row].db;
+            if !found.contains(&db) {
+                found.push(db);
+            }
+        }
+        found
+    }
+
+    fn current(&self, row: &TouchedRow) -> Option<&Row> {
+        let found = self.databases[row.db].find(self.journal.text(row.key));
+        found.filter(|row| !self.is_due(row))
+    }
+
+    fn change_of<'a>(&'a self, entry: &Entry, parts: &'a [Part<'a>]) -> Change<'a> {
+        let after = self.current(&entry.row).map(|row| row as &dyn keyward_rules::Row);
+        let whole = self.whole_before(entry);
+        let is_part = |undo: &Undo| !matches!(undo, Undo::Deadline(_));
+        let what = match whole {
+            Some(before) => What::Whole(before.map(|row| row as &dyn keyward_rules::Row)),
+            None if entry.steps.iter().any(|step| is_part(&self.journal.steps[*step].undo)) => {
+                What::Parts(parts)
+            }
+            None => What::Lifetime,
+        };
+        Change {
+            table: self.databases[entry.row.db].pattern(entry.row.table),
+            key: self.journal.text(entry.row.key),
+            deadline_before: self.deadline_before(entry),
+            after,
+            what,
+        }
+    }
+
+    /// The row as it was, where it came, went or was replaced as a whole.
+    fn whole_before(&self, entry: &Entry) -> Option<Option<&Row>> {
+        entry.steps.iter().find_map(|step| match &self.journal.steps[*step].undo {
+            Undo::Row(before) => Some(before.as_ref()),
+            // It is the same row under another key.
+            Undo::MovedTo(to) => {
+                let to = &self.journal.rows[*to];
+                Some(self.databases[to.db].find(self.journal.text(to.key)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the row was there, and then its deadline at that time.
+    fn deadline_before(&self, entry: &Entry) -> Option<Option<i64>> {
+        for step in &entry.steps {
+            match &self.journal.steps[*step].undo {
+                Undo::Row(before) => return before.as_ref().map(Row::deadline),
+                Undo::Created => return None,
+                Undo::Emptied(row) => return Some(row.deadline()),
+                Undo::MovedTo(_) => {
+                    return self.whole_before(entry).flatten().map(Row::deadline);
+                }
+                Undo::Deadline(before) => return Some(*before),
+                _ => {}
+            }
+        }
+        self.databases[entry.row.db].find(self.journal.text(entry.row.key)).map(Row::deadline)
+    }
+
+    fn parts_of<'a>(&'a self, entry: &Entry) -> Vec<Part<'a>> {
+        let journal = &self.journal;
+        let part = |step: &usize| {
+            let Step { undo, .. } = &journal.steps[*step];
+            Some(match undo {
+                Undo::Field { name, before, after } => Part::Field {
+                    name: journal.text(*name),
+                    before: before.map(|before| journal.text(before)),
+                    after: after.map(|after| journal.text(after)),
+                },
+                Undo::Pushed(end, item) => Part::Pushed(end_of(*end), journal.text(*item)),
+                Undo::Placed { item, .. } => Part::Placed(journal.text(*item)),
+                Undo::Popped(_, item) | Undo::Taken { item, .. } => {
+                    Part::Taken(journal.text(*item))
+                }
+                Undo::Member { member, came } => {
+                    Part::Member { member: journal.text(*member), came: *came }
+                }
+                Undo::Score { member, before, after } => {
+                    Part::Score { member: journal.text(*member), before: *before, after: *after }
+                }
+                _ => return None,
+            })
+        };
+        entry.steps.iter().filter_map(part).collect()
+    }
+}
+
+impl Journal {
+    /// The rows of a database that were touched since a mark, each once, in the
+    /// order they were first touched.
+    fn entries(&self, db: usize, since: JournalMark) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut places: HashTable<usize> = HashTable::new();
+        for index in self.steps_since(since) {
+            let Step { row, undo } = &self.steps[index];
+            let row = self.rows[*row];
+            if row.db != db || matches!(undo, Undo::Flushed(_)) {
+                continue;
+            }
+            let is_it = |place: &usize, entries: &[Entry]| {
+                let other: Span = entries[*place].row.key;
+                self.text(other) == self.text(row.key)
+            };
+            match places.find(row.hash, |place| is_it(place, &entries)) {
+                Some(place) => entries[*place].steps.push(index),
+                None => {
+                    let hash_of = |place: &usize| entries[*place].row.hash;
+                    places.insert_unique(row.hash, entries.len(), hash_of);
+                    entries.push(Entry { row, steps: vec![index] });
+                }
+            }
+        }
+        entries
+    }
+}
+
+fn end_of(end: End) -> keyward_rules::End {
+    match end {
+        End::Head => keyward_rules::End::Head,
+        End::Tail => keyward_rules::End::Tail,
+    }
+}

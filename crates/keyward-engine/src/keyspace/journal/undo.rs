@@ -1,0 +1,126 @@
+//! Taking steps back.
+
+use super::{JournalMark, Step, Undo};
+use crate::hash::{self, Hash};
+use crate::hasher::Key;
+use crate::keyspace::Keyspace;
+use crate::list::List;
+use crate::packed::Item;
+use crate::row::Row;
+use crate::set::{self, Set};
+use crate::tunables::Tunables;
+use crate::value::Collection;
+use crate::zset::{self, ZSet};
+
+impl Keyspace {
+    /// Undoes every step since a mark, the last one first.
+    pub(crate) fn undo(&mut self, mark: JournalMark, tunables: &Tunables) {
+        let hasher = self.hasher;
+        let mut journal = std::mem::take(&mut self.journal);
+        for index in journal.steps_since(mark).rev() {
+            let Step { row, undo } = journal.steps.pop().expect("the range ends with the steps");
+            debug_assert_eq!(index, journal.steps.len());
+            let touched = journal.rows[row];
+            let key =
+                Key { bytes: journal.text(touched.key), hash: touched.hash, table: touched.table };
+            let text = |span| journal.text(span);
+            match undo {
+                Undo::Row(before) => self.reinstate(touched.db, key, before),
+                Undo::Created => self.reinstate(touched.db, key, None),
+                Undo::Emptied(row) => self.reinstate(touched.db, key, Some(row)),
+                Undo::MovedTo(to) => {
+                    let to = journal.rows[to];
+                    let from_there =
+                        Key { bytes: journal.text(to.key), hash: to.hash, table: to.table };
+                    let moved = self.take_row(to.db, from_there);
+                    let moved = moved.expect("a moved row is where it went until that is undone");
+                    let (deadline, clock) = (moved.deadline(), moved.clock());
+                    let mut row = moved.into_value().into_row(key.bytes, deadline);
+                    row.set_clock(clock);
+                    self.reinstate(touched.db, key, Some(row));
+                }
+                Undo::Deadline(before) => {
+                    let table = self.databases[touched.db].table_mut(key);
+                    if let Some(spot) = table.locate(key) {
+                        table.set_deadline(spot, key.hash, before);
+                    }
+                }
+                Undo::Field { name, before, .. } => {
+                    self.undo_edit(touched.db, key, |hash: &mut Hash| {
+                        let name = Item::of(text(name));
+                        match before {
+                            Some(value) => {
+                                hash.set(
+                                    &hash::Growth::of(tunables, hasher),
+                                    (name, Item::of(text(value))),
+                                );
+                            }
+                            None => {
+                                hash.remove(name);
+                            }
+                        }
+                    })
+                }
+                Undo::Pushed(end, _) => {
+                    self.undo_edit(touched.db, key, |list: &mut List| list.pop(end))
+                }
+                Undo::Popped(end, item) => {
+                    self.undo_edit(touched.db, key, |list: &mut List| list.push(end, text(item)));
+                }
+                Undo::Placed { index, before, .. } => {
+                    self.undo_edit(touched.db, key, |list: &mut List| match before {
+                        Some(item) => {
+                            list.set(index, text(item));
+                        }
+                        None => list.remove(index..index + 1),
+                    });
+                }
+                Undo::Taken { index, item } => {
+                    self.undo_edit(touched.db, key, |list: &mut List| {
+                        list.insert(index, text(item))
+                    });
+                }
+                Undo::Member { member, came } => {
+                    self.undo_edit(touched.db, key, |set: &mut Set| {
+                        let member = Item::of(text(member));
+                        if came {
+                            set.remove(member);
+                        } else {
+                            set.add(&set::Growth::of(tunables, hasher), member);
+                        }
+                    })
+                }
+                Undo::Score { member, before, .. } => {
+                    self.undo_edit(touched.db, key, |zset: &mut ZSet| match before {
+                        Some(score) => {
+                            zset.update(&zset::Growth::of(tunables, hasher), text(member), |_| {
+                                Some(score)
+                            });
+                        }
+                        None => {
+                            zset.remove(text(member));
+                        }
+                    })
+                }
+                Undo::Flushed(held) => self.databases[touched.db] = *held,
+            }
+        }
+        journal.rows.truncate(mark.rows);
+        self.journal = journal;
+    }
+
+    /// Puts a row in the place of whatever is there.
+    fn reinstate(&mut self, db: usize, key: Key<'_>, row: Option<Row>) {
+        self.take_row(db, key);
+        if let Some(row) = row {
+            self.place_row(db, key, row);
+        }
+    }
+
+    fn undo_edit<T: Collection>(&mut self, db: usize, key: Key<'_>, edit: impl FnOnce(&mut T)) {
+        let table = self.databases[db].table_mut(key);
+        let spot = table.locate(key).expect("an edited row is there until its edits are undone");
+        let object = table.row_mut(spot).object_mut();
+        edit(object.and_then(T::of_mut).expect("a row keeps its type while it is edited"));
+    }
+}

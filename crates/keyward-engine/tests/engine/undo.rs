@@ -1,0 +1,153 @@
+//! Under a schema, a script that ends in an error leaves nothing behind.
+
+use crate::harness::{TestEngine, request};
+use keyward_engine::Random;
+use keyward_resp::push_request;
+
+const OPEN: &str = "[keyspace]\nname = \"open\"\nunknown = \"allow\"\n\
+    [key.\"declared:{id}\"]\ntype = \"string\"\n";
+
+/// Runs the commands in its arguments, whatever becomes of each, then fails.
+const SCRIPT: &str = "for _, line in ipairs(ARGV) do
+    local words = {}
+    for word in string.gmatch(line, '%S+') do words[#words + 1] = word end
+    redis.pcall(unpack(words))
+end
+return redis.error_reply('GONE all of it')";
+
+/// Commands over a few keys of each type, of which some do not fit the key.
+fn random_command(random: &mut Random) -> String {
+    let number = |random: &mut Random, below: u64| random.below(below);
+    let key = |random: &mut Random| {
+        format!("{}{}", ["s", "h", "l", "t", "z"][random.below(5) as usize], random.below(3))
+    };
+    let forms = [
+        "SET s? v?",
+        "SET s? v? EX 100",
+        "SETNX s? v?",
+        "GETSET s? v?",
+        "APPEND s? tail?",
+        "SETRANGE s? 3 x?",
+        "INCRBY s? ?",
+        "SETBIT s? ? 1",
+        "GETDEL s?",
+        "GETEX s? PERSIST",
+        "MSET s? v? s? v?",
+        "BITOP NOT s? s?",
+        "HSET h? f? v? f? ?",
+        "HDEL h? f? f?",
+        "HINCRBY h? n? ?",
+        "HINCRBYFLOAT h? n? 1.5",
+        "HSETNX h? f? v?",
+        "LPUSH l? a? b?",
+        "RPUSH l? a? b? c?",
+        "LPOP l? 2",
+        "RPOP l?",
+        "LINSERT l? BEFORE a? x?",
+        "LSET l? -1 y?",
+        "LREM l? 0 a?",
+        "LREM l? -1 b?",
+        "LTRIM l? 1 -2",
+        "LMOVE l? l? LEFT RIGHT",
+        "LMPOP 2 l0 l1 RIGHT COUNT 3",
+        "SADD t? m? m? ?",
+        "SREM t? m?",
+        "SPOP t? 2",
+        "SPOP t? 100",
+        "SMOVE t? t? m?",
+        "SUNIONSTORE t? t? t?",
+        "ZADD z? ? m? 2.5 m?",
+        "ZINCRBY z? 3 m?",
+        "ZREM z? m?",
+        "ZPOPMIN z? 2",
+        "ZREMRANGEBYRANK z? 0 1",
+        "ZUNIONSTORE z? 2 z0 z1",
+        "ZRANGESTORE z? z? 0 2",
+        "SORT l? ALPHA STORE l?",
+    ];
+    let general = [
+        "DEL @ @",
+        "RENAME @ @",
+        "COPY @ @ REPLACE",
+        "EXPIRE @ 50",
+        "PERSIST @",
+        "MOVE @ 1",
+        "UNLINK @",
+        "SET @ other?",
+        "PEXPIREAT @ 1",
+        "RENAMENX @ @",
+        "FLUSHDB",
+        "SELECT 0",
+    ];
+    let form = match random.below(4) {
+        0 => general[random.below(general.len() as u64) as usize],
+        _ => forms[random.below(forms.len() as u64) as usize],
+    };
+    let mut command = String::new();
+    for letter in form.chars() {
+        match letter {
+            '?' => command.push_str(&number(random, 3).to_string()),
+            '@' => command.push_str(&key(random)),
+            letter => command.push(letter),
+        }
+    }
+    command
+}
+
+/// Every row, in no order that matters: neither of rows nor of members or fields.
+fn sorted_state(test: &mut TestEngine) -> Vec<String> {
+    let sorted = |line: &str| match line.split_once("({") {
+        Some((head, rest)) => {
+            let (members, tail) = rest.split_once("})").expect("what is opened is closed");
+            let mut members: Vec<&str> = members.split(", ").collect();
+            members.sort_unstable();
+            format!("{head}{members:?}{tail}")
+        }
+        None => line.to_owned(),
+    };
+    let mut lines: Vec<String> = test.state().lines().map(sorted).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn a_script_that_ends_in_an_error_leaves_every_row_as_it_was() {
+    let mut random = Random::from_seed(11);
+    let mut test = TestEngine::governed(11, OPEN);
+    let client = test.engine.connect();
+    for round in 0..300 {
+        for _ in 0..6 {
+            let command = random_command(&mut random);
+            if command != "FLUSHDB" || round % 20 == 0 {
+                test.send(client, &request(&command));
+            }
+        }
+        test.effects();
+        let before = sorted_state(&mut test);
+        let commands: Vec<String> = (0..8).map(|_| random_command(&mut random)).collect();
+        let mut words = vec!["EVAL".to_owned(), SCRIPT.to_owned(), "0".to_owned()];
+        words.extend(commands.iter().cloned());
+        let mut script = Vec::new();
+        push_request(&mut script, words.iter());
+        let (_, reply) = test.send(client, &script);
+        assert_eq!(reply, b"-GONE all of it\r\n");
+        assert_eq!(sorted_state(&mut test), before, "after {commands:#?}");
+        assert_eq!(test.effect_lines(), Vec::<String>::new(), "after {commands:#?}");
+    }
+}
+
+#[test]
+fn what_was_undone_breaks_no_watch() {
+    let mut test = TestEngine::governed(1, OPEN);
+    let (client, other) = (test.engine.connect(), test.engine.connect());
+    test.call(client, "WATCH s1");
+    let mut script = Vec::new();
+    push_request(&mut script, ["EVAL", SCRIPT, "0", "SET s1 v"].iter());
+    test.send(other, &script);
+    test.call(client, "MULTI");
+    assert_eq!(test.call(client, "EXEC"), "*0\r\n");
+    test.call(client, "WATCH s1");
+    test.call(other, "SET s1 v");
+    test.call(client, "MULTI");
+    assert_eq!(test.call(client, "EXEC"), "*-1\r\n");
+}
