@@ -143,6 +143,22 @@ impl Database {
         &mut self.tables[usize::from(table.0)].stats
     }
 
+    /// Goes on with the counters of another database's tables, where both have the
+    /// pattern.
+    pub(crate) fn inherit_stats(&mut self, from: &Database) {
+        let texts = |database: &Database| -> Vec<Box<str>> {
+            let keys = database.book.iter().flat_map(|book| &book.schema().keys);
+            keys.map(|key| key.pattern.text().into()).collect()
+        };
+        self.tables[0].stats = from.tables[0].stats;
+        let old = texts(from);
+        for (text, table) in texts(self).iter().zip(&mut self.tables[1..]) {
+            if let Some(index) = old.iter().position(|old| old == text) {
+                table.stats = from.tables[index + 1].stats;
+            }
+        }
+    }
+
     /// Whether other tables depend on this one.
     #[inline]
     pub(crate) fn leads(&self, table: TableIndex) -> bool {

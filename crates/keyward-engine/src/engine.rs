@@ -157,6 +157,7 @@ impl Engine {
 
     /// Puts a database that has no rows yet under a schema.
     pub fn govern(&mut self, db: usize, schema: Schema) {
+        assert!(self.keys.database_at(db).len() == 0, "rows need a survey, which a plan makes");
         self.keys.govern(db, Arc::new(RuleBook::new(schema)));
     }
 

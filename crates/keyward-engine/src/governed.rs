@@ -297,7 +297,7 @@ fn follow(
 }
 
 /// Runs a follow-up: a plain command that no rule is asked about.
-fn follow_up(
+pub(crate) fn follow_up(
     keys: &mut Keyspace,
     shared: &mut Shared,
     session: &mut Session,

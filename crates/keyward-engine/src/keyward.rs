@@ -142,7 +142,7 @@ impl fmt::Display for Figure {
 }
 
 /// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
-fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 13] {
+fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 15] {
     let stats = table.stats;
     let reads = stats.hits + stats.misses;
     let ratio = if reads == 0 { 0.0 } else { stats.hits as f64 / reads as f64 };
@@ -161,6 +161,8 @@ fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str,
         ("evicted", Figure::Count(stats.evicted)),
         ("refused", Figure::Count(stats.refused)),
         ("warned", Figure::Count(stats.warned)),
+        ("misfits", Figure::Count(stats.misfits)),
+        ("conflicts", Figure::Count(stats.conflicts)),
     ]
 }
 

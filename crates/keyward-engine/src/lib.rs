@@ -45,6 +45,7 @@ mod pause;
 mod prefetch;
 mod pubsub;
 mod random;
+mod rebuild;
 mod reclaim;
 mod redaction;
 mod row;

@@ -56,6 +56,10 @@ pub struct TableStats {
     pub refused: u64,
     /// Commands that broke the schema and were let pass.
     pub warned: u64,
+    /// Rows that did not fit when the schema was last put over them.
+    pub misfits: u64,
+    /// Rows whose claim to a unique value failed then.
+    pub conflicts: u64,
 }
 
 /// What is known about commands that have run.

@@ -15,7 +15,7 @@ use crate::index::Spot;
 use crate::reclaim::Freeing;
 use crate::row::Row;
 use crate::stats::TableStats;
-use keyward_rules::{Cause, RuleBook};
+use keyward_rules::{Cause, Findings, RuleBook};
 use keyward_schema::{KeyId, Mode};
 use std::sync::Arc;
 
@@ -39,11 +39,19 @@ pub(crate) struct Ended {
 }
 
 impl Keyspace {
-    /// Puts a database that has no rows yet under a schema.
+    /// Puts a database under a schema. Rows go to the tables of their patterns as
+    /// they are; a survey tells what they need then.
     pub(crate) fn govern(&mut self, db: usize, book: Arc<RuleBook>) {
-        assert!(self.databases[db].len() == 0, "a schema comes before the rows");
         self.governed += usize::from(self.databases[db].book().is_none());
-        self.databases[db] = Database::governed(self.hasher, book);
+        let governed = Database::governed(self.hasher, book);
+        let mut before = std::mem::replace(&mut self.databases[db], governed);
+        self.databases[db].inherit_stats(&before);
+        let mut rows = Vec::new();
+        while before.shed(usize::MAX, |row| rows.push(row)) > 0 {}
+        for row in rows {
+            let bytes: Box<[u8]> = row.key().into();
+            self.place_row(db, self.key_in(db, &bytes), row);
+        }
         self.schema_version += 1;
     }
 
@@ -62,6 +70,17 @@ impl Keyspace {
     pub(crate) fn table_stats(&mut self, db: usize, pattern: Option<KeyId>) -> &mut TableStats {
         let table = pattern.map_or(TableIndex::PLAIN, TableIndex::of);
         self.databases[db].stats_mut(table)
+    }
+
+    /// Counts what a survey found in the tables of a database.
+    pub(crate) fn note_findings(&mut self, db: usize, tables: &[Findings]) {
+        for (index, found) in tables.iter().enumerate() {
+            let pattern =
+                index.checked_sub(1).and_then(|index| self.book_of(db)?.schema().id(index));
+            let stats = self.table_stats(db, pattern);
+            stats.misfits = found.misfits;
+            stats.conflicts = found.conflicts;
+        }
     }
 
     /// Overrules the modes of the selected database's schema, or leaves it to them.

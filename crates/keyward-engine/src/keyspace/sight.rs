@@ -8,7 +8,7 @@ use crate::packed::Item;
 use crate::row::Row;
 use crate::string::Text;
 use crate::value::{ObjectRef, Type, Value};
-use keyward_rules::{Element, NotYet, RowType, View};
+use keyward_rules::{Element, NotYet, RowType, Rows, View};
 use std::borrow::Cow;
 
 /// One database, as the rule book reads it.
@@ -31,6 +31,13 @@ impl View for Sight<'_> {
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet> {
         self.keys.databases[self.db].each_companion(key, visit);
         Ok(())
+    }
+}
+
+impl Rows for Sight<'_> {
+    fn each_row(&self, visit: &mut dyn FnMut(&[u8], &dyn keyward_rules::Row)) {
+        let rows = self.keys.databases[self.db].iter();
+        rows.filter(|row| !self.keys.is_due(row)).for_each(|row| visit(row.key(), row));
     }
 }
 

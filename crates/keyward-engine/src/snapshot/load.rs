@@ -3,6 +3,7 @@
 use super::build::Builder;
 use crate::context::Ctx;
 use crate::keyspace::Keyspace;
+use crate::rebuild;
 pub(crate) use crate::script::OnConflict;
 use crate::script::function;
 use keyward_rdb::{Entry, FileReader, RowHead};
@@ -36,7 +37,8 @@ pub enum LoadError {
     Library(String),
 }
 
-/// Loads a snapshot into the databases. Nobody is told, nothing is logged.
+/// Loads a snapshot into the databases, and makes rows under a schema what it says.
+/// Nobody is told, nothing is logged.
 pub(crate) fn load(
     ctx: &mut Ctx<'_>,
     source: &mut dyn Read,
@@ -44,6 +46,7 @@ pub(crate) fn load(
 ) -> Result<Loaded, LoadError> {
     let selected = ctx.keys.selected();
     let outcome = load_entries(ctx, source, on_conflict);
+    rebuild::after_load(ctx.keys, ctx.shared, ctx.session, ctx.host);
     ctx.keys.select(selected);
     if let Ok(loaded) = &outcome {
         ctx.host.loaded(*loaded);

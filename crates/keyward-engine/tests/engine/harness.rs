@@ -2,7 +2,7 @@
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Effect, Engine, EngineOptions, Facts, Host,
-    NotifyFlags, Progress, Section, Tunables,
+    LogLevel, NotifyFlags, Progress, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use std::collections::VecDeque;
@@ -18,6 +18,8 @@ pub(crate) struct TestHost {
     pub(crate) step_ns: u64,
     /// The next answers to how much memory is in use; then none is.
     pub(crate) used_memory: VecDeque<u64>,
+    /// The lines it was given for its log.
+    pub(crate) logged: Vec<String>,
 }
 
 impl Host for TestHost {
@@ -28,6 +30,10 @@ impl Host for TestHost {
 
     fn used_memory(&mut self) -> u64 {
         self.used_memory.pop_front().unwrap_or(0)
+    }
+
+    fn log(&mut self, _level: LogLevel, line: &[u8]) {
+        self.logged.push(line.escape_ascii().to_string());
     }
 
     fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {

@@ -20,6 +20,8 @@ pub(crate) struct Repair {
     pub(crate) changed: usize,
     /// How many elements come.
     pub(crate) added: usize,
+    /// How many elements leave.
+    pub(crate) taken: usize,
     /// In the order in which they are to run.
     pub(crate) commands: Vec<ArgBuf>,
 }
@@ -76,6 +78,6 @@ impl Repair {
         commands.extend((put_count > 0).then_some(puts));
         commands.extend((take_count > 0).then_some(takes));
         let changed = put_count + take_count;
-        (changed > 0).then_some(Repair { key, table, changed, added, commands })
+        (changed > 0).then_some(Repair { key, table, changed, added, taken: take_count, commands })
     }
 }

@@ -1,0 +1,197 @@
+//! Rows of a plain snapshot, loaded under a schema: what is derived is built, what
+//! does not fit is kept and counted.
+
+use crate::harness::{START_MS, TestEngine};
+use keyward_engine::SnapshotOptions;
+
+const SHOP: &str = include_str!("../../../../tests/schema/shop.toml");
+
+/// An engine under the shop's schema that has loaded what these commands made of
+/// one without a schema.
+fn loaded(commands: &[&str]) -> TestEngine {
+    let mut plain = TestEngine::new(1);
+    let client = plain.engine.connect();
+    for command in commands {
+        let reply = plain.call(client, command);
+        assert!(!reply.starts_with('-'), "{command}: {reply}");
+    }
+    load(&plain)
+}
+
+fn load(from: &TestEngine) -> TestEngine {
+    let options = SnapshotOptions { sums: true, used_bytes: 0 };
+    let file = from.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let mut shop = TestEngine::governed(2, SHOP);
+    shop.engine.load(&mut shop.host, &mut file.as_slice()).expect("the snapshot is sound");
+    assert!(shop.effects().is_empty(), "loading is not logged");
+    shop
+}
+
+/// Compares replies, with spaces in place of the protocol's line ends.
+fn check(shop: &mut TestEngine, dialogue: &[(&str, &str)]) {
+    let client = shop.engine.connect();
+    for (command, expected) in dialogue {
+        let reply = shop.call(client, command).replace("\r\n", " ");
+        assert_eq!(reply.trim_end(), *expected, "{command}");
+    }
+}
+
+/// A figure of a pattern.
+fn figure(shop: &mut TestEngine, pattern: &str, name: &str) -> String {
+    let client = shop.engine.connect();
+    let reply = shop.call(client, &format!("KEYWARD STATS {pattern}"));
+    let mut lines = reply.lines().skip_while(|line| *line != name);
+    lines.nth(1).expect("the figure is told").to_owned()
+}
+
+const ADA: &str = "HSET customer:1 email ada@x balance 1.00 plan paid seen_at 5";
+const BOB: &str = "HSET customer:2 email bob@x balance 2.00 plan free";
+
+#[test]
+fn computed_rows_are_built_and_what_they_should_not_hold_goes() {
+    let mut shop = loaded(&[
+        ADA,
+        BOB,
+        "SADD customers:on:paid 2 9",
+        "SADD customers:on:free 7",
+        "ZADD customers:seen 1 1 3 8",
+        "SET customers:by_email:nobody@x 4",
+        "RPUSH customers:by_email:bob@x 2",
+        "PEXPIRE customers:on:paid 5000",
+    ]);
+    check(
+        &mut shop,
+        &[
+            ("SMEMBERS customers:on:paid", "*1 $1 1"),
+            ("TTL customers:on:paid", ":-1"),
+            ("SMEMBERS customers:on:free", "*1 $1 2"),
+            ("ZRANGE customers:seen 0 -1 WITHSCORES", "*2 $1 1 $1 5"),
+            ("GET customers:by_email:ada@x", "$1 1"),
+            ("GET customers:by_email:bob@x", "$1 2"),
+            ("EXISTS customers:by_email:nobody@x", ":0"),
+            ("DBSIZE", ":7"),
+        ],
+    );
+}
+
+#[test]
+fn a_derived_row_without_any_source_goes() {
+    let mut shop = loaded(&["SADD orders:open 1 2", "SET customers:seen text"]);
+    check(&mut shop, &[("DBSIZE", ":0")]);
+}
+
+#[test]
+fn mirrors_agree_by_what_either_has() {
+    let mut shop = loaded(&["SADD follows:1 2 3", "SADD followed:3 4"]);
+    check(
+        &mut shop,
+        &[
+            ("SMEMBERS followed:2", "*1 $1 1"),
+            ("SMEMBERS followed:3", "*2 $1 1 $1 4"),
+            ("SMEMBERS follows:1", "*2 $1 2 $1 3"),
+            ("SMEMBERS follows:4", "*1 $1 3"),
+        ],
+    );
+}
+
+#[test]
+fn followers_of_nothing_leave_and_companions_of_nothing_go() {
+    let order = r#"SET order:1 {"state":"open","total":"1.00"}"#;
+    let mut shop = loaded(&[order, "SADD recent 1 2", "SET note:1 a", "SET note:2 b"]);
+    check(
+        &mut shop,
+        &[
+            ("SMEMBERS recent", "*1 $1 1"),
+            ("SMEMBERS orders:open", "*1 $1 1"),
+            ("MGET note:1 note:2", "*2 $1 a $-1"),
+            ("TTL order:1", ":604800"),
+            ("TTL note:1", ":604800"),
+        ],
+    );
+    // From now on they go together.
+    shop.set_time(START_MS + 604_800_001);
+    check(&mut shop, &[("SMEMBERS recent", "*0"), ("EXISTS order:1 note:1 orders:open", ":0")]);
+}
+
+#[test]
+fn lifetimes_that_are_missing_begin_and_forbidden_ones_end() {
+    let mut shop = loaded(&[
+        "SET hits:a 1",
+        "SET hits:b 1 PX 9000",
+        "RPUSH cart:1 a",
+        ADA,
+        "PEXPIRE customer:1 5000",
+    ]);
+    check(
+        &mut shop,
+        &[
+            ("TTL hits:a", ":60"),
+            ("TTL hits:b", ":9"),
+            ("TTL cart:1", ":1800"),
+            ("TTL customer:1", ":-1"),
+        ],
+    );
+}
+
+#[test]
+fn rows_that_do_not_fit_are_kept_counted_and_named() {
+    let mut shop = loaded(&[
+        "HSET customer:1 email ada@x balance -1 plan paid",
+        "SET customer:2 text",
+        BOB.replace("customer:2", "customer:3").as_str(),
+        "RPUSH cart:1 a b c d",
+        "SET stranger 1",
+    ]);
+    assert_eq!(figure(&mut shop, "customer:{id:uint}", "misfits"), ":2");
+    assert_eq!(figure(&mut shop, "cart:{customer:uint}", "misfits"), ":1");
+    let logged = shop.host.logged.join("\n");
+    assert!(logged.contains("Database 0: 3 rows do not fit the schema and 0 claim"), "{logged}");
+    assert!(logged.contains("customer:2: "), "{logged}");
+    check(
+        &mut shop,
+        &[
+            ("HGET customer:1 balance", "$2 -1"),
+            ("GET customer:2", "$4 text"),
+            ("LLEN cart:1", ":4"),
+            ("GET stranger", "$1 1"),
+            ("SMEMBERS customers:on:paid", "*1 $1 1"),
+        ],
+    );
+}
+
+#[test]
+fn of_several_claims_the_owner_or_the_first_has_the_unique_value() {
+    let twin = |id: u8| format!("HSET customer:{id} email same@x balance 1.00 plan free");
+    let (a, b) = (twin(1), twin(2));
+    let mut shop = loaded(&[&a, &b, "SET customers:by_email:same@x 2"]);
+    check(&mut shop, &[("GET customers:by_email:same@x", "$1 2")]);
+    assert_eq!(figure(&mut shop, "customer:{id:uint}", "conflicts"), ":1");
+    let logged = shop.host.logged.join("\n");
+    assert!(logged.contains("SCHEMA customer:1: "), "{logged}");
+    let mut shop = loaded(&[&b, &a]);
+    check(&mut shop, &[("GET customers:by_email:same@x", "$1 1")]);
+}
+
+#[test]
+fn what_was_true_is_loaded_as_it_was() {
+    let mut first = TestEngine::governed(1, SHOP);
+    check(
+        &mut first,
+        &[
+            (ADA, ":4"),
+            (BOB, ":3"),
+            ("SADD follows:1 2", ":1"),
+            (r#"SET order:1 {"state":"open","total":"1.00"}"#, "+OK"),
+            ("SET note:1 a", "+OK"),
+        ],
+    );
+    let sorted = |engine: &mut TestEngine| {
+        let state = engine.state();
+        let mut lines: Vec<_> = state.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let mut second = load(&first);
+    assert_eq!(sorted(&mut second), sorted(&mut first));
+    assert!(second.host.logged.is_empty(), "{:?}", second.host.logged);
+}
