@@ -178,13 +178,15 @@ fn atoi(text: &[u8]) -> i32 {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (-1, digits),
         [b'+', digits @ ..] => (1, digits),
-        digits => (1, digits),
+        digits => (1i64, digits),
     };
-    let magnitude = digits
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .fold(0i64, |value, digit| value.saturating_mul(10).saturating_add((digit - b'0').into()));
-    (sign * magnitude) as i32
+    // The sign belongs to each digit: the lowest number is further from zero than the
+    // highest, and its lower half is zero.
+    let number =
+        digits.iter().take_while(|byte| byte.is_ascii_digit()).fold(0i64, |value, digit| {
+            value.saturating_mul(10).saturating_add(sign * i64::from(digit - b'0'))
+        });
+    number as i32
 }
 
 /// SET reads the old value only with GET.
