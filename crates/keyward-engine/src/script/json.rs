@@ -126,10 +126,7 @@ fn word_argument(stack: Stack, position: i32, words: &[&str]) -> Result<usize, R
     let word = stack.text_argument(position)?;
     match words.iter().position(|known| known.as_bytes() == word) {
         Some(index) => Ok(index),
-        None => {
-            let word = word.escape_ascii();
-            stack.fail_argument(position, format_args!("invalid option '{word}'"))
-        }
+        None => stack.fail_option(position, "invalid option", word),
     }
 }
 

@@ -374,6 +374,26 @@ impl Stack {
         position: i32,
         complaint: fmt::Arguments<'_>,
     ) -> Result<T, Raised> {
+        self.push_message(complaint);
+        self.fail_argument_as_pushed(position)
+    }
+
+    /// Complains about a part of an argument, which may be any bytes.
+    pub(super) fn fail_option<T>(
+        self,
+        position: i32,
+        complaint: &str,
+        option: &[u8],
+    ) -> Result<T, Raised> {
+        self.push_message(format_args!("{complaint} '"));
+        self.push_bytes(option);
+        self.push_bytes(b"'");
+        unsafe { ffi::lua_concat(self.0, 3) };
+        self.fail_argument_as_pushed(position)
+    }
+
+    /// Complains about an argument; the complaint lies on top.
+    fn fail_argument_as_pushed<T>(self, position: i32) -> Result<T, Raised> {
         let mut frame: ffi::lua_Debug = unsafe { std::mem::zeroed() };
         let mut name = "?".as_bytes();
         let mut position = position;
@@ -388,11 +408,20 @@ impl Stack {
                 }
             }
         }
-        let name = name.escape_ascii();
-        if position == 0 && unsafe { CStr::from_ptr(frame.namewhat) } == c"method" {
-            return self.fail(format_args!("calling '{name}' on bad self ({complaint})"));
+        let is_self = position == 0 && unsafe { CStr::from_ptr(frame.namewhat) } == c"method";
+        let complaint = unsafe { ffi::lua_gettop(self.0) };
+        unsafe { ffi::luaL_where(self.0, 1) };
+        if is_self {
+            self.push_bytes(b"calling '");
+        } else {
+            self.push_message(format_args!("bad argument #{position} to '"));
         }
-        self.fail(format_args!("bad argument #{position} to '{name}' ({complaint})"))
+        self.push_bytes(name);
+        self.push_bytes(if is_self { b"' on bad self (" } else { b"' (" });
+        unsafe { ffi::lua_pushvalue(self.0, complaint) };
+        self.push_bytes(b")");
+        unsafe { ffi::lua_concat(self.0, 6) };
+        Err(Raised)
     }
 
     fn fail_kind<T>(self, position: i32, expected: &str) -> Result<T, Raised> {

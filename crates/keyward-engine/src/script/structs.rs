@@ -98,10 +98,7 @@ impl<'a> Format<'a> {
                 }
                 self.align = align as usize;
             }
-            other => {
-                let shown = char::from(other);
-                return stack.fail_argument(1, format_args!("invalid format option '{shown}'"));
-            }
+            other => return stack.fail_option(1, "invalid format option", &[other]),
         }
         Ok(())
     }
