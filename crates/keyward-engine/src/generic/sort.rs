@@ -192,12 +192,16 @@ fn ordered(
 }
 
 /// A weight as `strtod` reads it: up to a zero byte, blanks may come before it, and
-/// nothing at all is zero. Zero has no sign. A number too small to be held exactly is
+/// no text at all is zero. Zero has no sign. A number too small to be held exactly is
 /// out of range.
 fn parse_weight(text: &[u8]) -> Option<f64> {
     let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
-    let text = text.trim_ascii_start();
-    let number = if text.is_empty() { Some(0.0) } else { parse_f64(text) };
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    // The vertical tab is a blank to C, but not to Rust.
+    let start = text.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b'\x0b')?;
+    let number = parse_f64(&text[start..]);
     number.filter(|number| !number.is_subnormal()).map(|number| number + 0.0)
 }
 
@@ -269,9 +273,11 @@ mod tests {
 
     #[test]
     fn weights_are_read_as_strtod_reads_them() {
-        let cases: [(&[u8], Option<f64>); 9] = [
+        let cases: [(&[u8], Option<f64>); 11] = [
             (b"", Some(0.0)),
+            (b" ", None),
             (b" 1.5", Some(1.5)),
+            (b"\t\x0b2", Some(2.0)),
             (b"-3e2", Some(-300.0)),
             (b"inf", Some(f64::INFINITY)),
             (b"nan", None),
