@@ -17,7 +17,7 @@
 //!
 //! The mark tells how replies compare: `>` the same bytes, `>~` in any order where Redis
 //! goes by hash (`>~~` for pairs), `>t` lifetimes, `>?` drawn at random, `>*` a walk by
-//! cursor, `>&` may block. `>!` is as `>`, but the command is never spoilt.
+//! cursor, `>&` may block, `>=` restores one server's dump on both. `>!` is as `>`, but the command is never spoilt.
 
 mod expand;
 
@@ -50,13 +50,14 @@ pub(crate) enum Mark {
     Lifetime,
     Draw,
     Walk,
+    Transfer,
     Block,
 }
 
 impl Mark {
     /// Whether a command can be run by a script or a transaction and compared there.
     pub(crate) fn is_nestable(self) -> bool {
-        !matches!(self, Mark::Draw | Mark::Walk)
+        !matches!(self, Mark::Draw | Mark::Walk | Mark::Transfer)
     }
 
     /// Whether random mistakes may be put into the command. A mistake could turn a long
@@ -139,6 +140,7 @@ fn parse_rule(line: &str) -> Option<Rule> {
         ">t" => Mark::Lifetime,
         ">?" => Mark::Draw,
         ">*" => Mark::Walk,
+        ">=" => Mark::Transfer,
         ">&" => Mark::Block,
         _ => return None,
     };

@@ -7,6 +7,7 @@
 
 mod blocked;
 mod draw;
+mod transfer;
 mod walk;
 
 use crate::compare::{agree, agree_each};
@@ -157,6 +158,7 @@ impl Pair {
                 _ if self.connections[step.connection].is_blocked => {}
                 Action::Draw => self.draw(step)?,
                 Action::Walk => self.walk(step)?,
+                Action::Transfer => self.transfer(step)?,
                 Action::Block => self.block(step)?,
             }
             *place += 1;

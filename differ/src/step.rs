@@ -37,6 +37,9 @@ pub(crate) enum Action {
     Draw,
     /// Repeats the command with the cursor it answers until the walk is over.
     Walk,
+    /// Dumps the first row and restores the dump of the server that is named last on
+    /// both, as the second row.
+    Transfer,
     /// The command may block; its reply is compared when it comes.
     Block,
     /// Ends the waiting of all blocked clients and compares their replies.
@@ -71,6 +74,11 @@ impl Step {
         let name = self.command.first().map(Vec::as_slice).unwrap_or_default();
         String::from_utf8_lossy(name).to_uppercase()
     }
+
+    /// Whether a word is among the arguments, as where a script runs that command.
+    pub(crate) fn mentions(&self, word: &[u8]) -> bool {
+        self.command.iter().any(|argument| argument.eq_ignore_ascii_case(word))
+    }
 }
 
 /// A seeded list of steps.
@@ -90,7 +98,7 @@ pub(crate) fn wire_script(steps: &[Step]) -> String {
         let mark = match &step.action {
             Action::Call(Check::Exact) => "",
             Action::Call(Check::AnyOrder(_)) | Action::Walk => "~",
-            Action::Call(Check::Lifetime) | Action::Draw => "?",
+            Action::Call(Check::Lifetime) | Action::Draw | Action::Transfer => "?",
             Action::Block => {
                 blocked.push(connection_name(step.connection));
                 "&"

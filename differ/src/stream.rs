@@ -140,6 +140,7 @@ impl Stream<'_> {
 
     /// Up to three clients block while the first connection writes.
     fn blocking(&mut self) {
+        let start = self.steps.len();
         for connection in 1..2 + self.random.below(CONNECTIONS - 1) {
             // Empty rows make them wait.
             if self.random.one_in(2) {
@@ -154,6 +155,9 @@ impl Stream<'_> {
             }
             self.command(0, |mark| mark != Mark::Block);
         }
+        // SWAPDB serves those who wait in the order of a hash table.
+        let episode = self.steps.split_off(start);
+        self.steps.extend(episode.into_iter().filter(|step| !step.mentions(b"SWAPDB")));
         self.steps.push(Step::bare(Action::Settle));
     }
 
@@ -226,6 +230,7 @@ fn step(connection: usize, expansion: Expansion) -> Step {
         Mark::Lifetime => Action::Call(Check::Lifetime),
         Mark::Draw => Action::Draw,
         Mark::Walk => Action::Walk,
+        Mark::Transfer => Action::Transfer,
         Mark::Block => Action::Block,
     };
     Step { connection, command, action }
