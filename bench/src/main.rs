@@ -9,8 +9,10 @@
 //! ```text
 //! cargo build --release -p keyward
 //! cargo run --release -p keyward-bench
+//! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
+mod governed;
 mod load;
 mod peer;
 mod report;
@@ -56,6 +58,9 @@ struct Arguments {
     /// Bytes per value
     #[arg(long, default_value_t = 150)]
     value_bytes: u32,
+    /// Measure what these schemas cost instead: systems/*/keyward.toml
+    #[arg(long, num_args = 1..)]
+    schemas: Vec<PathBuf>,
 }
 
 /// A server to compare with.
@@ -67,6 +72,9 @@ enum Other {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
+    if !arguments.schemas.is_empty() {
+        return governed::run(&arguments, &arguments.schemas);
+    }
     let named: Option<Vec<&Workload>> =
         arguments.tests.iter().map(|t| Workload::named(t)).collect();
     let workloads = named.with_context(|| format!("the tests are: {}", workload::ALL))?;
