@@ -430,11 +430,11 @@ impl Keyspace {
     /// Records that a key changed: the one place all changes pass through.
     #[inline(always)]
     fn changed(&mut self, key: Key<'_>, event: Event, count: u64) {
-        self.databases[self.selected].table_mut(key).stats.writes += 1;
         if self.journal.is_on() {
-            // Whoever watches the key is told when the change is known to stay.
+            // The rest is done when the change is known to stay.
             self.changes.dirty += count;
         } else {
+            self.databases[self.selected].table_mut(key).stats.writes += 1;
             self.changes.changed(self.selected, key.bytes, count);
         }
         self.changes.notify(self.selected, event, key.bytes);

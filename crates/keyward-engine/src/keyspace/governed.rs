@@ -91,7 +91,8 @@ impl Keyspace {
     /// The changes of the journal are known to stay: whoever watches them is
     /// told, and nothing can be undone any more.
     pub(crate) fn commit(&mut self) {
-        for (db, key) in self.journal.touched() {
+        for (db, table, key) in self.journal.touched() {
+            self.databases[db].stats_mut(table).writes += 1;
             self.changes.changed(db, key, 0);
         }
         self.journal.clear();

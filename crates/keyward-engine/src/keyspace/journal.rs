@@ -120,9 +120,9 @@ impl Journal {
         self.bytes.clear();
     }
 
-    /// The databases and keys that were touched, some more than once.
-    pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        self.rows.iter().map(|row| (row.db, self.text(row.key)))
+    /// The databases, tables and keys that were touched, some more than once.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, TableIndex, &[u8])> {
+        self.rows.iter().map(|row| (row.db, row.table, self.text(row.key)))
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Span {
