@@ -250,7 +250,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::KeywardHelp => keyward::help,
         Id::KeywardMatch => keyward::match_key,
         Id::KeywardMode => keyward::mode,
-        Id::KeywardSchema => keyward::schema,
+        Id::KeywardSchema => keyward::plan::schema,
         Id::KeywardStats => keyward::stats,
         // connection
         Id::Auth => connection::basics::auth,

@@ -26,6 +26,7 @@ use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::keyspace::changes::News;
+use crate::keyward::plan::Plan;
 use crate::monitor;
 use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
@@ -93,6 +94,8 @@ pub(crate) struct Shared {
     pub(crate) pause: Option<Pause>,
     /// How memory stood before the running command.
     pub(crate) relief: Relief,
+    /// The schema that was planned last, if it was not applied.
+    pub(crate) plan: Option<Plan>,
 }
 
 /// What a batch came to.
@@ -143,6 +146,7 @@ impl Engine {
             monitors: Vec::new(),
             pause: None,
             relief: Relief::Done,
+            plan: None,
         };
         shared.set_tunables(&mut keys, options.tunables);
         Engine { keys, shared, prepared: Prepared::default() }

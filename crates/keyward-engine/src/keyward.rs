@@ -1,7 +1,10 @@
 //! KEYWARD: what Redis has no command for.
 //!
 //! Owns the answers about schemas and patterns. Every figure is a counter that
-//! its table keeps: nothing here looks at rows.
+//! its table keeps: nothing here looks at rows, but for planning another schema
+//! (`plan`).
+
+pub(crate) mod plan;
 
 use crate::context::{Ctx, Outcome};
 use crate::governed;
@@ -70,15 +73,6 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
     drop(book);
     ctx.keys.set_schema_mode(mode);
     ctx.reply.ok();
-    Ok(())
-}
-
-pub(crate) fn schema(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx)?;
-    if ctx.args.len() > 2 {
-        return Err(WireError::Syntax);
-    }
-    ctx.reply.bulk(book.schema().source.text.as_bytes());
     Ok(())
 }
 
@@ -192,8 +186,13 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "MODE [WARN|ENFORCE|SCHEMA]",
         "    Let what breaks the schema pass with a warning, refuse it, or do as the schema",
         "    says. Without an argument: tell which.",
-        "SCHEMA",
+        "SCHEMA [SHOW]",
         "    Return the text of the schema.",
+        "SCHEMA PLAN <text>",
+        "    Tell how the schema differs from this one, and what would become of the rows.",
+        "SCHEMA APPLY <plan> [DESTROY <count>]",
+        "    Put the planned schema in force. What a plan destroys must be said. The schema's",
+        "    file is not written: replace it before the next start.",
         "STATS [<pattern>]",
         "    Return the figures of each pattern, or of one.",
     ]);

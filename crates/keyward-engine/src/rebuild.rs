@@ -15,6 +15,7 @@ use keyward_rules::{RuleBook, Survey};
 /// Surveys a database as it would be under a book.
 pub(crate) fn survey(keys: &Keyspace, db: usize, book: &RuleBook) -> Survey {
     let before = keys.book_of(db).map(AsRef::as_ref);
+    let before = before.filter(|before| !std::ptr::eq(*before, book));
     book.survey(&keys.sight(db), before).expect("the engine shows all it has at once")
 }
 

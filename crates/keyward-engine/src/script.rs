@@ -44,6 +44,7 @@ mod tests;
 pub use caller::LogLevel;
 pub use running::{Activity, RunningScript, Standing};
 
+pub(crate) use api::sha1_hex;
 use eval::ScriptCache;
 use flags::{ScriptFlag, ScriptFlags};
 use keyward_commands::CommandId;

@@ -45,9 +45,19 @@ rows! { keyward_ids, Keyward;
 
     KeywardSchema, "keyward|schema" {
         since: "0.1.0", arity: AtLeast(2),
-        flags: [NoScript, Loading, Stale],
-        summary: "Show the schema of the database.",
-        complexity: "O(N) with N being the length of the schema.",
+        flags: [Admin, NoScript, NoMulti, Stale],
+        summary: "Show the schema of the database, plan another, or apply a plan.",
+        complexity: "O(N) with N being the length of the schema; to plan and to apply, also the number of rows.",
+        args: [
+            one_of("action", &[
+                flag("show", "SHOW"),
+                string("text").token("PLAN"),
+                block("apply", &[
+                    string("plan").token("APPLY"),
+                    integer("count").token("DESTROY").optional(),
+                ]),
+            ]).optional(),
+        ],
     }
 
     KeywardStats, "keyward|stats" {

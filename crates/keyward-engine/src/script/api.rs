@@ -176,7 +176,7 @@ fn setresp(stack: Stack, runtime: &mut Runtime) -> Returned {
 }
 
 /// The SHA-1 of bytes, as 40 hexadecimal digits.
-pub(super) fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
+pub(crate) fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0; 40];
     for (pair, byte) in text.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {

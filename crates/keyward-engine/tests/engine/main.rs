@@ -9,6 +9,7 @@ mod lifetimes;
 mod memory;
 mod observation;
 mod pause;
+mod plan;
 mod rebuild;
 mod replay;
 mod sorted_sets;

@@ -1,0 +1,235 @@
+//! Another schema for rows that are there: planned, then applied.
+
+use crate::harness::{START_MS, TestEngine};
+use keyward_engine::ClientId;
+use keyward_resp::push_request;
+
+const OLD: &str = r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "none"
+[key."user:{id:uint}".fields]
+email = "str"
+plan = "str"
+
+[key."users:on:{plan}"]
+type = "set"
+ttl = "none"
+members = { of = "user:{id}" }
+
+[key."note:{id}"]
+type = "string"
+ttl = "none"
+"#;
+
+/// The old one without the set of members, with a lookup and stricter plans.
+const NEW: &str = r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "1h"
+[key."user:{id:uint}".fields]
+email = "str"
+plan = "free | paid"
+
+[key."users:by_email:{email}"]
+type = "string"
+ttl = "none"
+lookup = { of = "user:{id}", field = "email" }
+
+[key."note:{id:uint}"]
+type = "string"
+ttl = { with = "user:{id}" }
+"#;
+
+struct Shop {
+    test: TestEngine,
+    client: ClientId,
+}
+
+impl Shop {
+    fn new(schema: &str) -> Shop {
+        let mut test = TestEngine::governed(1, schema);
+        let client = test.engine.connect();
+        Shop { test, client }
+    }
+
+    fn words(&mut self, words: &[&str]) -> String {
+        let mut bytes = Vec::new();
+        push_request(&mut bytes, words.iter());
+        let (_, reply) = self.test.send(self.client, &bytes);
+        String::from_utf8(reply).expect("tests use text").replace("\r\n", " ").trim_end().to_owned()
+    }
+
+    fn call(&mut self, command: &str) -> String {
+        self.words(&command.split(' ').collect::<Vec<_>>())
+    }
+
+    fn check(&mut self, dialogue: &[(&str, &str)]) {
+        for (command, expected) in dialogue {
+            assert_eq!(self.call(command), *expected, "{command}");
+        }
+    }
+
+    /// Plans a schema; answers the plan's name and the rest of the reply in lines.
+    fn plan(&mut self, schema: &str) -> (String, String) {
+        let mut bytes = Vec::new();
+        push_request(&mut bytes, ["KEYWARD", "SCHEMA", "PLAN", schema].iter());
+        let (_, reply) = self.test.send(self.client, &bytes);
+        let reply = String::from_utf8(reply).expect("tests use text");
+        let mut lines = reply.lines().filter(|line| !line.starts_with(['*', '$']));
+        assert_eq!(lines.next(), Some("plan"), "{reply}");
+        let id = lines.next().expect("a plan has a name").to_owned();
+        (id, lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Users 1 and 2 with a note each, and one without a user.
+fn shop() -> Shop {
+    let mut shop = Shop::new(OLD);
+    shop.check(&[
+        ("HSET user:1 email a@x plan free", ":2"),
+        ("HSET user:2 email b@x plan gold", ":2"),
+        ("SET note:1 one", "+OK"),
+        ("SET note:9 nine", "+OK"),
+        ("SET note:x misnamed", "+OK"),
+        ("DBSIZE", ":7"),
+    ]);
+    shop
+}
+
+#[test]
+fn a_plan_tells_what_would_happen_and_does_nothing() {
+    let mut shop = shop();
+    let before = shop.test.state();
+    let (_, told) = shop.plan(NEW);
+    assert_eq!(shop.test.state(), before);
+    shop.check(&[(
+        "KEYWARD SCHEMA APPLY none",
+        "-ERR no such plan of this database; KEYWARD SCHEMA PLAN makes one",
+    )]);
+    insta::assert_snapshot!(told.replace("\n:", " ").replace("pattern\n", "\npattern "));
+}
+
+#[test]
+fn applying_does_what_the_plan_says_and_is_logged_row_by_row() {
+    let mut shop = shop();
+    let (id, _) = shop.plan(NEW);
+    let refusal = "-SCHEMA this plan destroys 3 rows and entries of derived keys, not 0; if that \
+                   is meant, say DESTROY 3";
+    shop.check(&[
+        (&format!("KEYWARD SCHEMA APPLY {id}"), refusal),
+        (&format!("KEYWARD SCHEMA APPLY {id} DESTROY"), "-ERR syntax error"),
+        ("EXISTS users:on:free", ":1"),
+    ]);
+    shop.test.effects();
+    let reply = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    assert!(reply.starts_with("*4 $8 destroys :3 $8 patterns *4 "), "{reply}");
+    let mut effects = shop.test.effect_lines();
+    effects.sort();
+    let hour = START_MS + 3_600_000;
+    assert_eq!(
+        effects,
+        [
+            "0: DEL note:9".to_owned(),
+            "0: DEL users:on:free".to_owned(),
+            "0: DEL users:on:gold".to_owned(),
+            format!("0: PEXPIREAT note:1 {hour}"),
+            format!("0: PEXPIREAT user:1 {hour}"),
+            format!("0: PEXPIREAT user:2 {hour}"),
+            "0: SET users:by_email:a@x 1".to_owned(),
+            "0: SET users:by_email:b@x 2".to_owned(),
+        ]
+    );
+    let gold = shop.call("HSET user:2 email c@x");
+    assert!(gold.starts_with(':'), "what does not fit may stay: {gold}");
+    shop.check(&[
+        ("GET users:by_email:c@x", "$1 2"),
+        ("HGET user:2 plan", "$4 gold"),
+        ("GET note:x", "$8 misnamed"),
+        ("TTL note:1", ":3600"),
+        (
+            &format!("KEYWARD SCHEMA APPLY {id}"),
+            "-ERR no such plan of this database; KEYWARD SCHEMA PLAN makes one",
+        ),
+    ]);
+    let refused = shop.call("HSET user:1 plan gold");
+    assert!(refused.starts_with("-SCHEMA user:1: plan must be "), "{refused}");
+    assert!(shop.call("SET note:x again").starts_with("-SCHEMA note:x: matches no pattern"));
+    assert_eq!(shop.call("KEYWARD SCHEMA SHOW"), format!("${} {}", NEW.len(), NEW.trim_end()));
+}
+
+#[test]
+fn what_a_plan_destroys_is_counted_when_it_is_applied() {
+    let mut shop = shop();
+    let (id, _) = shop.plan(NEW);
+    shop.check(&[("HSET user:3 email d@x plan free", ":2")]);
+    let refused = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    assert!(refused.starts_with("-SCHEMA this plan destroys 4 rows"), "{refused}");
+    let applied = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 4"));
+    assert!(applied.starts_with("*4 "), "{applied}");
+    shop.check(&[("GET users:by_email:d@x", "$1 3")]);
+}
+
+#[test]
+fn only_the_last_plan_can_be_applied() {
+    let mut shop = shop();
+    let (first, _) = shop.plan(NEW);
+    let (second, _) = shop.plan(OLD);
+    assert_ne!(first, second);
+    let none = "-ERR no such plan of this database; KEYWARD SCHEMA PLAN makes one";
+    shop.check(&[(&format!("KEYWARD SCHEMA APPLY {first} DESTROY 3"), none), ("SELECT 1", "+OK")]);
+    shop.check(&[(&format!("KEYWARD SCHEMA APPLY {second}"), none), ("SELECT 0", "+OK")]);
+    let applied = shop.call(&format!("KEYWARD SCHEMA APPLY {second}"));
+    assert!(applied.starts_with("*4 $8 destroys :0 "), "{applied}");
+}
+
+#[test]
+fn a_schema_comes_over_rows_that_had_none() {
+    let mut shop = Shop::new(OLD);
+    shop.check(&[
+        ("SELECT 3", "+OK"),
+        ("KEYWARD SCHEMA", "-ERR this database has no schema"),
+        ("HSET user:1 email a@x plan free", ":2"),
+    ]);
+    let (id, _) = shop.plan(NEW);
+    let applied = shop.call(&format!("KEYWARD SCHEMA APPLY {id}"));
+    assert!(applied.starts_with("*4 "), "{applied}");
+    shop.check(&[("GET users:by_email:a@x", "$1 1"), ("TTL user:1", ":3600")]);
+    shop.test.set_time(START_MS + 3_600_001);
+    shop.check(&[("GET users:by_email:a@x", "$-1"), ("DBSIZE", ":0")]);
+}
+
+#[test]
+fn a_text_that_is_not_sound_is_refused_with_its_first_problem() {
+    let mut shop = shop();
+    let text = "[keyspace]\nname = \"x\"\n[key.\"a\"]\ntype = \"lits\"\n[key.\"b\"]\ntype = 1\n";
+    let refused = shop.words(&["KEYWARD", "SCHEMA", "PLAN", text]);
+    assert!(refused.starts_with("-SCHEMA the text is not sound: KW"), "{refused}");
+    assert!(refused.ends_with("(line 4), and 1 more"), "{refused}");
+    for garbage in ["", "\u{0}", "[key", "\r\n-OK\r\n"] {
+        let refused = shop.words(&["KEYWARD", "SCHEMA", "PLAN", garbage]);
+        assert!(refused.starts_with("-SCHEMA the text is not sound: "), "{refused}");
+    }
+    shop.check(&[
+        ("KEYWARD SCHEMA PLAN", "-ERR syntax error"),
+        ("KEYWARD SCHEMA x", "-ERR syntax error"),
+    ]);
+}
+
+#[test]
+fn figures_and_the_mode_go_on_under_the_new_schema() {
+    let mut shop = shop();
+    shop.check(&[("KEYWARD MODE warn", "+OK"), ("HGET user:1 plan", "$4 free")]);
+    let (id, _) = shop.plan(NEW);
+    shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    shop.check(&[("KEYWARD MODE", "$4 warn"), ("KEYWARD MODE schema", "+OK")]);
+    let stats = shop.words(&["KEYWARD", "STATS", "user:{id:uint}"]);
+    assert!(stats.contains("$4 hits :1 "), "{stats}");
+    assert!(stats.contains("$7 misfits :1 "), "{stats}");
+}

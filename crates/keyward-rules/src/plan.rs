@@ -1,0 +1,182 @@
+//! How one schema differs from another.
+//!
+//! Owns the comparison by itself, without rows: which patterns come and go, and
+//! what is said differently of those that stay, in the words of their documents.
+//! Patterns are the same if they are written the same: a placeholder of another
+//! name is another pattern.
+//! Invariant: lines are printable, whatever a schema holds.
+//! Not here: what becomes of rows (`survey`).
+
+use keyward_schema::{KeyId, Keyspace, Schema, docs, escape};
+
+/// One difference between two schemas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The pattern it concerns; `None` for the keyspace as a whole.
+    pub pattern: Option<String>,
+    /// What it is.
+    pub kind: DifferenceKind,
+}
+
+/// What a difference is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DifferenceKind {
+    /// Only the new schema has the pattern.
+    Added,
+    /// Only the old schema has the pattern.
+    Removed,
+    /// Both have it, and say this differently.
+    Changed {
+        /// What is spoken of.
+        about: &'static str,
+        /// What is no longer said.
+        before: Vec<String>,
+        /// What is said now.
+        after: Vec<String>,
+    },
+}
+
+impl Difference {
+    /// The difference in a line.
+    pub fn in_words(&self) -> String {
+        let subject = self.pattern.as_deref().unwrap_or("the keyspace");
+        match &self.kind {
+            DifferenceKind::Added => format!("{subject}: is new"),
+            DifferenceKind::Removed => format!("{subject}: is gone"),
+            DifferenceKind::Changed { about, before, after } => {
+                let list = |lines: &[String]| match lines {
+                    [] => "nothing".to_owned(),
+                    lines => lines.join("; "),
+                };
+                format!("{subject}: {about}: {} -> {}", list(before), list(after))
+            }
+        }
+    }
+}
+
+/// All differences: those of the keyspace first, then those of patterns in the
+/// order of the new schema, then the patterns that are gone.
+pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
+    let mut differences = keyspace_differences(&old.keyspace, &new.keyspace);
+    for id in new.ids() {
+        let pattern = text(new, id);
+        match find(old, &pattern) {
+            Some(before) => {
+                let facts = [docs::facts(old, before), docs::facts(new, id)];
+                differences.extend(fact_differences(Some(&pattern), facts));
+            }
+            None => {
+                let kind = DifferenceKind::Added;
+                differences.push(Difference { pattern: Some(pattern), kind });
+            }
+        }
+    }
+    let old_texts = old.ids().map(|id| text(old, id));
+    differences.extend(
+        old_texts
+            .filter(|pattern| find(new, pattern).is_none())
+            .map(|pattern| Difference { pattern: Some(pattern), kind: DifferenceKind::Removed }),
+    );
+    differences
+}
+
+fn text(schema: &Schema, id: KeyId) -> String {
+    escape(schema.key(id).pattern.text()).into_owned()
+}
+
+fn find(schema: &Schema, pattern: &str) -> Option<KeyId> {
+    schema.ids().find(|id| text(schema, *id) == pattern)
+}
+
+fn keyspace_differences(old: &Keyspace, new: &Keyspace) -> Vec<Difference> {
+    let facts = |keyspace: &Keyspace| {
+        let memory = keyspace.max_memory.map(|bytes| format!("{bytes} bytes"));
+        vec![
+            ("name", vec![keyspace.name.to_string()]),
+            ("database", vec![keyspace.db.to_string()]),
+            ("unknown keys", vec![keyspace.unknown.name().to_owned()]),
+            ("mode", vec![keyspace.mode.name().to_owned()]),
+            ("persistence", vec![keyspace.persist.name().to_owned()]),
+            ("memory", memory.into_iter().collect()),
+        ]
+    };
+    fact_differences(None, [facts(old), facts(new)])
+}
+
+/// What is said under a heading, by heading.
+type Facts = Vec<(&'static str, Vec<String>)>;
+
+/// The differences between facts: under each heading, the lines that only one has.
+fn fact_differences(pattern: Option<&str>, [old, new]: [Facts; 2]) -> Vec<Difference> {
+    let lines = |facts: &Facts, about: &str| -> Vec<String> {
+        let found = facts.iter().find(|(heading, _)| *heading == about);
+        found.map_or(Vec::new(), |(_, lines)| lines.clone())
+    };
+    let only = |these: &[String], others: &[String]| -> Vec<String> {
+        let own = these.iter().filter(|line| !others.contains(line));
+        own.map(|line| escape(line).into_owned()).collect()
+    };
+    let gone = old.iter().filter(|(about, _)| new.iter().all(|(other, _)| other != about));
+    let headings = new.iter().chain(gone).map(|(about, _)| *about);
+    let difference = |about| {
+        let (before, after) = (lines(&old, about), lines(&new, about));
+        let (before, after) = (only(&before, &after), only(&after, &before));
+        let differs = !before.is_empty() || !after.is_empty();
+        let kind = DifferenceKind::Changed { about, before, after };
+        differs.then(|| Difference { pattern: pattern.map(str::to_owned), kind })
+    };
+    headings.filter_map(difference).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = r#"
+[keyspace]
+name = "shop"
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "30m"
+[key."user:{id:uint}".fields]
+email = "str"
+plan = "free | paid"
+[key."gone"]
+type = "string"
+ttl = "none"
+"#;
+
+    fn words(old: &str, new: &str) -> Vec<String> {
+        let schema =
+            |text: &str| keyward_schema::check("x", text.as_bytes()).schema.expect("it is sound");
+        compare(&schema(old), &schema(new)).iter().map(Difference::in_words).collect()
+    }
+
+    #[test]
+    fn a_schema_does_not_differ_from_itself() {
+        assert_eq!(words(OLD, OLD), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_what_differs_is_told() {
+        let new = OLD
+            .replace("\"shop\"", "\"shop\"\nunknown = \"allow\"")
+            .replace("30m", "1h")
+            .replace("free | paid", "free | paid | gold")
+            .replace("\"gone\"", "\"new\"");
+        assert_eq!(
+            words(OLD, &new),
+            [
+                "the keyspace: unknown keys: reject -> allow",
+                "user:{id:uint}: Lifetime: 30 minutes from the write that creates or overwrites \
+                 it. A writer may ask for less; asking for more is refused. -> 1 hour from the \
+                 write that creates or overwrites it. A writer may ask for less; asking for more \
+                 is refused.",
+                "user:{id:uint}: Fields: plan: free | paid, required -> plan: free | paid | gold, \
+                 required",
+                "new: is new",
+                "gone: is gone",
+            ]
+        );
+    }
+}
