@@ -9,11 +9,13 @@
 //! ```text
 //! cargo build --release -p keyward
 //! cargo run --release -p keyward-bench
+//! cargo run --release -p keyward-bench -- --memory
 //! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
 mod governed;
 mod load;
+mod memory;
 mod peer;
 mod report;
 mod valkey;
@@ -58,6 +60,9 @@ struct Arguments {
     /// Bytes per value
     #[arg(long, default_value_t = 150)]
     value_bytes: u32,
+    /// Measure resident memory instead
+    #[arg(long)]
+    memory: bool,
     /// Measure what these schemas cost instead: systems/*/keyward.toml
     #[arg(long, num_args = 1..)]
     schemas: Vec<PathBuf>,
@@ -72,6 +77,9 @@ enum Other {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
+    if arguments.memory {
+        return memory::run(&arguments);
+    }
     if !arguments.schemas.is_empty() {
         return governed::run(&arguments, &arguments.schemas);
     }
@@ -93,7 +101,7 @@ fn main() -> anyhow::Result<()> {
             out,
             "- {}: {} MB resident with {key_count} keys",
             peer.name,
-            peer.resident_mb()?
+            peer.resident_bytes()? / 1_048_576
         )?;
     }
     let mut rows = Vec::new();

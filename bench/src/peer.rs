@@ -97,13 +97,18 @@ impl Peer {
         Ok(sum_ns)
     }
 
+    /// A connection to it.
+    pub(crate) fn connect(&self) -> anyhow::Result<TcpStream> {
+        Ok(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?)
+    }
+
     /// Its resident memory.
-    pub(crate) fn resident_mb(&self) -> anyhow::Result<u64> {
+    pub(crate) fn resident_bytes(&self) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
             .with_context(|| format!("{} has ended", self.name))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes: u64 = line.unwrap_or_default().trim().trim_end_matches(" kB").parse()?;
-        Ok(kilobytes / 1024)
+        Ok(kilobytes * 1024)
     }
 }
 
