@@ -219,8 +219,17 @@ pub(crate) fn explain(
             lines.extend(about.into_iter().map(|line| format!("{heading}: {line}")));
         }
     }
-    if !command.flags.has(Flag::Write) {
-        lines.push("Command: only reads".to_owned());
+    let untried = match command {
+        command if command.group == Group::Scripting => {
+            Some("what a script does is judged command by command")
+        }
+        command if !command.flags.has(Flag::Write) => Some("only reads"),
+        // What becomes of whole databases, SWAPDB's work, is not in the journal.
+        command if !command.has_keys() => Some("concerns no key by itself, and is not tried"),
+        _ => None,
+    };
+    if let Some(reason) = untried {
+        lines.push(format!("Command: {reason}"));
         return lines;
     }
     let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));

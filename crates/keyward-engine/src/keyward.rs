@@ -10,7 +10,7 @@ use crate::context::{Ctx, Outcome};
 use crate::governed;
 use crate::table::Table;
 use keyward_commands::args::{self, Options};
-use keyward_commands::{WireError, find};
+use keyward_commands::{WireError, resolve};
 use keyward_resp::ReplyWriter;
 use keyward_rules::RuleBook;
 use keyward_schema::Mode;
@@ -39,7 +39,7 @@ pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
 pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
     let book = book(ctx)?;
     let args = ctx.args.from(2);
-    let command = find(args)?;
+    let command = resolve(args)?;
     let lines = governed::explain(ctx, &book, command, args);
     ctx.reply.array(lines.len());
     lines.iter().for_each(|line| ctx.reply.bulk(line.as_bytes()));

@@ -3,6 +3,7 @@
 mod blocking;
 mod effects;
 mod expiry;
+mod explain;
 mod harness;
 mod hashes_and_sets;
 mod lifetimes;
