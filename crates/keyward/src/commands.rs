@@ -3,9 +3,11 @@
 mod check;
 mod completions;
 mod docs;
+mod explain;
 mod explain_code;
 mod init;
 mod match_keys;
+mod plan;
 mod serve;
 
 use clap::{Subcommand, ValueEnum};
@@ -20,6 +22,8 @@ pub(crate) enum Command {
     Docs(docs::Docs),
     #[command(name = "match")]
     Match(match_keys::MatchKeys),
+    Explain(explain::Explain),
+    Plan(plan::Plan),
     Init(init::Init),
     ExplainCode(explain_code::ExplainCode),
     Completions(completions::Completions),
@@ -32,6 +36,8 @@ impl Command {
             Command::Check(check) => check.run(terminal),
             Command::Docs(docs) => docs.run(terminal),
             Command::Match(keys) => keys.run(terminal),
+            Command::Explain(explain) => explain.run(terminal),
+            Command::Plan(plan) => plan.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::ExplainCode(code) => code.run(terminal),
             Command::Completions(completions) => completions.run(terminal),

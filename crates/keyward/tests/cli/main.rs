@@ -3,9 +3,11 @@
 
 mod check;
 mod docs;
+mod explain;
 mod explain_code;
 mod help;
 mod hostile_files;
 mod init;
 mod match_keys;
+mod plan;
 mod run;
