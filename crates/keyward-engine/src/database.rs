@@ -6,14 +6,14 @@
 //! Not here: time and changes (`keyspace`).
 
 use crate::companions::Companions;
-use crate::evict::Scope;
+use crate::evict::{Scope, Turn};
 use crate::hasher::{Key, KeyHasher, TableIndex};
 use crate::random::Random;
 use crate::row::Row;
 use crate::stats::TableStats;
 use crate::table::Table;
 use keyward_rules::RuleBook;
-use keyward_schema::{KeyId, Mode};
+use keyward_schema::{Evict, KeyId, Mode};
 use std::sync::Arc;
 
 /// A scan cursor is the number of a table and, below this bit, a cursor of that
@@ -34,7 +34,7 @@ impl Database {
     /// A schemaless database without rows.
     pub(crate) fn new(hasher: KeyHasher) -> Database {
         Database {
-            tables: vec![Table::new(hasher)],
+            tables: vec![Table::new(hasher, Evict::Lru)],
             book: None,
             companions: Companions::new(hasher),
             hasher,
@@ -43,9 +43,10 @@ impl Database {
 
     /// A database without rows, under a schema.
     pub(crate) fn governed(hasher: KeyHasher, book: Arc<RuleBook>) -> Database {
-        let tables = book.schema().keys.len() + 1;
+        let patterns = book.schema().keys.iter().map(|key| key.evict);
+        let tables = std::iter::once(Evict::Lru).chain(patterns);
         Database {
-            tables: (0..tables).map(|_| Table::new(hasher)).collect(),
+            tables: tables.map(|evict| Table::new(hasher, evict)).collect(),
             book: Some(book),
             companions: Companions::new(hasher),
             hasher,
@@ -264,24 +265,48 @@ impl Database {
         None
     }
 
-    /// A row that eviction may take, drawn by chance.
-    pub(crate) fn sample_of(&self, scope: Scope, random: &mut Random) -> Option<&Row> {
-        if scope == Scope::All {
-            return self.sample(random);
-        }
-        let mut position = random.below(self.expiring().max(1) as u64) as usize;
-        for table in &self.tables {
-            if position < table.expiring() {
-                return table.sample_expiring(random);
+    /// The tables whose turn it is to lose rows, each with how many may go.
+    fn evictable(&self, scope: Scope, turn: Turn) -> impl Iterator<Item = (&Table, usize)> {
+        let tables = self.tables.iter().filter(move |table| turn.includes(table.evict));
+        tables.map(move |table| match scope {
+            Scope::All => (table, table.len()),
+            Scope::Expiring => (table, table.expiring()),
+        })
+    }
+
+    /// Whether there is a row that eviction may take in this turn.
+    pub(crate) fn has_evictable(&self, scope: Scope, turn: Turn) -> bool {
+        self.evictable(scope, turn).any(|(_, count)| count > 0)
+    }
+
+    /// A row that eviction may take in this turn, drawn by chance.
+    pub(crate) fn sample_of(&self, scope: Scope, turn: Turn, random: &mut Random) -> Option<&Row> {
+        let total: usize = self.evictable(scope, turn).map(|(_, count)| count).sum();
+        let mut position = random.below(total.max(1) as u64) as usize;
+        for (table, count) in self.evictable(scope, turn) {
+            if position < count {
+                return match scope {
+                    Scope::All => table.sample(random),
+                    Scope::Expiring => table.sample_expiring(random),
+                };
             }
-            position -= table.expiring();
+            position -= count;
         }
         None
     }
 
-    /// The row that ends soonest.
-    pub(crate) fn first_to_end(&self) -> Option<&Row> {
-        self.tables.iter().filter_map(Table::first_to_end).min_by_key(|row| row.deadline())
+    /// The row that ends soonest of those that eviction may take in this turn.
+    pub(crate) fn first_to_end(&self, turn: Turn) -> Option<&Row> {
+        let tables = self.evictable(Scope::Expiring, turn);
+        tables.filter_map(|(table, _)| table.first_to_end()).min_by_key(|row| row.deadline())
+    }
+
+    /// The row of a key, if eviction may take it in this turn.
+    pub(crate) fn find_evictable(&self, scope: Scope, turn: Turn, key: &[u8]) -> Option<&Row> {
+        let key = self.key(key);
+        let table = Some(self.table(key)).filter(|table| turn.includes(table.evict));
+        let may_go = |row: &&Row| scope == Scope::All || row.deadline().is_some();
+        table.and_then(|table| table.find(key)).filter(may_go)
     }
 
     /// Hands over rows, about `budget` of them, and answers how much was done.

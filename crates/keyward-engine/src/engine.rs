@@ -462,10 +462,7 @@ impl Engine {
         let switches = &self.shared.switches;
         let rests = self.shared.pause.is_some() || !switches.sweeps || switches.is_cron_paused;
         let removed = if rests { 0 } else { self.keys.sweep(SWEEP_ROWS_MAX) };
-        if self.keys.has_ended() {
-            let mut nobody = Session::new(ClientId(0), self.keys.now_ms(), true);
-            governed::follow_ended(&mut self.keys, &mut self.shared, &mut nobody, host);
-        }
+        governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         let stats = &mut self.shared.stats;
         stats.clock_ns = host.monotonic_ns();
         let ns = stats.clock_ns.saturating_sub(begun_ns);

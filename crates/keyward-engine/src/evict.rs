@@ -17,12 +17,13 @@ pub(crate) use pool::Pool;
 
 use crate::access::FrequencyRates;
 use crate::engine::Engine;
+use crate::governed;
 use crate::host::Host;
-use crate::keyspace::Keyspace;
 use crate::session::Session;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::Args;
+use keyward_schema::Evict;
 
 /// Work per call at the lowest tenacity.
 const WORK_MIN: usize = 16;
@@ -53,6 +54,27 @@ pub enum Order {
     Chance,
     /// Those that end soonest.
     Deadline,
+}
+
+/// Whose turn it is: a schema has the rows of some patterns go before all others,
+/// and those of others not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// That of patterns that go first.
+    First,
+    /// That of all others that may go.
+    Others,
+}
+
+impl Turn {
+    /// Whether it is the turn of patterns that say this.
+    pub(crate) fn includes(self, evict: Evict) -> bool {
+        match evict {
+            Evict::Never => false,
+            Evict::First => self == Turn::First,
+            Evict::Lru | Evict::Lfu | Evict::Ttl => self == Turn::Others,
+        }
+    }
 }
 
 /// What goes when memory is needed.
@@ -139,27 +161,6 @@ pub(crate) enum Relief {
     Impossible,
 }
 
-/// Frees and evicts until memory is within the limit or enough work was done.
-fn relieve(keys: &mut Keyspace, limit: &MemoryLimit, host: &mut dyn Host) -> Relief {
-    let mut work = limit.work_max();
-    while limit.bytes_max > 0 && host.used_memory() > limit.bytes_max {
-        if work == 0 {
-            return Relief::Underway;
-        }
-        let samples = limit.samples.min(SAMPLES_MAX);
-        // What is no longer reachable goes before what still is.
-        let done = match keys.reclaim.step(FREED_PER_WORK) {
-            0 => match limit.policy.and_then(|policy| keys.evict_one(policy, samples)) {
-                Some(freed) => 1 + freed / FREED_PER_WORK,
-                None => return Relief::Impossible,
-            },
-            _ => 1,
-        };
-        work = work.saturating_sub(done);
-    }
-    Relief::Done
-}
-
 impl Engine {
     /// Makes room before a command, or refuses it.
     pub(crate) fn make_room(
@@ -182,9 +183,37 @@ impl Engine {
         self.shared.relief = match self.shared.pause {
             // During a pause the data stay as they are.
             Some(_) => Relief::Done,
-            None => relieve(&mut self.keys, &self.shared.tunables.memory, host),
+            None => self.relieve(host),
         };
         self.shared.relief == Relief::Underway
+    }
+
+    /// Frees and evicts until memory is within the limit or enough work was done.
+    fn relieve(&mut self, host: &mut dyn Host) -> Relief {
+        let limit = self.shared.tunables.memory;
+        let mut work = limit.work_max();
+        while limit.bytes_max > 0 && host.used_memory() > limit.bytes_max {
+            if work == 0 {
+                return Relief::Underway;
+            }
+            // What is no longer reachable goes before what still is.
+            let done = match self.keys.reclaim.step(FREED_PER_WORK) {
+                0 => match self.evict_one(&limit, host) {
+                    Some(freed) => 1 + freed / FREED_PER_WORK,
+                    None => return Relief::Impossible,
+                },
+                _ => 1,
+            };
+            work = work.saturating_sub(done);
+        }
+        Relief::Done
+    }
+
+    /// Removes the row that is the next to go, and what depended on it.
+    fn evict_one(&mut self, limit: &MemoryLimit, host: &mut dyn Host) -> Option<usize> {
+        let freed = self.keys.evict_one(limit.policy?, limit.samples.min(SAMPLES_MAX))?;
+        governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
+        Some(freed)
     }
 
     /// Whether a command is refused while there is no memory. What is queued in a

@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::keyspace::journal::JournalMark;
 use crate::keyspace::{Ended, Keyspace};
 use crate::script::LogLevel;
-use crate::session::Session;
+use crate::session::{ClientId, Session};
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, ReplyWriter};
@@ -80,11 +80,11 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Whether what a command sees depends on rows of other tables than those of its
 /// keys: a derived key on its sources. Commands whose keys their arguments do not
-/// tell count among them.
+/// tell count among them, and those that reach other databases.
 fn depends_on_others(ctx: &Ctx<'_>) -> bool {
     let command = ctx.command;
     let reaches_further = match command.id {
-        CommandId::Sort | CommandId::SortRo => true,
+        CommandId::Sort | CommandId::SortRo | CommandId::Copy | CommandId::Move => true,
         _ => !command.has_keys() || command.group == Group::Scripting,
     };
     let Some(book) = ctx.keys.database().book() else { return reaches_further };
@@ -373,6 +373,18 @@ pub(crate) fn follow_ended(
     }
     start.end(keys);
     keys.select(selected);
+}
+
+/// As [`follow_ended`], outside of any command.
+pub(crate) fn follow_ended_by_itself(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    host: &mut dyn Host,
+) {
+    if keys.has_ended() {
+        let mut nobody = Session::new(ClientId(0), keys.now_ms(), true);
+        follow_ended(keys, shared, &mut nobody, host);
+    }
 }
 
 /// Counts a refusal and makes it an error.

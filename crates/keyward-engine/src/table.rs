@@ -18,6 +18,7 @@ use crate::row::{NewValue, Row};
 use crate::stats::TableStats;
 use crate::value::Value;
 use deadlines::Deadlines;
+use keyward_schema::Evict;
 use std::num::NonZeroUsize;
 
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
@@ -36,17 +37,20 @@ pub(crate) struct Table {
     rows: Index<Row>,
     deadlines: Deadlines,
     hasher: KeyHasher,
+    /// When its rows go if memory is short.
+    pub(crate) evict: Evict,
     /// What happened to its rows.
     pub(crate) stats: TableStats,
 }
 
 impl Table {
     /// A table without rows.
-    pub(crate) fn new(hasher: KeyHasher) -> Table {
+    pub(crate) fn new(hasher: KeyHasher, evict: Evict) -> Table {
         Table {
             rows: Index::default(),
             deadlines: Deadlines::default(),
             hasher,
+            evict,
             stats: TableStats::default(),
         }
     }

@@ -1,6 +1,7 @@
 //! The engine as its host sees it: inputs in, outputs out.
 
 mod blocking;
+mod dependents;
 mod effects;
 mod expiry;
 mod explain;
