@@ -1,9 +1,10 @@
-//! Random input for whatever reads bytes from outside.
+//! Random input for whatever reads bytes from outside, and for schemas in force.
 //!
 //! Owns the targets, their inputs and the promises they check. Invariant: a
 //! round depends on its seed alone, so that every failure can be repeated.
 //! Not here: the clock and the command line (`main.rs`).
 
+pub mod derived;
 pub mod rdb;
 pub mod schema;
 
@@ -18,5 +19,8 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] =
-    &[Target { name: "rdb", round: rdb::round }, Target { name: "schema", round: schema::round }];
+pub const TARGETS: &[Target] = &[
+    Target { name: "derived", round: derived::round },
+    Target { name: "rdb", round: rdb::round },
+    Target { name: "schema", round: schema::round },
+];

@@ -1,0 +1,210 @@
+//! An engine under `shop.toml`, its clients, and a host that can run short of
+//! memory.
+
+use keyward_engine::{
+    ClientId, ConfigRefusal, Connection, Delivery, Engine, EngineOptions, Facts, Host, MemoryLimit,
+    Policy, Progress, Section, Tunables,
+};
+use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
+
+use super::recompute::{Derived, found, living, wanted};
+use super::rows::{Plain, stored};
+use super::sound::fault;
+use super::steps::{Step, Who};
+
+/// The time at which everything begins, in milliseconds since the epoch.
+pub(super) const START_MS: i64 = 1_700_000_000_000;
+
+const SCHEMA: &str = include_str!("shop.toml");
+
+/// A host that knows nothing but how often memory is still short.
+#[derive(Default)]
+struct World {
+    short: usize,
+}
+
+impl Host for World {
+    fn used_memory(&mut self) -> u64 {
+        let is_short = self.short > 0;
+        self.short = self.short.saturating_sub(1);
+        if is_short { 2 } else { 0 }
+    }
+
+    fn config_get(&mut self, _: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
+        Vec::new()
+    }
+
+    fn config_set(&mut self, _: ClientId, _: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
+        Err("there are no settings here".to_owned())
+    }
+
+    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+        Err("there is no file here".to_owned())
+    }
+
+    fn reset_stats(&mut self) {}
+
+    fn info(&mut self, _: Section, _: &Facts, _: &mut String) {}
+
+    fn connection(&self, _: ClientId) -> Connection {
+        Connection::default()
+    }
+}
+
+/// What came of the commands of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) commands: usize,
+    pub(super) refused: usize,
+    pub(super) failed: usize,
+    pub(super) evicted: u64,
+    pub(super) expired: u64,
+}
+
+/// Everything that takes part.
+pub(super) struct Stage {
+    engine: Engine,
+    world: World,
+    now_ms: i64,
+    clients: [ClientId; 4],
+    reader: ClientId,
+    is_waiting: bool,
+    pub(super) tally: Tally,
+}
+
+impl Stage {
+    pub(super) fn new(seed: u64) -> Stage {
+        let checked = keyward_schema::check("shop.toml", SCHEMA.as_bytes());
+        let schema = checked.schema.expect("the schema is sound");
+        let mut engine =
+            Engine::new(EngineOptions { seed, databases: 2, tunables: Tunables::default() });
+        engine.set_time(START_MS * 1000);
+        engine.govern(0, schema);
+        let clients = std::array::from_fn(|_| engine.connect());
+        let reader = engine.connect();
+        let mut stage = Stage {
+            engine,
+            world: World::default(),
+            now_ms: START_MS,
+            clients,
+            reader,
+            is_waiting: false,
+            tally: Tally::default(),
+        };
+        stage.call(stage.clients[Who::Outsider as usize], &["SELECT", "1"]);
+        stage
+    }
+
+    /// Lets a step happen.
+    pub(super) fn act(&mut self, step: &Step) {
+        match step {
+            Step::Send(Who::Waiter, _) if self.is_waiting => {}
+            Step::Send(who, words) => {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                let (progress, reply) = self.call(self.clients[*who as usize], &words);
+                self.is_waiting |= progress == Progress::Blocked;
+                self.tally.commands += 1;
+                self.tally.refused += usize::from(reply.starts_with("-SCHEMA"));
+                self.tally.failed +=
+                    usize::from(reply.starts_with('-') && !reply.starts_with("-SCHEMA"));
+            }
+            Step::Pass(ms) => {
+                self.now_ms += ms;
+                self.engine.set_time(self.now_ms * 1000);
+            }
+            // Looking shall change nothing but what is due.
+            Step::Look => self.world.short = 0,
+            Step::Tick => {
+                self.engine.tick(&mut self.world);
+            }
+            Step::Shortage(policy, rows) => {
+                let memory = MemoryLimit {
+                    bytes_max: 1,
+                    policy: Policy::by_name(policy),
+                    ..MemoryLimit::default()
+                };
+                self.engine.set_tunables(Tunables { memory, ..Tunables::default() });
+                self.world.short = *rows;
+            }
+        }
+        for delivery in self.engine.take_deliveries() {
+            if delivery == Delivery::Unblocked(self.clients[Who::Waiter as usize]) {
+                self.is_waiting = false;
+            }
+        }
+        let stats = self.engine.facts().keys;
+        (self.tally.evicted, self.tally.expired) = (stats.evicted, stats.expired);
+    }
+
+    fn call(&mut self, client: ClientId, words: &[&str]) -> (Progress, String) {
+        let mut buffer = Vec::new();
+        push_request(&mut buffer, words.iter());
+        let mut batch = Batch::new();
+        let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
+        parsed.expect("requests are well formed");
+        let mut out = Vec::new();
+        let progress = self.engine.execute(&mut self.world, client, &buffer, &batch, &mut out);
+        (progress, String::from_utf8_lossy(&out).into_owned())
+    }
+
+    /// What is wrong with the rows as they are stored.
+    pub(super) fn stored_fault(&mut self) -> Option<String> {
+        let rows = stored(&mut self.engine, 0);
+        let fault = rows.iter().find_map(|(key, row)| fault(&rows, key, row, self.now_ms));
+        fault.or_else(|| difference(&found(&rows), &wanted(&rows)))
+    }
+
+    /// What is wrong with what a client sees, who sees no row whose time is over.
+    pub(super) fn visible_fault(&mut self) -> Option<String> {
+        let rows = stored(&mut self.engine, 0);
+        let wanted = wanted(&living(&rows, self.now_ms));
+        let stored = found(&rows);
+        let keys: Vec<&String> = stored.keys().chain(wanted.keys()).collect();
+        let mut seen = Derived::new();
+        for key in keys {
+            seen.extend(
+                self.seen(key, stored.get(key).or(wanted.get(key))).map(|v| (key.clone(), v)),
+            );
+        }
+        difference(&seen, &wanted)
+    }
+
+    /// What a client reads at a key that is expected to be like this.
+    fn seen(&mut self, key: &str, like: Option<&Plain>) -> Option<Plain> {
+        let read = |words: &[&str], stage: &mut Stage| bulks(&stage.call(stage.reader, words).1);
+        let value = match like? {
+            Plain::Text(_) => Plain::Text(read(&["GET", key], self).into_iter().next()?),
+            Plain::Zset(_) => {
+                let words = read(&["ZRANGE", key, "0", "-1", "WITHSCORES"], self);
+                let pairs = words.chunks_exact(2);
+                Plain::Zset(
+                    pairs.map(|p| (p[0].clone(), p[1].parse().unwrap_or(f64::NAN))).collect(),
+                )
+            }
+            _ => Plain::Set(read(&["SMEMBERS", key], self).into_iter().collect()),
+        };
+        let is_empty = match &value {
+            Plain::Set(members) => members.is_empty(),
+            Plain::Zset(members) => members.is_empty(),
+            _ => false,
+        };
+        (!is_empty).then_some(value)
+    }
+}
+
+/// The texts of a reply of bulk strings; there are no line ends in them.
+fn bulks(reply: &str) -> Vec<String> {
+    let mut lines = reply.split("\r\n");
+    let mut texts = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.starts_with('$') && line != "$-1" {
+            texts.extend(lines.next().map(str::to_owned));
+        }
+    }
+    texts
+}
+
+fn difference(is: &Derived, should_be: &Derived) -> Option<String> {
+    let key = is.keys().chain(should_be.keys()).find(|key| is.get(*key) != should_be.get(*key))?;
+    Some(format!("{key} is {:?} and should be {:?}", is.get(key), should_be.get(key)))
+}
