@@ -14,6 +14,7 @@ mod pause;
 mod plan;
 mod rebuild;
 mod replay;
+mod scanning;
 mod sorted_sets;
 mod tracking;
 mod undo;
