@@ -322,10 +322,11 @@ impl Keyspace {
                 row.set_clock(self.access.first_mark());
                 self.place_row(self.selected, key, row);
                 self.notify(Event::new(Class::New, "new"), key.bytes);
+                // As in Redis 7.0, who waits is not served by a row that replaces one.
+                if is_object {
+                    self.changes.ready(self.selected, key.bytes);
+                }
             }
-        }
-        if is_object {
-            self.changes.ready(self.selected, key.bytes);
         }
         self.changed(key, event, 1);
     }
