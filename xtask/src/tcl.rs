@@ -4,7 +4,8 @@
 //! suite starting the server itself. The suite is not part of this repository: the
 //! caller has a checkout of Redis 7.0.15. What fails here and passes there is to be
 //! fixed, or to stand with its reason in `known_failures.txt` of `keyward-commands`,
-//! which COMPAT.md shows.
+//! which COMPAT.md shows. What stands there is not run here: a test that ends half-way
+//! leaves settings, transactions and clients behind, with which those after it fail.
 
 mod suite;
 
@@ -96,8 +97,10 @@ pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<ExitCode> {
         if !options.files.is_empty() && !options.files.iter().any(|wanted| wanted == file) {
             continue;
         }
-        let run = |suite: &Suite| suite.run(file, is_external);
-        let (here, there) = (run(&ours)?, run(&theirs)?);
+        let of_file = known.iter().filter(|(in_file, _)| *in_file == file);
+        let skipped: Vec<&str> = of_file.map(|(_, name)| *name).collect();
+        let here = ours.run(file, is_external, &skipped)?;
+        let there = theirs.run(file, is_external, &[])?;
         let mut out = io::stdout().lock();
         let passed = there.passed.intersection(&here.passed).count();
         writeln!(out, "{file}: {passed} of the {} that Redis passes", there.passed.len())?;

@@ -86,10 +86,18 @@ impl Suite {
         Ok(Suite { place, server: server.to_owned() })
     }
 
-    /// Runs a file; exceptions fail their test, not the file.
-    pub(super) fn run(&self, file: &str, is_external: bool) -> anyhow::Result<Outcome> {
+    /// Runs a file without some of its tests; exceptions fail their test, not the file.
+    pub(super) fn run(
+        &self,
+        file: &str,
+        is_external: bool,
+        skipped: &[&str],
+    ) -> anyhow::Result<Outcome> {
         let mut suite = Command::new("timeout");
         suite.args([PATIENCE_S, "./runtest", "--durable", "--single", file]);
+        for name in skipped {
+            suite.args(["--skiptest", name]);
+        }
         let server = if is_external {
             let port = free_port()?;
             suite.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
