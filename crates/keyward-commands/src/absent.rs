@@ -65,7 +65,9 @@ impl Reason {
             Acl => {
                 "There is one user, `default`; AUTH and HELLO know it. Lists of rights come later."
             }
-            Replication => "A server is neither a replica nor has any; replication comes later.",
+            Replication => {
+                "SYNC sends a snapshot and then every change, without keep-alives or acknowledgements; a server cannot be a replica. The rest of replication comes later."
+            }
             Cluster => {
                 "A server is not a cluster node; a gateway before Redis Cluster comes later."
             }
@@ -142,7 +144,6 @@ pub const ABSENT: &[Absent] = &[
     absent("replconf", Replication, &[]),
     absent("replicaof", Replication, &[]),
     absent("slaveof", Replication, &[]),
-    absent("sync", Replication, &[]),
     absent("asking", Cluster, &[]),
     absent(
         "cluster",

@@ -13,7 +13,9 @@ use crate::set::commands as set;
 use crate::slowlog::commands as slowlog;
 use crate::tracking::commands as tracking;
 use crate::zset::commands as zset;
-use crate::{connection, generic, keyward, monitor, pause, script, server, string, transaction};
+use crate::{
+    connection, generic, keyward, monitor, pause, replicas, script, server, string, transaction,
+};
 use keyward_commands::CommandId as Id;
 
 /// A command's implementation.
@@ -325,6 +327,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::Debug => server::debug::debug,
         Id::LastSave => server::persistence::lastsave,
         Id::Save => server::persistence::save,
+        Id::Sync => replicas::sync,
         Id::Time => server::info::time,
         Id::BgRewriteAof => return None,
     };

@@ -66,6 +66,15 @@ impl Effects {
         self.unit += 1;
     }
 
+    /// Makes each command of the unit so far one of its own.
+    pub(crate) fn part_unit(&mut self) {
+        let unit = self.unit;
+        for effect in self.log.iter_mut().rev().take_while(|effect| effect.unit == unit).skip(1) {
+            self.unit += 1;
+            effect.unit = self.unit;
+        }
+    }
+
     /// Begins a command within the unit.
     #[inline]
     pub(crate) fn begin_command(&mut self) {

@@ -30,6 +30,7 @@ use crate::keyward::plan::Plan;
 use crate::monitor;
 use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
+use crate::replicas::Replicas;
 use crate::script::{LogLevel, Scripts};
 use crate::server::debug::Switches;
 use crate::session::{ClientId, ReplyMode, Session, Sessions};
@@ -78,6 +79,9 @@ pub(crate) struct Shared {
     pub(crate) stats: Stats,
     /// The time in microseconds, for TIME.
     pub(crate) now_us: i64,
+    /// How long DEBUG SLEEP has slept since the time was set. A unit has one time: it
+    /// counts after the unit.
+    pub(crate) slept_us: i64,
     /// Scripts and function libraries.
     pub(crate) scripts: Scripts,
     /// The last snapshot could not be written, and writes are refused until one is.
@@ -90,6 +94,8 @@ pub(crate) struct Shared {
     pub(crate) tracking: Tracking,
     /// Who is shown every command.
     pub(crate) monitors: Vec<ClientId>,
+    /// Who is shown every change.
+    pub(crate) replicas: Replicas,
     /// The pause, if there is one.
     pub(crate) pause: Option<Pause>,
     /// How memory stood before the running command.
@@ -138,12 +144,14 @@ impl Engine {
             tunables: Tunables::default(),
             outbox: Vec::new(),
             now_us: 0,
+            slept_us: 0,
             scripts: Scripts::new(options.seed),
             refuses_writes: false,
             switches: Switches::default(),
             pubsub: PubSub::default(),
             tracking: Tracking::new(keys.hasher()),
             monitors: Vec::new(),
+            replicas: Replicas::default(),
             pause: None,
             relief: Relief::Done,
             plan: None,
@@ -156,6 +164,7 @@ impl Engine {
     /// time until it is set again.
     pub fn set_time(&mut self, now_us: i64) {
         self.shared.now_us = now_us;
+        self.shared.slept_us = 0;
         self.keys.set_now_ms(now_us / 1000);
     }
 
@@ -255,14 +264,19 @@ impl Engine {
             session.is_closing = true;
             return out.clear();
         }
-        let start = out.len();
         let is_skipped = session.reply_mode == ReplyMode::SkipNext;
         if is_skipped {
             session.reply_mode = ReplyMode::Skip;
         }
         session.active_ms = self.keys.now_ms();
         let admitted = command.map_or_else(|| resolve(args), Ok);
-        match admitted.and_then(|command| self.admit(host, session, command, args)) {
+        let admitted = admitted.and_then(|command| self.admit(host, session, command, args));
+        // What was evicted for the command is told before its reply.
+        if !session.pushes.is_empty() {
+            out.append(&mut session.pushes);
+        }
+        let start = out.len();
+        match admitted {
             Err(mut error) => {
                 if args.at(0).eq_ignore_ascii_case(b"EXEC") {
                     error = transaction::refuse_exec(&mut self.keys, session, &error);
@@ -290,6 +304,9 @@ impl Engine {
                 } else {
                     self.keys.effects.begin_unit();
                     self.call(host, session, Mode::Plain, command, args, known, out);
+                    if matches!(command.id, CommandId::Scan | CommandId::RandomKey) {
+                        self.keys.part_due_rows();
+                    }
                     self.after_unit(host);
                 }
             }
@@ -344,20 +361,20 @@ impl Engine {
         }
         // Redis refuses PING too, so that whoever watches the server notices.
         if self.shared.refuses_writes
-            && (command.flags.has(Flag::Write) || command.id == CommandId::Ping)
+            && (transaction::writes(session, command) || command.id == CommandId::Ping)
         {
             return Err(WireError::SaveFailed);
         }
         if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
             return Err(WireError::NotInTransaction);
         }
-        if self.shared.tunables.lacks_replicas && command.flags.has(Flag::Write) {
+        if self.shared.tunables.lacks_replicas && transaction::writes(session, command) {
             return Err(WireError::NoReplicas);
         }
         if !session.subscriptions.is_empty() {
             pubsub::admit(session, command)?;
         }
-        if session.is_monitor {
+        if session.is_monitor || session.is_replica {
             monitor::admit(session, command)?;
         }
         if self.shared.tunables.memory.bytes_max > 0 {
@@ -399,8 +416,11 @@ impl Engine {
 
     /// Lets clients go on that waited for keys which became ready.
     fn serve_ready(&mut self, host: &mut dyn Host) {
+        self.set_time(self.shared.now_us.saturating_add(self.shared.slept_us));
         while let Some(((db, key), clients)) = self.keys.changes.waiting.next_ready() {
             for client in clients {
+                // The key may turn out to be due: that is no part of what made it ready.
+                self.keys.effects.begin_unit();
                 self.keys.select(db);
                 let hashed = self.keys.key(&key);
                 let Some(holds) = self.keys.find(hashed).map(|row| row.value().kind()) else {
@@ -491,6 +511,7 @@ impl Engine {
     pub fn take_deliveries(&mut self) -> Vec<Delivery> {
         let Shared { sessions, outbox, tracking, .. } = &mut self.shared;
         tracking.send_broadcasts(&mut Courier { sessions, outbox, current: None });
+        self.shared.replicas.feed(&mut self.keys, &mut self.shared.outbox);
         std::mem::take(&mut self.shared.outbox)
     }
 
@@ -500,10 +521,17 @@ impl Engine {
         session.is_some_and(|session| !session.subscriptions.is_empty())
     }
 
+    /// Whether a client is shown every change, for the limits of its output.
+    pub fn is_replica(&self, client: ClientId) -> bool {
+        self.shared.sessions.get(client).is_some_and(|session| session.is_replica)
+    }
+
     /// Whether a client listens to channels or to what others do, and so need not send.
     pub fn is_listener(&self, client: ClientId) -> bool {
         let session = self.shared.sessions.get(client);
-        session.is_some_and(|session| session.is_monitor || !session.subscriptions.is_empty())
+        session.is_some_and(|session| {
+            session.is_monitor || session.is_replica || !session.subscriptions.is_empty()
+        })
     }
 
     /// Puts new settings in force.
@@ -648,6 +676,7 @@ impl Shared {
         if std::mem::take(&mut session.is_monitor) {
             self.monitors.retain(|monitor| *monitor != session.id);
         }
+        self.replicas.remove(keys, session);
     }
 
     /// Puts new settings in force.
@@ -658,6 +687,9 @@ impl Shared {
         keys.access.set_frequency(tunables.memory.frequency());
         if tunables.memory.policy != self.tunables.memory.policy {
             keys.pool.clear();
+        }
+        if tunables.memory.bytes_max == 0 {
+            self.relief = Relief::Done;
         }
         self.tunables = tunables;
     }
@@ -683,6 +715,8 @@ impl Shared {
             deadline_bytes: keys.databases().map(Database::deadline_bytes).sum(),
             lazy_pending: keys.reclaim.pending(),
             lazy_freed: keys.reclaim.freed(),
+            replicas: self.replicas.count(),
+            replica_snapshots: self.replicas.snapshots,
         }
     }
 }

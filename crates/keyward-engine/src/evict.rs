@@ -166,11 +166,14 @@ impl Engine {
     pub(crate) fn make_room(
         &mut self,
         host: &mut dyn Host,
-        session: &Session,
+        session: &mut Session,
         command: &'static Command,
         args: Args<'_>,
     ) -> Result<(), WireError> {
         self.evict(host);
+        if !self.keys.changes.news.is_empty() {
+            self.shared.spread_news(&mut self.keys, Some(session));
+        }
         if self.shared.relief != Relief::Impossible || !self.needs_memory(session, command, args) {
             return Ok(());
         }

@@ -82,6 +82,10 @@ pub struct Facts {
     pub lazy_pending: usize,
     /// Values freed lazily.
     pub lazy_freed: u64,
+    /// Replicas there are.
+    pub replicas: usize,
+    /// Snapshots sent to replicas.
+    pub replica_snapshots: u64,
 }
 
 /// Memory as only the host can count it, in bytes.

@@ -48,6 +48,7 @@ mod random;
 mod rebuild;
 mod reclaim;
 mod redaction;
+mod replicas;
 mod row;
 mod sampling;
 mod script;

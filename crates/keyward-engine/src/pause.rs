@@ -42,7 +42,7 @@ impl Pause {
         command: &Command,
         args: Args<'_>,
     ) -> bool {
-        if session.is_monitor {
+        if session.is_monitor || session.is_replica {
             return false;
         }
         self.held == Held::Everything || may_write(shared, session, command, args)

@@ -63,6 +63,8 @@ pub(crate) struct Session {
     pub tracker: Option<Box<Tracker>>,
     /// Whether it is shown every command (MONITOR).
     pub is_monitor: bool,
+    /// Whether it is shown every change (SYNC).
+    pub is_replica: bool,
     /// Whether its next command waits for the end of a pause.
     pub is_paused: bool,
     /// Messages that came while its command ran, to follow the reply.
@@ -97,6 +99,7 @@ impl Session {
             subscriptions: Subscriptions::default(),
             tracker: None,
             is_monitor: false,
+            is_replica: false,
             is_paused: false,
             pushes: Vec::new(),
             blocked: None,

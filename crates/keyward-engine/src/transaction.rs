@@ -9,6 +9,7 @@
 use crate::context::{Ctx, Mode, Outcome};
 use crate::keyspace::Keyspace;
 use crate::session::{Session, Transaction};
+use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args};
 
@@ -79,6 +80,16 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
     // Each queued command was logged by itself.
     ctx.keys.effects.suppress();
     Ok(())
+}
+
+/// Whether a command writes, or is the EXEC of one that does.
+pub(crate) fn writes(session: &Session, command: &Command) -> bool {
+    match (command.id, &session.transaction) {
+        (CommandId::Exec, Some(transaction)) => {
+            transaction.queue.iter().any(|(queued, _)| queued.flags.has(Flag::Write))
+        }
+        _ => command.flags.has(Flag::Write),
+    }
 }
 
 /// What a client gets whose EXEC is refused: the transaction is gone.

@@ -21,6 +21,16 @@ pub(crate) struct Watches {
     broken: BTreeSet<ClientId>,
 }
 
+/// What a key holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    Nothing,
+    /// A row whose time is over.
+    Due,
+    /// A row that can be read.
+    Living,
+}
+
 #[derive(Debug)]
 struct Watched {
     key: DbKey,
@@ -90,12 +100,21 @@ impl Watches {
         }
     }
 
-    /// The contents of whole databases went or changed places: every watch of a
-    /// key that exists before or after (as `exists` answers) is broken.
-    pub(crate) fn changed_where(&mut self, mut exists: impl FnMut(usize, &[u8]) -> bool) {
-        for ((db, key), clients) in &self.clients {
-            if exists(*db, key) {
-                self.broken.extend(clients);
+    /// The contents of whole databases went or changed places. `holds` answers what a
+    /// watched key held before and holds now, or nothing for a key it does not concern.
+    /// Where there was no living row and is none, nothing has changed.
+    pub(crate) fn replaced(&mut self, mut holds: impl FnMut(usize, &[u8]) -> Option<(Held, Held)>) {
+        for (key, clients) in &self.clients {
+            let Some((before, after)) = holds(key.0, &key.1) else { continue };
+            for client in clients {
+                let mut watches = self.keys.get_mut(client).into_iter().flatten();
+                let Some(watched) = watches.find(|watched| watched.key == *key) else { continue };
+                let had_none = watched.was_due || before == Held::Nothing;
+                if had_none && after != Held::Living {
+                    watched.was_due = after == Held::Due;
+                } else {
+                    self.broken.insert(*client);
+                }
             }
         }
     }
@@ -150,5 +169,26 @@ mod tests {
         assert!(!watches.is_broken(ClientId(1)));
         watches.expired(0, b"alive");
         assert!(watches.is_broken(ClientId(1)));
+    }
+
+    #[test]
+    fn a_key_without_a_living_row_before_and_after_is_unchanged() {
+        let cases = [
+            (true, Held::Due, Held::Nothing, false),
+            (true, Held::Due, Held::Due, false),
+            (true, Held::Due, Held::Living, true),
+            (false, Held::Nothing, Held::Nothing, false),
+            (false, Held::Nothing, Held::Due, false),
+            (false, Held::Nothing, Held::Living, true),
+            (false, Held::Living, Held::Nothing, true),
+            // It has become due since it was watched.
+            (false, Held::Due, Held::Nothing, true),
+        ];
+        for (was_due, before, after, is_broken) in cases {
+            let mut watches = watches();
+            watches.watch(ClientId(1), 0, b"k", was_due);
+            watches.replaced(|db, _| (db == 0).then_some((before, after)));
+            assert_eq!(watches.is_broken(ClientId(1)), is_broken, "{before:?} to {after:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! command then and the thread in the middle of a task, so no connection can be served as
 //! usual. Every so many instructions the engine lets the host look up ([`look`]). A look
 //! peeks at what sockets have received: requests that can be answered now (SCRIPT KILL,
-//! FUNCTION KILL, FUNCTION STATS, SHUTDOWN NOSAVE; BUSY for most others) are taken out
+//! FUNCTION KILL, FUNCTION STATS, SHUTDOWN NOSAVE, MULTI, DISCARD; BUSY for most others) are taken out
 //! of the socket and answered. All else stays there untouched, for the connection to
 //! read when the script is over. Clients that come meanwhile are *guests*; they become
 //! connections afterwards.
@@ -39,7 +39,6 @@ const GUESTS_MAX: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Busy {
     watch: Option<Watch>,
-    doors: Vec<Door>,
     guests: Vec<Guest>,
 }
 
@@ -50,13 +49,6 @@ struct Watch {
     since: Instant,
     looked: Instant,
     is_slow: bool,
-}
-
-/// A listening socket, to let guests in.
-#[derive(Debug)]
-struct Door {
-    descriptor: OwnedFd,
-    is_unix: bool,
 }
 
 /// A client that came while a script was running.
@@ -91,19 +83,6 @@ impl RawSocket {
 }
 
 impl Busy {
-    /// Remembers where clients come in.
-    pub(crate) fn watch_doors(&mut self, listeners: &Listeners) -> io::Result<()> {
-        for listener in &listeners.tcp {
-            let descriptor = listener.as_fd().try_clone_to_owned()?;
-            self.doors.push(Door { descriptor, is_unix: false });
-        }
-        if let Some((listener, _)) = &listeners.unix {
-            let descriptor = listener.as_fd().try_clone_to_owned()?;
-            self.doors.push(Door { descriptor, is_unix: true });
-        }
-        Ok(())
-    }
-
     /// Those who came while a script was running.
     pub(crate) fn take_guests(&mut self) -> Vec<Guest> {
         std::mem::take(&mut self.guests)
@@ -121,17 +100,15 @@ impl Busy {
     }
 
     /// Lets clients in that are at the door.
-    fn let_in(&mut self) {
-        for door in &self.doors {
+    fn let_in(&mut self, listeners: &Listeners) {
+        listeners.each(|door, is_unix| {
             while self.guests.len() < GUESTS_MAX {
                 let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-                let Ok(descriptor) = rustix::net::accept_with(&door.descriptor, flags) else {
-                    break;
-                };
-                let socket = RawSocket { descriptor, is_unix: door.is_unix };
+                let Ok(descriptor) = rustix::net::accept_with(door, flags) else { break };
+                let socket = RawSocket { descriptor, is_unix };
                 self.guests.push(Guest { socket, login: Vec::new() });
             }
-        }
+        });
     }
 }
 
@@ -174,7 +151,7 @@ pub(crate) fn look(host: &mut ServerHost, script: &mut RunningScript<'_>) {
             }
         }
     });
-    host.busy.let_in();
+    host.busy.let_in(&host.listeners);
     for guest in &mut host.busy.guests {
         desk.serve_guest(guest);
     }
@@ -191,6 +168,8 @@ struct Desk<'a, 'b> {
 struct Visitor<'a> {
     standing: Standing,
     protocol: Protocol,
+    /// Its number, unless it is a guest.
+    client: Option<ClientId>,
     /// Where to keep the AUTH of a guest, who has no session yet.
     login: Option<&'a mut Vec<u8>>,
 }
@@ -203,13 +182,14 @@ impl Desk<'_, '_> {
             return Vec::new();
         }
         let protocol = self.script.protocol(client);
-        self.serve(socket, Visitor { standing, protocol, login: None })
+        self.serve(socket, Visitor { standing, protocol, client: Some(client), login: None })
     }
 
     fn serve_guest(&mut self, guest: &mut Guest) {
         let Guest { socket, login } = guest;
         let standing = if login.is_empty() { self.script.newcomer() } else { Standing::Refused };
-        let visitor = Visitor { standing, protocol: Protocol::Resp2, login: Some(login) };
+        let protocol = Protocol::Resp2;
+        let visitor = Visitor { standing, protocol, client: None, login: Some(login) };
         if !self.serve(socket.descriptor.as_fd(), visitor).is_empty() {
             tracing::debug!("a client does not take its replies while a script is slow");
         }
@@ -245,14 +225,16 @@ impl Desk<'_, '_> {
 
     /// Whether one of these requests cannot be answered now.
     fn has_to_wait(&self, batch: &Batch, input: &[u8], visitor: &Visitor<'_>) -> bool {
+        let is_guest = visitor.client.is_none();
         batch.commands(input).any(|args| {
             let Ok(command) = resolve(args) else { return false };
             match command.id {
                 CommandId::ScriptKill
                 | CommandId::FunctionKill
                 | CommandId::FunctionStats
-                | CommandId::Shutdown => false,
-                _ if visitor.login.is_some() && self.is_login(args) => false,
+                | CommandId::Shutdown => visitor.standing == Standing::InTransaction,
+                CommandId::Multi | CommandId::Discard => is_guest,
+                _ if is_guest && self.is_login(args) => false,
                 _ => command.flags.has(Flag::AllowBusy) || command.flags.has(Flag::NoAuth),
             }
         })
@@ -282,15 +264,18 @@ impl Desk<'_, '_> {
         if visitor.standing == Standing::Unknown {
             return WireError::NoAuth.write_to(&mut reply);
         }
-        let outcome = match resolve(args).map(|command| command.id) {
+        let command = resolve(args);
+        let outcome = match command.as_ref().map(|command| command.id) {
             Ok(CommandId::ScriptKill) => self.script.script_kill().map(|()| reply.ok()),
             Ok(CommandId::FunctionKill) => self.script.function_kill().map(|()| reply.ok()),
             Ok(CommandId::FunctionStats) => {
                 self.script.write_stats(self.elapsed.as_millis() as u64, &mut reply)
             }
             _ if is_hard_shutdown(args) => return self.shut_down(),
-            Ok(_) => Err(self.script.busy_error()),
-            Err(error) => Err(error),
+            _ => command.and_then(|command| match visitor.client {
+                Some(client) => self.script.answer(client, command, &mut reply),
+                None => Err(self.script.busy_error()),
+            }),
         };
         if let Err(error) = outcome {
             error.write_to(&mut reply);

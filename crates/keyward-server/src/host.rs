@@ -5,6 +5,7 @@
 use crate::busy::{self, Busy};
 use crate::clock;
 use crate::info;
+use crate::listen::Listeners;
 use crate::log::LogControl;
 use crate::memory::{self, Memory};
 use crate::peer::Peers;
@@ -38,6 +39,7 @@ pub(crate) struct NetStats {
 pub(crate) struct ServerHost {
     pub(crate) settings: Settings,
     pub(crate) log: Option<LogControl>,
+    pub(crate) listeners: Rc<Listeners>,
     pub(crate) peers: Rc<Peers>,
     pub(crate) stats: NetStats,
     pub(crate) rates: Rates,
@@ -63,6 +65,19 @@ impl ServerHost {
         })
     }
 
+    /// Listens where new settings say.
+    fn rebind(&self, changed: &Settings) -> Result<(), ConfigRefusal> {
+        self.listeners.rebind(&self.settings, changed).map_err(|error| {
+            tracing::warn!("{error}");
+            let (name, reason) = match self.settings.int(Id::Port) == changed.int(Id::Port) {
+                true => (Id::Bind, "Failed to bind to specified addresses."),
+                false => (Id::Port, "Unable to listen on this port. Check server logs."),
+            };
+            let name = name.setting().name;
+            format!("CONFIG SET failed (possibly related to argument '{name}') - {reason}")
+        })
+    }
+
     /// Whether writes are refused since the last snapshot could not be written.
     pub(crate) fn refuses_writes(&self) -> bool {
         let is_asked_for = self.settings.is_on(Id::StopWrites);
@@ -81,7 +96,10 @@ impl Host for ServerHost {
         pairs: &[(&[u8], &[u8])],
     ) -> Result<Tunables, ConfigRefusal> {
         let is_local = self.is_local(client);
-        self.settings.set_live(pairs, is_local)?;
+        let mut changed = self.settings.clone();
+        changed.set_live(pairs, is_local)?;
+        self.rebind(&changed)?;
+        self.settings = changed;
         if let Some(log) = &self.log {
             log.apply(&self.settings);
         }

@@ -26,7 +26,7 @@ pub(crate) fn write(host: &mut ServerHost, section: Section, facts: &Facts, out:
         }
         Section::Persistence => persistence(host, facts),
         Section::Stats => activity::stats(host, facts),
-        Section::Replication => activity::replication(host),
+        Section::Replication => activity::replication(host, facts),
         Section::Cpu => activity::cpu(),
         Section::Cluster => vec![("cluster_enabled", "0".to_owned())],
         Section::Modules

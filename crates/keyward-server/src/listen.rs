@@ -1,16 +1,19 @@
 //! Listening sockets, and the little a connection needs to know of its socket.
 //!
-//! Owns binding and accepting on TCP and Unix sockets. The rest of the server
-//! sees only [`Socket`], so that other transports (TLS) are an addition here.
+//! Owns binding and accepting on TCP and Unix sockets, and changing the former while
+//! the server runs. The rest of the server sees only [`Socket`], so that other
+//! transports (TLS) are an addition here.
 
 use crate::peer::Addresses;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, TcpKeepalive, Type};
+use std::cell::RefCell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::PathBuf;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -95,32 +98,20 @@ impl Drop for SocketFile {
     }
 }
 
-/// What the settings say to listen on.
+/// What the server listens on.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
-    pub(crate) tcp: Vec<TcpListener>,
-    pub(crate) unix: Option<(UnixListener, SocketFile)>,
+    tcp: RefCell<Vec<TcpListener>>,
+    unix: Option<(UnixListener, SocketFile)>,
+    /// Wakes who accepts on TCP when there are others to accept on.
+    waker: RefCell<Option<Waker>>,
 }
 
 impl Listeners {
     /// Binds everything. An address marked optional by `-` may fail.
     pub(crate) fn bind(settings: &Settings) -> io::Result<Listeners> {
-        let mut listeners = Listeners::default();
-        let port = u16::try_from(settings.int(Id::Port)).unwrap_or(0);
-        if port != 0 {
-            let backlog = i32::try_from(settings.int(Id::TcpBacklog)).unwrap_or(i32::MAX);
-            for word in settings.text(Id::Bind).split_whitespace() {
-                let (is_optional, host) = match word.strip_prefix('-') {
-                    Some(host) => (true, host),
-                    None => (false, word),
-                };
-                match bind_tcp(host, port, backlog) {
-                    Ok(listener) => listeners.tcp.push(listener),
-                    Err(_) if is_optional => {}
-                    Err(error) => return Err(named(error, &format!("{host}:{port}"))),
-                }
-            }
-        }
+        let tcp = RefCell::new(bind_all_tcp(settings)?);
+        let mut listeners = Listeners { tcp, ..Listeners::default() };
         let path = settings.text(Id::UnixSocket);
         if !path.is_empty() {
             let permissions = settings.permissions(Id::UnixSocketPerm);
@@ -130,9 +121,62 @@ impl Listeners {
         Ok(listeners)
     }
 
+    /// Listens on the port and the addresses of new settings, or else on those of the
+    /// old ones as before. Connections stay.
+    pub(crate) fn rebind(&self, old: &Settings, new: &Settings) -> io::Result<()> {
+        let is_other_port = old.int(Id::Port) != new.int(Id::Port);
+        if !is_other_port && old.text(Id::Bind) == new.text(Id::Bind) {
+            return Ok(());
+        }
+        if !is_other_port {
+            // One address can be listened on but once.
+            self.tcp.borrow_mut().clear();
+        }
+        let (outcome, listeners) = match bind_all_tcp(new) {
+            Ok(listeners) => (Ok(()), Ok(listeners)),
+            Err(error) if is_other_port => return Err(error),
+            Err(error) => (Err(error), bind_all_tcp(old)),
+        };
+        *self.tcp.borrow_mut() = listeners?;
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+        outcome
+    }
+
+    /// The next TCP connection. One task may wait for it.
+    pub(crate) async fn accept_tcp(&self) -> io::Result<TcpStream> {
+        std::future::poll_fn(|cx| self.poll_tcp(cx)).await
+    }
+
+    fn poll_tcp(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        *self.waker.borrow_mut() = Some(cx.waker().clone());
+        for listener in &*self.tcp.borrow() {
+            if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                return Poll::Ready(accepted.map(|(socket, _)| socket));
+            }
+        }
+        Poll::Pending
+    }
+
+    /// The next connection by the Unix socket; waits for ever if there is none.
+    pub(crate) async fn accept_unix(&self) -> io::Result<UnixStream> {
+        match &self.unix {
+            Some((listener, _)) => listener.accept().await.map(|(socket, _)| socket),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Visits the listening sockets, and says of each whether it is a Unix one.
+    pub(crate) fn each(&self, mut visit: impl FnMut(BorrowedFd<'_>, bool)) {
+        self.tcp.borrow().iter().for_each(|listener| visit(listener.as_fd(), false));
+        self.unix.iter().for_each(|(listener, _)| visit(listener.as_fd(), true));
+    }
+
     /// Where the server can be reached, for the banner.
     pub(crate) fn describe(&self) -> String {
-        let tcp = self.tcp.iter().filter_map(|l| l.local_addr().ok()).map(|a| a.to_string());
+        let listeners = self.tcp.borrow();
+        let tcp = listeners.iter().filter_map(|l| l.local_addr().ok()).map(|a| a.to_string());
         let unix = self.unix.iter().map(|(_, file)| file.0.display().to_string());
         let all: Vec<String> = tcp.chain(unix).collect();
         if all.is_empty() { "no address".to_owned() } else { all.join(", ") }
@@ -141,6 +185,27 @@ impl Listeners {
 
 fn named(error: io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot listen on {what}: {error}"))
+}
+
+fn bind_all_tcp(settings: &Settings) -> io::Result<Vec<TcpListener>> {
+    let port = u16::try_from(settings.int(Id::Port)).unwrap_or(0);
+    let mut listeners = Vec::new();
+    if port == 0 {
+        return Ok(listeners);
+    }
+    let backlog = i32::try_from(settings.int(Id::TcpBacklog)).unwrap_or(i32::MAX);
+    for word in settings.text(Id::Bind).split_whitespace() {
+        let (is_optional, host) = match word.strip_prefix('-') {
+            Some(host) => (true, host),
+            None => (false, word),
+        };
+        match bind_tcp(host, port, backlog) {
+            Ok(listener) => listeners.push(listener),
+            Err(_) if is_optional => {}
+            Err(error) => return Err(named(error, &format!("{host}:{port}"))),
+        }
+    }
+    Ok(listeners)
 }
 
 fn bind_tcp(host: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {

@@ -79,6 +79,7 @@ impl Core {
     /// How many bytes of replies a client may leave unread.
     pub(crate) fn output_limit(&self, client: ClientId) -> OutputLimit {
         let class = match self.engine.is_subscriber(client) {
+            _ if self.engine.is_replica(client) => ClientClass::Replica,
             true => ClientClass::Subscriber,
             false => ClientClass::Normal,
         };
@@ -165,10 +166,10 @@ async fn serve(
     })?;
     descriptors::provide(&mut settings);
     let databases = settings.int(Id::Databases);
-    let server = Rc::new(Server::new(settings, log));
+    let listeners = Rc::new(listeners);
+    let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners)));
     let governed = schemas::describe(&schemas);
     let libraries = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
-    server.core.borrow_mut().host.busy.watch_doors(&listeners).map_err(ServeError::Listen)?;
     server.core.borrow_mut().load()?;
     {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
@@ -177,16 +178,10 @@ async fn serve(
     }
     let place = listeners.describe();
     tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
-    let Listeners { tcp, unix } = listeners;
-    for listener in tcp {
-        let accept = async move || listener.accept().await.map(|(socket, _)| socket);
-        tokio::task::spawn_local(accept_all(Rc::clone(&server), accept));
-    }
-    let (unix_listener, _socket_file) = unix.unzip();
-    if let Some(listener) = unix_listener {
-        let accept = async move || listener.accept().await.map(|(socket, _)| socket);
-        tokio::task::spawn_local(accept_all(Rc::clone(&server), accept));
-    }
+    let tcp = Rc::clone(&listeners);
+    tokio::task::spawn_local(accept_all(Rc::clone(&server), async move || tcp.accept_tcp().await));
+    let accept_unix = async move || listeners.accept_unix().await;
+    tokio::task::spawn_local(accept_all(Rc::clone(&server), accept_unix));
     tokio::task::spawn_local(tick(Rc::clone(&server)));
     let stop = Rc::clone(&server.core.borrow().host.stop);
     loop {
@@ -233,7 +228,7 @@ async fn tick(server: Rc<Server>) {
 }
 
 impl Server {
-    fn new(settings: Settings, log: Option<LogControl>) -> Server {
+    fn new(settings: Settings, log: Option<LogControl>, listeners: Rc<Listeners>) -> Server {
         let seed = RandomState::new().hash_one(clock::now_us());
         let mut random = Random::from_seed(RandomState::new().hash_one(seed));
         let digits = (0..5).map(|_| format!("{:08x}", random.next_u64() as u32));
@@ -246,6 +241,7 @@ impl Server {
         let host = ServerHost {
             settings,
             log,
+            listeners,
             peers: Rc::clone(&peers),
             stats: NetStats::default(),
             rates: Rates::default(),

@@ -12,7 +12,7 @@ mod rewrite;
 pub mod table;
 pub mod value;
 
-use kept::KEPT;
+use kept::{HIDDEN, KEPT};
 use keyward_engine::glob::{self, Case};
 use keyward_engine::{FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
 use std::path::{Path, PathBuf};
@@ -249,6 +249,7 @@ impl Settings {
                     found.push((position, name, String::from_utf8_lossy(pattern).into_owned()));
                 } else if is_new
                     && is_glob
+                    && !HIDDEN.contains(&name)
                     && glob::matches(pattern, name.as_bytes(), Case::Insensitive)
                 {
                     found.push((position, name, name.to_owned()));
@@ -455,10 +456,11 @@ mod tests {
     #[test]
     fn a_live_change_is_all_or_nothing() {
         let mut settings = Settings::default();
-        let error = settings.set_live(&[(b"timeout", b"5"), (b"port", b"1")], true).unwrap_err();
+        let error =
+            settings.set_live(&[(b"timeout", b"5"), (b"databases", b"1")], true).unwrap_err();
         assert_eq!(
             error,
-            "CONFIG SET failed (possibly related to argument 'port') - can't set immutable config"
+            "CONFIG SET failed (possibly related to argument 'databases') - can't set immutable config"
         );
         assert_eq!(settings.int(Id::Timeout), 0);
         settings.set_live(&[(b"TIMEOUT", b"5"), (b"hz", b"20")], true).unwrap();

@@ -254,3 +254,33 @@ fn settings_are_written_back_to_their_file() {
     let text = std::fs::read_to_string(&file).expect("the file is there");
     assert!(text.starts_with("# mine\ntimeout 7\n"), "{text}");
 }
+
+#[test]
+fn the_port_can_be_changed_while_the_server_runs() {
+    let server = serve(&["--bind", "127.0.0.1"]);
+    let mut client = server.client();
+    let free = || {
+        let probe = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        probe.local_addr().expect("its address")
+    };
+    let address = free();
+    let port = address.port().to_string();
+    assert_eq!(client.call(["CONFIG", "SET", "port", &port]).expect("an answer"), ok());
+    ping(&mut client);
+    ping(&mut Client::connect(address).expect("the new port is served"));
+    assert!(TcpStream::connect(server.address()).is_err(), "the old one is not");
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken = taken.local_addr().map(|address| (taken, address.port().to_string()));
+    let (_taken, other_port) = taken.expect("its address");
+    let refused = |client: &mut Client, name: &str, value: &str| {
+        let reply = client.call(["CONFIG", "SET", name, value]).expect("an answer");
+        let Frame::Error(text) = reply else { panic!("{name} {value}: {reply:?}") };
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let text = refused(&mut client, "port", &other_port);
+    assert!(text.ends_with("'port') - Unable to listen on this port. Check server logs."));
+    let text = refused(&mut client, "bind", "999.999.999.999");
+    assert!(text.ends_with("'bind') - Failed to bind to specified addresses."));
+    ping(&mut Client::connect(address).expect("the port is still served"));
+}

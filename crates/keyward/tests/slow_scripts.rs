@@ -124,3 +124,30 @@ fn a_stranger_cannot_kill_but_whoever_logs_in_can() {
     assert!(error_text(runner.receive().expect("it ends")).contains("killed by user"));
     assert_eq!(call(&mut guest, &["PING"]), Frame::Simple(b"PONG".to_vec()), "still logged in");
 }
+
+#[test]
+fn a_transaction_that_meets_a_slow_script_is_not_run() {
+    for server in servers() {
+        let mut runner = server.client();
+        let [mut begun, mut queued, mut watcher] = [(); 3].map(|()| server.client());
+        for client in [&mut begun, &mut watcher] {
+            call(client, &["SET", "x", "1"]);
+        }
+        call(&mut queued, &["MULTI"]);
+        call(&mut queued, &["INCR", "x"]);
+        send(&mut runner, &["EVAL", LOOP, "0"]);
+        wait_until_busy(&mut watcher);
+        assert_eq!(call(&mut begun, &["MULTI"]), Frame::Simple(b"OK".to_vec()));
+        assert!(error_text(call(&mut begun, &["INCR", "x"])).starts_with("BUSY "));
+        let refused = error_text(call(&mut queued, &["EXEC"]));
+        assert!(
+            refused.starts_with("EXECABORT Transaction discarded because of: BUSY "),
+            "{refused}"
+        );
+        call(&mut watcher, &["SCRIPT", "KILL"]);
+        runner.receive().expect("it ends");
+        let refused = error_text(call(&mut begun, &["EXEC"]));
+        assert_eq!(refused, "EXECABORT Transaction discarded because of previous errors.");
+        assert_eq!(call(&mut queued, &["GET", "x"]), Frame::Bulk(b"1".to_vec()));
+    }
+}

@@ -471,6 +471,12 @@ rows! { server_ids, Server;
         args: [integer("index1"), integer("index2")],
     }
 
+    Sync, "sync" {
+        since: "1.0.0", arity: Exactly(1),
+        flags: [NoAsyncLoading, Admin, NoMulti, NoScript],
+        summary: "Internal command used for replication",
+    }
+
     Time, "time" {
         since: "2.6.0", arity: Exactly(1),
         flags: [Loading, Stale, Fast],

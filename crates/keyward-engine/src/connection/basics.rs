@@ -129,6 +129,9 @@ pub(crate) fn quit(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn reset(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.session.is_replica {
+        return Err(WireError::Err("can only reset normal connections"));
+    }
     ctx.shared.forget(ctx.keys, ctx.session);
     let session = &mut *ctx.session;
     session.transaction = None;

@@ -21,7 +21,11 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of(session: &Session) -> Kind {
-        if session.subscriptions.is_empty() { Kind::Normal } else { Kind::PubSub }
+        match session.subscriptions.is_empty() {
+            _ if session.is_replica => Kind::Replica,
+            true => Kind::Normal,
+            false => Kind::PubSub,
+        }
     }
 }
 
@@ -142,6 +146,7 @@ fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
     let tracker = session.tracker.as_deref();
     let flags = [
         ('O', session.is_monitor),
+        ('S', session.is_replica),
         ('P', !session.subscriptions.is_empty()),
         ('x', session.transaction.is_some()),
         ('b', session.is_waiting()),

@@ -36,6 +36,15 @@ impl Keyspace {
         self.notify(Event::new(Class::Expired, "expired"), key.bytes);
     }
 
+    /// Makes the removal of each due row that the last unit came upon a unit of its own:
+    /// they have nothing to do with each other. Under a schema other rows may have
+    /// changed with one of them.
+    pub(crate) fn part_due_rows(&mut self) {
+        if !self.is_governed() {
+            self.effects.part_unit();
+        }
+    }
+
     /// Removes due rows, the longest overdue of each database first, until none
     /// is left or `budget` rows are gone. Answers how many went.
     pub(crate) fn sweep(&mut self, budget: usize) -> usize {
@@ -46,6 +55,10 @@ impl Keyspace {
             while removed < budget
                 && let Some(key) = self.databases[db].due_key(self.now_ms)
             {
+                // Under a schema other rows may change with it: those belong to its unit.
+                if !self.is_governed() {
+                    self.effects.begin_unit();
+                }
                 self.remove_due(self.databases[db].key(&key));
                 removed += 1;
             }

@@ -5,12 +5,23 @@
 //! are woken.
 
 use super::Keyspace;
+use crate::database::Database;
 use crate::reclaim::Freeing;
 use crate::row::Row;
 use crate::value::Value;
+use crate::watch::Held;
 
 /// How often a living row is looked for while due ones must stay.
 const HELD_DRAWS_MAX: usize = 100;
+
+/// What a key of a database holds.
+fn held(database: &Database, key: &[u8], now_ms: i64) -> Held {
+    match database.find(key) {
+        None => Held::Nothing,
+        Some(row) if row.deadline().is_some_and(|deadline| deadline < now_ms) => Held::Due,
+        Some(_) => Held::Living,
+    }
+}
 
 impl Keyspace {
     /// How many rows the selected database has, due ones included.
@@ -20,9 +31,10 @@ impl Keyspace {
 
     /// Empties a database, and frees what it held at once or lazily.
     pub(crate) fn flush(&mut self, db: usize, freeing: Freeing) {
-        let databases = &self.databases;
-        let watches = &mut self.changes.watches;
-        watches.changed_where(|of, key| of == db && databases[of].find(key).is_some());
+        let (databases, now_ms) = (&self.databases, self.now_ms);
+        self.changes.watches.replaced(|of, key| {
+            (of == db).then(|| (held(&databases[db], key, now_ms), Held::Nothing))
+        });
         self.changes.flushed();
         let taken = self.databases[db].take();
         self.changes.dirty += taken.len() as u64;
@@ -38,10 +50,14 @@ impl Keyspace {
         if a == b {
             return;
         }
-        let databases = &self.databases;
-        self.changes.watches.changed_where(|of, key| {
-            let exists = |db: usize| databases[db].find(key).is_some();
-            (of == a || of == b) && (exists(a) || exists(b))
+        let (databases, now_ms) = (&self.databases, self.now_ms);
+        self.changes.watches.replaced(|of, key| {
+            let held = |db: usize| held(&databases[db], key, now_ms);
+            match of {
+                _ if of == a => Some((held(a), held(b))),
+                _ if of == b => Some((held(b), held(a))),
+                _ => None,
+            }
         });
         self.databases.swap(a, b);
         let databases = &self.databases;

@@ -213,9 +213,10 @@ impl Caller for ScriptCaller<'_, '_> {
     }
 
     fn is_ended(&mut self) -> bool {
-        let Ctx { host, shared, .. } = &mut *self.ctx;
+        let Ctx { host, keys, shared, .. } = &mut *self.ctx;
         let has_written = self.has_written;
-        let mut script = RunningScript::new(self.facts, has_written, &mut self.is_ended, shared);
+        let mut script =
+            RunningScript::new(self.facts, has_written, &mut self.is_ended, (keys, shared));
         host.script_runs(&mut script);
         self.is_ended
     }

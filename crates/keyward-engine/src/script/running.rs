@@ -6,8 +6,10 @@
 //! is in the middle of a command.
 
 use crate::engine::Shared;
-use crate::session::ClientId;
-use keyward_commands::WireError;
+use crate::keyspace::Keyspace;
+use crate::session::{ClientId, Transaction};
+use crate::transaction;
+use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{Args, Protocol, ReplyWriter};
 
 /// What is running.
@@ -33,7 +35,8 @@ pub struct RunningScript<'a> {
     name: &'a [u8],
     has_written: bool,
     is_ended: &'a mut bool,
-    shared: &'a Shared,
+    keys: &'a mut Keyspace,
+    shared: &'a mut Shared,
 }
 
 /// What a client may do while a script runs.
@@ -41,10 +44,12 @@ pub struct RunningScript<'a> {
 pub enum Standing {
     /// It gets an error for most of what it sends.
     Refused,
+    /// As `Refused`, and what is refused spoils its transaction.
+    InTransaction,
     /// It must authenticate first.
     Unknown,
-    /// What it sends waits until the script is over: it is the script's own client, it
-    /// waits for a key, or it is in a transaction, which an error would tear apart.
+    /// What it sends waits until the script is over: it is the script's own client, or
+    /// it waits for a key.
     Waiting,
 }
 
@@ -53,17 +58,17 @@ impl<'a> RunningScript<'a> {
         facts: RunFacts<'a>,
         has_written: bool,
         is_ended: &'a mut bool,
-        shared: &'a Shared,
+        (keys, shared): (&'a mut Keyspace, &'a mut Shared),
     ) -> RunningScript<'a> {
         let RunFacts { number, activity, command, name } = facts;
-        RunningScript { number, activity, command, name, has_written, is_ended, shared }
+        RunningScript { number, activity, command, name, has_written, is_ended, keys, shared }
     }
 
     /// How to answer a client meanwhile.
     pub fn standing(&self, client: ClientId) -> Standing {
         match self.shared.sessions.get(client) {
             None => Standing::Waiting,
-            Some(session) if session.transaction.is_some() => Standing::Waiting,
+            Some(session) if session.transaction.is_some() => Standing::InTransaction,
             Some(session) if session.blocked.is_some() => Standing::Waiting,
             Some(session) if session.is_authenticated => Standing::Refused,
             Some(_) => self.newcomer(),
@@ -87,6 +92,37 @@ impl<'a> RunningScript<'a> {
             Activity::Script => WireError::BusyScript,
             Activity::Function | Activity::LibraryLoad => WireError::BusyFunction,
         }
+    }
+
+    /// Answers a client's command that is neither about scripts nor can wait:
+    /// transactions begin and are discarded, all else is refused.
+    pub fn answer(
+        &mut self,
+        client: ClientId,
+        command: &Command,
+        reply: &mut ReplyWriter<'_>,
+    ) -> Result<(), WireError> {
+        let busy = self.busy_error();
+        let Some(session) = self.shared.sessions.get_mut(client) else { return Err(busy) };
+        match (command.id, &mut session.transaction) {
+            (CommandId::Exec, Some(_)) => {
+                return Err(transaction::refuse_exec(self.keys, session, &busy));
+            }
+            (CommandId::Multi, Some(_)) => return Err(WireError::NestedMulti),
+            (CommandId::Multi, none) => *none = Some(Transaction::default()),
+            (CommandId::Discard, None) => return Err(WireError::DiscardWithoutMulti),
+            (CommandId::Discard, transaction) => {
+                *transaction = None;
+                self.keys.changes.watches.unwatch(client);
+            }
+            (_, Some(transaction)) => {
+                transaction.is_aborted = true;
+                return Err(busy);
+            }
+            (_, None) => return Err(busy),
+        }
+        reply.ok();
+        Ok(())
     }
 
     /// SCRIPT KILL: ends a script that has not written anything.

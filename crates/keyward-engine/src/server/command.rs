@@ -175,7 +175,6 @@ pub(crate) fn getkeysandflags(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
-    let with_subcommands = ctx.args.len() > 2;
     let accepts: Box<dyn Fn(&Command) -> bool> = match ctx.args.len() {
         2 => Box::new(|_| true),
         5 if args::is(ctx.args.at(2), "FILTERBY") => {
@@ -196,7 +195,7 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
     let place = ctx.reply.defer();
     let mut count = 0;
     for command in COMMANDS.iter().filter(|command| command.served) {
-        if (command.container.is_none() || with_subcommands) && accepts(command) {
+        if accepts(command) {
             ctx.reply.bulk(command.name.as_bytes());
             count += 1;
         }

@@ -181,7 +181,9 @@ fn set_skip_checksum_validation(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn sleep(ctx: &mut Ctx<'_>) -> Outcome {
     let seconds = parse_f64(ctx.args.at(2)).unwrap_or(0.0);
-    ctx.host.sleep_us((seconds * 1e6) as u64);
+    let us = (seconds * 1e6) as u64;
+    ctx.host.sleep_us(us);
+    ctx.shared.slept_us = ctx.shared.slept_us.saturating_add_unsigned(us);
     ctx.reply.ok();
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! INFO's sections about what the server has done: stats, replication, CPU.
 //!
-//! What does not exist here (replicas, forks, a defragmenter, threads that read) is
+//! What does not exist here (a replication backlog, forks, a defragmenter, threads that read) is
 //! answered as a Redis answers that has not used it.
 
 use super::Line;
@@ -28,7 +28,7 @@ pub(super) fn stats(host: &ServerHost, facts: &Facts) -> Vec<Line> {
         ("instantaneous_input_repl_kbps", per_second_kb(0.0)),
         ("instantaneous_output_repl_kbps", per_second_kb(0.0)),
         ("rejected_connections", host.stats.rejected.to_string()),
-        none("sync_full"),
+        ("sync_full", facts.replica_snapshots.to_string()),
         none("sync_partial_ok"),
         none("sync_partial_err"),
         ("expired_keys", facts.keys.expired.to_string()),
@@ -69,10 +69,10 @@ pub(super) fn stats(host: &ServerHost, facts: &Facts) -> Vec<Line> {
     ]
 }
 
-pub(super) fn replication(host: &ServerHost) -> Vec<Line> {
+pub(super) fn replication(host: &ServerHost, facts: &Facts) -> Vec<Line> {
     vec![
         ("role", "master".to_owned()),
-        none("connected_slaves"),
+        ("connected_slaves", facts.replicas.to_string()),
         ("master_failover_state", "no-failover".to_owned()),
         ("master_replid", host.run_id.clone()),
         ("master_replid2", "0".repeat(40)),

@@ -24,6 +24,14 @@ macro_rules! kept {
     };
 }
 
+/// Settings for Redis's own tests: CONFIG GET answers their names, not patterns.
+pub static HIDDEN: &[&str] = &[
+    "key-load-delay",
+    "loading-process-events-interval-bytes",
+    "rdb-key-save-delay",
+    "watchdog-period",
+];
+
 kept! {
     // replication and cluster: absent
     "replicaof", EMPTY, "", AtStart, "There is no replication.";

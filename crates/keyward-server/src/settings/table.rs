@@ -91,8 +91,8 @@ const LEVELS: &[&str] = &["debug", "verbose", "notice", "warning"];
 const MAX: u64 = i64::MAX as u64;
 
 settings! {
-    Port, "port", Kind::Int(0, 65535), "6379", AtStart, "TCP port; 0 listens on none.";
-    Bind, "bind", Kind::Words, "* -::*", AtStart, "Addresses to listen on; one that begins with `-` may fail.";
+    Port, "port", Kind::Int(0, 65535), "6379", Live, "TCP port; 0 listens on none.";
+    Bind, "bind", Kind::Words, "* -::*", Live, "Addresses to listen on; one that begins with `-` may fail.";
     TcpBacklog, "tcp-backlog", Kind::Int(0, i32::MAX as i64), "511", AtStart, "Connections the kernel keeps waiting.";
     UnixSocket, "unixsocket", Kind::Text, "", AtStart, "Path of a Unix socket; empty for none.";
     UnixSocketPerm, "unixsocketperm", Kind::Permissions, "0", AtStart, "Octal permissions of the Unix socket; 0 leaves the default.";
