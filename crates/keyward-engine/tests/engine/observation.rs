@@ -107,3 +107,15 @@ fn spikes_are_events_of_the_latency_monitor() {
     assert_eq!(events, ["expire-cycle", "fast-command"]);
     assert_eq!(test.call(client, "LATENCY RESET fast-command expire-cycle"), ":2\r\n");
 }
+
+#[test]
+fn idle_time_is_exact_in_seconds() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    test.call(client, "SET k v");
+    assert_eq!(test.call(client, "OBJECT IDLETIME k"), ":0\r\n");
+    test.set_time(test.now_ms + 7_000);
+    assert_eq!(test.call(client, "OBJECT IDLETIME k"), ":7\r\n");
+    test.call(client, "GET k");
+    assert_eq!(test.call(client, "OBJECT IDLETIME k"), ":0\r\n");
+}
