@@ -2,6 +2,7 @@
 
 use crate::harness::TestEngine;
 use keyward_engine::{ClientId, Tunables};
+use keyward_resp::push_request;
 
 /// An engine whose clock goes on by a millisecond whenever it is asked.
 fn engine(tunables: Tunables) -> (TestEngine, ClientId) {
@@ -118,4 +119,16 @@ fn idle_time_is_exact_in_seconds() {
     assert_eq!(test.call(client, "OBJECT IDLETIME k"), ":7\r\n");
     test.call(client, "GET k");
     assert_eq!(test.call(client, "OBJECT IDLETIME k"), ":0\r\n");
+}
+
+#[test]
+fn a_restored_row_is_as_idle_as_the_command_says() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    let payload: &[u8] = b"\x00\xc0\n\n\x00n\x9fWE\x0e\xaec\xbb";
+    let words: [&[u8]; 6] = [b"RESTORE", b"r", b"0", payload, b"IDLETIME", b"100"];
+    let mut request = Vec::new();
+    push_request(&mut request, words.iter());
+    assert_eq!(test.send(client, &request).1, b"+OK\r\n");
+    assert_eq!(test.call(client, "OBJECT IDLETIME r"), ":100\r\n");
 }
