@@ -26,6 +26,7 @@ mod effects;
 mod engine;
 mod event;
 mod evict;
+mod first_of;
 mod footprint;
 mod generic;
 pub mod glob;

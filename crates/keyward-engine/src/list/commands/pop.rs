@@ -3,14 +3,14 @@
 //! Effects: whatever pops from the first of several keys, or after waiting, is
 //! logged as the LPOP or RPOP it came to.
 
-use crate::blocking::NoWaitReply;
 use crate::context::{Ctx, Outcome};
+use crate::first_of::{FirstOf, wait};
 use crate::keyspace::edit::Edit;
 use crate::list::{End, List};
 use crate::string::Decimal;
 use crate::value::Type;
 use keyward_commands::WireError;
-use keyward_commands::args::{self, Options};
+use keyward_commands::args;
 use keyward_resp::ReplyWriter;
 
 pub(crate) fn lpop(ctx: &mut Ctx<'_>) -> Outcome {
@@ -71,39 +71,10 @@ fn pop_many(list: &mut Edit<'_, List>, end: End, count: u64, reply: &mut ReplyWr
     popped
 }
 
-/// The arguments of LMPOP from its number of keys on.
-struct ManyKeys {
-    first: usize,
-    end_of_keys: usize,
-    end: End,
-    count: u64,
-}
-
-impl ManyKeys {
-    fn parse(ctx: &Ctx<'_>, at: usize) -> Result<ManyKeys, WireError> {
-        let at_least_one = |argument: &[u8], text: &'static str| {
-            let number = args::non_negative_or(argument, WireError::Err(text))?;
-            if number == 0 { Err(WireError::Err(text)) } else { Ok(number) }
-        };
-        let keys = at_least_one(ctx.args.at(at), "numkeys should be greater than 0")?;
-        let first = at + 1;
-        let end_of_keys = usize::try_from(keys).ok().and_then(|keys| first.checked_add(keys));
-        let end_of_keys = end_of_keys.ok_or(WireError::Syntax)?;
-        let mut options = Options::new(ctx.args, end_of_keys);
-        let end = End::parse(options.value()?)?;
-        let mut count = None;
-        while let Some(word) = options.next() {
-            if count.is_some() || !args::is(word, "COUNT") {
-                return Err(WireError::Syntax);
-            }
-            count = Some(at_least_one(options.value()?, "count should be greater than 0")?);
-        }
-        Ok(ManyKeys { first, end_of_keys, end, count: count.unwrap_or(1) })
-    }
-
+impl FirstOf<End> {
     /// Pops from the first key that is there; answers whether one was.
     fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
-        for key in ctx.awaited_keys(self.first, self.end_of_keys) {
+        for key in ctx.awaited_keys(self.keys.start, self.keys.end) {
             let key = ctx.keys.key(key);
             let Some(mut list) = ctx.keys.edit::<List>(key)? else { continue };
             ctx.reply.array(2);
@@ -119,18 +90,18 @@ impl ManyKeys {
 }
 
 pub(crate) fn lmpop(ctx: &mut Ctx<'_>) -> Outcome {
-    let keys = ManyKeys::parse(ctx, 1)?;
-    if !keys.pop(ctx)? {
+    let first = FirstOf::parse(ctx.args, 1, End::parse)?;
+    if !first.pop(ctx)? {
         ctx.reply.null_array();
     }
     Ok(())
 }
 
 pub(crate) fn blmpop(ctx: &mut Ctx<'_>) -> Outcome {
-    let keys = ManyKeys::parse(ctx, 2)?;
+    let first = FirstOf::parse(ctx.args, 2, End::parse)?;
     let timeout_ms = args::timeout_ms(ctx.args.at(1))?;
-    if !keys.pop(ctx)? {
-        block(ctx, keys.first, keys.end_of_keys, timeout_ms);
+    if !first.pop(ctx)? {
+        wait(ctx, first.keys, Type::List, timeout_ms);
     }
     Ok(())
 }
@@ -156,12 +127,6 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
         ctx.log_instead([end.pop_command(), key.bytes]);
         return Ok(());
     }
-    block(ctx, 1, last, timeout_ms);
+    wait(ctx, 1..last, Type::List, timeout_ms);
     Ok(())
-}
-
-/// Waits for one of the keys among arguments `first..end`.
-fn block(ctx: &mut Ctx<'_>, first: usize, end: usize, timeout_ms: u64) {
-    let keys: Vec<&[u8]> = ctx.args.from(first).iter().take(end - first).collect();
-    ctx.block(&keys, Type::List, timeout_ms, NoWaitReply::NullArray);
 }

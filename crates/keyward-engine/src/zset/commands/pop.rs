@@ -4,15 +4,15 @@
 //! logged as the ZPOPMIN or ZPOPMAX it came to.
 
 use super::event;
-use crate::blocking::NoWaitReply;
 use crate::context::{Ctx, Outcome};
 use crate::event::Event;
+use crate::first_of::{FirstOf, wait};
 use crate::hasher::Key;
 use crate::string::Decimal;
 use crate::value::Type;
 use crate::zset::ZSet;
 use keyward_commands::WireError;
-use keyward_commands::args::{self, Options};
+use keyward_commands::args;
 use keyward_resp::{Protocol, ReplyWriter};
 
 /// Which end of the order is popped from.
@@ -23,6 +23,14 @@ enum End {
 }
 
 impl End {
+    fn parse(word: &[u8]) -> Result<End, WireError> {
+        match (args::is(word, "MIN"), args::is(word, "MAX")) {
+            (true, _) => Ok(End::Min),
+            (_, true) => Ok(End::Max),
+            _ => Err(WireError::Syntax),
+        }
+    }
+
     fn event(self) -> Event {
         event(if matches!(self, End::Min) { "zpopmin" } else { "zpopmax" })
     }
@@ -124,44 +132,10 @@ fn pop(
     Ok(Some(count))
 }
 
-/// The arguments of ZMPOP from its number of keys on.
-struct ManyKeys {
-    first: usize,
-    end_of_keys: usize,
-    end: End,
-    count: u64,
-}
-
-impl ManyKeys {
-    fn parse(ctx: &Ctx<'_>, at: usize) -> Result<ManyKeys, WireError> {
-        let at_least_one = |argument: &[u8], text: &'static str| {
-            let number = args::non_negative_or(argument, WireError::Err(text))?;
-            if number == 0 { Err(WireError::Err(text)) } else { Ok(number) }
-        };
-        let keys = at_least_one(ctx.args.at(at), "numkeys should be greater than 0")?;
-        let first = at + 1;
-        let end_of_keys = usize::try_from(keys).ok().and_then(|keys| first.checked_add(keys));
-        let end_of_keys = end_of_keys.ok_or(WireError::Syntax)?;
-        let mut options = Options::new(ctx.args, end_of_keys);
-        let word = options.value()?;
-        let end = match (args::is(word, "MIN"), args::is(word, "MAX")) {
-            (true, _) => End::Min,
-            (_, true) => End::Max,
-            _ => return Err(WireError::Syntax),
-        };
-        let mut count = None;
-        while let Some(word) = options.next() {
-            if count.is_some() || !args::is(word, "COUNT") {
-                return Err(WireError::Syntax);
-            }
-            count = Some(at_least_one(options.value()?, "count should be greater than 0")?);
-        }
-        Ok(ManyKeys { first, end_of_keys, end, count: count.unwrap_or(1) })
-    }
-
+impl FirstOf<End> {
     /// Pops from the first key that is there; answers whether one was.
     fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
-        for key in ctx.awaited_keys(self.first, self.end_of_keys) {
+        for key in ctx.awaited_keys(self.keys.start, self.keys.end) {
             let key = ctx.keys.key(key);
             let shape = Shape::KeyAndPairs(key.bytes);
             if let Some(popped) = pop(ctx, key, self.end, self.count, shape)? {
@@ -175,18 +149,18 @@ impl ManyKeys {
 }
 
 pub(crate) fn zmpop(ctx: &mut Ctx<'_>) -> Outcome {
-    let keys = ManyKeys::parse(ctx, 1)?;
-    if !keys.pop(ctx)? {
+    let first = FirstOf::parse(ctx.args, 1, End::parse)?;
+    if !first.pop(ctx)? {
         ctx.reply.null_array();
     }
     Ok(())
 }
 
 pub(crate) fn bzmpop(ctx: &mut Ctx<'_>) -> Outcome {
-    let keys = ManyKeys::parse(ctx, 2)?;
+    let first = FirstOf::parse(ctx.args, 2, End::parse)?;
     let timeout_ms = args::timeout_ms(ctx.args.at(1))?;
-    if !keys.pop(ctx)? {
-        block(ctx, keys.first, keys.end_of_keys, timeout_ms);
+    if !first.pop(ctx)? {
+        wait(ctx, first.keys, Type::ZSet, timeout_ms);
     }
     Ok(())
 }
@@ -209,12 +183,6 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
             return Ok(());
         }
     }
-    block(ctx, 1, last, timeout_ms);
+    wait(ctx, 1..last, Type::ZSet, timeout_ms);
     Ok(())
-}
-
-/// Waits for one of the keys among arguments `first..end`.
-fn block(ctx: &mut Ctx<'_>, first: usize, end: usize, timeout_ms: u64) {
-    let keys: Vec<&[u8]> = ctx.args.from(first).iter().take(end - first).collect();
-    ctx.block(&keys, Type::ZSet, timeout_ms, NoWaitReply::NullArray);
 }
