@@ -9,13 +9,13 @@
 use crate::batch::Known;
 use crate::blocking::{Blocked, NoWaitReply, TimeoutReply};
 use crate::dispatch;
-use crate::engine::Shared;
 use crate::governed;
 use crate::hasher::Key;
 use crate::host::Host;
 use crate::keyspace::Keyspace;
 use crate::monitor;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::tracking;
 use crate::value::Type;
 use keyward_commands::{Command, WireError};

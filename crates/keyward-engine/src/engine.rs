@@ -1,7 +1,7 @@
 //! The state machine: commands, time and ticks in; replies, deliveries and
 //! effects out.
 //!
-//! Owns everything the commands of all clients share, and the life of a command:
+//! Owns the keys, what clients share besides (`shared`), and the life of a command:
 //!
 //! 1. the host sets the time and hands over a batch of one client's commands;
 //! 2. the keys of the batch are hashed and their cache lines fetched (`batch`);
@@ -17,27 +17,19 @@
 //! own modules).
 
 use crate::batch::{Known, Prepared};
-use crate::blocking::TimeoutReply;
 use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
-use crate::database::Database;
 use crate::evict::Relief;
 use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
-use crate::keyspace::changes::News;
-use crate::keyward::plan::Plan;
 use crate::monitor;
-use crate::pause::Pause;
-use crate::pubsub::{self, PubSub};
-use crate::replicas::Replicas;
-use crate::script::{LogLevel, Scripts};
-use crate::server::debug::Switches;
-use crate::session::{ClientId, ReplyMode, Session, Sessions};
+use crate::pubsub;
+use crate::script::LogLevel;
+use crate::session::{ClientId, ReplyMode, Session};
+use crate::shared::Shared;
 use crate::snapshot::load::{OnConflict, load};
 use crate::snapshot::{LoadError, Loaded, Snapshot};
-use crate::stats::Stats;
-use crate::tracking::Tracking;
 use crate::transaction;
 use crate::tunables::Tunables;
 use crate::value::Type;
@@ -64,44 +56,6 @@ pub struct EngineOptions {
     pub databases: usize,
     /// The settings to begin with.
     pub tunables: Tunables,
-}
-
-/// What all clients share besides the keys.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// All clients but the one whose command runs.
-    pub(crate) sessions: Sessions,
-    /// The settings in force.
-    pub tunables: Tunables,
-    /// What is to go to other clients.
-    pub(crate) outbox: Vec<Delivery>,
-    /// What is known about commands that have run.
-    pub(crate) stats: Stats,
-    /// The time in microseconds, for TIME.
-    pub(crate) now_us: i64,
-    /// How long DEBUG SLEEP has slept since the time was set. A unit has one time: it
-    /// counts after the unit.
-    pub(crate) slept_us: i64,
-    /// Scripts and function libraries.
-    pub(crate) scripts: Scripts,
-    /// The last snapshot could not be written, and writes are refused until one is.
-    pub(crate) refuses_writes: bool,
-    /// What DEBUG has switched.
-    pub(crate) switches: Switches,
-    /// Who listens to which channel.
-    pub(crate) pubsub: PubSub,
-    /// Who has read which key.
-    pub(crate) tracking: Tracking,
-    /// Who is shown every command.
-    pub(crate) monitors: Vec<ClientId>,
-    /// Who is shown every change.
-    pub(crate) replicas: Replicas,
-    /// The pause, if there is one.
-    pub(crate) pause: Option<Pause>,
-    /// How memory stood before the running command.
-    pub(crate) relief: Relief,
-    /// The schema that was planned last, if it was not applied.
-    pub(crate) plan: Option<Plan>,
 }
 
 /// What a batch came to.
@@ -138,25 +92,7 @@ impl Engine {
     /// An engine without keys and clients, at time zero.
     pub fn new(options: EngineOptions) -> Engine {
         let mut keys = Keyspace::new(options.databases, options.seed);
-        let mut shared = Shared {
-            sessions: Sessions::default(),
-            stats: Stats::new(&options.tunables),
-            tunables: Tunables::default(),
-            outbox: Vec::new(),
-            now_us: 0,
-            slept_us: 0,
-            scripts: Scripts::new(options.seed),
-            refuses_writes: false,
-            switches: Switches::default(),
-            pubsub: PubSub::default(),
-            tracking: Tracking::new(keys.hasher()),
-            monitors: Vec::new(),
-            replicas: Replicas::default(),
-            pause: None,
-            relief: Relief::Done,
-            plan: None,
-        };
-        shared.set_tunables(&mut keys, options.tunables);
+        let shared = Shared::new(&mut keys, options);
         Engine { keys, shared, prepared: Prepared::default() }
     }
 
@@ -582,142 +518,6 @@ impl Engine {
     /// Figures for INFO.
     pub fn facts(&self) -> Facts {
         self.shared.facts(&self.keys)
-    }
-}
-
-impl Shared {
-    /// Ends the wait of a client, if it waits: with this error, or with what it
-    /// gets when its time is over. Answers whether it waited.
-    pub(crate) fn end_wait(
-        &mut self,
-        keys: &mut Keyspace,
-        host: &mut dyn Host,
-        client: ClientId,
-        error: Option<WireError>,
-    ) -> bool {
-        let Some(mut session) = self.sessions.take(client) else { return false };
-        let Some(blocked) = session.blocked.take() else {
-            self.sessions.put_back(session);
-            return false;
-        };
-        keys.changes.waiting.end(client, &blocked);
-        let ns = std::mem::take(&mut session.spent_ns);
-        let counters = self.stats.calls.of_mut(blocked.command.id);
-        if let Some(error) = &error {
-            self.stats.errors.count(error.code());
-            counters.failed += 1;
-        }
-        if self.stats.is_tracking {
-            counters.record(ns);
-        }
-        if ns >= self.stats.slow_ns {
-            self.note_slow(host, &session, blocked.command, blocked.args.args(), ns);
-        }
-        let mut out = Vec::new();
-        let mut reply = ReplyWriter::new(&mut out, session.protocol);
-        match error {
-            Some(error) => error.write_to(&mut reply),
-            None => match blocked.on_timeout {
-                TimeoutReply::NullArray => reply.null_array(),
-                TimeoutReply::Zero => reply.integer(0),
-            },
-        }
-        self.sessions.put_back(session);
-        self.outbox.push(Delivery::Output(client, out.into()));
-        self.outbox.push(Delivery::Unblocked(client));
-        true
-    }
-
-    /// The channels, and the way to those who listen; `current` is whose command runs.
-    pub(crate) fn pubsub_and_courier<'a>(
-        &'a mut self,
-        current: &'a mut Session,
-    ) -> (&'a PubSub, Courier<'a>) {
-        let Shared { sessions, outbox, pubsub, .. } = self;
-        (pubsub, Courier { sessions, outbox, current: Some(current) })
-    }
-
-    /// Whether commands concern others than their client: somebody is shown them, or
-    /// keys are tracked.
-    #[inline]
-    pub(crate) fn is_observed(&self) -> bool {
-        self.tracking.is_on() || !self.monitors.is_empty()
-    }
-
-    /// Tells everybody concerned what has happened to keys since the last call.
-    pub(crate) fn spread_news(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
-        let Shared { sessions, outbox, pubsub, tracking, .. } = self;
-        let mut courier = Courier { sessions, outbox, current };
-        for news in keys.changes.news.drain(..) {
-            match news {
-                News::Event(event) => {
-                    pubsub.publish_event(keys.changes.notify, &event, &mut courier);
-                }
-                News::Changed(key) => tracking.key_changed(key, &mut courier),
-                News::Flushed => tracking.flushed(&mut courier),
-            }
-        }
-    }
-
-    /// Keeps the number of tracked keys within its bound.
-    pub(crate) fn limit_tracking(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
-        let Shared { sessions, outbox, tracking, tunables, .. } = self;
-        let mut courier = Courier { sessions, outbox, current };
-        tracking.shrink(tunables.tracked_keys_max, &mut keys.random, &mut courier);
-    }
-
-    /// Ends everything a client takes part in but what it waits for: it goes, or begins
-    /// anew.
-    pub(crate) fn forget(&mut self, keys: &mut Keyspace, session: &mut Session) {
-        keys.changes.watches.unwatch(session.id);
-        self.pubsub.unsubscribe_all(session);
-        self.tracking.disable(session);
-        keys.changes.is_tracked = self.tracking.is_on();
-        if std::mem::take(&mut session.is_monitor) {
-            self.monitors.retain(|monitor| *monitor != session.id);
-        }
-        self.replicas.remove(keys, session);
-    }
-
-    /// Puts new settings in force.
-    pub(crate) fn set_tunables(&mut self, keys: &mut Keyspace, tunables: Tunables) {
-        keys.changes.notify = tunables.notify;
-        self.stats.obey(&tunables);
-        keys.lazy = tunables.lazy;
-        keys.access.set_frequency(tunables.memory.frequency());
-        if tunables.memory.policy != self.tunables.memory.policy {
-            keys.pool.clear();
-        }
-        if tunables.memory.bytes_max == 0 {
-            self.relief = Relief::Done;
-        }
-        self.tunables = tunables;
-    }
-
-    /// Figures for INFO. The client whose command runs counts too.
-    pub(crate) fn facts(&self, keys: &Keyspace) -> Facts {
-        Facts {
-            keys: keys.stats,
-            commands: self.stats.processed,
-            error_replies: self.stats.errors.total(),
-            sweep_ns: self.stats.sweep_ns,
-            clients: self.sessions.len(),
-            blocked_clients: keys.changes.waiting.count()
-                + self.pause.as_ref().map_or(0, |pause| pause.clients.len()),
-            timed_waits: keys.changes.waiting.timed_count(),
-            dirty: keys.changes.dirty,
-            scripts: self.scripts.facts(),
-            channels: self.pubsub.count(pubsub::Kind::Channel),
-            patterns: self.pubsub.count(pubsub::Kind::Pattern),
-            shard_channels: self.pubsub.count(pubsub::Kind::Shard),
-            tracking: self.tracking.facts(),
-            index_bytes: keys.databases().map(Database::index_bytes).sum(),
-            deadline_bytes: keys.databases().map(Database::deadline_bytes).sum(),
-            lazy_pending: keys.reclaim.pending(),
-            lazy_freed: keys.reclaim.freed(),
-            replicas: self.replicas.count(),
-            replica_snapshots: self.replicas.snapshots,
-        }
     }
 }
 

@@ -11,12 +11,12 @@
 //! Not here: what the rules are (`keyward-rules`), the journal (`keyspace`).
 
 use crate::context::{Ctx, Ending, Mode, Outcome};
-use crate::engine::Shared;
 use crate::host::Host;
 use crate::keyspace::journal::JournalMark;
 use crate::keyspace::{Ended, Keyspace};
 use crate::script::LogLevel;
 use crate::session::{ClientId, Session};
+use crate::shared::Shared;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, ReplyWriter};

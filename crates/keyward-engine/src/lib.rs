@@ -56,6 +56,7 @@ mod script;
 mod server;
 mod session;
 mod set;
+mod shared;
 mod size_class;
 mod slowlog;
 mod snapshot;

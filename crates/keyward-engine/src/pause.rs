@@ -7,9 +7,9 @@
 
 use crate::context::{Ctx, Outcome};
 use crate::courier::Delivery;
-use crate::engine::Shared;
 use crate::keyspace::Keyspace;
 use crate::session::{ClientId, Session};
+use crate::shared::Shared;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError, args};
 use keyward_resp::Args;

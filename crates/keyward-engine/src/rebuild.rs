@@ -4,12 +4,12 @@
 //! does not fit, and naming some of it in the log.
 //! Not here: what they need (`keyward_rules::Survey`).
 
-use crate::engine::Shared;
 use crate::governed::follow_up;
 use crate::host::Host;
 use crate::keyspace::Keyspace;
 use crate::script::LogLevel;
 use crate::session::Session;
+use crate::shared::Shared;
 use keyward_rules::{RuleBook, Survey};
 
 /// Surveys a database as it would be under a book.

@@ -14,10 +14,10 @@ pub(crate) mod calls;
 pub(crate) mod errors;
 pub(crate) mod histogram;
 
-use crate::engine::Shared;
 use crate::host::Host;
 use crate::latency::Latency;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::slowlog::{Occasion, SlowLog};
 use crate::tunables::Tunables;
 use calls::CallStats;

@@ -5,9 +5,9 @@
 //! from [`crate::Host::script_runs`], which is the only time anybody can: the engine
 //! is in the middle of a command.
 
-use crate::engine::Shared;
 use crate::keyspace::Keyspace;
 use crate::session::{ClientId, Transaction};
+use crate::shared::Shared;
 use crate::transaction;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{Args, Protocol, ReplyWriter};

@@ -3,10 +3,10 @@
 use super::content;
 use crate::REDIS_VERSION;
 use crate::database::Database;
-use crate::engine::Shared;
 use crate::evict::Order;
 use crate::keyspace::Keyspace;
 use crate::row::Row;
+use crate::shared::Shared;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
 use std::io::{self, Write};
 
