@@ -1,0 +1,179 @@
+#!lua name=api_billing_accounts
+
+-- Users and API keys of api-billing, as keyward.toml declares them. The ways from a
+-- key to its user and from the last activity to the users are kept by the schema.
+
+-- ── JSON as text ─────────────────────────────────────────────────────────────────
+
+-- Where the text behind a JSON value begins. The value begins at `at`.
+local function past_value(text, at)
+  local opening = text:sub(at, at)
+  if opening == '"' then
+    local stop = text:find('["\\]', at + 1)
+    while text:sub(stop, stop) == '\\' do
+      stop = text:find('["\\]', stop + 2)
+    end
+    return stop + 1
+  end
+  if opening ~= '{' and opening ~= '[' then
+    return text:find('[%s,%]}]', at)
+  end
+  local depth = 0
+  repeat
+    at = text:find('["{}%[%]]', at)
+    local mark = text:sub(at, at)
+    if mark == '"' then
+      at = past_value(text, at)
+    else
+      depth = depth + ((mark == '{' or mark == '[') and 1 or -1)
+      at = at + 1
+    end
+  until depth == 0
+  return at
+end
+
+-- The first and the last byte of a member's value in the text of a JSON object.
+local function find_member(text, name)
+  local at = text:find('["}]')
+  while text:sub(at, at) == '"' do
+    local behind_name = past_value(text, at)
+    local first = text:find('[^%s:]', behind_name)
+    local behind_value = past_value(text, first)
+    if cjson.decode('[' .. text:sub(at, behind_name - 1) .. ']')[1] == name then
+      return first, behind_value - 1
+    end
+    at = text:find('["}]', behind_value)
+  end
+end
+
+-- A member's value as it is written, or nil.
+local function member(text, name)
+  local first, last = find_member(text, name)
+  return first and text:sub(first, last)
+end
+
+local function quote(text)
+  local escaped = text:gsub('[%c"\\]', function(byte)
+    return byte:find('%c') and string.format('\\u%04x', byte:byte()) or '\\' .. byte
+  end)
+  return '"' .. escaped .. '"'
+end
+
+-- ── Keys ─────────────────────────────────────────────────────────────────────────
+
+local function id_of(user)
+  return user:match('^user:(.*)$')
+end
+
+local function name_of(api_key)
+  return api_key:match('^api_key:(.*)$')
+end
+
+local function is_revoked(row)
+  return cjson.decode(row).status == 'revoked'
+end
+
+-- The row with another status, and everything else as it was.
+local function revoked(row)
+  local first, last = find_member(row, 'status')
+  return row:sub(1, first - 1) .. '"revoked"' .. row:sub(last + 1)
+end
+
+-- The row of a key that may be used from now on. `inherited` are members of another
+-- row, as they stand there.
+local function new_row(api_key, key_hash, user_id, inherited, created_at)
+  return '{"key":' .. quote(api_key) .. ',"key_hash":' .. quote(key_hash) .. ',"user_id":' .. user_id
+    .. inherited .. ',"created_at":' .. quote(created_at) .. ',"status":"active"}'
+end
+
+local function create_user(keys, args)
+  if redis.call('EXISTS', keys[1]) == 1 then
+    return 'duplicate'
+  end
+  if redis.call('EXISTS', keys[2]) == 1 then
+    return redis.error_reply("API_KEY_TAKEN this key is another user's")
+  end
+  local user_id, api_key = id_of(keys[1]), name_of(keys[2])
+  local fields = {
+    'user_id', user_id, 'api_key', api_key, 'created_at', args[2],
+    'balance_usd', '0', 'status', 'active',
+  }
+  for index, name in ipairs({ 'telegram_username', 'telegram_first_name' }) do
+    local value = args[2 + index]
+    if value and value ~= '' then
+      fields[#fields + 1] = name
+      fields[#fields + 1] = value
+    end
+  end
+  redis.call('SET', keys[2], new_row(api_key, args[1], user_id, '', args[2]))
+  redis.call('HSET', keys[1], unpack(fields))
+  return 'created'
+end
+
+local function validate_api_key(keys)
+  local row = redis.call('GET', keys[1])
+  if not row then
+    return redis.error_reply('API_KEY_UNKNOWN there is no such key')
+  end
+  if is_revoked(row) then
+    return redis.error_reply('API_KEY_REVOKED it was revoked')
+  end
+  return row
+end
+
+local function rotate_api_key(keys, args)
+  local user_id, old_key, new_key = id_of(keys[1]), name_of(keys[2]), name_of(keys[3])
+  if redis.call('EXISTS', keys[1]) == 0 then
+    return redis.error_reply('USER_UNKNOWN there is no such user')
+  end
+  local old = redis.call('GET', keys[2])
+  if not old or member(old, 'user_id') ~= user_id then
+    return redis.error_reply("API_KEY_UNKNOWN the old key is not this user's")
+  end
+  local new = redis.call('GET', keys[3])
+  if is_revoked(old) then
+    if new and member(new, 'user_id') == user_id then
+      return 'duplicate'
+    end
+    return redis.error_reply('API_KEY_REVOKED the old key was revoked')
+  end
+  if new then
+    return redis.error_reply('API_KEY_TAKEN the new key exists')
+  end
+  local inherited = ''
+  for _, name in ipairs({ 'name', 'permissions' }) do
+    local value = member(old, name)
+    if value then
+      inherited = inherited .. ',"' .. name .. '":' .. value
+    end
+  end
+  local current = redis.call('HGET', keys[1], 'api_key')
+  redis.call('SET', keys[3], new_row(new_key, args[1], user_id, inherited, args[2]))
+  redis.call('SET', keys[2], revoked(old))
+  if not current or current == old_key then
+    redis.call('HSET', keys[1], 'api_key', new_key)
+  end
+  return 'rotated'
+end
+
+local function revoke_api_key(keys)
+  local row = redis.call('GET', keys[2])
+  if not row or member(row, 'user_id') ~= id_of(keys[1]) then
+    return redis.error_reply('API_KEY_UNKNOWN this user has no such key')
+  end
+  if is_revoked(row) then
+    return 'duplicate'
+  end
+  redis.call('SET', keys[2], revoked(row))
+  if redis.call('HGET', keys[1], 'api_key') == name_of(keys[2]) then
+    redis.call('HDEL', keys[1], 'api_key')
+  end
+  return 'revoked'
+end
+
+redis.register_function('create_user', create_user)
+redis.register_function('rotate_api_key', rotate_api_key)
+redis.register_function('revoke_api_key', revoke_api_key)
+redis.register_function{
+  function_name = 'validate_api_key', callback = validate_api_key, flags = { 'no-writes' },
+}

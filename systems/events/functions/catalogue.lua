@@ -1,0 +1,58 @@
+#!lua name=events_catalogue
+
+-- Places, figures and popularity of events, and what is searched for, as keyward.toml
+-- declares them. Lifetimes and the length of lists are kept by the schema.
+
+local NOTLOADED = 'NOTLOADED the row is not here: load it from the database of record and try again'
+
+local function register_attendee(keys)
+  local places = redis.call('HMGET', keys[1], 'max_attendees', 'current_registrations')
+  local max, taken = tonumber(places[1] or nil), tonumber(places[2] or nil)
+  if not max or not taken then
+    return redis.error_reply(NOTLOADED)
+  end
+  local left = max - taken - 1
+  if left < 0 then
+    return redis.error_reply('EVENT_FULL no place is left')
+  end
+  redis.call(
+    'HSET', keys[1],
+    'current_registrations', taken + 1,
+    'available_spots', left,
+    'is_full', tostring(left == 0)
+  )
+  return left
+end
+
+local function count_interaction(keys, args)
+  local field, change = args[1] .. '_count', args[3]
+  if redis.call('HEXISTS', keys[1], field) == 0 then
+    return redis.error_reply(NOTLOADED)
+  end
+  local count = redis.call('HINCRBY', keys[1], field, change and change ~= '' and change or 1)
+  redis.call('HSET', keys[1], 'last_updated', args[2])
+  return count
+end
+
+local function raise_popularity(keys, args)
+  local trending = redis.call('ZINCRBY', keys[1], args[2], args[1])
+  local popularity = redis.call('ZINCRBY', keys[2], args[2], args[1])
+  return { 'trending', trending, 'popularity', popularity }
+end
+
+-- A query that is searched for again moves to the front.
+local function remember_search(keys, args)
+  local place = redis.call('LPOS', keys[1], args[1])
+  if place and place > 0 then
+    redis.call('LREM', keys[1], 1, args[1])
+  end
+  if place ~= 0 then
+    redis.call('LPUSH', keys[1], args[1])
+  end
+  return tonumber(redis.call('ZINCRBY', keys[2], 1, args[1]))
+end
+
+redis.register_function('register_attendee', register_attendee)
+redis.register_function('count_interaction', count_interaction)
+redis.register_function('raise_popularity', raise_popularity)
+redis.register_function('remember_search', remember_search)

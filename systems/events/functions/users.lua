@@ -1,0 +1,66 @@
+#!lua name=events_users
+
+-- Sessions, one-time tokens and rate limits of the user service, as keyward.toml
+-- declares them. How long sessions and tokens live is kept by the schema.
+
+-- Adds a field to a list of names and values, unless it was left out.
+local function add(fields, name, value)
+  if value and value ~= '' then
+    fields[#fields + 1] = name
+    fields[#fields + 1] = value
+  end
+end
+
+local function sign_in(keys, args)
+  if redis.call('EXISTS', keys[1]) == 1 then
+    return 'duplicate'
+  end
+  local fields = {
+    'user_id', args[1], 'email', args[2], 'role', args[3], 'created_at', args[4], 'last_activity', args[4],
+  }
+  add(fields, 'ip_address', args[5])
+  add(fields, 'user_agent', args[6])
+  redis.call('HSET', keys[1], unpack(fields))
+  return 'signed_in'
+end
+
+local function touch_session(keys, args)
+  if redis.call('EXISTS', keys[1]) == 0 then
+    return 'absent'
+  end
+  redis.call('HSET', keys[1], 'last_activity', args[1])
+  return 'touched'
+end
+
+local function sign_out(keys)
+  return redis.call('DEL', keys[1]) == 1 and 'signed_out' or 'absent'
+end
+
+local function issue_token(keys, args)
+  return redis.call('SET', keys[1], args[1], 'NX') and 'issued' or 'duplicate'
+end
+
+local function consume_token(keys)
+  local user_id = redis.call('GETDEL', keys[1])
+  return user_id
+    or redis.error_reply('TOKEN_UNKNOWN it was never issued, has expired, or was consumed before')
+end
+
+local function take_api_call(keys, args)
+  local limit, taken = tonumber(args[1]), tonumber(redis.call('GET', keys[1]) or 0)
+  if taken >= limit then
+    local wait_ms = math.max(0, redis.call('PTTL', keys[1]))
+    return { 'allowed', 0, 'remaining', 0, 'retry_after', math.ceil(wait_ms / 1000) }
+  end
+  if not redis.call('SET', keys[1], '1', 'NX', 'EX', args[2]) then
+    redis.call('INCR', keys[1])
+  end
+  return { 'allowed', 1, 'remaining', limit - taken - 1, 'retry_after', 0 }
+end
+
+redis.register_function('sign_in', sign_in)
+redis.register_function('touch_session', touch_session)
+redis.register_function('sign_out', sign_out)
+redis.register_function('issue_token', issue_token)
+redis.register_function('consume_token', consume_token)
+redis.register_function('take_api_call', take_api_call)
