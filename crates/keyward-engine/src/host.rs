@@ -283,6 +283,11 @@ pub trait Host {
         let _ = microseconds;
     }
 
+    /// Moves the clock that the engine is told ahead: DEBUG CLOCK.
+    fn advance_clock(&mut self, microseconds: u64) {
+        let _ = microseconds;
+    }
+
     /// A script writes to the log.
     fn log(&mut self, level: LogLevel, line: &[u8]) {
         let _ = (level, line);

@@ -1,5 +1,5 @@
-//! The clocks: the only place that reads the wall clock, and the one by which commands
-//! are timed.
+//! The clocks: the only place that reads the wall clock, the one that the engine is told,
+//! and the one by which commands are timed.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,6 +8,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(crate) fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_micros() as i64)
+}
+
+/// The time that the engine is told: the wall clock, moved ahead by DEBUG CLOCK.
+///
+/// Connections, snapshots and the log go by the wall clock itself: a client is not idle
+/// since a test has passed two weeks over.
+#[derive(Debug, Default)]
+pub(crate) struct EngineClock {
+    ahead_us: i64,
+}
+
+impl EngineClock {
+    /// Microseconds since the epoch.
+    #[inline]
+    pub(crate) fn now_us(&self) -> i64 {
+        now_us().saturating_add(self.ahead_us)
+    }
+
+    /// Moves it ahead, and never back.
+    pub(crate) fn advance(&mut self, microseconds: u64) {
+        self.ahead_us = self.ahead_us.saturating_add_unsigned(microseconds);
+    }
 }
 
 /// Nanoseconds by a clock that never goes back. Asked once per command, so it does no

@@ -51,11 +51,10 @@ pub(crate) struct Connection<S> {
 
 impl<S: Socket> Connection<S> {
     pub(crate) fn new(socket: S, server: Rc<Server>) -> Connection<S> {
-        let now_us = clock::now_us();
-        let peer = Rc::new(Peer::new(socket.addresses(), now_us / 1000));
+        let peer = Rc::new(Peer::new(socket.addresses(), clock::now_us() / 1000));
         let client = {
             let core = &mut *server.core.borrow_mut();
-            core.engine.set_time(now_us);
+            core.engine.set_time(core.host.clock.now_us());
             core.engine.connect()
         };
         server.peers.insert(client, Rc::clone(&peer));
@@ -136,9 +135,8 @@ impl<S: Socket> Connection<S> {
     fn execute(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let server = Rc::clone(&self.server);
         let core = &mut *server.core.borrow_mut();
-        let now_us = clock::now_us();
-        core.engine.set_time(now_us);
-        self.peer.active_ms.set(now_us / 1000);
+        core.engine.set_time(core.host.clock.now_us());
+        self.peer.active_ms.set(clock::now_us() / 1000);
         self.execute_input(core);
         self.finish(core, cx)
     }
@@ -220,7 +218,7 @@ impl<S: Socket> Connection<S> {
     fn resume(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let server = Rc::clone(&self.server);
         let core = &mut *server.core.borrow_mut();
-        core.engine.set_time(clock::now_us());
+        core.engine.set_time(core.host.clock.now_us());
         let Core { engine, host, output, .. } = core;
         let progress = engine.resume(host, self.client, output);
         self.peer.is_blocked.set(progress == Progress::Blocked);

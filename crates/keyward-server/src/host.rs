@@ -3,7 +3,7 @@
 //! Owns the settings in force and the counters of connections.
 
 use crate::busy::{self, Busy};
-use crate::clock;
+use crate::clock::{self, EngineClock};
 use crate::info;
 use crate::listen::Listeners;
 use crate::log::LogControl;
@@ -46,6 +46,8 @@ pub(crate) struct ServerHost {
     /// Told when the process is to end.
     pub(crate) stop: Rc<Notify>,
     pub(crate) started: Instant,
+    /// The time that the engine is told.
+    pub(crate) clock: EngineClock,
     /// Forty hexadecimal digits that tell one run from another.
     pub(crate) run_id: String,
     /// Memory of the process.
@@ -207,6 +209,10 @@ impl Host for ServerHost {
 
     fn sleep_us(&mut self, microseconds: u64) {
         std::thread::sleep(Duration::from_micros(microseconds));
+    }
+
+    fn advance_clock(&mut self, microseconds: u64) {
+        self.clock.advance(microseconds);
     }
 
     fn script_runs(&mut self, script: &mut RunningScript<'_>) {

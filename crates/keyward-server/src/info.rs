@@ -6,7 +6,6 @@
 mod activity;
 mod memory;
 
-use crate::clock;
 use crate::host::ServerHost;
 use crate::settings::table::Id;
 use keyward_engine::{Facts, Host as _, REDIS_VERSION, Section};
@@ -47,7 +46,7 @@ fn server(host: &ServerHost) -> Vec<Line> {
     let system = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let os = [system.sysname(), system.release(), system.machine()].map(word).join(" ");
-    let now_us = clock::now_us();
+    let now_us = host.clock.now_us();
     let executable = std::env::current_exe().unwrap_or_default();
     let hz = host.settings.int(Id::Hz).to_string();
     vec![

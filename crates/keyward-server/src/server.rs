@@ -5,7 +5,7 @@
 //! only between awaits, so the borrow never fails.
 
 use crate::busy::{Busy, GuestSocket};
-use crate::clock;
+use crate::clock::{self, EngineClock};
 use crate::connection::Connection;
 use crate::descriptors;
 use crate::host::{NetStats, ServerHost};
@@ -90,7 +90,7 @@ impl Core {
     fn load(&mut self) -> Result<(), ServeError> {
         let Some(mut file) = persistence::open(&self.host.settings)? else { return Ok(()) };
         let start = Instant::now();
-        self.engine.set_time(clock::now_us());
+        self.engine.set_time(self.host.clock.now_us());
         let loaded = self.engine.load(&mut self.host, &mut file)?;
         tracing::info!(
             "DB loaded from disk: {:.3} seconds, {} keys loaded, {} keys expired",
@@ -173,7 +173,7 @@ async fn serve(
     server.core.borrow_mut().load()?;
     {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
-        engine.set_time(clock::now_us());
+        engine.set_time(host.clock.now_us());
         schemas::load_libraries(engine, host, libraries)?;
     }
     let place = listeners.describe();
@@ -247,6 +247,7 @@ impl Server {
             rates: Rates::default(),
             stop: Rc::default(),
             started: Instant::now(),
+            clock: EngineClock::default(),
             run_id: digits.collect(),
             memory: Memory::new(),
             busy: Busy::default(),
@@ -271,7 +272,7 @@ impl Server {
     fn tick(&self) -> bool {
         let core = &mut *self.core.borrow_mut();
         let now_us = clock::now_us();
-        core.engine.set_time(now_us);
+        core.engine.set_time(core.host.clock.now_us());
         core.host.memory.look_at_times(now_us / 1000);
         let has_more = core.engine.tick(&mut core.host);
         let NetStats { input_bytes, output_bytes, .. } = core.host.stats;
@@ -393,7 +394,7 @@ impl Server {
     /// Decides when the next tick is; answers how long until then.
     fn plan_tick(&self) -> Duration {
         let core = &*self.core.borrow();
-        let now_ms = clock::now_us() / 1000;
+        let now_ms = core.host.clock.now_us() / 1000;
         let regular = now_ms + 1000 / core.host.settings.int(Id::Hz).max(1);
         let next = core.engine.next_deadline().map_or(regular, |wait| wait.min(regular));
         self.planned_tick_ms.set(next);

@@ -284,3 +284,39 @@ fn the_port_can_be_changed_while_the_server_runs() {
     assert!(text.ends_with("'bind') - Failed to bind to specified addresses."));
     ping(&mut Client::connect(address).expect("the port is still served"));
 }
+
+#[test]
+fn two_weeks_pass_in_no_time() {
+    let server = serve(&["--enable-debug-command", "yes", "--timeout", "5"]);
+    let mut client = server.client();
+    let mut idle = server.client();
+    let mut call = |command: &str| {
+        let words: Vec<&str> = command.split(' ').collect();
+        client.call(words).expect("an answer")
+    };
+    ping(&mut idle);
+    assert_eq!(call("SET token x PX 1209600000"), ok());
+    assert_eq!(call("DEBUG CLOCK ADVANCE 1209540000"), ok());
+    let Frame::Integer(left_ms) = call("PTTL token") else { panic!("PTTL answers a number") };
+    assert!((1..=60_000).contains(&left_ms), "a minute is left: {left_ms}");
+    assert_eq!(call("DEBUG CLOCK ADVANCE 60000"), ok());
+    assert_eq!(call("EXISTS token"), Frame::Integer(0));
+    // Waiting is shortened; nobody is disconnected for having been idle.
+    idle.send_command(["BLPOP", "nothing", "3600"]).expect("the server reads");
+    let waits = |info: Frame| {
+        String::from_utf8_lossy(info.as_bytes().unwrap_or_default()).contains("blocked_clients:1")
+    };
+    while !waits(call("INFO clients")) {}
+    assert_eq!(call("DEBUG CLOCK ADVANCE 3600000"), ok());
+    assert_eq!(idle.receive().expect("an answer"), Frame::NullArray);
+    ping(&mut idle);
+    let refused = call("DEBUG CLOCK ADVANCE -1");
+    assert!(matches!(refused, Frame::Error(_)), "time does not go back: {refused:?}");
+}
+
+#[test]
+fn the_clock_is_not_for_everybody() {
+    let refused = serve(&[]).client().call(["DEBUG", "CLOCK", "ADVANCE", "1"]).expect("an answer");
+    let Frame::Error(text) = refused else { panic!("{refused:?}") };
+    assert!(text.starts_with(b"ERR DEBUG command not allowed"));
+}

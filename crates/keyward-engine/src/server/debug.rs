@@ -45,6 +45,7 @@ const SUBCOMMANDS: &[(&str, RangeInclusive<usize>, Handler)] = &[
     ("HELP", 2..=2, help),
     ("CHANGE-REPL-ID", 2..=2, no_effect),
     ("CLIENT-EVICTION", 2..=2, client_eviction),
+    ("CLOCK", 4..=4, clock),
     ("DIGEST", 2..=2, digest_all),
     ("DIGEST-VALUE", 2..=ANY, rows::digest_values),
     ("ERROR", 3..=3, error),
@@ -98,6 +99,23 @@ fn no_effect(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn client_eviction(_: &mut Ctx<'_>) -> Outcome {
     Err(WireError::Err("maxmemory-clients is disabled."))
+}
+
+/// Moves the clock ahead, from the next command on. Redis has no such thing: it is for
+/// tests of lifetimes, which cannot wait for two weeks.
+fn clock(ctx: &mut Ctx<'_>) -> Outcome {
+    /// A hundred years.
+    const ADVANCE_MS_MAX: i64 = 100 * 365 * 24 * 3600 * 1000;
+    if !args::is(ctx.args.at(2), "ADVANCE") {
+        return Err(WireError::subcommand_syntax(ctx.args));
+    }
+    let ms = args::integer_within(ctx.args.at(3), 0, ADVANCE_MS_MAX)?;
+    let us = ms * 1000;
+    ctx.host.advance_clock(us.unsigned_abs());
+    ctx.shared.now_us = ctx.shared.now_us.saturating_add(us);
+    ctx.keys.set_now_ms(ctx.shared.now_us / 1000);
+    ctx.reply.ok();
+    Ok(())
 }
 
 fn digest_all(ctx: &mut Ctx<'_>) -> Outcome {
@@ -209,6 +227,8 @@ fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    There is no replication: this changes nothing.",
         "CLIENT-EVICTION",
         "    Show low level client eviction pools info (maxmemory-clients).",
+        "CLOCK ADVANCE <milliseconds>",
+        "    Move the time ahead by which keys expire. Not known to Redis.",
         "DIGEST",
         "    Output a hex signature representing the current DB content.",
         "DIGEST-VALUE <key> [<key> ...]",
