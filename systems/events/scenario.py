@@ -1,0 +1,409 @@
+"""events from its first write to its last expiry.
+
+Every key of the document first, with the lifetime it says; then every operation, many
+callers at once; then time passes, until nothing is left.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from redis.asyncio import BlockingConnectionPool, Redis as AsyncRedis
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from stage import (
+    DAY, HOUR, MINUTE, PORT, SECOND, advance, all_keys, answer, at_once, connect, expect, gone,
+    lives, lives_for_ever, now_ms, parts, pass_until, tell,
+)
+
+DB = 0
+AT = "2025-12-04T15:30:00Z"
+SESSION = "user:session:123e4567-e89b-12d3-a456-426614174000"
+EVENT = "550e8400-e29b-41d4-a716-446655440000"
+OTHER_EVENT = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+
+# Each key of the document with a lifetime: how it is written, and how long it lives.
+DOCUMENT = [
+    ("1h", "SET user:password_reset:4f2d8c1b 123"),
+    ("24h", "SET user:email_verification:9a7e5c3f 123"),
+    ("30m", f"HSET {SESSION} user_id 7c9e6679-7425-40de-944b-e07fc1f90ae7 email ada@example.com role organizer "
+            f"created_at {AT} last_activity {AT} ip_address 203.0.113.7 user_agent Mozilla/5.0"),
+    ("4h", 'HSET user:preferences:123 preferred_categories ["music"] preferred_locations ["Lisbon"] '
+           'interests ["jazz"] price_range_min 0 price_range_max 49.90 notification_settings {"email":true}'),
+    ("1m", "INCR rate_limit:user:123:api_calls"),
+    ("1h", "SET rate_limit:user:123:search 1 EX 3600"),
+    ("1h", f"HSET event:cache:{EVENT} title Jazz description Two start_time 2026-06-20T19:00:00Z "
+           f"end_time 2026-06-20T23:00:00Z venue_name Pier is_virtual false status published cached_at {AT}"),
+    ("5m", f"HSET event:stats:{EVENT} view_count 1204 registration_count 48 favorite_count 310 "
+           f"share_count 25 last_updated {AT}"),
+    ("2m", f"HSET event:availability:{EVENT} max_attendees 50 current_registrations 48 available_spots 2 is_full false"),
+    ("1h", f"RPUSH events:featured {EVENT} {OTHER_EVENT}"),
+    ("30m", f"ZADD events:category:music 98.5 {EVENT}"),
+    ("15m", f"ZADD events:trending 42 {EVENT}"),
+    ("1d", "ZINCRBY search:popular:queries 1 jazz"),
+    ("7d", "LPUSH search:recent:123 jazz"),
+    ("4h", "SADD search:autocomplete:ja:z jazz"),
+    ("30m", 'SET search:results:9e107d9d372bb6826bd81d3542a419d6 {"total":0,"hits":[]}'),
+    ("2h", "SADD search:filters:categories music tech"),
+    ("2h", "SADD search:filters:locations Lisbon online"),
+    ("2h", "SADD search:filters:tags free outdoor"),
+    ("1m", f"HSET analytics:metrics:current active_users 318 events_per_minute 42 registrations_per_hour 12 last_updated {AT}"),
+    ("24h", 'LPUSH analytics:activity:123 {"type":"view"}'),
+    ("5m", "INCR analytics:counters:page_views:5m"),
+    ("1h", "SET analytics:counters:page_views:1h 1 EX 3600"),
+    ("30m", f"HSET analytics:session:v-81 user_id 123 start_time {AT} last_activity {AT} page_views 9"),
+    ("30m", f"SADD analytics:session:v-81:events_viewed {EVENT}"),
+    ("30d", "SET ab_test:checkout_button:123 green"),
+    ("4h", f'SET recommendations:123 ["{EVENT}"]'),
+    ("24h", f"ZADD event:similarity:{EVENT} 0.87 {OTHER_EVENT}"),
+    ("7d", 'LPUSH user:interactions:123 {"type":"favorite"}'),
+    ("30d", "SET ml:model:ranker:version 7"),
+    ("30d", "SET ml:model:ranker:data \x00\x01"),
+    ("1h", 'RPUSH websocket:queue:123 {"room":"jazz"}'),
+]
+UNITS = {"m": MINUTE, "h": HOUR, "d": DAY}
+
+
+def the_document(server):
+    """Its keys are written by plain commands and live as long as it says."""
+    for lifetime, command in DOCUMENT:
+        words = command.split(" ")
+        milliseconds = int(lifetime[:-1]) * UNITS[lifetime[-1]]
+        if words[1].endswith(":events_viewed"):
+            server.execute_command(*words)
+            expect(server.pexpiretime(words[1]), server.pexpiretime("analytics:session:v-81"), words[1])
+            continue
+        with lives(server, words[1], milliseconds):
+            server.execute_command(*words)
+    for command in ["SADD websocket:connections c-0", "SADD websocket:user:123 c-0", "SADD websocket:room:jazz c-0"]:
+        server.execute_command(*command.split(" "))
+        lives_for_ever(server, command.split(" ")[1])
+    expect(server.smembers("websocket:connection:c-0:rooms"), {"jazz"}, "the mirror of a room")
+    server.srem("websocket:connections", "c-0")
+    server.srem("websocket:user:123", "c-0")
+    server.srem("websocket:connection:c-0:rooms", "jazz")
+    gone(server, "websocket:room:jazz", "websocket:user:123", "websocket:connections")
+    written = {command.split(" ")[1] for _, command in DOCUMENT}
+    expect(set(all_keys(server)), written)
+    server.flushdb()
+    tell("every key of the document lives as long as it says, without an EXPIRE")
+
+
+def sessions(server):
+    """A session slides by 30 minutes, and a token is consumed once."""
+    start = ["sign_in", 1, SESSION, "123", "ada@example.com", "organizer", AT, "", "Mozilla/5.0"]
+    with lives(server, SESSION, 30 * MINUTE):
+        answers = at_once(DB, [lambda one: one.fcall(*start)] * 20)
+    expect(sorted(answers), ["duplicate"] * 19 + ["signed_in"])
+    for _ in range(3):
+        advance(server, 20 * MINUTE)
+        expect(server.hget(SESSION, "email"), "ada@example.com", "reading prolongs it")
+    with lives(server, SESSION, 30 * MINUTE):
+        expect(server.fcall("touch_session", 1, SESSION, "2025-12-04T16:30:00Z"), "touched")
+    expect(server.hget(SESSION, "last_activity"), "2025-12-04T16:30:00Z")
+    expect(server.hexists(SESSION, "ip_address"), False, "what was left out")
+    expect(server.fcall("sign_out", 1, SESSION), "signed_out")
+    expect(server.fcall("sign_out", 1, SESSION), "absent")
+    server.fcall(*start)
+    advance(server, 30 * MINUTE + SECOND)
+    expect(server.fcall("touch_session", 1, SESSION, AT), "absent", "it ended by itself")
+
+    for purpose, milliseconds in [("password_reset", HOUR), ("email_verification", 24 * HOUR)]:
+        key = f"user:{purpose}:4f2d8c1b"
+        with lives(server, key, milliseconds):
+            expect(server.fcall("issue_token", 1, key, "123"), "issued")
+        expect(server.fcall("issue_token", 1, key, "124"), "duplicate")
+        answers = at_once(DB, [lambda one: one.fcall("consume_token", 1, key)] * 20)
+        expect(sorted(answers), ["123"] + ["TOKEN_UNKNOWN"] * 19)
+        server.fcall("issue_token", 1, key, "123")
+        advance(server, milliseconds + SECOND)
+        expect(answer(lambda: server.fcall("consume_token", 1, key)), "TOKEN_UNKNOWN", "it expired")
+    tell("a session slides, and a token that 20 consume at once is consumed once")
+
+
+def limits(server):
+    """Of 60 calls at once a limit of 40 lets exactly 40 pass, for the seconds it was given."""
+    key = "rate_limit:user:123:api_calls"
+    with lives(server, key, 10 * MINUTE):
+        answers = at_once(DB, [lambda one: parts(one.fcall("take_api_call", 1, key, 40, 600))] * 60)
+    passed = sorted(found["remaining"] for found in answers if found["allowed"])
+    expect(passed, list(range(40)))
+    waits = {found["retry_after"] for found in answers if not found["allowed"]}
+    expect(waits <= set(range(570, 601)), True, f"seconds to wait: {waits}")
+    pass_until(server, server.pexpiretime(key))
+    expect(parts(server.fcall("take_api_call", 1, key, 40, 600))["remaining"], 39, "a new window")
+    expect(answer(lambda: server.fcall("take_api_call", 1, "rate_limit:user:124:x", 5, 7200)), "SCHEMA")
+    gone(server, "rate_limit:user:124:x")
+    tell("a limit of 40 let 40 of 60 calls pass")
+
+
+async def thousand_registrations(key):
+    pool = BlockingConnectionPool(port=PORT, db=DB, decode_responses=True, max_connections=100, timeout=60)
+    async with AsyncRedis(connection_pool=pool) as server:
+        async def register():
+            try:
+                return await server.fcall("register_attendee", 1, key)
+            except Exception as error:
+                return str(error).split()[0]
+        answers = await asyncio.gather(*(register() for _ in range(1000)))
+    await pool.aclose()
+    return answers
+
+
+def registrations(server):
+    """A thousand register for an event of fifty seats."""
+    key = f"event:availability:{EVENT}"
+    expect(answer(lambda: server.fcall("register_attendee", 1, key)), "NOTLOADED")
+    with lives(server, key, 2 * MINUTE):
+        server.hset(key, mapping={
+            "max_attendees": 50, "current_registrations": 0, "available_spots": 50, "is_full": "false"})
+    deadline = server.pexpiretime(key)
+    answers = asyncio.run(thousand_registrations(key))
+    left = sorted(found for found in answers if found != "EVENT_FULL")
+    expect(left, list(range(50)), "places left, each once")
+    expect(answers.count("EVENT_FULL"), 950)
+    expect(server.hgetall(key), {
+        "max_attendees": "50", "current_registrations": "50", "available_spots": "0", "is_full": "true"})
+    expect(server.pexpiretime(key), deadline, "a registration does not prolong the row")
+    pass_until(server, deadline)
+    expect(answer(lambda: server.fcall("register_attendee", 1, key)), "NOTLOADED", "never a guess")
+    tell("of a thousand registrations for fifty seats, fifty were taken")
+
+
+def figures(server):
+    """Views, favourites and shares at once; trending and popularity."""
+    key = f"event:stats:{EVENT}"
+    view = ["count_interaction", 1, key, "view", AT]
+    expect(answer(lambda: server.fcall(*view)), "NOTLOADED")
+    server.hset(key, mapping={"view_count": 1204, "registration_count": 48, "favorite_count": 310, "share_count": 25})
+    counts = at_once(DB, [lambda one: one.fcall(*view)] * 100)
+    expect(sorted(counts), list(range(1205, 1305)))
+    expect(server.fcall("count_interaction", 1, key, "favorite", AT, -1), 309)
+    expect(server.fcall("count_interaction", 1, key, "share", AT), 26)
+    # A count cannot fall below zero, and nothing of the attempt is left.
+    expect(answer(lambda: server.fcall("count_interaction", 1, key, "share", "2030-01-01T00:00:00Z", -27)), "SCHEMA")
+    expect(server.hmget(key, "view_count", "share_count", "last_updated"), ["1304", "26", AT])
+
+    keys = ["events:trending", "events:category:music"]
+    answers = at_once(DB, [lambda one: parts(one.fcall("raise_popularity", 2, *keys, EVENT, "0.5"))] * 40)
+    expect(sorted(float(found["trending"]) for found in answers), [n / 2 for n in range(1, 41)])
+    expect(server.fcall("raise_popularity", 2, "events:trending", "events:category:tech", OTHER_EVENT, 30),
+           ["trending", "30", "popularity", "30"])
+    expect(server.zrevrange("events:trending", 0, -1), [OTHER_EVENT, EVENT])
+    expect(server.zscore("events:category:music", EVENT), 20)
+    tell("a hundred views at once are all counted")
+
+
+def searches(server):
+    """Recent searches are twenty, popular ones count them all."""
+    keys = ["search:recent:123", "search:popular:queries"]
+    for number in range(30):
+        expect(server.fcall("remember_search", 2, *keys, f"query {number}"), 1)
+    expect(server.lrange(keys[0], 0, -1), [f"query {number}" for number in range(29, 9, -1)])
+    expect(server.fcall("remember_search", 2, *keys, "query 10"), 2, "the oldest of the twenty, again")
+    expect(server.lrange(keys[0], 0, 1), ["query 10", "query 29"])
+    expect(server.llen(keys[0]), 20)
+    answers = at_once(DB, [
+        lambda one, user=user: one.fcall("remember_search", 2, f"search:recent:{user}", keys[1], "jazz")
+        for user in range(200, 240)
+    ])
+    expect(sorted(answers), list(range(1, 41)))
+    expect(server.zrevrange(keys[1], 0, 1, withscores=True)[0][0], "jazz")
+    expect(server.zcard(keys[1]), 31)
+    tell("a user's recent searches are twenty, the popular ones count everyone's")
+
+
+def analytics(server):
+    """Counters, visits, activity, variants."""
+    key = "analytics:counters:page_views:1h"
+    with lives(server, key, HOUR):
+        answers = at_once(DB, [lambda one: one.fcall("count_metric", 1, key, 3600, 2)] * 50)
+    expect(sorted(answers), list(range(2, 101, 2)))
+
+    visit = ["analytics:session:v-81", "analytics:session:v-81:events_viewed"]
+    views = at_once(DB, [
+        lambda one, n=n: one.fcall("track_page_view", 2, *visit, AT, "", (EVENT, OTHER_EVENT)[n % 2])
+        for n in range(20)
+    ])
+    expect(sorted(views), list(range(1, 21)))
+    expect(server.hgetall(visit[0]), {"start_time": AT, "last_activity": AT, "page_views": "20"})
+    expect(server.smembers(visit[1]), {EVENT, OTHER_EVENT})
+    advance(server, 20 * MINUTE)
+    with lives(server, visit[0], 30 * MINUTE):
+        server.fcall("track_page_view", 2, *visit, "2025-12-04T15:50:00Z", "123")
+    expect(server.pexpiretime(visit[1]), server.pexpiretime(visit[0]), "it lives with its visit")
+    pass_until(server, server.pexpiretime(visit[0]))
+    gone(server, *visit)
+
+    items = [json.dumps({"type": "view", "n": n}) for n in range(1200)]
+    for start in range(0, 1200, 100):
+        server.lpush("analytics:activity:123", *items[start:start + 100])
+        server.lpush("user:interactions:123", *items[start:start + 100])
+    expect(server.lrange("analytics:activity:123", 0, -1), items[:199:-1], "the 1,000 newest")
+    expect(server.lrange("user:interactions:123", 0, -1), items[:699:-1], "the 500 newest")
+
+    key = "ab_test:checkout_button:123"
+    with lives(server, key, 14 * DAY):
+        answers = at_once(DB, [
+            lambda one, n=n: one.fcall("assign_variant", 1, key, ("green", "red")[n % 2], 14 * 86400)
+            for n in range(40)
+        ])
+    expect(len(set(answers)), 1, "variants")
+    with lives(server, "ab_test:checkout_button:124", 30 * DAY):
+        server.fcall("assign_variant", 1, "ab_test:checkout_button:124", "green")
+    tell("forty who assign a variant at once all get the same")
+
+
+def models(server):
+    """Five publish versions while five read: version and data always belong together."""
+    keys = ["ml:model:ranker:version", "ml:model:ranker:data"]
+
+    def publish(one, number):
+        return [one.fcall("publish_model", 2, *keys, f"{number}-{n}", f"data of {number}-{n}", 86400) for n in range(30)]
+
+    def read(one):
+        for _ in range(60):
+            version, data = one.mget(keys)
+            expect(data, version and f"data of {version}")
+
+    jobs = [lambda one, n=n: publish(one, n) for n in range(5)] + [read] * 5
+    answers = at_once(DB, jobs)
+    expect(answers[:5], [["published"] * 30] * 5)
+    with lives(server, keys[1], DAY):
+        server.fcall("publish_model", 2, *keys, "7", "x", 86400)
+    expect(server.fcall("publish_model", 2, *keys, "7", "x", 86400), "duplicate")
+    server.delete(keys[1])
+    expect(server.fcall("publish_model", 2, *keys, "7", "x", 86400), "published", "evicted data")
+    tell("readers never saw a version with the data of another")
+
+
+def websockets(server):
+    """Sixty connections of twenty users join ten rooms at once, and leave them all."""
+    def connection(number):
+        return f"websocket:connection:c-{number}"
+
+    def open_and_join(one, number):
+        user, own = f"websocket:user:{number % 20}", connection(number)
+        told = [one.fcall("ws_connect", 3, "websocket:connections", f"{own}:user", user)]
+        for room in range(10):
+            if (number + room) % 3:
+                told.append(one.fcall("ws_join", 3, f"{own}:user", f"{own}:rooms", f"websocket:room:{room}"))
+        return told
+
+    absent = [f"{connection(0)}:user", f"{connection(0)}:rooms", "websocket:room:0"]
+    expect(answer(lambda: server.fcall("ws_join", 3, *absent)), "CONNECTION_UNKNOWN")
+    answers = at_once(DB, [lambda one, n=n: open_and_join(one, n) for n in range(60)])
+    expect({told[0] for told in answers}, {"connected"})
+    expect({word for told in answers for word in told[1:]}, {"joined"})
+    expect(server.smembers("websocket:connections"), {f"c-{n}" for n in range(60)})
+    for room in range(10):
+        inside = {f"c-{n}" for n in range(60) if (n + room) % 3}
+        expect(server.smembers(f"websocket:room:{room}"), inside, f"room {room}")
+    for user in range(20):
+        expect(server.smembers(f"websocket:user:{user}"), {f"c-{user + 20 * n}" for n in range(3)})
+    expect(server.fcall("ws_leave", 2, f"{connection(1)}:rooms", "websocket:room:0"), "left")
+    expect(server.fcall("ws_leave", 2, f"{connection(1)}:rooms", "websocket:room:0"), "absent")
+    expect(server.sismember("websocket:room:0", "c-1"), 0)
+    expect(server.fcall("queue_message", 2, "websocket:user:1", "websocket:queue:1", "hi"), "online")
+
+    # A node crashes: two sweepers close what it had open, knowing the ids alone.
+    def sweep(one):
+        return [
+            one.fcall("ws_disconnect", 3, "websocket:connections", f"{connection(n)}:user", f"{connection(n)}:rooms")
+            for n in range(60)
+        ]
+
+    first, second = at_once(DB, [sweep] * 2)
+    expect([sorted(pair) for pair in zip(first, second)], [["absent", "disconnected"]] * 60)
+    expect(list(server.scan_iter("websocket:*")), [], "rooms, users and connections")
+    tell("a disconnect leaves every room; rooms and users live until they are empty")
+
+
+def queues(server):
+    """At most 100 messages wait, the newest; two drainers neither lose nor double one."""
+    keys = ["websocket:user:9", "websocket:queue:9"]
+    with lives(server, keys[1], HOUR):
+        expect(server.fcall("queue_message", 2, *keys, "message 0"), "queued")
+    for number in range(1, 150):
+        server.fcall("queue_message", 2, *keys, f"message {number}")
+    expect(server.fcall("drain_messages", 1, keys[1]), [f"message {number}" for number in range(50, 150)])
+    expect(server.fcall("drain_messages", 1, keys[1]), [])
+
+    def fill(one):
+        for number in range(60):
+            one.fcall("queue_message", 2, *keys, f"message {number}")
+        return []
+
+    def drain(one):
+        return [message for _ in range(200) for message in one.fcall("drain_messages", 1, keys[1])]
+
+    _, *drained = at_once(DB, [fill, drain, drain])
+    drained.append(server.fcall("drain_messages", 1, keys[1]))
+    found = [int(message.split()[1]) for messages in drained for message in messages]
+    expect(sorted(found), list(range(60)), "each message once")
+    for messages in drained:
+        numbers = [int(message.split()[1]) for message in messages]
+        expect(numbers, sorted(numbers), "in order")
+    tell("messages for who is offline are drained in order, each once")
+
+
+def refusals(server):
+    """What the document does not know is refused, and nothing is half done."""
+    for command in [
+        ("SET", "user:sesion:1", "x"),
+        ("HSET", SESSION, "user_id", "1"),
+        ("HINCRBY", f"event:stats:{OTHER_EVENT}", "view_count", "1"),
+        ("SET", "rate_limit:user:1:x", "1", "EX", "30"),
+        ("ZADD", "events:trending", "1", "no-event"),
+        ("SET", "ab_test:x:1", "green", "EX", str(31 * 86400)),
+        ("SADD", "analytics:session:none:events_viewed", EVENT),
+        ("EXPIRE", "search:popular:queries", str(8 * 86400)),
+        ("PERSIST", "ml:model:ranker:version"),
+    ]:
+        before = all_keys(server)
+        expect(answer(lambda: server.execute_command(*command)), "SCHEMA", " ".join(command))
+        expect(all_keys(server), before)
+
+
+def to_the_end(server):
+    """Everything is written once more; it ends in the order of the document's lifetimes."""
+    server.flushdb()
+    for _, command in DOCUMENT:
+        server.execute_command(*command.split(" "))
+    deadlines = {key: server.pexpiretime(key) for key in all_keys(server)}
+    expect(len(deadlines), len(DOCUMENT))
+    for deadline in sorted(set(deadlines.values())):
+        if deadline < now_ms(server):
+            continue
+        pass_until(server, deadline)
+        moment = now_ms(server)
+        wanted = sorted(key for key, ends in deadlines.items() if ends >= moment)
+        found = all_keys(server)
+        late = set(found) - set(wanted)
+        expect(late, set(), "keys that outlived their end")
+        early = {key for key in wanted if key not in found and deadlines[key] > now_ms(server)}
+        expect(early, set(), "keys that ended early")
+    expect(server.dbsize(), 0)
+    tell("30 days later nothing is left")
+
+
+def main():
+    server = connect(DB)
+    the_document(server)
+    sessions(server)
+    limits(server)
+    registrations(server)
+    figures(server)
+    searches(server)
+    analytics(server)
+    models(server)
+    websockets(server)
+    queues(server)
+    refusals(server)
+    to_the_end(server)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""What the scenarios in Python share: a server, many callers at once, a clock that moves.
+
+A scenario is run as `KEYWARD_TEST_PORT=7000 python3 systems/NAME/scenario.py`, against a
+server that was started with the system's schema and `--enable-debug-command yes`, and
+is empty. It ends with 0 if everything was as expected.
+"""
+
+import multiprocessing
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime, timezone
+
+import redis
+
+PORT = int(os.environ.get("KEYWARD_TEST_PORT", "6379"))
+
+SECOND = 1000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+def connect(db):
+    """A connection of its own to a database."""
+    return redis.Redis(port=PORT, db=db, decode_responses=True, single_connection_client=True)
+
+
+def answer(call):
+    """What a call answers: of an error its code, the first word."""
+    try:
+        return call()
+    except redis.ResponseError as error:
+        return str(error).split()[0]
+
+
+def parts(reply):
+    """An answer of several parts, names and values in turn."""
+    return dict(zip(reply[::2], reply[1::2]))
+
+
+def expect(found, wanted, what=""):
+    if found != wanted:
+        raise AssertionError(f"{what or 'expected'}: {wanted!r}, found {found!r}")
+
+
+def at_once(db, calls):
+    """Runs each of `calls` with a connection of its own, all at the same moment.
+
+    Answers what they answered, in their order.
+    """
+    calls = list(calls)
+    ready = threading.Barrier(len(calls), timeout=60)
+
+    def run(call):
+        with connect(db) as server:
+            server.ping()
+            ready.wait()
+            return answer(lambda: call(server))
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(run, calls))
+
+
+def in_processes(count, work):
+    """Runs `work(number)` in `count` processes, and answers what they answered, in order."""
+    with multiprocessing.get_context("fork").Pool(count) as pool:
+        return pool.map(work, range(count), chunksize=1)
+
+
+def now_ms(server):
+    """The server's time, which DEBUG CLOCK moves."""
+    seconds, microseconds = server.time()
+    return seconds * 1000 + microseconds // 1000
+
+
+def timestamp(server, ahead_ms=0):
+    """The server's time as text, or one ahead of it, and that in milliseconds."""
+    at_s = (now_ms(server) + ahead_ms) // 1000
+    text = datetime.fromtimestamp(at_s, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return text, at_s * 1000
+
+
+def advance(server, milliseconds):
+    """Lets time pass."""
+    expect(server.execute_command("DEBUG", "CLOCK", "ADVANCE", milliseconds) in ("OK", b"OK"), True)
+
+
+def pass_until(server, deadline_ms):
+    """Lets time pass until a key with this deadline has ended: the millisecond after it."""
+    advance(server, deadline_ms + 1 - now_ms(server))
+
+
+@contextmanager
+def lives(server, key, milliseconds):
+    """What is written within gives the key exactly this lifetime."""
+    before = now_ms(server)
+    yield
+    after = now_ms(server)
+    deadline = server.pexpiretime(key)
+    if not before + milliseconds <= deadline <= after + milliseconds:
+        raise AssertionError(f"{key} lives {deadline - after} ms instead of {milliseconds}")
+
+
+def lives_for_ever(server, *keys):
+    for key in keys:
+        expect(server.pttl(key), -1, f"the lifetime of {key}")
+
+
+def gone(server, *keys):
+    for key in keys:
+        expect(server.exists(key), 0, f"{key} has ended")
+
+
+def there(server, *keys):
+    for key in keys:
+        expect(server.exists(key), 1, f"{key} is there")
+
+
+def all_keys(server):
+    return sorted(server.scan_iter(count=1000))
+
+
+def tell(words):
+    print(words, flush=True)
