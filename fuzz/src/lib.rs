@@ -5,6 +5,7 @@
 //! Not here: the clock and the command line (`main.rs`).
 
 pub mod derived;
+pub mod packing;
 pub mod rdb;
 pub mod schema;
 
@@ -21,6 +22,7 @@ pub struct Target {
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target { name: "derived", round: derived::round },
+    Target { name: "packing", round: packing::round },
     Target { name: "rdb", round: rdb::round },
     Target { name: "schema", round: schema::round },
 ];

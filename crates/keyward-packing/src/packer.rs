@@ -1,0 +1,396 @@
+//! Packing the rows of one declared key.
+//!
+//! Owns the body of a packed row (drawn in `lib`) and the words of its table. Which
+//! words a body names is counted, so a body that is thrown away must be released.
+//! A packer works with the words it has: a body is read by the packer that made it.
+
+use crate::atom::{self, PLACEHOLDERS_MAX};
+use crate::reader::{Broken, Reader, push_varint};
+use crate::sink::{Comparison, Sink};
+use crate::skeleton::{self, Parts};
+use crate::words::{SKELETON_BYTES_MAX, Words};
+use keyward_schema::{Content, Extra, Kind, MAX_SEGMENTS, Object, Pattern, Segment, Shape, Type};
+
+const TEXT: u8 = 0;
+const JSON: u8 = 1;
+const FIELDS: u8 = 2;
+const PAIRS: u8 = 3;
+
+/// Packs and unpacks the rows of one declared key.
+#[derive(Debug)]
+pub struct Packer {
+    key: Vec<Piece>,
+    content: Content,
+    words: Words,
+    /// JSON that is being taken apart.
+    parts: Parts,
+}
+
+/// A part of a key.
+#[derive(Debug)]
+enum Piece {
+    /// The same in every key.
+    Literal(Box<[u8]>),
+    /// What stands for a placeholder.
+    Atom { tagged: bool, is_rest: bool },
+}
+
+/// What a key holds in the place of each placeholder.
+struct Places<'a> {
+    texts: [&'a [u8]; MAX_SEGMENTS],
+    count: usize,
+}
+
+impl<'a> Places<'a> {
+    fn all(&self) -> &[&'a [u8]] {
+        &self.texts[..self.count]
+    }
+
+    /// Those that a value can refer to.
+    fn named(&self) -> &[&'a [u8]] {
+        &self.texts[..self.count.min(PLACEHOLDERS_MAX)]
+    }
+}
+
+impl Packer {
+    /// A packer for the rows of a key; none if its rows are not worth it: there is at
+    /// most one, or they are large collections. The numbers choose the hash function
+    /// of words.
+    pub fn new(key: &keyward_schema::Key, hash_keys: [u64; 2]) -> Option<Packer> {
+        let is_packed =
+            matches!(key.content, Content::Value(_) | Content::Json(_) | Content::Fields(_));
+        if key.pattern.placeholders().is_empty() || !is_packed {
+            return None;
+        }
+        let mut words = Words::new(hash_keys);
+        for placeholder in key.pattern.placeholders() {
+            pin_kind(&placeholder.kind, &mut words);
+        }
+        match &key.content {
+            Content::Value(shape) | Content::Json(shape) => pin_shape(shape, &mut words),
+            Content::Fields(object) => pin_object(object, &mut words),
+            _ => {}
+        }
+        let (key, content) = (pieces(&key.pattern), key.content.clone());
+        Some(Packer { key, content, words, parts: Parts::default() })
+    }
+
+    /// Appends the body of a row that holds a text; whether it comes back from there.
+    /// If not, which no text is known to do, nothing is appended.
+    pub fn pack_text(&mut self, key: &[u8], text: &[u8], out: &mut Vec<u8>) -> bool {
+        let Some(places) = self.places(key) else { return false };
+        let start = out.len();
+        self.pack_key(&places, out);
+        let value_at = out.len();
+        self.pack_value(text, &places, out);
+        let mut comparison = Comparison::with(text);
+        let read = self.read_text(Reader::new(&out[value_at..]), &places, &mut comparison);
+        let is_same = read.is_ok() && comparison.is_equal();
+        self.keep_if(is_same, key, start, out)
+    }
+
+    fn pack_value(&mut self, text: &[u8], places: &Places<'_>, out: &mut Vec<u8>) {
+        if let Content::Json(shape) = &self.content
+            && self.parts.take_apart(text, shape)
+            && let Some(word) = self.words.hold(&self.parts.skeleton)
+        {
+            out.push(JSON);
+            atom::push_word(word, out);
+            for hole in &self.parts.holes {
+                atom::pack(&text[hole.clone()], places.named(), &mut self.words, out);
+            }
+        } else {
+            out.push(TEXT);
+            atom::pack(text, places.named(), &mut self.words, out);
+        }
+    }
+
+    /// Appends the body of a row that holds a hash of these fields, as `pack_text`
+    /// does.
+    pub fn pack_fields(
+        &mut self,
+        key: &[u8],
+        fields: &[(&[u8], &[u8])],
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(places) = self.places(key) else { return false };
+        let start = out.len();
+        self.pack_key(&places, out);
+        let is_declared = |name: &[u8]| match &self.content {
+            Content::Fields(object) => skeleton::field(object, name).is_some(),
+            _ => false,
+        };
+        self.parts.skeleton.clear();
+        for (name, _) in fields {
+            skeleton::push_name(&mut self.parts.skeleton, is_declared(name).then_some(name));
+        }
+        let is_short = self.parts.skeleton.len() < SKELETON_BYTES_MAX;
+        let skeleton = is_short.then(|| self.words.hold(&self.parts.skeleton)).flatten();
+        match skeleton {
+            Some(word) => {
+                out.push(FIELDS);
+                atom::push_word(word, out);
+            }
+            None => {
+                out.push(PAIRS);
+                push_varint(out, fields.len() as u64);
+            }
+        }
+        for (name, value) in fields {
+            if skeleton.is_none() || !is_declared(name) {
+                atom::pack(name, places.named(), &mut self.words, out);
+            }
+            atom::pack(value, places.named(), &mut self.words, out);
+        }
+        let mut left = fields.iter();
+        let mut is_same = true;
+        let read = self.unpack_fields(&out[start..], key, |name, value| {
+            is_same &= left.next() == Some(&(name, value));
+        });
+        let is_same = read.is_ok() && is_same && left.next().is_none();
+        self.keep_if(is_same, key, start, out)
+    }
+
+    /// Takes a body back whose key or value does not come back.
+    fn keep_if(&mut self, is_same: bool, key: &[u8], start: usize, out: &mut Vec<u8>) -> bool {
+        let is_kept = is_same && self.has_key(&out[start..], key);
+        if !is_kept {
+            self.release(&out[start..]);
+            out.truncate(start);
+        }
+        is_kept
+    }
+
+    /// Hands over the key of a body.
+    ///
+    /// # Errors
+    /// The body is none that this packer made.
+    #[inline]
+    pub fn unpack_key(&self, body: &[u8], sink: &mut impl Sink) -> Result<(), Broken> {
+        self.read_key(body, sink).map(|_| ())
+    }
+
+    /// Whether a body is that of this key.
+    #[inline]
+    pub fn has_key(&self, body: &[u8], key: &[u8]) -> bool {
+        let mut comparison = Comparison::with(key);
+        self.read_key(body, &mut comparison).is_ok() && comparison.is_equal()
+    }
+
+    /// Hands over the text of a body of this key.
+    ///
+    /// # Errors
+    /// The body is none that this packer made of a text.
+    pub fn unpack_text(&self, body: &[u8], key: &[u8], sink: &mut impl Sink) -> Result<(), Broken> {
+        let places = self.places(key).ok_or(Broken)?;
+        let value = self.skip_key(body, &mut |_| ())?;
+        self.read_text(value, &places, sink)
+    }
+
+    /// Shows the fields and values of a body of this key, in order.
+    ///
+    /// # Errors
+    /// The body is none that this packer made of a hash.
+    pub fn unpack_fields(
+        &self,
+        body: &[u8],
+        key: &[u8],
+        mut visit: impl FnMut(&[u8], &[u8]),
+    ) -> Result<(), Broken> {
+        let places = self.places(key).ok_or(Broken)?;
+        let mut packed = self.skip_key(body, &mut |_| ())?;
+        let mut buffers = [Vec::new(), Vec::new()];
+        let mut pair = |name: Option<&[u8]>, packed: &mut Reader<'_>| {
+            let [name_buffer, value] = &mut buffers;
+            value.clear();
+            let name = match name {
+                Some(name) => name,
+                None => {
+                    name_buffer.clear();
+                    atom::unpack(packed, places.named(), &self.words, name_buffer)?;
+                    name_buffer
+                }
+            };
+            atom::unpack(packed, places.named(), &self.words, value)?;
+            visit(name, value);
+            Ok(())
+        };
+        match packed.byte()? {
+            FIELDS => {
+                let skeleton = self.words.text(atom::word(&mut packed)?).ok_or(Broken)?;
+                skeleton::each_name(skeleton, |name| pair(name, &mut packed))
+            }
+            PAIRS => (0..packed.varint()?).try_for_each(|_| pair(None, &mut packed)),
+            _ => Err(Broken),
+        }
+    }
+
+    /// Forgets that a body named its words.
+    pub fn release(&mut self, body: &[u8]) {
+        let mut named = Vec::new();
+        if self.each_word(body, &mut |word| named.push(word)).is_ok() {
+            named.into_iter().for_each(|word| self.words.release(word));
+        }
+    }
+
+    /// How many words the table has.
+    pub fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Bytes of the words.
+    pub fn heap_bytes(&self) -> usize {
+        self.words.heap_bytes()
+    }
+
+    /// What a key holds in the place of each placeholder.
+    fn places<'k>(&self, key: &'k [u8]) -> Option<Places<'k>> {
+        let mut places = Places { texts: [&[]; MAX_SEGMENTS], count: 0 };
+        let mut left = key;
+        for piece in &self.key {
+            match piece {
+                Piece::Literal(literal) => left = left.strip_prefix(&**literal)?,
+                Piece::Atom { tagged, is_rest } => {
+                    let end = match memchr::memchr(b':', left) {
+                        Some(end) if !is_rest => end,
+                        _ => left.len(),
+                    };
+                    let end = if *tagged { end.checked_sub(1)? } else { end };
+                    (places.texts[places.count], left) = left.split_at(end);
+                    places.count += 1;
+                }
+            }
+        }
+        left.is_empty().then_some(places)
+    }
+
+    fn pack_key(&mut self, places: &Places<'_>, out: &mut Vec<u8>) {
+        for text in places.all() {
+            atom::pack(text, &[], &mut self.words, out);
+        }
+    }
+
+    #[inline]
+    fn read_key<'a>(&self, body: &'a [u8], sink: &mut impl Sink) -> Result<Reader<'a>, Broken> {
+        let mut packed = Reader::new(body);
+        for piece in &self.key {
+            match piece {
+                Piece::Literal(literal) => sink.put(literal),
+                Piece::Atom { .. } => atom::unpack(&mut packed, &[], &self.words, sink)?,
+            }
+        }
+        Ok(packed)
+    }
+
+    fn skip_key<'a>(
+        &self,
+        body: &'a [u8],
+        word: &mut impl FnMut(u32),
+    ) -> Result<Reader<'a>, Broken> {
+        let mut packed = Reader::new(body);
+        for piece in &self.key {
+            if let Piece::Atom { .. } = piece {
+                atom::skip(&mut packed, word)?;
+            }
+        }
+        Ok(packed)
+    }
+
+    fn read_text(
+        &self,
+        mut packed: Reader<'_>,
+        places: &Places<'_>,
+        sink: &mut impl Sink,
+    ) -> Result<(), Broken> {
+        match packed.byte()? {
+            TEXT => atom::unpack(&mut packed, places.named(), &self.words, sink),
+            JSON => {
+                let skeleton = self.words.text(atom::word(&mut packed)?).ok_or(Broken)?;
+                skeleton::put_together(skeleton, sink, |sink| {
+                    atom::unpack(&mut packed, places.named(), &self.words, sink)
+                })
+            }
+            _ => Err(Broken),
+        }
+    }
+
+    /// Shows the words that a body names.
+    fn each_word(&self, body: &[u8], word: &mut impl FnMut(u32)) -> Result<(), Broken> {
+        let mut packed = self.skip_key(body, word)?;
+        let atoms = match packed.byte()? {
+            TEXT => 1,
+            JSON => {
+                let number = atom::word(&mut packed)?;
+                word(number);
+                skeleton::holes(self.words.text(number).ok_or(Broken)?)
+            }
+            FIELDS => {
+                let number = atom::word(&mut packed)?;
+                word(number);
+                let mut atoms = 0;
+                skeleton::each_name(self.words.text(number).ok_or(Broken)?, |name| {
+                    atoms += if name.is_some() { 1 } else { 2 };
+                    Ok(())
+                })?;
+                atoms
+            }
+            PAIRS => usize::try_from(packed.varint()?).map_err(|_| Broken)?.saturating_mul(2),
+            _ => return Err(Broken),
+        };
+        (0..atoms).try_for_each(|_| atom::skip(&mut packed, word))
+    }
+}
+
+/// The parts of the keys of a pattern.
+fn pieces(pattern: &Pattern) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut literal = Vec::new();
+    for (index, segment) in pattern.segments().iter().enumerate() {
+        if index > 0 {
+            literal.push(b':');
+        }
+        match segment {
+            Segment::Literal(text) => literal.extend_from_slice(text.as_bytes()),
+            Segment::Placeholder(index) => {
+                let placeholder = &pattern.placeholders()[*index];
+                let tagged = placeholder.tagged;
+                literal.extend_from_slice(if tagged { b"{" } else { b"" });
+                pieces.push(Piece::Literal(std::mem::take(&mut literal).into()));
+                pieces.push(Piece::Atom { tagged, is_rest: placeholder.kind == Kind::Rest });
+                literal.extend_from_slice(if tagged { b"}" } else { b"" });
+            }
+        }
+    }
+    pieces.push(Piece::Literal(literal.into()));
+    pieces
+}
+
+/// Makes the words that a shape spells out words of the table.
+fn pin_shape(shape: &Shape, words: &mut Words) {
+    match &shape.ty {
+        Type::Kind(kind) => pin_kind(kind, words),
+        Type::Array(item) => pin_shape(item, words),
+        Type::Map { key, value } => {
+            if let Type::Kind(kind) = &**key {
+                pin_kind(kind, words);
+            }
+            pin_shape(value, words);
+        }
+        Type::Object(object) => pin_object(object, words),
+        _ => {}
+    }
+}
+
+fn pin_object(object: &Object, words: &mut Words) {
+    object.fields.iter().for_each(|field| pin_shape(&field.shape, words));
+    if let Extra::Typed(shape) = &object.extra {
+        pin_shape(shape, words);
+    }
+}
+
+fn pin_kind(kind: &Kind, words: &mut Words) {
+    kind.words().iter().for_each(|word| words.pin(word.as_bytes()));
+}
+
+#[cfg(test)]
+mod tests;
