@@ -15,6 +15,7 @@ import redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from redis.asyncio import BlockingConnectionPool, Redis as AsyncRedis
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (
