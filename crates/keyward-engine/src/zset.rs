@@ -88,9 +88,7 @@ impl ZSet {
             && bytes <= thin::BYTES_MAX
             && pairs.clone().all(fits);
         if is_small {
-            let mut run = ThinBytes::default();
-            pairs.for_each(|(member, score)| packed::push(&mut run, member, score));
-            return ZSet { word: ThinOr::small(run) };
+            return ZSet { word: ThinOr::small(packed::of(pairs)) };
         }
         let mut indexed = Indexed::new(growth.hasher);
         pairs.for_each(|(member, score)| indexed.push(member, score));
