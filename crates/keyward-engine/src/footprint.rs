@@ -1,20 +1,20 @@
 //! What a value costs: its memory, and the work of freeing it.
 //!
-//! Owns the questions that MEMORY USAGE and lazy freeing ask of every form of
-//! every collection. Bytes are those of the allocator's size classes, so that the
-//! answers add up to what the process uses.
+//! Owns the questions that figures, MEMORY USAGE and lazy freeing ask of every
+//! form of every collection. Bytes are those of the allocator's size classes, so
+//! that the answers add up to what the process uses.
+//!
+//! Invariant: no answer looks at elements. What is large keeps count of its bytes
+//! as it changes, so that a table can (`index`).
 
-use std::num::NonZeroUsize;
-
-/// How many elements of a collection are measured; the rest is taken to be like
-/// them. `None` measures all.
-pub(crate) type Samples = Option<NonZeroUsize>;
+/// What owns allocations.
+pub(crate) trait HeapBytes {
+    /// Bytes of all its allocations, in constant time.
+    fn heap_bytes(&self) -> usize;
+}
 
 /// A part of a value that lies outside its row.
-pub(crate) trait Footprint {
-    /// Bytes of all its allocations.
-    fn heap_bytes(&self, samples: Samples) -> usize;
-
+pub(crate) trait Footprint: HeapBytes {
     /// How many allocations it has, about: what freeing it costs.
     fn allocations(&self) -> usize;
 
@@ -24,17 +24,8 @@ pub(crate) trait Footprint {
     fn shed(&mut self, budget: usize) -> usize;
 }
 
-/// What `count` elements take if some of them take this much.
-pub(crate) fn extrapolate(measured_bytes: usize, measured: usize, count: usize) -> usize {
-    if measured == 0 || measured >= count {
-        return measured_bytes;
-    }
-    (measured_bytes as u128 * count as u128 / measured as u128) as usize
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::hash::Hash;
     use crate::hasher::KeyHasher;
     use crate::list::{End, List};
@@ -77,18 +68,8 @@ mod tests {
         // Per element: of lists 22 in chunks; of sets 32 and 18 in the index; of
         // hashes the same; of sorted sets 32, 18 and 16 in the tree.
         for (object, expected) in values(20_000).iter().zip([22, 50, 50, 66]) {
-            let bytes = object.as_ref().footprint().heap_bytes(None) / 20_000;
+            let bytes = object.as_ref().footprint().heap_bytes() / 20_000;
             assert!(bytes.abs_diff(expected) <= 2, "{:?}: {bytes}", object.kind());
-        }
-    }
-
-    #[test]
-    fn samples_of_equal_elements_tell_the_whole() {
-        for object in values(20_000) {
-            let footprint = object.as_ref().footprint();
-            let (all, some) =
-                (footprint.heap_bytes(None), footprint.heap_bytes(NonZeroUsize::new(50)));
-            assert!(all.abs_diff(some) < all / 5, "{:?}: {all} {some}", object.kind());
         }
     }
 
@@ -96,7 +77,7 @@ mod tests {
     fn a_value_is_shed_to_nothing_in_bounded_steps() {
         for mut object in values(20_000) {
             let kind = object.kind();
-            let before = object.as_ref().footprint().heap_bytes(None);
+            let before = object.as_ref().footprint().heap_bytes();
             let mut steps = 0;
             loop {
                 let freed = object.as_mut().footprint_mut().shed(100);
@@ -107,7 +88,7 @@ mod tests {
                 steps += 1;
             }
             assert!(steps > 0, "{kind:?}");
-            let left = object.as_ref().footprint().heap_bytes(None);
+            let left = object.as_ref().footprint().heap_bytes();
             assert!(left < before / 50, "{kind:?}: {left} of {before} bytes left");
         }
     }

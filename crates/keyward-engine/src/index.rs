@@ -9,7 +9,8 @@
 //! an entry lives in bucket `hash & mask` if that exists, else in
 //! `hash & (mask >> 1)`. One insertion splits at most one bucket and one removal
 //! merges at most one, so no step is longer than a bucket's chain: there is no
-//! resize pause and never a second table.
+//! resize pause and never a second table. `overflows` and `entry_bytes` are what
+//! counting would find: whoever changes an entry's size in place says so.
 //!
 //! A scan cursor is a position in the order of bit-reversed hashes. A bucket
 //! covers one interval of that order; splitting or merging buckets only refines
@@ -24,11 +25,11 @@
 
 mod bucket;
 
-use crate::footprint::{Samples, extrapolate};
+use crate::footprint::HeapBytes;
 use crate::prefetch::prefetch;
 use crate::random::Random;
+use crate::size_class::size_class;
 use bucket::{Bucket, tag_of};
-use std::num::NonZeroUsize;
 
 /// Buckets per allocation. The first segment starts smaller and doubles.
 const SEGMENT_BUCKETS: usize = 512;
@@ -48,6 +49,10 @@ pub(crate) struct Index<T> {
     count: usize,
     mask: usize,
     len: usize,
+    /// How many overflow buckets there are.
+    overflows: usize,
+    /// Bytes of the entries' own allocations.
+    entry_bytes: usize,
 }
 
 /// The place of an entry.
@@ -59,11 +64,11 @@ pub(crate) struct Spot {
 
 impl<T> Default for Index<T> {
     fn default() -> Index<T> {
-        Index { segments: Vec::new(), count: 0, mask: 0, len: 0 }
+        Index { segments: Vec::new(), count: 0, mask: 0, len: 0, overflows: 0, entry_bytes: 0 }
     }
 }
 
-impl<T> Index<T> {
+impl<T: HeapBytes> Index<T> {
     /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -112,21 +117,45 @@ impl<T> Index<T> {
         self.bucket(spot.bucket).at(spot.position)
     }
 
-    /// The entry at a spot, for changing it in place. Its hash must stay the same.
+    /// The entry at a spot, for changing it in place. Its hash must stay the same,
+    /// and if its bytes do not, `resized` must be told.
     #[inline(always)]
     pub(crate) fn at_mut(&mut self, spot: Spot) -> &mut T {
         self.bucket_mut(spot.bucket).at_mut(spot.position)
     }
 
+    /// Changes the entry at a spot in place. Its hash must stay the same.
+    #[inline(always)]
+    pub(crate) fn edit<R>(&mut self, spot: Spot, change: impl FnOnce(&mut T) -> R) -> R {
+        let entry = self.at_mut(spot);
+        let before = entry.heap_bytes();
+        let result = change(entry);
+        let after = entry.heap_bytes();
+        self.resized(before, after);
+        result
+    }
+
+    /// Learns that an entry of so many bytes now has another number of them.
+    #[inline(always)]
+    pub(crate) fn resized(&mut self, before: usize, after: usize) {
+        self.entry_bytes = self.entry_bytes - before + after;
+    }
+
     /// Adds an entry that is not there yet. `hash_of` must answer, for any entry
     /// of the index, the hash it was inserted under.
-    pub(crate) fn insert(&mut self, hash: u64, entry: T, hash_of: impl Fn(&T) -> u64) -> &mut T {
+    pub(crate) fn insert(&mut self, hash: u64, entry: T, hash_of: impl Fn(&T) -> u64) {
         if self.len >= self.count * FILL_MAX {
             self.split(&hash_of);
         }
         self.len += 1;
-        let at = self.address(hash);
-        self.bucket_mut(at).add(tag_of(hash), entry)
+        self.entry_bytes += entry.heap_bytes();
+        self.add(self.address(hash), tag_of(hash), entry);
+    }
+
+    /// Adds an entry to a bucket.
+    fn add(&mut self, at: usize, tag: u8, entry: T) {
+        let bucket = &mut self.segments[at / SEGMENT_BUCKETS][at % SEGMENT_BUCKETS];
+        bucket.add(tag, entry, &mut self.overflows);
     }
 
     /// Takes out the entry with this hash that `is_it` accepts.
@@ -135,8 +164,10 @@ impl<T> Index<T> {
             return None;
         }
         let at = self.address(hash);
-        let taken = self.bucket_mut(at).take(tag_of(hash), &mut is_it)?;
+        let bucket = &mut self.segments[at / SEGMENT_BUCKETS][at % SEGMENT_BUCKETS];
+        let taken = bucket.take(tag_of(hash), &mut is_it, &mut self.overflows)?;
         self.len -= 1;
+        self.entry_bytes -= taken.heap_bytes();
         if self.len * 2 < self.count * FILL_MIN_HALVES && self.count > 1 {
             self.merge();
         }
@@ -155,11 +186,12 @@ impl<T> Index<T> {
         }
         let source = added & (self.mask >> 1);
         let mut moving = std::mem::take(self.bucket_mut(source));
+        self.overflows -= moving.overflows();
         let high_bit = (self.mask >> 1) + 1;
         moving.drain(|tag, entry| {
             let goes = hash_of(&entry) as usize & high_bit != 0;
             let target = if goes { added } else { source };
-            self.bucket_mut(target).add(tag, entry);
+            self.add(target, tag, entry);
         });
     }
 
@@ -172,6 +204,7 @@ impl<T> Index<T> {
             leaving.drain(|_, entry| {
                 shed += 1;
                 self.len -= 1;
+                self.entry_bytes -= entry.heap_bytes();
                 receive(entry);
             });
         }
@@ -191,9 +224,7 @@ impl<T> Index<T> {
     /// Removes the last bucket and gives its entries back to the one it was split from.
     fn merge(&mut self) {
         let target = (self.count - 1) & (self.mask >> 1);
-        self.pop_bucket().drain(|tag, entry| {
-            self.bucket_mut(target).add(tag, entry);
-        });
+        self.pop_bucket().drain(|tag, entry| self.add(target, tag, entry));
     }
 
     /// Takes the last bucket away with what is in it. There must be one.
@@ -204,36 +235,24 @@ impl<T> Index<T> {
             self.segments.pop();
         }
         self.count -= 1;
+        self.overflows -= leaving.overflows();
         if self.count == self.mask.div_ceil(2) {
             self.mask >>= 1;
         }
         leaving
     }
 
-    /// Bytes of the index and of its entries' allocations, of which
-    /// `entry_bytes` tells one. Entries beyond the samples are taken to be like
-    /// them.
-    pub(crate) fn heap_bytes(&self, samples: Samples, entry_bytes: impl Fn(&T) -> usize) -> usize {
-        let samples = samples.map_or(usize::MAX, NonZeroUsize::get);
-        let (mut measured, mut bytes) = (0, 0);
-        for bucket in self.segments.iter().flatten() {
-            if measured >= samples {
-                break;
-            }
-            bytes += bucket.overflow_bytes();
-            for entry in bucket.iter() {
-                measured += 1;
-                bytes += entry_bytes(entry);
-            }
-        }
-        self.segment_bytes() + extrapolate(bytes, measured, self.len)
+    /// Bytes of the entries' own allocations.
+    pub(crate) fn entry_bytes(&self) -> usize {
+        self.entry_bytes
     }
 
-    /// Bytes of the buckets, those of overflow aside.
-    pub(crate) fn segment_bytes(&self) -> usize {
+    /// Bytes of the index itself.
+    pub(crate) fn own_bytes(&self) -> usize {
         let last = self.segments.last().map_or(0, Vec::capacity);
         let buckets = self.segments.len().saturating_sub(1) * SEGMENT_BUCKETS + last;
-        buckets * size_of::<Bucket<T>>() + self.segments.capacity() * size_of::<Vec<Bucket<T>>>()
+        let segments = self.segments.capacity() * size_of::<Vec<Bucket<T>>>();
+        (buckets + self.overflows) * size_of::<Bucket<T>>() + size_class(segments)
     }
 
     /// Visits the entries of the bucket at `cursor` and returns the next cursor,
@@ -289,12 +308,30 @@ impl<T> Index<T> {
     }
 }
 
+impl<T: HeapBytes> HeapBytes for Index<T> {
+    fn heap_bytes(&self) -> usize {
+        self.own_bytes() + self.entry_bytes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
     use std::num::NonZeroU64;
+
+    impl HeapBytes for u64 {
+        fn heap_bytes(&self) -> usize {
+            *self as usize % 100
+        }
+    }
+
+    impl HeapBytes for NonZeroU64 {
+        fn heap_bytes(&self) -> usize {
+            0
+        }
+    }
 
     fn spread(value: u64) -> u64 {
         Random::from_seed(value).next_u64()
@@ -329,9 +366,41 @@ mod tests {
             for value in (1..=len).map(|v| NonZeroU64::new(v).unwrap()) {
                 index.insert(spread(value.get()), value, |v| spread(v.get()));
             }
-            let bytes = index.heap_bytes(None, |_| 0);
+            let bytes = index.own_bytes();
             assert!(bytes <= 20 * len as usize, "{bytes} bytes for {len} entries");
         }
+    }
+
+    fn check_counts(index: &Index<u64>) {
+        let entry_bytes: usize = index.iter().map(HeapBytes::heap_bytes).sum();
+        let overflows: usize = index.segments.iter().flatten().map(Bucket::overflows).sum();
+        assert_eq!((index.entry_bytes, index.overflows), (entry_bytes, overflows));
+    }
+
+    #[test]
+    fn bytes_are_what_counting_finds_however_the_index_changes() {
+        let mut index = filled(5_000);
+        check_counts(&index);
+        assert!(index.overflows > 100, "random hashes fill some buckets");
+        for value in 0..5_000 {
+            match value % 5 {
+                0 => {
+                    let spot = index.locate(spread(value), |v| *v == value).unwrap();
+                    // Only the bytes are another's: nobody looks this one up again.
+                    index.edit(spot, |v| *v += 7);
+                    index.edit(spot, |v| *v -= 7);
+                    index.edit(spot, |v| *v += 0);
+                }
+                _ => {
+                    index.remove(spread(value), |v| *v == value);
+                }
+            }
+            check_counts(&index);
+        }
+        index.shed(300, drop);
+        check_counts(&index);
+        index.shed(usize::MAX, drop);
+        check_counts(&index);
     }
 
     #[test]

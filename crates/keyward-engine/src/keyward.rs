@@ -136,13 +136,14 @@ impl fmt::Display for Figure {
 }
 
 /// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
-fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 15] {
+fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 16] {
     let stats = table.stats;
     let reads = stats.hits + stats.misses;
     let ratio = if reads == 0 { 0.0 } else { stats.hits as f64 / reads as f64 };
     let remaining_ms = table.mean_deadline().map_or(0, |mean| (mean - now_ms).max(0));
     [
         ("keys", Figure::Count(table.len() as u64)),
+        ("bytes", Figure::Count(table.heap_bytes() as u64)),
         ("expected", Figure::Count(expected.unwrap_or(0))),
         ("expires", Figure::Count(table.expiring() as u64)),
         ("avg_ttl", Figure::Count(remaining_ms as u64)),

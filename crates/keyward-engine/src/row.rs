@@ -28,7 +28,7 @@
 mod layout;
 mod slot;
 
-use crate::footprint::Samples;
+use crate::footprint::HeapBytes;
 use crate::string::Decimal;
 use crate::value::{Object, ObjectMut, Value};
 use layout::{
@@ -328,15 +328,6 @@ impl Row {
         self.set_head(Head { clock: [a, b, c], ..head });
     }
 
-    /// Bytes of the row's own allocation and of its collection's.
-    pub(crate) fn heap_bytes(&self, samples: Samples) -> usize {
-        let collection = match self.value() {
-            Value::Object(object) => object.footprint().heap_bytes(samples),
-            Value::Text(_) | Value::Int(_) => 0,
-        };
-        self.layout().size() + collection
-    }
-
     /// How many allocations it has, about: what freeing it costs.
     pub(crate) fn allocations(&self) -> usize {
         match self.value() {
@@ -374,6 +365,18 @@ impl OwnedValue {
             OwnedValue::Int(number) => Row::new(key, NewValue::Int(number), deadline),
             OwnedValue::Object(object) => Row::new(key, NewValue::Object(object), deadline),
         }
+    }
+}
+
+impl HeapBytes for Row {
+    /// Bytes of the row's own allocation and of its collection's.
+    #[inline]
+    fn heap_bytes(&self) -> usize {
+        let collection = match self.value() {
+            Value::Object(object) => object.heap_bytes(),
+            Value::Text(_) | Value::Int(_) => 0,
+        };
+        self.layout().size() + collection
     }
 }
 
@@ -429,13 +432,13 @@ mod tests {
     fn a_collection_under_a_key_of_sixteen_bytes_takes_32_bytes() {
         let row =
             Row::new(b"key:000000000001", NewValue::Object(Object::Set(Set::default())), None);
-        assert_eq!(row.heap_bytes(None), 32);
+        assert_eq!(row.heap_bytes(), 32);
     }
 
     #[test]
     fn a_hundred_byte_value_with_its_key_takes_128_bytes() {
         let row = Row::new(b"key:000000000001", NewValue::Text(&[b'x'; 100]), None);
-        assert_eq!(row.heap_bytes(None), 128);
+        assert_eq!(row.heap_bytes(), 128);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 /// Rounds up to what the allocator would round up to anyway (jemalloc's spacing:
 /// 8, multiples of 16 up to 128, then four classes per doubling).
-pub(crate) fn size_class(bytes: usize) -> usize {
+pub(crate) const fn size_class(bytes: usize) -> usize {
     let step = match bytes {
         0..=8 => 8,
         9..=128 => 16,

@@ -2,7 +2,8 @@
 //!
 //! Owns its rows, the index over them and the order of their deadlines.
 //! Invariants: keys are unique; `deadlines` has exactly one entry for each row
-//! that has a deadline (so deadlines change only through this module).
+//! that has a deadline (so deadlines change only through this module); `row_bytes`
+//! is the sum over all rows, except while one is being changed.
 //! Not here: whether a due row still counts (`keyspace` decides, with the time),
 //! what a change means for others (`keyspace::changes`).
 
@@ -10,6 +11,7 @@ mod deadlines;
 
 pub(crate) use deadlines::DEADLINE_BYTES;
 
+use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
 use crate::index::{Index, Spot};
 use crate::prefetch::prefetch;
@@ -19,7 +21,6 @@ use crate::stats::TableStats;
 use crate::value::Value;
 use deadlines::Deadlines;
 use keyward_schema::Evict;
-use std::num::NonZeroUsize;
 
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
 const PREFETCH_LINES: usize = 3;
@@ -28,8 +29,6 @@ const CACHE_LINE_BYTES: usize = 64;
 const EXPIRING_SHARE: usize = 8;
 /// How often one is then drawn for at most.
 const EXPIRING_DRAWS: usize = 32;
-/// Rows whose buckets are looked at to learn how much overflow there is.
-const OVERFLOW_SAMPLES: usize = 1024;
 
 /// Rows by key.
 #[derive(Debug)]
@@ -89,10 +88,18 @@ impl Table {
     }
 
     /// The row at a spot, for changing its value. Deadlines change through
-    /// `set_deadline` and `replace` alone.
+    /// `set_deadline` and `replace` alone, and `resized` must be told if its bytes
+    /// are not what they were.
     #[inline(always)]
     pub(crate) fn row_mut(&mut self, spot: Spot) -> &mut Row {
         self.rows.at_mut(spot)
+    }
+
+    /// Learns that the row at a spot had so many bytes before it was changed.
+    #[inline(always)]
+    pub(crate) fn resized(&mut self, spot: Spot, bytes_before: usize) {
+        let bytes = self.rows.at(spot).heap_bytes();
+        self.rows.resized(bytes_before, bytes);
     }
 
     /// Adds a row whose key is not there yet.
@@ -119,28 +126,28 @@ impl Table {
         value: NewValue<'_>,
         deadline: Option<i64>,
     ) -> Option<Row> {
-        let row = self.rows.at_mut(spot);
+        let row = self.rows.at(spot);
         self.deadlines.change(hash, row.deadline(), deadline);
-        if matches!(row.value(), Value::Object(_)) {
-            let new = Row::new(row.key(), value, deadline);
-            return Some(std::mem::replace(row, new));
-        }
-        row.replace(value, deadline);
-        None
+        self.rows.edit(spot, |row| {
+            if matches!(row.value(), Value::Object(_)) {
+                let new = Row::new(row.key(), value, deadline);
+                return Some(std::mem::replace(row, new));
+            }
+            row.replace(value, deadline);
+            None
+        })
     }
 
     /// Puts a row of the same key in the place of another, which it answers.
     pub(crate) fn exchange(&mut self, spot: Spot, hash: u64, row: Row) -> Row {
-        let place = self.rows.at_mut(spot);
-        self.deadlines.change(hash, place.deadline(), row.deadline());
-        std::mem::replace(place, row)
+        self.deadlines.change(hash, self.rows.at(spot).deadline(), row.deadline());
+        self.rows.edit(spot, |place| std::mem::replace(place, row))
     }
 
     /// Changes the deadline of the row at a spot.
     pub(crate) fn set_deadline(&mut self, spot: Spot, hash: u64, deadline: Option<i64>) {
-        let row = self.rows.at_mut(spot);
-        self.deadlines.change(hash, row.deadline(), deadline);
-        row.set_deadline(deadline);
+        self.deadlines.change(hash, self.rows.at(spot).deadline(), deadline);
+        self.rows.edit(spot, |row| row.set_deadline(deadline));
     }
 
     /// The key of a row whose deadline has passed, the longest overdue first.
@@ -182,9 +189,19 @@ impl Table {
         }
     }
 
+    /// Bytes of everything: rows, index and deadlines.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.row_bytes() + self.index_bytes() + self.deadline_bytes()
+    }
+
+    /// Bytes of the rows with all they hold.
+    pub(crate) fn row_bytes(&self) -> usize {
+        self.rows.entry_bytes()
+    }
+
     /// Bytes of the index, rows aside.
     pub(crate) fn index_bytes(&self) -> usize {
-        self.rows.heap_bytes(NonZeroUsize::new(OVERFLOW_SAMPLES), |_| 0)
+        self.rows.own_bytes()
     }
 
     /// Bytes of the order of deadlines.

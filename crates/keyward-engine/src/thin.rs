@@ -21,6 +21,7 @@ mod either;
 
 pub(crate) use either::{Form, FormMut, ThinOr};
 
+use crate::footprint::HeapBytes;
 use crate::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ops::Range;
@@ -129,11 +130,6 @@ impl ThinBytes {
         &mut self.bytes_mut()[start..end]
     }
 
-    /// Bytes of its allocation.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        layout(self.len()).map_or(0, |layout| layout.size())
-    }
-
     /// Changes the length; new bytes are zero.
     fn resize(&mut self, length: usize) {
         assert!(length <= BYTES_MAX, "callers give up packing before it gets this long");
@@ -176,6 +172,13 @@ fn layout(length: usize) -> Option<Layout> {
 
 fn checked(at: *mut u8, layout: Layout) -> NonNull<u8> {
     NonNull::new(at).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+impl HeapBytes for ThinBytes {
+    #[inline(always)]
+    fn heap_bytes(&self) -> usize {
+        layout(self.len()).map_or(0, |layout| layout.size())
+    }
 }
 
 impl Drop for ThinBytes {

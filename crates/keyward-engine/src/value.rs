@@ -98,6 +98,12 @@ macro_rules! collections {
                 match self { $( ObjectRef::$name(object) => object.footprint(), )+ }
             }
 
+            /// Bytes of all its allocations.
+            #[inline]
+            pub(crate) fn heap_bytes(self) -> usize {
+                match self { $( ObjectRef::$name(object) => object.footprint().heap_bytes(), )+ }
+            }
+
             /// The type of this object.
             pub fn kind(self) -> Type {
                 match self { $( ObjectRef::$name(_) => Type::$name, )+ }

@@ -106,6 +106,41 @@ fn what_keys_take_adds_up_to_what_is_in_use() {
 }
 
 #[test]
+fn the_bytes_of_patterns_add_up_to_what_is_in_use() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let schema = directory.path().join("keyward.toml");
+    let patterns = [("text", "string"), ("list", "list"), ("hash", "hash"), ("zset", "zset")];
+    let keys = patterns.map(|(name, kind)| format!("[key.\"{name}:{{id}}\"]\ntype = \"{kind}\"\n"));
+    let text = format!("[keyspace]\nname = \"shelf\"\n{}", keys.concat());
+    std::fs::write(&schema, text).expect("the directory can be written to");
+    let server = serve(&[schema.to_str().expect("a path of text")]);
+    let mut client = server.client();
+    let before = memory(&mut client).0;
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    pipeline(
+        &mut client,
+        (0..80_000).map(|at| match at % 4 {
+            0 => words(&["SET", &format!("text:{at}"), &"v".repeat(at % 300)]),
+            1 => words(&["RPUSH", &format!("list:{}", at % 3), &format!("element {at}")]),
+            2 => words(&["HSET", &format!("hash:{}", at % 1000), &format!("f{at}"), "value"]),
+            _ => words(&["ZADD", "zset:1", &at.to_string(), &format!("member {at}")]),
+        }),
+    );
+    let used = memory(&mut client).0 - before;
+    let Frame::Array(tables) = client.call(["KEYWARD", "STATS"]).expect("an answer") else {
+        panic!("STATS is an array");
+    };
+    let bytes = |table: &Frame| {
+        let Frame::Array(figures) = table else { panic!("a table is a map: {table:?}") };
+        let at = figures.iter().position(|figure| *figure == Frame::Bulk(b"bytes".to_vec()));
+        let Frame::Integer(bytes) = figures[at.expect("a figure") + 1] else { panic!("a number") };
+        bytes
+    };
+    let sum: i64 = tables.iter().map(bytes).sum();
+    assert!((used - sum).abs() * 10 <= used, "{used} bytes used, {sum} by patterns");
+}
+
+#[test]
 fn memory_stays_within_its_limit() {
     let server = serve(&["--maxmemory", "20mb", "--maxmemory-policy", "allkeys-lru"]);
     let mut client = server.client();

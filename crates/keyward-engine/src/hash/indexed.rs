@@ -6,7 +6,7 @@
 //! its table). Reading a field touches two cache lines.
 
 use super::Pair;
-use crate::footprint::{Footprint, Samples};
+use crate::footprint::{Footprint, HeapBytes};
 use crate::hasher::KeyHasher;
 use crate::index::Index;
 use crate::packed::{BoxedItems, Code, Item};
@@ -38,7 +38,7 @@ impl Indexed {
         let hash = hash_of(self.hasher, field);
         let (field, value) = (Code::of(field), Code::of(value));
         if let Some(spot) = self.fields.locate(hash, |entry| entry.is_named(&field)) {
-            self.fields.at_mut(spot).set_second(&value);
+            self.fields.edit(spot, |entry| entry.set_second(&value));
             return false;
         }
         let (hasher, entry) = (self.hasher, BoxedItems::new([&field, &value]));
@@ -66,11 +66,13 @@ impl Indexed {
     }
 }
 
-impl Footprint for Indexed {
-    fn heap_bytes(&self, samples: Samples) -> usize {
-        self.fields.heap_bytes(samples, BoxedItems::heap_bytes)
+impl HeapBytes for Indexed {
+    fn heap_bytes(&self) -> usize {
+        self.fields.heap_bytes()
     }
+}
 
+impl Footprint for Indexed {
     fn allocations(&self) -> usize {
         self.fields.len()
     }

@@ -107,47 +107,52 @@ impl<T> Bucket<T> {
     }
 
     /// Adds an entry to the first free slot of the chain, lengthening it if needed.
-    pub(super) fn add(&mut self, tag: u8, entry: T) -> &mut T {
+    /// Here and below, `overflows` counts the overflow buckets of all chains.
+    pub(super) fn add(&mut self, tag: u8, entry: T, overflows: &mut usize) {
         match self.slots.iter().position(Option::is_none) {
             Some(slot) => {
                 self.tags[slot] = tag;
-                self.slots[slot].insert(entry)
+                self.slots[slot] = Some(entry);
             }
-            None => self.overflow.get_or_insert_default().add(tag, entry),
+            None => {
+                let next = self.overflow.get_or_insert_with(|| {
+                    *overflows += 1;
+                    Box::default()
+                });
+                next.add(tag, entry, overflows);
+            }
         }
     }
 
     /// Takes out the entry that `is_it` accepts. The hole is filled from the end
     /// of the chain, so that entries stay in the first cache line where possible.
-    pub(super) fn take(&mut self, tag: u8, is_it: &mut impl FnMut(&T) -> bool) -> Option<T> {
+    pub(super) fn take(
+        &mut self,
+        tag: u8,
+        is_it: &mut impl FnMut(&T) -> bool,
+        overflows: &mut usize,
+    ) -> Option<T> {
         let Some(slot) = self.position(tag, is_it) else {
-            let overflow = self.overflow.as_deref_mut()?;
-            let taken = overflow.take(tag, is_it);
-            if overflow.is_empty() {
-                self.overflow = None;
-            }
+            let taken = self.overflow.as_deref_mut()?.take(tag, is_it, overflows);
+            self.drop_empty_overflow(overflows);
             return taken;
         };
         let taken = self.slots[slot].take();
         self.tags[slot] = 0;
         if let Some(overflow) = &mut self.overflow {
-            let (tag, entry) = overflow.pop();
+            let (tag, entry) = overflow.pop(overflows);
             self.tags[slot] = tag;
             self.slots[slot] = Some(entry);
-            if overflow.is_empty() {
-                self.overflow = None;
-            }
+            self.drop_empty_overflow(overflows);
         }
         taken
     }
 
     /// Removes the last entry of the chain. The bucket must not be empty.
-    fn pop(&mut self) -> (u8, T) {
+    fn pop(&mut self, overflows: &mut usize) -> (u8, T) {
         if let Some(overflow) = &mut self.overflow {
-            let popped = overflow.pop();
-            if overflow.is_empty() {
-                self.overflow = None;
-            }
+            let popped = overflow.pop(overflows);
+            self.drop_empty_overflow(overflows);
             return popped;
         }
         let slot = self.slots.iter().rposition(Option::is_some);
@@ -176,6 +181,13 @@ impl<T> Bucket<T> {
         self.tags == [0; 8]
     }
 
+    fn drop_empty_overflow(&mut self, overflows: &mut usize) {
+        if self.overflow.as_ref().is_some_and(|overflow| overflow.is_empty()) {
+            self.overflow = None;
+            *overflows -= 1;
+        }
+    }
+
     /// Every entry of the chain.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         let mut next = Some(self);
@@ -200,12 +212,9 @@ impl<T> Bucket<T> {
         }
     }
 
-    /// Bytes of the overflow buckets behind this one.
-    pub(super) fn overflow_bytes(&self) -> usize {
-        match &self.overflow {
-            Some(next) => size_of::<Bucket<T>>() + next.overflow_bytes(),
-            None => 0,
-        }
+    /// How many overflow buckets are behind this one.
+    pub(super) fn overflows(&self) -> usize {
+        self.overflow.as_ref().map_or(0, |next| 1 + next.overflows())
     }
 }
 
@@ -220,15 +229,15 @@ mod tests {
 
     #[test]
     fn a_hole_is_filled_from_the_overflow() {
-        let mut bucket = Bucket::default();
+        let (mut bucket, mut overflows) = (Bucket::default(), 0);
         for entry in 0..9u32 {
-            bucket.add(7, entry);
+            bucket.add(7, entry, &mut overflows);
         }
-        assert_eq!(bucket.overflow_bytes(), 64);
+        assert_eq!((bucket.overflows(), overflows), (1, 1));
         for entry in 0..3 {
-            assert_eq!(bucket.take(7, &mut |e| *e == entry), Some(entry));
+            assert_eq!(bucket.take(7, &mut |e| *e == entry, &mut overflows), Some(entry));
         }
-        assert_eq!(bucket.overflow_bytes(), 0);
+        assert_eq!((bucket.overflows(), overflows), (0, 0));
         let mut left: Vec<u32> = bucket.iter().copied().collect();
         left.sort_unstable();
         assert_eq!(left, [3, 4, 5, 6, 7, 8]);
@@ -237,8 +246,8 @@ mod tests {
     #[test]
     fn a_tag_next_to_another_by_one_bit_is_told_apart() {
         let mut bucket = Bucket::default();
-        bucket.add(2, 'a');
-        bucket.add(3, 'b');
+        bucket.add(2, 'a', &mut 0);
+        bucket.add(3, 'b', &mut 0);
         assert_eq!(bucket.find(3, |_| true), Some(&'b'));
         assert_eq!(bucket.find(1, |_| false), None);
     }

@@ -14,6 +14,7 @@ mod zset;
 
 use super::Keyspace;
 use crate::event::{Class, Event};
+use crate::footprint::HeapBytes;
 use crate::hasher::Key;
 use crate::index::Spot;
 use crate::row::{NewValue, Row};
@@ -29,6 +30,8 @@ struct Place<'a> {
     key: Key<'a>,
     spot: Spot,
     state: State,
+    /// Bytes of the row before it was changed.
+    bytes_before: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +41,12 @@ enum State {
     Recorded,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
+    fn new(space: &'a mut Keyspace, key: Key<'a>, spot: Spot) -> Place<'a> {
+        let bytes_before = space.row(key, spot).heap_bytes();
+        Place { space, key, spot, state: State::Untouched, bytes_before }
+    }
+
     fn row(&self) -> &Row {
         self.space.row(self.key, self.spot)
     }
@@ -46,6 +54,16 @@ impl Place<'_> {
     fn row_mut(&mut self) -> &mut Row {
         self.state = State::Changing;
         self.space.databases[self.space.selected].table_mut(self.key).row_mut(self.spot)
+    }
+
+    /// Ends the edit: the row's table learns its size.
+    fn settle(&mut self) {
+        let Place { key, spot, bytes_before, .. } = *self;
+        if self.state == State::Changing {
+            let table = self.space.databases[self.space.selected].table_mut(key);
+            table.resized(spot, bytes_before);
+        }
+        self.state = State::Recorded;
     }
 }
 
@@ -60,7 +78,7 @@ impl<T: Collection> Edit<'_, T> {
     /// Records the change under its event; `count` is how much changed, as
     /// Redis's `dirty` counts. An empty collection is removed, and `del` told.
     pub fn changed(mut self, event: Event, count: u64) {
-        self.place.state = State::Recorded;
+        self.place.settle();
         let is_new = self.is_new;
         let is_empty = matches!(self.place.row().value(), Value::Object(o) if o.is_empty());
         let Place { key, ref mut space, .. } = self.place;
@@ -83,7 +101,7 @@ impl<T: Collection> Edit<'_, T> {
 
     /// Ends an edit that found nothing to change.
     pub fn unchanged(mut self) {
-        self.place.state = State::Recorded;
+        self.place.settle();
     }
 }
 
@@ -151,7 +169,7 @@ impl TextEdit<'_> {
 
     /// The row, for changing a string that has been recorded as it was.
     fn row_mut(&mut self) -> &mut Row {
-        let Place { key, spot, ref mut space, state } = self.place;
+        let Place { key, spot, ref mut space, state, .. } = self.place;
         if space.journal.is_on() && state == State::Untouched && !self.is_new {
             let row = space.databases[space.selected].table(key).row(spot);
             let mut copy = row.to_value().into_row(key.bytes, row.deadline());
@@ -196,7 +214,7 @@ impl TextEdit<'_> {
     }
 
     fn tell_new(&mut self) {
-        self.place.state = State::Recorded;
+        self.place.settle();
         if std::mem::take(&mut self.is_new) {
             self.place.space.notify(Event::new(Class::New, "new"), self.place.key.bytes);
         }
@@ -237,7 +255,7 @@ impl Keyspace {
             Value::Object(object) if T::of(object).is_some() => {}
             _ => return Err(WireError::WrongType),
         }
-        let place = Place { space: self, key, spot, state: State::Untouched };
+        let place = Place::new(self, key, spot);
         Ok(Edit { place, is_new, kind: PhantomData })
     }
 
@@ -274,7 +292,7 @@ impl Keyspace {
         if matches!(self.row(key, spot).value(), Value::Object(_)) {
             return Err(WireError::WrongType);
         }
-        let place = Place { space: self, key, spot, state: State::Untouched };
+        let place = Place::new(self, key, spot);
         Ok(Some(TextEdit { place, is_new: false }))
     }
 
@@ -285,7 +303,7 @@ impl Keyspace {
             return Ok(edit.expect("the row is there"));
         }
         let spot = self.insert_new(key, NewValue::Edited(&[]));
-        let place = Place { space: self, key, spot, state: State::Untouched };
+        let place = Place::new(self, key, spot);
         Ok(TextEdit { place, is_new: true })
     }
 }

@@ -57,9 +57,10 @@ impl Chunk {
         self.gap(end) >= length || may_grow || is_sparse
     }
 
-    /// Bytes of its allocation.
+    /// Bytes of its allocation, which is a size class.
+    #[inline]
     pub(super) fn heap_bytes(&self) -> usize {
-        size_class(self.buffer.len())
+        self.buffer.len()
     }
 
     fn gap(&self, end: End) -> usize {

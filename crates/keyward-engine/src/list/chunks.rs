@@ -3,23 +3,25 @@
 //! Owns the division into chunks. An index is found by the chunks' counts, from
 //! the nearer end: 40 bytes per some 4 kB of entries are read in order.
 //!
-//! Invariants: `len` is the sum of the chunks' counts; no chunk is empty; of two
-//! neighbours that a removal touched, at least one is more than a quarter full.
+//! Invariants: `len` is the sum of the chunks' counts, `chunk_bytes` that of their
+//! allocations; no chunk is empty; of two neighbours that a removal touched, at
+//! least one is more than a quarter full.
 
 use super::chunk::{CHUNK_BYTES, Chunk};
 use super::entry::{self, Entry};
 use super::run::{self, End, Run};
-use crate::footprint::{Footprint, Samples, extrapolate};
+use crate::footprint::{Footprint, HeapBytes};
 use crate::packed::Item;
+use crate::size_class::size_class;
 use std::collections::{VecDeque, vec_deque};
-use std::num::NonZeroUsize;
 use std::ops::Range;
 
 /// See the module's documentation.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Chunks {
     chunks: VecDeque<Chunk>,
     len: usize,
+    chunk_bytes: usize,
 }
 
 /// Where an element is.
@@ -31,7 +33,8 @@ struct Place {
 impl Chunks {
     /// The chunks of a list that has been in one chunk so far.
     pub(super) fn of(chunk: Chunk) -> Chunks {
-        Chunks { len: chunk.count(), chunks: VecDeque::from([chunk]) }
+        let (len, chunk_bytes) = (chunk.count(), chunk.heap_bytes());
+        Chunks { len, chunk_bytes, chunks: VecDeque::from([chunk]) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -62,19 +65,49 @@ impl Chunks {
     pub(super) fn push(&mut self, end: End, entry: &Entry<'_>) {
         self.len += 1;
         match self.at_end(end) {
-            Some(chunk) if chunk.takes(entry.len(), end) => run::push(chunk, end, entry),
+            Some(chunk) if chunk.takes(entry.len(), end) => {
+                let before = chunk.heap_bytes();
+                run::push(chunk, end, entry);
+                let after = chunk.heap_bytes();
+                self.resized(before, after);
+            }
             _ => self.push_chunk(end, entry),
         }
+    }
+
+    /// Learns that a chunk of so many bytes now has another number of them.
+    #[inline]
+    fn resized(&mut self, before: usize, after: usize) {
+        self.chunk_bytes = self.chunk_bytes - before + after;
+    }
+
+    /// Changes a chunk in a way that may change its bytes.
+    fn edit(&mut self, at: usize, change: impl FnOnce(&mut Chunk)) {
+        let chunk = &mut self.chunks[at];
+        let before = chunk.heap_bytes();
+        change(chunk);
+        let after = chunk.heap_bytes();
+        self.resized(before, after);
+    }
+
+    /// Puts a chunk before the one at a place.
+    fn insert_chunk(&mut self, at: usize, chunk: Chunk) {
+        self.chunk_bytes += chunk.heap_bytes();
+        self.chunks.insert(at, chunk);
+    }
+
+    /// Takes chunks out.
+    fn remove_chunks(&mut self, range: Range<usize>) {
+        let removed: usize = self.chunks.drain(range).map(|chunk| chunk.heap_bytes()).sum();
+        self.chunk_bytes -= removed;
     }
 
     #[cold]
     fn push_chunk(&mut self, end: End, entry: &Entry<'_>) {
         let mut chunk = Chunk::new(entry.len(), end);
         run::push(&mut chunk, end, entry);
-        match end {
-            End::Head => self.chunks.push_front(chunk),
-            End::Tail => self.chunks.push_back(chunk),
-        }
+        let at = if end == End::Head { 0 } else { self.chunks.len() };
+        self.insert_chunk(at, chunk);
     }
 
     #[inline]
@@ -84,10 +117,8 @@ impl Chunks {
         let is_empty = chunk.count() == 0;
         self.len -= 1;
         if is_empty {
-            match end {
-                End::Head => self.chunks.pop_front(),
-                End::Tail => self.chunks.pop_back(),
-            };
+            let at = if end == End::Head { 0 } else { self.chunks.len() - 1 };
+            self.remove_chunks(at..at + 1);
         }
     }
 
@@ -118,7 +149,7 @@ impl Chunks {
         let Place { chunk: at, index } = self.locate(index);
         self.len += 1;
         if self.chunks[at].fits(entry.len()) {
-            return run::insert(&mut self.chunks[at], index, entry);
+            return self.edit(at, |chunk| run::insert(chunk, index, entry));
         }
         // The chunk is divided before the place; the entry goes to the end of the
         // first part, or between the parts where it does not fit.
@@ -126,14 +157,15 @@ impl Chunks {
         let (first, second) = chunk.bytes().split_at(run::offset(chunk, index));
         let (first_count, second_count) = (index, chunk.count() - index);
         let first = Chunk::of(first, first_count, entry.len().min(CHUNK_BYTES), End::Tail);
-        self.chunks[at] = Chunk::of(second, second_count, 0, End::Head);
-        self.chunks.insert(at, first);
+        let second = Chunk::of(second, second_count, 0, End::Head);
+        self.edit(at, |chunk| *chunk = second);
+        self.insert_chunk(at, first);
         if self.chunks[at].fits(entry.len()) {
-            run::push(&mut self.chunks[at], End::Tail, entry);
+            self.edit(at, |chunk| run::push(chunk, End::Tail, entry));
         } else {
             let mut between = Chunk::new(entry.len(), End::Tail);
             run::push(&mut between, End::Tail, entry);
-            self.chunks.insert(at + 1, between);
+            self.insert_chunk(at + 1, between);
             self.drop_empty(at);
         }
     }
@@ -143,13 +175,14 @@ impl Chunks {
         let place = self.locate(index);
         let chunk = &mut self.chunks[place.chunk];
         if chunk.count() == 1 {
-            *chunk = Chunk::new(entry.len(), End::Tail);
-            run::push(chunk, End::Tail, entry);
-            return;
+            return self.edit(place.chunk, |chunk| {
+                *chunk = Chunk::new(entry.len(), End::Tail);
+                run::push(chunk, End::Tail, entry);
+            });
         }
         run::remove(chunk, place.index..place.index + 1);
         if chunk.fits(entry.len()) {
-            return run::insert(chunk, place.index, entry);
+            return self.edit(place.chunk, |chunk| run::insert(chunk, place.index, entry));
         }
         self.len -= 1;
         if index == self.len {
@@ -179,7 +212,7 @@ impl Chunks {
             at += 1;
         }
         if let Some(whole) = whole {
-            self.chunks.drain(whole);
+            self.remove_chunks(whole);
         }
         self.join(first.saturating_sub(1));
         self.join(first);
@@ -199,6 +232,7 @@ impl Chunks {
         self.len -= removed;
         if removed > 0 {
             let before = std::mem::take(&mut self.chunks);
+            self.chunk_bytes = 0;
             for chunk in before {
                 self.append(chunk);
             }
@@ -211,7 +245,7 @@ impl Chunks {
         if chunk.count() == 0 {
             return;
         }
-        self.chunks.push_back(chunk);
+        self.insert_chunk(self.chunks.len(), chunk);
         if let Some(at) = self.chunks.len().checked_sub(2) {
             self.join(at);
         }
@@ -219,7 +253,7 @@ impl Chunks {
 
     fn drop_empty(&mut self, at: usize) {
         if self.chunks[at].count() == 0 {
-            self.chunks.remove(at);
+            self.remove_chunks(at..at + 1);
         }
     }
 
@@ -232,10 +266,12 @@ impl Chunks {
             return;
         }
         let Some(second) = self.chunks.remove(at + 1) else { return };
-        let first = &mut self.chunks[at];
-        let end = first.bytes().len();
-        first.open(end, second.bytes().len()).copy_from_slice(second.bytes());
-        first.set_count(first.count() + second.count());
+        self.chunk_bytes -= second.heap_bytes();
+        self.edit(at, |first| {
+            let end = first.bytes().len();
+            first.open(end, second.bytes().len()).copy_from_slice(second.bytes());
+            first.set_count(first.count() + second.count());
+        });
     }
 
     /// The elements from an index on.
@@ -263,14 +299,22 @@ impl Chunks {
     }
 }
 
-impl Footprint for Chunks {
-    fn heap_bytes(&self, samples: Samples) -> usize {
-        let measured = samples.map_or(usize::MAX, NonZeroUsize::get).min(self.chunks.len());
-        let bytes = self.chunks.iter().take(measured).map(Chunk::heap_bytes).sum();
-        self.chunks.capacity() * size_of::<Chunk>()
-            + extrapolate(bytes, measured, self.chunks.len())
+impl Clone for Chunks {
+    fn clone(&self) -> Chunks {
+        let chunks = self.chunks.clone();
+        // A copy has no gaps.
+        let chunk_bytes = chunks.iter().map(Chunk::heap_bytes).sum();
+        Chunks { chunks, len: self.len, chunk_bytes }
     }
+}
 
+impl HeapBytes for Chunks {
+    fn heap_bytes(&self) -> usize {
+        size_class(self.chunks.capacity() * size_of::<Chunk>()) + self.chunk_bytes
+    }
+}
+
+impl Footprint for Chunks {
     fn allocations(&self) -> usize {
         self.chunks.len()
     }
@@ -279,7 +323,7 @@ impl Footprint for Chunks {
         let shed = budget.min(self.chunks.len());
         let left = self.chunks.len() - shed;
         self.len -= self.chunks.range(left..).map(Chunk::count).sum::<usize>();
-        self.chunks.truncate(left);
+        self.remove_chunks(left..self.chunks.len());
         shed
     }
 }
@@ -337,6 +381,18 @@ impl<'a> Iterator for Backward<'a> {
         let (element, length) = entry::last(self.bytes)?;
         self.bytes = &self.bytes[..self.bytes.len() - length];
         Some(element)
+    }
+}
+
+#[cfg(test)]
+impl Chunks {
+    /// Panics unless the bytes are what counting finds.
+    pub(super) fn check_counted(&self) {
+        let bytes: usize = self.chunks.iter().map(Chunk::heap_bytes).sum();
+        assert_eq!(self.chunk_bytes, bytes);
+        assert!(
+            self.chunks.iter().all(|chunk| size_class(chunk.heap_bytes()) == chunk.heap_bytes())
+        );
     }
 }
 

@@ -124,6 +124,9 @@ proptest! {
         for step in steps {
             apply(&mut list, &mut model, step);
             prop_assert_eq!(list.len(), model.len());
+            if let Form::Large(chunks) = list.word.form() {
+                chunks.check_counted();
+            }
         }
         check_same(&list, &model);
     }

@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 use super::{Code, Item, first, head_bytes, item_bytes};
+use crate::footprint::HeapBytes;
 use crate::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -87,11 +88,6 @@ impl<const N: usize> BoxedItems<N> {
         })
     }
 
-    /// Bytes of its allocation.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        layout(self.bytes(N).len()).size()
-    }
-
     /// The first item, which the others are found by.
     #[inline]
     pub(crate) fn name(&self) -> Item<'_> {
@@ -102,6 +98,12 @@ impl<const N: usize> BoxedItems<N> {
     #[inline]
     pub(crate) fn is_named(&self, code: &Code<'_>) -> bool {
         code.begins(self.bytes(1))
+    }
+}
+
+impl<const N: usize> HeapBytes for BoxedItems<N> {
+    fn heap_bytes(&self) -> usize {
+        layout(self.bytes(N).len()).size()
     }
 }
 

@@ -8,37 +8,33 @@ mod doctor;
 pub(crate) use doctor::doctor;
 
 use crate::context::{Ctx, Outcome};
-use crate::footprint::Samples;
+use crate::footprint::HeapBytes;
 use crate::index;
 use crate::table::DEADLINE_BYTES;
 use keyward_commands::{WireError, args};
-use std::num::NonZeroUsize;
-
-/// Elements of a collection that USAGE measures unless told otherwise.
-const SAMPLES: usize = 5;
 
 pub(crate) fn usage(ctx: &mut Ctx<'_>) -> Outcome {
-    let samples = samples(ctx)?;
+    check_samples(ctx)?;
     let key = ctx.key(2);
     match ctx.keys.peek(key) {
         Some(row) => {
             let deadline = row.deadline().map_or(0, |_| DEADLINE_BYTES);
-            ctx.reply.count(row.heap_bytes(samples) + index::ENTRY_BYTES + deadline);
+            ctx.reply.count(row.heap_bytes() + index::ENTRY_BYTES + deadline);
         }
         None => ctx.reply.null(),
     }
     Ok(())
 }
 
-fn samples(ctx: &Ctx<'_>) -> Result<Samples, WireError> {
-    let mut samples = NonZeroUsize::new(SAMPLES);
+/// SAMPLES is understood, but nothing is estimated: values know their bytes.
+fn check_samples(ctx: &Ctx<'_>) -> Outcome {
     let mut options = ctx.args.from(3).iter();
     while let Some(option) = options.next() {
         let value = options.next().filter(|_| args::is(option, "SAMPLES"));
         let count = args::integer(value.ok_or(WireError::Syntax)?)?;
-        samples = NonZeroUsize::new(usize::try_from(count).map_err(|_| WireError::Syntax)?);
+        usize::try_from(count).map_err(|_| WireError::Syntax)?;
     }
-    Ok(samples)
+    Ok(())
 }
 
 /// A value of MEMORY STATS.

@@ -4,7 +4,7 @@
 //! Estimate for a member of 20 bytes: 32 for itself and 18 in the index (Redis: a
 //! string of 32, a dictionary entry of 32 and 8 to 16 of its table).
 
-use crate::footprint::{Footprint, Samples};
+use crate::footprint::{Footprint, HeapBytes};
 use crate::hasher::KeyHasher;
 use crate::index::Index;
 use crate::packed::{BoxedItems, Code, Item};
@@ -62,11 +62,13 @@ impl Indexed {
     }
 }
 
-impl Footprint for Indexed {
-    fn heap_bytes(&self, samples: Samples) -> usize {
-        self.members.heap_bytes(samples, BoxedItems::heap_bytes)
+impl HeapBytes for Indexed {
+    fn heap_bytes(&self) -> usize {
+        self.members.heap_bytes()
     }
+}
 
+impl Footprint for Indexed {
     fn allocations(&self) -> usize {
         self.members.len()
     }

@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use super::ThinBytes;
-use crate::footprint::{Footprint, Samples};
+use crate::footprint::{Footprint, HeapBytes};
 use crate::size_class::size_class;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -94,14 +94,16 @@ impl<L> ThinOr<L> {
     }
 }
 
-impl<L: Footprint> Footprint for ThinOr<L> {
-    fn heap_bytes(&self, samples: Samples) -> usize {
+impl<L: HeapBytes> HeapBytes for ThinOr<L> {
+    fn heap_bytes(&self) -> usize {
         match self.form() {
             Form::Small(run) => run.heap_bytes(),
-            Form::Large(large) => size_class(size_of::<L>()) + large.heap_bytes(samples),
+            Form::Large(large) => size_class(size_of::<L>()) + large.heap_bytes(),
         }
     }
+}
 
+impl<L: Footprint> Footprint for ThinOr<L> {
     fn allocations(&self) -> usize {
         match self.form() {
             Form::Small(_) => 1,

@@ -16,7 +16,7 @@ use super::Change;
 use super::cut::Cut;
 use super::member::Member;
 use super::tree::{self, Entry, Tree};
-use crate::footprint::{Footprint, Samples};
+use crate::footprint::{Footprint, HeapBytes};
 use crate::hasher::KeyHasher;
 use crate::index::Index;
 use std::ops::Range;
@@ -122,11 +122,13 @@ impl Indexed {
     }
 }
 
-impl Footprint for Indexed {
-    fn heap_bytes(&self, samples: Samples) -> usize {
-        self.index.heap_bytes(samples, Member::heap_bytes) + self.tree.heap_bytes()
+impl HeapBytes for Indexed {
+    fn heap_bytes(&self) -> usize {
+        self.index.heap_bytes() + self.tree.heap_bytes()
     }
+}
 
+impl Footprint for Indexed {
     fn allocations(&self) -> usize {
         self.index.len()
     }

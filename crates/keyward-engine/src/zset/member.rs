@@ -13,6 +13,7 @@
 //! length, owned once and seen twice, cannot be expressed otherwise.
 #![allow(unsafe_code)]
 
+use crate::footprint::HeapBytes;
 use crate::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -89,11 +90,6 @@ impl Member {
         unsafe { self.at.cast::<f64>().write(score) };
     }
 
-    /// Bytes of its allocation.
-    pub(super) fn heap_bytes(&self) -> usize {
-        size_class(layout(self.bytes().len()).size())
-    }
-
     /// The same member without ownership.
     ///
     /// # Safety
@@ -105,6 +101,12 @@ impl Member {
     /// Whether a reference is to this very member.
     pub(super) fn is(&self, other: MemberRef) -> bool {
         self.at == other.at
+    }
+}
+
+impl HeapBytes for Member {
+    fn heap_bytes(&self) -> usize {
+        size_class(layout(self.bytes().len()).size())
     }
 }
 

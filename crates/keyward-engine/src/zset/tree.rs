@@ -6,7 +6,7 @@
 //! rank, forwards or backwards.
 //!
 //! Invariants: all leaves have the same depth; no node but an empty root is
-//! empty; entries are in strict order; a member referred to is alive (`indexed`
+//! empty; `nodes` is how many there are; entries are in strict order; a member referred to is alive (`indexed`
 //! removes an entry before it drops the member, and inner nodes refer only to
 //! first entries of leaves).
 //!
@@ -29,7 +29,7 @@ use super::cut::Cut;
 use super::member::MemberRef;
 use inner::Inner;
 use leaf::Leaf;
-use node::Node;
+use node::{Node, Nodes};
 use std::ops::Range;
 
 /// A score and the member it belongs to.
@@ -61,12 +61,14 @@ enum Target<'a> {
 pub(super) struct Tree {
     root: Node,
     len: usize,
+    nodes: Nodes,
 }
 
 impl Tree {
     /// A tree without entries.
     pub(super) fn new() -> Tree {
-        Tree { root: Node::Leaf(Box::new(Leaf::new())), len: 0 }
+        let nodes = Nodes { leaves: 1, inners: 0 };
+        Tree { root: Node::Leaf(Box::new(Leaf::new())), len: 0, nodes }
     }
 
     /// How many entries there are.
@@ -76,7 +78,8 @@ impl Tree {
 
     /// Adds an entry that is not there yet.
     pub(super) fn insert(&mut self, entry: Entry) {
-        if let Some(right) = self.root.insert(entry, true) {
+        if let Some(right) = self.root.insert(entry, true, &mut self.nodes) {
+            self.nodes.inners += 1;
             let mut root = Inner::new();
             root.insert_child(0, right);
             let left = std::mem::replace(&mut self.root, Node::Inner(Box::new(root)));
@@ -98,12 +101,13 @@ impl Tree {
     }
 
     fn take(&mut self, target: Target<'_>) -> Entry {
-        let entry = self.root.remove(target);
+        let entry = self.root.remove(target, &mut self.nodes);
         self.len -= 1;
         while let Node::Inner(inner) = &mut self.root
             && inner.len() == 1
         {
             self.root = inner.take_last_child();
+            self.nodes.inners -= 1;
         }
         entry
     }
@@ -118,7 +122,7 @@ impl Tree {
 
     /// Bytes of all nodes.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.root.heap_bytes()
+        self.nodes.heap_bytes()
     }
 
     /// Frees the last leaves, about `budget` entries in all, and answers how many
@@ -126,7 +130,7 @@ impl Tree {
     pub(super) fn shed(&mut self, budget: usize) -> usize {
         let mut shed = 0;
         while shed < budget && self.len > 0 {
-            let freed = self.root.shed_leaf();
+            let freed = self.root.shed_leaf(&mut self.nodes);
             self.len -= freed;
             shed += freed;
         }

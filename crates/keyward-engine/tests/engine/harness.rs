@@ -10,6 +10,14 @@ use std::collections::VecDeque;
 /// The time every test begins at, in milliseconds since the epoch.
 pub(crate) const START_MS: i64 = 1_700_000_000_000;
 
+/// What MEMORY USAGE counts for a key's part in the index.
+const ENTRY_BYTES: i64 = 18;
+/// What MEMORY USAGE counts for a key's deadline.
+const ENTRY_DEADLINE_BYTES: i64 = 24;
+/// What MEMORY STATS calls the bytes of a database's indexes, and of its deadlines.
+const INDEX_BYTES: &str = "overhead.hashtable.main";
+const DEADLINE_BYTES: &str = "overhead.hashtable.expires";
+
 /// A host that knows nothing but a clock, which goes on whenever it is asked, and
 /// what it was told to answer.
 #[derive(Default)]
@@ -155,6 +163,24 @@ impl TestEngine {
         messages.map(event).collect()
     }
 
+    /// Panics unless the bytes of all patterns of database 0, which is under a
+    /// schema, are what its keys take.
+    pub(crate) fn check_bytes(&mut self, client: ClientId) {
+        let tables = sum_of(&self.call(client, "KEYWARD STATS"), "bytes");
+        let stats = self.call(client, "MEMORY STATS");
+        let (_, stats) = stats.split_once("db.0\r\n").unwrap_or_default();
+        let stats = stats.split("db.1\r\n").next().unwrap_or_default();
+        let mut expected = sum_of(stats, INDEX_BYTES) + sum_of(stats, DEADLINE_BYTES);
+        let keys = self.call(client, "KEYS *");
+        for key in keys.split("\r\n").skip(2).step_by(2).filter(|key| !key.is_empty()) {
+            let usage = self.call(client, &format!("MEMORY USAGE {key}"));
+            let usage: i64 = usage[1..].trim_end().parse().expect("a number");
+            let has_deadline = self.call(client, &format!("PTTL {key}")) != ":-1\r\n";
+            expected += usage - ENTRY_BYTES - if has_deadline { ENTRY_DEADLINE_BYTES } else { 0 };
+        }
+        assert_eq!(tables, expected, "{keys}");
+    }
+
     /// Every row of every database in the order of the index.
     pub(crate) fn state(&mut self) -> String {
         let keys = self.engine.keyspace();
@@ -173,6 +199,13 @@ impl TestEngine {
         }
         state
     }
+}
+
+/// The sum of the numbers that follow this name in a reply.
+fn sum_of(reply: &str, name: &str) -> i64 {
+    let name = format!("\r\n{name}\r\n:");
+    let numbers = reply.split(&name).skip(1);
+    numbers.map(|rest| rest.split('\r').next().map_or(0, |n| n.parse().unwrap_or(0))).sum()
 }
 
 /// A request of these words.

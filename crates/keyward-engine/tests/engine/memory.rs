@@ -287,3 +287,63 @@ fn an_asynchronous_flush_keeps_nothing_reachable_and_frees_by_ticks() {
     assert!(ticks >= 5, "{ticks} ticks");
     assert_eq!(test.engine.facts().lazy_freed, 10_000);
 }
+
+const SHELF: &str = "[keyspace]\nname = \"shelf\"\nunknown = \"allow\"\n\
+    [key.\"text:{id}\"]\ntype = \"string\"\nttl = \"1h\"\n\
+    [key.\"list:{id}\"]\ntype = \"list\"\n\
+    [key.\"hash:{id}\"]\ntype = \"hash\"\n\
+    [key.\"set:{id}\"]\ntype = \"set\"\n\
+    [key.\"zset:{id}\"]\ntype = \"zset\"\n";
+
+#[test]
+fn the_bytes_of_patterns_follow_every_change() {
+    let mut test = TestEngine::governed(1, SHELF);
+    let client = test.engine.connect();
+    for round in 0..3_000usize {
+        // From a few elements to many, in all forms, and back.
+        let (id, element) = (round % 3, round * 7919 % 700);
+        let text = "x".repeat(element);
+        let commands = [
+            format!("SET text:{element} {text}y"),
+            format!("APPEND text:{id} {text}y"),
+            format!("RPUSH list:{id} {text}y"),
+            format!("LSET list:{id} 0 {element}"),
+            format!("HSET hash:{id} f{element} {text}y"),
+            format!("SADD set:{id} m{element}{text}"),
+            format!("ZADD zset:{id} {round} m{element}"),
+            format!("ZADD plain:{id} {element}.5 m"),
+            format!("EXPIRE list:{id} 100"),
+            format!("COPY list:{id} list:9{id} REPLACE"),
+        ];
+        for command in commands {
+            let reply = test.call(client, &command);
+            assert!(!reply.starts_with('-'), "{command}: {reply}");
+        }
+        if round % 500 == 499 {
+            test.check_bytes(client);
+        }
+    }
+    for command in [
+        "LTRIM list:0 5 10",
+        "LREM list:1 0 7",
+        "HDEL hash:0 f1 f2 f3",
+        "SPOP set:0 300",
+        "ZREMRANGEBYRANK zset:0 10 200",
+        "RENAME list:1 list:7",
+        "UNLINK hash:1",
+        "SET set:1 gone",
+        "PERSIST list:2",
+        "GETDEL text:7",
+    ] {
+        test.call(client, command);
+        test.check_bytes(client);
+    }
+    test.set_time(test.now_ms + 2 * 3_600_000);
+    while test.engine.facts().keys.expired < 600 {
+        test.tick();
+    }
+    test.check_bytes(client);
+    test.call(client, "FLUSHALL");
+    let stats = test.call(client, "KEYWARD STATS zset:{id}");
+    assert!(stats.contains("bytes\r\n:0\r\n"), "{stats}");
+}

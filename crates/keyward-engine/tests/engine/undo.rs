@@ -132,6 +132,7 @@ fn a_script_that_ends_in_an_error_leaves_every_row_as_it_was() {
         let (_, reply) = test.send(client, &script);
         assert_eq!(reply, b"-GONE all of it\r\n");
         assert_eq!(sorted_state(&mut test), before, "after {commands:#?}");
+        test.check_bytes(client);
         assert_eq!(test.effect_lines(), Vec::<String>::new(), "after {commands:#?}");
     }
 }

@@ -1,6 +1,7 @@
 //! Taking steps back.
 
 use super::{JournalMark, Step, Undo};
+use crate::footprint::HeapBytes;
 use crate::hash::{self, Hash};
 use crate::hasher::Key;
 use crate::keyspace::Keyspace;
@@ -120,7 +121,9 @@ impl Keyspace {
     fn undo_edit<T: Collection>(&mut self, db: usize, key: Key<'_>, edit: impl FnOnce(&mut T)) {
         let table = self.databases[db].table_mut(key);
         let spot = table.locate(key).expect("an edited row is there until its edits are undone");
+        let bytes_before = table.row(spot).heap_bytes();
         let object = table.row_mut(spot).object_mut();
         edit(object.and_then(T::of_mut).expect("a row keeps its type while it is edited"));
+        table.resized(spot, bytes_before);
     }
 }

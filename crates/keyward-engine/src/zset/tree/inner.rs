@@ -4,13 +4,18 @@
 //! begins with entry `firsts[i]`, `children[i].count` is the number of entries
 //! below it; all children have the same height.
 
-use super::node::Node;
+use super::node::{Node, Nodes};
 use super::{Entry, Target, partition};
+use crate::size_class::size_class;
 use crate::zset::cut::Cut;
 use crate::zset::member::MemberRef;
 
 /// Children per node at most.
 pub(super) const INNER_MAX: usize = 64;
+/// Bytes of a node and its two vectors, which never grow.
+pub(super) const INNER_BYTES: usize = size_class(size_of::<Inner>())
+    + size_class((INNER_MAX + 1) * size_of::<f64>())
+    + size_class((INNER_MAX + 1) * size_of::<Child>());
 
 struct Child {
     first: MemberRef,
@@ -94,11 +99,16 @@ impl Inner {
     /// Adds an entry that is not there yet. Answers a node to stand behind this
     /// one, if there were too many children for one. `is_last` says that nothing
     /// stands behind this node.
-    pub(super) fn insert(&mut self, entry: Entry, is_last: bool) -> Option<Inner> {
+    pub(super) fn insert(
+        &mut self,
+        entry: Entry,
+        is_last: bool,
+        nodes: &mut Nodes,
+    ) -> Option<Inner> {
         let at = self.child_at(&entry.cut());
         let is_last = is_last && at + 1 == self.len();
         let child = &mut self.children[at];
-        let split = child.node.insert(entry, is_last);
+        let split = child.node.insert(entry, is_last, nodes);
         match &split {
             None => child.count += 1,
             Some(_) => child.count = child.node.count(),
@@ -113,7 +123,7 @@ impl Inner {
     }
 
     /// Takes an entry out, and merges children that became too small.
-    pub(super) fn remove(&mut self, target: Target<'_>) -> Entry {
+    pub(super) fn remove(&mut self, target: Target<'_>, nodes: &mut Nodes) -> Entry {
         let (at, target) = match target {
             Target::Rank(rank) => {
                 let (at, rank) = self.child_of_rank(rank);
@@ -122,13 +132,13 @@ impl Inner {
             Target::Entry(score, member) => (self.child_of(score, member), target),
         };
         let child = &mut self.children[at];
-        let entry = child.node.remove(target);
+        let entry = child.node.remove(target, nodes);
         child.count -= 1;
         if child.count == 0 {
-            self.remove_child(at);
+            self.remove_child(at).node.count_out(nodes);
         } else {
             self.refresh_first(at);
-            self.merge_around(at);
+            self.merge_around(at, nodes);
         }
         entry
     }
@@ -146,22 +156,14 @@ impl Inner {
         self.children[at].node.rescore((score, member), new, next)
     }
 
-    /// Bytes of this node and those below it.
-    pub(super) fn heap_bytes(&self) -> usize {
-        let own = size_of::<Inner>()
-            + self.scores.capacity() * size_of::<f64>()
-            + self.children.capacity() * size_of::<Child>();
-        own + self.children.iter().map(|child| child.node.heap_bytes()).sum::<usize>()
-    }
-
     /// Frees the last leaf; answers how many entries it had. A node that has
     /// none left stays without children, and is not to be used any more.
-    pub(super) fn shed_leaf(&mut self) -> usize {
+    pub(super) fn shed_leaf(&mut self, nodes: &mut Nodes) -> usize {
         let Some(child) = self.children.last_mut() else { return 0 };
-        let freed = child.node.shed_leaf();
+        let freed = child.node.shed_leaf(nodes);
         child.count -= freed;
         if child.count == 0 {
-            self.remove_child(self.len() - 1);
+            self.remove_child(self.len() - 1).node.count_out(nodes);
         }
         freed
     }
@@ -204,7 +206,7 @@ impl Inner {
     /// Merges a child that is less than a quarter full with a neighbour, where
     /// both fit into one. A neighbour without room is more than three quarters
     /// full, so the tree as a whole never falls below a quarter.
-    fn merge_around(&mut self, at: usize) {
+    fn merge_around(&mut self, at: usize, nodes: &mut Nodes) {
         if !self.children[at].node.is_sparse() {
             return;
         }
@@ -218,6 +220,7 @@ impl Inner {
             None => return,
         };
         let right = self.remove_child(left + 1);
+        right.node.count_out(nodes);
         self.children[left].count += right.count;
         self.children[left].node.append(right.node);
     }

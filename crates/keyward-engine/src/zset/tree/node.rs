@@ -1,8 +1,8 @@
 //! A subtree: a leaf or an inner node with leaves below.
 //!
-//! Owns nothing but the choice between the two.
+//! Owns nothing but the choice between the two, and the count of both.
 
-use super::inner::{INNER_MAX, Inner};
+use super::inner::{INNER_BYTES, INNER_MAX, Inner};
 use super::leaf::{LEAF_MAX, Leaf};
 use super::{Entry, Target};
 use crate::size_class::size_class;
@@ -12,6 +12,19 @@ use crate::zset::cut::{Cut, compare};
 pub(super) enum Node {
     Leaf(Box<Leaf>),
     Inner(Box<Inner>),
+}
+
+/// How many nodes a tree has.
+pub(super) struct Nodes {
+    pub(super) leaves: usize,
+    pub(super) inners: usize,
+}
+
+impl Nodes {
+    /// Bytes of so many nodes.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.leaves * size_class(size_of::<Leaf>()) + self.inners * INNER_BYTES
+    }
 }
 
 impl Node {
@@ -31,19 +44,11 @@ impl Node {
         }
     }
 
-    /// Bytes of this node and those below it.
-    pub(super) fn heap_bytes(&self) -> usize {
-        match self {
-            Node::Leaf(_) => size_class(size_of::<Leaf>()),
-            Node::Inner(inner) => inner.heap_bytes(),
-        }
-    }
-
     /// Frees the last leaf, or empties this one; answers how many entries it had.
-    pub(super) fn shed_leaf(&mut self) -> usize {
+    pub(super) fn shed_leaf(&mut self, nodes: &mut Nodes) -> usize {
         match self {
             Node::Leaf(leaf) => std::mem::replace(&mut **leaf, Leaf::new()).len(),
-            Node::Inner(inner) => inner.shed_leaf(),
+            Node::Inner(inner) => inner.shed_leaf(nodes),
         }
     }
 
@@ -71,9 +76,18 @@ impl Node {
 
     /// Adds an entry that is not there yet. Answers a node to stand behind this
     /// one, if it had to be split.
-    pub(super) fn insert(&mut self, entry: Entry, is_last: bool) -> Option<Node> {
+    pub(super) fn insert(
+        &mut self,
+        entry: Entry,
+        is_last: bool,
+        nodes: &mut Nodes,
+    ) -> Option<Node> {
         match self {
-            Node::Inner(inner) => Some(Node::Inner(Box::new(inner.insert(entry, is_last)?))),
+            Node::Inner(inner) => {
+                let right = inner.insert(entry, is_last, nodes)?;
+                nodes.inners += 1;
+                Some(Node::Inner(Box::new(right)))
+            }
             Node::Leaf(leaf) => {
                 let at = leaf.rank(&entry.cut());
                 if !leaf.is_full() {
@@ -84,6 +98,7 @@ impl Node {
                 // on both sides.
                 let middle = if is_last && at == LEAF_MAX { LEAF_MAX } else { LEAF_MAX / 2 };
                 let mut right = Box::new(leaf.split_off(middle));
+                nodes.leaves += 1;
                 match at.checked_sub(middle) {
                     Some(within) if within > 0 || middle == LEAF_MAX => right.insert(within, entry),
                     _ => leaf.insert(at, entry),
@@ -94,9 +109,9 @@ impl Node {
     }
 
     /// Takes out an entry that is there.
-    pub(super) fn remove(&mut self, target: Target<'_>) -> Entry {
+    pub(super) fn remove(&mut self, target: Target<'_>, nodes: &mut Nodes) -> Entry {
         match self {
-            Node::Inner(inner) => inner.remove(target),
+            Node::Inner(inner) => inner.remove(target, nodes),
             Node::Leaf(leaf) => {
                 let at = match target {
                     Target::Rank(rank) => rank,
@@ -142,6 +157,14 @@ impl Node {
             (Node::Leaf(a), Node::Leaf(b)) => a.len() + b.len() <= LEAF_MAX,
             (Node::Inner(a), Node::Inner(b)) => a.len() + b.len() <= INNER_MAX,
             _ => unreachable!("children of one node have the same height"),
+        }
+    }
+
+    /// Counts this node alone out.
+    pub(super) fn count_out(&self, nodes: &mut Nodes) {
+        match self {
+            Node::Leaf(_) => nodes.leaves -= 1,
+            Node::Inner(_) => nodes.inners -= 1,
         }
     }
 

@@ -32,10 +32,22 @@ impl Grove {
 }
 
 fn leaves(node: &Node) -> usize {
+    nodes(node).0
+}
+
+/// How many leaves and inner nodes there are.
+fn nodes(node: &Node) -> (usize, usize) {
     match node {
-        Node::Leaf(_) => 1,
-        Node::Inner(inner) => (0..inner.len()).map(|at| leaves(inner.node(at))).sum(),
+        Node::Leaf(_) => (1, 0),
+        Node::Inner(inner) => {
+            let below = (0..inner.len()).map(|at| nodes(inner.node(at)));
+            below.fold((0, 1), |sum, below| (sum.0 + below.0, sum.1 + below.1))
+        }
     }
+}
+
+fn check_counted(tree: &Tree) {
+    assert_eq!((tree.nodes.leaves, tree.nodes.inners), nodes(&tree.root));
 }
 
 fn numbers(tree: &Tree) -> Vec<f64> {
@@ -50,9 +62,13 @@ fn ascending_insertions_fill_their_leaves() {
 
 #[test]
 fn descending_insertions_leave_leaves_half_full() {
-    let grove = Grove::of((0..100_000).rev());
+    let mut grove = Grove::of((0..100_000).rev());
     assert!(leaves(&grove.tree.root) <= 100_000 / (leaf::LEAF_MAX / 2));
     assert_eq!(grove.tree.at(99_999).1, 99_999.0);
+    check_counted(&grove.tree);
+    while grove.tree.shed(1_000) > 0 && grove.tree.len() > 0 {
+        check_counted(&grove.tree);
+    }
 }
 
 #[test]
@@ -71,6 +87,7 @@ fn a_tree_emptied_from_anywhere_is_one_empty_leaf() {
             grove.tree.remove_at([0, last / 2, last][pick]);
         }
         assert!(matches!(&grove.tree.root, Node::Leaf(leaf) if leaf.len() == 0));
+        check_counted(&grove.tree);
     }
 }
 
@@ -83,6 +100,7 @@ fn removals_leave_no_more_leaves_than_a_quarter_filled() {
     assert_eq!(grove.tree.len(), 1_250);
     assert!(leaves(&grove.tree.root) <= 1_250 / (leaf::LEAF_MAX / 4));
     assert_eq!(numbers(&grove.tree)[1_249], 49_960.0);
+    check_counted(&grove.tree);
 }
 
 #[test]
@@ -148,6 +166,7 @@ proptest! {
                 _ => {}
             }
         }
+        check_counted(&grove.tree);
         model.sort_unstable();
         let expected: Vec<([u8; 4], f64)> =
             model.iter().map(|(score, number)| (name(*number), f64::from(*score))).collect();
