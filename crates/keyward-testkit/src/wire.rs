@@ -74,6 +74,29 @@ pub fn run(name: &str, text: &str, keyward: &Server, redis: &Server) -> Vec<Stri
         .collect()
 }
 
+/// A command of a script.
+#[derive(Debug)]
+pub struct Told {
+    /// Where it stands.
+    pub line: usize,
+    /// Its words.
+    pub command: Vec<Vec<u8>>,
+    /// The reply in RESP2 that the script tells, if it does.
+    pub reply: Option<String>,
+}
+
+/// The commands of a script, for those who run it in another way.
+///
+/// # Errors
+/// With the line that cannot be read.
+pub fn commands(text: &str) -> Result<Vec<Told>, String> {
+    let told = |step: Step| {
+        let reply = step.expected("2");
+        step.command.map(|command| Told { line: step.line, command, reply })
+    };
+    Ok(Script::parse(text)?.steps.into_iter().filter_map(told).collect())
+}
+
 /// One pass over a script in one protocol.
 struct Run<'a> {
     servers: [&'a Server; 2],

@@ -1,0 +1,165 @@
+#!lua name=gateway
+
+-- The operations of telegram-gateway, as keyward.toml declares them. Lifetimes, and
+-- that a message leaves the index when it ends, are kept by the schema.
+
+-- ── JSON as text ─────────────────────────────────────────────────────────────────
+
+-- Where the text behind a JSON value begins. The value begins at `at`.
+local function past_value(text, at)
+  local opening = text:sub(at, at)
+  if opening == '"' then
+    local stop = text:find('["\\]', at + 1)
+    while text:sub(stop, stop) == '\\' do
+      stop = text:find('["\\]', stop + 2)
+    end
+    return stop + 1
+  end
+  if opening ~= '{' and opening ~= '[' then
+    return text:find('[%s,%]}]', at)
+  end
+  local depth = 0
+  repeat
+    at = text:find('["{}%[%]]', at)
+    local mark = text:sub(at, at)
+    if mark == '"' then
+      at = past_value(text, at)
+    else
+      depth = depth + ((mark == '{' or mark == '[') and 1 or -1)
+      at = at + 1
+    end
+  until depth == 0
+  return at
+end
+
+-- The first and the last byte of a member's value in the text of a JSON object.
+local function find_member(text, name)
+  local at = text:find('["}]')
+  while text:sub(at, at) == '"' do
+    local behind_name = past_value(text, at)
+    local first = text:find('[^%s:]', behind_name)
+    local behind_value = past_value(text, first)
+    if cjson.decode('[' .. text:sub(at, behind_name - 1) .. ']')[1] == name then
+      return first, behind_value - 1
+    end
+    at = text:find('["}]', behind_value)
+  end
+end
+
+-- The text with one member set, and everything else as it was.
+local function with_member(text, name, value)
+  local first, last = find_member(text, name)
+  if first then
+    return text:sub(1, first - 1) .. value .. text:sub(last + 1)
+  end
+  local kept, ending = text:match('^(.-)(%s*}%s*)$')
+  -- What stands behind a colon or a comma: JavaScript writes nothing, Python a space.
+  local space = text:find('":%s') and ' ' or ''
+  local comma = kept:find('^%s*{$') and '' or ',' .. space
+  return kept .. comma .. '"' .. name .. '":' .. space .. value .. ending
+end
+
+local function quote(text)
+  local escaped = text:gsub('[%c"\\]', function(byte)
+    return byte:find('%c') and string.format('\\u%04x', byte:byte()) or '\\' .. byte
+  end)
+  return '"' .. escaped .. '"'
+end
+
+-- ── Messages ─────────────────────────────────────────────────────────────────────
+
+-- Rows that are read at a time while the index is walked.
+local CHUNK = 100
+
+-- A message's status. One that came without is as it was received.
+local function status_of(message)
+  local first, last = find_member(message, 'status')
+  return first and cjson.decode('[' .. message:sub(first, last) .. ']')[1] or 'received'
+end
+
+-- A test for a status that seldom needs to read a message whole. Quotes within a text
+-- are escaped: `"status"` is a word of its own wherever it stands.
+local function test_for(status)
+  local wanted = quote(status)
+  return function(message)
+    local is_likely = message:find(wanted, 1, true) or message:find('\\u', 1, true)
+      or not message:find('"status"', 1, true)
+    return is_likely and status_of(message) == status
+  end
+end
+
+-- Walks the index in one direction (ZRANGE or ZREVRANGE) until so many messages that
+-- pass the test are found. A Redis without the schema has ids of ended messages in it.
+local function collect(index, range, count, test)
+  local found, rank = {}, 0
+  local message_key = index:gsub('^telegram:channel:(.*):recent$', 'telegram:msg:%1:')
+  while #found < count do
+    local ids = redis.call(range, index, rank, rank + CHUNK - 1)
+    if #ids == 0 then
+      break
+    end
+    local keys = {}
+    for place, id in ipairs(ids) do
+      keys[place] = message_key .. id
+    end
+    local messages = redis.call('MGET', unpack(keys))
+    for place, id in ipairs(ids) do
+      local message = messages[place]
+      if message and #found < count and test(message) then
+        found[#found + 1] = { 'message_id', id, 'message', message }
+      end
+    end
+    rank = rank + CHUNK
+  end
+  return found
+end
+
+local function receive_message(keys, args)
+  local message, at = args[1], args[2]
+  if redis.call('EXISTS', keys[2]) == 1 then
+    return 'duplicate'
+  end
+  if not find_member(message, 'status') then
+    message = with_member(message, 'status', '"received"')
+  end
+  redis.call('SET', keys[1], message)
+  redis.call('ZADD', keys[3], at, keys[1]:match('[^:]*$'))
+  redis.call('SET', keys[2], '1')
+  return 'stored'
+end
+
+local function poll_messages(keys, args)
+  return collect(keys[1], 'ZRANGE', tonumber(args[2]), test_for(args[1]))
+end
+
+local function newest_messages(keys, args)
+  local count = (args[1] or '') == '' and 100 or tonumber(args[1])
+  local newest = collect(keys[1], 'ZREVRANGE', count, function() return true end)
+  local oldest_first = {}
+  for place = #newest, 1, -1 do
+    oldest_first[#oldest_first + 1] = newest[place]
+  end
+  return oldest_first
+end
+
+local function set_message_status(keys, args)
+  local message = redis.call('GET', keys[1])
+  if not message then
+    return redis.error_reply('MESSAGE_UNKNOWN the message is not there, or no longer')
+  end
+  local status, from = status_of(message), args[2] or ''
+  if status == args[1] or (from ~= '' and status ~= from) then
+    return 'unchanged'
+  end
+  redis.call('SET', keys[1], with_member(message, 'status', quote(args[1])), 'KEEPTTL')
+  return 'updated'
+end
+
+redis.register_function('receive_message', receive_message)
+redis.register_function('set_message_status', set_message_status)
+redis.register_function{
+  function_name = 'poll_messages', callback = poll_messages, flags = { 'no-writes' },
+}
+redis.register_function{
+  function_name = 'newest_messages', callback = newest_messages, flags = { 'no-writes' },
+}

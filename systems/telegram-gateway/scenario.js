@@ -1,0 +1,232 @@
+// telegram-gateway from its first write to its last expiry.
+//
+// The document's own code first, as it stands there; then a feed and two pollers at once;
+// then time passes, and memory runs short.
+'use strict';
+const {
+  HOUR, MINUTE, advance, allKeys, assert, call, connect, count, lives, livesForEver, now, parts,
+  passUntil, pause, play, range, refusal, tell,
+} = require('../stage.js');
+
+const DB = 3;
+const CHANNEL = '-1001649127710';
+const recent = (channel) => `telegram:channel:${channel}:recent`;
+const messageKey = (channel, id) => `telegram:msg:${channel}:${id}`;
+const flagKey = (channel, id) => `telegram:dedup:${channel}:${id}`;
+
+const receive = (redis, channel, id, message, at) => {
+  const keys = [messageKey(channel, id), flagKey(channel, id), recent(channel)];
+  return call(redis, 'receive_message', keys, JSON.stringify(message), at);
+};
+const setStatus = (redis, channel, id, status, ...from) =>
+  call(redis, 'set_message_status', [messageKey(channel, id)], status, ...from);
+const poll = async (redis, channel, status, limit) => {
+  const reply = await redis.fcall_ro('poll_messages', 1, recent(channel), status, limit);
+  return reply.map(parts);
+};
+
+// Write path, read path, duplicate check, clean-up and batch of the document.
+async function document(redis) {
+  const message = {
+    channel_id: '-1001649127710',
+    message_id: '123456',
+    text: 'BUY PETR4 8.50-8.55 / T1 8.70 / S 8.30',
+    received_at: '2025-11-03T10:30:00.000Z'
+  };
+  await lives(redis, 'telegram:msg:-1001649127710:123456', HOUR, async () => {
+    const pipeline = redis.pipeline();
+    pipeline.setex(
+      'telegram:msg:-1001649127710:123456',
+      3600,
+      JSON.stringify(message)
+    );
+    pipeline.zadd(
+      'telegram:channel:-1001649127710:recent',
+      Date.now(),
+      '123456'
+    );
+    pipeline.setex(
+      'telegram:dedup:-1001649127710:123456',
+      7200,
+      '1'
+    );
+    assert.deepEqual(await pipeline.exec(), [[null, 'OK'], [null, 1], [null, 'OK']]);
+  });
+  await lives(redis, 'telegram:msg:-1001649127710:123457', HOUR, () => redis.call(
+    'SET', 'telegram:msg:-1001649127710:123457', '{"text":"BUY PETR4...","status":"received"}', 'EX', '3600'));
+  await lives(redis, 'telegram:dedup:-1001649127710:123457', 2 * HOUR, () =>
+    redis.call('SET', 'telegram:dedup:-1001649127710:123457', '1', 'EX', '7200'));
+  await lives(redis, 'telegram:msg:-1001649127710:123458', HOUR, () =>
+    redis.set('telegram:msg:-1001649127710:123458', JSON.stringify({ ...message, status: 'received' })));
+  await redis.zadd('telegram:channel:-1001649127710:recent', 1730649600000, 123456);
+  await redis.zadd('telegram:channel:-1001649127710:recent', 1730649605000, 123457);
+  await redis.zadd('telegram:channel:-1001649127710:recent', 1730649610000, 123458);
+  await livesForEver(redis, 'telegram:channel:-1001649127710:recent');
+  // Nothing is indexed that is not there.
+  assert.equal(await refusal(redis.zadd(recent(CHANNEL), 1730649615000, 123459)), 'SCHEMA');
+
+  const messageIds = await redis.zrange(
+    'telegram:channel:-1001649127710:recent',
+    0,
+    99  // Limit 100
+  );
+  const pipeline = redis.pipeline();
+  messageIds.forEach(msgId => {
+    pipeline.get(`telegram:msg:-1001649127710:${msgId}`);
+  });
+  const results = await pipeline.exec();
+  const messages = results
+    .map(([err, data]) => data ? JSON.parse(data) : null)
+    .filter(msg => msg && msg.status === 'received');
+  assert.deepEqual(messageIds, ['123456', '123457', '123458']);
+  assert.equal(messages.length, 2, 'its write path sends no status');
+  assert.deepEqual((await poll(redis, CHANNEL, 'received', 100)).map((m) => m.message_id), messageIds);
+
+  const isDuplicate = await redis.exists(
+    'telegram:dedup:-1001649127710:123456'
+  );
+  assert.equal(isDuplicate, 1);
+  assert.equal(await redis.exists('telegram:dedup:-1001649127710:999999'), 0);
+
+  const [after, upTo] = [1730649605000, 1730649607000];
+  assert.deepEqual(await redis.zrangebyscore(recent(CHANNEL), after, '+inf'), ['123457', '123458']);
+  assert.equal(await redis.zcard(recent(CHANNEL)), 3);
+  const removed = await redis.zremrangebyscore(
+    'telegram:channel:-1001649127710:recent',
+    0,
+    upTo
+  );
+  assert.equal(removed, 2, 'the clean-up still works');
+  await redis.flushdb();
+  tell("the document's code runs as it stands");
+}
+
+// A feed of 50 messages a second that delivers every fifth twice, and two pollers: each
+// message is stored once and processed once.
+async function feedAndPollers() {
+  const FED = 200;
+  const [feed, again] = [connect(DB), connect(DB)];
+  const sent = range(FED).map((place) => String(200001 + place));
+  const start = await now(feed);
+  let isFeeding = true;
+
+  const send = async () => {
+    const answers = [];
+    const begun = performance.now();
+    for (const [place, id] of sent.entries()) {
+      await pause(Math.max(0, begun + place * 20 - performance.now()));
+      const message = { text: `signal ${id}`, received_at: new Date(start + place).toISOString() };
+      const copies = [receive(feed, CHANNEL, id, message, start + place)];
+      if (place % 5 === 0) copies.push(receive(again, CHANNEL, id, message, start + place));
+      const told = await Promise.all(copies);
+      assert.equal(count(told, 'stored'), 1, id);
+      answers.push(...told);
+    }
+    isFeeding = false;
+    return answers;
+  };
+
+  // Who takes a message from `received` to `processing` has it.
+  const work = async () => {
+    const redis = connect(DB);
+    const done = [];
+    for (;;) {
+      const isLast = !isFeeding;
+      const messages = await poll(redis, CHANNEL, 'received', 10);
+      for (const { message_id: id, message } of messages) {
+        assert.equal(JSON.parse(message).text, `signal ${id}`);
+        if ((await setStatus(redis, CHANNEL, id, 'processing', 'received')) !== 'updated') continue;
+        done.push(id);
+        assert.equal(await setStatus(redis, CHANNEL, id, 'processed'), 'updated');
+      }
+      if (messages.length === 0 && isLast) break;
+    }
+    await redis.quit();
+    return done;
+  };
+
+  const [answers, first, second] = await Promise.all([send(), work(), work()]);
+  assert.equal(count(answers, 'stored'), FED);
+  assert.equal(count(answers, 'duplicate'), FED / 5);
+  assert.deepEqual([...first, ...second].sort(), sent, 'nothing lost, nothing doubled');
+  assert.deepEqual((await poll(feed, CHANNEL, 'received', FED)).length, 0);
+  const processed = await poll(feed, CHANNEL, 'processed', FED + 1);
+  assert.deepEqual(processed.map((m) => m.message_id), sent, 'oldest first');
+  const scores = await feed.zrange(recent(CHANNEL), 0, -1, 'WITHSCORES');
+  assert.deepEqual(scores, sent.flatMap((id, place) => [id, String(start + place)]));
+  const newest = (await feed.fcall_ro('newest_messages', 1, recent(CHANNEL))).map(parts);
+  assert.deepEqual(newest.map((m) => m.message_id), sent.slice(-100), 'oldest first');
+  await Promise.all([feed.quit(), again.quit()]);
+  tell(`${FED} messages fed, two pollers: ${first.length} and ${second.length} processed, each once`);
+}
+
+// Messages end after an hour and leave the index with it, flags after two.
+async function lifetimes(redis) {
+  const ids = range(20).map((place) => String(300001 + place));
+  const start = await now(redis);
+  const channel = '42';
+  for (const id of ids.slice(0, 10)) {
+    await lives(redis, messageKey(channel, id), HOUR, () =>
+      receive(redis, channel, id, { text: id }, start));
+    assert(await redis.pttl(flagKey(channel, id)) > HOUR, 'the flag outlives its message');
+  }
+  const firstEnds = await redis.pexpiretime(messageKey(channel, ids[9]));
+  await advance(redis, 30 * MINUTE);
+  for (const id of ids.slice(10)) {
+    await lives(redis, flagKey(channel, id), 2 * HOUR, () =>
+      receive(redis, channel, id, { text: id }, start + 1));
+  }
+  // A status keeps the remaining lifetime.
+  const deadline = await redis.pexpiretime(messageKey(channel, ids[0]));
+  assert.equal(await setStatus(redis, channel, ids[0], 'processed'), 'updated');
+  assert.equal(await redis.pexpiretime(messageKey(channel, ids[0])), deadline);
+
+  await passUntil(redis, firstEnds);
+  assert.deepEqual(await redis.zrange(recent(channel), 0, -1), ids.slice(10), 'the index follows');
+  assert.equal(await refusal(setStatus(redis, channel, ids[0], 'late')), 'MESSAGE_UNKNOWN');
+  assert.equal(await receive(redis, channel, ids[0], { text: 'again' }, start), 'duplicate');
+  await passUntil(redis, await redis.pexpiretime(messageKey(channel, ids[19])));
+  assert.equal(await redis.exists(recent(channel)), 0, 'an empty index is none');
+  assert.equal(await redis.exists(...ids.map((id) => flagKey(channel, id))), 20);
+  await passUntil(redis, await redis.pexpiretime(flagKey(channel, ids[9])));
+  assert.equal(await receive(redis, channel, ids[0], { text: 'again' }, start), 'stored');
+  assert.equal(await receive(redis, channel, ids[19], { text: 'again' }, start), 'duplicate');
+  await advance(redis, 2 * HOUR + 1);
+  assert.deepEqual(await allKeys(redis), [], 'everything ends');
+  tell('messages leave the index as they end, and their flags outlive them');
+}
+
+// When memory is short messages go, and leave the index; flags never do.
+async function shortOfMemory(redis) {
+  const FED = 3000;
+  const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1]);
+  const limit = ['maxmemory', used + 1536 * 1024, 'maxmemory-policy', 'allkeys-lru'];
+  await redis.config('SET', ...limit);
+  const text = 'x'.repeat(500);
+  for (const place of range(FED / 100)) {
+    const batch = range(100).map((offset) => place * 100 + offset);
+    await Promise.all(batch.map((id) => receive(redis, CHANNEL, id, { text }, 1730649600000 + id)));
+  }
+  await redis.config('SET', 'maxmemory', 0);
+  const keys = await allKeys(redis);
+  const messages = keys.filter((key) => key.startsWith('telegram:msg:'));
+  const evicted = Number(/evicted_keys:(\d+)/.exec(await redis.info('stats'))[1]);
+  assert(evicted > 0, 'memory was short');
+  assert.equal(messages.length, FED - evicted);
+  assert.equal(count(keys.map((key) => key.split(':')[1]), 'dedup'), FED);
+  const indexed = await redis.zrange(recent(CHANNEL), 0, -1);
+  assert.deepEqual(indexed.map((id) => messageKey(CHANNEL, id)).sort(), messages);
+  assert.equal(await receive(redis, CHANNEL, 0, { text }, 1730649600000), 'duplicate');
+  await advance(redis, 2 * HOUR + 1);
+  assert.deepEqual(await allKeys(redis), []);
+  tell(`${evicted} of ${FED} messages evicted, and no flag`);
+}
+
+play(async () => {
+  const redis = connect(DB);
+  await document(redis);
+  await feedAndPollers();
+  await advance(redis, 2 * HOUR + 1);
+  await lifetimes(redis);
+  await shortOfMemory(redis);
+});
