@@ -23,8 +23,6 @@ use crate::evict::Relief;
 use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
-use crate::monitor;
-use crate::pubsub;
 use crate::script::LogLevel;
 use crate::session::{ClientId, ReplyMode, Session};
 use crate::shared::Shared;
@@ -33,8 +31,7 @@ use crate::snapshot::{LoadError, Loaded, Snapshot};
 use crate::transaction;
 use crate::tunables::Tunables;
 use crate::value::Type;
-use keyward_commands::flags::Flag;
-use keyward_commands::{Command, CommandId, WireError, find, resolve};
+use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, Batch, ReplyWriter};
 use keyward_rules::RuleBook;
 use keyward_schema::Schema;
@@ -71,7 +68,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    fn of(session: &Session) -> Progress {
+    pub(crate) fn of(session: &Session) -> Progress {
         match session {
             session if session.is_closing => Progress::Closing,
             session if session.is_waiting() => Progress::Blocked,
@@ -121,23 +118,12 @@ impl Engine {
 
     /// A client comes.
     pub fn connect(&mut self) -> ClientId {
-        let id = self.shared.sessions.next_id();
-        let is_authenticated = self.shared.tunables.password.is_none();
-        self.shared.sessions.insert(Session::new(id, self.keys.now_ms(), is_authenticated));
-        id
+        self.shared.connect(self.keys.now_ms())
     }
 
     /// A client goes.
     pub fn disconnect(&mut self, client: ClientId) {
-        if let Some(mut session) = self.shared.sessions.remove(client) {
-            self.shared.forget(&mut self.keys, &mut session);
-            if let Some(pause) = &mut self.shared.pause {
-                pause.clients.retain(|held| *held != client);
-            }
-            if let Some(blocked) = &session.blocked {
-                self.keys.changes.waiting.end(client, blocked);
-            }
-        }
+        self.shared.disconnect(&mut self.keys, client);
     }
 
     /// Whether a client may send more than a client that is not known.
@@ -200,10 +186,7 @@ impl Engine {
             session.is_closing = true;
             return out.clear();
         }
-        let is_skipped = session.reply_mode == ReplyMode::SkipNext;
-        if is_skipped {
-            session.reply_mode = ReplyMode::Skip;
-        }
+        let is_skipped = session.begin_reply();
         session.active_ms = self.keys.now_ms();
         let admitted = command.map_or_else(|| resolve(args), Ok);
         let admitted = admitted.and_then(|command| self.admit(host, session, command, args));
@@ -213,19 +196,7 @@ impl Engine {
         }
         let start = out.len();
         match admitted {
-            Err(mut error) => {
-                if args.at(0).eq_ignore_ascii_case(b"EXEC") {
-                    error = transaction::refuse_exec(&mut self.keys, session, &error);
-                }
-                if let Some(transaction) = &mut session.transaction {
-                    transaction.is_aborted = true;
-                }
-                self.shared.stats.errors.count(error.code());
-                if let Ok(command) = find(args) {
-                    self.shared.stats.calls.of_mut(command.id).rejected += 1;
-                }
-                error.write_to(&mut ReplyWriter::new(out, session.protocol));
-            }
+            Err(error) => self.shared.refuse(&mut self.keys, session, args, error, out),
             Ok(command) => {
                 session.last_command = Some(command);
                 if self.shared.pause.is_some() && self.hold(session, command, args) {
@@ -247,15 +218,7 @@ impl Engine {
                 }
             }
         }
-        if session.reply_mode != ReplyMode::On {
-            out.truncate(start);
-            if session.reply_mode == ReplyMode::Skip {
-                session.reply_mode = ReplyMode::On;
-            }
-        }
-        if !session.pushes.is_empty() {
-            out.append(&mut session.pushes);
-        }
+        session.end_reply(out, start);
     }
 
     /// Keeps a command for later if the pause holds it; answers whether it does.
@@ -290,29 +253,7 @@ impl Engine {
         command: &'static Command,
         args: Args<'_>,
     ) -> Result<&'static Command, WireError> {
-        let must_authenticate =
-            !session.is_authenticated && self.shared.tunables.password.is_some();
-        if must_authenticate && !command.flags.has(Flag::NoAuth) {
-            return Err(WireError::NoAuth);
-        }
-        // Redis refuses PING too, so that whoever watches the server notices.
-        if self.shared.refuses_writes
-            && (transaction::writes(session, command) || command.id == CommandId::Ping)
-        {
-            return Err(WireError::SaveFailed);
-        }
-        if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
-            return Err(WireError::NotInTransaction);
-        }
-        if self.shared.tunables.lacks_replicas && transaction::writes(session, command) {
-            return Err(WireError::NoReplicas);
-        }
-        if !session.subscriptions.is_empty() {
-            pubsub::admit(session, command)?;
-        }
-        if session.is_monitor || session.is_replica {
-            monitor::admit(session, command)?;
-        }
+        self.shared.judge(session, command)?;
         if self.shared.tunables.memory.bytes_max > 0 {
             self.make_room(host, session, command, args)?;
         }

@@ -86,7 +86,7 @@ pub use packed::Item;
 pub use random::Random;
 pub use reclaim::{Freeing, LazySettings};
 pub use row::Row;
-pub use script::{Activity, LogLevel, RunningScript, ScriptFacts, Standing};
+pub use script::{Activity, LogLevel, RunningScript, ScriptFacts};
 pub use session::ClientId;
 pub use set::{Iter as SetIter, Set};
 pub use snapshot::{LoadError, Loaded, Snapshot, SnapshotOptions};

@@ -42,7 +42,7 @@ mod structs;
 mod tests;
 
 pub use caller::LogLevel;
-pub use running::{Activity, RunningScript, Standing};
+pub use running::{Activity, RunningScript};
 
 pub(crate) use api::sha1_hex;
 use eval::ScriptCache;

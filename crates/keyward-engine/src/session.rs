@@ -112,6 +112,30 @@ impl Session {
         }
     }
 
+    /// A command begins; answers whether its reply is not wanted.
+    #[inline]
+    pub(crate) fn begin_reply(&mut self) -> bool {
+        let is_skipped = self.reply_mode == ReplyMode::SkipNext;
+        if is_skipped {
+            self.reply_mode = ReplyMode::Skip;
+        }
+        is_skipped
+    }
+
+    /// A command has replied from `start` on: what is not wanted goes, messages follow.
+    #[inline]
+    pub(crate) fn end_reply(&mut self, out: &mut Vec<u8>, start: usize) {
+        if self.reply_mode != ReplyMode::On {
+            out.truncate(start);
+            if self.reply_mode == ReplyMode::Skip {
+                self.reply_mode = ReplyMode::On;
+            }
+        }
+        if !self.pushes.is_empty() {
+            out.append(&mut self.pushes);
+        }
+    }
+
     /// Whether what it sends is kept until something happens.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {

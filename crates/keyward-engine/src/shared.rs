@@ -6,6 +6,7 @@
 //! Not here: rows (`keyspace`), the life of a command (`engine`).
 
 use crate::blocking::TimeoutReply;
+use crate::context::Outcome;
 use crate::courier::{Courier, Delivery};
 use crate::database::Database;
 use crate::engine::EngineOptions;
@@ -14,6 +15,7 @@ use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::keyspace::changes::News;
 use crate::keyward::plan::Plan;
+use crate::monitor;
 use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
 use crate::replicas::Replicas;
@@ -22,9 +24,11 @@ use crate::server::debug::Switches;
 use crate::session::{ClientId, Session, Sessions};
 use crate::stats::Stats;
 use crate::tracking::Tracking;
+use crate::transaction;
 use crate::tunables::Tunables;
-use keyward_commands::WireError;
-use keyward_resp::ReplyWriter;
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, CommandId, WireError, find};
+use keyward_resp::{Args, ReplyWriter};
 
 /// What all clients share besides the keys.
 #[derive(Debug)]
@@ -87,6 +91,77 @@ impl Shared {
         };
         shared.set_tunables(keys, options.tunables);
         shared
+    }
+
+    /// A client comes.
+    pub(crate) fn connect(&mut self, now_ms: i64) -> ClientId {
+        let id = self.sessions.next_id();
+        let is_authenticated = self.tunables.password.is_none();
+        self.sessions.insert(Session::new(id, now_ms, is_authenticated));
+        id
+    }
+
+    /// A client goes.
+    pub(crate) fn disconnect(&mut self, keys: &mut Keyspace, client: ClientId) {
+        let Some(mut session) = self.sessions.remove(client) else { return };
+        self.forget(keys, &mut session);
+        if let Some(pause) = &mut self.pause {
+            pause.clients.retain(|held| *held != client);
+        }
+        if let Some(blocked) = &session.blocked {
+            keys.changes.waiting.end(client, blocked);
+        }
+    }
+
+    /// Whether a client may send a command now, as far as its own state and that of the
+    /// server say.
+    #[inline]
+    pub(crate) fn judge(&self, session: &Session, command: &'static Command) -> Outcome {
+        let must_authenticate = !session.is_authenticated && self.tunables.password.is_some();
+        if must_authenticate && !command.flags.has(Flag::NoAuth) {
+            return Err(WireError::NoAuth);
+        }
+        // Redis refuses PING too, so that whoever watches the server notices.
+        if self.refuses_writes
+            && (transaction::writes(session, command) || command.id == CommandId::Ping)
+        {
+            return Err(WireError::SaveFailed);
+        }
+        if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
+            return Err(WireError::NotInTransaction);
+        }
+        if self.tunables.lacks_replicas && transaction::writes(session, command) {
+            return Err(WireError::NoReplicas);
+        }
+        if !session.subscriptions.is_empty() {
+            pubsub::admit(session, command)?;
+        }
+        if session.is_monitor || session.is_replica {
+            monitor::admit(session, command)?;
+        }
+        Ok(())
+    }
+
+    /// Answers a command that is not run with this error.
+    pub(crate) fn refuse(
+        &mut self,
+        keys: &mut Keyspace,
+        session: &mut Session,
+        args: Args<'_>,
+        mut error: WireError,
+        out: &mut Vec<u8>,
+    ) {
+        if args.at(0).eq_ignore_ascii_case(b"EXEC") {
+            error = transaction::refuse_exec(keys, session, &error);
+        }
+        if let Some(transaction) = &mut session.transaction {
+            transaction.is_aborted = true;
+        }
+        self.stats.errors.count(error.code());
+        if let Ok(command) = find(args) {
+            self.stats.calls.of_mut(command.id).rejected += 1;
+        }
+        error.write_to(&mut ReplyWriter::new(out, session.protocol));
     }
 
     /// Ends the wait of a client, if it waits: with this error, or with what it

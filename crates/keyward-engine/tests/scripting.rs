@@ -6,9 +6,10 @@ use keyward_engine::{
     RunningScript, Section, Tunables,
 };
 use keyward_resp::{
-    Batch, Frame, FrameLimits, FrameParser, RequestLimits, RequestParser, push_request,
+    ArgBuf, Batch, Frame, FrameLimits, FrameParser, RequestLimits, RequestParser, push_request,
 };
 use keyward_testkit::{Client, Server};
+use std::time::Duration;
 
 /// A host that only watches scripts.
 #[derive(Default)]
@@ -431,18 +432,28 @@ fn error_text(frame: &Frame) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
+/// What a client that has just come is answered while a script runs.
+fn ask(script: &mut RunningScript<'_>, line: &str) -> String {
+    let client = script.connect();
+    let words: ArgBuf = line.split(' ').collect();
+    let mut reply = Vec::new();
+    script.accept(&mut Watcher::default(), client, words.args(), Duration::ZERO, &mut reply);
+    script.disconnect(client);
+    String::from_utf8_lossy(&reply).into_owned()
+}
+
 #[test]
 fn a_script_is_killed_by_its_own_command_only() {
     let mut ours = Ours::new();
     ours.host.on_script = Some(|script| {
-        assert!(script.function_kill().is_err(), "a script is not a function");
-        script.script_kill().expect("it has not written");
+        assert!(ask(script, "FUNCTION KILL").starts_with("-BUSY "), "a script is no function");
+        assert_eq!(ask(script, "SCRIPT KILL"), "+OK\r\n");
     });
     let text = error_text(&ours.call(&["EVAL", LOOP, "0"]));
     assert!(text.starts_with("ERR Script killed by user with SCRIPT KILL... script: "), "{text}");
     ours.host.on_script = Some(|script| {
-        assert!(script.script_kill().is_err(), "a function is not a script");
-        script.function_kill().expect("it has not written");
+        assert!(ask(script, "SCRIPT KILL").starts_with("-BUSY "), "a function is no script");
+        assert_eq!(ask(script, "FUNCTION KILL"), "+OK\r\n");
     });
     ours.call(&["FUNCTION", "LOAD", &library("l", "f", LOOP)]);
     let text = error_text(&ours.call(&["FCALL", "f", "0"]));
@@ -454,9 +465,9 @@ fn a_script_is_killed_by_its_own_command_only() {
 fn a_script_that_has_written_is_ended_only_by_force() {
     let mut ours = Ours::new();
     ours.host.on_script = Some(|script| {
-        let error = script.script_kill().expect_err("it has written");
-        assert!(error.text().starts_with(b"UNKILLABLE Sorry the script already executed write"));
-        script.end();
+        let refused = ask(script, "SCRIPT KILL");
+        assert!(refused.starts_with("-UNKILLABLE Sorry the script already executed write"));
+        assert_eq!(ask(script, "SHUTDOWN NOSAVE"), "");
     });
     let script = format!("redis.call('set', 'k', 'v') {LOOP}");
     ours.call(&["EVAL", &script, "0"]);

@@ -50,13 +50,16 @@ pub(crate) struct Connection<S> {
 }
 
 impl<S: Socket> Connection<S> {
-    pub(crate) fn new(socket: S, server: Rc<Server>) -> Connection<S> {
-        let peer = Rc::new(Peer::new(socket.addresses(), clock::now_us() / 1000));
-        let client = {
-            let core = &mut *server.core.borrow_mut();
-            core.engine.set_time(core.host.clock.now_us());
-            core.engine.connect()
-        };
+    /// `unsent` are replies the socket has yet to take.
+    pub(crate) fn new(
+        socket: S,
+        server: Rc<Server>,
+        client: ClientId,
+        unsent: Vec<u8>,
+    ) -> Connection<S> {
+        let peer = Peer::new(socket.addresses(), clock::now_us() / 1000);
+        *peer.output.borrow_mut() = unsent;
+        let peer = Rc::new(peer);
         server.peers.insert(client, Rc::clone(&peer));
         Connection {
             socket,
@@ -68,20 +71,6 @@ impl<S: Socket> Connection<S> {
             sent: 0,
             is_closing: false,
         }
-    }
-
-    /// Executes an AUTH that has been answered already.
-    pub(crate) fn log_in(&self, request: &[u8]) {
-        if request.is_empty() {
-            return;
-        }
-        let Core { engine, host, batch, .. } = &mut *self.server.core.borrow_mut();
-        let mut request = request.to_vec();
-        let parsed = RequestParser::new().parse(&mut request, &RequestLimits::default(), batch);
-        if parsed.is_ok() {
-            engine.execute(host, self.client, &request, batch, &mut Vec::new());
-        }
-        batch.clear();
     }
 
     /// Serves until there is nothing to do; an error ends the connection.

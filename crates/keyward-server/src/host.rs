@@ -23,6 +23,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
+const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
+const PROTECTED: &[u8] = b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. If you want to connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. 4) Setup a an authentication password for the default user. NOTE: You only need to do one of the above things in order for the server to start accepting connections from the outside.\r\n";
+
 /// Counters of connections and bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct NetStats {
@@ -65,6 +68,22 @@ impl ServerHost {
             let address = peer.addresses.peer.parse::<SocketAddr>();
             peer.addresses.is_unix || address.is_ok_and(|address| address.ip().is_loopback())
         })
+    }
+
+    /// Counts a client that comes, and says why it is turned away if it is.
+    pub(crate) fn judge_newcomer(&mut self, is_local: bool) -> Option<&'static [u8]> {
+        let count = self.peers.count() + self.busy.guest_count();
+        let is_full = count as i64 >= self.settings.int(Id::MaxClients);
+        let is_open = self.settings.tunables().password.is_none();
+        let is_protected = self.settings.is_on(Id::ProtectedMode) && is_open && !is_local;
+        let refusal = match (is_full, is_protected) {
+            (true, _) => Some(TOO_MANY_CLIENTS),
+            (_, true) => Some(PROTECTED),
+            _ => None,
+        };
+        self.stats.connections += 1;
+        self.stats.rejected += u64::from(refusal.is_some());
+        refusal
     }
 
     /// Listens where new settings say.

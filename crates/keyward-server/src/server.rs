@@ -4,7 +4,7 @@
 //! Everything here runs on one thread in one local runtime: tasks borrow `core`
 //! only between awaits, so the borrow never fails.
 
-use crate::busy::{Busy, GuestSocket};
+use crate::busy::{Busy, Guest, GuestSocket};
 use crate::clock::{self, EngineClock};
 use crate::connection::Connection;
 use crate::descriptors;
@@ -28,6 +28,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -38,9 +39,6 @@ const INPUT_BYTES: usize = 64 * 1024;
 const OUTPUT_BYTES_KEPT: usize = 1024 * 1024;
 /// How long accepting pauses when the process has no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
-const PROTECTED: &[u8] = b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. If you want to connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. 4) Setup a an authentication password for the default user. NOTE: You only need to do one of the above things in order for the server to start accepting connections from the outside.\r\n";
 
 /// Why the server did not serve.
 #[derive(Debug, thiserror::Error)]
@@ -203,7 +201,7 @@ async fn serve(
 async fn accept_all<S: Socket>(server: Rc<Server>, accept: impl AsyncFn() -> io::Result<S>) {
     loop {
         match accept().await {
-            Ok(socket) => server.admit(socket, &[]),
+            Ok(socket) => server.admit(socket),
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
@@ -288,35 +286,23 @@ impl Server {
     /// Takes those who came while a script was running.
     pub(crate) fn admit_guests(self: &Rc<Server>) {
         let guests = self.core.borrow_mut().host.busy.take_guests();
-        for guest in guests {
-            let login = guest.login;
-            match guest.socket.into_tokio() {
-                Ok(GuestSocket::Tcp(socket)) => self.admit(socket, &login),
-                Ok(GuestSocket::Unix(socket)) => self.admit(socket, &login),
-                Err(error) => tracing::warn!(%error, "cannot take a connection"),
+        for Guest { socket, client, unsent } in guests {
+            let taken = match socket {
+                GuestSocket::Tcp(socket) => TcpStream::from_std(socket)
+                    .map(|socket| self.serve_client(socket, client, unsent)),
+                GuestSocket::Unix(socket) => UnixStream::from_std(socket)
+                    .map(|socket| self.serve_client(socket, client, unsent)),
+            };
+            if let Err(error) = taken {
+                tracing::warn!(%error, "cannot take a connection");
+                self.core.borrow_mut().engine.disconnect(client);
             }
         }
     }
 
-    /// Takes a new connection, or turns it away with a reason. `login` has been answered
-    /// already.
-    fn admit<S: Socket>(self: &Rc<Server>, socket: S, login: &[u8]) {
-        let refusal = {
-            let core = &mut *self.core.borrow_mut();
-            let settings = &core.host.settings;
-            let is_full = self.peers.count() as i64 >= settings.int(Id::MaxClients);
-            let is_open = settings.tunables().password.is_none();
-            let is_protected = settings.is_on(Id::ProtectedMode) && is_open && !socket.is_local();
-            socket.configure(settings);
-            core.host.stats.connections += 1;
-            let refusal = match (is_full, is_protected) {
-                (true, _) => Some(TOO_MANY_CLIENTS),
-                (_, true) => Some(PROTECTED),
-                _ => None,
-            };
-            core.host.stats.rejected += u64::from(refusal.is_some());
-            refusal
-        };
+    /// Takes a new connection, or turns it away with a reason.
+    fn admit<S: Socket>(self: &Rc<Server>, socket: S) {
+        let refusal = self.core.borrow_mut().host.judge_newcomer(socket.is_local());
         match refusal {
             Some(text) => {
                 tokio::task::spawn_local(async move {
@@ -326,11 +312,21 @@ impl Server {
                 });
             }
             None => {
-                let connection = Connection::new(socket, Rc::clone(self));
-                connection.log_in(login);
-                tokio::task::spawn_local(connection);
+                let client = {
+                    let core = &mut *self.core.borrow_mut();
+                    core.engine.set_time(core.host.clock.now_us());
+                    core.engine.connect()
+                };
+                self.serve_client(socket, client, Vec::new());
             }
         }
+    }
+
+    /// Serves a client of the engine by this socket, which has yet to take `unsent`.
+    fn serve_client<S: Socket>(self: &Rc<Server>, socket: S, client: ClientId, unsent: Vec<u8>) {
+        socket.configure(&self.core.borrow().host.settings);
+        let connection = Connection::new(socket, Rc::clone(self), client, unsent);
+        tokio::task::spawn_local(connection);
     }
 
     /// Hands out what the engine has for other clients, and sees to it that the

@@ -106,23 +106,109 @@ fn a_slow_script_that_has_written_only_ends_with_the_server() {
     }
 }
 
+/// What old and new clients get for the commands Redis allows meanwhile.
+fn replies_while_busy(server: &Server) -> Vec<Frame> {
+    let (mut runner, mut watcher) = (server.client(), server.client());
+    let mut old = server.client();
+    for client in [&mut old, &mut watcher] {
+        call(client, &["PING"]);
+    }
+    send(&mut runner, &["EVAL", LOOP, "0"]);
+    wait_until_busy(&mut watcher);
+    let mut replies = Vec::new();
+    for client in [&mut old, &mut server.client()] {
+        for line in [
+            "WATCH k",
+            "UNWATCH",
+            "AUTH wrong",
+            "AUTH",
+            "MULTI",
+            "MULTI",
+            "WATCH k",
+            "SCRIPT KILL",
+            "UNWATCH",
+            "SHUTDOWN NOSAVE",
+            "DISCARD",
+            "DISCARD",
+            "SHUTDOWN",
+            "SHUTDOWN NOSAVE SAVE",
+            "CLIENT REPLY SKIP",
+            "NOSUCH",
+            "GET",
+            "RESET",
+            "QUIT",
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            replies.push(call(client, &words));
+        }
+        assert_eq!(client.receive_to_end().expect("QUIT ends the connection"), b"");
+    }
+    let mut hello = server.client();
+    assert!(matches!(call(&mut hello, &["HELLO", "3"]), Frame::Map(_)), "the protocol changes");
+    send(&mut hello, &["SCRIPT", "KILL"]);
+    runner.receive().expect("the script ends");
+    replies
+}
+
+#[test]
+fn what_redis_allows_meanwhile_is_answered_as_there() {
+    let [keyward, redis] = servers();
+    assert_eq!(replies_while_busy(&keyward), replies_while_busy(&redis));
+}
+
+#[test]
+fn a_watch_begun_meanwhile_is_kept() {
+    for server in servers() {
+        let (mut runner, mut watcher) = (server.client(), server.client());
+        call(&mut watcher, &["SET", "k", "1"]);
+        send(&mut runner, &["EVAL", LOOP, "0"]);
+        wait_until_busy(&mut watcher);
+        let mut guest = server.client();
+        call(&mut guest, &["WATCH", "k"]);
+        call(&mut watcher, &["SCRIPT", "KILL"]);
+        runner.receive().expect("the script ends");
+        call(&mut watcher, &["SET", "k", "2"]);
+        for command in [["MULTI"].as_slice(), &["SET", "k", "3"]] {
+            call(&mut guest, command);
+        }
+        assert_eq!(call(&mut guest, &["EXEC"]), Frame::NullArray);
+    }
+}
+
+#[test]
+fn a_hard_shutdown_does_not_save_what_a_script_has_half_done() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let dir = directory.path().to_str().expect("a path of text");
+    let settings = [SETTINGS, &["--dir", dir, "--save", "3600 1"]].concat();
+    let server = Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), &settings);
+    let (mut runner, mut watcher) = (server.client(), server.client());
+    call(&mut watcher, &["PING"]);
+    send(&mut runner, &["EVAL", &format!("redis.call('set', 'k', 'v') {LOOP}"), "0"]);
+    wait_until_busy(&mut watcher);
+    send(&mut watcher, &["SHUTDOWN", "NOW", "NOSAVE"]);
+    assert_eq!(watcher.receive_to_end().expect("the connection is closed"), b"");
+    let status = server.wait(PATIENCE);
+    assert!(status.success(), "{status}");
+    assert!(!directory.path().join("dump.rdb").exists(), "nothing was to be saved");
+}
+
 #[test]
 fn a_stranger_cannot_kill_but_whoever_logs_in_can() {
-    let keyward = Path::new(env!("CARGO_BIN_EXE_keyward"));
-    let settings = [SETTINGS, &["--requirepass", "secret"]].concat();
-    let server = Server::keyward(keyward, &settings);
-    let mut runner = server.client();
-    call(&mut runner, &["AUTH", "secret"]);
-    send(&mut runner, &["EVAL", LOOP, "0"]);
-    let mut guest = server.client();
-    assert_eq!(
-        error_text(call(&mut guest, &["SCRIPT", "KILL"])),
-        "NOAUTH Authentication required."
-    );
-    assert_eq!(call(&mut guest, &["AUTH", "secret"]), Frame::Simple(b"OK".to_vec()));
-    assert_eq!(call(&mut guest, &["SCRIPT", "KILL"]), Frame::Simple(b"OK".to_vec()));
-    assert!(error_text(runner.receive().expect("it ends")).contains("killed by user"));
-    assert_eq!(call(&mut guest, &["PING"]), Frame::Simple(b"PONG".to_vec()), "still logged in");
+    for server in servers() {
+        call(&mut server.client(), &["CONFIG", "SET", "requirepass", "secret"]);
+        let mut runner = server.client();
+        call(&mut runner, &["AUTH", "secret"]);
+        send(&mut runner, &["EVAL", LOOP, "0"]);
+        let mut guest = server.client();
+        assert_eq!(
+            error_text(call(&mut guest, &["SCRIPT", "KILL"])),
+            "NOAUTH Authentication required."
+        );
+        assert_eq!(call(&mut guest, &["AUTH", "secret"]), Frame::Simple(b"OK".to_vec()));
+        assert_eq!(call(&mut guest, &["SCRIPT", "KILL"]), Frame::Simple(b"OK".to_vec()));
+        assert!(error_text(runner.receive().expect("it ends")).contains("killed by user"));
+        assert_eq!(call(&mut guest, &["PING"]), Frame::Simple(b"PONG".to_vec()), "still logged in");
+    }
 }
 
 #[test]

@@ -1,16 +1,25 @@
 //! The script that is running, as the rest of the world sees it.
 //!
-//! Owns what others may learn of it and do to it while it runs: the errors everybody
-//! else gets, SCRIPT KILL and FUNCTION KILL, FUNCTION STATS. The host calls these
-//! from [`crate::Host::script_runs`], which is the only time anybody can: the engine
-//! is in the middle of a command.
+//! Owns what others may learn of it and do to it while it runs: the commands that Redis
+//! allows meanwhile (`allow-busy`), SCRIPT KILL, FUNCTION KILL and FUNCTION STATS among
+//! them, and the error everything else gets. The host calls these from
+//! [`crate::Host::script_runs`], which is the only time anybody can: the engine is in the
+//! middle of a command.
 
+use crate::context::{Ctx, Ending, Mode, Outcome};
+use crate::dispatch;
+use crate::engine::Progress;
+use crate::host::Host;
 use crate::keyspace::Keyspace;
-use crate::session::{ClientId, Transaction};
+use crate::monitor;
+use crate::server::process::Shutdown;
+use crate::session::{ClientId, Session};
 use crate::shared::Shared;
 use crate::transaction;
-use keyward_commands::{Command, CommandId, WireError};
-use keyward_resp::{Args, Protocol, ReplyWriter};
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, CommandId, WireError, resolve};
+use keyward_resp::{Args, ReplyWriter};
+use std::time::Duration;
 
 /// What is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,20 +48,6 @@ pub struct RunningScript<'a> {
     shared: &'a mut Shared,
 }
 
-/// What a client may do while a script runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It gets an error for most of what it sends.
-    Refused,
-    /// As `Refused`, and what is refused spoils its transaction.
-    InTransaction,
-    /// It must authenticate first.
-    Unknown,
-    /// What it sends waits until the script is over: it is the script's own client, or
-    /// it waits for a key.
-    Waiting,
-}
-
 impl<'a> RunningScript<'a> {
     pub(super) fn new(
         facts: RunFacts<'a>,
@@ -64,78 +59,131 @@ impl<'a> RunningScript<'a> {
         RunningScript { number, activity, command, name, has_written, is_ended, keys, shared }
     }
 
-    /// How to answer a client meanwhile.
-    pub fn standing(&self, client: ClientId) -> Standing {
-        match self.shared.sessions.get(client) {
-            None => Standing::Waiting,
-            Some(session) if session.transaction.is_some() => Standing::InTransaction,
-            Some(session) if session.blocked.is_some() => Standing::Waiting,
-            Some(session) if session.is_authenticated => Standing::Refused,
-            Some(_) => self.newcomer(),
+    /// A client comes meanwhile.
+    pub fn connect(&mut self) -> ClientId {
+        self.shared.connect(self.keys.now_ms())
+    }
+
+    /// A client that came meanwhile goes.
+    pub fn disconnect(&mut self, client: ClientId) {
+        self.shared.disconnect(self.keys, client);
+    }
+
+    /// Whether what a client sends is answered now. It is not if this is the script's own
+    /// client, or one that waits.
+    pub fn is_open_to(&self, client: ClientId) -> bool {
+        self.shared.sessions.get(client).is_some_and(|session| !session.is_waiting())
+    }
+
+    /// Takes a command of another client: refuses it, as most, queues it or runs it.
+    /// `elapsed` is how long the script has run.
+    pub fn accept(
+        &mut self,
+        host: &mut dyn Host,
+        client: ClientId,
+        args: Args<'_>,
+        elapsed: Duration,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        let Some(mut session) = self.shared.sessions.take(client) else {
+            return Progress::Closing;
+        };
+        session.begin_reply();
+        session.active_ms = self.keys.now_ms();
+        let start = out.len();
+        match self.admit(&session, args) {
+            Err(error) => self.shared.refuse(self.keys, &mut session, args, error, out),
+            Ok(command) => {
+                session.last_command = Some(command);
+                if transaction::queues(&session, command) {
+                    transaction::queue(&mut session, command, args);
+                    out.extend_from_slice(b"+QUEUED\r\n");
+                } else {
+                    self.run(host, &mut session, (command, args), elapsed, out);
+                }
+            }
+        }
+        session.end_reply(out, start);
+        let progress = Progress::of(&session);
+        self.shared.sessions.put_back(session);
+        progress
+    }
+
+    /// The command that is called, if it may be while a script runs.
+    fn admit(&self, session: &Session, args: Args<'_>) -> Result<&'static Command, WireError> {
+        let command = resolve(args)?;
+        self.shared.judge(session, command)?;
+        if command.flags.has(Flag::AllowBusy) { Ok(command) } else { Err(self.busy_error()) }
+    }
+
+    /// Runs a command that is about the script, or about its own client only.
+    fn run(
+        &mut self,
+        host: &mut dyn Host,
+        session: &mut Session,
+        (command, args): (&'static Command, Args<'_>),
+        elapsed: Duration,
+        out: &mut Vec<u8>,
+    ) {
+        let mut reply = ReplyWriter::new(out, session.protocol);
+        let outcome = match command.id {
+            CommandId::ScriptKill => self.kill(Activity::Script).map(|()| reply.ok()),
+            CommandId::FunctionKill => self.kill(Activity::Function).map(|()| reply.ok()),
+            CommandId::FunctionStats => self.write_stats(elapsed, &mut reply),
+            CommandId::Shutdown => self.shut_down(host, session, args),
+            _ => self.run_beside(host, session, (command, args), reply),
+        };
+        let stats = &mut self.shared.stats;
+        stats.processed += 1;
+        let counters = stats.calls.of_mut(command.id);
+        counters.calls += 1;
+        if let Err(error) = outcome {
+            counters.failed += 1;
+            stats.errors.count(error.code());
+            error.write_to(&mut ReplyWriter::new(out, session.protocol));
         }
     }
 
-    /// The protocol a client speaks.
-    pub fn protocol(&self, client: ClientId) -> Protocol {
-        self.shared.sessions.get(client).map(|session| session.protocol).unwrap_or_default()
+    /// Runs a command that changes no rows. It is no part of the script: neither the
+    /// journal nor the log of effects hears of it.
+    fn run_beside(
+        &mut self,
+        host: &mut dyn Host,
+        session: &mut Session,
+        (command, args): (&'static Command, Args<'_>),
+        reply: ReplyWriter<'_>,
+    ) -> Outcome {
+        let of_script = self.keys.selected();
+        self.keys.select(session.db);
+        let mut ctx = Ctx {
+            command,
+            args,
+            reply,
+            keys: self.keys,
+            session,
+            shared: self.shared,
+            host,
+            mode: Mode::Plain,
+            known: &[],
+            ending: Ending::Answered,
+            until: None,
+        };
+        let outcome = dispatch::run(&mut ctx);
+        monitor::show_after(&mut ctx);
+        self.keys.select(of_script);
+        outcome
     }
 
-    /// How to answer a client that has just come.
-    pub fn newcomer(&self) -> Standing {
-        let is_open = self.shared.tunables.password.is_none();
-        if is_open { Standing::Refused } else { Standing::Unknown }
-    }
-
-    /// What others get for commands that must wait.
-    pub fn busy_error(&self) -> WireError {
+    /// What others get for commands that are not run meanwhile.
+    fn busy_error(&self) -> WireError {
         match self.activity {
             Activity::Script => WireError::BusyScript,
             Activity::Function | Activity::LibraryLoad => WireError::BusyFunction,
         }
     }
 
-    /// Answers a client's command that is neither about scripts nor can wait:
-    /// transactions begin and are discarded, all else is refused.
-    pub fn answer(
-        &mut self,
-        client: ClientId,
-        command: &Command,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), WireError> {
-        let busy = self.busy_error();
-        let Some(session) = self.shared.sessions.get_mut(client) else { return Err(busy) };
-        match (command.id, &mut session.transaction) {
-            (CommandId::Exec, Some(_)) => {
-                return Err(transaction::refuse_exec(self.keys, session, &busy));
-            }
-            (CommandId::Multi, Some(_)) => return Err(WireError::NestedMulti),
-            (CommandId::Multi, none) => *none = Some(Transaction::default()),
-            (CommandId::Discard, None) => return Err(WireError::DiscardWithoutMulti),
-            (CommandId::Discard, transaction) => {
-                *transaction = None;
-                self.keys.changes.watches.unwatch(client);
-            }
-            (_, Some(transaction)) => {
-                transaction.is_aborted = true;
-                return Err(busy);
-            }
-            (_, None) => return Err(busy),
-        }
-        reply.ok();
-        Ok(())
-    }
-
-    /// SCRIPT KILL: ends a script that has not written anything.
-    pub fn script_kill(&mut self) -> Result<(), WireError> {
-        self.kill(Activity::Script)
-    }
-
-    /// FUNCTION KILL: ends a function that has not written anything.
-    pub fn function_kill(&mut self) -> Result<(), WireError> {
-        self.kill(Activity::Function)
-    }
-
-    fn kill(&mut self, asked: Activity) -> Result<(), WireError> {
+    /// Ends a script or function that has not written anything.
+    fn kill(&mut self, asked: Activity) -> Outcome {
         if self.has_written {
             return Err(WireError::line(&[
                 b"UNKILLABLE Sorry the script already executed write commands against the dataset. ",
@@ -150,17 +198,24 @@ impl<'a> RunningScript<'a> {
         Ok(())
     }
 
+    /// SHUTDOWN NOSAVE ends the script, whatever it has done, and the server.
+    fn shut_down(&mut self, host: &mut dyn Host, session: &mut Session, args: Args<'_>) -> Outcome {
+        if !Shutdown::parse(args)?.is_without_save {
+            return Err(self.busy_error());
+        }
+        self.end();
+        host.shut_down();
+        session.is_closing = true;
+        Ok(())
+    }
+
     /// Ends it, whatever it has done.
     pub fn end(&mut self) {
         *self.is_ended = true;
     }
 
     /// FUNCTION STATS, for a function that has run this long.
-    pub fn write_stats(
-        &self,
-        duration_ms: u64,
-        reply: &mut ReplyWriter<'_>,
-    ) -> Result<(), WireError> {
+    fn write_stats(&self, elapsed: Duration, reply: &mut ReplyWriter<'_>) -> Outcome {
         if self.activity == Activity::Script {
             return Err(self.busy_error());
         }
@@ -175,7 +230,7 @@ impl<'a> RunningScript<'a> {
             reply.bulk(argument);
         }
         reply.bulk(b"duration_ms");
-        reply.count(duration_ms as usize);
+        reply.count(elapsed.as_millis() as usize);
         self.shared.scripts.write_engines(reply);
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::REDIS_VERSION;
 use crate::context::{Ctx, Outcome};
 use crate::server::persistence::save_now;
 use keyward_commands::{WireError, args};
+use keyward_resp::Args;
 
 pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
     // A master at offset zero, without replicas.
@@ -14,23 +15,44 @@ pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
-pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
-    let has = |word: &str| ctx.args.from(1).iter().any(|argument| args::is(argument, word));
-    let words = ["NOSAVE", "SAVE", "NOW", "FORCE", "ABORT"];
-    let is_known = |argument: &[u8]| words.iter().any(|word| args::is(argument, word));
-    let (is_abort, saves) = (has("ABORT"), has("SAVE"));
-    let contradicts = saves && has("NOSAVE")
-        || is_abort && !ctx.args.from(1).iter().all(|a| args::is(a, "ABORT"));
-    if !ctx.args.from(1).iter().all(is_known) || contradicts {
-        return Err(WireError::Syntax);
+/// What SHUTDOWN asks for.
+pub(crate) struct Shutdown {
+    is_abort: bool,
+    saves: bool,
+    pub(crate) is_without_save: bool,
+    is_forced: bool,
+}
+
+impl Shutdown {
+    pub(crate) fn parse(args: Args<'_>) -> Result<Shutdown, WireError> {
+        let words = args.from(1);
+        let has = |word: &str| words.iter().any(|argument| args::is(argument, word));
+        let shutdown = Shutdown {
+            is_abort: has("ABORT"),
+            saves: has("SAVE"),
+            is_without_save: has("NOSAVE"),
+            is_forced: has("FORCE"),
+        };
+        let known = ["NOSAVE", "SAVE", "NOW", "FORCE", "ABORT"];
+        let is_known = |argument: &[u8]| known.iter().any(|word| args::is(argument, word));
+        let contradicts = shutdown.saves && shutdown.is_without_save
+            || shutdown.is_abort && !words.iter().all(|argument| args::is(argument, "ABORT"));
+        if !words.iter().all(is_known) || contradicts {
+            return Err(WireError::Syntax);
+        }
+        Ok(shutdown)
     }
-    if is_abort {
+}
+
+pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
+    let shutdown = Shutdown::parse(ctx.args)?;
+    if shutdown.is_abort {
         // It ends within the command that asks for it.
         return Err(WireError::Err("No shutdown in progress."));
     }
-    let must_save = saves || ctx.host.saves_by_itself() && !has("NOSAVE");
-    let is_forced = has("FORCE");
-    if must_save && !save_now(ctx) && !is_forced {
+    let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
+    let must_save = shutdown.saves || saves_by_itself;
+    if must_save && !save_now(ctx) && !shutdown.is_forced {
         return Err(WireError::Err("Errors trying to SHUTDOWN. Check logs."));
     }
     ctx.host.shut_down();
