@@ -1,12 +1,15 @@
 //! What outlives the process: files.
 //!
-//! Owns how a snapshot gets to disk and back. The bytes are `keyward-rdb`'s, what
-//! they hold is the engine's; here is when a file counts as written.
-//! Not here: when snapshots are taken (`keyward-server`).
+//! Owns how bytes get to disk and back so that they can be relied on: the disk itself
+//! ([`disk`]), files that are there whole or not at all ([`snapshot_file`]).
+//! Not here: what the bytes mean (`keyward-rdb`, `keyward-engine`), when files are
+//! written (`keyward-server`).
 
+pub mod disk;
 pub mod snapshot_file;
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Why a file could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -17,5 +20,13 @@ pub struct PersistError {
     /// With which file.
     pub file: PathBuf,
     /// What the system said.
-    pub source: std::io::Error,
+    pub source: io::Error,
+}
+
+impl PersistError {
+    /// Says what was tried when the system refused.
+    fn when(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> PersistError {
+        let file: PathBuf = file.into();
+        move |source| PersistError { action, file, source }
+    }
 }

@@ -5,77 +5,155 @@
 //! whenever the power does, there is the old file or the new one.
 
 use crate::PersistError;
-use keyward_engine::{Snapshot, SnapshotOptions};
-use std::fs::{self, File};
-use std::io;
+use crate::disk::{Disk, DiskFile, Source, write_all};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Writes a snapshot to a file of this directory.
+/// After so many bytes the file is synced while it is written, so that the last sync is
+/// not one of all. The number is Redis's.
+const SYNC_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A file on its way. Dropped before it is finished, it leaves nothing behind.
+#[derive(Debug)]
+pub struct NewFile {
+    disk: Arc<dyn Disk>,
+    file: Arc<dyn DiskFile>,
+    directory: PathBuf,
+    temporary: PathBuf,
+    target: PathBuf,
+    bytes: u64,
+    unsynced: u64,
+    is_finished: bool,
+}
+
+impl NewFile {
+    /// Begins a file that will have this name in this directory.
+    pub fn begin(
+        disk: Arc<dyn Disk>,
+        directory: &Path,
+        name: &str,
+    ) -> Result<NewFile, PersistError> {
+        let temporary = directory.join(format!("temp-{}-{name}", std::process::id()));
+        let file = disk.create(&temporary).map_err(PersistError::when("create", &temporary))?;
+        Ok(NewFile {
+            disk,
+            file,
+            directory: directory.into(),
+            temporary,
+            target: directory.join(name),
+            bytes: 0,
+            unsynced: 0,
+            is_finished: false,
+        })
+    }
+
+    /// Writes some of it.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), PersistError> {
+        write_all(&*self.file, bytes).map_err(PersistError::when("write", &self.temporary))?;
+        self.bytes += bytes.len() as u64;
+        self.unsynced += bytes.len() as u64;
+        if self.unsynced >= SYNC_BYTES {
+            self.unsynced = 0;
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), PersistError> {
+        self.file.sync().map_err(PersistError::when("sync", &self.temporary))
+    }
+
+    /// Gives the file its name, all of it being safe; answers how long it is.
+    pub fn finish(mut self) -> Result<u64, PersistError> {
+        self.sync()?;
+        let renamed = self.disk.rename(&self.temporary, &self.target);
+        renamed.map_err(PersistError::when("rename to", &self.target))?;
+        self.is_finished = true;
+        let synced = self.disk.sync_directory(&self.directory);
+        synced.map_err(PersistError::when("sync", &self.directory))?;
+        Ok(self.bytes)
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // It may not even be there; the error that is told is the first one.
+            let _ = self.disk.remove(&self.temporary);
+        }
+    }
+}
+
+/// A sink that keeps the error as it is.
+struct Sink<'a> {
+    file: &'a mut NewFile,
+    error: Option<PersistError>,
+}
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.file.write(bytes) {
+            Ok(()) => Ok(bytes.len()),
+            Err(error) => {
+                self.error = Some(error);
+                Err(io::Error::other("the file cannot be written"))
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a file of this name in this directory; `content` gives its bytes. Answers how
+/// long it is.
 pub fn save(
+    disk: &Arc<dyn Disk>,
     directory: &Path,
     name: &str,
-    snapshot: &Snapshot<'_>,
-    options: SnapshotOptions,
-) -> Result<(), PersistError> {
-    let target = directory.join(name);
-    let temporary = directory.join(format!("temp-{}.rdb", std::process::id()));
-    let outcome = write(&temporary, snapshot, options).and_then(|()| {
-        fs::rename(&temporary, &target).map_err(failed("rename to", &target))?;
-        let folder = File::open(directory).and_then(|folder| folder.sync_all());
-        folder.map_err(failed("sync", directory))
-    });
-    if outcome.is_err() {
-        // It may not even be there; the error that is told is the first one.
-        let _ = fs::remove_file(&temporary);
+    content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<u64, PersistError> {
+    let mut file = NewFile::begin(Arc::clone(disk), directory, name)?;
+    let mut sink = Sink { file: &mut file, error: None };
+    let written = content(&mut sink);
+    if let Some(error) = sink.error {
+        return Err(error);
     }
-    outcome
+    written.map_err(PersistError::when("write", &file.target))?;
+    file.finish()
 }
 
-fn write(
-    path: &Path,
-    snapshot: &Snapshot<'_>,
-    options: SnapshotOptions,
-) -> Result<(), PersistError> {
-    let file = File::create(path).map_err(failed("create", path))?;
-    let file = snapshot.write_to(file, options).map_err(failed("write", path))?;
-    file.sync_all().map_err(failed("sync", path))
-}
-
-/// Opens a snapshot for reading; `None` if there is no such file.
-pub fn open(directory: &Path, name: &str) -> Result<Option<File>, PersistError> {
+/// Opens a file for reading; `None` if there is none of this name.
+pub fn open(disk: &dyn Disk, directory: &Path, name: &str) -> Result<Option<Source>, PersistError> {
     let path = directory.join(name);
-    match File::open(&path) {
+    match disk.open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        other => other.map(Some).map_err(failed("open", &path)),
+        other => other.map(Some).map_err(PersistError::when("open", &path)),
     }
-}
-
-fn failed(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> PersistError {
-    let file: PathBuf = file.into();
-    move |source| PersistError { action, file, source }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keyward_engine::{Engine, EngineOptions, Tunables};
+    use crate::disk::OsDisk;
+    use std::fs;
 
-    const OPTIONS: SnapshotOptions = SnapshotOptions { sums: true, used_bytes: 0 };
-
-    fn engine() -> Engine {
-        Engine::new(EngineOptions { seed: 1, databases: 16, tunables: Tunables::default() })
+    fn write(directory: &Path) -> Result<u64, PersistError> {
+        let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+        save(&disk, directory, "dump.rdb", |sink| sink.write_all(b"new"))
     }
 
     #[test]
     fn a_snapshot_replaces_the_old_one_and_leaves_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join("dump.rdb"), b"old").unwrap();
-        save(directory.path(), "dump.rdb", &engine().snapshot(), OPTIONS).unwrap();
-        let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(Result::unwrap).collect();
-        assert_eq!(names.len(), 1);
-        assert!(fs::read(names[0].path()).unwrap().starts_with(b"REDIS0010"));
-        assert!(open(directory.path(), "dump.rdb").unwrap().is_some());
-        assert!(open(directory.path(), "other.rdb").unwrap().is_none());
+        fs::write(directory.path().join("dump.rdb"), b"older").unwrap();
+        assert_eq!(write(directory.path()).unwrap(), 3);
+        assert_eq!(OsDisk.list(directory.path()).unwrap(), ["dump.rdb"]);
+        assert_eq!(fs::read(directory.path().join("dump.rdb")).unwrap(), b"new");
+        assert!(open(&OsDisk, directory.path(), "dump.rdb").unwrap().is_some());
+        assert!(open(&OsDisk, directory.path(), "other.rdb").unwrap().is_none());
     }
 
     #[test]
@@ -83,11 +161,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         // A directory that is not empty cannot be replaced by a file.
         fs::create_dir_all(directory.path().join("dump.rdb/inner")).unwrap();
-        let error = save(directory.path(), "dump.rdb", &engine().snapshot(), OPTIONS).unwrap_err();
-        assert_eq!(error.action, "rename to");
+        assert_eq!(write(directory.path()).unwrap_err().action, "rename to");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-        let missing = directory.path().join("missing");
-        let error = save(&missing, "dump.rdb", &engine().snapshot(), OPTIONS).unwrap_err();
+        let error = write(&directory.path().join("missing")).unwrap_err();
         assert!(error.to_string().starts_with("cannot create "), "{error}");
     }
 }

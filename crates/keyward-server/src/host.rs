@@ -9,7 +9,7 @@ use crate::listen::Listeners;
 use crate::log::LogControl;
 use crate::memory::{self, Memory};
 use crate::peer::Peers;
-use crate::persistence::{self, Persistence};
+use crate::persistence::Persistence;
 use crate::rates::Rates;
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -209,8 +209,8 @@ impl Host for ServerHost {
     }
 
     fn open_snapshot(&mut self) -> Option<Box<dyn Read>> {
-        match persistence::open(&self.settings) {
-            Ok(file) => Some(Box::new(file?)),
+        match self.persistence.open(&self.settings) {
+            Ok(file) => Some(file?.content),
             Err(error) => {
                 tracing::warn!(%error, "there is no snapshot to load");
                 None

@@ -9,9 +9,10 @@ use crate::clock;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{BackgroundSave, Loaded, Snapshot, SnapshotOptions};
+use keyward_persist::disk::{Disk, OsDisk, Source};
 use keyward_persist::{PersistError, snapshot_file};
-use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Seconds until a snapshot that failed is tried again.
@@ -20,6 +21,7 @@ const RETRY_SECONDS: i64 = 5;
 /// What is known about snapshots.
 #[derive(Debug)]
 pub(crate) struct Persistence {
+    pub(crate) disk: Arc<dyn Disk>,
     /// When the last one was written, in seconds since the epoch.
     pub(crate) last_save_s: i64,
     /// Changes up to then.
@@ -39,6 +41,7 @@ pub(crate) struct Persistence {
 impl Persistence {
     pub(crate) fn new(now_s: i64) -> Persistence {
         Persistence {
+            disk: Arc::new(OsDisk),
             last_save_s: now_s,
             dirty_at_save: 0,
             is_wanted: false,
@@ -80,7 +83,9 @@ impl Persistence {
         let (directory, name) = place(settings);
         let options = SnapshotOptions { sums: settings.is_on(Id::RdbChecksum), used_bytes };
         self.saves += 1;
-        snapshot_file::save(&directory, &name, snapshot, options)?;
+        snapshot_file::save(&self.disk, &directory, &name, |sink| {
+            snapshot.write_to(sink, options).map(|_| ())
+        })?;
         self.last_save_s = clock::now_us() / 1_000_000;
         self.dirty_at_save = snapshot.dirty();
         self.is_last_ok = true;
@@ -107,6 +112,12 @@ impl Persistence {
                 tracing::warn!(%error, "Background saving error");
             }
         }
+    }
+
+    /// Opens the snapshot there is, if any.
+    pub(crate) fn open(&self, settings: &Settings) -> Result<Option<Source>, PersistError> {
+        let (directory, name) = place(settings);
+        snapshot_file::open(&*self.disk, &directory, &name)
     }
 
     /// Remembers what was loaded.
@@ -143,12 +154,6 @@ impl Persistence {
             ("rdb_last_load_keys_loaded", self.loaded.rows.to_string()),
         ]
     }
-}
-
-/// Opens the snapshot there is, if any.
-pub(crate) fn open(settings: &Settings) -> Result<Option<File>, PersistError> {
-    let (directory, name) = place(settings);
-    snapshot_file::open(&directory, &name)
 }
 
 /// Where snapshots are.

@@ -13,7 +13,7 @@ use crate::listen::{Listeners, Socket};
 use crate::log::LogControl;
 use crate::memory::Memory;
 use crate::peer::{Peer, Peers};
-use crate::persistence::{self, Persistence};
+use crate::persistence::Persistence;
 use crate::rates::{Rates, Totals};
 use crate::schemas::{self, SchemaError, ServedSchema};
 use crate::settings::Settings;
@@ -86,10 +86,12 @@ impl Core {
 
     /// Loads the snapshot there is, if any.
     fn load(&mut self) -> Result<(), ServeError> {
-        let Some(mut file) = persistence::open(&self.host.settings)? else { return Ok(()) };
+        let Some(mut file) = self.host.persistence.open(&self.host.settings)? else {
+            return Ok(());
+        };
         let start = Instant::now();
         self.engine.set_time(self.host.clock.now_us());
-        let loaded = self.engine.load(&mut self.host, &mut file)?;
+        let loaded = self.engine.load(&mut self.host, &mut file.content)?;
         tracing::info!(
             "DB loaded from disk: {:.3} seconds, {} keys loaded, {} keys expired",
             start.elapsed().as_secs_f64(),

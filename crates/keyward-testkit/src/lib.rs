@@ -4,16 +4,19 @@
 //!   the protocol, on a free loopback port with a directory of its own, and stops it
 //!   when dropped.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3.
+//! - [`FakeDisk`] is a disk in memory whose power can fail.
 //! - [`Random`] is a seeded generator of numbers.
 //! - [`wire`] runs scripts of commands on two servers and compares the replies.
 //!
 //! A test whose server is not on the machine fails and says so; it never passes.
 
 mod client;
+mod disk;
 mod random;
 mod server;
 pub mod wire;
 
 pub use client::{Client, ClientError, Reply};
+pub use disk::{FakeDisk, Step};
 pub use random::Random;
 pub use server::{Server, StartError};
