@@ -33,7 +33,7 @@ pub struct FrequencyRates {
 }
 
 /// The time as rows record it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AccessClock {
     /// The second, by which rows are marked when recency counts.
     second: u32,

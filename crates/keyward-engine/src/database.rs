@@ -188,6 +188,16 @@ impl Database {
         &self.tables
     }
 
+    /// As `tables`, for snapshots.
+    pub(crate) fn tables_mut(&mut self) -> impl Iterator<Item = &mut Table> {
+        self.tables.iter_mut()
+    }
+
+    /// Whether no snapshot is being taken of it.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.tables.iter().all(Table::is_captured)
+    }
+
     /// How many rows there are, due ones included.
     pub(crate) fn len(&self) -> usize {
         self.tables.iter().map(Table::len).sum()

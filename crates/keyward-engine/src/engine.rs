@@ -26,8 +26,6 @@ use crate::keyspace::Keyspace;
 use crate::script::LogLevel;
 use crate::session::{ClientId, ReplyMode, Session};
 use crate::shared::Shared;
-use crate::snapshot::load::{OnConflict, load};
-use crate::snapshot::{LoadError, Loaded, Snapshot};
 use crate::transaction;
 use crate::tunables::Tunables;
 use crate::value::Type;
@@ -35,7 +33,6 @@ use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, Batch, ReplyWriter};
 use keyward_rules::RuleBook;
 use keyward_schema::Schema;
-use std::io::Read;
 use std::sync::Arc;
 
 /// Due rows removed per tick at most: about a millisecond of work.
@@ -414,41 +411,6 @@ impl Engine {
     /// Puts new settings in force.
     pub fn set_tunables(&mut self, tunables: Tunables) {
         self.shared.set_tunables(&mut self.keys, tunables);
-    }
-
-    /// Says whether writes are refused since a snapshot could not be written.
-    pub fn refuse_writes(&mut self, refuses: bool) {
-        self.shared.refuses_writes = refuses;
-    }
-
-    /// Everything there is at this instant, ready to be written.
-    pub fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot::new(&self.keys, &self.shared)
-    }
-
-    /// Loads a snapshot, before clients come. What was loaded before an error is there.
-    pub fn load(
-        &mut self,
-        host: &mut dyn Host,
-        source: &mut dyn Read,
-    ) -> Result<Loaded, LoadError> {
-        let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
-        let Engine { keys, shared, .. } = self;
-        let mut out = Vec::new();
-        let mut ctx = Ctx {
-            command: &keyward_commands::COMMANDS[CommandId::FunctionLoad as usize],
-            args: Args::new(&[], &[]),
-            reply: ReplyWriter::new(&mut out, session.protocol),
-            keys,
-            session: &mut session,
-            shared,
-            host,
-            mode: Mode::Queued,
-            known: &[],
-            ending: Ending::Answered,
-            until: None,
-        };
-        load(&mut ctx, source, OnConflict::Refuse)
     }
 
     /// The keyspace, for persistence and tests.

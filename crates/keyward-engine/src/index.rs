@@ -263,6 +263,20 @@ impl<T: HeapBytes> Index<T> {
         }
         let at = self.address(cursor);
         self.bucket(at).iter().for_each(&mut visit);
+        self.cursor_after(at, cursor)
+    }
+
+    /// As `scan`, for changing entries in place. Their hashes must stay the same.
+    pub(crate) fn scan_mut(&mut self, cursor: u64, mut visit: impl FnMut(&mut T)) -> u64 {
+        if self.count == 0 {
+            return 0;
+        }
+        let at = self.address(cursor);
+        self.bucket_mut(at).each_mut(&mut visit);
+        self.cursor_after(at, cursor)
+    }
+
+    fn cursor_after(&self, at: usize, cursor: u64) -> u64 {
         let half = (self.mask >> 1) + 1;
         let is_split = at >= half || at + half < self.count;
         let covered = if is_split { self.mask } else { self.mask >> 1 } as u64;

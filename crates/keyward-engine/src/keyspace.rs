@@ -19,6 +19,7 @@ mod governed;
 pub(crate) mod journal;
 mod loading;
 mod sight;
+mod snapshot;
 mod usage;
 mod victim;
 mod whole;
@@ -41,6 +42,8 @@ use changes::Changes;
 pub(crate) use governed::Ended;
 use journal::Journal;
 use keyward_commands::WireError;
+use snapshot::Running;
+pub use snapshot::SnapshotProgress;
 pub(crate) use usage::Usage;
 
 /// The databases and what is recorded about them.
@@ -71,6 +74,8 @@ pub struct Keyspace {
     pub(crate) pool: Pool,
     /// The database the last row drawn by chance was evicted from.
     last_evicted_db: usize,
+    /// The snapshot that is being taken.
+    snapshot: Option<Running>,
     /// What can be undone.
     pub(crate) journal: Journal,
     /// How many databases are under a schema.
@@ -124,6 +129,7 @@ impl Keyspace {
             lazy: LazySettings::default(),
             pool: Pool::default(),
             last_evicted_db: 0,
+            snapshot: None,
             journal: Journal::default(),
             governed: 0,
             source_deadline: i64::MAX,
@@ -275,10 +281,11 @@ impl Keyspace {
 
     #[inline(always)]
     fn touch(&mut self, key: Key<'_>, spot: Spot) {
-        let row = self.databases[self.selected].table_mut(key).row_mut(spot);
-        let clock = self.access.next_mark(row.clock(), &mut self.random);
-        if row.clock() != clock {
-            row.set_clock(clock);
+        let table = self.databases[self.selected].table_mut(key);
+        let before = table.row(spot).clock();
+        let clock = self.access.next_mark(before, &mut self.random);
+        if before != clock {
+            table.set_clock(spot, clock);
         }
     }
 
@@ -299,11 +306,11 @@ impl Keyspace {
                 if self.journal.is_on() {
                     let new = Row::new(key.bytes, value, deadline);
                     let before = table.exchange(spot, key.hash, new);
-                    table.row_mut(spot).set_clock(clock);
+                    table.set_clock(spot, clock);
                     self.journal.replaced(self.selected, key, Some(before));
                 } else {
                     let old = table.replace(spot, key.hash, value, deadline);
-                    table.row_mut(spot).set_clock(clock);
+                    table.set_clock(spot, clock);
                     if let Some(old) = old {
                         self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
                     }

@@ -14,7 +14,7 @@ use crate::courier::Delivery;
 use crate::effects::Effect;
 use crate::keyspace::Keyspace;
 use crate::session::{ClientId, Session};
-use crate::snapshot::{Snapshot, SnapshotOptions};
+use crate::snapshot::{Coverage, Snapshot, SnapshotOptions};
 use keyward_commands::WireError;
 use keyward_resp::push_request;
 use std::rc::Rc;
@@ -84,7 +84,8 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let shared = &mut *ctx.shared;
     shared.replicas.feed(ctx.keys, &mut shared.outbox);
-    let options = SnapshotOptions { sums: true, used_bytes: ctx.host.used_memory() };
+    let used_bytes = ctx.host.used_memory();
+    let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes };
     let written = Snapshot::new(ctx.keys, shared).write_to(Vec::new(), options);
     let snapshot = written.map_err(|_| WireError::Err("Unable to write a snapshot"))?;
     ctx.reply.raw(format!("${}\r\n", snapshot.len()).as_bytes());

@@ -32,7 +32,8 @@ use crate::footprint::HeapBytes;
 use crate::string::Decimal;
 use crate::value::{Object, ObjectMut, Value};
 use layout::{
-    BODY_AT, BYTES_MAX, EDITED, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT, object_flags,
+    BODY_AT, BYTES_MAX, EDITED, EPOCH, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT,
+    object_flags,
 };
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -203,11 +204,12 @@ impl Row {
 
     /// Moves the content into a row with or without room for a deadline.
     fn rebuild(&mut self, deadline: Option<i64>) {
-        let clock = self.clock();
+        let (clock, epoch) = (self.clock(), self.epoch());
         let key: Box<[u8]> = self.key().into();
         let old = std::mem::replace(self, Row::new(&[], NewValue::Int(0), None));
         *self = old.into_value().into_row(&key, deadline);
         self.set_clock(clock);
+        self.set_epoch(epoch);
     }
 
     /// Takes the collection out of a row that held one.
@@ -260,9 +262,10 @@ impl Row {
                 self.write(BODY_AT, &number.to_ne_bytes());
             }
             value => {
-                let clock = self.clock();
+                let (clock, epoch) = (self.clock(), self.epoch());
                 *self = Row::new(self.key(), value, deadline);
                 self.set_clock(clock);
+                self.set_epoch(epoch);
                 return;
             }
         }
@@ -304,9 +307,10 @@ impl Row {
         text.extend_from_slice(self.slice(head.text_at(), self.text_bytes()));
         text.resize(new_bytes, 0);
         text[offset..offset + patch.len()].copy_from_slice(patch);
-        let clock = self.clock();
+        let (clock, epoch) = (self.clock(), self.epoch());
         *self = Row::new(self.key(), NewValue::Edited(&text), self.deadline());
         self.set_clock(clock);
+        self.set_epoch(epoch);
     }
 
     /// Whether the text was edited in place.
@@ -326,6 +330,22 @@ impl Row {
         let [a, b, c, _] = clock.to_le_bytes();
         let head = self.head();
         self.set_head(Head { clock: [a, b, c], ..head });
+    }
+
+    /// The epoch of snapshots that the row has reached.
+    #[inline(always)]
+    pub(crate) fn epoch(&self) -> bool {
+        self.head().flags & EPOCH != 0
+    }
+
+    /// Sets the epoch of snapshots.
+    #[inline(always)]
+    pub(crate) fn set_epoch(&mut self, epoch: bool) {
+        let head = self.head();
+        let flags = head.flags & !EPOCH | if epoch { EPOCH } else { 0 };
+        if flags != head.flags {
+            self.set_head(Head { flags, ..head });
+        }
     }
 
     /// How many allocations it has, about: what freeing it costs.
@@ -479,11 +499,13 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_survives_a_change_of_layout() {
+    fn the_clock_and_the_epoch_survive_a_change_of_layout() {
         let mut row = Row::new(b"k", NewValue::Int(1), None);
         row.set_clock(0x00ab_cdef);
+        row.set_epoch(true);
         row.set_deadline(Some(5));
         row.replace(NewValue::Text(&[0; 500]), None);
-        assert_eq!(row.clock(), 0x00ab_cdef);
+        row.patch_text(1000, b"end");
+        assert_eq!((row.clock(), row.epoch()), (0x00ab_cdef, true));
     }
 }

@@ -6,13 +6,17 @@
 //! here knows of files.
 //!
 //! A [`Snapshot`] borrows the engine, so it is of one instant: nothing else runs
-//! while it is written. Rows are written one by one and independent of each other.
+//! while it is written. One of the same instant can also be taken in steps while commands
+//! run (`capture`). Rows are written one by one and independent of each other.
 //! Not here: the commands (`generic::dump`, `server::persistence`).
 
 pub(crate) mod build;
+mod capture;
 pub(crate) mod content;
 pub(crate) mod load;
 mod save;
 
+pub(crate) use capture::{Capture, RowFacts};
 pub use load::{LoadError, Loaded};
-pub use save::{Snapshot, SnapshotOptions};
+pub(crate) use save::begin;
+pub use save::{Coverage, Snapshot, SnapshotOptions};

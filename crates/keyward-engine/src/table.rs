@@ -3,7 +3,9 @@
 //! Owns its rows, the index over them and the order of their deadlines.
 //! Invariants: keys are unique; `deadlines` has exactly one entry for each row
 //! that has a deadline (so deadlines change only through this module); `row_bytes`
-//! is the sum over all rows, except while one is being changed.
+//! is the sum over all rows, except while one is being changed. Every row is of the
+//! table's epoch, or, while a snapshot is taken, has not been captured yet; whatever
+//! changes or removes a row captures it first.
 //! Not here: whether a due row still counts (`keyspace` decides, with the time),
 //! what a change means for others (`keyspace::changes`).
 
@@ -17,6 +19,7 @@ use crate::index::{Index, Spot};
 use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::row::{NewValue, Row};
+use crate::snapshot::Capture;
 use crate::stats::TableStats;
 use crate::value::Value;
 use deadlines::Deadlines;
@@ -36,6 +39,10 @@ pub(crate) struct Table {
     rows: Index<Row>,
     deadlines: Deadlines,
     hasher: KeyHasher,
+    /// Flips when a snapshot begins.
+    epoch: bool,
+    /// The snapshot that is being taken of it.
+    capture: Option<Box<Capture>>,
     /// When its rows go if memory is short.
     pub(crate) evict: Evict,
     /// What happened to its rows.
@@ -49,6 +56,8 @@ impl Table {
             rows: Index::default(),
             deadlines: Deadlines::default(),
             hasher,
+            epoch: false,
+            capture: None,
             evict,
             stats: TableStats::default(),
         }
@@ -92,6 +101,7 @@ impl Table {
     /// are not what they were.
     #[inline(always)]
     pub(crate) fn row_mut(&mut self, spot: Spot) -> &mut Row {
+        self.before_change(spot);
         self.rows.at_mut(spot)
     }
 
@@ -102,8 +112,65 @@ impl Table {
         self.rows.resized(bytes_before, bytes);
     }
 
+    /// Sets the access clock of the row at a spot, which changes nothing else.
+    #[inline(always)]
+    pub(crate) fn set_clock(&mut self, spot: Spot, clock: u32) {
+        self.rows.at_mut(spot).set_clock(clock);
+    }
+
+    /// Captures the row at a spot as it is, if a snapshot has yet to.
+    #[inline(always)]
+    fn before_change(&mut self, spot: Spot) {
+        if let Some(capture) = &mut self.capture {
+            capture.row(self.rows.at_mut(spot), self.epoch);
+        }
+    }
+
+    /// Begins to take a snapshot of the table.
+    pub(crate) fn begin_capture(&mut self, capture: Capture) {
+        assert!(self.capture.is_none(), "one snapshot is taken at a time");
+        self.epoch = !self.epoch;
+        self.capture = Some(Box::new(capture));
+    }
+
+    /// The snapshot that is being taken of it.
+    pub(crate) fn capture_mut(&mut self) -> Option<&mut Capture> {
+        self.capture.as_deref_mut()
+    }
+
+    /// Whether no snapshot is being taken of it.
+    pub(crate) fn is_captured(&self) -> bool {
+        self.capture.is_none()
+    }
+
+    /// Whether no snapshot has yet to capture rows of it.
+    pub(crate) fn is_walked(&self) -> bool {
+        self.capture.as_ref().is_none_or(|capture| capture.is_walked())
+    }
+
+    /// Bytes that are captured and not yet taken.
+    pub(crate) fn captured_bytes(&self) -> usize {
+        self.capture.as_ref().map_or(0, |capture| capture.bytes())
+    }
+
+    /// Captures the rows of one more bucket.
+    pub(crate) fn capture_bucket(&mut self) {
+        if let Some(capture) = self.capture.as_mut().filter(|capture| !capture.is_walked()) {
+            let epoch = self.epoch;
+            let next = self.rows.scan_mut(capture.cursor(), |row| capture.row(row, epoch));
+            capture.advance(next);
+        }
+    }
+
+    /// Ends the snapshot, all rows being captured; answers what is left of it to write.
+    pub(crate) fn end_capture(&mut self) -> Option<Box<Capture>> {
+        assert!(self.is_walked(), "the epoch of every row is that of the table");
+        self.capture.take()
+    }
+
     /// Adds a row whose key is not there yet.
-    pub(crate) fn insert(&mut self, hash: u64, row: Row) {
+    pub(crate) fn insert(&mut self, hash: u64, mut row: Row) {
+        row.set_epoch(self.epoch);
         self.deadlines.change(hash, None, row.deadline());
         let hasher = self.hasher;
         self.rows.insert(hash, row, |row| hasher.hash(row.key()));
@@ -111,7 +178,10 @@ impl Table {
 
     /// Takes a row out.
     pub(crate) fn remove(&mut self, key: Key<'_>) -> Option<Row> {
-        let row = self.rows.remove(key.hash, |row| row.key() == key.bytes)?;
+        let mut row = self.rows.remove(key.hash, |row| row.key() == key.bytes)?;
+        if let Some(capture) = &mut self.capture {
+            capture.row(&mut row, self.epoch);
+        }
         self.deadlines.change(key.hash, row.deadline(), None);
         Some(row)
     }
@@ -126,11 +196,13 @@ impl Table {
         value: NewValue<'_>,
         deadline: Option<i64>,
     ) -> Option<Row> {
-        let row = self.rows.at(spot);
+        self.before_change(spot);
+        let (row, epoch) = (self.rows.at(spot), self.epoch);
         self.deadlines.change(hash, row.deadline(), deadline);
         self.rows.edit(spot, |row| {
             if matches!(row.value(), Value::Object(_)) {
-                let new = Row::new(row.key(), value, deadline);
+                let mut new = Row::new(row.key(), value, deadline);
+                new.set_epoch(epoch);
                 return Some(std::mem::replace(row, new));
             }
             row.replace(value, deadline);
@@ -139,13 +211,16 @@ impl Table {
     }
 
     /// Puts a row of the same key in the place of another, which it answers.
-    pub(crate) fn exchange(&mut self, spot: Spot, hash: u64, row: Row) -> Row {
+    pub(crate) fn exchange(&mut self, spot: Spot, hash: u64, mut row: Row) -> Row {
+        self.before_change(spot);
+        row.set_epoch(self.epoch);
         self.deadlines.change(hash, self.rows.at(spot).deadline(), row.deadline());
         self.rows.edit(spot, |place| std::mem::replace(place, row))
     }
 
     /// Changes the deadline of the row at a spot.
     pub(crate) fn set_deadline(&mut self, spot: Spot, hash: u64, deadline: Option<i64>) {
+        self.before_change(spot);
         self.deadlines.change(hash, self.rows.at(spot).deadline(), deadline);
         self.rows.edit(spot, |row| row.set_deadline(deadline));
     }

@@ -45,6 +45,16 @@ impl<W: Write> Output<W> {
         Output { sink, buffer: Vec::new(), sum: sums.then_some(0), compresses, sent: 0 }
     }
 
+    pub(crate) fn compresses(&self) -> bool {
+        self.compresses
+    }
+
+    /// Sends what is left; gives the sink back, without a sum.
+    pub(crate) fn into_sink(mut self) -> io::Result<W> {
+        self.flush()?;
+        Ok(self.sink)
+    }
+
     /// Bytes written so far.
     pub(crate) fn written(&self) -> u64 {
         self.sent + self.buffer.len() as u64

@@ -8,7 +8,7 @@
 use crate::clock;
 use crate::settings::Settings;
 use crate::settings::table::Id;
-use keyward_engine::{BackgroundSave, Loaded, Snapshot, SnapshotOptions};
+use keyward_engine::{BackgroundSave, Coverage, Loaded, Snapshot, SnapshotOptions};
 use keyward_persist::disk::{Disk, OsDisk, Source};
 use keyward_persist::{PersistError, snapshot_file};
 use std::path::PathBuf;
@@ -81,7 +81,8 @@ impl Persistence {
         used_bytes: u64,
     ) -> Result<(), PersistError> {
         let (directory, name) = place(settings);
-        let options = SnapshotOptions { sums: settings.is_on(Id::RdbChecksum), used_bytes };
+        let sums = settings.is_on(Id::RdbChecksum);
+        let options = SnapshotOptions { coverage: Coverage::Whole, sums, used_bytes };
         self.saves += 1;
         snapshot_file::save(&self.disk, &directory, &name, |sink| {
             snapshot.write_to(sink, options).map(|_| ())

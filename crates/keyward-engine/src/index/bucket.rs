@@ -199,6 +199,15 @@ impl<T> Bucket<T> {
         .flat_map(|bucket| bucket.slots.iter().flatten())
     }
 
+    /// Visits every entry of the chain, for changing it in place.
+    pub(super) fn each_mut(&mut self, visit: &mut impl FnMut(&mut T)) {
+        let mut next = Some(self);
+        while let Some(bucket) = next {
+            bucket.slots.iter_mut().flatten().for_each(&mut *visit);
+            next = bucket.overflow.as_deref_mut();
+        }
+    }
+
     /// The entries of the first cache line whose tag matches, for prefetching.
     #[inline(always)]
     pub(super) fn each_candidate(&self, tag: u8, mut visit: impl FnMut(&T)) {

@@ -46,6 +46,7 @@ impl Keyspace {
         let governed = Database::governed(self.hasher, book);
         let mut before = std::mem::replace(&mut self.databases[db], governed);
         self.databases[db].inherit_stats(&before);
+        self.capture_now(&mut before);
         let mut rows = Vec::new();
         while before.shed(usize::MAX, |row| rows.push(row)) > 0 {}
         for row in rows {
@@ -94,6 +95,10 @@ impl Keyspace {
         for (db, table, key) in self.journal.touched() {
             self.databases[db].stats_mut(table).writes += 1;
             self.changes.changed(db, key, 0);
+        }
+        if self.snapshot.is_some() {
+            let emptied: Vec<Database> = self.journal.take_flushed().collect();
+            emptied.into_iter().for_each(|held| self.part_with(held, Freeing::AtOnce));
         }
         self.journal.clear();
     }

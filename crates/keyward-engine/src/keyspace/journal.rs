@@ -248,6 +248,16 @@ impl Journal {
         self.push(db, nothing, Undo::Flushed(Box::new(held)));
     }
 
+    /// The databases that were emptied, which cannot be undone then.
+    pub(super) fn take_flushed(&mut self) -> impl Iterator<Item = Database> {
+        self.steps.extract_if(.., |step| matches!(step.undo, Undo::Flushed(_))).filter_map(|step| {
+            match step.undo {
+                Undo::Flushed(held) => Some(*held),
+                _ => None,
+            }
+        })
+    }
+
     /// The steps since a mark.
     fn steps_since(&self, mark: JournalMark) -> Range<usize> {
         mark.steps..self.steps.len()

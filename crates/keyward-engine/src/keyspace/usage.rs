@@ -13,7 +13,7 @@ impl Keyspace {
             Usage::IdleSeconds(seconds) => self.access.mark_of_idle(seconds),
         };
         if let (Some(mark), Some(spot)) = (mark, self.locate(key)) {
-            self.databases[self.selected].table_mut(key).row_mut(spot).set_clock(mark);
+            self.databases[self.selected].table_mut(key).set_clock(spot, mark);
         }
     }
 }

@@ -40,8 +40,8 @@ impl Keyspace {
         self.changes.dirty += taken.len() as u64;
         if self.journal.is_on() {
             self.journal.flushed(db, taken);
-        } else if freeing == Freeing::Lazily && taken.len() > 0 {
-            self.reclaim.database(taken);
+        } else {
+            self.part_with(taken, freeing);
         }
     }
 

@@ -38,8 +38,13 @@ const KIND_MASK: u8 = 3;
 pub(super) const HAS_DEADLINE: u8 = 4;
 /// A text that was edited in place: `OBJECT ENCODING` answers `raw` whatever its length.
 pub(super) const EDITED: u8 = 8;
-/// The type of a collection is in the bits from here on.
+/// The type of a collection is in three bits from here on.
 const TYPE_SHIFT: u32 = 4;
+const TYPE_MASK: u8 = 7;
+/// The epoch of snapshots that the row has reached; its meaning belongs to the table.
+pub(super) const EPOCH: u8 = 0x80;
+
+const _: () = assert!(Type::ALL.len() <= TYPE_MASK as usize + 1);
 
 /// The flags of a row that holds a collection of this type.
 pub(super) fn object_flags(kind: Type) -> u8 {
@@ -55,7 +60,7 @@ impl Head {
     /// The type of the collection in an object row.
     #[inline(always)]
     pub(super) fn object_type(self) -> Type {
-        Type::ALL[usize::from(self.flags >> TYPE_SHIFT)]
+        Type::ALL[usize::from(self.flags >> TYPE_SHIFT & TYPE_MASK)]
     }
 
     pub(super) fn has_deadline(self) -> bool {

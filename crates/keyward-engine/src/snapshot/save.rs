@@ -1,18 +1,45 @@
 //! The whole of an engine, written.
 
-use super::content;
+use super::{RowFacts, content};
 use crate::REDIS_VERSION;
 use crate::database::Database;
-use crate::evict::Order;
 use crate::keyspace::Keyspace;
 use crate::row::Row;
 use crate::shared::Shared;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
+use keyward_schema::Persist;
 use std::io::{self, Write};
+
+/// What a snapshot is for, which decides what is in it: a schema says for its database
+/// what outlives a restart (`persist`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    /// Everything there is, for who follows.
+    Everything,
+    /// A file of its own, which brings back all that outlives a restart.
+    Whole,
+    /// The base of an append-only file, which has no database of which only snapshots
+    /// are to be kept.
+    AppendOnly,
+}
+
+impl Coverage {
+    /// Whether a database is in such a snapshot.
+    fn includes(self, database: &Database) -> bool {
+        let persist = database.book().map_or(Persist::Aof, |book| book.schema().keyspace.persist);
+        match persist {
+            Persist::Aof => true,
+            Persist::Rdb => self != Coverage::AppendOnly,
+            Persist::None => self == Coverage::Everything,
+        }
+    }
+}
 
 /// What the host adds to a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotOptions {
+    /// What it is for.
+    pub coverage: Coverage,
     /// `rdbchecksum`: it ends with a checksum.
     pub sums: bool,
     /// Bytes of memory in use, for who looks at the file.
@@ -46,38 +73,54 @@ impl<'a> Snapshot<'a> {
         databases.filter(|(_, database)| database.len() > 0)
     }
 
-    /// How a row was used, where the policy of eviction wants to know it.
-    fn usage(&self, row: &Row) -> Option<Usage> {
-        let (access, mark) = (&self.keys.access, row.clock());
-        match self.shared.tunables.memory.policy?.order {
-            Order::Recency => Some(Usage::IdleSeconds(access.idle_seconds(mark)?.into())),
-            Order::Frequency => Some(Usage::Frequency(access.frequency(mark)?)),
-            Order::Chance | Order::Deadline => None,
-        }
+    fn row_facts(&self) -> RowFacts {
+        let order = self.shared.tunables.memory.policy.map(|policy| policy.order);
+        RowFacts { access: self.keys.access.clone(), order }
     }
 
     /// Writes an RDB file; gives the sink back, everything written to it.
     pub fn write_to<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<W> {
-        let compresses = self.shared.tunables.compresses;
-        let options_of_file = FileOptions { compresses, sums: options.sums };
-        let mut file = FileWriter::new(sink, options_of_file);
-        file.fact("redis-ver", REDIS_VERSION)?;
-        file.fact("redis-bits", &usize::BITS.to_string())?;
-        file.fact("ctime", &(self.shared.now_us / 1_000_000).to_string())?;
-        file.fact("used-mem", &options.used_bytes.to_string())?;
-        file.fact("aof-base", "0")?;
-        for source in self.shared.scripts.sources() {
-            file.library(source)?;
-        }
+        let (mut file, facts) = (self.begin(sink, options)?, self.row_facts());
         for (db, database) in self.databases() {
+            if !options.coverage.includes(database) {
+                continue;
+            }
             let (rows, expiring) = (database.len() as u64, database.expiring() as u64);
             file.database(db as u64, Sizes { rows, expiring })?;
             for row in database.iter() {
-                write_row(&mut file, row, self.usage(row))?;
+                write_row(&mut file, row, facts.usage(row))?;
             }
         }
         file.finish()
     }
+
+    /// Writes all that comes before the rows.
+    fn begin<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<FileWriter<W>> {
+        let compresses = self.shared.tunables.compresses;
+        let mut file = FileWriter::new(sink, FileOptions { compresses, sums: options.sums });
+        file.fact("redis-ver", REDIS_VERSION)?;
+        file.fact("redis-bits", &usize::BITS.to_string())?;
+        file.fact("ctime", &(self.shared.now_us / 1_000_000).to_string())?;
+        file.fact("used-mem", &options.used_bytes.to_string())?;
+        let is_base = options.coverage == Coverage::AppendOnly;
+        file.fact("aof-base", if is_base { "1" } else { "0" })?;
+        for source in self.shared.scripts.sources() {
+            file.library(source)?;
+        }
+        Ok(file)
+    }
+}
+
+/// Begins a snapshot of this instant that is taken in steps.
+pub(crate) fn begin(keys: &mut Keyspace, shared: &Shared, options: SnapshotOptions) {
+    let snapshot = Snapshot::new(keys, shared);
+    let beginning = snapshot.begin(Vec::new(), options).and_then(FileWriter::into_beginning);
+    let beginning = beginning.expect("writing to memory succeeds");
+    let facts = snapshot.row_facts();
+    let covered = |db: &usize| options.coverage.includes(keys.database_at(*db));
+    let databases: Vec<usize> = (0..keys.database_count()).filter(covered).collect();
+    let compresses = shared.tunables.compresses;
+    keys.begin_snapshot(beginning, &facts, compresses, databases.into_iter());
 }
 
 /// Writes a row.

@@ -5,6 +5,7 @@ mod dependents;
 mod effects;
 mod expiry;
 mod explain;
+mod forkless;
 mod harness;
 mod hashes_and_sets;
 mod lifetimes;

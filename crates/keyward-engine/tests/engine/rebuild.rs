@@ -2,7 +2,7 @@
 //! does not fit is kept and counted.
 
 use crate::harness::{START_MS, TestEngine};
-use keyward_engine::SnapshotOptions;
+use keyward_engine::{Coverage, SnapshotOptions};
 
 const SHOP: &str = include_str!("../../../../tests/schema/shop.toml");
 
@@ -19,7 +19,7 @@ fn loaded(commands: &[&str]) -> TestEngine {
 }
 
 fn load(from: &TestEngine) -> TestEngine {
-    let options = SnapshotOptions { sums: true, used_bytes: 0 };
+    let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
     let file = from.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
     let mut shop = TestEngine::governed(2, SHOP);
     shop.engine.load(&mut shop.host, &mut file.as_slice()).expect("the snapshot is sound");

@@ -46,25 +46,8 @@ impl<W: Write> FileWriter<W> {
 
     /// Begins a row; its content is to be written in this form.
     pub fn row(&mut self, head: RowHead<'_>, form: Form) -> io::Result<&mut Output<W>> {
-        let output = &mut self.output;
-        if let Some(deadline_ms) = head.deadline_ms {
-            output.byte(opcode::EXPIRE_MS);
-            output.raw(&deadline_ms.to_le_bytes());
-        }
-        match head.usage {
-            Some(Usage::IdleSeconds(seconds)) => {
-                output.byte(opcode::IDLE);
-                output.length(seconds);
-            }
-            Some(Usage::Frequency(frequency)) => {
-                output.byte(opcode::FREQUENCY);
-                output.byte(frequency);
-            }
-            None => {}
-        }
-        output.byte(form.kind());
-        output.text(Element::Bytes(head.key))?;
-        Ok(output)
+        begin_row(&mut self.output, head, form)?;
+        Ok(&mut self.output)
     }
 
     /// Bytes written so far.
@@ -72,9 +55,40 @@ impl<W: Write> FileWriter<W> {
         self.output.written()
     }
 
+    /// Leaves the rest of the file to [`Part`](super::Part) and
+    /// [`Ending`](super::Ending); gives the sink back.
+    pub fn into_beginning(self) -> io::Result<W> {
+        self.output.into_sink()
+    }
+
     /// Ends the file; gives the sink back.
     pub fn finish(mut self) -> io::Result<W> {
         self.output.byte(opcode::END);
         self.output.finish()
     }
+}
+
+/// Writes what comes before the content of a row.
+pub(super) fn begin_row<W: Write>(
+    output: &mut Output<W>,
+    head: RowHead<'_>,
+    form: Form,
+) -> io::Result<()> {
+    if let Some(deadline_ms) = head.deadline_ms {
+        output.byte(opcode::EXPIRE_MS);
+        output.raw(&deadline_ms.to_le_bytes());
+    }
+    match head.usage {
+        Some(Usage::IdleSeconds(seconds)) => {
+            output.byte(opcode::IDLE);
+            output.length(seconds);
+        }
+        Some(Usage::Frequency(frequency)) => {
+            output.byte(opcode::FREQUENCY);
+            output.byte(frequency);
+        }
+        None => {}
+    }
+    output.byte(form.kind());
+    output.text(Element::Bytes(head.key))
 }

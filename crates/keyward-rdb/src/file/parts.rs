@@ -1,0 +1,88 @@
+//! A file written in parts, by several hands and in any order.
+//!
+//! Rows do not depend on each other, and a database may be begun more than once. So a
+//! file is its beginning, then parts, each of one database, then its end, whose checksum
+//! is that of all the bytes before it.
+
+use super::write::begin_row;
+use super::{RowHead, Sizes};
+use crate::format::opcode;
+use crate::output::{FileOptions, Output};
+use crate::{Form, crc64};
+use std::io;
+
+/// Rows of one database, on their way into a file.
+#[derive(Debug)]
+pub struct Part {
+    output: Output<Vec<u8>>,
+    database: u64,
+    /// What a part begins with.
+    head_bytes: u64,
+}
+
+impl Part {
+    /// A part without rows.
+    pub fn new(database: u64, compresses: bool) -> Part {
+        let options = FileOptions { compresses, sums: false };
+        let mut output = Output::new(Vec::new(), options);
+        output.byte(opcode::DATABASE);
+        output.length(database);
+        Part { head_bytes: output.written(), output, database }
+    }
+
+    /// Says how many rows the database has, before any of them.
+    pub fn sizes(&mut self, sizes: Sizes) {
+        self.output.byte(opcode::SIZES);
+        self.output.length(sizes.rows);
+        self.output.length(sizes.expiring);
+    }
+
+    /// Begins a row; its content is to be written in this form.
+    pub fn row(&mut self, head: RowHead<'_>, form: Form) -> io::Result<&mut Output<Vec<u8>>> {
+        begin_row(&mut self.output, head, form)?;
+        Ok(&mut self.output)
+    }
+
+    /// Bytes of it so far; zero if there is nothing in it.
+    pub fn bytes(&self) -> usize {
+        match self.output.written() {
+            written if written == self.head_bytes => 0,
+            written => usize::try_from(written).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Takes what is there, and begins another part of the same database.
+    pub fn take(&mut self) -> io::Result<Vec<u8>> {
+        let next = Part::new(self.database, self.output.compresses());
+        std::mem::replace(self, next).output.into_sink()
+    }
+}
+
+/// The end of a file that was written in parts.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending {
+    sum: Option<u64>,
+}
+
+impl Ending {
+    /// Of a file without bytes so far; with a checksum or zero in its place.
+    pub fn new(sums: bool) -> Ending {
+        Ending { sum: sums.then_some(0) }
+    }
+
+    /// Adds bytes, in the order in which they are in the file.
+    pub fn add(&mut self, bytes: &[u8]) {
+        if let Some(sum) = &mut self.sum {
+            *sum = crc64::update(*sum, bytes);
+        }
+    }
+
+    /// The last bytes.
+    pub fn end(mut self) -> [u8; 9] {
+        let mut end = [0; 9];
+        end[0] = opcode::END;
+        self.add(&[opcode::END]);
+        end[1..].copy_from_slice(&self.sum.unwrap_or(0).to_le_bytes());
+        end
+    }
+}
