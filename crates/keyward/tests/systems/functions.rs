@@ -127,7 +127,7 @@ fn function_of(told: &Told) -> Option<String> {
 }
 
 /// All that is in the database: the digest of rows, and when each ends.
-fn state(client: &mut Client) -> (Frame, Vec<(Vec<u8>, Frame)>) {
+fn state(client: &mut Client) -> (Frame, Vec<(String, Frame)>) {
     let digest = client.call(["DEBUG", "DIGEST"]).expect("an answer");
     let keys = client.call(["KEYS", "*"]).expect("an answer");
     let keys = keys.as_elements().expect("KEYS answers a list").iter();
@@ -135,7 +135,7 @@ fn state(client: &mut Client) -> (Frame, Vec<(Vec<u8>, Frame)>) {
     keys.sort();
     let mut end = |key: Vec<u8>| {
         let end = client.call([&b"PEXPIRETIME"[..], &key]).expect("an answer");
-        (key, end)
+        (wire::quoted(&key), end)
     };
     let ends = keys.into_iter().map(&mut end).collect();
     (digest, ends)

@@ -13,63 +13,53 @@ use keyward_schema::Schema;
 use keyward_testkit::{Client, Server};
 use std::path::{Path, PathBuf};
 
-/// The tests of each system, by what it has.
+/// The tests of each system.
 macro_rules! systems {
-    ($($module:ident: $name:literal [$($part:ident),*]),* $(,)?) => {
+    ($($module:ident: $name:literal),* $(,)?) => {
         const NAMES: &[&str] = &[$($name),*];
 
         $(mod $module {
-            const NAME: &str = $name;
-            $(crate::tests_of! { $part })*
+            use super::{System, functions, scenario, tour};
+
+            #[test]
+            fn functions_answer_the_same_on_redis() {
+                functions::answer_the_same_on_redis(&System::read($name));
+            }
+
+            #[test]
+            fn functions_are_all_tried_and_fail_as_declared() {
+                functions::are_all_tried_and_fail_as_declared(&System::read($name));
+            }
+
+            #[test]
+            fn functions_that_refuse_leave_nothing_behind() {
+                functions::refuse_without_a_trace(&System::read($name));
+            }
+
+            #[test]
+            fn functions_that_break_off_leave_nothing_behind() {
+                functions::break_off_without_a_trace(&System::read($name));
+            }
+
+            #[test]
+            fn scenario_runs_to_its_end() {
+                scenario::runs_to_its_end(&System::read($name));
+            }
+
+            #[test]
+            fn tour_is_true() {
+                tour::is_true(&System::read($name));
+            }
         })*
     };
 }
 
-macro_rules! tests_of {
-    (functions) => {
-        use crate::{System, functions};
-
-        #[test]
-        fn functions_answer_the_same_on_redis() {
-            functions::answer_the_same_on_redis(&System::read(NAME));
-        }
-
-        #[test]
-        fn functions_that_refuse_leave_nothing_behind() {
-            functions::refuse_without_a_trace(&System::read(NAME));
-        }
-
-        #[test]
-        fn functions_that_break_off_leave_nothing_behind() {
-            functions::break_off_without_a_trace(&System::read(NAME));
-        }
-    };
-    (scenario) => {
-        #[test]
-        fn functions_are_all_tried_and_fail_as_declared() {
-            functions::are_all_tried_and_fail_as_declared(&System::read(NAME));
-        }
-
-        #[test]
-        fn scenario_runs_to_its_end() {
-            crate::scenario::runs_to_its_end(&System::read(NAME));
-        }
-    };
-    (tour) => {
-        #[test]
-        fn tour_is_true() {
-            crate::tour::is_true(&System::read(NAME));
-        }
-    };
-}
-use tests_of;
-
 systems! {
-    api_billing: "api-billing" [functions, scenario, tour],
-    calls_bot: "calls-bot" [functions, scenario, tour],
-    events: "events" [functions, scenario, tour],
-    social: "social" [functions],
-    telegram_gateway: "telegram-gateway" [functions, scenario, tour],
+    api_billing: "api-billing",
+    calls_bot: "calls-bot",
+    events: "events",
+    social: "social",
+    telegram_gateway: "telegram-gateway",
 }
 
 /// A system as it lies in its folder.
