@@ -28,10 +28,6 @@ use keyward_schema::Evict;
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
 const PREFETCH_LINES: usize = 3;
 const CACHE_LINE_BYTES: usize = 64;
-/// Rows with a deadline count as common if there is one in so many.
-const EXPIRING_SHARE: usize = 8;
-/// How often one is then drawn for at most.
-const EXPIRING_DRAWS: usize = 32;
 
 /// Rows by key.
 #[derive(Debug)]
@@ -235,23 +231,15 @@ impl Table {
         self.deadlines.first().map(|entry| self.row_of(entry))
     }
 
-    fn row_of(&self, (deadline, hash): (i64, u64)) -> &Row {
-        let is_it =
-            |row: &Row| row.deadline() == Some(deadline) && self.hasher.hash(row.key()) == hash;
-        self.rows.find(hash, is_it).expect("every queued deadline belongs to a row")
+    fn row_of(&self, (deadline, hash): (i64, u32)) -> &Row {
+        let is_it = |row: &Row| {
+            row.deadline() == Some(deadline) && self.hasher.hash(row.key()) as u32 == hash
+        };
+        self.rows.find(u64::from(hash), is_it).expect("every deadline belongs to a row")
     }
 
-    /// A row with a deadline, drawn by chance. Where such rows are rare they are
-    /// drawn by a moment between the first deadline and the last: not all alike,
-    /// but in bounded time.
+    /// A row with a deadline, drawn by chance.
     pub(crate) fn sample_expiring(&self, random: &mut Random) -> Option<&Row> {
-        let is_common = self.deadlines.len() >= self.len() / EXPIRING_SHARE;
-        let draws = if is_common { EXPIRING_DRAWS } else { 0 };
-        for _ in 0..draws {
-            if let Some(row) = self.sample(random).filter(|row| row.deadline().is_some()) {
-                return Some(row);
-            }
-        }
         self.deadlines.sample(random).map(|entry| self.row_of(entry))
     }
 

@@ -26,10 +26,11 @@ pub(super) struct Bucket<T> {
     overflow: Option<Box<Bucket<T>>>,
 }
 
-/// The byte of a hash that a bucket keeps. Zero is reserved for free slots.
+/// The byte of a hash that a bucket keeps, above the bits that choose the bucket unless
+/// there are very many, and within the lowest 32. Zero is reserved for free slots.
 #[inline(always)]
 pub(super) fn tag_of(hash: u64) -> u8 {
-    ((hash >> 56) as u8).max(1)
+    ((hash >> 24) as u8).max(1)
 }
 
 impl<T> Default for Bucket<T> {

@@ -13,7 +13,7 @@ pub(crate) const START_MS: i64 = 1_700_000_000_000;
 /// What MEMORY USAGE counts for a key's part in the index.
 const ENTRY_BYTES: i64 = 18;
 /// What MEMORY USAGE counts for a key's deadline.
-const ENTRY_DEADLINE_BYTES: i64 = 24;
+const ENTRY_DEADLINE_BYTES: i64 = 8;
 /// What MEMORY STATS calls the bytes of a database's indexes, and of its deadlines.
 const INDEX_BYTES: &str = "overhead.hashtable.main";
 const DEADLINE_BYTES: &str = "overhead.hashtable.expires";
