@@ -53,8 +53,14 @@ const EXTERNAL: [&str; 28] = [
 /// As `EXTERNAL`, but pausing all clients: alone, and last.
 const EXTERNAL_LAST: [&str; 1] = ["unit/pause"];
 /// Files that start servers themselves.
-const STARTED: [&str; 5] =
-    ["unit/auth", "unit/info", "unit/limits", "unit/networking", "unit/pubsubshard"];
+const STARTED: [&str; 6] = [
+    "unit/auth",
+    "unit/info",
+    "unit/limits",
+    "unit/networking",
+    "unit/pubsubshard",
+    "unit/client-eviction",
+];
 
 /// What the command line says.
 #[derive(Debug)]

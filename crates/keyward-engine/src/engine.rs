@@ -408,6 +408,26 @@ impl Engine {
         })
     }
 
+    /// Bytes of a client, without its connection, and whether it may be disconnected to
+    /// save them.
+    pub fn client_memory(&self, client: ClientId) -> (usize, bool) {
+        let session = self.shared.sessions.get(client);
+        session.map_or((0, false), |session| {
+            let is_evictable = !session.no_evict && !session.is_replica;
+            (self.shared.client_bytes(&self.keys, session), is_evictable)
+        })
+    }
+
+    /// Changes since the engine began.
+    pub fn dirty(&self) -> u64 {
+        self.keys.changes.dirty
+    }
+
+    /// Commands executed since the engine began.
+    pub fn commands_processed(&self) -> u64 {
+        self.shared.stats.processed
+    }
+
     /// Puts new settings in force.
     pub fn set_tunables(&mut self, tunables: Tunables) {
         self.shared.set_tunables(&mut self.keys, tunables);

@@ -82,6 +82,8 @@ pub struct Facts {
     pub lazy_pending: usize,
     /// Values freed lazily.
     pub lazy_freed: u64,
+    /// Bytes of clients, connections aside.
+    pub client_bytes: usize,
     /// Replicas there are.
     pub replicas: usize,
     /// Snapshots sent to replicas.
@@ -105,8 +107,10 @@ pub struct MemoryReport {
     pub active: u64,
     /// Pages the allocator holds.
     pub mapped: u64,
-    /// Buffers of connections.
+    /// Connections and their buffers, replicas aside.
     pub clients: u64,
+    /// Connections of replicas and their buffers.
+    pub replicas: u64,
 }
 
 impl MemoryReport {
@@ -114,7 +118,8 @@ impl MemoryReport {
     pub fn overhead(&self, facts: &Facts) -> u64 {
         let scripts = facts.scripts.script_bytes + facts.scripts.library_bytes;
         let tables = facts.index_bytes + facts.deadline_bytes;
-        self.startup + self.clients + (scripts + tables) as u64
+        let sessions = facts.client_bytes;
+        self.startup + self.clients + self.replicas + (scripts + tables + sessions) as u64
     }
 
     /// Bytes of keys and values.
@@ -153,12 +158,16 @@ pub struct Connection {
     pub descriptor: i64,
     /// Whether it came by a Unix socket.
     pub is_unix: bool,
-    /// Bytes read and not yet executed.
+    /// Bytes read and not yet parsed.
     pub input_bytes: usize,
+    /// Bytes of a command that is not complete, as far as they are parsed.
+    pub parsed_bytes: usize,
     /// Bytes of the input buffer that are free.
     pub input_free_bytes: usize,
     /// Bytes of the buffer of replies that are not yet sent; zero if all are.
     pub output_buffer_bytes: usize,
+    /// Bytes of it all.
+    pub bytes: usize,
 }
 
 /// Why `CONFIG SET` changed nothing: the text of the error reply after `ERR `.

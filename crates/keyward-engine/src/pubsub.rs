@@ -37,6 +37,7 @@ impl Kind {
 pub(crate) struct Subscriptions {
     names: [BTreeSet<Box<[u8]>>; 3],
     count: usize,
+    name_bytes: usize,
 }
 
 impl Subscriptions {
@@ -49,6 +50,12 @@ impl Subscriptions {
     /// How many of a kind.
     pub(crate) fn count(&self, kind: Kind) -> usize {
         self.names[kind as usize].len()
+    }
+
+    /// About how many bytes they take. Client and channel have the name each.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let each = 2 * size_of::<Box<[u8]>>() + size_of::<Vec<ClientId>>() + size_of::<ClientId>();
+        self.count * each + 2 * self.name_bytes
     }
 
     /// The number a confirmation tells: shard channels count by themselves.
@@ -89,6 +96,7 @@ impl PubSub {
         let subscriptions = &mut session.subscriptions;
         if subscriptions.names[kind as usize].insert(name.into()) {
             subscriptions.count += 1;
+            subscriptions.name_bytes += name.len();
             let subscribers = self.subscribers[kind as usize].entry(name.into()).or_default();
             subscribers.push(session.id);
         }
@@ -97,6 +105,7 @@ impl PubSub {
     fn unsubscribe(&mut self, session: &mut Session, kind: Kind, name: &[u8]) {
         if session.subscriptions.names[kind as usize].remove(name) {
             session.subscriptions.count -= 1;
+            session.subscriptions.name_bytes -= name.len();
             self.forget(session.id, kind, name);
         }
     }

@@ -34,8 +34,16 @@ pub(crate) enum ReplyMode {
 pub(crate) struct Transaction {
     /// What EXEC will run.
     pub queue: Vec<(&'static Command, ArgBuf)>,
+    /// Bytes of what is in the queue.
+    pub queued_bytes: usize,
     /// A command was refused while queueing: EXEC will fail.
     pub is_aborted: bool,
+}
+
+impl Transaction {
+    fn heap_bytes(&self) -> usize {
+        self.queue.capacity() * size_of::<(&Command, ArgBuf)>() + self.queued_bytes
+    }
 }
 
 /// A client as the engine knows it.
@@ -110,6 +118,20 @@ impl Session {
             active_ms: now_ms,
             last_command: None,
         }
+    }
+
+    /// Bytes it takes, those apart that others keep for it. The commands of one batch
+    /// aside, all of it is counted as it comes and goes.
+    pub(crate) fn bytes(&self) -> usize {
+        let postponed: usize = self.postponed.iter().map(ArgBuf::heap_bytes).sum();
+        size_of::<Session>()
+            + self.name.as_ref().map_or(0, |name| name.len())
+            + self.transaction.as_ref().map_or(0, Transaction::heap_bytes)
+            + self.subscriptions.heap_bytes()
+            + self.tracker.as_ref().map_or(0, |tracker| tracker.heap_bytes())
+            + self.blocked.as_ref().map_or(0, |blocked| blocked.args.heap_bytes())
+            + self.pushes.capacity()
+            + postponed
     }
 
     /// A command begins; answers whether its reply is not wanted.
@@ -190,6 +212,11 @@ impl Sessions {
     /// Whether there is such a client, its command running or not.
     pub(crate) fn contains(&self, id: ClientId) -> bool {
         self.clients.contains_key(&id)
+    }
+
+    /// All clients but those whose commands are running.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Session> {
+        self.clients.values().filter_map(|session| session.as_deref())
     }
 
     /// All clients' numbers, oldest first.

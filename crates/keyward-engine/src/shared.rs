@@ -113,6 +113,11 @@ impl Shared {
         }
     }
 
+    /// Bytes of a client, without its connection.
+    pub(crate) fn client_bytes(&self, keys: &Keyspace, session: &Session) -> usize {
+        session.bytes() + keys.changes.watches.bytes_of(session.id)
+    }
+
     /// Whether a client may send a command now, as far as its own state and that of the
     /// server say.
     #[inline]
@@ -293,6 +298,7 @@ impl Shared {
             deadline_bytes: keys.databases().map(Database::deadline_bytes).sum(),
             lazy_pending: keys.reclaim.pending(),
             lazy_freed: keys.reclaim.freed(),
+            client_bytes: self.sessions.all().map(|s| self.client_bytes(keys, s)).sum(),
             replicas: self.replicas.count(),
             replica_snapshots: self.replicas.snapshots,
         }

@@ -53,6 +53,16 @@ pub(crate) struct Tracker {
     /// CLIENT CACHING was called for the next command.
     pub(crate) is_caching_given: bool,
     pub(crate) prefixes: BTreeSet<Box<[u8]>>,
+    /// Bytes of the prefixes.
+    pub(crate) prefix_bytes: usize,
+}
+
+impl Tracker {
+    /// About how many bytes it takes. Client and tracking have the prefixes each.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let each = 2 * size_of::<Box<[u8]>>() + size_of::<Broadcast>();
+        size_of::<Tracker>() + self.prefixes.len() * each + 2 * self.prefix_bytes
+    }
 }
 
 /// A key with its hash before it, so that an arbitrary one is found by an arbitrary number.
@@ -131,6 +141,7 @@ impl Tracking {
         for prefix in &tracker.prefixes {
             self.prefixes.entry(prefix.clone()).or_default().clients.insert(session.id);
         }
+        tracker.prefix_bytes = tracker.prefixes.iter().map(|prefix| prefix.len()).sum();
         session.tracker = Some(Box::new(tracker));
     }
 

@@ -33,7 +33,9 @@ pub(crate) fn queue(session: &mut Session, command: &'static Command, args: Args
     if let Some(transaction) = &mut session.transaction {
         // A transaction that cannot commit any more keeps nothing.
         if !transaction.is_aborted {
-            transaction.queue.push((command, ArgBuf::from(args)));
+            let args = ArgBuf::from(args);
+            transaction.queued_bytes += args.heap_bytes();
+            transaction.queue.push((command, args));
         }
     }
 }

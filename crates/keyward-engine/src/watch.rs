@@ -17,7 +17,7 @@ pub(crate) type DbKey = (usize, Box<[u8]>);
 #[derive(Debug)]
 pub(crate) struct Watches {
     clients: HashMap<DbKey, Vec<ClientId>, KeyHasher>,
-    keys: BTreeMap<ClientId, Vec<Watched>>,
+    keys: BTreeMap<ClientId, WatchList>,
     broken: BTreeSet<ClientId>,
 }
 
@@ -29,6 +29,13 @@ pub(crate) enum Held {
     Due,
     /// A row that can be read.
     Living,
+}
+
+/// What one client watches.
+#[derive(Debug, Default)]
+struct WatchList {
+    keys: Vec<Watched>,
+    name_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -53,14 +60,16 @@ impl Watches {
         let clients = self.clients.entry(key.clone()).or_default();
         if !clients.contains(&client) {
             clients.push(client);
-            self.keys.entry(client).or_default().push(Watched { key, was_due });
+            let list = self.keys.entry(client).or_default();
+            list.name_bytes += key.1.len();
+            list.keys.push(Watched { key, was_due });
         }
     }
 
     /// Ends all of a client's watches, broken or not.
     pub(crate) fn unwatch(&mut self, client: ClientId) {
         self.broken.remove(&client);
-        for watched in self.keys.remove(&client).unwrap_or_default() {
+        for watched in self.keys.remove(&client).unwrap_or_default().keys {
             let clients = self.clients.get_mut(&watched.key);
             let clients = clients.expect("a watched key lists its clients");
             clients.retain(|other| *other != client);
@@ -93,7 +102,7 @@ impl Watches {
         }
         let key: DbKey = (db, key.into());
         for client in self.clients.get(&key).into_iter().flatten() {
-            let watched = self.keys[client].iter().find(|watched| watched.key == key);
+            let watched = self.keys[client].keys.iter().find(|watched| watched.key == key);
             if !watched.is_some_and(|watched| watched.was_due) {
                 self.broken.insert(*client);
             }
@@ -107,7 +116,8 @@ impl Watches {
         for (key, clients) in &self.clients {
             let Some((before, after)) = holds(key.0, &key.1) else { continue };
             for client in clients {
-                let mut watches = self.keys.get_mut(client).into_iter().flatten();
+                let mut watches =
+                    self.keys.get_mut(client).into_iter().flat_map(|list| &mut list.keys);
                 let Some(watched) = watches.find(|watched| watched.key == *key) else { continue };
                 let had_none = watched.was_due || before == Held::Nothing;
                 if had_none && after != Held::Living {
@@ -119,6 +129,12 @@ impl Watches {
         }
     }
 
+    /// About how many bytes a client's watches take. Both lists have the names.
+    pub(crate) fn bytes_of(&self, client: ClientId) -> usize {
+        let each = size_of::<DbKey>() + size_of::<Vec<ClientId>>() + size_of::<Watched>();
+        self.keys.get(&client).map_or(0, |list| list.keys.len() * each + 2 * list.name_bytes)
+    }
+
     /// Whether a watched key of this client was changed.
     pub(crate) fn is_broken(&self, client: ClientId) -> bool {
         self.broken.contains(&client)
@@ -126,7 +142,7 @@ impl Watches {
 
     /// The keys a client watches that were not due when it began.
     pub(crate) fn keys_of(&self, client: ClientId) -> impl Iterator<Item = (usize, &[u8])> {
-        let watched = self.keys.get(&client).into_iter().flatten();
+        let watched = self.keys.get(&client).into_iter().flat_map(|list| &list.keys);
         watched.filter(|w| !w.was_due).map(|w| (w.key.0, &*w.key.1))
     }
 }

@@ -108,6 +108,11 @@ impl ArgBuf {
         self.ranges.clear();
     }
 
+    /// Bytes it has allocated.
+    pub fn heap_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ranges.capacity() * size_of::<ArgRange>()
+    }
+
     /// The arguments.
     #[inline]
     pub fn args(&self) -> Args<'_> {

@@ -227,6 +227,11 @@ impl RequestParser {
         end.saturating_sub(buffer.len())
     }
 
+    /// How many bytes of the buffer have been read though their command is not complete.
+    pub fn parsed_bytes(&self) -> usize {
+        self.position
+    }
+
     /// Removes from `buffer` what belongs to complete commands. Their arguments are
     /// gone then: clear the batch first.
     pub fn consume(&mut self, buffer: &mut Vec<u8>) {

@@ -89,13 +89,29 @@ impl<S: Socket> Connection<S> {
             if ready!(self.receive(cx))? == 0 {
                 return Poll::Ready(Ok(()));
             }
+            if !self.input.is_empty() {
+                // What has come may be too much before it is a command.
+                self.count_memory();
+                if self.peer.must_close.get() {
+                    return Poll::Ready(Ok(()));
+                }
+            }
             if !self.peer.is_blocked.get() {
                 self.execute(cx)?;
                 self.server.admit_guests();
             }
-            self.peer.input_bytes.set(self.input.len());
-            self.peer.input_free_bytes.set(self.input.capacity() - self.input.len());
+            self.count_memory();
         }
+    }
+
+    /// Says how much memory the connection takes, and lets it be limited.
+    fn count_memory(&self) {
+        self.peer.input_bytes.set(self.input.len());
+        self.peer.parsed_bytes.set(self.parser.parsed_bytes());
+        self.peer.input_free_bytes.set(self.input.capacity() - self.input.len());
+        let core = &mut *self.server.core.borrow_mut();
+        core.count_client(self.client, &self.peer);
+        self.server.limit_client_memory(core);
     }
 
     /// Reads what the socket has: into the shared buffer if nothing is waiting,
@@ -156,7 +172,7 @@ impl<S: Socket> Connection<S> {
 
     fn execute_buffer(&mut self, core: &mut Core, buffer: &mut Vec<u8>) {
         loop {
-            let output_bytes_max = core.output_limit(self.client).hard_bytes;
+            let output_bytes_max = core.output_limit(self.client, &self.peer).hard_bytes;
             let Core { engine, host, output, batch, .. } = core;
             let defaults = RequestLimits::default();
             let is_limited = output_bytes_max > 0;
@@ -276,7 +292,9 @@ impl<S: Socket> Future for Connection<S> {
 
 impl<S> Drop for Connection<S> {
     fn drop(&mut self) {
+        let core = &mut *self.server.core.borrow_mut();
+        core.client_memory.forget(self.client, &self.peer);
         self.server.peers.remove(self.client);
-        self.server.core.borrow_mut().engine.disconnect(self.client);
+        core.engine.disconnect(self.client);
     }
 }

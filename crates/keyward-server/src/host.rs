@@ -13,6 +13,7 @@ use crate::persistence::Persistence;
 use crate::rates::Rates;
 use crate::settings::Settings;
 use crate::settings::table::Id;
+use crate::settings::value::ClientClass;
 use keyward_engine::{
     BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Loaded, LogLevel,
     MemoryReport, RunningScript, Section, Snapshot, Tunables,
@@ -35,6 +36,7 @@ pub(crate) struct NetStats {
     pub(crate) output_bytes: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
+    pub(crate) evicted: u64,
 }
 
 /// The host of the engine.
@@ -162,8 +164,11 @@ impl Host for ServerHost {
         // this thread has freed and keeps for itself.
         let used = self.memory.used();
         let allocator = self.memory.look();
-        let mut clients = 0;
-        self.peers.each(|peer| clients += peer.heap_bytes());
+        let (mut clients, mut replicas) = (0, 0);
+        self.peers.each(|peer| match peer.class.get() {
+            ClientClass::Replica => replicas += peer.bytes(),
+            ClientClass::Normal | ClientClass::Subscriber => clients += peer.bytes(),
+        });
         MemoryReport {
             used,
             peak: self.memory.peak().max(used),
@@ -173,6 +178,7 @@ impl Host for ServerHost {
             active: allocator.active,
             mapped: allocator.resident,
             clients: clients as u64,
+            replicas: replicas as u64,
         }
     }
 

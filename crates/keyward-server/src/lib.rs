@@ -8,6 +8,7 @@
 //! calls [`run`].
 
 mod busy;
+mod client_memory;
 mod clock;
 mod connection;
 mod descriptors;

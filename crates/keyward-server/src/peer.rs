@@ -4,6 +4,7 @@
 //! read yet, and the flags by which others wake it. Invariant: `output` holds
 //! only what the socket did not take at once; an idle connection holds no buffer.
 
+use crate::settings::value::ClientClass;
 use keyward_engine::{ClientId, Connection as Facts};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub(crate) struct Peer {
     pub(crate) output: RefCell<Vec<u8>>,
     /// Bytes received and not executed.
     pub(crate) input_bytes: Cell<usize>,
+    /// Those of them that are arguments of a command which is not complete.
+    pub(crate) parsed_bytes: Cell<usize>,
     /// Bytes free in the connection's own input buffer.
     pub(crate) input_free_bytes: Cell<usize>,
     /// The connection is to end without further ado.
@@ -42,6 +45,10 @@ pub(crate) struct Peer {
     pub(crate) active_ms: Cell<i64>,
     /// Since when its output has been above the soft limit.
     pub(crate) over_limit_since_ms: Cell<Option<i64>>,
+    /// What kind of client it was when that was last asked.
+    pub(crate) class: Cell<ClientClass>,
+    /// Bytes for which `maxmemory-clients` counts it.
+    pub(crate) counted_bytes: Cell<usize>,
     waker: RefCell<Option<Waker>>,
 }
 
@@ -74,8 +81,9 @@ impl Peer {
     }
 
     /// Bytes of this connection and its buffers.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        CONNECTION_BYTES + self.input_bytes.get() + self.output.borrow().capacity()
+    pub(crate) fn bytes(&self) -> usize {
+        let input = self.input_bytes.get() + self.input_free_bytes.get();
+        CONNECTION_BYTES + input + self.output.borrow().capacity()
     }
 
     /// What CLIENT LIST shows.
@@ -85,9 +93,11 @@ impl Peer {
             local_address: self.addresses.local.clone(),
             descriptor: self.addresses.descriptor,
             is_unix: self.addresses.is_unix,
-            input_bytes: self.input_bytes.get(),
+            input_bytes: self.input_bytes.get().saturating_sub(self.parsed_bytes.get()),
+            parsed_bytes: self.parsed_bytes.get(),
             input_free_bytes: self.input_free_bytes.get(),
             output_buffer_bytes: self.output.borrow().capacity(),
+            bytes: self.bytes(),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! only between awaits, so the borrow never fails.
 
 use crate::busy::{Busy, Guest, GuestSocket};
+use crate::client_memory::ClientMemory;
 use crate::clock::{self, EngineClock};
 use crate::connection::Connection;
 use crate::descriptors;
@@ -71,16 +72,19 @@ pub(crate) struct Core {
     /// What the engine has just replied.
     pub(crate) output: Vec<u8>,
     pub(crate) batch: Batch,
+    /// What clients take together.
+    pub(crate) client_memory: ClientMemory,
 }
 
 impl Core {
     /// How many bytes of replies a client may leave unread.
-    pub(crate) fn output_limit(&self, client: ClientId) -> OutputLimit {
+    pub(crate) fn output_limit(&self, client: ClientId, peer: &Peer) -> OutputLimit {
         let class = match self.engine.is_subscriber(client) {
             _ if self.engine.is_replica(client) => ClientClass::Replica,
             true => ClientClass::Subscriber,
             false => ClientClass::Normal,
         };
+        peer.class.set(class);
         self.host.settings.output_limit(class)
     }
 
@@ -104,7 +108,7 @@ impl Core {
     /// Writes a snapshot if a client wished for one or a save point is reached.
     fn save_if_wanted(&mut self, now_s: i64) {
         let Core { engine, host, .. } = self;
-        let dirty = engine.facts().dirty;
+        let dirty = engine.dirty();
         if host.persistence.is_wanted || host.persistence.is_due(&host.settings, dirty, now_s) {
             let used_bytes = host.memory.used();
             host.persistence.save_wanted(&host.settings, &engine.snapshot(), used_bytes);
@@ -120,6 +124,14 @@ impl Core {
             tracing::warn!("Error trying to save the DB, can't exit.");
         }
         may_end
+    }
+
+    /// Counts a client's memory, if that is limited.
+    pub(crate) fn count_client(&mut self, client: ClientId, peer: &Peer) {
+        if self.client_memory.is_on() && !peer.must_close.get() {
+            let (bytes, may_go) = self.engine.client_memory(client);
+            self.client_memory.count(client, peer, bytes + peer.bytes(), may_go);
+        }
     }
 
     /// Gives memory back after an unusually large reply.
@@ -259,6 +271,7 @@ impl Server {
             input: Vec::with_capacity(INPUT_BYTES),
             output: Vec::new(),
             batch: Batch::new(),
+            client_memory: ClientMemory::default(),
         };
         Server {
             core: RefCell::new(core),
@@ -276,12 +289,13 @@ impl Server {
         core.host.memory.look_at_times(now_us / 1000);
         let has_more = core.engine.tick(&mut core.host);
         let NetStats { input_bytes, output_bytes, .. } = core.host.stats;
-        let commands = core.engine.facts().commands;
+        let commands = core.engine.commands_processed();
         let totals = Totals { commands, input_bytes, output_bytes };
         core.host.rates.sample(Instant::now(), totals);
         self.deliver(core);
         core.save_if_wanted(now_us / 1_000_000);
         self.check_clients(core, now_us / 1000);
+        self.limit_client_memory(core);
         has_more
     }
 
@@ -345,6 +359,7 @@ impl Server {
                 Delivery::Close(_) => peer.must_close.set(true),
             }
             self.check_output(core, client, &peer);
+            core.count_client(client, &peer);
             peer.wake();
         }
         let next = core.engine.next_deadline();
@@ -354,12 +369,12 @@ impl Server {
     }
 
     /// Disconnects a client that leaves more replies unread than it may.
-    pub(crate) fn check_output(&self, core: &Core, client: ClientId, peer: &Peer) {
+    pub(crate) fn check_output(&self, core: &mut Core, client: ClientId, peer: &Peer) {
         let unread = peer.output.borrow().len() as u64;
         if unread == 0 {
             return peer.over_limit_since_ms.set(None);
         }
-        let limit = core.output_limit(client);
+        let limit = core.output_limit(client, peer);
         let now_ms = clock::now_us() / 1000;
         let is_over_soft = limit.soft_bytes > 0 && unread > limit.soft_bytes;
         let since = is_over_soft.then(|| peer.over_limit_since_ms.get().unwrap_or(now_ms));
@@ -371,22 +386,51 @@ impl Server {
                 address = peer.addresses.peer,
                 "closing: the output buffer limit is reached"
             );
+            core.client_memory.forget(client, peer);
             peer.close();
         }
     }
 
     /// Disconnects clients that have been idle, or above their soft limit, for too long.
     /// Who waits for a key or listens is not idle.
-    fn check_clients(&self, core: &Core, now_ms: i64) {
+    fn check_clients(&self, core: &mut Core, now_ms: i64) {
         let timeout_ms = core.host.settings.int(Id::Timeout) * 1000;
         self.peers.each_client(|client, peer| {
             self.check_output(core, client, peer);
+            core.count_client(client, peer);
             let is_idle = timeout_ms > 0 && now_ms - peer.active_ms.get() > timeout_ms;
             if is_idle && !peer.is_blocked.get() && !core.engine.is_listener(client) {
                 tracing::debug!(address = peer.addresses.peer, "closing an idle client");
                 peer.close();
             }
         });
+    }
+
+    /// Disconnects the largest clients while all together take more than they may.
+    pub(crate) fn limit_client_memory(&self, core: &mut Core) {
+        let limit = core.host.settings.client_memory_limit();
+        if limit.is_some() != core.client_memory.is_on() {
+            core.client_memory.switch(limit.is_some());
+            self.peers.each_client(|client, peer| {
+                peer.counted_bytes.set(0);
+                core.count_client(client, peer);
+            });
+        }
+        let Some(limit) = limit else { return };
+        while let Some(client) = core.client_memory.largest_if_over(limit)
+            && let Some(peer) = self.peers.get(client)
+        {
+            let bytes = peer.counted_bytes.get();
+            tracing::info!(
+                client = client.0,
+                address = peer.addresses.peer,
+                bytes,
+                "Evicting client"
+            );
+            core.host.stats.evicted += 1;
+            core.client_memory.forget(client, &peer);
+            peer.close();
+        }
     }
 
     /// Decides when the next tick is; answers how long until then.

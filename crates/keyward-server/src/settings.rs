@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::{ClientClass, OutputLimit, Value};
 
+/// The least limit of what clients take together.
+const CLIENT_MEMORY_MIN: u64 = 128 * 1024;
+
 /// Why settings were not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -285,6 +288,21 @@ impl Settings {
             Value::Bytes(bytes) => *bytes,
             other => unreachable!("{} is no amount: {other:?}", id.setting().name),
         }
+    }
+
+    /// How much memory clients may take together, if that is limited. A limit that is too
+    /// low would leave nobody to change it.
+    pub fn client_memory_limit(&self) -> Option<u64> {
+        let limit = match *self.value(Id::MaxMemoryClients) {
+            Value::Bytes(0) => return None,
+            Value::Bytes(bytes) => bytes,
+            Value::Percent(percent) => match self.bytes(Id::MaxMemory) {
+                0 => return None,
+                bytes => (u128::from(bytes) * u128::from(percent) / 100) as u64,
+            },
+            ref other => unreachable!("an amount is bytes or a share: {other:?}"),
+        };
+        Some(limit.max(CLIENT_MEMORY_MIN))
     }
 
     /// The value of a setting of kind `Bool`.

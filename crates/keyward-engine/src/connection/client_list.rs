@@ -103,19 +103,18 @@ fn line(ctx: &Ctx<'_>, session: &Session) -> String {
     let now_s = ctx.keys.now_ms() / 1000;
     let queued = session.transaction.as_ref().map_or(-1, |t| t.queue.len() as i64);
     let name = session.name.as_deref().unwrap_or_default();
-    let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
-    let queued_bytes: usize = queue.map(|(_, args)| args_bytes(args.args())).sum();
-    let postponed: usize = session.postponed.iter().map(|args| args_bytes(args.args())).sum();
+    let queued_bytes = session.transaction.as_ref().map_or(0, |t| t.queued_bytes);
     let running = running_bytes(ctx, session);
     let output = connection.output_buffer_bytes;
-    let input = connection.input_bytes + connection.input_free_bytes + postponed;
-    let total = size_of::<Session>() + name.len() + input + running + queued_bytes + output;
+    let arguments = running + connection.parsed_bytes;
+    let own = if session.id == ctx.session.id { running } else { 0 };
+    let total = ctx.shared.client_bytes(ctx.keys, session) + connection.bytes + own;
     let mut line = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
         line,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} \
-         ssub={} multi={} qbuf={} qbuf-free={} argv-mem={running} multi-mem={queued_bytes} rbs=0 \
+         ssub={} multi={} qbuf={} qbuf-free={} argv-mem={arguments} multi-mem={queued_bytes} rbs=0 \
          rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default redir={} \
          resp={}",
         session.id.0,

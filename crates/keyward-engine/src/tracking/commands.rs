@@ -115,6 +115,7 @@ impl<'a> Request<'a> {
             skips_own: self.skips_own,
             is_caching_given: false,
             prefixes,
+            prefix_bytes: 0,
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn stats(host: &ServerHost, facts: &Facts) -> Vec<Line> {
         none("expired_time_cap_reached_count"),
         ("expire_cycle_cpu_milliseconds", (facts.sweep_ns / 1_000_000).to_string()),
         ("evicted_keys", facts.keys.evicted.to_string()),
-        none("evicted_clients"),
+        ("evicted_clients", host.stats.evicted.to_string()),
         none("total_eviction_exceeded_time"),
         none("current_eviction_exceeded_time"),
         ("keyspace_hits", facts.keys.hits.to_string()),

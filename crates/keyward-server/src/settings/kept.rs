@@ -121,5 +121,4 @@ kept! {
     "aclfile", EMPTY, "", AtStart, "There is one user, whose password is `requirepass`.";
     "acllog-max-len", Kind::Int(0, i64::MAX), "128", Live, "There is no log of refusals.";
     "acl-pubsub-default", Kind::OneOf(&["allchannels", "resetchannels"]), "resetchannels", Live, "There is one user.";
-    "maxmemory-clients", Kind::Bytes(0, MAX), "0", Live, "Clients are limited one by one.";
 }

@@ -16,6 +16,8 @@ pub enum Kind {
     Permissions,
     /// Bytes, with an optional unit: `100mb`. Bounds in bytes.
     Bytes(u64, u64),
+    /// As `Bytes`, or a percentage of `maxmemory`: `5%`.
+    BytesOrPercent,
     /// Any text.
     Text,
     /// A directory that is there.
@@ -115,6 +117,7 @@ settings! {
     AppendOnly, "appendonly", Kind::Bool, "no", Live, "Whether an append-only file is kept.";
     AppendFsync, "appendfsync", Kind::OneOf(&["always", "everysec", "no"]), "everysec", Live, "When the append-only file is synced.";
     MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
+    MaxMemoryClients, "maxmemory-clients", Kind::BytesOrPercent, "0", Live, "Most memory of all clients together, in bytes or as a percentage of `maxmemory`; those that take most are disconnected above it; 0 for no limit.";
     MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";
     MaxMemorySamples, "maxmemory-samples", Kind::Int(1, i32::MAX as i64), "5", Live, "Rows of each database looked at to find one that goes; more than 64 are 64.";
     EvictionTenacity, "maxmemory-eviction-tenacity", Kind::Int(0, 100), "10", Live, "How much eviction is done before a command.";

@@ -18,9 +18,10 @@ pub struct OutputLimit {
 }
 
 /// A class of clients, in the order of [`Value::OutputLimits`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClientClass {
     /// Those that belong to no other class.
+    #[default]
     Normal,
     /// Replicas.
     Replica,
@@ -42,6 +43,8 @@ pub enum Value {
     Permissions(u32),
     /// An amount of memory.
     Bytes(u64),
+    /// A percentage of `maxmemory`.
+    Percent(u64),
     /// A text.
     Text(Vec<u8>),
     /// Words.
@@ -72,6 +75,7 @@ impl Value {
             Kind::Int(min, max) => Value::Int(parse_int(one()?, min, max)?),
             Kind::Permissions => Value::Permissions(parse_permissions(one()?)?),
             Kind::Bytes(min, max) => Value::Bytes(parse_bytes_within(one()?, min, max)?),
+            Kind::BytesOrPercent => parse_bytes_or_percent(one()?)?,
             Kind::Text => Value::Text(one()?.to_vec()),
             Kind::Directory => Value::Text(parse_directory(one()?)?),
             Kind::FileName => Value::Text(parse_file_name(one()?)?),
@@ -96,6 +100,7 @@ impl Value {
             Value::Int(number) => number.to_string(),
             Value::Permissions(mode) => format!("{mode:o}"),
             Value::Bytes(bytes) => bytes.to_string(),
+            Value::Percent(percent) => format!("{percent}%"),
             Value::Text(text) => return text.clone(),
             Value::Words(words) => return words.join(&b' '),
             Value::OneOf(word) => (*word).to_owned(),
@@ -165,6 +170,22 @@ fn parse_bytes_within(word: &[u8], min: u64, max: u64) -> Result<u64, String> {
         return Err(format!("argument must be between {min} and {max} inclusive"));
     }
     Ok(bytes)
+}
+
+fn parse_bytes_or_percent(word: &[u8]) -> Result<Value, String> {
+    if let Some(bytes) = parse_bytes(word) {
+        let is_within = i64::try_from(bytes).is_ok();
+        let bounds = format!("argument must be between -100 and {} inclusive", i64::MAX);
+        return is_within.then_some(Value::Bytes(bytes)).ok_or(bounds);
+    }
+    let percent = word.strip_suffix(b"%").and_then(|digits| text(digits).ok()?.parse().ok());
+    match percent {
+        // No share of anything is no limit, as no bytes are.
+        Some(0) => Ok(Value::Bytes(0)),
+        Some(percent @ 1..=100) => Ok(Value::Percent(percent)),
+        Some(_) => Err("percentage argument must be less or equal to 100".to_owned()),
+        None => Err("argument must be a memory or percent value".to_owned()),
+    }
 }
 
 /// Reads `100`, `100k`, `100kb`, `1GB`: with `b` the unit is binary.
@@ -276,6 +297,22 @@ mod tests {
         check(memory, &["1G"], Ok("1000000000"));
         check(memory, &["100"], Ok("100"));
         check(memory, &["1tb"], Err("argument must be a memory value"));
+    }
+
+    #[test]
+    fn memory_may_be_a_share() {
+        check(Kind::BytesOrPercent, &["7%"], Ok("7%"));
+        check(Kind::BytesOrPercent, &["0%"], Ok("0"));
+        check(Kind::BytesOrPercent, &["1mb"], Ok("1048576"));
+        let too_much = "percentage argument must be less or equal to 100";
+        check(Kind::BytesOrPercent, &["101%"], Err(too_much));
+        for wrong in ["%", "-1%", "x", "5 %"] {
+            check(
+                Kind::BytesOrPercent,
+                &[wrong],
+                Err("argument must be a memory or percent value"),
+            );
+        }
     }
 
     #[test]

@@ -91,6 +91,7 @@ mod tests {
         active: 101 << 20,
         mapped: 104 << 20,
         clients: 1 << 10,
+        replicas: 0,
     };
 
     fn check(report: MemoryReport, expected: &str) {
