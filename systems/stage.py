@@ -27,6 +27,13 @@ def connect(db):
     return redis.Redis(port=PORT, db=db, decode_responses=True, single_connection_client=True)
 
 
+def begin(db):
+    """The scenario's own connection. Its database must be empty: it counts every key."""
+    server = connect(db)
+    expect(server.dbsize(), 0, "keys in the database at the beginning")
+    return server
+
+
 def answer(call):
     """What a call answers: of an error its code, the first word."""
     try:

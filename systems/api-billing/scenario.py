@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (
-    DAY, HOUR, MINUTE, PORT, SECOND, advance, all_keys, answer, at_once, connect, expect, gone,
+    DAY, HOUR, MINUTE, PORT, SECOND, advance, all_keys, answer, at_once, begin, connect, expect, gone,
     in_processes, lives, lives_for_ever, now_ms, parts, pass_until, tell, there,
 )
 
@@ -436,7 +436,7 @@ def to_the_end(server, owner, old_key, current):
 
 
 def main():
-    server = connect(DB)
+    server = begin(DB)
     the_document(server)
     owner, key = accounts(server)
     balances(server)

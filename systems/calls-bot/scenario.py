@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (
-    DAY, HOUR, MINUTE, SECOND, advance, all_keys, answer, at_once, connect, expect, gone, lives,
+    DAY, HOUR, MINUTE, SECOND, advance, all_keys, answer, at_once, begin, expect, gone, lives,
     lives_for_ever, parts, pass_until, tell, there, timestamp,
 )
 
@@ -367,7 +367,7 @@ def to_the_end(server, subscribed_until_ms, owner):
 
 
 def main():
-    server = connect(DB)
+    server = begin(DB)
     the_document(server)
     tokens(server)
     multipliers(server)

@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (
-    DAY, HOUR, MINUTE, PORT, SECOND, advance, all_keys, answer, at_once, connect, expect, gone,
+    DAY, HOUR, MINUTE, PORT, SECOND, advance, all_keys, answer, at_once, begin, expect, gone,
     lives, lives_for_ever, now_ms, parts, pass_until, tell,
 )
 
@@ -391,7 +391,7 @@ def to_the_end(server):
 
 
 def main():
-    server = connect(DB)
+    server = begin(DB)
     the_document(server)
     sessions(server)
     limits(server)

@@ -2,8 +2,10 @@
 //!
 //! - `functions`: its functions, on Keyward and on a stock Redis;
 //! - `scenario`: its scenario, by a client of the language its document shows;
-//! - `tour`: the commands of its README, with the replies that are printed there.
+//! - `tour`: the commands of its README, with the replies that are printed there;
+//! - `figures`: what `figures.py` measures, on a small scale.
 
+mod figures;
 mod functions;
 mod scenario;
 mod tour;

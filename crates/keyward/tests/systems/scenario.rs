@@ -40,7 +40,7 @@ fn program(system: &System) -> PathBuf {
 }
 
 /// Where the clients of a language are, which are installed first if need be.
-fn installed(language: &str) -> String {
+pub(crate) fn installed(language: &str) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients/install");
     let mut install = Command::new(script);
     let output = install.arg(language).stderr(Stdio::inherit()).output().expect("it is run");
