@@ -4,7 +4,10 @@
 //! Redis's manner: ACL categories from flags and group, the legacy first, last and
 //! step from the key specifications, and the `movablekeys` flag.
 
+use keyward_resp::Args;
+
 use crate::argument::Argument;
+use crate::error::WireError;
 use crate::flags::{AclCategories, AclCategory, DocFlags, Flag, Flags, KeyFlag, KeyFlags};
 use crate::table::{COMMANDS, CommandId};
 
@@ -221,6 +224,12 @@ pub(crate) const fn spec<const N: usize>(positions: KeyPositions, flags: [KeyFla
 }
 
 impl Command {
+    /// This command, if the number of these arguments is acceptable.
+    #[inline]
+    pub(crate) fn admit(&'static self, args: Args<'_>) -> Result<&'static Command, WireError> {
+        if self.arity.admits(args.len()) { Ok(self) } else { Err(WireError::WrongArity(self.name)) }
+    }
+
     /// What a row is before it says anything but its name.
     pub(crate) const fn blank(id: CommandId, name: &'static str, group: Group) -> Command {
         Command {

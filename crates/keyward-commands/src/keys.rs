@@ -10,7 +10,7 @@ use keyward_resp::{Args, number::parse_i64};
 use crate::command::{Command, KeyPositions};
 use crate::error::WireError;
 use crate::flags::{Flag, KeyFlag, KeyFlags};
-use crate::lookup::find;
+use crate::names::Names;
 use crate::table::CommandId;
 
 /// One key of a call.
@@ -109,8 +109,8 @@ impl Command {
 }
 
 /// What COMMAND GETKEYS and GETKEYSANDFLAGS answer to the call that `args` make up.
-pub fn keys_of_call(args: Args<'_>) -> Result<Keys, WireError> {
-    find(args).map_err(|_| WireError::InvalidCommand)?.keys_or_error(args)
+pub fn keys_of_call(names: &Names, args: Args<'_>) -> Result<Keys, WireError> {
+    names.find(args).map_err(|_| WireError::InvalidCommand)?.keys_or_error(args)
 }
 
 /// The keys that the row's specifications find; `None` if one of them cannot apply.

@@ -37,6 +37,7 @@ pub mod error;
 pub mod flags;
 pub mod keys;
 pub mod lookup;
+pub mod names;
 pub mod table;
 
 pub use absent::{ABSENT, Absent, Reason};
@@ -46,4 +47,5 @@ pub use error::WireError;
 pub use flags::{AclCategories, AclCategory, DocFlag, Flag, Flags, KeyFlag, KeyFlags};
 pub use keys::{KeyRef, Keys, keys_of_call};
 pub use lookup::{find, lookup, lookup_full_name, lookup_subcommand, resolve};
+pub use names::{Names, RenameError};
 pub use table::{COMMANDS, CommandId};

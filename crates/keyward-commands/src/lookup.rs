@@ -62,6 +62,14 @@ pub fn lookup_subcommand(container: &Command, name: &[u8]) -> Option<&'static Co
 
 /// The command or subcommand of a full name: `get`, `client|list`.
 pub fn lookup_full_name(name: &[u8]) -> Option<&'static Command> {
+    by_full_name(name, lookup)
+}
+
+/// As [`lookup_full_name`], with a search of its own for top-level names.
+pub(crate) fn by_full_name(
+    name: &[u8],
+    lookup: impl Fn(&[u8]) -> Option<&'static Command>,
+) -> Option<&'static Command> {
     let mut parts = name.split(|&byte| byte == b'|');
     let command = lookup(parts.next()?)?;
     match (parts.next(), parts.next()) {
@@ -75,17 +83,21 @@ pub fn lookup_full_name(name: &[u8]) -> Option<&'static Command> {
 /// it and the number of arguments is acceptable.
 #[inline]
 pub fn resolve(args: Args<'_>) -> Result<&'static Command, WireError> {
-    let command = find(args)?;
-    if command.arity.admits(args.len()) {
-        Ok(command)
-    } else {
-        Err(WireError::WrongArity(command.name))
-    }
+    find(args)?.admit(args)
 }
 
 /// As [`resolve`], whatever the number of arguments.
 #[inline]
 pub fn find(args: Args<'_>) -> Result<&'static Command, WireError> {
+    call_of(args, lookup)
+}
+
+/// As [`find`], with a search of its own for top-level names.
+#[inline]
+pub(crate) fn call_of(
+    args: Args<'_>,
+    lookup: impl Fn(&[u8]) -> Option<&'static Command>,
+) -> Result<&'static Command, WireError> {
     let command = args.get(0).and_then(lookup).filter(|command| command.served);
     let Some(command) = command else { return Err(WireError::unknown_command(args)) };
     if command.subcommand_count == 0 || args.len() == 1 {

@@ -17,7 +17,7 @@
 
 use crate::hasher::{Key, TableIndex};
 use crate::keyspace::Keyspace;
-use keyward_commands::{Command, resolve};
+use keyward_commands::{Command, Names};
 use keyward_resp::{Args, Batch};
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ impl Prepared {
     #[inline]
     pub(crate) fn window(
         &mut self,
-        keys: &Keyspace,
+        (keys, names): (&Keyspace, &Names),
         db: usize,
         buffer: &[u8],
         batch: &Batch,
@@ -71,7 +71,7 @@ impl Prepared {
         let window = first..batch.len().min(first + WINDOW_COMMANDS_MAX);
         let mut key_count = 0;
         for index in window.clone() {
-            key_count += self.resolve_and_hash(keys, db, batch.command(index, buffer));
+            key_count += self.resolve_and_hash((keys, names), db, batch.command(index, buffer));
         }
         // A single key is looked up at once: there is nothing to overlap with.
         if key_count > 1 {
@@ -84,9 +84,14 @@ impl Prepared {
 
     /// Pass one for one command; answers how many keys it has.
     #[inline]
-    fn resolve_and_hash(&mut self, keys: &Keyspace, db: usize, args: Args<'_>) -> usize {
+    fn resolve_and_hash(
+        &mut self,
+        (keys, names): (&Keyspace, &Names),
+        db: usize,
+        args: Args<'_>,
+    ) -> usize {
         let start = self.known.len();
-        let Ok(command) = resolve(args) else {
+        let Ok(command) = names.resolve(args) else {
             self.commands.push((None, start..start));
             return 0;
         };

@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::tracking;
 use crate::value::Type;
 use keyward_commands::{Command, WireError};
-use keyward_resp::{Args, ReplyWriter};
+use keyward_resp::{ArgBuf, Args, ReplyWriter};
 
 /// What a handler returns: the reply is written, or this error is.
 pub(crate) type Outcome = Result<(), WireError>;
@@ -242,9 +242,22 @@ impl<'a> Ctx<'a> {
         let dirty = self.keys.changes.dirty;
         let outcome = dispatch::run(self);
         if self.keys.changes.dirty != dirty {
-            self.keys.effects.end_command(self.keys.selected(), self.args);
+            self.log_as_called();
         }
         outcome
+    }
+
+    /// Logs the command as it was called, but for its name: that is Redis's.
+    #[inline]
+    fn log_as_called(&mut self) {
+        let db = self.keys.selected();
+        if self.shared.names.are_plain() {
+            return self.keys.effects.end_command(db, self.args);
+        }
+        let name = self.command.container.map_or(self.command, |it| it.command()).name;
+        let rest = self.args.from(1);
+        let call: ArgBuf = std::iter::once(name.as_bytes()).chain(rest.iter()).collect();
+        self.keys.effects.end_command(db, call.args());
     }
 
     /// Counts the command. One that waits is a call at once, and has its latency when

@@ -29,7 +29,7 @@ use crate::shared::Shared;
 use crate::transaction;
 use crate::tunables::Tunables;
 use crate::value::Type;
-use keyward_commands::{Command, CommandId, WireError, resolve};
+use keyward_commands::{Command, CommandId, Names, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, Batch, ReplyWriter};
 use keyward_rules::RuleBook;
 use keyward_schema::Schema;
@@ -104,12 +104,19 @@ impl Engine {
         self.keys.govern(db, Arc::new(RuleBook::new(schema)));
     }
 
-    /// Runs a command that no client sent; answers its reply.
+    /// Lets clients call commands by these names.
+    pub fn call_commands(&mut self, names: Names) {
+        self.shared.names = names;
+    }
+
+    /// Runs a command that no client sent, under the name it has in Redis; answers its
+    /// reply.
     pub fn call_trusted(&mut self, host: &mut dyn Host, words: &[&[u8]]) -> Vec<u8> {
         let args: ArgBuf = words.iter().collect();
         let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
         let mut out = Vec::new();
-        self.accept(host, &mut session, None, args.args(), &[], &mut out);
+        let command = resolve(args.args()).ok();
+        self.accept(host, &mut session, command, args.args(), &[], &mut out);
         out
     }
 
@@ -145,7 +152,8 @@ impl Engine {
         let mut prepared = std::mem::take(&mut self.prepared);
         let mut next = 0;
         while next < batch.len() && !session.is_closing && !session.is_waiting() {
-            let window = prepared.window(&self.keys, session.db, buffer, batch, next);
+            let window =
+                prepared.window((&self.keys, &self.shared.names), session.db, buffer, batch, next);
             for index in window.clone() {
                 if session.is_closing || session.is_waiting() {
                     break;
@@ -185,7 +193,7 @@ impl Engine {
         }
         let is_skipped = session.begin_reply();
         session.active_ms = self.keys.now_ms();
-        let admitted = command.map_or_else(|| resolve(args), Ok);
+        let admitted = command.map_or_else(|| self.shared.names.resolve(args), Ok);
         let admitted = admitted.and_then(|command| self.admit(host, session, command, args));
         // What was evicted for the command is told before its reply.
         if !session.pushes.is_empty() {

@@ -9,8 +9,8 @@ pub(crate) mod plan;
 use crate::context::{Ctx, Outcome};
 use crate::governed;
 use crate::table::Table;
+use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
-use keyward_commands::{WireError, resolve};
 use keyward_resp::ReplyWriter;
 use keyward_rules::RuleBook;
 use keyward_schema::Mode;
@@ -39,7 +39,7 @@ pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
 pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
     let book = book(ctx)?;
     let args = ctx.args.from(2);
-    let command = resolve(args)?;
+    let command = ctx.shared.names.resolve(args)?;
     let lines = governed::explain(ctx, &book, command, args);
     ctx.reply.array(lines.len());
     lines.iter().for_each(|line| ctx.reply.bulk(line.as_bytes()));

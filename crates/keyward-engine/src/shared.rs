@@ -27,7 +27,7 @@ use crate::tracking::Tracking;
 use crate::transaction;
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, CommandId, WireError, find};
+use keyward_commands::{Command, CommandId, Names, WireError};
 use keyward_resp::{Args, ReplyWriter};
 
 /// What all clients share besides the keys.
@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     /// The settings in force.
     pub tunables: Tunables,
+    /// What commands are called.
+    pub(crate) names: Names,
     /// What is to go to other clients.
     pub(crate) outbox: Vec<Delivery>,
     /// What is known about commands that have run.
@@ -75,6 +77,7 @@ impl Shared {
             sessions: Sessions::default(),
             stats: Stats::new(&options.tunables),
             tunables: Tunables::default(),
+            names: Names::default(),
             outbox: Vec::new(),
             now_us: 0,
             slept_us: 0,
@@ -156,14 +159,15 @@ impl Shared {
         mut error: WireError,
         out: &mut Vec<u8>,
     ) {
-        if args.at(0).eq_ignore_ascii_case(b"EXEC") {
+        let command = self.names.find(args).ok();
+        if command.is_some_and(|command| command.id == CommandId::Exec) {
             error = transaction::refuse_exec(keys, session, &error);
         }
         if let Some(transaction) = &mut session.transaction {
             transaction.is_aborted = true;
         }
         self.stats.errors.count(error.code());
-        if let Ok(command) = find(args) {
+        if let Some(command) = command {
             self.stats.calls.of_mut(command.id).rejected += 1;
         }
         error.write_to(&mut ReplyWriter::new(out, session.protocol));

@@ -265,8 +265,10 @@ impl Server {
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),
         };
+        let mut engine = Engine::new(options);
+        engine.call_commands(host.settings.names().clone());
         let core = Core {
-            engine: Engine::new(options),
+            engine,
             host,
             input: Vec::with_capacity(INPUT_BYTES),
             output: Vec::new(),

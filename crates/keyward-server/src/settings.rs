@@ -13,11 +13,15 @@ pub mod table;
 pub mod value;
 
 use kept::{HIDDEN, KEPT};
+use keyward_commands::{Names, RenameError};
 use keyward_engine::glob::{self, Case};
 use keyward_engine::{FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
 use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::{ClientClass, OutputLimit, Value};
+
+/// Gives commands other names.
+const RENAME: &str = "rename-command";
 
 /// The least limit of what clients take together.
 const CLIENT_MEMORY_MIN: u64 = 128 * 1024;
@@ -80,6 +84,8 @@ pub struct Settings {
     values: Vec<Value>,
     /// The file they came from, if any; includes aside.
     file: Option<PathBuf>,
+    /// What commands are called.
+    names: Names,
     /// Whether save points were given: those that follow are added to them.
     has_save_points: bool,
 }
@@ -100,7 +106,12 @@ impl Default for Settings {
             Value::parse(setting.kind, &[setting.default.as_bytes()], None)
                 .expect("the table's defaults are valid")
         };
-        Settings { values: rows().map(value).collect(), file: None, has_save_points: false }
+        Settings {
+            values: rows().map(value).collect(),
+            file: None,
+            names: Names::default(),
+            has_save_points: false,
+        }
     }
 }
 
@@ -167,11 +178,11 @@ impl Settings {
 
     fn position(name: &[u8]) -> Option<usize> {
         let is_it = |known: &str| known.as_bytes().eq_ignore_ascii_case(name);
-        Settings::names().find(|(_, known)| is_it(known)).map(|(position, _)| position)
+        Settings::setting_names().find(|(_, known)| is_it(known)).map(|(position, _)| position)
     }
 
     /// All names, older ones too, and the place of the setting each one means.
-    fn names() -> impl Iterator<Item = (usize, &'static str)> {
+    fn setting_names() -> impl Iterator<Item = (usize, &'static str)> {
         let names = rows().enumerate().map(|(position, setting)| (position, setting.name));
         let place = |today: &str| {
             let mut rows = rows();
@@ -180,8 +191,29 @@ impl Settings {
         names.chain(ALIASES.iter().map(move |(name, today)| (place(today), *name)))
     }
 
+    /// What commands are called.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Obeys `rename-command`, which can be given often and is no value.
+    fn rename(&mut self, place: &str, words: &[&[u8]]) -> Result<(), SettingsError> {
+        let renamed = match words {
+            [old, new] => self.names.rename(old, new).map_err(RenameError::text),
+            _ => Err("wrong number of arguments"),
+        };
+        renamed.map_err(|reason| SettingsError::Invalid {
+            place: place.to_owned(),
+            name: RENAME,
+            reason: reason.to_owned(),
+        })
+    }
+
     /// Sets a value before the server starts; `place` is for the error.
     fn set_from(&mut self, place: &str, name: &[u8], words: &[&[u8]]) -> Result<(), SettingsError> {
+        if name.eq_ignore_ascii_case(RENAME.as_bytes()) {
+            return self.rename(place, words);
+        }
         let Some(position) = Settings::position(name) else {
             let name = String::from_utf8_lossy(name).into_owned();
             let hint = nearest_name(&name);
@@ -246,7 +278,7 @@ impl Settings {
         let mut found: Vec<(usize, &str, String)> = Vec::new();
         for pattern in patterns {
             let is_glob = pattern.iter().any(|byte| b"*?[".contains(byte));
-            for (position, name) in Settings::names() {
+            for (position, name) in Settings::setting_names() {
                 let is_new = found.iter().all(|(_, other, _)| *other != name);
                 if is_new && !is_glob && name.as_bytes().eq_ignore_ascii_case(pattern) {
                     found.push((position, name, String::from_utf8_lossy(pattern).into_owned()));
@@ -460,6 +492,24 @@ mod tests {
     }
 
     #[test]
+    fn commands_can_be_renamed_and_taken_away() {
+        let settings =
+            command_line(&["--rename-command", "CONFIG", "", "--rename-command", "get", "read"]);
+        let names = settings.unwrap().names;
+        assert!(names.lookup_full_name(b"config").is_none());
+        assert!(names.lookup_full_name(b"read").is_some());
+        for (words, reason) in [
+            (["nosuch", ""].as_slice(), "No such command in rename-command"),
+            (&["get", "set"], "Target command name already exists"),
+            (&["get"], "wrong number of arguments"),
+        ] {
+            let words = [&["--rename-command"], words].concat();
+            let expected = format!("command line: rename-command: {reason}");
+            assert_eq!(command_line(&words).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
     fn what_is_unknown_is_named() {
         let error = command_line(&["--maxmemroy", "1"]).unwrap_err();
         assert_eq!(
@@ -487,7 +537,7 @@ mod tests {
 
     #[test]
     fn every_name_is_declared_once_and_documented() {
-        let mut names: Vec<&str> = Settings::names().map(|(_, name)| name).collect();
+        let mut names: Vec<&str> = Settings::setting_names().map(|(_, name)| name).collect();
         names.sort_unstable();
         assert_eq!(names.windows(2).find(|pair| pair[0] == pair[1]), None);
         for setting in rows() {

@@ -229,6 +229,47 @@ fn settings_are_read_from_a_file_of_redis_conf_syntax() {
 }
 
 #[test]
+fn commands_are_known_by_the_names_they_were_given() {
+    let settings = [
+        "--rename-command",
+        "CONFIG",
+        "",
+        "--rename-command",
+        "get",
+        "Read",
+        "--rename-command",
+        "EXEC",
+        "commit",
+    ];
+    let [mut ours, mut theirs] =
+        [serve(&settings), Server::redis(&settings)].map(|server| (server.client(), server));
+    for line in [
+        "CONFIG GET port",
+        "SET k v",
+        "GET k",
+        "read k",
+        "READ",
+        "EVAL return{redis.call('read','k'),redis.pcall('get','k').err} 0",
+        "MULTI",
+        "READ k",
+        "EXEC",
+        "COMMIT",
+        "MULTI",
+        "COMMIT x",
+        "COMMIT",
+        "COMMAND INFO read get config",
+        "COMMAND GETKEYS read k",
+        "COMMAND LIST FILTERBY PATTERN config*",
+        "COMMAND DOCS get",
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [ours, theirs] =
+            [&mut ours, &mut theirs].map(|(client, _)| client.call(&words).expect("an answer"));
+        assert_eq!(ours, theirs, "{line}");
+    }
+}
+
+#[test]
 fn shutdown_ends_the_server_without_an_answer() {
     let server = serve(&[]);
     let mut client = server.client();

@@ -3,7 +3,7 @@
 use super::{doctor, graph};
 use crate::context::{Ctx, Outcome};
 use crate::stats::histogram::Histogram;
-use keyward_commands::{Command, WireError, lookup_full_name};
+use keyward_commands::{Command, WireError};
 
 pub(crate) fn latest(ctx: &mut Ctx<'_>) -> Outcome {
     let events = &ctx.shared.stats.latency.events;
@@ -60,14 +60,14 @@ pub(crate) fn reset(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn histogram(ctx: &mut Ctx<'_>) -> Outcome {
-    let calls = &ctx.shared.stats.calls;
+    let (calls, names) = (&ctx.shared.stats.calls, &ctx.shared.names);
     let known = |command: &'static Command| {
         calls.of(command.id).latencies().map(|histogram| (command.name, histogram))
     };
     let found: Vec<(&str, &Histogram)> = if ctx.args.len() == 2 {
         calls.iter().filter_map(|(command, _)| known(command)).collect()
     } else {
-        let named = ctx.args.from(2).iter().filter_map(lookup_full_name);
+        let named = ctx.args.from(2).iter().filter_map(|name| names.lookup_full_name(name));
         named.flat_map(|it| std::iter::once(it).chain(it.subcommands())).filter_map(known).collect()
     };
     ctx.reply.map(found.len());

@@ -16,7 +16,7 @@ use crate::governed::Start;
 use crate::stats::errors::ErrorStats;
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, WireError, find, resolve};
+use keyward_commands::{Command, WireError};
 use keyward_resp::{Args, Protocol, ReplyWriter};
 
 /// Where the keys begin in EVAL, FCALL and their kin.
@@ -142,7 +142,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
 
     /// The command to call, if a script may call it.
     fn admit(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
-        let command = resolve(args).map_err(|error| {
+        let command = self.ctx.shared.names.resolve(args).map_err(|error| {
             WireError::Err(match error {
                 WireError::WrongArity(_) => {
                     "Wrong number of args calling Redis command from script"
@@ -181,7 +181,7 @@ impl Caller for ScriptCaller<'_, '_> {
             Err(error) => {
                 let stats = &mut self.ctx.shared.stats;
                 stats.errors.count(error.code());
-                if let Ok(command) = find(args) {
+                if let Ok(command) = self.ctx.shared.names.find(args) {
                     stats.calls.of_mut(command.id).rejected += 1;
                 }
                 return error.write_to(&mut ReplyWriter::new(reply, protocol));
@@ -201,7 +201,7 @@ impl Caller for ScriptCaller<'_, '_> {
 
     fn may_call(&mut self, args: Args<'_>) -> Option<bool> {
         // There is one user, who may call everything there is.
-        resolve(args).ok().map(|_| true)
+        self.ctx.shared.names.resolve(args).ok().map(|_| true)
     }
 
     fn propagate(&mut self, propagation: Propagation) {

@@ -17,7 +17,7 @@ use crate::session::{ClientId, Session};
 use crate::shared::Shared;
 use crate::transaction;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, CommandId, WireError, resolve};
+use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{Args, ReplyWriter};
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ impl<'a> RunningScript<'a> {
 
     /// The command that is called, if it may be while a script runs.
     fn admit(&self, session: &Session, args: Args<'_>) -> Result<&'static Command, WireError> {
-        let command = resolve(args)?;
+        let command = self.shared.names.resolve(args)?;
         self.shared.judge(session, command)?;
         if command.flags.has(Flag::AllowBusy) { Ok(command) } else { Err(self.busy_error()) }
     }

@@ -8,19 +8,19 @@ use crate::context::{Ctx, Outcome};
 use crate::glob::{self, Case};
 use keyward_commands::args;
 use keyward_commands::{
-    AclCategory, COMMANDS, Command, KeyFlags, KeyPositions, KeySpec, WireError, keys_of_call,
-    lookup_full_name,
+    AclCategory, COMMANDS, Command, KeyFlags, KeyPositions, KeySpec, Names, WireError, keys_of_call,
 };
 use keyward_resp::ReplyWriter;
 
-/// The top-level commands this server answers.
-pub(super) fn served() -> impl Iterator<Item = &'static Command> + Clone {
-    COMMANDS.iter().filter(|command| command.served && command.container.is_none())
+/// The top-level commands this server answers by these names.
+pub(super) fn served(names: &Names) -> impl Iterator<Item = &'static Command> + Clone {
+    let is_told = |command: &&Command| command.served && command.container.is_none();
+    COMMANDS.iter().filter(is_told).filter(|command| names.has(command))
 }
 
 /// A command by its full name, if this server answers it.
-pub(super) fn served_by_name(name: &[u8]) -> Option<&'static Command> {
-    lookup_full_name(name).filter(|command| command.served)
+pub(super) fn served_by_name(names: &Names, name: &[u8]) -> Option<&'static Command> {
+    names.lookup_full_name(name).filter(|command| command.served)
 }
 
 pub(super) fn served_subcommands(
@@ -30,15 +30,16 @@ pub(super) fn served_subcommands(
 }
 
 pub(crate) fn all(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.reply.array(served().count());
-    for command in served() {
+    let names = &ctx.shared.names;
+    ctx.reply.array(served(names).count());
+    for command in served(names) {
         reply_info(&mut ctx.reply, command);
     }
     Ok(())
 }
 
 pub(crate) fn count(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.reply.count(served().count());
+    ctx.reply.count(served(&ctx.shared.names).count());
     Ok(())
 }
 
@@ -49,7 +50,7 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
     }
     ctx.reply.array(names.len());
     for name in names.iter() {
-        match served_by_name(name) {
+        match served_by_name(&ctx.shared.names, name) {
             Some(command) => reply_info(&mut ctx.reply, command),
             None => ctx.reply.null(),
         }
@@ -154,7 +155,7 @@ fn reply_key_flags(reply: &mut ReplyWriter<'_>, flags: KeyFlags) {
 
 pub(crate) fn getkeys(ctx: &mut Ctx<'_>) -> Outcome {
     let call = ctx.args.from(2);
-    let keys = keys_of_call(call)?;
+    let keys = keys_of_call(&ctx.shared.names, call)?;
     ctx.reply.array(keys.len());
     for key in keys {
         ctx.reply.bulk(call.at(key.index));
@@ -164,7 +165,7 @@ pub(crate) fn getkeys(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn getkeysandflags(ctx: &mut Ctx<'_>) -> Outcome {
     let call = ctx.args.from(2);
-    let keys = keys_of_call(call)?;
+    let keys = keys_of_call(&ctx.shared.names, call)?;
     ctx.reply.array(keys.len());
     for key in keys {
         ctx.reply.array(2);
@@ -194,8 +195,10 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
     };
     let place = ctx.reply.defer();
     let mut count = 0;
+    let names = &ctx.shared.names;
     for command in COMMANDS.iter().filter(|command| command.served) {
-        if accepts(command) {
+        let top = command.container.map_or(command, |container| container.command());
+        if names.has(top) && accepts(command) {
             ctx.reply.bulk(command.name.as_bytes());
             count += 1;
         }

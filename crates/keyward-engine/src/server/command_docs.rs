@@ -9,9 +9,9 @@ use keyward_resp::ReplyWriter;
 pub(crate) fn docs(ctx: &mut Ctx<'_>) -> Outcome {
     let names = ctx.args.from(2);
     let commands: Vec<&Command> = if names.is_empty() {
-        served().collect()
+        served(&ctx.shared.names).collect()
     } else {
-        names.iter().filter_map(served_by_name).collect()
+        names.iter().filter_map(|name| served_by_name(&ctx.shared.names, name)).collect()
     };
     ctx.reply.map(commands.len());
     for command in commands {
