@@ -55,5 +55,5 @@ pub use shape::{
     Object, Shape, Type,
 };
 pub use source::{MAX_FILE_BYTES, Position, Source, Span};
-pub use timestamp::parse_timestamp;
+pub use timestamp::{parse_timestamp, timestamp_text};
 pub use units::{Duration, count_in_words, parse_count, parse_size, size_in_words};

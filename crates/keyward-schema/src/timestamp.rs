@@ -33,6 +33,16 @@ pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
     Some((seconds - offset_seconds(zone)?) * 1000 + fraction_ms)
 }
 
+/// Writes a time, given in milliseconds since 1970, to the second:
+/// `2025-12-25T10:00:00Z`.
+pub fn timestamp_text(ms: i64) -> String {
+    let seconds = ms.div_euclid(1000);
+    let (year, month, day) = date_after_1970(seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z", second % 60)
+}
+
 fn number(tens: u8, ones: u8) -> Option<i64> {
     (tens.is_ascii_digit() && ones.is_ascii_digit())
         .then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
@@ -72,9 +82,38 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
+/// Year, month and day that many days after 1970 began.
+fn date_after_1970(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = days.div_euclid(146_097) * 400 + year_of_era;
+    (if month <= 2 { year + 1 } else { year }, month, day)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_written_time_is_read_again() {
+        let check = |ms, text: &str| assert_eq!(timestamp_text(ms), text);
+        check(0, "1970-01-01T00:00:00Z");
+        check(-1, "1969-12-31T23:59:59Z");
+        check(951_782_400_000, "2000-02-29T00:00:00Z");
+        check(951_868_800_000, "2000-03-01T00:00:00Z");
+        check(1_766_656_800_999, "2025-12-25T10:00:00Z");
+        // Every day of four centuries, each at another time of the day.
+        for day in 0..146_097 {
+            let ms = day * 86_400_000 + day * 7919 % 86_400 * 1000;
+            assert_eq!(parse_timestamp(timestamp_text(ms).as_bytes()), Some(ms));
+        }
+    }
 
     #[test]
     fn reads_rfc_3339() {
