@@ -2,6 +2,7 @@
 
 mod check;
 mod completions;
+mod demo;
 mod docs;
 mod explain;
 mod explain_code;
@@ -18,6 +19,7 @@ use crate::terminal::Terminal;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
+    Demo(demo::Demo),
     Check(check::Check),
     Docs(docs::Docs),
     #[command(name = "match")]
@@ -33,6 +35,7 @@ impl Command {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         match self {
             Command::Serve(serve) => serve.run(terminal),
+            Command::Demo(demo) => demo.run(terminal),
             Command::Check(check) => check.run(terminal),
             Command::Docs(docs) => docs.run(terminal),
             Command::Match(keys) => keys.run(terminal),

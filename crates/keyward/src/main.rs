@@ -7,6 +7,7 @@
 //! Not here: anything a program that embeds Keyward would need.
 
 mod commands;
+mod demo;
 mod schema_file;
 mod terminal;
 
@@ -27,7 +28,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 #[command(
     name = "keyward",
     version,
-    after_help = "Example:\n  keyward init shop && keyward check shop/keyward.toml"
+    after_help = "Examples:\n  keyward demo\n  keyward init shop && keyward check shop/keyward.toml"
 )]
 struct Arguments {
     #[command(subcommand)]

@@ -4,11 +4,18 @@
 //! `NO_COLOR`; data is written in large pieces, and before any message that
 //! follows it.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use keyward_schema::escape;
 use serde_json::Value;
+
+/// The size of a screen, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Screen {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
 
 /// The two streams of a program.
 pub(crate) struct Terminal {
@@ -47,6 +54,17 @@ impl Terminal {
     pub(crate) fn say_picture(&mut self, picture: &str) -> io::Result<()> {
         self.data.flush()?;
         writeln!(self.messages, "{picture}")
+    }
+
+    /// The screen that data go to, if it is one on which the cursor may be moved.
+    pub(crate) fn screen(&self) -> Option<Screen> {
+        let stdout = io::stdout();
+        if !stdout.is_terminal() || AutoStream::choice(&stdout) == ColorChoice::Never {
+            return None;
+        }
+        let size = rustix::termios::tcgetwinsize(stdout).ok()?;
+        let (columns, rows) = (usize::from(size.ws_col), usize::from(size.ws_row));
+        (columns > 0 && rows > 0).then_some(Screen { columns, rows })
     }
 
     /// Writes out all data.

@@ -1,0 +1,223 @@
+//! Loads: what the users of a system do, at a steady rate.
+//!
+//! Owns the pace and the count of what was answered. A load is a function of its
+//! chance and the time, and needs no reply to go on; so commands are sent in batches,
+//! one for each beat, and a load costs little. The rate is a bound: where the server
+//! cannot keep up, what was not sent is forgotten.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use keyward_schema::timestamp_text;
+
+use super::Plan;
+use super::call::{Call, Verdict};
+use super::chance::Chance;
+use super::connection::Connection;
+
+/// How often a load sends what is due.
+const BEAT: Duration = Duration::from_millis(50);
+/// Commands that are sent at once, at the most.
+const BATCH_MAX: usize = 5000;
+/// How often somebody errs: the first time, and once in so many times.
+const ACTS_PER_ERROR: usize = 150;
+
+/// What the users of one system do.
+pub(super) trait Load: Send {
+    /// Adds what is there before they come.
+    fn lay_ground(&mut self, scene: &mut Scene);
+    /// Adds the next thing that somebody does: one command, or a few.
+    fn act(&mut self, scene: &mut Scene);
+    /// Adds a command of code that has a mistake in it: the schema refuses it.
+    fn err(&mut self, scene: &mut Scene);
+}
+
+/// Chance, the time, and what is to be sent.
+pub(super) struct Scene {
+    pub(super) chance: Chance,
+    now_ms: i64,
+    calls: Vec<Call>,
+}
+
+impl Scene {
+    pub(super) fn new(chance: Chance) -> Scene {
+        Scene { chance, now_ms: clock_ms(), calls: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, call: Call) {
+        self.calls.push(call);
+    }
+
+    pub(super) fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    /// The time, as rows write it.
+    pub(super) fn now(&self) -> String {
+        timestamp_text(self.now_ms)
+    }
+
+    /// The time in so many days.
+    pub(super) fn in_days(&self, days: usize) -> String {
+        timestamp_text(self.now_ms + days as i64 * 86_400_000)
+    }
+}
+
+fn clock_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// What became of the commands of a load.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) commands: u64,
+    /// Refused as was intended.
+    pub(super) refused: u64,
+    /// Not answered as they should be.
+    pub(super) failed: u64,
+    pub(super) first_failure: Option<String>,
+}
+
+impl Tally {
+    fn count(&mut self, verdict: Verdict) {
+        self.commands += 1;
+        match verdict {
+            Verdict::Answered => {}
+            Verdict::Refused => self.refused += 1,
+            Verdict::Failed(failure) => {
+                self.failed += 1;
+                self.first_failure.get_or_insert(failure);
+            }
+        }
+    }
+
+    fn add(&mut self, other: Tally) {
+        self.commands += other.commands;
+        self.refused += other.refused;
+        self.failed += other.failed;
+        self.first_failure = self.first_failure.take().or(other.first_failure);
+    }
+}
+
+/// The loads of all systems, each on its thread.
+pub(super) struct Loads {
+    must_stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Tally>>,
+}
+
+impl Loads {
+    /// Lays the ground of each, then lets the users come.
+    pub(super) fn start(plan: &Plan, address: SocketAddr) -> io::Result<Loads> {
+        let must_stop = Arc::new(AtomicBool::new(false));
+        let rate = f64::from(plan.rate) / plan.systems.len() as f64;
+        let mut drivers = Vec::new();
+        for (index, system) in plan.systems.iter().enumerate() {
+            let mut chance = Chance::from_seed(plan.seed.wrapping_add(index as u64));
+            let load = (system.load)(&mut chance);
+            let connection = Connection::open(address, system.db)?;
+            let mut driver =
+                Driver { load, connection, scene: Scene::new(chance), tally: Tally::default() };
+            driver.lay_ground()?;
+            drivers.push((system.name, driver));
+        }
+        let mut threads = Vec::new();
+        for (name, mut driver) in drivers {
+            let must_stop = Arc::clone(&must_stop);
+            let drive = move || {
+                // The connection breaks when the server ends: so does the load.
+                let _ = driver.drive(rate, &must_stop);
+                driver.tally
+            };
+            threads.push(thread::Builder::new().name(name.to_owned()).spawn(drive)?);
+        }
+        Ok(Loads { must_stop, threads })
+    }
+
+    /// Stops all of them and sums up.
+    pub(super) fn stop(self) -> Tally {
+        self.must_stop.store(true, Ordering::Relaxed);
+        let mut total = Tally::default();
+        for thread in self.threads {
+            total.add(thread.join().expect("a load does not panic"));
+        }
+        total
+    }
+}
+
+/// One load and its connection.
+struct Driver {
+    load: Box<dyn Load>,
+    connection: Connection,
+    scene: Scene,
+    tally: Tally,
+}
+
+impl Driver {
+    fn lay_ground(&mut self) -> io::Result<()> {
+        self.load.lay_ground(&mut self.scene);
+        self.send()
+    }
+
+    fn drive(&mut self, rate: f64, must_stop: &AtomicBool) -> io::Result<()> {
+        let (start, mut sent) = (Instant::now(), 0.0_f64);
+        let mut acts = 0_usize;
+        while !must_stop.load(Ordering::Relaxed) {
+            let allowed = rate * start.elapsed().as_secs_f64();
+            sent = sent.max(allowed - BATCH_MAX as f64);
+            let due = (allowed - sent).max(0.0) as usize;
+            self.scene.now_ms = clock_ms();
+            while self.scene.calls.len() < due {
+                if acts.is_multiple_of(ACTS_PER_ERROR) {
+                    self.load.err(&mut self.scene);
+                }
+                self.load.act(&mut self.scene);
+                acts += 1;
+            }
+            sent += self.scene.calls.len() as f64;
+            self.send()?;
+            thread::sleep(BEAT);
+        }
+        Ok(())
+    }
+
+    /// Sends what was added, and judges the answers.
+    fn send(&mut self) -> io::Result<()> {
+        let Driver { connection, scene, tally, .. } = self;
+        for batch in scene.calls.chunks(BATCH_MAX) {
+            batch.iter().for_each(|call| connection.push(&call.words));
+            let judge = |index: usize, reply| tally.count(batch[index].judge(&reply));
+            connection.exchange(batch.len(), judge)?;
+        }
+        scene.calls.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::SYSTEMS;
+
+    #[test]
+    fn a_seed_decides_what_users_do() {
+        for system in &SYSTEMS {
+            let commands = |seed| {
+                let mut chance = Chance::from_seed(seed);
+                let mut load = (system.load)(&mut chance);
+                let mut scene = Scene { now_ms: 1_794_725_220_123, ..Scene::new(chance) };
+                load.lay_ground(&mut scene);
+                (0..500).for_each(|_| load.act(&mut scene));
+                scene.calls.into_iter().map(|call| call.words).collect::<Vec<_>>()
+            };
+            let name = system.name;
+            let first = commands(7);
+            assert!(first == commands(7), "{name}: the same seed, the same commands");
+            assert!(first != commands(8), "{name}: another seed, other commands");
+        }
+    }
+}

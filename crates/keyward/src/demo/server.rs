@@ -1,0 +1,153 @@
+//! The server of a demonstration, on a thread of this process.
+//!
+//! Owns its start on a free port, its end, and its directory, which is a temporary
+//! one: no snapshot that lies around is loaded, and SAVE leaves nothing behind.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use keyward_server::{ServeError, Settings};
+use tempfile::TempDir;
+
+use super::connection::Connection;
+use super::system::System;
+
+/// How long the server may take until it answers.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+/// The pause between two attempts to reach it.
+const START_PAUSE: Duration = Duration::from_millis(2);
+/// How long it may take to end.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+/// Another process may take a free port before the server does.
+const PORT_ATTEMPTS: usize = 5;
+/// Lua and nested values are as deep as on the main thread of `keyward serve`.
+const STACK_BYTES: usize = 8 * 1024 * 1024;
+
+/// A server that runs, or has ended.
+pub(super) struct Server {
+    address: SocketAddr,
+    end: Receiver<Result<(), ServeError>>,
+    /// How it ended. Outside: it runs; inside: its thread panicked.
+    outcome: Option<Option<Result<(), ServeError>>>,
+    _directory: TempDir,
+}
+
+impl Server {
+    /// Starts it with these systems, and waits until it answers.
+    pub(super) fn start(port: Option<u16>, systems: &[&System]) -> anyhow::Result<Server> {
+        let mut attempts = if port.is_some() { 1 } else { PORT_ATTEMPTS };
+        loop {
+            attempts -= 1;
+            let port = port.map_or_else(free_port, Ok).context("there is no free port")?;
+            let mut server = Server::launch(port, systems)?;
+            match server.wait_until_ready() {
+                Err(ServeError::Listen(_)) if attempts > 0 => {}
+                Err(error) => return Err(error.into()),
+                Ok(true) => return Ok(server),
+                Ok(false) => bail!("the server does not answer"),
+            }
+        }
+    }
+
+    fn launch(port: u16, systems: &[&System]) -> anyhow::Result<Server> {
+        let served = systems.iter().map(|system| system.served()).collect::<Result<Vec<_>, _>>()?;
+        let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+        let settings = settings(port, &directory)?;
+        let (tell, end) = mpsc::channel();
+        let serve = move || {
+            // Nobody listens only where the process ends anyway.
+            let _ = tell.send(keyward_server::run(settings, served));
+        };
+        thread::Builder::new().name("server".to_owned()).stack_size(STACK_BYTES).spawn(serve)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Ok(Server { address, end, outcome: None, _directory: directory })
+    }
+
+    /// Waits for an answer of this process; whether one came.
+    fn wait_until_ready(&mut self) -> Result<bool, ServeError> {
+        let deadline = Instant::now() + START_PATIENCE;
+        while Instant::now() < deadline {
+            if self.ends_within(START_PAUSE) {
+                return self.outcome.take().flatten().unwrap_or(Ok(())).map(|()| false);
+            }
+            if Connection::open(self.address, 0).is_ok_and(|mut it| is_this_process(&mut it)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits for its end; whether it came in time.
+    pub(super) fn ends_within(&mut self, patience: Duration) -> bool {
+        if self.outcome.is_none() {
+            self.outcome = match self.end.recv_timeout(patience) {
+                Ok(outcome) => Some(Some(outcome)),
+                Err(RecvTimeoutError::Disconnected) => Some(None),
+                Err(RecvTimeoutError::Timeout) => None,
+            };
+        }
+        self.has_ended()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    /// Tells it to stop and waits until it has.
+    pub(super) fn stop(&mut self, connection: &mut Connection) -> anyhow::Result<()> {
+        // It ends instead of answering.
+        let _ = connection.ask(&["SHUTDOWN", "NOSAVE"]);
+        if !self.ends_within(END_PATIENCE) {
+            bail!("the server does not stop");
+        }
+        Ok(())
+    }
+
+    /// How it ended.
+    pub(super) fn outcome(self) -> anyhow::Result<()> {
+        match self.outcome {
+            Some(Some(outcome)) => Ok(outcome?),
+            Some(None) | None => bail!("the server broke off"),
+        }
+    }
+}
+
+/// Loopback only, in memory only.
+fn settings(port: u16, directory: &TempDir) -> anyhow::Result<Settings> {
+    let directory = directory.path().display().to_string();
+    let port = port.to_string();
+    let arguments = [
+        "--port",
+        &port,
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        &directory,
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+    ];
+    Ok(Settings::from_command_line(&arguments.map(str::to_owned))?)
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// Whether it is our server that answers, not another on the same port.
+fn is_this_process(connection: &mut Connection) -> bool {
+    let own = format!("process_id:{}\r\n", std::process::id());
+    let info = connection.ask(&["INFO", "server"]);
+    info.is_ok_and(|info| {
+        String::from_utf8_lossy(info.as_bytes().unwrap_or_default()).contains(&own)
+    })
+}
