@@ -52,7 +52,7 @@ pub use schema::{
 pub use settings::{Form, SETTINGS, Scope, Setting, settings_of};
 pub use shape::{
     Extra, Field, JsonField, Length, Limits, MAX_FIELDS, MAX_JSON_DEPTH, MAX_SHAPE_DEPTH, Misfit,
-    Object, Shape, Type,
+    Object, Shape, TYPE_NAMES, Type,
 };
 pub use source::{MAX_FILE_BYTES, Position, Source, Span};
 pub use timestamp::{parse_timestamp, timestamp_text};

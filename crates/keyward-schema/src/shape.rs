@@ -12,7 +12,8 @@ mod json;
 
 use std::fmt;
 
-pub(crate) use expr::{ExprError, ExprProblem, MAX_WORDS, TYPE_NAMES, parse as parse_expr};
+pub use expr::TYPE_NAMES;
+pub(crate) use expr::{ExprError, ExprProblem, MAX_WORDS, parse as parse_expr};
 pub use fit::Misfit;
 pub use json::{JsonField, MAX_JSON_DEPTH};
 

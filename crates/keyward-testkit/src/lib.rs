@@ -5,6 +5,7 @@
 //!   when dropped.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3.
 //! - [`FakeDisk`] is a disk in memory whose power can fail.
+//! - [`markdown`] holds pages of documentation against what is true.
 //! - [`Random`] is a seeded generator of numbers.
 //! - [`wire`] runs scripts of commands on two servers and compares the replies.
 //!
@@ -12,6 +13,7 @@
 
 mod client;
 mod disk;
+pub mod markdown;
 mod random;
 mod server;
 pub mod wire;

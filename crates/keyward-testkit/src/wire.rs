@@ -97,6 +97,23 @@ pub fn commands(text: &str) -> Result<Vec<Told>, String> {
     Ok(Script::parse(text)?.steps.into_iter().filter_map(told).collect())
 }
 
+/// A session as it is printed in documentation, `> COMMAND` and replies in turn, with the
+/// replies that this server gives now.
+///
+/// # Panics
+/// If a command cannot be read, or is not answered.
+pub fn replay(session: &str, client: &mut Client) -> String {
+    let mut out = String::with_capacity(session.len());
+    for line in session.lines() {
+        let Some(command) = line.strip_prefix("> ") else { continue };
+        let words = keyward_resp::split_words(command.as_bytes());
+        let words = words.unwrap_or_else(|| panic!("a quote is not closed: {command}"));
+        let reply = client.call(&words).unwrap_or_else(|error| panic!("{command}: {error}"));
+        out.push_str(&format!("{line}\n{}\n", text(&reply)));
+    }
+    out
+}
+
 /// One pass over a script in one protocol.
 struct Run<'a> {
     servers: [&'a Server; 2],

@@ -40,7 +40,7 @@ pub(crate) enum ExprProblem {
 }
 
 /// The names of types, for suggestions and for the editor's completion.
-pub(crate) const TYPE_NAMES: [&str; 18] = [
+pub const TYPE_NAMES: [&str; 18] = [
     "string",
     "str",
     "int",

@@ -1,0 +1,188 @@
+//! `docs/schema.md`, the reference of the schema language.
+//!
+//! Every schema on the page is checked; the findings below it are those it has, the
+//! session below it is what a server answers that serves it. The tables are those of
+//! the program. `KEYWARD_WRITE_DOCS=1` writes all of that anew.
+
+use keyward_schema::render::{Style, human};
+use keyward_schema::{DataType, Form, Kind, Level, RULES, Scope, Setting, check, settings_of};
+use keyward_testkit::{Server, markdown, wire};
+use std::path::{Path, PathBuf};
+
+/// What messages call a schema of the page.
+const FILE: &str = "shop.toml";
+/// What the page leaves out, behind the schema so that its lines keep their numbers.
+const KEYSPACE: &str = "\n[keyspace]\nname = \"shop\"\n";
+const SCOPES: [Scope; 11] = [
+    Scope::File,
+    Scope::Keyspace,
+    Scope::Key,
+    Scope::Lifetime,
+    Scope::Shape,
+    Scope::Lookup,
+    Scope::Rank,
+    Scope::Members,
+    Scope::Function,
+    Scope::Example,
+    Scope::Note,
+];
+
+#[test]
+fn the_reference_is_true() {
+    let path = page_path();
+    let page = std::fs::read_to_string(&path).expect("the page is there");
+    // The schema that was shown last, and what is wrong with it as long as nobody says so.
+    let (mut schema, mut untold) = (String::new(), String::new());
+    let mut library = String::new();
+    let renewed = markdown::renew(&page, |part| match part.kind {
+        "toml" => {
+            assert!(untold.is_empty(), "line {}: nobody tells\n{untold}", part.line);
+            let has_keyspace = part.text.contains("[keyspace]");
+            schema = format!("{}{}", part.text, if has_keyspace { "" } else { KEYSPACE });
+            untold = findings(&schema);
+            library.clear();
+            None
+        }
+        "lua" => {
+            library.clone_from(&part.text);
+            None
+        }
+        "text" => Some(std::mem::take(&mut untold)),
+        "console" => Some(session(&schema, &library, &part.text)),
+        "diagnostics" => Some(diagnostics()),
+        "limits" => Some(limits()),
+        kind => {
+            let scope = kind.strip_prefix("settings: ")?;
+            let scope = SCOPES.into_iter().find(|known| known.name() == scope);
+            Some(settings(scope.unwrap_or_else(|| panic!("line {}: {kind}", part.line))))
+        }
+    });
+    assert!(untold.is_empty(), "nobody tells\n{untold}");
+    markdown::keep(&path, &page, &renewed);
+}
+
+#[test]
+fn the_reference_leaves_nothing_out() {
+    let page = std::fs::read_to_string(page_path()).expect("the page is there");
+    for scope in SCOPES {
+        let marker = format!("<!-- settings: {} -->", scope.name());
+        assert!(page.contains(&marker), "the page has {marker}");
+    }
+    let all = keyward_schema::SETTINGS.len();
+    assert_eq!(SCOPES.into_iter().flat_map(settings_of).count(), all, "every scope is listed");
+    let words = [&Kind::NAMES[..], DataType::NAMES, &keyward_schema::TYPE_NAMES].concat();
+    for word in words.into_iter().filter(|word| *word != "null") {
+        assert!(page.contains(&format!("`{word}`")), "the page explains {word}");
+    }
+}
+
+fn page_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.md")
+}
+
+/// What `keyward check` says of a schema.
+fn findings(schema: &str) -> String {
+    let checked = check(FILE, schema.as_bytes());
+    let told = checked.diagnostics.iter();
+    let told: Vec<_> = told.map(|found| human(&checked.source, found, Style::Plain)).collect();
+    told.iter().map(|picture| picture.trim_end()).collect::<Vec<_>>().join("\n\n")
+        + if told.is_empty() { "" } else { "\n" }
+}
+
+/// What a server answers that serves the schema, with this library if there is one.
+fn session(schema: &str, library: &str, text: &str) -> String {
+    let folder = tempfile::tempdir().expect("a directory for the schema");
+    let path = folder.path().join(FILE);
+    std::fs::write(&path, schema).expect("the schema is written");
+    if !library.is_empty() {
+        let functions = folder.path().join("functions");
+        std::fs::create_dir(&functions).expect("a directory for the library");
+        std::fs::write(functions.join("shop.lua"), library).expect("the library is written");
+    }
+    let path = path.to_str().expect("the path is text");
+    let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    let server = Server::keyward(program, &[path, "--save", ""]);
+    wire::replay(text, &mut server.client()).replace(path, FILE)
+}
+
+/// The table of a scope's settings.
+fn settings(scope: Scope) -> String {
+    let has_types = settings_of(scope).any(|setting| !setting.types.is_empty());
+    let (types, line) = if has_types { (" Types |", " --- |") } else { ("", "") };
+    let mut table = format!("\n| Setting | Takes |{types} Meaning |\n| --- | --- |{line} --- |\n");
+    for setting in settings_of(scope) {
+        let Setting { name, doc, .. } = setting;
+        let required = if setting.required() { " Required." } else { "" };
+        let types = match (has_types, setting.types) {
+            (false, _) => String::new(),
+            (true, []) => " all |".to_owned(),
+            (true, types) => format!(" {} |", names(types.iter().map(|ty| ty.name()))),
+        };
+        let doc = doc.replace('|', "\\|");
+        table += &format!("| `{name}` | {} |{types} {doc}{required} |\n", takes(setting));
+    }
+    table + "\n"
+}
+
+/// What a setting takes, in words, with its example.
+fn takes(setting: &Setting) -> String {
+    let words = match setting.form {
+        Form::Choice(words) => return names(words.iter().copied()),
+        Form::Table(_) | Form::Tables(_) | Form::Array(_) => return "tables of its own".to_owned(),
+        Form::Any => return "a value that fits".to_owned(),
+        Form::Text => "text",
+        Form::Switch => "a switch",
+        Form::Db => "a number",
+        Form::Count => "a count",
+        Form::Size => "a size",
+        Form::Duration => "a duration",
+        Form::Number => "a number",
+        Form::Length => "a length",
+        Form::Shape => "a type or a table",
+        Form::Fields => "names and types",
+        Form::Extra => "a word or a type",
+        Form::Lifetime => "a duration or a table",
+        Form::Template => "a pattern",
+        Form::Texts => "texts",
+        Form::TextTable => "names and texts",
+        Form::Example => "a key, or a table",
+    };
+    format!("{words}: `{}`", setting.example)
+}
+
+fn names<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The table of all rules.
+fn diagnostics() -> String {
+    let mut table = "\n| Code | | What is wrong |\n| --- | --- | --- |\n".to_owned();
+    for rule in RULES {
+        let level = match rule.level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+        };
+        table += &format!("| {} | {level} | {} |\n", rule.code, rule.title.replace('|', "\\|"));
+    }
+    table + "\n"
+}
+
+/// The table of what is bounded.
+fn limits() -> String {
+    use keyward_schema::{
+        MAX_FIELDS, MAX_FILE_BYTES, MAX_FUNCTIONS, MAX_JSON_DEPTH, MAX_KEYS, MAX_PATTERN_BYTES,
+        MAX_SEGMENTS, MAX_SHAPE_DEPTH, size_in_words,
+    };
+    let rows = [
+        ("bytes of a file", size_in_words(MAX_FILE_BYTES as u64)),
+        ("keys of a file", MAX_KEYS.to_string()),
+        ("functions of a file", MAX_FUNCTIONS.to_string()),
+        ("bytes of a pattern", MAX_PATTERN_BYTES.to_string()),
+        ("segments of a pattern", MAX_SEGMENTS.to_string()),
+        ("fields of an object", MAX_FIELDS.to_string()),
+        ("levels of a shape", MAX_SHAPE_DEPTH.to_string()),
+        ("levels of a JSON value", MAX_JSON_DEPTH.to_string()),
+    ];
+    let row = |(what, most): &(&str, String)| format!("| {what} | {most} |\n");
+    format!("\n| Of | At most |\n| --- | --- |\n{}\n", rows.iter().map(row).collect::<String>())
+}
