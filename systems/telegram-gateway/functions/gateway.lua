@@ -39,7 +39,11 @@ local function find_member(text, name)
     local behind_name = past_value(text, at)
     local first = text:find('[^%s:]', behind_name)
     local behind_value = past_value(text, first)
-    if cjson.decode('[' .. text:sub(at, behind_name - 1) .. ']')[1] == name then
+    local found = text:sub(at + 1, behind_name - 2)
+    if found:find('\\', 1, true) then
+      found = cjson.decode('["' .. found .. '"]')[1]
+    end
+    if found == name then
       return first, behind_value - 1
     end
     at = text:find('["}]', behind_value)
