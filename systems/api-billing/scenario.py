@@ -19,8 +19,27 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (
-    DAY, HOUR, MINUTE, PORT, SECOND, advance, all_keys, answer, at_once, begin, connect, expect, gone,
-    in_processes, lives, lives_for_ever, now_ms, parts, pass_until, tell, there,
+    DAY,
+    HOUR,
+    MINUTE,
+    PORT,
+    SECOND,
+    advance,
+    all_keys,
+    answer,
+    at_once,
+    begin,
+    connect,
+    expect,
+    gone,
+    in_processes,
+    lives,
+    lives_for_ever,
+    now_ms,
+    parts,
+    pass_until,
+    tell,
+    there,
 )
 
 DB = 2
@@ -96,22 +115,40 @@ class RedisClient:
             except (ConnectionError, TimeoutError) as e:
                 if attempt == self.max_retries - 1:
                     raise
-                time.sleep(2 ** attempt)  # Exponential backoff
+                time.sleep(2**attempt)  # Exponential backoff
 
 
 def the_document(server):
     """Its commands are taken as they stand, and keys live as long as it says."""
-    expect(server.execute_command(
-        "HSET", "user:123456789", "user_id", "123456789", "telegram_username", "@john",
-        "api_key", "kikuai_abc123", "balance_usd", "0.00", "status", "active",
-        "created_at", "2025-12-04T15:30:00Z"), 6)
+    expect(
+        server.execute_command(
+            "HSET",
+            "user:123456789",
+            "user_id",
+            "123456789",
+            "telegram_username",
+            "@john",
+            "api_key",
+            "kikuai_abc123",
+            "balance_usd",
+            "0.00",
+            "status",
+            "active",
+            "created_at",
+            "2025-12-04T15:30:00Z",
+        ),
+        6,
+    )
     expect(server.hgetall("user:123456789")["telegram_username"], "@john")
     expect(server.execute_command("HINCRBYFLOAT", "user:123456789", "balance_usd", "10.00"), 10)
     expect(server.exists("user:123456789"), 1)
     expect(server.get("users:by_api_key:kikuai_abc123"), "123456789", "the index follows")
 
-    told = answer(lambda: server.execute_command(
-        "SET", "api_key:kikuai_abc123", '{"user_id":123456789}', "EX", "-1"))
+    told = answer(
+        lambda: server.execute_command(
+            "SET", "api_key:kikuai_abc123", '{"user_id":123456789}', "EX", "-1"
+        )
+    )
     expect(told, "invalid", "Redis's own error")
     expect(server.set("api_key:kikuai_abc123", API_KEY), True)
     expect(server.get("api_key:kikuai_abc123"), API_KEY)
@@ -120,13 +157,27 @@ def the_document(server):
     with lives(server, "usage:123456789:2025-12", 35 * DAY):
         expect(server.hincrby("usage:123456789:2025-12", "total_requests", 1), 1)
         expect(server.hincrby("usage:123456789:2025-12", "reliapi_requests", 1), 1)
-    expect(server.hgetall("usage:123456789:2025-12"), {"total_requests": "1", "reliapi_requests": "1"})
+    expect(
+        server.hgetall("usage:123456789:2025-12"), {"total_requests": "1", "reliapi_requests": "1"}
+    )
     expect(server.expire("usage:123456789:2025-12", 3024000), True)
-    expect(server.hset("usage:123456789:2025-12", mapping={
-        "total_requests": 1500, "reliapi_requests": 1000, "reliapi_tokens": 50000,
-        "routellm_requests": 500, "last_updated": "2025-12-04T15:30:00Z"}), 3)
+    expect(
+        server.hset(
+            "usage:123456789:2025-12",
+            mapping={
+                "total_requests": 1500,
+                "reliapi_requests": 1000,
+                "reliapi_tokens": 50000,
+                "routellm_requests": 500,
+                "last_updated": "2025-12-04T15:30:00Z",
+            },
+        ),
+        3,
+    )
     with lives(server, "usage:123456789:2025-12-04", 90 * DAY):
-        expect(server.hset("usage:123456789:2025-12-04", mapping={"requests": 150, "tokens": 7500}), 2)
+        expect(
+            server.hset("usage:123456789:2025-12-04", mapping={"requests": 150, "tokens": 7500}), 2
+        )
 
     expect(server.rpush("transactions:123456789", TRANSACTION), 1)
     expect(server.lpush("transactions:123456789:recent", TRANSACTION), 1)
@@ -137,7 +188,9 @@ def the_document(server):
         expect(server.set("webhook:paddle:ptx_123", "processed", ex=604800), True)
     with lives(server, "products:config", HOUR):
         expect(server.set("products:config", PRODUCTS), True)
-    lives_for_ever(server, "user:123456789", "transactions:123456789", "transactions:123456789:recent")
+    lives_for_ever(
+        server, "user:123456789", "transactions:123456789", "transactions:123456789:recent"
+    )
 
     client = RedisClient(f"redis://127.0.0.1:{PORT}/{DB}")
     name = client.execute_with_retry(client.get_connection().hget, "user:123456789", "status")
@@ -172,7 +225,7 @@ async def its_balance_script(server):
             f"user:{user_id}",
             f"transactions:{user_id}",
             str(amount),
-            json.dumps(transaction)
+            json.dumps(transaction),
         )
 
         return result
@@ -191,6 +244,7 @@ async def its_balance_script(server):
 
 def accounts(server):
     """Twenty sign up as the same user, twenty with the same key."""
+
     def create(one, user, key):
         keys = [f"user:{user}", f"api_key:{key}"]
         return one.fcall("create_user", 2, *keys, "sha256:00", AT, f"@u{user}")
@@ -200,7 +254,9 @@ def accounts(server):
     key = f"kikuai_k{answers.index('created')}"
     expect(server.hget("user:42", "api_key"), key)
     expect(list(server.scan_iter("api_key:kikuai_k*")), [f"api_key:{key}"])
-    answers = at_once(DB, [lambda one, n=n: create(one, 1000 + n, "kikuai_same") for n in range(20)])
+    answers = at_once(
+        DB, [lambda one, n=n: create(one, 1000 + n, "kikuai_same") for n in range(20)]
+    )
     expect(sorted(answers), ["API_KEY_TAKEN"] * 19 + ["created"])
     owner = 1000 + answers.index("created")
     expect(server.get("users:by_api_key:kikuai_same"), str(owner))
@@ -230,12 +286,20 @@ def balances(server):
     unknown = [key.replace("42", "43") for key in keys]
     told = answer(lambda: server.fcall("change_balance", 3, *unknown, "txn", "topup", "1", AT))
     expect(told, "USER_UNKNOWN")
-    expect(server.fcall("change_balance", 3, *keys, "txn_topup", "topup", "100.00", AT, "stars", "s_1"), "100")
+    expect(
+        server.fcall(
+            "change_balance", 3, *keys, "txn_topup", "topup", "100.00", AT, "stars", "s_1"
+        ),
+        "100",
+    )
     charged = in_processes(50, charge)
     expect(sum(charged), 1000, "charges")
     expect(server.hmget("user:42", "balance_usd", "total_spent_usd"), ["0", "100"])
 
-    written = [json.loads(text, parse_float=Decimal, parse_int=Decimal) for text in server.lrange(keys[1], 0, -1)]
+    written = [
+        json.loads(text, parse_float=Decimal, parse_int=Decimal)
+        for text in server.lrange(keys[1], 0, -1)
+    ]
     expect(len(written), 1001, "transactions")
     balance = Decimal(0)
     for entry in written:
@@ -243,7 +307,9 @@ def balances(server):
         balance += entry["amount_usd"]
         expect(entry["balance_after"], balance)
     expect(len({entry["id"] for entry in written}), 1001, "no transaction twice")
-    expect(server.lrange(keys[2], 0, -1), server.lrange(keys[1], -50, -1)[::-1], "the 50 most recent")
+    expect(
+        server.lrange(keys[2], 0, -1), server.lrange(keys[1], -50, -1)[::-1], "the 50 most recent"
+    )
     expect(answer(lambda: server.hincrbyfloat("user:42", "balance_usd", "-0.01")), "SCHEMA")
     tell("50 processes charged 0.1 a thousand times, from 100 to exactly zero")
 
@@ -251,7 +317,12 @@ def balances(server):
 def webhooks(server):
     """Each of twenty webhooks is delivered five times at once."""
     for number in range(20):
-        keys = [f"webhook:paddle:ptx_w{number}", "user:42", "transactions:42", "transactions:42:recent"]
+        keys = [
+            f"webhook:paddle:ptx_w{number}",
+            "user:42",
+            "transactions:42",
+            "transactions:42:recent",
+        ]
         call = ["process_webhook", 4, *keys, f"txn_w{number}", "topup", "0.01", AT]
         with lives(server, keys[0], 7 * DAY):
             answers = at_once(DB, [lambda one: parts(one.fcall(*call))] * 5)
@@ -275,6 +346,7 @@ def webhooks(server):
 
 def api_keys(server, owner, key):
     """Ten rotate the same key at once; the index always names the current one."""
+
     def rotate(one, number):
         keys = ["user:42", f"api_key:{key}", f"api_key:kikuai_r{number}"]
         return one.fcall("rotate_api_key", 3, *keys, "sha256:01", AT)
@@ -290,7 +362,9 @@ def api_keys(server, owner, key):
     gone(server, f"users:by_api_key:{key}")
     expect(json.loads(server.get(f"api_key:{key}")), {**named, "status": "revoked"})
     row = json.loads(server.fcall_ro("validate_api_key", 1, f"api_key:{current}"))
-    expect((row["name"], row["permissions"], row["user_id"]), ("Production Key", ["reliapi:read"], 42))
+    expect(
+        (row["name"], row["permissions"], row["user_id"]), ("Production Key", ["reliapi:read"], 42)
+    )
     expect(rotate(server, answers.index("rotated")), "duplicate", "repeated")
     for name, code in [(key, "API_KEY_REVOKED"), ("kikuai_none", "API_KEY_UNKNOWN")]:
         expect(answer(lambda: server.fcall_ro("validate_api_key", 1, f"api_key:{name}")), code)
@@ -312,13 +386,17 @@ def activity(server, owner):
     server.hset("user:42", "last_active_at", "2025-12-04T15:30:00Z")
     server.hset(f"user:{owner}", "last_active_at", "2025-12-04T15:30:00.250Z")
     ranked = server.zrange("users:active", 0, -1, withscores=True)
-    expect([(user, score) for user, score in ranked], [("42", 1764862200000), (str(owner), 1764862200250)])
+    expect(
+        [(user, score) for user, score in ranked],
+        [("42", 1764862200000), (str(owner), 1764862200250)],
+    )
     server.hdel(f"user:{owner}", "last_active_at")
     expect(server.zrange("users:active", 0, -1), ["42"])
 
 
 def usage(server):
     """Forty callers count at once, 25 times each, per month and per day."""
+
     def count(one):
         keys = ["usage:42:2025-12", "usage:42:2025-12-04"]
         for _ in range(25):
@@ -327,10 +405,24 @@ def usage(server):
 
     totals = at_once(DB, [count] * 40)
     expect(max(totals), 2000)
-    expect(server.hgetall("usage:42:2025-12"), {
-        "total_requests": "2000", "reliapi_requests": "2000", "reliapi_tokens": "30000", "last_updated": AT})
-    expect(server.hgetall("usage:42:2025-12-04"), {
-        "requests": "2000", "tokens": "30000", "reliapi_requests": "2000", "reliapi_tokens": "30000"})
+    expect(
+        server.hgetall("usage:42:2025-12"),
+        {
+            "total_requests": "2000",
+            "reliapi_requests": "2000",
+            "reliapi_tokens": "30000",
+            "last_updated": AT,
+        },
+    )
+    expect(
+        server.hgetall("usage:42:2025-12-04"),
+        {
+            "requests": "2000",
+            "tokens": "30000",
+            "reliapi_requests": "2000",
+            "reliapi_tokens": "30000",
+        },
+    )
     # 35 and 90 days from the first count, whatever came later.
     for key, milliseconds in [("usage:42:2025-12", 35 * DAY), ("usage:42:2025-12-04", 90 * DAY)]:
         expect(milliseconds - MINUTE < server.pttl(key) <= milliseconds, True, key)
@@ -354,7 +446,9 @@ def limits(server):
     expect(server.mget(keys), ["100"] * 3, "what was not allowed was not counted")
     for key, seconds in zip(keys, (60, 3600, 86400)):
         deadline = server.pexpiretime(key)
-        expect(started + seconds * SECOND <= deadline <= now_ms(server) + seconds * SECOND, True, key)
+        expect(
+            started + seconds * SECOND <= deadline <= now_ms(server) + seconds * SECOND, True, key
+        )
 
     # The window is not renewed: neither by requests nor by the document's MULTI.
     deadline = server.pexpiretime(keys[0])
@@ -367,7 +461,11 @@ def limits(server):
     gone(server, keys[0])
     answers = at_once(DB, [take] * 60)
     expect(sum(found["allowed"] for found in answers), 50, "the hour has 50 left")
-    expect({found["retry_after"] for found in answers if not found["allowed"]} <= set(range(3500, 3541)), True)
+    expect(
+        {found["retry_after"] for found in answers if not found["allowed"]}
+        <= set(range(3500, 3541)),
+        True,
+    )
 
     # The document's plain commands and its script, on an API key.
     expect(server.set("ratelimit:kikuai_abc123:minute", 45, ex=60), True)
@@ -384,7 +482,9 @@ def sessions(server):
         server.set("session:s1", SESSION)
     deadline = server.pexpiretime("session:s1")
     advance(server, HOUR)
-    expect(server.set("session:s1", SESSION.replace("awaiting_payment", "paid"), keepttl=True), True)
+    expect(
+        server.set("session:s1", SESSION.replace("awaiting_payment", "paid"), keepttl=True), True
+    )
     expect(server.pexpiretime("session:s1"), deadline)
     expect(json.loads(server.get("session:s1"))["state"], "paid")
     expect(server.delete("session:s1"), 1)
@@ -413,7 +513,13 @@ def to_the_end(server, owner, old_key, current):
     """Time passes, and everything ends when it should."""
     there(server, "session:sess_123", "ratelimit:42:hour")
     advance(server, HOUR)
-    gone(server, "products:config", "ratelimit:42:minute", "ratelimit:42:hour", "ratelimit:kikuai_abc123:hour")
+    gone(
+        server,
+        "products:config",
+        "ratelimit:42:minute",
+        "ratelimit:42:hour",
+        "ratelimit:kikuai_abc123:hour",
+    )
     there(server, "ratelimit:42:day")
     advance(server, 23 * HOUR)
     gone(server, "session:sess_123", "ratelimit:42:day")
@@ -425,13 +531,27 @@ def to_the_end(server, owner, old_key, current):
     gone(server, "usage:42:2025-12", "usage:123456789:2025-12")
     there(server, "usage:42:2025-12-04", "usage:123456789:2025-12-04")
     advance(server, 55 * DAY)
-    expect(all_keys(server), sorted([
-        "user:123456789", "user:42", f"user:{owner}",
-        "users:active", "users:by_api_key:kikuai_abc123", "users:by_api_key:kikuai_same",
-        f"api_key:{old_key}", f"api_key:{current}", "api_key:kikuai_same",
-        "transactions:123456789", "transactions:123456789:recent",
-        "transactions:42", "transactions:42:recent",
-    ]), "what lives for ever")
+    expect(
+        all_keys(server),
+        sorted(
+            [
+                "user:123456789",
+                "user:42",
+                f"user:{owner}",
+                "users:active",
+                "users:by_api_key:kikuai_abc123",
+                "users:by_api_key:kikuai_same",
+                f"api_key:{old_key}",
+                f"api_key:{current}",
+                "api_key:kikuai_same",
+                "transactions:123456789",
+                "transactions:123456789:recent",
+                "transactions:42",
+                "transactions:42:recent",
+            ]
+        ),
+        "what lives for ever",
+    )
     tell("90 days later only what lives for ever is left")
 
 

@@ -12,8 +12,24 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (
-    DAY, HOUR, MINUTE, SECOND, advance, all_keys, answer, at_once, begin, expect, gone, lives,
-    lives_for_ever, parts, pass_until, tell, there, timestamp,
+    DAY,
+    HOUR,
+    MINUTE,
+    SECOND,
+    advance,
+    all_keys,
+    answer,
+    at_once,
+    begin,
+    expect,
+    gone,
+    lives,
+    lives_for_ever,
+    parts,
+    pass_until,
+    tell,
+    there,
+    timestamp,
 )
 
 DB = 14
@@ -114,11 +130,15 @@ def tokens(server):
     rejected = {"status": "rejected", "timestamp": "2025-12-25T10:00:00Z"}
     for user, row, milliseconds in [(1, accepted, 14 * DAY), (2, rejected, HOUR)]:
         key = f"processed_token:{TOKEN}:{user}"
-        texts = [json.dumps({**row, "channels_called_at": {f"@{n}": row["timestamp"]}}) for n in range(40)]
+        texts = [
+            json.dumps({**row, "channels_called_at": {f"@{n}": row["timestamp"]}})
+            for n in range(40)
+        ]
         with lives(server, key, milliseconds):
-            answers = at_once(DB, [
-                lambda one, text=text: one.fcall("claim_token", 1, key, text) for text in texts
-            ])
+            answers = at_once(
+                DB,
+                [lambda one, text=text: one.fcall("claim_token", 1, key, text) for text in texts],
+            )
         expect(sorted(answers), ["claimed"] + ["duplicate"] * 39)
         expect(server.get(key), texts[answers.index("claimed")], "the row of who claimed it")
     tell("a token that 40 workers claim at once is claimed once")
@@ -127,16 +147,24 @@ def tokens(server):
 def multipliers(server):
     """Forty price changes at once: each threshold is told once, the highest stays."""
     key = f"multiplier:{TOKEN}:1"
-    row = {"channel_id": "@c", "fdv_at_call": 50000.0, "highest_multiplier_sent": 1, "timestamp": "2025-12-25T10:00:00Z"}
+    row = {
+        "channel_id": "@c",
+        "fdv_at_call": 50000.0,
+        "highest_multiplier_sent": 1,
+        "timestamp": "2025-12-25T10:00:00Z",
+    }
     expect(answer(lambda: server.fcall("raise_multiplier", 1, key, 2, 2)), "MULTIPLIER_UNKNOWN")
     server.set(key, json.dumps(row))
     advance(server, 10 * SECOND)
     deadline = server.pexpiretime(key)
     thresholds = ["2", "3", "5", "10", "20", "50"]
-    answers = at_once(DB, [
-        lambda one, times=times: one.fcall("raise_multiplier", 1, key, times, *thresholds)
-        for times in [number / 2 for number in range(1, 41)]
-    ])
+    answers = at_once(
+        DB,
+        [
+            lambda one, times=times: one.fcall("raise_multiplier", 1, key, times, *thresholds)
+            for times in [number / 2 for number in range(1, 41)]
+        ],
+    )
     told = [threshold for answer in answers for threshold in answer]
     expect(sorted(told, key=int), ["2", "3", "5", "10", "20"], "thresholds that were told")
     after = json.loads(server.get(key))
@@ -192,23 +220,33 @@ def subscriptions(server):
     ends, ends_ms = timestamp(server, 30 * DAY)
 
     def activate(one, tx_hash, chat, plan):
-        keys = [f"payment_verification:{tx_hash}", f"used_transaction:{tx_hash}", f"subscription:{chat}"]
+        keys = [
+            f"payment_verification:{tx_hash}",
+            f"used_transaction:{tx_hash}",
+            f"subscription:{chat}",
+        ]
         return one.fcall("activate_subscription", 3, *keys, plan, ends, "solana")
 
     expect(answer(lambda: activate(server, "5Kd", 200, "monthly")), "PAYMENT_UNVERIFIED")
     server.set("payment_verification:5Kd", '{"amount": "0.25"}')
-    answers = at_once(DB, [
-        lambda one, chat=chat: activate(one, "5Kd", chat, "monthly") for chat in range(200, 220)
-    ])
+    answers = at_once(
+        DB,
+        [lambda one, chat=chat: activate(one, "5Kd", chat, "monthly") for chat in range(200, 220)],
+    )
     winners = [200 + index for index, told in enumerate(answers) if told != "TRANSACTION_USED"]
     expect(len(winners), 1, "subscriptions of one transaction")
 
     for chat in range(300, 320):
         server.set(f"payment_verification:tx{chat}", '{"amount": "0.25"}')
-    answers = at_once(DB, [
-        lambda one, chat=chat: activate(one, f"tx{chat}", chat, "yearly" if chat % 2 else "monthly")
-        for chat in range(300, 320)
-    ])
+    answers = at_once(
+        DB,
+        [
+            lambda one, chat=chat: activate(
+                one, f"tx{chat}", chat, "yearly" if chat % 2 else "monthly"
+            )
+            for chat in range(300, 320)
+        ],
+    )
     for chat, text in zip(range(300, 320), answers):
         expect(server.get(f"subscription:{chat}"), text, "the answer is the subscription")
         expect(server.pexpiretime(f"subscription:{chat}"), ends_ms)
@@ -237,10 +275,15 @@ def commissions(server):
     keys = ["pending_commission:777", "paid_commission:777"]
     server.set(keys[0], row)
     with lives(server, keys[1], YEAR):
-        answers = at_once(DB, [
-            lambda one, n=n: one.fcall("pay_commission", 2, *keys, f"tx{n}", "2025-12-26T10:00:00Z")
-            for n in range(10)
-        ])
+        answers = at_once(
+            DB,
+            [
+                lambda one, n=n: one.fcall(
+                    "pay_commission", 2, *keys, f"tx{n}", "2025-12-26T10:00:00Z"
+                )
+                for n in range(10)
+            ],
+        )
     expect(sorted(told == "COMMISSION_PAID" for told in answers), [False] + [True] * 9)
     paid = json.loads(server.get(keys[1]))
     winner = next(n for n, told in enumerate(answers) if told != "COMMISSION_PAID")
@@ -254,16 +297,22 @@ def commissions(server):
 
 def referrals(server):
     """Twenty users want the same code; then the owner is found both ways."""
-    answers = at_once(DB, [
-        lambda one, chat=chat: one.fcall(
-            "assign_referral_code", 2, f"user_referral_code:{chat}", "referral_code:LUCKY")
-        for chat in range(400, 420)
-    ])
+    answers = at_once(
+        DB,
+        [
+            lambda one, chat=chat: one.fcall(
+                "assign_referral_code", 2, f"user_referral_code:{chat}", "referral_code:LUCKY"
+            )
+            for chat in range(400, 420)
+        ],
+    )
     expect(sorted(answers), ["LUCKY"] + ["REFERRAL_CODE_TAKEN"] * 19)
     owner = str(400 + answers.index("LUCKY"))
     expect(server.get("referral_code:LUCKY"), owner)
     expect(server.get(f"user_referral_code:{owner}"), "LUCKY")
-    kept = server.fcall("assign_referral_code", 2, f"user_referral_code:{owner}", "referral_code:OTHER")
+    kept = server.fcall(
+        "assign_referral_code", 2, f"user_referral_code:{owner}", "referral_code:OTHER"
+    )
     expect(kept, "LUCKY", "the code he has")
     gone(server, "referral_code:OTHER")
     # A second owner is refused to plain commands too.
@@ -274,9 +323,9 @@ def referrals(server):
 
     expect(answer(lambda: record(server, owner, "LUCKY")), "REFERRAL_SELF")
     expect(answer(lambda: record(server, 600, "NOBODY")), "REFERRAL_UNKNOWN")
-    answers = at_once(DB, [
-        lambda one, n=n: record(one, 600, "LUCKY" if n % 2 else "ABC123") for n in range(20)
-    ])
+    answers = at_once(
+        DB, [lambda one, n=n: record(one, 600, "LUCKY" if n % 2 else "ABC123") for n in range(20)]
+    )
     expect(sorted(answers), ["duplicate"] * 19 + ["recorded"])
     code = "LUCKY" if answers.index("recorded") % 2 else "ABC123"
     expect(server.get("user_referred_by:600"), server.get(f"referral_code:{code}"))
@@ -286,7 +335,11 @@ def referrals(server):
 
 def notifications(server):
     """All that decides on a notification, in one round trip."""
-    keys = ["user_settings:123456789", "subscription:123456789", "processed_token:ABC123...XYZ:123456789"]
+    keys = [
+        "user_settings:123456789",
+        "subscription:123456789",
+        "processed_token:ABC123...XYZ:123456789",
+    ]
     found = parts(server.fcall_ro("notification_state", 3, *keys))
     wanted = dict(zip(["settings", "subscription", "processed_token"], server.mget(keys)))
     expect(found, wanted)
@@ -299,7 +352,11 @@ def refusals(server):
     for command in [
         ("SET", "user_setings:1", SETTINGS),
         ("SET", "user_settings:1", "{}"),
-        ("SET", f"processed_token:{TOKEN}:9", '{"status":"acepted","timestamp":"2025-12-25T10:00:00Z"}'),
+        (
+            "SET",
+            f"processed_token:{TOKEN}:9",
+            '{"status":"acepted","timestamp":"2025-12-25T10:00:00Z"}',
+        ),
         ("SET", "coupon_usage:NONE:1", "1"),
         ("SADD", "active_subscribers", "31337"),
         ("DEL", "active_subscribers"),
@@ -323,13 +380,33 @@ def to_the_end(server, subscribed_until_ms, owner):
     there(server, f"processed_token:{TOKEN}:1")
     advance(server, HOUR)
     gone(server, f"processed_token:{TOKEN}:2", "channel:@crypto_channel:info")
-    expect(server.fcall("claim_token", 1, f"processed_token:{TOKEN}:2",
-                        '{"status":"rejected","timestamp":"2025-12-25T10:00:00Z"}'), "claimed", "anew")
+    expect(
+        server.fcall(
+            "claim_token",
+            1,
+            f"processed_token:{TOKEN}:2",
+            '{"status":"rejected","timestamp":"2025-12-25T10:00:00Z"}',
+        ),
+        "claimed",
+        "anew",
+    )
     advance(server, 24 * HOUR)
     gone(server, "payment_verification:5Kd", f"processed_token:{TOKEN}:2")
-    expect(answer(lambda: server.fcall(
-        "activate_subscription", 3, "payment_verification:5Kd", "used_transaction:5Kd",
-        "subscription:999", "monthly", timestamp(server, DAY)[0], "solana")), "TRANSACTION_USED")
+    expect(
+        answer(
+            lambda: server.fcall(
+                "activate_subscription",
+                3,
+                "payment_verification:5Kd",
+                "used_transaction:5Kd",
+                "subscription:999",
+                "monthly",
+                timestamp(server, DAY)[0],
+                "solana",
+            )
+        ),
+        "TRANSACTION_USED",
+    )
 
     # The coupon takes its marks along, all in the same moment.
     pass_until(server, server.pexpiretime("coupon:TEN"))
@@ -356,13 +433,22 @@ def to_the_end(server, subscribed_until_ms, owner):
     gone(server, "pending_commission:12345")
     there(server, "paid_commission:777", "used_transaction:5Kd")
     advance(server, YEAR)
-    expect(all_keys(server), sorted([
-        "blocked_user:123456789",
-        "referral_code:LUCKY", "referral_code:ABC123",
-        f"user_referral_code:{owner}", "user_referral_code:123456789",
-        "user_referred_by:123456789", "user_referred_by:600",
-        "user_settings:123456789",
-    ]), "what lives for ever")
+    expect(
+        all_keys(server),
+        sorted(
+            [
+                "blocked_user:123456789",
+                "referral_code:LUCKY",
+                "referral_code:ABC123",
+                f"user_referral_code:{owner}",
+                "user_referral_code:123456789",
+                "user_referred_by:123456789",
+                "user_referred_by:600",
+                "user_settings:123456789",
+            ]
+        ),
+        "what lives for ever",
+    )
     tell("a year later only what lives for ever is left")
 
 

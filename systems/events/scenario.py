@@ -15,8 +15,24 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from stage import (
-    DAY, HOUR, MINUTE, PORT, SECOND, advance, all_keys, answer, at_once, begin, expect, gone,
-    lives, lives_for_ever, now_ms, parts, pass_until, tell,
+    DAY,
+    HOUR,
+    MINUTE,
+    PORT,
+    SECOND,
+    advance,
+    all_keys,
+    answer,
+    at_once,
+    begin,
+    expect,
+    gone,
+    lives,
+    lives_for_ever,
+    now_ms,
+    parts,
+    pass_until,
+    tell,
 )
 
 DB = 0
@@ -29,17 +45,36 @@ OTHER_EVENT = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 DOCUMENT = [
     ("1h", "SET user:password_reset:4f2d8c1b 123"),
     ("24h", "SET user:email_verification:9a7e5c3f 123"),
-    ("30m", f"HSET {SESSION} user_id 7c9e6679-7425-40de-944b-e07fc1f90ae7 email ada@example.com role organizer "
-            f"created_at {AT} last_activity {AT} ip_address 203.0.113.7 user_agent Mozilla/5.0"),
-    ("4h", 'HSET user:preferences:123 preferred_categories ["music"] preferred_locations ["Lisbon"] '
-           'interests ["jazz"] price_range_min 0 price_range_max 49.90 notification_settings {"email":true}'),
+    (
+        "30m",
+        f"HSET {SESSION} user_id 7c9e6679-7425-40de-944b-e07fc1f90ae7 email ada@example.com "
+        f"role organizer "
+        f"created_at {AT} last_activity {AT} ip_address 203.0.113.7 user_agent Mozilla/5.0",
+    ),
+    (
+        "4h",
+        'HSET user:preferences:123 preferred_categories ["music"] preferred_locations ["Lisbon"] '
+        'interests ["jazz"] price_range_min 0 price_range_max 49.90 '
+        'notification_settings {"email":true}',
+    ),
     ("1m", "INCR rate_limit:user:123:api_calls"),
     ("1h", "SET rate_limit:user:123:search 1 EX 3600"),
-    ("1h", f"HSET event:cache:{EVENT} title Jazz description Two start_time 2026-06-20T19:00:00Z "
-           f"end_time 2026-06-20T23:00:00Z venue_name Pier is_virtual false status published cached_at {AT}"),
-    ("5m", f"HSET event:stats:{EVENT} view_count 1204 registration_count 48 favorite_count 310 "
-           f"share_count 25 last_updated {AT}"),
-    ("2m", f"HSET event:availability:{EVENT} max_attendees 50 current_registrations 48 available_spots 2 is_full false"),
+    (
+        "1h",
+        f"HSET event:cache:{EVENT} title Jazz description Two start_time 2026-06-20T19:00:00Z "
+        f"end_time 2026-06-20T23:00:00Z venue_name Pier is_virtual false status published "
+        f"cached_at {AT}",
+    ),
+    (
+        "5m",
+        f"HSET event:stats:{EVENT} view_count 1204 registration_count 48 favorite_count 310 "
+        f"share_count 25 last_updated {AT}",
+    ),
+    (
+        "2m",
+        f"HSET event:availability:{EVENT} max_attendees 50 current_registrations 48 "
+        "available_spots 2 is_full false",
+    ),
     ("1h", f"RPUSH events:featured {EVENT} {OTHER_EVENT}"),
     ("30m", f"ZADD events:category:music 98.5 {EVENT}"),
     ("15m", f"ZADD events:trending 42 {EVENT}"),
@@ -50,11 +85,18 @@ DOCUMENT = [
     ("2h", "SADD search:filters:categories music tech"),
     ("2h", "SADD search:filters:locations Lisbon online"),
     ("2h", "SADD search:filters:tags free outdoor"),
-    ("1m", f"HSET analytics:metrics:current active_users 318 events_per_minute 42 registrations_per_hour 12 last_updated {AT}"),
+    (
+        "1m",
+        "HSET analytics:metrics:current active_users 318 events_per_minute 42 "
+        f"registrations_per_hour 12 last_updated {AT}",
+    ),
     ("24h", 'LPUSH analytics:activity:123 {"type":"view"}'),
     ("5m", "INCR analytics:counters:page_views:5m"),
     ("1h", "SET analytics:counters:page_views:1h 1 EX 3600"),
-    ("30m", f"HSET analytics:session:v-81 user_id 123 start_time {AT} last_activity {AT} page_views 9"),
+    (
+        "30m",
+        f"HSET analytics:session:v-81 user_id 123 start_time {AT} last_activity {AT} page_views 9",
+    ),
     ("30m", f"SADD analytics:session:v-81:events_viewed {EVENT}"),
     ("30d", "SET ab_test:checkout_button:123 green"),
     ("4h", f'SET recommendations:123 ["{EVENT}"]'),
@@ -74,11 +116,17 @@ def the_document(server):
         milliseconds = int(lifetime[:-1]) * UNITS[lifetime[-1]]
         if words[1].endswith(":events_viewed"):
             server.execute_command(*words)
-            expect(server.pexpiretime(words[1]), server.pexpiretime("analytics:session:v-81"), words[1])
+            expect(
+                server.pexpiretime(words[1]), server.pexpiretime("analytics:session:v-81"), words[1]
+            )
             continue
         with lives(server, words[1], milliseconds):
             server.execute_command(*words)
-    for command in ["SADD websocket:connections c-0", "SADD websocket:user:123 c-0", "SADD websocket:room:jazz c-0"]:
+    for command in [
+        "SADD websocket:connections c-0",
+        "SADD websocket:user:123 c-0",
+        "SADD websocket:room:jazz c-0",
+    ]:
         server.execute_command(*command.split(" "))
         lives_for_ever(server, command.split(" ")[1])
     expect(server.smembers("websocket:connection:c-0:rooms"), {"jazz"}, "the mirror of a room")
@@ -135,19 +183,25 @@ def limits(server):
     expect(waits <= set(range(570, 601)), True, f"seconds to wait: {waits}")
     pass_until(server, server.pexpiretime(key))
     expect(parts(server.fcall("take_api_call", 1, key, 40, 600))["remaining"], 39, "a new window")
-    expect(answer(lambda: server.fcall("take_api_call", 1, "rate_limit:user:124:x", 5, 7200)), "SCHEMA")
+    expect(
+        answer(lambda: server.fcall("take_api_call", 1, "rate_limit:user:124:x", 5, 7200)), "SCHEMA"
+    )
     gone(server, "rate_limit:user:124:x")
     tell("a limit of 40 let 40 of 60 calls pass")
 
 
 async def thousand_registrations(key):
-    pool = BlockingConnectionPool(port=PORT, db=DB, decode_responses=True, max_connections=100, timeout=60)
+    pool = BlockingConnectionPool(
+        port=PORT, db=DB, decode_responses=True, max_connections=100, timeout=60
+    )
     async with AsyncRedis(connection_pool=pool) as server:
+
         async def register():
             try:
                 return await server.fcall("register_attendee", 1, key)
             except Exception as error:
                 return str(error).split()[0]
+
         answers = await asyncio.gather(*(register() for _ in range(1000)))
     await pool.aclose()
     return answers
@@ -158,15 +212,29 @@ def registrations(server):
     key = f"event:availability:{EVENT}"
     expect(answer(lambda: server.fcall("register_attendee", 1, key)), "NOTLOADED")
     with lives(server, key, 2 * MINUTE):
-        server.hset(key, mapping={
-            "max_attendees": 50, "current_registrations": 0, "available_spots": 50, "is_full": "false"})
+        server.hset(
+            key,
+            mapping={
+                "max_attendees": 50,
+                "current_registrations": 0,
+                "available_spots": 50,
+                "is_full": "false",
+            },
+        )
     deadline = server.pexpiretime(key)
     answers = asyncio.run(thousand_registrations(key))
     left = sorted(found for found in answers if found != "EVENT_FULL")
     expect(left, list(range(50)), "places left, each once")
     expect(answers.count("EVENT_FULL"), 950)
-    expect(server.hgetall(key), {
-        "max_attendees": "50", "current_registrations": "50", "available_spots": "0", "is_full": "true"})
+    expect(
+        server.hgetall(key),
+        {
+            "max_attendees": "50",
+            "current_registrations": "50",
+            "available_spots": "0",
+            "is_full": "true",
+        },
+    )
     expect(server.pexpiretime(key), deadline, "a registration does not prolong the row")
     pass_until(server, deadline)
     expect(answer(lambda: server.fcall("register_attendee", 1, key)), "NOTLOADED", "never a guess")
@@ -178,20 +246,39 @@ def figures(server):
     key = f"event:stats:{EVENT}"
     view = ["count_interaction", 1, key, "view", AT]
     expect(answer(lambda: server.fcall(*view)), "NOTLOADED")
-    server.hset(key, mapping={"view_count": 1204, "registration_count": 48, "favorite_count": 310, "share_count": 25})
+    server.hset(
+        key,
+        mapping={
+            "view_count": 1204,
+            "registration_count": 48,
+            "favorite_count": 310,
+            "share_count": 25,
+        },
+    )
     counts = at_once(DB, [lambda one: one.fcall(*view)] * 100)
     expect(sorted(counts), list(range(1205, 1305)))
     expect(server.fcall("count_interaction", 1, key, "favorite", AT, -1), 309)
     expect(server.fcall("count_interaction", 1, key, "share", AT), 26)
     # A count cannot fall below zero, and nothing of the attempt is left.
-    expect(answer(lambda: server.fcall("count_interaction", 1, key, "share", "2030-01-01T00:00:00Z", -27)), "SCHEMA")
+    expect(
+        answer(
+            lambda: server.fcall("count_interaction", 1, key, "share", "2030-01-01T00:00:00Z", -27)
+        ),
+        "SCHEMA",
+    )
     expect(server.hmget(key, "view_count", "share_count", "last_updated"), ["1304", "26", AT])
 
     keys = ["events:trending", "events:category:music"]
-    answers = at_once(DB, [lambda one: parts(one.fcall("raise_popularity", 2, *keys, EVENT, "0.5"))] * 40)
+    answers = at_once(
+        DB, [lambda one: parts(one.fcall("raise_popularity", 2, *keys, EVENT, "0.5"))] * 40
+    )
     expect(sorted(float(found["trending"]) for found in answers), [n / 2 for n in range(1, 41)])
-    expect(server.fcall("raise_popularity", 2, "events:trending", "events:category:tech", OTHER_EVENT, 30),
-           ["trending", "30", "popularity", "30"])
+    expect(
+        server.fcall(
+            "raise_popularity", 2, "events:trending", "events:category:tech", OTHER_EVENT, 30
+        ),
+        ["trending", "30", "popularity", "30"],
+    )
     expect(server.zrevrange("events:trending", 0, -1), [OTHER_EVENT, EVENT])
     expect(server.zscore("events:category:music", EVENT), 20)
     tell("a hundred views at once are all counted")
@@ -203,13 +290,20 @@ def searches(server):
     for number in range(30):
         expect(server.fcall("remember_search", 2, *keys, f"query {number}"), 1)
     expect(server.lrange(keys[0], 0, -1), [f"query {number}" for number in range(29, 9, -1)])
-    expect(server.fcall("remember_search", 2, *keys, "query 10"), 2, "the oldest of the twenty, again")
+    expect(
+        server.fcall("remember_search", 2, *keys, "query 10"), 2, "the oldest of the twenty, again"
+    )
     expect(server.lrange(keys[0], 0, 1), ["query 10", "query 29"])
     expect(server.llen(keys[0]), 20)
-    answers = at_once(DB, [
-        lambda one, user=user: one.fcall("remember_search", 2, f"search:recent:{user}", keys[1], "jazz")
-        for user in range(200, 240)
-    ])
+    answers = at_once(
+        DB,
+        [
+            lambda one, user=user: one.fcall(
+                "remember_search", 2, f"search:recent:{user}", keys[1], "jazz"
+            )
+            for user in range(200, 240)
+        ],
+    )
     expect(sorted(answers), list(range(1, 41)))
     expect(server.zrevrange(keys[1], 0, 1, withscores=True)[0][0], "jazz")
     expect(server.zcard(keys[1]), 31)
@@ -224,10 +318,15 @@ def analytics(server):
     expect(sorted(answers), list(range(2, 101, 2)))
 
     visit = ["analytics:session:v-81", "analytics:session:v-81:events_viewed"]
-    views = at_once(DB, [
-        lambda one, n=n: one.fcall("track_page_view", 2, *visit, AT, "", (EVENT, OTHER_EVENT)[n % 2])
-        for n in range(20)
-    ])
+    views = at_once(
+        DB,
+        [
+            lambda one, n=n: one.fcall(
+                "track_page_view", 2, *visit, AT, "", (EVENT, OTHER_EVENT)[n % 2]
+            )
+            for n in range(20)
+        ],
+    )
     expect(sorted(views), list(range(1, 21)))
     expect(server.hgetall(visit[0]), {"start_time": AT, "last_activity": AT, "page_views": "20"})
     expect(server.smembers(visit[1]), {EVENT, OTHER_EVENT})
@@ -240,17 +339,22 @@ def analytics(server):
 
     items = [json.dumps({"type": "view", "n": n}) for n in range(1200)]
     for start in range(0, 1200, 100):
-        server.lpush("analytics:activity:123", *items[start:start + 100])
-        server.lpush("user:interactions:123", *items[start:start + 100])
+        server.lpush("analytics:activity:123", *items[start : start + 100])
+        server.lpush("user:interactions:123", *items[start : start + 100])
     expect(server.lrange("analytics:activity:123", 0, -1), items[:199:-1], "the 1,000 newest")
     expect(server.lrange("user:interactions:123", 0, -1), items[:699:-1], "the 500 newest")
 
     key = "ab_test:checkout_button:123"
     with lives(server, key, 14 * DAY):
-        answers = at_once(DB, [
-            lambda one, n=n: one.fcall("assign_variant", 1, key, ("green", "red")[n % 2], 14 * 86400)
-            for n in range(40)
-        ])
+        answers = at_once(
+            DB,
+            [
+                lambda one, n=n: one.fcall(
+                    "assign_variant", 1, key, ("green", "red")[n % 2], 14 * 86400
+                )
+                for n in range(40)
+            ],
+        )
     expect(len(set(answers)), 1, "variants")
     with lives(server, "ab_test:checkout_button:124", 30 * DAY):
         server.fcall("assign_variant", 1, "ab_test:checkout_button:124", "green")
@@ -262,7 +366,10 @@ def models(server):
     keys = ["ml:model:ranker:version", "ml:model:ranker:data"]
 
     def publish(one, number):
-        return [one.fcall("publish_model", 2, *keys, f"{number}-{n}", f"data of {number}-{n}", 86400) for n in range(30)]
+        return [
+            one.fcall("publish_model", 2, *keys, f"{number}-{n}", f"data of {number}-{n}", 86400)
+            for n in range(30)
+        ]
 
     def read(one):
         for _ in range(60):
@@ -282,6 +389,7 @@ def models(server):
 
 def websockets(server):
     """Sixty connections of twenty users join ten rooms at once, and leave them all."""
+
     def connection(number):
         return f"websocket:connection:c-{number}"
 
@@ -290,7 +398,9 @@ def websockets(server):
         told = [one.fcall("ws_connect", 3, "websocket:connections", f"{own}:user", user)]
         for room in range(10):
             if (number + room) % 3:
-                told.append(one.fcall("ws_join", 3, f"{own}:user", f"{own}:rooms", f"websocket:room:{room}"))
+                told.append(
+                    one.fcall("ws_join", 3, f"{own}:user", f"{own}:rooms", f"websocket:room:{room}")
+                )
         return told
 
     absent = [f"{connection(0)}:user", f"{connection(0)}:rooms", "websocket:room:0"]
@@ -307,12 +417,20 @@ def websockets(server):
     expect(server.fcall("ws_leave", 2, f"{connection(1)}:rooms", "websocket:room:0"), "left")
     expect(server.fcall("ws_leave", 2, f"{connection(1)}:rooms", "websocket:room:0"), "absent")
     expect(server.sismember("websocket:room:0", "c-1"), 0)
-    expect(server.fcall("queue_message", 2, "websocket:user:1", "websocket:queue:1", "hi"), "online")
+    expect(
+        server.fcall("queue_message", 2, "websocket:user:1", "websocket:queue:1", "hi"), "online"
+    )
 
     # A node crashes: two sweepers close what it had open, knowing the ids alone.
     def sweep(one):
         return [
-            one.fcall("ws_disconnect", 3, "websocket:connections", f"{connection(n)}:user", f"{connection(n)}:rooms")
+            one.fcall(
+                "ws_disconnect",
+                3,
+                "websocket:connections",
+                f"{connection(n)}:user",
+                f"{connection(n)}:rooms",
+            )
             for n in range(60)
         ]
 
@@ -329,7 +447,10 @@ def queues(server):
         expect(server.fcall("queue_message", 2, *keys, "message 0"), "queued")
     for number in range(1, 150):
         server.fcall("queue_message", 2, *keys, f"message {number}")
-    expect(server.fcall("drain_messages", 1, keys[1]), [f"message {number}" for number in range(50, 150)])
+    expect(
+        server.fcall("drain_messages", 1, keys[1]),
+        [f"message {number}" for number in range(50, 150)],
+    )
     expect(server.fcall("drain_messages", 1, keys[1]), [])
 
     def fill(one):
