@@ -3,7 +3,7 @@
 //! The script tells what they answer. The other tests run the same commands and look
 //! at what is in the database around each call.
 
-use crate::{System, load, scenario};
+use crate::{System, load, replies, scenario};
 use keyward_resp::Frame;
 use keyward_testkit::wire::{self, Told};
 use keyward_testkit::{Client, Server};
@@ -40,6 +40,29 @@ pub(crate) fn are_all_tried_and_fail_as_declared(system: &System) {
         missing.remove(&format!("{name}: {reply}"));
     }
     assert!(missing.is_empty(), "{SCRIPT} has nothing of {missing:#?}");
+}
+
+/// Every reply fits its declaration, and every error has a code that is declared.
+pub(crate) fn answer_what_is_declared(system: &System) {
+    let server = system.on_keyward();
+    let mut client = system.client(&server);
+    for told in commands(system) {
+        let reply = client.call(&told.command).expect("an answer");
+        let Some(name) = function_of(&told) else { continue };
+        let mut declared = system.schema.functions.iter();
+        let function = declared.find(|function| *function.name == name).expect("it is declared");
+        let problem = match (&reply, &function.reply) {
+            (Frame::Error(error), _) => {
+                let error = String::from_utf8_lossy(error);
+                let code = error.split(' ').next().unwrap_or_default();
+                let is_declared = function.errors.iter().any(|(declared, _)| &**declared == code);
+                (!is_declared).then(|| error.into_owned())
+            }
+            (reply, Some(shape)) => replies::misfit(shape, reply),
+            (reply, None) => Some(format!("{reply:?}, and no reply is declared")),
+        };
+        assert_eq!(problem, None, "{SCRIPT}:{}: {name}", told.line);
+    }
 }
 
 /// On either server, a call that is answered by an error changes nothing.

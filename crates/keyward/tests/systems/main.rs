@@ -7,6 +7,7 @@
 
 mod figures;
 mod functions;
+mod replies;
 mod scenario;
 mod tour;
 
@@ -31,6 +32,11 @@ macro_rules! systems {
             #[test]
             fn functions_are_all_tried_and_fail_as_declared() {
                 functions::are_all_tried_and_fail_as_declared(&System::read($name));
+            }
+
+            #[test]
+            fn functions_answer_what_is_declared() {
+                functions::answer_what_is_declared(&System::read($name));
             }
 
             #[test]
