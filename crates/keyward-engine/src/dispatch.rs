@@ -325,11 +325,11 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::SwapDb => generic::databases::swapdb,
         Id::BgSave => server::persistence::bgsave,
         Id::Debug => server::debug::debug,
+        Id::BgRewriteAof => server::persistence::bgrewriteaof,
         Id::LastSave => server::persistence::lastsave,
         Id::Save => server::persistence::save,
         Id::Sync => replicas::sync,
         Id::Time => server::info::time,
-        Id::BgRewriteAof => return None,
     };
     Some(handler)
 }

@@ -1,4 +1,5 @@
-//! What the host needs to make the engine outlive its process: snapshots and loading.
+//! What the host needs to make the engine outlive its process: snapshots, the log of
+//! changes, loading.
 //!
 //! Owns nothing: the engine's interface for persistence. Bytes go out and come in here;
 //! files are the host's.
@@ -7,17 +8,64 @@ use crate::context::{Ctx, Ending, Mode};
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::keyspace::SnapshotProgress;
+use crate::rebuild;
 use crate::session::{ClientId, Session};
 use crate::snapshot::load::{OnConflict, load};
-use crate::snapshot::{self, LoadError, Loaded, Snapshot, SnapshotOptions};
-use keyward_commands::CommandId;
-use keyward_resp::{Args, ReplyWriter};
+use crate::snapshot::{
+    self, Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
+};
+use crate::stream::AppendLog;
+use keyward_commands::{CommandId, WireError};
+use keyward_resp::{Args, Batch, ReplyWriter};
+use keyward_schema::Persist;
 use std::io::Read;
 
+/// Commands of the append-only file being carried out again.
+#[derive(Debug)]
+pub struct Replay {
+    session: Session,
+    out: Vec<u8>,
+    /// How many of them failed, which none should.
+    pub failures: u64,
+}
+
+impl Replay {
+    /// Before the first command.
+    pub fn new() -> Replay {
+        Replay { session: Session::new(ClientId(0), 0, true), out: Vec::new(), failures: 0 }
+    }
+}
+
+impl Default for Replay {
+    fn default() -> Replay {
+        Replay::new()
+    }
+}
+
 impl Engine {
-    /// Says whether writes are refused since a snapshot could not be written.
-    pub fn refuse_writes(&mut self, refuses: bool) {
-        self.shared.refuses_writes = refuses;
+    /// Says why writes are refused, if they are: what should outlive the process cannot
+    /// be written.
+    pub fn refuse_writes(&mut self, refusal: Option<WireError>) {
+        self.shared.write_refusal = refusal;
+    }
+
+    /// Begins or ends the log of changes for the append-only file. It begins a file.
+    pub fn log_changes(&mut self, is_on: bool) {
+        self.shared.feed_followers(&mut self.keys);
+        self.shared.log = AppendLog::new(is_on);
+        self.shared.listen(&mut self.keys);
+    }
+
+    /// Takes the log of changes since the last call.
+    #[inline]
+    pub fn take_log(&mut self, out: &mut Vec<u8>) {
+        self.shared.feed_followers(&mut self.keys);
+        self.shared.log.take(out);
+    }
+
+    /// What is logged from now on goes to another file.
+    pub fn begin_log_file(&mut self) {
+        self.shared.log.selected = None;
     }
 
     /// Everything there is at this instant, ready to be written.
@@ -31,10 +79,15 @@ impl Engine {
         host: &mut dyn Host,
         source: &mut dyn Read,
     ) -> Result<Loaded, LoadError> {
+        self.trusted(host, |ctx| load(ctx, source, OnConflict::Refuse))
+    }
+
+    /// Does something as no client could.
+    fn trusted<T>(&mut self, host: &mut dyn Host, work: impl FnOnce(&mut Ctx<'_>) -> T) -> T {
         let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
         let Engine { keys, shared, .. } = self;
         let mut out = Vec::new();
-        let mut ctx = Ctx {
+        work(&mut Ctx {
             command: &keyward_commands::COMMANDS[CommandId::FunctionLoad as usize],
             args: Args::new(&[], &[]),
             reply: ReplyWriter::new(&mut out, session.protocol),
@@ -46,8 +99,97 @@ impl Engine {
             known: &[],
             ending: Ending::Answered,
             until: None,
-        };
-        load(&mut ctx, source, OnConflict::Refuse)
+        })
+    }
+
+    /// Begins to load in steps. Until the end clients are told to wait.
+    pub fn begin_loading(&mut self) {
+        self.shared.is_loading = true;
+    }
+
+    /// Whether there is a database of which only snapshots are kept.
+    pub fn keeps_snapshots(&self) -> bool {
+        let databases = 0..self.keys.database_count();
+        let mut books = databases.filter_map(|db| self.keys.book_of(db));
+        books.any(|book| book.schema().keyspace.persist == Persist::Rdb)
+    }
+
+    /// Begins to load a snapshot in steps.
+    pub fn open_snapshot<R: Read>(
+        &self,
+        source: R,
+        coverage: Coverage,
+        due: DueRows,
+    ) -> Result<SnapshotLoader<R>, LoadError> {
+        let what = (coverage, due);
+        SnapshotLoader::new(&self.keys, &self.shared, source, what, OnConflict::Refuse)
+    }
+
+    /// Loads about so many rows of a snapshot; whether there are more.
+    pub fn load_rows<R: Read>(
+        &mut self,
+        host: &mut dyn Host,
+        loader: &mut SnapshotLoader<R>,
+        rows: usize,
+    ) -> Result<bool, LoadError> {
+        self.trusted(host, |ctx| loader.step(ctx, rows))
+    }
+
+    /// Carries commands of the append-only file out again.
+    pub fn load_commands(
+        &mut self,
+        host: &mut dyn Host,
+        replay: &mut Replay,
+        buffer: &[u8],
+        batch: &Batch,
+    ) -> Result<(), LoadError> {
+        let present = self.keys.leave_present();
+        let outcome = self.replay(host, replay, buffer, batch);
+        self.keys.enter_present(present);
+        outcome
+    }
+
+    fn replay(
+        &mut self,
+        host: &mut dyn Host,
+        replay: &mut Replay,
+        buffer: &[u8],
+        batch: &Batch,
+    ) -> Result<(), LoadError> {
+        let Replay { session, out, failures } = replay;
+        let mut prepared = std::mem::take(&mut self.prepared);
+        let mut next = 0;
+        while next < batch.len() {
+            let window =
+                prepared.window((&self.keys, &self.shared.names), session.db, buffer, batch, next);
+            for index in window.clone() {
+                let args = batch.command(index, buffer);
+                let version = self.keys.schema_version();
+                let (command, known) =
+                    prepared.command(index - window.start, (session.db, version));
+                self.accept(host, session, command, args, known, out);
+                if out.starts_with(b"-ERR unknown command") {
+                    let name = args.at(0).escape_ascii().to_string();
+                    return Err(LoadError::UnknownCommand(name));
+                }
+                *failures += u64::from(out.first() == Some(&b'-'));
+                out.clear();
+            }
+            next = window.end;
+        }
+        self.prepared = prepared;
+        Ok(())
+    }
+
+    /// Loading is over: rows under a schema are made what it says, counters begin.
+    pub fn end_loading(&mut self, host: &mut dyn Host, loaded: Loaded) {
+        self.shared.stats.reset();
+        self.keys.end_loading();
+        self.trusted(host, |ctx| {
+            rebuild::after_load(ctx.keys, ctx.shared, ctx.session, ctx.host);
+            ctx.host.loaded(loaded);
+        });
+        self.shared.is_loading = false;
     }
 
     /// Begins a snapshot of this instant that is taken in steps while commands run. There

@@ -79,7 +79,7 @@ impl Progress {
 pub struct Engine {
     pub(crate) keys: Keyspace,
     pub(crate) shared: Shared,
-    prepared: Prepared,
+    pub(crate) prepared: Prepared,
 }
 
 impl Engine {
@@ -176,7 +176,7 @@ impl Engine {
 
     /// Takes one command from a client: refuses it, queues it or runs it.
     #[inline]
-    fn accept(
+    pub(crate) fn accept(
         &mut self,
         host: &mut dyn Host,
         session: &mut Session,
@@ -258,6 +258,9 @@ impl Engine {
         command: &'static Command,
         args: Args<'_>,
     ) -> Result<&'static Command, WireError> {
+        if self.shared.is_loading && session.id == ClientId(0) {
+            return Ok(command);
+        }
         self.shared.judge(session, command)?;
         if self.shared.tunables.memory.bytes_max > 0 {
             self.make_room(host, session, command, args)?;
@@ -362,7 +365,10 @@ impl Engine {
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
         let switches = &self.shared.switches;
-        let rests = self.shared.pause.is_some() || !switches.sweeps || switches.is_cron_paused;
+        let rests = self.shared.is_loading
+            || self.shared.pause.is_some()
+            || !switches.sweeps
+            || switches.is_cron_paused;
         let removed = if rests { 0 } else { self.keys.sweep(SWEEP_ROWS_MAX) };
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         let stats = &mut self.shared.stats;
@@ -393,7 +399,7 @@ impl Engine {
     pub fn take_deliveries(&mut self) -> Vec<Delivery> {
         let Shared { sessions, outbox, tracking, .. } = &mut self.shared;
         tracking.send_broadcasts(&mut Courier { sessions, outbox, current: None });
-        self.shared.replicas.feed(&mut self.keys, &mut self.shared.outbox);
+        self.shared.feed_followers(&mut self.keys);
         std::mem::take(&mut self.shared.outbox)
     }
 

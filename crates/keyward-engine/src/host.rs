@@ -4,6 +4,7 @@
 //! engine cannot know: settings, addresses, the process. Everything a host
 //! answers is an input of the engine: a replay must give the same answers.
 
+use crate::keyspace::SnapshotProgress;
 use crate::script::{LogLevel, RunningScript, ScriptFacts};
 use crate::session::ClientId;
 use crate::snapshot::{Loaded, Snapshot};
@@ -48,6 +49,8 @@ pub enum Section {
 /// What the engine tells the host for INFO.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Facts {
+    /// How far the snapshot is that is being taken.
+    pub snapshot: Option<SnapshotProgress>,
     /// Counters of keys.
     pub keys: KeyStats,
     /// Commands executed.
@@ -178,6 +181,8 @@ pub type ConfigRefusal = String;
 pub enum BackgroundSave {
     /// It will be written.
     Begun,
+    /// It will be written after what is being written.
+    Scheduled,
     /// One is being written.
     AlreadyRunning,
 }
@@ -250,8 +255,16 @@ pub trait Host {
         false
     }
 
-    /// Sees to it that a snapshot is written soon, without this client waiting.
-    fn save_in_background(&mut self) -> BackgroundSave {
+    /// Sees to it that a snapshot is written soon, without this client waiting; after
+    /// what is being written, if it may wait for that.
+    fn save_in_background(&mut self, may_wait: bool) -> BackgroundSave {
+        let _ = may_wait;
+        BackgroundSave::AlreadyRunning
+    }
+
+    /// Sees to it that the append-only file is written anew; later, if it must wait.
+    fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
+        let _ = must_wait;
         BackgroundSave::AlreadyRunning
     }
 

@@ -62,6 +62,7 @@ mod size_class;
 mod slowlog;
 mod snapshot;
 mod stats;
+mod stream;
 mod string;
 mod table;
 mod thin;
@@ -75,6 +76,7 @@ mod zset;
 
 pub use access::FrequencyRates;
 pub use courier::Delivery;
+pub use durability::Replay;
 pub use effects::{Effect, Effects};
 pub use engine::{Engine, EngineOptions, Progress};
 pub use event::{Class, Event, NotifyFlags};
@@ -90,7 +92,9 @@ pub use row::Row;
 pub use script::{Activity, LogLevel, RunningScript, ScriptFacts};
 pub use session::ClientId;
 pub use set::{Iter as SetIter, Set};
-pub use snapshot::{Coverage, LoadError, Loaded, Snapshot, SnapshotOptions};
+pub use snapshot::{
+    Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
+};
 pub use stats::{KeyStats, TableStats};
 pub use tracking::TrackingFacts;
 pub use trial::explain;

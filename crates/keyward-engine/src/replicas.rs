@@ -5,18 +5,17 @@
 //! the database changes.
 //!
 //! Invariant: a change is in a replica's snapshot or in its stream, never in both. The
-//! log is recorded while there is a replica, and emptied by sending it.
+//! log is recorded while somebody wants it, and emptied by sending it.
 //! Not here: partial resynchronisation, acknowledgements, keep-alives in the stream, and
 //! being a replica oneself.
 
 use crate::context::{Ctx, Outcome};
 use crate::courier::Delivery;
 use crate::effects::Effect;
-use crate::keyspace::Keyspace;
 use crate::session::{ClientId, Session};
 use crate::snapshot::{Coverage, Snapshot, SnapshotOptions};
+use crate::stream::push_stream;
 use keyward_commands::WireError;
-use keyward_resp::push_request;
 use std::rc::Rc;
 
 /// All replicas.
@@ -34,47 +33,23 @@ impl Replicas {
         self.clients.len()
     }
 
-    /// Sends what was recorded since the last call.
-    pub(crate) fn feed(&mut self, keys: &mut Keyspace, outbox: &mut Vec<Delivery>) {
-        if self.clients.is_empty() || keys.effects.len() == 0 {
+    /// Sends effects.
+    pub(crate) fn feed(&mut self, effects: &[Effect], outbox: &mut Vec<Delivery>) {
+        if self.clients.is_empty() {
             return;
         }
-        let stream: Rc<[u8]> = write_stream(&keys.effects.take(), &mut self.selected).into();
+        let mut stream = Vec::new();
+        push_stream(effects, &mut self.selected, |_| true, &mut stream);
+        let stream: Rc<[u8]> = stream.into();
         let outputs = self.clients.iter().map(|id| Delivery::Output(*id, Rc::clone(&stream)));
         outbox.extend(outputs);
     }
 
-    /// A replica goes.
-    pub(crate) fn remove(&mut self, keys: &mut Keyspace, session: &mut Session) {
-        if std::mem::take(&mut session.is_replica) {
-            self.clients.retain(|client| *client != session.id);
-            if self.clients.is_empty() {
-                keys.effects.listen(false);
-                keys.effects.take();
-            }
-        }
+    /// A client goes; whether it was a replica.
+    pub(crate) fn remove(&mut self, session: &mut Session) -> bool {
+        self.clients.retain(|client| *client != session.id);
+        std::mem::take(&mut session.is_replica)
     }
-}
-
-/// Effects as the commands of a stream.
-fn write_stream(effects: &[Effect], selected: &mut Option<usize>) -> Vec<u8> {
-    let mut stream = Vec::new();
-    for unit in effects.chunk_by(|one, next| one.unit == next.unit) {
-        let is_alone = unit.len() == 1;
-        for (at, effect) in unit.iter().enumerate() {
-            if selected.replace(effect.db) != Some(effect.db) {
-                push_request(&mut stream, ["SELECT", &effect.db.to_string()].iter());
-            }
-            if at == 0 && !is_alone {
-                push_request(&mut stream, ["MULTI"].iter());
-            }
-            push_request(&mut stream, effect.command.args().iter());
-        }
-        if !is_alone {
-            push_request(&mut stream, ["EXEC"].iter());
-        }
-    }
-    stream
 }
 
 pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
@@ -83,7 +58,7 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     }
     let shared = &mut *ctx.shared;
-    shared.replicas.feed(ctx.keys, &mut shared.outbox);
+    shared.feed_followers(ctx.keys);
     let used_bytes = ctx.host.used_memory();
     let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes };
     let written = Snapshot::new(ctx.keys, shared).write_to(Vec::new(), options);
@@ -94,6 +69,6 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     shared.replicas.selected = None;
     shared.replicas.snapshots += 1;
     ctx.session.is_replica = true;
-    ctx.keys.effects.listen(true);
+    shared.listen(ctx.keys);
     Ok(())
 }

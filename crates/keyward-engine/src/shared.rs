@@ -23,6 +23,7 @@ use crate::script::Scripts;
 use crate::server::debug::Switches;
 use crate::session::{ClientId, Session, Sessions};
 use crate::stats::Stats;
+use crate::stream::AppendLog;
 use crate::tracking::Tracking;
 use crate::transaction;
 use crate::tunables::Tunables;
@@ -50,8 +51,10 @@ pub(crate) struct Shared {
     pub(crate) slept_us: i64,
     /// Scripts and function libraries.
     pub(crate) scripts: Scripts,
-    /// The last snapshot could not be written, and writes are refused until one is.
-    pub(crate) refuses_writes: bool,
+    /// Why writes are refused: what should outlive the process cannot be written.
+    pub(crate) write_refusal: Option<WireError>,
+    /// Rows are being loaded: nobody may see them yet.
+    pub(crate) is_loading: bool,
     /// What DEBUG has switched.
     pub(crate) switches: Switches,
     /// Who listens to which channel.
@@ -62,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) monitors: Vec<ClientId>,
     /// Who is shown every change.
     pub(crate) replicas: Replicas,
+    /// What is to be appended to the append-only file.
+    pub(crate) log: AppendLog,
     /// The pause, if there is one.
     pub(crate) pause: Option<Pause>,
     /// How memory stood before the running command.
@@ -82,7 +87,9 @@ impl Shared {
             now_us: 0,
             slept_us: 0,
             scripts: Scripts::new(options.seed),
-            refuses_writes: false,
+            write_refusal: None,
+            is_loading: false,
+            log: AppendLog::default(),
             switches: Switches::default(),
             pubsub: PubSub::default(),
             tracking: Tracking::new(keys.hasher()),
@@ -130,10 +137,10 @@ impl Shared {
             return Err(WireError::NoAuth);
         }
         // Redis refuses PING too, so that whoever watches the server notices.
-        if self.refuses_writes
+        if let Some(refusal) = &self.write_refusal
             && (transaction::writes(session, command) || command.id == CommandId::Ping)
         {
-            return Err(WireError::SaveFailed);
+            return Err(refusal.clone());
         }
         if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
             return Err(WireError::NotInTransaction);
@@ -143,6 +150,9 @@ impl Shared {
         }
         if !session.subscriptions.is_empty() {
             pubsub::admit(session, command)?;
+        }
+        if self.is_loading && !command.flags.has(Flag::Loading) {
+            return Err(WireError::Loading);
         }
         if session.is_monitor || session.is_replica {
             monitor::admit(session, command)?;
@@ -224,6 +234,25 @@ impl Shared {
         (pubsub, Courier { sessions, outbox, current: Some(current) })
     }
 
+    /// Has effects recorded while somebody wants them.
+    pub(crate) fn listen(&self, keys: &mut Keyspace) {
+        let is_wanted = self.log.is_on || self.replicas.count() > 0;
+        if keys.effects.is_listening() && !is_wanted {
+            keys.effects.take();
+        }
+        keys.effects.listen(is_wanted);
+    }
+
+    /// Gives what was recorded to those who want it.
+    #[inline]
+    pub(crate) fn feed_followers(&mut self, keys: &mut Keyspace) {
+        if keys.effects.len() > 0 && (self.log.is_on || self.replicas.count() > 0) {
+            let effects = keys.effects.take();
+            self.replicas.feed(&effects, &mut self.outbox);
+            self.log.record(&effects, keys);
+        }
+    }
+
     /// Whether commands concern others than their client: somebody is shown them, or
     /// keys are tracked.
     #[inline]
@@ -263,7 +292,9 @@ impl Shared {
         if std::mem::take(&mut session.is_monitor) {
             self.monitors.retain(|monitor| *monitor != session.id);
         }
-        self.replicas.remove(keys, session);
+        if self.replicas.remove(session) {
+            self.listen(keys);
+        }
     }
 
     /// Puts new settings in force.
@@ -284,6 +315,7 @@ impl Shared {
     /// Figures for INFO. The client whose command runs counts too.
     pub(crate) fn facts(&self, keys: &Keyspace) -> Facts {
         Facts {
+            snapshot: keys.snapshot_progress(),
             keys: keys.stats,
             commands: self.stats.processed,
             error_replies: self.stats.errors.total(),

@@ -1,10 +1,12 @@
 //! What outlives the process: files.
 //!
 //! Owns how bytes get to disk and back so that they can be relied on: the disk itself
-//! ([`disk`]), files that are there whole or not at all ([`snapshot_file`]).
+//! ([`disk`]), files that are there whole or not at all ([`snapshot_file`]), the log that
+//! grows ([`aof`]).
 //! Not here: what the bytes mean (`keyward-rdb`, `keyward-engine`), when files are
 //! written (`keyward-server`).
 
+pub mod aof;
 pub mod disk;
 pub mod snapshot_file;
 

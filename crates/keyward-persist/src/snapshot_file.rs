@@ -64,6 +64,11 @@ impl NewFile {
         self.file.sync().map_err(PersistError::when("sync", &self.temporary))
     }
 
+    /// Says that the rest of it will not come.
+    pub fn interrupted(&self) -> PersistError {
+        PersistError::when("write", &self.target)(io::ErrorKind::Interrupted.into())
+    }
+
     /// Gives the file its name, all of it being safe; answers how long it is.
     pub fn finish(mut self) -> Result<u64, PersistError> {
         self.sync()?;
@@ -85,21 +90,9 @@ impl Drop for NewFile {
     }
 }
 
-/// A sink that keeps the error as it is.
-struct Sink<'a> {
-    file: &'a mut NewFile,
-    error: Option<PersistError>,
-}
-
-impl Write for Sink<'_> {
+impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.file.write(bytes) {
-            Ok(()) => Ok(bytes.len()),
-            Err(error) => {
-                self.error = Some(error);
-                Err(io::Error::other("the file cannot be written"))
-            }
-        }
+        NewFile::write(self, bytes).map(|()| bytes.len()).map_err(|error| error.source)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -116,12 +109,7 @@ pub fn save(
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<u64, PersistError> {
     let mut file = NewFile::begin(Arc::clone(disk), directory, name)?;
-    let mut sink = Sink { file: &mut file, error: None };
-    let written = content(&mut sink);
-    if let Some(error) = sink.error {
-        return Err(error);
-    }
-    written.map_err(PersistError::when("write", &file.target))?;
+    content(&mut file).map_err(PersistError::when("write", &file.target))?;
     file.finish()
 }
 

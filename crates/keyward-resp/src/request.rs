@@ -123,6 +123,12 @@ impl Batch {
         Args::new(buffer, &self.ranges[start..self.ends[index]])
     }
 
+    /// Adds a command whose arguments are at these places of a buffer.
+    pub fn push(&mut self, arguments: &[ArgRange]) {
+        self.ranges.extend_from_slice(arguments);
+        self.ends.push(self.ranges.len());
+    }
+
     /// All commands; `buffer` is the one they were parsed from.
     pub fn commands<'a>(&'a self, buffer: &'a [u8]) -> impl ExactSizeIterator<Item = Args<'a>> {
         (0..self.len()).map(move |index| self.command(index, buffer))

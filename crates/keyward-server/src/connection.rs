@@ -149,6 +149,8 @@ impl<S: Socket> Connection<S> {
     /// Replies, then hands out what concerns other clients; a message to this one comes
     /// after its replies.
     fn finish(&mut self, core: &mut Core, cx: &mut Context<'_>) -> io::Result<()> {
+        self.server.collect_log(core);
+        core.bound_snapshot();
         let sent = self.reply(core, cx);
         self.server.deliver(core);
         sent
@@ -239,7 +241,8 @@ impl<S: Socket> Connection<S> {
         core.host.stats.output_bytes += core.output.len() as u64;
         core.host.stats.writes += 1;
         let mut sent = 0;
-        if self.peer.output.borrow().is_empty() {
+        let is_held = self.server.hold(core, &self.peer);
+        if !is_held && self.peer.output.borrow().is_empty() {
             while sent < core.output.len() {
                 match Pin::new(&mut self.socket).poll_write(cx, &core.output[sent..])? {
                     Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -257,6 +260,9 @@ impl<S: Socket> Connection<S> {
 
     /// Sends what is left of earlier replies; answers whether all is sent.
     fn send_pending(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        if self.server.waiters.holds(&self.peer) {
+            return Ok(false);
+        }
         let mut output = self.peer.output.borrow_mut();
         while self.sent < output.len() {
             match Pin::new(&mut self.socket).poll_write(cx, &output[self.sent..])? {

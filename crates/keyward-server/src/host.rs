@@ -2,25 +2,32 @@
 //!
 //! Owns the settings in force and the counters of connections.
 
+use crate::append_only::AppendOnly;
 use crate::busy::{self, Busy};
 use crate::clock::{self, EngineClock};
 use crate::info;
 use crate::listen::Listeners;
+use crate::loading::Progress;
 use crate::log::LogControl;
 use crate::memory::{self, Memory};
 use crate::peer::Peers;
 use crate::persistence::Persistence;
 use crate::rates::Rates;
+use crate::saving::{Saving, Target};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
+use keyward_commands::WireError;
 use keyward_engine::{
     BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Loaded, LogLevel,
     MemoryReport, RunningScript, Section, Snapshot, Tunables,
 };
+use keyward_persist::aof::{AofFiles, OpenError};
 use std::io::Read;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -61,6 +68,14 @@ pub(crate) struct ServerHost {
     pub(crate) busy: Busy,
     /// Snapshots.
     pub(crate) persistence: Persistence,
+    /// The append-only file.
+    pub(crate) append_only: AppendOnly,
+    /// What is being written in the background.
+    pub(crate) saving: Option<Saving>,
+    /// Told when something is to be.
+    pub(crate) files_wanted: Rc<Notify>,
+    /// How far loading is.
+    pub(crate) loading: Option<Progress>,
 }
 
 impl ServerHost {
@@ -101,10 +116,38 @@ impl ServerHost {
         })
     }
 
-    /// Whether writes are refused since the last snapshot could not be written.
-    pub(crate) fn refuses_writes(&self) -> bool {
-        let is_asked_for = self.settings.is_on(Id::StopWrites);
-        !self.persistence.is_last_ok && self.saves_by_itself() && is_asked_for
+    /// Why writes are refused, if they are: the last snapshot could not be written, or the
+    /// append-only file cannot be.
+    pub(crate) fn write_refusal(&self) -> Option<WireError> {
+        let is_asked_for = self.settings.is_on(Id::StopWrites) && self.saves_by_itself();
+        if is_asked_for && !self.persistence.is_last_ok {
+            return Some(WireError::SaveFailed);
+        }
+        self.append_only.refusal()
+    }
+
+    pub(crate) fn is_loading(&self) -> bool {
+        self.loading.is_some()
+    }
+
+    /// What is being written in the background, or about to be.
+    pub(crate) fn is_writing(&self, target: Target) -> bool {
+        self.saving.as_ref().is_some_and(|saving| saving.target == target)
+            || match target {
+                Target::Snapshot => {
+                    self.persistence.is_wanted || self.persistence.background.is_some()
+                }
+                Target::AppendOnly => self.append_only.rewrites.started.is_some(),
+            }
+    }
+
+    /// Finds the files of the append-only file.
+    pub(crate) fn open_append_only(&self) -> Result<AofFiles, OpenError> {
+        let settings = &self.settings;
+        let (folder, name) = (settings.text(Id::AppendDirName), settings.text(Id::AppendFilename));
+        let directory = settings.text(Id::Dir);
+        let disk = Arc::clone(&self.persistence.disk);
+        AofFiles::open(disk, Path::new(&directory), &folder, &name)
     }
 }
 
@@ -122,7 +165,11 @@ impl Host for ServerHost {
         let mut changed = self.settings.clone();
         changed.set_live(pairs, is_local)?;
         self.rebind(&changed)?;
+        let is_other = changed.is_on(Id::AppendOnly) != self.settings.is_on(Id::AppendOnly);
         self.settings = changed;
+        if is_other {
+            self.files_wanted.notify_one();
+        }
         if let Some(log) = &self.log {
             log.apply(&self.settings);
         }
@@ -198,12 +245,31 @@ impl Host for ServerHost {
         outcome.is_ok()
     }
 
-    fn save_in_background(&mut self) -> BackgroundSave {
-        self.persistence.want()
+    fn save_in_background(&mut self, may_wait: bool) -> BackgroundSave {
+        let must_wait = self.is_writing(Target::AppendOnly);
+        if self.is_writing(Target::Snapshot) || (must_wait && !may_wait) {
+            return BackgroundSave::AlreadyRunning;
+        }
+        self.persistence.is_wanted = true;
+        self.files_wanted.notify_one();
+        if must_wait { BackgroundSave::Scheduled } else { BackgroundSave::Begun }
+    }
+
+    fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
+        if self.is_writing(Target::AppendOnly) {
+            return BackgroundSave::AlreadyRunning;
+        }
+        self.append_only.rewrites.is_wanted = true;
+        self.append_only.rewrites.failures = 0;
+        self.files_wanted.notify_one();
+        match must_wait || self.is_writing(Target::Snapshot) {
+            true => BackgroundSave::Scheduled,
+            false => BackgroundSave::Begun,
+        }
     }
 
     fn is_saving(&self) -> bool {
-        self.persistence.is_wanted
+        self.is_writing(Target::Snapshot)
     }
 
     fn saves_by_itself(&self) -> bool {

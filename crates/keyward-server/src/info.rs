@@ -7,6 +7,8 @@ mod activity;
 mod memory;
 
 use crate::host::ServerHost;
+use crate::loading::Progress;
+use crate::saving::Saving;
 use crate::settings::table::Id;
 use keyward_engine::{Facts, Host as _, REDIS_VERSION, Section};
 use std::fmt::Write as _;
@@ -103,21 +105,21 @@ fn human(bytes: u64) -> String {
 }
 
 fn persistence(host: &ServerHost, facts: &Facts) -> Vec<Line> {
-    let mut lines = host.persistence.info(facts.dirty);
-    lines.extend([
-        ("aof_enabled", "0".to_owned()),
-        ("aof_rewrite_in_progress", "0".to_owned()),
-        ("aof_rewrite_scheduled", "0".to_owned()),
-        ("aof_last_rewrite_time_sec", "-1".to_owned()),
-        ("aof_current_rewrite_time_sec", "-1".to_owned()),
-        ("aof_last_bgrewrite_status", "ok".to_owned()),
-        ("aof_rewrites", "0".to_owned()),
-        ("aof_rewrites_consecutive_failures", "0".to_owned()),
-        ("aof_last_write_status", "ok".to_owned()),
-        ("aof_last_cow_size", "0".to_owned()),
-        ("module_fork_in_progress", "0".to_owned()),
-        ("module_fork_last_cow_size", "0".to_owned()),
-    ]);
+    let captured = host.saving.as_ref().map_or(0, Saving::waiting_bytes).to_string();
+    let progress = facts.snapshot.unwrap_or_default();
+    let mut lines = vec![
+        ("loading", u8::from(host.is_loading()).to_string()),
+        ("async_loading", "0".to_owned()),
+        ("current_cow_peak", captured.clone()),
+        ("current_cow_size", captured),
+        ("current_cow_size_age", "0".to_owned()),
+        ("current_fork_perc", "0.00".to_owned()),
+        ("current_save_keys_processed", progress.rows.to_string()),
+        ("current_save_keys_total", progress.rows_total.to_string()),
+    ];
+    lines.extend(host.persistence.info(facts.dirty));
+    lines.extend(host.append_only.info(host.settings.is_on(Id::AppendOnly)));
+    lines.extend(host.loading.iter().flat_map(Progress::info));
     lines
 }
 

@@ -7,19 +7,23 @@
 //! `keyward serve` calls [`serve_command`]; a program that embeds the server
 //! calls [`run`].
 
+mod append_only;
 mod busy;
 mod client_memory;
 mod clock;
+mod commit;
 mod connection;
 mod descriptors;
 mod host;
 mod info;
 mod listen;
+mod loading;
 mod log;
 mod memory;
 mod peer;
 mod persistence;
 mod rates;
+mod saving;
 mod schemas;
 mod server;
 pub mod settings;
@@ -51,7 +55,8 @@ pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeEr
 /// `keyward serve`: reads the arguments after `serve` as redis-server would,
 /// starts the log and serves.
 pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result<(), CommandError> {
-    let settings = Settings::from_command_line(arguments)?;
+    let mut settings = Settings::from_command_line(arguments)?;
+    settings.keep_data()?;
     let log = log::start(&settings)?;
     stop_on_panic();
     Ok(server::run(settings, schemas, Some(log))?)

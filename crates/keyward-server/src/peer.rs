@@ -49,6 +49,8 @@ pub(crate) struct Peer {
     pub(crate) class: Cell<ClientClass>,
     /// Bytes for which `maxmemory-clients` counts it.
     pub(crate) counted_bytes: Cell<usize>,
+    /// Its replies stay here until the log has got so far.
+    pub(crate) held_until: Cell<u64>,
     waker: RefCell<Option<Waker>>,
 }
 

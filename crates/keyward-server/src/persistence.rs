@@ -1,15 +1,16 @@
 //! When snapshots are taken, and what became of them.
 //!
-//! Owns the save points, the wish for a snapshot that a tick fulfils, and the
-//! figures of INFO. A snapshot is written in one go between two commands: it is of
-//! one instant, and everybody waits for it.
+//! Owns the save points, the wish for a snapshot, and the figures of INFO. SAVE writes one
+//! in one go between two commands, and everybody waits for it; all others are written in
+//! the background (`saving`).
 //! Not here: how a file is written (`keyward-persist`).
 
 use crate::clock;
 use crate::settings::Settings;
 use crate::settings::table::Id;
-use keyward_engine::{BackgroundSave, Coverage, Loaded, Snapshot, SnapshotOptions};
+use keyward_engine::{Coverage, Loaded, Snapshot, SnapshotOptions};
 use keyward_persist::disk::{Disk, OsDisk, Source};
+use keyward_persist::snapshot_file::NewFile;
 use keyward_persist::{PersistError, snapshot_file};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,8 +27,10 @@ pub(crate) struct Persistence {
     pub(crate) last_save_s: i64,
     /// Changes up to then.
     dirty_at_save: u64,
-    /// A snapshot is to be written by the next tick.
+    /// A snapshot is to be written.
     pub(crate) is_wanted: bool,
+    /// One is being written since then, with so many changes in it.
+    pub(crate) background: Option<(Instant, u64)>,
     /// When a background one was last tried, and whether it was written.
     last_try_s: i64,
     pub(crate) is_last_ok: bool,
@@ -45,6 +48,7 @@ impl Persistence {
             last_save_s: now_s,
             dirty_at_save: 0,
             is_wanted: false,
+            background: None,
             last_try_s: 0,
             is_last_ok: true,
             last_seconds: None,
@@ -53,18 +57,9 @@ impl Persistence {
         }
     }
 
-    /// A client wishes for a snapshot.
-    pub(crate) fn want(&mut self) -> BackgroundSave {
-        if std::mem::replace(&mut self.is_wanted, true) {
-            BackgroundSave::AlreadyRunning
-        } else {
-            BackgroundSave::Begun
-        }
-    }
-
     /// Whether a save point is reached.
     pub(crate) fn is_due(&self, settings: &Settings, dirty: u64, now_s: i64) -> bool {
-        let changes = dirty - self.dirty_at_save;
+        let changes = dirty.saturating_sub(self.dirty_at_save);
         let may_try = self.is_last_ok || now_s - self.last_try_s > RETRY_SECONDS;
         let is_reached = |point: &(u64, u64)| {
             changes >= point.1
@@ -94,24 +89,33 @@ impl Persistence {
         Ok(())
     }
 
-    /// Writes the snapshot somebody wished for or a save point demands.
-    pub(crate) fn save_wanted(
-        &mut self,
-        settings: &Settings,
-        snapshot: &Snapshot<'_>,
-        used_bytes: u64,
-    ) {
-        let start = Instant::now();
+    /// Begins the file that a snapshot goes to.
+    pub(crate) fn new_file(&self, settings: &Settings) -> Result<NewFile, PersistError> {
+        let (directory, name) = place(settings);
+        NewFile::begin(Arc::clone(&self.disk), &directory, &name)
+    }
+
+    /// A snapshot of this instant begins, with so many changes in it.
+    pub(crate) fn begin_background(&mut self, dirty: u64) {
         self.is_wanted = false;
+        self.saves += 1;
+        self.background = Some((Instant::now(), dirty));
         self.last_try_s = clock::now_us() / 1_000_000;
-        let outcome = self.save(settings, snapshot, used_bytes);
+        tracing::info!("Background saving started");
+    }
+
+    /// It is written, or could not be.
+    pub(crate) fn end_background(&mut self, outcome: Result<(), PersistError>) {
+        let Some((start, dirty)) = self.background.take() else { return };
         self.last_seconds = Some(start.elapsed().as_secs());
+        self.is_last_ok = outcome.is_ok();
         match outcome {
-            Ok(()) => tracing::info!("Background saving terminated with success"),
-            Err(error) => {
-                self.is_last_ok = false;
-                tracing::warn!(%error, "Background saving error");
+            Ok(()) => {
+                self.last_save_s = clock::now_us() / 1_000_000;
+                self.dirty_at_save = dirty;
+                tracing::info!("Background saving terminated with success");
             }
+            Err(error) => tracing::warn!(%error, "Background saving error"),
         }
     }
 
@@ -124,31 +128,26 @@ impl Persistence {
     /// Remembers what was loaded.
     pub(crate) fn loaded(&mut self, loaded: Loaded) {
         self.loaded = loaded;
+        self.dirty_at_save = 0;
         if loaded.empty > 0 {
             tracing::warn!("{} keys with empty collections are left out", loaded.empty);
         }
     }
 
-    /// The lines of INFO, those about the append-only file aside.
+    /// The lines of INFO about snapshots.
     pub(crate) fn info(&self, dirty: u64) -> Vec<(&'static str, String)> {
         let status = if self.is_last_ok { "ok" } else { "err" };
         let seconds = self.last_seconds.map_or("-1".to_owned(), |seconds| seconds.to_string());
-        let current = if self.is_wanted { "0" } else { "-1" };
+        let is_running = self.is_wanted || self.background.is_some();
+        let current = self.background.map(|(start, _)| start.elapsed().as_secs().to_string());
+        let changes = dirty.saturating_sub(self.dirty_at_save);
         vec![
-            ("loading", "0".to_owned()),
-            ("async_loading", "0".to_owned()),
-            ("current_cow_peak", "0".to_owned()),
-            ("current_cow_size", "0".to_owned()),
-            ("current_cow_size_age", "0".to_owned()),
-            ("current_fork_perc", "0.00".to_owned()),
-            ("current_save_keys_processed", "0".to_owned()),
-            ("current_save_keys_total", "0".to_owned()),
-            ("rdb_changes_since_last_save", (dirty - self.dirty_at_save).to_string()),
-            ("rdb_bgsave_in_progress", u8::from(self.is_wanted).to_string()),
+            ("rdb_changes_since_last_save", changes.to_string()),
+            ("rdb_bgsave_in_progress", u8::from(is_running).to_string()),
             ("rdb_last_save_time", self.last_save_s.to_string()),
             ("rdb_last_bgsave_status", status.to_owned()),
             ("rdb_last_bgsave_time_sec", seconds),
-            ("rdb_current_bgsave_time_sec", current.to_owned()),
+            ("rdb_current_bgsave_time_sec", current.unwrap_or_else(|| "-1".to_owned())),
             ("rdb_saves", self.saves.to_string()),
             ("rdb_last_cow_size", "0".to_owned()),
             ("rdb_last_load_keys_expired", self.loaded.expired.to_string()),

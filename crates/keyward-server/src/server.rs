@@ -4,24 +4,29 @@
 //! Everything here runs on one thread in one local runtime: tasks borrow `core`
 //! only between awaits, so the borrow never fails.
 
+use crate::append_only::AppendOnly;
 use crate::busy::{Busy, Guest, GuestSocket};
 use crate::client_memory::ClientMemory;
 use crate::clock::{self, EngineClock};
+use crate::commit::{self, Waiters};
 use crate::connection::Connection;
 use crate::descriptors;
 use crate::host::{NetStats, ServerHost};
 use crate::listen::{Listeners, Socket};
+use crate::loading;
 use crate::log::LogControl;
 use crate::memory::Memory;
 use crate::peer::{Peer, Peers};
 use crate::persistence::Persistence;
 use crate::rates::{Rates, Totals};
+use crate::saving;
 use crate::schemas::{self, SchemaError, ServedSchema};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
 use keyward_engine::{ClientId, Delivery, Engine, EngineOptions, Host, LoadError, Random};
 use keyward_persist::PersistError;
+use keyward_persist::aof::{OpenError, ReadError};
 use keyward_resp::Batch;
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
@@ -54,6 +59,12 @@ pub enum ServeError {
     /// later would replace it.
     #[error("{0}; move the file away to start without it")]
     Load(#[from] LoadError),
+    /// The append-only file there is cannot be used.
+    #[error(transparent)]
+    OpenAppendOnly(#[from] OpenError),
+    /// The append-only file there is cannot be read.
+    #[error("{0}; make a copy of it, then repair it with redis-check-aof --fix")]
+    AppendOnly(ReadError),
     /// A socket could not be bound.
     #[error("{0}")]
     Listen(io::Error),
@@ -86,34 +97,6 @@ impl Core {
         };
         peer.class.set(class);
         self.host.settings.output_limit(class)
-    }
-
-    /// Loads the snapshot there is, if any.
-    fn load(&mut self) -> Result<(), ServeError> {
-        let Some(mut file) = self.host.persistence.open(&self.host.settings)? else {
-            return Ok(());
-        };
-        let start = Instant::now();
-        self.engine.set_time(self.host.clock.now_us());
-        let loaded = self.engine.load(&mut self.host, &mut file.content)?;
-        tracing::info!(
-            "DB loaded from disk: {:.3} seconds, {} keys loaded, {} keys expired",
-            start.elapsed().as_secs_f64(),
-            loaded.rows,
-            loaded.expired,
-        );
-        Ok(())
-    }
-
-    /// Writes a snapshot if a client wished for one or a save point is reached.
-    fn save_if_wanted(&mut self, now_s: i64) {
-        let Core { engine, host, .. } = self;
-        let dirty = engine.dirty();
-        if host.persistence.is_wanted || host.persistence.is_due(&host.settings, dirty, now_s) {
-            let used_bytes = host.memory.used();
-            host.persistence.save_wanted(&host.settings, &engine.snapshot(), used_bytes);
-        }
-        engine.refuse_writes(host.refuses_writes());
     }
 
     /// Writes a last snapshot where snapshots are written at all; whether the process
@@ -149,6 +132,8 @@ pub(crate) struct Server {
     pub(crate) peers: Rc<Peers>,
     /// When the next tick is planned, in milliseconds since the epoch.
     planned_tick_ms: Cell<i64>,
+    /// Who waits for the log.
+    pub(crate) waiters: Waiters,
     /// Wakes the ticker when a wait ends before that.
     earlier_tick: Notify,
 }
@@ -182,20 +167,27 @@ async fn serve(
     let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners)));
     let governed = schemas::describe(&schemas);
     let libraries = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
-    server.core.borrow_mut().load()?;
-    {
-        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
-        engine.set_time(host.clock.now_us());
-        schemas::load_libraries(engine, host, libraries)?;
-    }
     let place = listeners.describe();
-    tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     let tcp = Rc::clone(&listeners);
     tokio::task::spawn_local(accept_all(Rc::clone(&server), async move || tcp.accept_tcp().await));
     let accept_unix = async move || listeners.accept_unix().await;
     tokio::task::spawn_local(accept_all(Rc::clone(&server), accept_unix));
     tokio::task::spawn_local(tick(Rc::clone(&server)));
     let stop = Rc::clone(&server.core.borrow().host.stop);
+    tokio::select! {
+        loaded = loading::load(&server) => loaded?,
+        () = stop.notified() => return Ok(()),
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    }
+    {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        engine.set_time(host.clock.now_us());
+        schemas::load_libraries(engine, host, libraries)?;
+    }
+    tokio::task::spawn_local(commit::keep_log(Rc::clone(&server)));
+    tokio::task::spawn_local(saving::keep_files(Rc::clone(&server)));
+    tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     loop {
         tokio::select! {
             // SHUTDOWN has saved already, if that was to be done.
@@ -207,6 +199,7 @@ async fn serve(
             break;
         }
     }
+    server.end_log(&mut server.core.borrow_mut());
     server.peers.each(Peer::close);
     Ok(())
 }
@@ -264,6 +257,10 @@ impl Server {
             memory: Memory::new(),
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),
+            append_only: AppendOnly::new(),
+            saving: None,
+            files_wanted: Rc::default(),
+            loading: None,
         };
         let mut engine = Engine::new(options);
         engine.call_commands(host.settings.names().clone());
@@ -279,12 +276,13 @@ impl Server {
             core: RefCell::new(core),
             peers,
             planned_tick_ms: Cell::new(0),
+            waiters: Waiters::default(),
             earlier_tick: Notify::new(),
         }
     }
 
     /// One bounded step of background work; answers whether there is more.
-    fn tick(&self) -> bool {
+    fn tick(self: &Rc<Server>) -> bool {
         let core = &mut *self.core.borrow_mut();
         let now_us = clock::now_us();
         core.engine.set_time(core.host.clock.now_us());
@@ -294,8 +292,9 @@ impl Server {
         let commands = core.engine.commands_processed();
         let totals = Totals { commands, input_bytes, output_bytes };
         core.host.rates.sample(Instant::now(), totals);
+        self.collect_log(core);
         self.deliver(core);
-        core.save_if_wanted(now_us / 1_000_000);
+        self.tick_files(core);
         self.check_clients(core, now_us / 1000);
         self.limit_client_memory(core);
         has_more
@@ -356,7 +355,10 @@ impl Server {
             | Delivery::Close(client)) = delivery;
             let Some(peer) = self.peers.get(client) else { continue };
             match delivery {
-                Delivery::Output(_, bytes) => peer.output.borrow_mut().extend_from_slice(&bytes),
+                Delivery::Output(_, bytes) => {
+                    peer.output.borrow_mut().extend_from_slice(&bytes);
+                    self.hold(core, &peer);
+                }
                 Delivery::Unblocked(_) => peer.must_resume.set(true),
                 Delivery::Close(_) => peer.must_close.set(true),
             }

@@ -88,6 +88,8 @@ pub struct Settings {
     names: Names,
     /// Whether save points were given: those that follow are added to them.
     has_save_points: bool,
+    /// Which were given before the server started, by their places in `rows`.
+    given: Vec<usize>,
 }
 
 /// Every setting: those with an effect, then those without.
@@ -111,6 +113,7 @@ impl Default for Settings {
             file: None,
             names: Names::default(),
             has_save_points: false,
+            given: Vec::new(),
         }
     }
 }
@@ -154,6 +157,26 @@ impl Settings {
             }
         }
         Ok(settings)
+    }
+
+    /// Makes data outlive the process where nothing is said about it: without a file of
+    /// settings, an append-only file is kept in the directory `keyward-data`.
+    pub fn keep_data(&mut self) -> Result<(), SettingsError> {
+        const DIRECTORY: &str = "keyward-data";
+        const PLACE: &str = "default";
+        if self.file.is_some() {
+            return Ok(());
+        }
+        if !self.given.contains(&(Id::AppendOnly as usize)) {
+            self.set_from(PLACE, b"appendonly", &[b"yes"])?;
+        }
+        if !self.given.contains(&(Id::Dir as usize)) && self.is_on(Id::AppendOnly) {
+            let unreadable =
+                |source| SettingsError::Unreadable { file: DIRECTORY.to_owned(), source };
+            std::fs::create_dir_all(DIRECTORY).map_err(unreadable)?;
+            self.set_from(PLACE, b"dir", &[DIRECTORY.as_bytes()])?;
+        }
+        Ok(())
     }
 
     fn load(&mut self, path: &str) -> Result<(), SettingsError> {
@@ -219,6 +242,7 @@ impl Settings {
             let hint = nearest_name(&name);
             return Err(SettingsError::Unknown { place: place.to_owned(), name, hint });
         };
+        self.given.push(position);
         let setting = row(position);
         let value = Value::parse(setting.kind, words, Some(&self.values[position]));
         let value = value.map_err(|reason| SettingsError::Invalid {

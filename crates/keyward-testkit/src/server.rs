@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
+use keyward_resp::Frame;
 
 /// How long a server may take until it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -92,7 +93,8 @@ impl Server {
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A `keyward serve` of this binary: files first, then settings.
+    /// A `keyward serve` of this binary: files first, then settings. It keeps no
+    /// append-only file unless these say so, as the `redis-server` beside it.
     ///
     /// # Panics
     /// If it does not start.
@@ -100,7 +102,8 @@ impl Server {
         let files = options.iter().take_while(|option| !option.starts_with("--")).count();
         let (files, settings) = options.split_at(files);
         let first = [&["serve"], files].concat();
-        Server::start_with(program, &first, settings).unwrap_or_else(|error| panic!("{error}"))
+        let settings = [&["--appendonly", "no"], settings].concat();
+        Server::start_with(program, &first, &settings).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Starts `program` with `--port`, `--bind`, `--dir` and these arguments, and waits
@@ -157,9 +160,11 @@ impl Server {
                 return false;
             }
             let answered = Client::connect(self.address).and_then(|mut c| c.call(["PING"]));
-            // Any answer will do: a password may be asked for.
-            if answered.is_ok() {
-                return true;
+            // A password may be asked for.
+            match answered {
+                Ok(Frame::Error(text)) if text.starts_with(b"LOADING") => {}
+                Ok(_) => return true,
+                Err(_) => {}
             }
             std::thread::sleep(POLL_PAUSE);
         }

@@ -112,13 +112,13 @@ impl Suite {
 
     fn start(&self, port: u16) -> anyhow::Result<Server> {
         let port = port.to_string();
-        let settings = ["--port", &port, "--save", "", "--enable-debug-command", "yes"];
+        let settings = ["--port", &port, "--save", "", "--appendonly", "no"];
         let mut words = self.server.split(' ');
         let program = words.next().context("a program")?;
         let child = Command::new(program)
             .args(words)
             .args(settings)
-            .args(["--enable-protected-configs", "yes", "--dir"])
+            .args(["--enable-debug-command", "yes", "--enable-protected-configs", "yes", "--dir"])
             .arg(self.place.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -4,11 +4,8 @@
 //! command is unknown to clients, is not listed by COMMAND, and COMPAT.md says
 //! "planned". A test of this crate says how to write COMPAT.md anew.
 
-use super::CommandId::{self, *};
+use super::CommandId;
 
 /// See the module's documentation.
 #[rustfmt::skip]
-pub(super) const PLANNED: &[CommandId] = &[
-    // server
-    BgRewriteAof,
-];
+pub(super) const PLANNED: &[CommandId] = &[];

@@ -155,8 +155,10 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
             return Err(WireError::Err("This Redis command is not allowed from script"));
         }
         let may_write = command.flags.has(Flag::Write) || command.flags.has(Flag::MayReplicate);
-        if self.ctx.shared.refuses_writes && command.flags.has(Flag::Write) {
-            return Err(WireError::SaveFailed);
+        if let Some(refusal) = &self.ctx.shared.write_refusal
+            && command.flags.has(Flag::Write)
+        {
+            return Err(refusal.clone());
         }
         if may_write && self.access == Access::ReadOnly {
             return Err(WireError::Err("Write commands are not allowed from read-only scripts."));

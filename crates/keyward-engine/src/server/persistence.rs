@@ -1,4 +1,4 @@
-//! SAVE, BGSAVE, LASTSAVE. Files are the host's.
+//! SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE. Files are the host's.
 
 use crate::context::{Ctx, Mode, Outcome};
 use crate::host::BackgroundSave;
@@ -11,7 +11,7 @@ const IN_PROGRESS: WireError = WireError::Err("Background save already in progre
 /// Lets the host write a snapshot; whether it could.
 pub(crate) fn save_now(ctx: &mut Ctx<'_>) -> bool {
     let is_saved = ctx.host.save(&Snapshot::new(ctx.keys, ctx.shared));
-    ctx.shared.refuses_writes &= !is_saved;
+    ctx.shared.write_refusal.take_if(|refusal| is_saved && *refusal == WireError::SaveFailed);
     is_saved
 }
 
@@ -33,15 +33,39 @@ pub(crate) fn bgsave(ctx: &mut Ctx<'_>) -> Outcome {
     if !is_plain && !schedules {
         return Err(WireError::Syntax);
     }
-    match ctx.host.save_in_background() {
-        BackgroundSave::AlreadyRunning => return Err(IN_PROGRESS),
-        // Within a transaction Redis puts it off, and says so.
+    // Within a transaction Redis puts it off, and says so.
+    let may_wait = schedules || matches!(ctx.mode, Mode::Queued);
+    match ctx.host.save_in_background(may_wait) {
+        BackgroundSave::AlreadyRunning if ctx.host.is_saving() => return Err(IN_PROGRESS),
+        BackgroundSave::AlreadyRunning => {
+            return Err(WireError::Err(
+                "Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE \
+                 SCHEDULE in order to schedule a BGSAVE whenever possible.",
+            ));
+        }
         BackgroundSave::Begun if matches!(ctx.mode, Mode::Queued) => {
             ctx.reply.simple("Background saving scheduled");
         }
+        BackgroundSave::Scheduled => ctx.reply.simple("Background saving scheduled"),
         BackgroundSave::Begun => ctx.reply.simple("Background saving started"),
     }
     Ok(())
+}
+
+pub(crate) fn bgrewriteaof(ctx: &mut Ctx<'_>) -> Outcome {
+    match ctx.host.rewrite_log(matches!(ctx.mode, Mode::Queued)) {
+        BackgroundSave::AlreadyRunning => {
+            Err(WireError::Err("Background append only file rewriting already in progress"))
+        }
+        BackgroundSave::Scheduled => {
+            ctx.reply.simple("Background append only file rewriting scheduled");
+            Ok(())
+        }
+        BackgroundSave::Begun => {
+            ctx.reply.simple("Background append only file rewriting started");
+            Ok(())
+        }
+    }
 }
 
 pub(crate) fn lastsave(ctx: &mut Ctx<'_>) -> Outcome {

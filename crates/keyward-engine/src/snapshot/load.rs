@@ -1,11 +1,13 @@
 //! The whole of an engine, read.
 
+use super::Coverage;
 use super::build::Builder;
 use crate::context::Ctx;
 use crate::keyspace::Keyspace;
 use crate::rebuild;
 pub(crate) use crate::script::OnConflict;
 use crate::script::function;
+use crate::shared::Shared;
 use keyward_rdb::{Entry, FileReader, RowHead};
 use std::io::Read;
 
@@ -32,9 +34,109 @@ pub enum LoadError {
     /// There are not as many databases.
     #[error("the snapshot has a database {0}, but there are {1}")]
     NoSuchDatabase(u64, usize),
+    /// The append-only file has a command that is not known.
+    #[error("the append-only file has a command that is not known: {0}")]
+    UnknownCommand(String),
     /// A function library cannot be loaded.
     #[error("the snapshot has a library that cannot be loaded: {0}")]
     Library(String),
+}
+
+/// What is done with rows whose time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DueRows {
+    /// They are left out.
+    Dropped,
+    /// They come back: what follows may give them another deadline.
+    Kept,
+}
+
+/// A snapshot being loaded.
+pub struct SnapshotLoader<R> {
+    file: FileReader<R>,
+    builder: Builder,
+    coverage: Coverage,
+    due: DueRows,
+    on_conflict: OnConflict,
+    db: usize,
+    /// What it has come to so far.
+    pub loaded: Loaded,
+}
+
+impl<R: Read> SnapshotLoader<R> {
+    /// Begins to load the databases that the coverage has.
+    pub(crate) fn new(
+        keys: &Keyspace,
+        shared: &Shared,
+        source: R,
+        (coverage, due): (Coverage, DueRows),
+        on_conflict: OnConflict,
+    ) -> Result<SnapshotLoader<R>, LoadError> {
+        Ok(SnapshotLoader {
+            file: FileReader::new(source, shared.switches.sum)?,
+            builder: Builder::new(&shared.tunables, keys.hasher()),
+            coverage,
+            due,
+            on_conflict,
+            db: 0,
+            loaded: Loaded::default(),
+        })
+    }
+
+    /// How many bytes have been read.
+    pub fn offset(&self) -> u64 {
+        self.file.offset()
+    }
+
+    /// Loads about so many entries; whether there are more. Nobody is told, nothing is
+    /// logged.
+    pub(crate) fn step(&mut self, ctx: &mut Ctx<'_>, entries: usize) -> Result<bool, LoadError> {
+        ctx.keys.select(self.db);
+        let mut is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+        for _ in 0..entries {
+            let before = self.file.offset();
+            let Some(entry) = self.file.next(&mut self.builder)? else { return Ok(false) };
+            match entry {
+                Entry::Row(head) => {
+                    let value = self.builder.take();
+                    let value = value.expect("a row was read, so its value was built");
+                    if !is_covered {
+                        continue;
+                    }
+                    let is_due = head.deadline_ms.is_some_and(|at| at < ctx.keys.now_ms());
+                    if is_due && self.due == DueRows::Dropped {
+                        self.loaded.expired += 1;
+                        continue;
+                    }
+                    let key = ctx.keys.key(head.key);
+                    let is_there = !ctx.keys.load(key, value, head.deadline_ms, self.on_conflict);
+                    if is_there {
+                        return Err(LoadError::KeyTwice(shown(head), before));
+                    }
+                    if let Some(usage) = head.usage
+                        && !is_due
+                    {
+                        ctx.keys.set_usage(key, usage);
+                    }
+                    self.loaded.rows += 1;
+                }
+                Entry::EmptyRow => {
+                    self.builder.take();
+                    self.loaded.empty += 1;
+                }
+                Entry::Database(number) => {
+                    self.db = select(ctx.keys, number)?;
+                    is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+                }
+                Entry::Library(source) if self.coverage.has_libraries() => {
+                    function::load_again(ctx, source, self.on_conflict)
+                        .map_err(LoadError::Library)?;
+                }
+                Entry::Library(_) | Entry::Fact(..) | Entry::Sizes(_) => {}
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// Loads a snapshot into the databases, and makes rows under a schema what it says.
@@ -45,7 +147,12 @@ pub(crate) fn load(
     on_conflict: OnConflict,
 ) -> Result<Loaded, LoadError> {
     let selected = ctx.keys.selected();
-    let outcome = load_entries(ctx, source, on_conflict);
+    let what = (Coverage::Whole, DueRows::Dropped);
+    let loader = SnapshotLoader::new(ctx.keys, ctx.shared, source, what, on_conflict);
+    let outcome = loader.and_then(|mut loader| {
+        while loader.step(ctx, usize::MAX)? {}
+        Ok(loader.loaded)
+    });
     rebuild::after_load(ctx.keys, ctx.shared, ctx.session, ctx.host);
     ctx.keys.select(selected);
     if let Ok(loaded) = &outcome {
@@ -54,55 +161,14 @@ pub(crate) fn load(
     outcome
 }
 
-fn load_entries(
-    ctx: &mut Ctx<'_>,
-    source: &mut dyn Read,
-    on_conflict: OnConflict,
-) -> Result<Loaded, LoadError> {
-    let mut builder = Builder::new(&ctx.shared.tunables, ctx.keys.hasher());
-    let mut file = FileReader::new(source, ctx.shared.switches.sum)?;
-    let mut loaded = Loaded::default();
-    ctx.keys.select(0);
-    loop {
-        let before = file.offset();
-        let Some(entry) = file.next(&mut builder)? else { return Ok(loaded) };
-        match entry {
-            Entry::Row(head) => {
-                let value = builder.take().expect("a row was read, so its value was built");
-                if head.deadline_ms.is_some_and(|at| at < ctx.keys.now_ms()) {
-                    loaded.expired += 1;
-                    continue;
-                }
-                let key = ctx.keys.key(head.key);
-                let is_there = !ctx.keys.load(key, value, head.deadline_ms, on_conflict);
-                if is_there {
-                    return Err(LoadError::KeyTwice(shown(head), before));
-                }
-                if let Some(usage) = head.usage {
-                    ctx.keys.set_usage(key, usage);
-                }
-                loaded.rows += 1;
-            }
-            Entry::EmptyRow => {
-                builder.take();
-                loaded.empty += 1;
-            }
-            Entry::Database(number) => select(ctx.keys, number)?,
-            Entry::Library(source) => {
-                function::load_again(ctx, source, on_conflict).map_err(LoadError::Library)?;
-            }
-            Entry::Fact(..) | Entry::Sizes(_) => {}
-        }
-    }
-}
-
 fn shown(head: RowHead<'_>) -> String {
     head.key.escape_ascii().to_string()
 }
 
-fn select(keys: &mut Keyspace, number: u64) -> Result<(), LoadError> {
+fn select(keys: &mut Keyspace, number: u64) -> Result<usize, LoadError> {
     let count = keys.database_count();
     let db = usize::try_from(number).ok().filter(|db| *db < count);
-    keys.select(db.ok_or(LoadError::NoSuchDatabase(number, count))?);
-    Ok(())
+    let db = db.ok_or(LoadError::NoSuchDatabase(number, count))?;
+    keys.select(db);
+    Ok(db)
 }

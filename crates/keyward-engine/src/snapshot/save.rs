@@ -21,17 +21,25 @@ pub enum Coverage {
     /// The base of an append-only file, which has no database of which only snapshots
     /// are to be kept.
     AppendOnly,
+    /// The databases of which only snapshots are kept, beside an append-only file that has
+    /// the rest.
+    SnapshotsOnly,
 }
 
 impl Coverage {
     /// Whether a database is in such a snapshot.
-    fn includes(self, database: &Database) -> bool {
+    pub(super) fn includes(self, database: &Database) -> bool {
         let persist = database.book().map_or(Persist::Aof, |book| book.schema().keyspace.persist);
         match persist {
-            Persist::Aof => true,
+            Persist::Aof => self != Coverage::SnapshotsOnly,
             Persist::Rdb => self != Coverage::AppendOnly,
             Persist::None => self == Coverage::Everything,
         }
+    }
+
+    /// Whether function libraries are in such a snapshot.
+    pub(super) fn has_libraries(self) -> bool {
+        self != Coverage::SnapshotsOnly
     }
 }
 

@@ -188,3 +188,17 @@ fn an_abandoned_snapshot_gives_nothing_and_the_next_one_is_whole() {
     while !taken.step(&mut test) {}
     check(&taken.end(), &expected, "the instant it began");
 }
+
+#[test]
+fn while_rows_are_loaded_clients_are_told_to_wait() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    test.engine.begin_loading();
+    for command in ["GET a", "SET a 1", "PING"] {
+        let expected = "-LOADING Redis is loading the dataset in memory\r\n";
+        assert_eq!(test.call(client, command), expected, "{command}");
+    }
+    assert!(test.call(client, "INFO").starts_with('$'));
+    test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
+    assert_eq!(test.call(client, "SET a 1"), "+OK\r\n");
+}

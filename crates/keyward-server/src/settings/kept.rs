@@ -73,21 +73,15 @@ kept! {
     "jemalloc-bg-thread", Kind::Bool, "yes", Live, "The allocator purges by itself.";
     // files
     "rdb-del-sync-files", Kind::Bool, "no", Live, "There is no replication.";
-    "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "How Redis syncs snapshots.";
+    "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "Large files are always synced in parts.";
     "rdb-key-save-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it saves, for its tests.";
     "key-load-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it loads, for its tests.";
     "loading-process-events-interval-bytes", Kind::Int(1024, INT_MAX), "2097152", Live, "How often Redis serves clients while it loads.";
     "sanitize-dump-payload", Kind::OneOf(&["no", "yes", "clients"]), "no", Live, "RESTORE always checks all it is given.";
-    "appendfilename", Kind::Text, "appendonly.aof", AtStart, "Base name of the append-only files.";
-    "appenddirname", Kind::Text, "appendonlydir", AtStart, "Directory of the append-only files.";
-    "no-appendfsync-on-rewrite", Kind::Bool, "no", Live, "There is no append-only file yet.";
-    "auto-aof-rewrite-percentage", Kind::Int(0, INT_MAX), "100", Live, "There is no append-only file yet.";
-    "auto-aof-rewrite-min-size", Kind::Bytes(0, MAX), "64mb", Live, "There is no append-only file yet.";
-    "aof-load-truncated", Kind::Bool, "yes", Live, "There is no append-only file yet.";
-    "aof-use-rdb-preamble", Kind::Bool, "yes", Live, "There is no append-only file yet.";
-    "aof-timestamp-enabled", Kind::Bool, "no", Live, "There is no append-only file yet.";
-    "aof-rewrite-incremental-fsync", Kind::Bool, "yes", Live, "There is no append-only file yet.";
-    "aof-disable-auto-gc", Kind::Bool, "no", Live, "There is no append-only file yet.";
+    "aof-use-rdb-preamble", Kind::Bool, "yes", Live, "The base of the append-only file is always a snapshot.";
+    "aof-timestamp-enabled", Kind::Bool, "no", Live, "Times are not written to the append-only file; those in it are passed over.";
+    "aof-rewrite-incremental-fsync", Kind::Bool, "yes", Live, "Large files are always synced in parts.";
+    "aof-disable-auto-gc", Kind::Bool, "no", Live, "Files that are no longer needed are always removed.";
     // process
     "pidfile", Kind::Text, "", AtStart, "The service manager knows the process.";
     "supervised", Kind::OneOf(&["upstart", "systemd", "auto", "no"]), "no", AtStart, "The server stays in the foreground and tells nobody.";

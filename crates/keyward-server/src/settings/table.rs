@@ -116,6 +116,12 @@ settings! {
     Save, "save", Kind::SavePoints, "3600 1 300 100 60 10000", Live, "Save points: seconds and changes.";
     AppendOnly, "appendonly", Kind::Bool, "no", Live, "Whether an append-only file is kept.";
     AppendFsync, "appendfsync", Kind::OneOf(&["always", "everysec", "no"]), "everysec", Live, "When the append-only file is synced.";
+    AppendFilename, "appendfilename", Kind::FileName, "appendonly.aof", AtStart, "What the names of the append-only files begin with.";
+    AppendDirName, "appenddirname", Kind::FileName, "appendonlydir", AtStart, "Directory of the append-only files.";
+    NoFsyncOnRewrite, "no-appendfsync-on-rewrite", Kind::Bool, "no", Live, "Whether the append-only file is not synced while a snapshot is written.";
+    RewritePercentage, "auto-aof-rewrite-percentage", Kind::Int(0, i32::MAX as i64), "100", Live, "Growth of the append-only file after which it is written anew, in percent; 0 for never.";
+    RewriteMinSize, "auto-aof-rewrite-min-size", Kind::Bytes(0, MAX), "64mb", Live, "Size below which the append-only file is not written anew by itself.";
+    LoadTruncated, "aof-load-truncated", Kind::Bool, "yes", Live, "Whether an append-only file that ends within a command is cut off and loaded.";
     MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
     MaxMemoryClients, "maxmemory-clients", Kind::BytesOrPercent, "0", Live, "Most memory of all clients together, in bytes or as a percentage of `maxmemory`; those that take most are disconnected above it; 0 for no limit.";
     MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";

@@ -1,0 +1,317 @@
+//! The append-only file: when it is written and synced, and what waits for that.
+//!
+//! Owns the log, its files and its figures. What commands changed is collected after each
+//! batch of one client and written once for all clients that were ready (`commit`);
+//! replies are held back until then. With `appendfsync always` they are held until it is
+//! synced, and while one sync is under way the changes of others gather for the next.
+//! With `everysec` a sync is begun every second, and writing is put off while it lasts,
+//! for at most two seconds, as Redis does.
+//!
+//! After a failure writes are refused until the log is whole again: what cannot be
+//! written is tried again, and after a sync that failed, of which nobody knows what it
+//! left, everything is written anew.
+//! Not here: the form of the log (`keyward-engine`), that of the files
+//! (`keyward-persist`), writing it anew (`saving`).
+
+use crate::settings::Settings;
+use crate::settings::table::Id;
+use keyward_commands::WireError;
+use keyward_engine::Engine;
+use keyward_persist::PersistError;
+use keyward_persist::aof::{AofFiles, Log, Sync};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// How long writing is put off while a sync is under way. The number is Redis's.
+const PUT_OFF_MAX: Duration = Duration::from_secs(2);
+/// How often a sync is begun with `everysec`.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+/// After so many failures in a row writing anew waits, for a minute and then for longer.
+const FAILURES_MAX: u32 = 3;
+const PAUSE_MINUTES_MAX: u64 = 60;
+
+/// `appendfsync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Policy {
+    Always,
+    EverySecond,
+    Never,
+}
+
+impl Policy {
+    pub(crate) fn of(settings: &Settings) -> Policy {
+        match settings.text(Id::AppendFsync).as_str() {
+            "always" => Policy::Always,
+            "everysec" => Policy::EverySecond,
+            _ => Policy::Never,
+        }
+    }
+}
+
+/// Why the log is not whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// It cannot be written at the moment.
+    Write(String),
+    /// A sync has failed.
+    Sync(String),
+}
+
+/// What is known about writing the file anew.
+#[derive(Debug)]
+pub(crate) struct Rewrites {
+    pub(crate) is_wanted: bool,
+    pub(crate) started: Option<Instant>,
+    pub(crate) last_seconds: Option<u64>,
+    pub(crate) is_last_ok: bool,
+    pub(crate) count: u64,
+    /// How often it has failed in a row.
+    pub(crate) failures: u32,
+    not_before: Option<Instant>,
+}
+
+impl Rewrites {
+    /// It is over.
+    pub(crate) fn ended(&mut self, is_ok: bool) {
+        self.last_seconds = self.started.take().map(|started| started.elapsed().as_secs());
+        self.is_last_ok = is_ok;
+        self.failures = if is_ok { 0 } else { self.failures + 1 };
+        self.not_before = self.failures.checked_sub(FAILURES_MAX).map(|doublings| {
+            let minutes = PAUSE_MINUTES_MAX.min(1 << doublings.min(6));
+            tracing::warn!(
+                "Background AOF rewrite has repeatedly failed and triggered the limit, will \
+                 retry in {minutes} minutes"
+            );
+            Instant::now() + Duration::from_secs(minutes * 60)
+        });
+    }
+
+    /// Whether it may begin by itself.
+    fn may_begin(&self) -> bool {
+        !self.is_wanted
+            && self.started.is_none()
+            && self.not_before.is_none_or(|time| Instant::now() >= time)
+    }
+}
+
+/// The append-only file, on or off.
+#[derive(Debug)]
+pub(crate) struct AppendOnly {
+    pub(crate) log: Option<Log>,
+    /// `None` while a thread works with them.
+    pub(crate) files: Option<AofFiles>,
+    /// Replies up to this position of the log may go.
+    released: u64,
+    pub(crate) problem: Option<Problem>,
+    /// Bytes of the files before the one that grows.
+    pub(crate) older_bytes: u64,
+    /// Bytes after it was last written anew.
+    pub(crate) base_bytes: u64,
+    put_off_since: Option<Instant>,
+    delayed_syncs: u64,
+    synced_at: Instant,
+    pub(crate) rewrites: Rewrites,
+}
+
+impl AppendOnly {
+    /// One that is off.
+    pub(crate) fn new() -> AppendOnly {
+        AppendOnly {
+            log: None,
+            files: None,
+            released: u64::MAX,
+            problem: None,
+            older_bytes: 0,
+            base_bytes: 0,
+            put_off_since: None,
+            delayed_syncs: 0,
+            synced_at: Instant::now(),
+            rewrites: Rewrites {
+                is_wanted: false,
+                started: None,
+                last_seconds: None,
+                is_last_ok: true,
+                count: 0,
+                failures: 0,
+                not_before: None,
+            },
+        }
+    }
+
+    /// Begins to log to a file.
+    pub(crate) fn begin(&mut self, log: Log) {
+        self.released = log.logged();
+        self.problem = None;
+        self.synced_at = Instant::now();
+        self.log = Some(log);
+    }
+
+    /// No longer logs.
+    pub(crate) fn end(&mut self) {
+        self.log = None;
+        self.problem = None;
+        self.released = u64::MAX;
+    }
+
+    /// Up to which position of the log replies may go.
+    pub(crate) fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// The position that replies have to wait for, if they have to.
+    #[inline]
+    pub(crate) fn held_until(&self) -> Option<u64> {
+        let logged = self.log.as_ref()?.logged();
+        (logged > self.released).then_some(logged)
+    }
+
+    /// Logs what commands have changed; whether there is anything to write.
+    #[inline]
+    pub(crate) fn collect(&mut self, engine: &mut Engine) -> bool {
+        let Some(log) = &mut self.log else { return false };
+        log.append(|buffer| engine.take_log(buffer)) > 0
+    }
+
+    /// Writes what is logged; whether that has just failed under `always`, so that those
+    /// who wait will never be answered.
+    pub(crate) fn write(&mut self, policy: Policy) -> bool {
+        let Some(log) = &mut self.log else { return false };
+        if policy == Policy::EverySecond && log.is_syncing() && log.buffered() > 0 {
+            let since = *self.put_off_since.get_or_insert_with(Instant::now);
+            if since.elapsed() < PUT_OFF_MAX {
+                self.released = log.logged();
+                return false;
+            }
+            self.delayed_syncs += 1;
+            tracing::info!(
+                "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF \
+                 buffer without waiting for fsync to complete, this may slow down Keyward."
+            );
+        }
+        self.put_off_since = None;
+        let written = log.write();
+        let was_whole = self.problem.is_none();
+        match written {
+            Err(error) => self.note(error, Problem::Write),
+            Ok(()) if matches!(self.problem, Some(Problem::Write(_))) => {
+                tracing::warn!("AOF write error looks solved, Keyward can write again.");
+                self.problem = None;
+            }
+            Ok(()) => {}
+        }
+        self.release(policy);
+        was_whole && self.problem.is_some() && policy == Policy::Always
+    }
+
+    fn note(&mut self, error: PersistError, problem: fn(String) -> Problem) {
+        if self.problem.is_none() {
+            tracing::warn!("Error writing to the AOF file: {error}");
+        }
+        self.problem = Some(problem(system_text(&error.source)));
+    }
+
+    fn release(&mut self, policy: Policy) {
+        if let Some(log) = &self.log {
+            let is_waiting = policy == Policy::Always && self.problem.is_none();
+            self.released = if is_waiting { log.synced() } else { log.logged() };
+        }
+    }
+
+    /// Begins a sync, if it is time for one.
+    pub(crate) fn begin_due_sync(&mut self, policy: Policy, may_sync: bool) -> Option<Sync> {
+        let log = self.log.as_mut()?;
+        let is_due = match policy {
+            Policy::EverySecond => may_sync && self.synced_at.elapsed() >= SYNC_INTERVAL,
+            Policy::Always => true,
+            Policy::Never => false,
+        };
+        // Nothing is written to the next file until all of the last one is synced.
+        let is_due = (is_due || log.is_switching()) && self.problem.is_none();
+        if !is_due {
+            return None;
+        }
+        self.synced_at = Instant::now();
+        log.begin_sync()
+    }
+
+    /// A sync is over; whether it has failed under `always`.
+    pub(crate) fn end_sync(
+        &mut self,
+        sync: &Sync,
+        outcome: io::Result<()>,
+        policy: Policy,
+    ) -> bool {
+        let Some(log) = &mut self.log else { return false };
+        let outcome = log.end_sync(sync, outcome);
+        let has_failed = outcome.is_err();
+        if let Err(error) = outcome {
+            self.note(error, Problem::Sync);
+        }
+        self.release(policy);
+        has_failed && policy == Policy::Always
+    }
+
+    /// Bytes of all files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.older_bytes + self.log.as_ref().map_or(0, Log::file_bytes)
+    }
+
+    /// Whether the file is to be written anew by itself: it has grown, or a sync failed.
+    pub(crate) fn is_rewrite_due(&self, settings: &Settings) -> bool {
+        let percentage = settings.int(Id::RewritePercentage) as u64;
+        let bytes = self.bytes();
+        let has_grown = percentage > 0
+            && bytes > settings.bytes(Id::RewriteMinSize)
+            && (bytes * 100 / self.base_bytes.max(1)).saturating_sub(100) >= percentage;
+        let is_broken = matches!(self.problem, Some(Problem::Sync(_)));
+        self.log.is_some() && (has_grown || is_broken) && self.rewrites.may_begin()
+    }
+
+    /// Why writes are refused, if they are.
+    pub(crate) fn refusal(&self) -> Option<WireError> {
+        let (Problem::Write(text) | Problem::Sync(text)) = self.problem.as_ref()?;
+        Some(WireError::line(&[b"MISCONF Errors writing to the AOF file: ", text.as_bytes()]))
+    }
+
+    /// The lines of INFO.
+    pub(crate) fn info(&self, is_enabled: bool) -> Vec<(&'static str, String)> {
+        let seconds = |seconds: Option<u64>| seconds.map_or("-1".to_owned(), |s| s.to_string());
+        let status = |is_ok: bool| if is_ok { "ok" } else { "err" }.to_owned();
+        let rewrites = &self.rewrites;
+        let current = rewrites.started.map(|started| started.elapsed().as_secs());
+        let scheduled = u8::from(rewrites.is_wanted).to_string();
+        let mut lines = vec![
+            ("aof_enabled", u8::from(is_enabled).to_string()),
+            ("aof_rewrite_in_progress", u8::from(rewrites.started.is_some()).to_string()),
+            ("aof_rewrite_scheduled", scheduled.clone()),
+            ("aof_last_rewrite_time_sec", seconds(rewrites.last_seconds)),
+            ("aof_current_rewrite_time_sec", seconds(current)),
+            ("aof_last_bgrewrite_status", status(rewrites.is_last_ok)),
+            ("aof_rewrites", rewrites.count.to_string()),
+            ("aof_rewrites_consecutive_failures", rewrites.failures.to_string()),
+            ("aof_last_write_status", status(self.problem.is_none())),
+            ("aof_last_cow_size", "0".to_owned()),
+            ("module_fork_in_progress", "0".to_owned()),
+            ("module_fork_last_cow_size", "0".to_owned()),
+        ];
+        if is_enabled {
+            let log = self.log.as_ref();
+            let is_syncing = log.is_some_and(Log::is_syncing);
+            lines.extend([
+                ("aof_current_size", self.bytes().to_string()),
+                ("aof_base_size", self.base_bytes.to_string()),
+                ("aof_pending_rewrite", scheduled),
+                ("aof_buffer_length", log.map_or(0, Log::buffered).to_string()),
+                ("aof_pending_bio_fsync", u8::from(is_syncing).to_string()),
+                ("aof_delayed_fsync", self.delayed_syncs.to_string()),
+            ]);
+        }
+        lines
+    }
+}
+
+/// What the system says, in its words alone.
+fn system_text(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,430 @@
+//! Files written in the background: snapshots, and the append-only file anew.
+//!
+//! Owns the task that writes them, one at a time. The engine captures what there was at
+//! one instant in steps, between which everybody is served; a thread takes the bytes,
+//! sums them up, writes and syncs. What is captured and not yet written is bounded: when
+//! the disk falls behind the walk waits, and when commands change so much meanwhile that
+//! even that is not enough, they do.
+//!
+//! The append-only file is written anew like this: the next increment is made first, on a
+//! thread; then, between two commands, the log goes on in it and the snapshot of that
+//! instant begins, which becomes the base; then the manifest names both.
+//! Not here: what is written (`keyward-engine`), how it becomes safe (`keyward-persist`).
+
+use crate::clock;
+use crate::server::{Core, Server};
+use crate::settings::table::Id;
+use keyward_engine::{Coverage, SnapshotOptions};
+use keyward_persist::PersistError;
+use keyward_persist::aof::{AofFiles, Listing, Log, OpenError};
+use keyward_persist::disk::DiskFile;
+use keyward_persist::snapshot_file::NewFile;
+use keyward_rdb::Ending;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Chunks on their way to the thread: 4 MiB or so.
+const CHUNKS_MAX: usize = 64;
+/// Bytes captured and not handed to the thread at most.
+const CAPTURED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long the walk waits when the thread is behind.
+const BEHIND_PAUSE: Duration = Duration::from_millis(1);
+
+/// What is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    Snapshot,
+    AppendOnly,
+}
+
+/// What the thread is sent.
+enum Chunk {
+    Bytes(Vec<u8>),
+    /// That was all.
+    End,
+}
+
+/// A file being written.
+#[derive(Debug)]
+pub(crate) struct Saving {
+    pub(crate) target: Target,
+    sender: SyncSender<Chunk>,
+    /// What the thread has not taken yet.
+    waiting: VecDeque<Vec<u8>>,
+    /// The engine has given everything.
+    is_over: bool,
+    /// The thread has given up.
+    is_broken: bool,
+}
+
+/// How a step went.
+enum Step {
+    More,
+    Behind,
+    Over,
+}
+
+impl Saving {
+    /// Hands over what the thread takes.
+    fn send(&mut self) {
+        while let Some(bytes) = self.waiting.pop_front() {
+            match self.sender.try_send(Chunk::Bytes(bytes)) {
+                Ok(()) => {}
+                Err(TrySendError::Full(Chunk::Bytes(bytes))) => {
+                    return self.waiting.push_front(bytes);
+                }
+                Err(_) => self.is_broken = true,
+            }
+        }
+    }
+
+    /// Hands over everything, waiting for the thread.
+    fn send_all(&mut self) {
+        for bytes in self.waiting.drain(..) {
+            self.is_broken |= self.sender.send(Chunk::Bytes(bytes)).is_err();
+        }
+    }
+
+    /// Bytes that wait for the thread.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        self.waiting.iter().map(Vec::len).sum()
+    }
+}
+
+impl Core {
+    /// Goes on with the snapshot that is being taken.
+    fn step_snapshot(&mut self) -> Step {
+        let Core { engine, host, .. } = self;
+        let Some(saving) = &mut host.saving else { return Step::Over };
+        saving.send();
+        if !saving.waiting.is_empty() {
+            return Step::Behind;
+        }
+        if saving.is_over {
+            return Step::Over;
+        }
+        if saving.is_broken {
+            engine.abandon_snapshot();
+        }
+        let waiting = &mut saving.waiting;
+        saving.is_over = engine.step_snapshot(&mut |bytes| waiting.push_back(bytes));
+        Step::More
+    }
+
+    /// Keeps what commands have captured within bounds.
+    #[inline]
+    pub(crate) fn bound_snapshot(&mut self) {
+        if self.host.saving.is_some() {
+            self.bound_captured();
+        }
+    }
+
+    #[cold]
+    fn bound_captured(&mut self) {
+        let Core { engine, host, .. } = self;
+        let Some(saving) = &mut host.saving else { return };
+        if engine.captured_bytes() + saving.waiting_bytes() > CAPTURED_BYTES_MAX {
+            let waiting = &mut saving.waiting;
+            saving.is_over |= engine.step_snapshot(&mut |bytes| waiting.push_back(bytes));
+            saving.send_all();
+        }
+    }
+
+    /// Begins a snapshot of this instant, which goes to `file`; answers the thread's end.
+    fn begin_snapshot(
+        &mut self,
+        target: Target,
+        file: NewFile,
+    ) -> tokio::task::JoinHandle<Result<u64, PersistError>> {
+        let coverage = match target {
+            Target::Snapshot => Coverage::Whole,
+            Target::AppendOnly => Coverage::AppendOnly,
+        };
+        let sums = self.host.settings.is_on(Id::RdbChecksum);
+        let used_bytes = self.host.memory.used();
+        self.engine.begin_snapshot(SnapshotOptions { coverage, sums, used_bytes });
+        let (sender, receiver) = sync_channel(CHUNKS_MAX);
+        self.host.saving = Some(Saving {
+            target,
+            sender,
+            waiting: VecDeque::new(),
+            is_over: false,
+            is_broken: false,
+        });
+        tokio::task::spawn_blocking(move || write_chunks(file, &receiver, sums))
+    }
+}
+
+/// Writes a file of what comes; the file is there only if all of it came.
+fn write_chunks(
+    mut file: NewFile,
+    chunks: &Receiver<Chunk>,
+    sums: bool,
+) -> Result<u64, PersistError> {
+    let mut ending = Ending::new(sums);
+    loop {
+        match chunks.recv() {
+            Ok(Chunk::Bytes(bytes)) => {
+                ending.add(&bytes);
+                file.write(&bytes)?;
+            }
+            Ok(Chunk::End) => break,
+            // The server goes down, and the file with it.
+            Err(_) => return Err(file.interrupted()),
+        }
+    }
+    file.write(&ending.end())?;
+    file.finish()
+}
+
+/// Walks a snapshot that has begun to its end; answers how long its file is.
+async fn finish_snapshot(
+    server: &Server,
+    writer: tokio::task::JoinHandle<Result<u64, PersistError>>,
+) -> Result<u64, PersistError> {
+    loop {
+        let step = server.core.borrow_mut().step_snapshot();
+        match step {
+            Step::More => tokio::task::yield_now().await,
+            Step::Behind => tokio::time::sleep(BEHIND_PAUSE).await,
+            Step::Over => break,
+        }
+    }
+    let sender = server.core.borrow().host.saving.as_ref().map(|saving| saving.sender.clone());
+    if let Some(sender) = sender {
+        // A thread that is gone has told why.
+        while let Err(TrySendError::Full(_)) = sender.try_send(Chunk::End) {
+            tokio::time::sleep(BEHIND_PAUSE).await;
+        }
+    }
+    let written = writer.await.expect("the thread that writes does not panic");
+    server.core.borrow_mut().host.saving = None;
+    written
+}
+
+/// Writes files in the background whenever that is wanted.
+pub(crate) async fn keep_files(server: Rc<Server>) {
+    let wanted = Rc::clone(&server.core.borrow().host.files_wanted);
+    loop {
+        wanted.notified().await;
+        server.match_append_only();
+        if server.core.borrow().host.append_only.rewrites.is_wanted {
+            rewrite(&server).await;
+        }
+        if server.core.borrow().host.persistence.is_wanted {
+            save(&server).await;
+        }
+        let core = server.core.borrow();
+        if core.host.append_only.rewrites.is_wanted || core.host.persistence.is_wanted {
+            wanted.notify_one();
+        }
+    }
+}
+
+/// BGSAVE.
+async fn save(server: &Rc<Server>) {
+    let begun = {
+        let core = &mut *server.core.borrow_mut();
+        let dirty = core.engine.dirty();
+        core.host.persistence.begin_background(dirty);
+        let file = core.host.persistence.new_file(&core.host.settings);
+        file.map(|file| core.begin_snapshot(Target::Snapshot, file))
+    };
+    let outcome = match begun {
+        Ok(writer) => finish_snapshot(server, writer).await,
+        Err(error) => Err(error),
+    };
+    let core = &mut *server.core.borrow_mut();
+    core.host.persistence.end_background(outcome.map(|_| ()));
+    core.refuse_writes_if_needed();
+}
+
+/// Why the append-only file could not be written anew.
+#[derive(Debug, thiserror::Error)]
+enum RewriteError {
+    #[error(transparent)]
+    Io(#[from] PersistError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// BGREWRITEAOF, and the beginning of an append-only file.
+async fn rewrite(server: &Rc<Server>) {
+    {
+        let host = &mut server.core.borrow_mut().host;
+        host.append_only.rewrites.is_wanted = false;
+        host.append_only.rewrites.started = Some(Instant::now());
+        host.append_only.rewrites.count += 1;
+        tracing::info!("Background append only file rewriting started");
+    }
+    let outcome = try_rewrite(server).await;
+    let core = &mut *server.core.borrow_mut();
+    match &outcome {
+        Ok(()) => tracing::info!("Background AOF rewrite finished successfully"),
+        Err(error) => tracing::warn!("Background AOF rewrite terminated with error: {error}"),
+    }
+    core.host.append_only.rewrites.ended(outcome.is_ok());
+    core.refuse_writes_if_needed();
+}
+
+async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
+    let (mut files, listing) = {
+        let host = &mut server.core.borrow_mut().host;
+        let files = match host.append_only.files.take() {
+            Some(files) => files,
+            None => host.open_append_only()?,
+        };
+        let listing = match &host.append_only.log {
+            Some(_) => Some(Listing::AtOnce),
+            None if host.settings.is_on(Id::AppendOnly) => Some(Listing::WithBase),
+            None => None,
+        };
+        (files, listing)
+    };
+    // The next increment: making it safe takes a while.
+    let next;
+    (files, next) = on_thread(move || {
+        let next = listing.map(|listing| files.next_increment(listing)).transpose();
+        (files, next)
+    })
+    .await;
+    while server.core.borrow().host.append_only.log.as_ref().is_some_and(Log::is_switching) {
+        tokio::time::sleep(BEHIND_PAUSE).await;
+    }
+    let begun = next.and_then(|next| begin_rewrite(server, &files, next));
+    let is_new = listing == Some(Listing::WithBase);
+    let base = match begun {
+        Ok(writer) => finish_snapshot(server, writer).await,
+        Err(error) => Err(error),
+    };
+    let adopted;
+    (files, adopted) = on_thread(move || {
+        let adopted = base.and_then(|bytes| files.adopt_base().map(|()| bytes));
+        (files, adopted)
+    })
+    .await;
+    let core = &mut *server.core.borrow_mut();
+    let append_only = &mut core.host.append_only;
+    append_only.files = Some(files);
+    match adopted {
+        Ok(bytes) => {
+            append_only.older_bytes = bytes;
+            append_only.base_bytes = append_only.bytes();
+            append_only.problem = None;
+            Ok(())
+        }
+        Err(error) => {
+            if is_new && append_only.log.is_some() {
+                // What is logged has no base to follow, and would be of no use.
+                append_only.end();
+                append_only.rewrites.is_wanted = true;
+                core.engine.log_changes(false);
+                server.write_log(core);
+            }
+            Err(error.into())
+        }
+    }
+}
+
+/// The instant between two commands: the log goes on in another file, and a snapshot
+/// begins.
+fn begin_rewrite(
+    server: &Rc<Server>,
+    files: &AofFiles,
+    next: Option<(Arc<dyn DiskFile>, PathBuf)>,
+) -> Result<tokio::task::JoinHandle<Result<u64, PersistError>>, PersistError> {
+    let core = &mut *server.core.borrow_mut();
+    core.engine.set_time(core.host.clock.now_us());
+    server.collect_log(core);
+    server.write_log(core);
+    let file = files.new_base()?;
+    let append_only = &mut core.host.append_only;
+    match (&mut append_only.log, next) {
+        (Some(log), Some((file, path))) => {
+            let file_bytes = log.file_bytes();
+            if append_only.problem.is_some() {
+                log.replace(file, &path);
+            } else {
+                log.switch(file, &path)?;
+            }
+            append_only.older_bytes += file_bytes;
+            core.engine.begin_log_file();
+        }
+        (None, Some((file, path))) => {
+            append_only.begin(Log::new(file, &path, 0));
+            core.engine.log_changes(true);
+        }
+        (_, None) => {}
+    }
+    let writer = core.begin_snapshot(Target::AppendOnly, file);
+    server.write_log(core);
+    server.sync_log_if_due(core);
+    Ok(writer)
+}
+
+/// Does something that takes a while.
+async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("what takes a while does not panic")
+}
+
+impl Server {
+    /// Makes the append-only file what the settings say: it begins by being written anew,
+    /// and ends at once.
+    fn match_append_only(&self) {
+        let core = &mut *self.core.borrow_mut();
+        let is_wanted = core.host.settings.is_on(Id::AppendOnly);
+        let is_on = core.host.append_only.log.is_some();
+        if is_wanted && !is_on {
+            core.host.append_only.rewrites.is_wanted = true;
+        } else if !is_wanted && is_on {
+            self.end_log(core);
+        }
+    }
+
+    /// Writes and syncs all of the log, and ends it.
+    pub(crate) fn end_log(&self, core: &mut Core) {
+        self.collect_log(core);
+        if let Some(log) = &mut core.host.append_only.log {
+            if let Err(error) = log.finish() {
+                tracing::warn!("Fail to fsync the AOF file: {error}");
+            }
+            core.host.append_only.end();
+            core.engine.log_changes(false);
+        }
+        self.write_log(core);
+    }
+
+    /// Looks after files, `hz` times a second.
+    pub(crate) fn tick_files(self: &Rc<Server>, core: &mut Core) {
+        let now_s = clock::now_us() / 1_000_000;
+        let dirty = core.engine.dirty();
+        let host = &mut core.host;
+        if host.is_loading() {
+            return;
+        }
+        let is_due = host.persistence.is_due(&host.settings, dirty, now_s);
+        host.persistence.is_wanted |= is_due && host.saving.is_none();
+        let is_rewrite_due = host.append_only.is_rewrite_due(&host.settings);
+        host.append_only.rewrites.is_wanted |= is_rewrite_due;
+        if host.persistence.is_wanted || host.append_only.rewrites.is_wanted {
+            host.files_wanted.notify_one();
+        }
+        if host.append_only.log.as_ref().is_some_and(|log| log.buffered() > 0) {
+            self.write_log(core);
+        }
+        self.sync_log_if_due(core);
+        core.refuse_writes_if_needed();
+    }
+}
+
+impl Core {
+    /// Refuses writes while what should outlive the process cannot be written.
+    pub(crate) fn refuse_writes_if_needed(&mut self) {
+        let refusal = self.host.write_refusal();
+        self.engine.refuse_writes(refusal);
+    }
+}

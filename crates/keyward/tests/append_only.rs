@@ -1,0 +1,397 @@
+//! The append-only file: what was acknowledged is there again, both ways with a real Redis.
+
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Random, Server};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn keyward(directory: &Path, options: &[&str]) -> Server {
+    let directory = directory.to_str().expect("a path in UTF-8");
+    let first = ["--dir", directory, "--appendonly", "yes", "--enable-debug-command", "yes"];
+    let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    let files = options.iter().take_while(|option| !option.starts_with("--")).count();
+    let (files, options) = options.split_at(files);
+    Server::keyward(program, &[files, &first, options].concat())
+}
+
+fn redis(directory: &Path, options: &[&str]) -> Server {
+    let directory = directory.to_str().expect("a path in UTF-8");
+    Server::redis(&[&["--dir", directory, "--appendonly", "yes"], options].concat())
+}
+
+fn call(client: &mut Client, command: &str) -> Frame {
+    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
+    let reply = client.call(&words).expect("an answer");
+    assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+    reply
+}
+
+fn text(frame: &Frame) -> String {
+    String::from_utf8_lossy(frame.as_bytes().expect("a text")).into_owned()
+}
+
+/// Waits until all that is acknowledged is written: while a sync is under way, writing
+/// with `everysec` is put off.
+fn settle(server: &Server) {
+    let mut client = server.client();
+    wait_until(|| info(&mut client, "aof_buffer_length") == "0");
+}
+
+fn digest(server: &Server) -> String {
+    match call(&mut server.client(), "DEBUG DIGEST") {
+        Frame::Simple(digest) => String::from_utf8_lossy(&digest).into_owned(),
+        other => panic!("no digest: {other:?}"),
+    }
+}
+
+fn info(client: &mut Client, field: &str) -> String {
+    let info = text(&call(client, "INFO persistence"));
+    let line = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "it does not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn wait_for_rewrite(client: &mut Client) {
+    wait_until(|| {
+        info(client, "aof_rewrite_in_progress") == "0"
+            && info(client, "aof_rewrite_scheduled") == "0"
+    });
+    assert_eq!(info(client, "aof_last_bgrewrite_status"), "ok");
+}
+
+/// A command that changes something: of every type, with lifetimes, chance, transactions
+/// and scripts.
+fn change(random: &mut Random) -> String {
+    let key = random.below(50);
+    let element = random.below(20);
+    match random.below(20) {
+        0 => format!("SET s{key} {element}"),
+        1 => format!("SET s{key} {element} EX 100000"),
+        2 => format!("APPEND s{key} x"),
+        3 => format!("INCRBYFLOAT f{key} 0.1"),
+        4 => format!("HSET h{key} f{element} {key}"),
+        5 => format!("HINCRBY h{key} n 3"),
+        6 => format!("RPUSH l{key} {element} b c"),
+        7 => format!("LPOP l{key}"),
+        8 => format!("SADD t{key} a b c {element}"),
+        9 => format!("SPOP t{key} 2"),
+        10 => format!("ZADD z{key} {element} m{element}"),
+        11 => format!("ZPOPMIN z{key}"),
+        12 => format!("EXPIRE h{key} 100000"),
+        13 => format!("GETEX s{key} EX 5000"),
+        14 => format!("DEL s{key} l{key}"),
+        15 => format!("RENAME s{key} s{element}"),
+        16 => format!(
+            "EVAL \"redis.call('set','e{key}',{element}) redis.call('sadd','es',math.random(9))\" 0"
+        ),
+        17 => format!("SELECT {}", random.below(3)),
+        18 => format!("PEXPIREAT s{key} 1"),
+        _ => format!("MSET m{key} 1 m{element} 2"),
+    }
+}
+
+fn change_much(server: &Server, random: &mut Random, count: usize) {
+    let mut client = server.client();
+    for _ in 0..count {
+        let command = change(random);
+        let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
+        // RENAME of a key that is not there is an error, as it should be.
+        client.call(&words).expect("an answer");
+    }
+}
+
+fn file(directory: &Path, name: &str) -> PathBuf {
+    directory.join("appendonlydir").join(name)
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_kill() {
+    for policy in ["always", "everysec", "no"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut random = Random::new(policy.len() as u64);
+        let mut before = None;
+        for _ in 0..3 {
+            let server = keyward(directory.path(), &["--appendfsync", policy]);
+            if let Some(before) = before {
+                assert_eq!(digest(&server), before, "appendfsync {policy}");
+            }
+            change_much(&server, &mut random, 300);
+            call(
+                &mut server.client(),
+                "FUNCTION LOAD REPLACE \"#!lua name=lib\\nredis.register_function('f', function() return 7 end)\"",
+            );
+            call(&mut server.client(), "MULTI");
+            before = Some(digest(&server));
+            settle(&server);
+        }
+        let server = keyward(directory.path(), &[]);
+        assert_eq!(call(&mut server.client(), "FCALL f 0"), Frame::Integer(7));
+    }
+}
+
+#[test]
+fn redis_loads_our_files_and_we_load_its() {
+    let mut random = Random::new(7);
+    for rewrites in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let ours = keyward(directory.path(), &[]);
+        change_much(&ours, &mut random, 500);
+        if rewrites {
+            call(&mut ours.client(), "BGREWRITEAOF");
+            wait_for_rewrite(&mut ours.client());
+            change_much(&ours, &mut random, 100);
+        }
+        let before = digest(&ours);
+        settle(&ours);
+        drop(ours);
+        let manifest = file(directory.path(), "appendonly.aof.manifest");
+        let checked = Command::new("redis-check-aof").arg(&manifest).output();
+        let checked = String::from_utf8(checked.expect("redis-check-aof runs").stdout).unwrap();
+        assert!(checked.contains("All AOF files and manifest are valid"), "{checked}");
+        let theirs = redis(directory.path(), &[]);
+        assert_eq!(digest(&theirs), before);
+        change_much(&theirs, &mut random, 500);
+        if rewrites {
+            call(&mut theirs.client(), "CONFIG SET aof-use-rdb-preamble no");
+            call(&mut theirs.client(), "BGREWRITEAOF");
+            wait_for_rewrite(&mut theirs.client());
+            change_much(&theirs, &mut random, 100);
+        }
+        let before = digest(&theirs);
+        settle(&theirs);
+        drop(theirs);
+        assert_eq!(digest(&keyward(directory.path(), &[])), before);
+    }
+}
+
+#[test]
+fn a_single_file_of_older_versions_is_taken_over() {
+    let directory = tempfile::tempdir().expect("a directory");
+    // A snapshot, and commands behind it.
+    let theirs = Server::redis(&["--dir", directory.path().to_str().expect("a path in UTF-8")]);
+    call(&mut theirs.client(), "SET a 1");
+    call(&mut theirs.client(), "SAVE");
+    drop(theirs);
+    let mut bytes = fs::read(directory.path().join("dump.rdb")).expect("it was saved");
+    bytes.extend_from_slice(b"*2\r\n$4\r\nINCR\r\n$1\r\na\r\n");
+    fs::write(directory.path().join("appendonly.aof"), bytes).expect("a file");
+    fs::remove_file(directory.path().join("dump.rdb")).expect("it is there");
+    let server = keyward(directory.path(), &[]);
+    assert_eq!(text(&call(&mut server.client(), "GET a")), "2");
+    assert!(file(directory.path(), "appendonly.aof").exists());
+}
+
+#[test]
+fn writing_anew_while_clients_write_loses_nothing_and_leaves_no_old_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &["--appendfsync", "always"]);
+    let mut random = Random::new(3);
+    call(&mut server.client(), "DEBUG POPULATE 20000 key 50");
+    let mut client = server.client();
+    for _ in 0..3 {
+        call(&mut client, "BGREWRITEAOF");
+        change_much(&server, &mut random, 300);
+        call(&mut client, "FLUSHDB");
+        change_much(&server, &mut random, 300);
+        wait_for_rewrite(&mut client);
+    }
+    let before = digest(&server);
+    drop(server);
+    let mut names: Vec<String> = fs::read_dir(directory.path().join("appendonlydir"))
+        .expect("a directory")
+        .map(|entry| entry.expect("a file").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let expected =
+        ["appendonly.aof.4.base.rdb", "appendonly.aof.4.incr.aof", "appendonly.aof.manifest"];
+    assert_eq!(names, expected);
+    assert_eq!(digest(&keyward(directory.path(), &[])), before);
+}
+
+#[test]
+fn a_file_that_has_grown_is_written_anew_by_itself() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = ["--auto-aof-rewrite-min-size", "10kb", "--auto-aof-rewrite-percentage", "100"];
+    let server = keyward(directory.path(), &options);
+    let mut client = server.client();
+    for number in 0..1000 {
+        call(&mut client, &format!("SET a {number}"));
+    }
+    wait_until(|| info(&mut client, "aof_rewrites") != "0");
+    wait_for_rewrite(&mut client);
+    let size: u64 = info(&mut client, "aof_current_size").parse().expect("a number");
+    assert!(size < 30_000, "{size} bytes");
+}
+
+#[test]
+fn it_can_be_turned_on_and_off_while_clients_write() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &["--appendonly", "no"]);
+    let mut client = server.client();
+    call(&mut client, "SET a 1");
+    assert_eq!(info(&mut client, "aof_enabled"), "0");
+    call(&mut client, "CONFIG SET appendonly yes");
+    call(&mut client, "SET b 1");
+    wait_until(|| info(&mut client, "aof_rewrites") == "1");
+    wait_for_rewrite(&mut client);
+    call(&mut client, "SET c 1");
+    let before = digest(&server);
+    settle(&server);
+    drop(server);
+    let server = keyward(directory.path(), &[]);
+    assert_eq!(digest(&server), before);
+    let mut client = server.client();
+    call(&mut client, "CONFIG SET appendonly no");
+    call(&mut client, "SET d 1");
+    wait_until(|| info(&mut client, "aof_enabled") == "0");
+    drop(server);
+    assert_eq!(digest(&keyward(directory.path(), &[])), before, "what followed is not logged");
+}
+
+/// The last increment.
+fn last_increment(directory: &Path) -> PathBuf {
+    file(directory, "appendonly.aof.1.incr.aof")
+}
+
+/// Starts a server that must not start; what it says.
+fn refused(directory: &Path, options: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_keyward"))
+        .args(["serve", "--port", "0", "--unixsocket"])
+        .arg(directory.join("socket"))
+        .args(["--appendonly", "yes", "--dir"])
+        .arg(directory)
+        .args(options)
+        .output()
+        .expect("it runs");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_torn_end_is_cut_off_and_damage_is_not_served_over() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &[]);
+    call(&mut server.client(), "SET a 1");
+    let before = digest(&server);
+    settle(&server);
+    drop(server);
+    let path = last_increment(directory.path());
+    let whole = fs::read(&path).expect("it was written");
+    let torn: [&[u8]; 3] = [
+        b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r",
+        b"*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n2\r\n",
+        &[0; 4096],
+    ];
+    for end in torn {
+        fs::write(&path, [&whole, end].concat()).expect("a file");
+        let told = refused(directory.path(), &["--aof-load-truncated", "no"]);
+        let place = format!("it is sound up to byte {}", whole.len());
+        assert!(told.contains(&place), "{told}");
+        assert_eq!(digest(&keyward(directory.path(), &[])), before);
+        assert_eq!(fs::read(&path).expect("it is there"), whole);
+    }
+    fs::write(&path, [&whole, b"nonsense".as_slice(), &whole].concat()).expect("a file");
+    let told = refused(directory.path(), &[]);
+    assert!(
+        told.contains(&format!("is damaged at byte {}: expected a command", whole.len())),
+        "{told}"
+    );
+    fs::write(&path, [&whole, b"*1\r\n$5\r\nWRONG\r\n".as_slice()].concat()).expect("a file");
+    assert!(refused(directory.path(), &[]).contains("a command that is not known: WRONG"));
+    fs::write(&path, &whole).expect("a file");
+    let manifest = file(directory.path(), "appendonly.aof.manifest");
+    fs::write(&manifest, "file appendonly.aof.1.base.rdb seq 1 type q\n").expect("a file");
+    let told = refused(directory.path(), &[]);
+    assert!(told.contains("appendonly.aof.manifest: line 1: Unknown AOF file type"), "{told}");
+    fs::write(&manifest, "file missing.rdb seq 1 type b\n").expect("a file");
+    let told = refused(directory.path(), &[]);
+    assert!(told.contains("cannot open") && told.contains("missing.rdb"), "{told}");
+    fs::remove_dir_all(directory.path().join("appendonlydir")).expect("it is there");
+    fs::write(directory.path().join("appendonlydir"), "").expect("a file");
+    let told = refused(directory.path(), &[]);
+    assert!(told.contains("appendonlydir"), "{told}");
+}
+
+#[test]
+fn a_snapshot_becomes_the_base_of_a_new_append_only_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &["--appendonly", "no"]);
+    call(&mut server.client(), "SET a 1");
+    call(&mut server.client(), "SAVE");
+    drop(server);
+    let server = keyward(directory.path(), &[]);
+    call(&mut server.client(), "INCR a");
+    settle(&server);
+    drop(server);
+    fs::remove_file(directory.path().join("dump.rdb")).expect("it was saved");
+    let server = keyward(directory.path(), &[]);
+    assert_eq!(text(&call(&mut server.client(), "GET a")), "2");
+}
+
+#[test]
+fn without_a_word_about_it_data_is_kept_in_a_directory_of_its_own() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_keyward"));
+        command.current_dir(directory.path()).args(["serve", "--port", "0", "--unixsocket", "s"]);
+        let mut child = command.spawn().expect("it runs");
+        let socket = directory.path().join("s");
+        wait_until(|| std::os::unix::net::UnixStream::connect(&socket).is_ok());
+        let id = child.id().to_string();
+        Command::new("kill").arg(id).status().expect("kill runs");
+        assert!(child.wait().expect("it ends").success());
+    };
+    start();
+    let manifest = directory.path().join("keyward-data/appendonlydir/appendonly.aof.manifest");
+    assert!(manifest.exists());
+    start();
+}
+
+#[test]
+fn a_keyspace_says_what_outlives_a_restart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let schema = |db: usize, persist: &str| {
+        let path = directory.path().join(format!("{persist}.toml"));
+        let content = format!(
+            "[keyspace]\nname = \"{persist}\"\ndb = {db}\nunknown = \"allow\"\npersist = \"{persist}\"\n\n\
+             [key.\"k:{{id}}\"]\ndoc = \"A key.\"\ntype = \"string\"\nttl = \"none\"\n"
+        );
+        fs::write(&path, content).expect("a file");
+        path.to_str().expect("a path in UTF-8").to_owned()
+    };
+    let schemas = [schema(0, "aof"), schema(1, "rdb"), schema(2, "none")];
+    let options = [schemas[0].as_str(), &schemas[1], &schemas[2]];
+    let server = keyward(directory.path(), &options);
+    let mut client = server.client();
+    for db in 0..3 {
+        call(&mut client, &format!("SELECT {db}"));
+        call(&mut client, "SET k:1 saved");
+    }
+    call(&mut client, "SAVE");
+    for db in 0..3 {
+        call(&mut client, &format!("SELECT {db}"));
+        call(&mut client, "SET k:1 later");
+    }
+    call(&mut client, "BGREWRITEAOF");
+    wait_for_rewrite(&mut client);
+    drop(server);
+    let server = keyward(directory.path(), &options);
+    let mut client = server.client();
+    for (db, expected) in [Some("later"), Some("saved"), None].into_iter().enumerate() {
+        call(&mut client, &format!("SELECT {db}"));
+        let value = call(&mut client, "GET k:1");
+        assert_eq!(value.as_bytes(), expected.map(str::as_bytes), "database {db}");
+    }
+}
