@@ -8,6 +8,7 @@ from gauge import latency, memory
 DB = 3
 CHANNEL = "-1001649127710"
 INDEX = f"telegram:channel:{CHANNEL}:recent"
+OPEN = f"telegram:channel:{CHANNEL}:open"
 
 
 def rows(scale, is_keyward):
@@ -58,7 +59,7 @@ def measure(server, scale, calls, is_keyward):
 
     def poll(_):
         if is_keyward:
-            found = client.fcall_ro("poll_messages", 1, INDEX, "received", 100)
+            found = client.fcall_ro("poll_messages", 2, INDEX, OPEN, "received", 100)
         else:
             with client.pipeline(transaction=False) as pipeline:
                 for message_id in client.zrange(INDEX, 0, 99):

@@ -11,6 +11,7 @@ const {
 const DB = 3;
 const CHANNEL = '-1001649127710';
 const recent = (channel) => `telegram:channel:${channel}:recent`;
+const open = (channel) => `telegram:channel:${channel}:open`;
 const messageKey = (channel, id) => `telegram:msg:${channel}:${id}`;
 const flagKey = (channel, id) => `telegram:dedup:${channel}:${id}`;
 
@@ -21,8 +22,8 @@ const receive = (redis, channel, id, message, at) => {
 const setStatus = (redis, channel, id, status, ...from) =>
   call(redis, 'set_message_status', [messageKey(channel, id)], status, ...from);
 const poll = async (redis, channel, status, limit) => {
-  const reply = await redis.fcall_ro('poll_messages', 1, recent(channel), status, limit);
-  return reply.map(parts);
+  const keys = [recent(channel), open(channel)];
+  return (await redis.fcall_ro('poll_messages', 2, ...keys, status, limit)).map(parts);
 };
 
 // Write path, read path, duplicate check, clean-up and batch of the document.
@@ -81,6 +82,8 @@ async function document(redis) {
   assert.deepEqual(messageIds, ['123456', '123457', '123458']);
   assert.equal(messages.length, 2, 'its write path sends no status');
   assert.deepEqual((await poll(redis, CHANNEL, 'received', 100)).map((m) => m.message_id), messageIds);
+
+  assert.deepEqual((await redis.smembers(open(CHANNEL))).sort(), messageIds, 'none is processed');
 
   const isDuplicate = await redis.exists(
     'telegram:dedup:-1001649127710:123456'
@@ -150,6 +153,7 @@ async function feedAndPollers() {
   assert.equal(count(answers, 'duplicate'), FED / 5);
   assert.deepEqual([...first, ...second].sort(), sent, 'nothing lost, nothing doubled');
   assert.deepEqual((await poll(feed, CHANNEL, 'received', FED)).length, 0);
+  assert.equal(await feed.exists(open(CHANNEL)), 0, 'nothing is open');
   const processed = await poll(feed, CHANNEL, 'processed', FED + 1);
   assert.deepEqual(processed.map((m) => m.message_id), sent, 'oldest first');
   const scores = await feed.zrange(recent(CHANNEL), 0, -1, 'WITHSCORES');
@@ -158,6 +162,27 @@ async function feedAndPollers() {
   assert.deepEqual(newest.map((m) => m.message_id), sent.slice(-100), 'oldest first');
   await Promise.all([feed.quit(), again.quit()]);
   tell(`${FED} messages fed, two pollers: ${first.length} and ${second.length} processed, each once`);
+}
+
+// However many messages are processed or wait, a poll answers the oldest that wait.
+async function backlog(redis) {
+  const ids = range(400).map((place) => String(400001 + place));
+  const channel = '43';
+  await Promise.all(ids.map((id, place) => receive(redis, channel, id, { text: id }, 1000 + place)));
+  const polled = async (limit) =>
+    (await poll(redis, channel, 'received', limit)).map((message) => message.message_id);
+  assert.deepEqual(await polled(1000), ids, 'all wait');
+  // Processed in no order, until few are left: what waits is always polled oldest first.
+  const left = new Set(ids);
+  for (const [step, id] of range(400).map((place) => ids[(place * 263) % 400]).entries()) {
+    assert.equal(await setStatus(redis, channel, id, 'processed'), 'updated');
+    left.delete(id);
+    if (step % 20 === 0) {
+      assert.deepEqual(await polled(30), ids.filter((other) => left.has(other)).slice(0, 30));
+    }
+  }
+  assert.deepEqual(await polled(30), []);
+  tell('a backlog of 400 messages is polled oldest first, whatever is processed in between');
 }
 
 // Messages end after an hour and leave the index with it, flags after two.
@@ -183,10 +208,11 @@ async function lifetimes(redis) {
 
   await passUntil(redis, firstEnds);
   assert.deepEqual(await redis.zrange(recent(channel), 0, -1), ids.slice(10), 'the index follows');
+  assert.deepEqual((await redis.smembers(open(channel))).sort(), ids.slice(10));
   assert.equal(await refusal(setStatus(redis, channel, ids[0], 'late')), 'MESSAGE_UNKNOWN');
   assert.equal(await receive(redis, channel, ids[0], { text: 'again' }, start), 'duplicate');
   await passUntil(redis, await redis.pexpiretime(messageKey(channel, ids[19])));
-  assert.equal(await redis.exists(recent(channel)), 0, 'an empty index is none');
+  assert.equal(await redis.exists(recent(channel), open(channel)), 0, 'an empty index is none');
   assert.equal(await redis.exists(...ids.map((id) => flagKey(channel, id))), 20);
   await passUntil(redis, await redis.pexpiretime(flagKey(channel, ids[9])));
   assert.equal(await receive(redis, channel, ids[0], { text: 'again' }, start), 'stored');
@@ -216,6 +242,7 @@ async function shortOfMemory(redis) {
   assert.equal(count(keys.map((key) => key.split(':')[1]), 'dedup'), FED);
   const indexed = await redis.zrange(recent(CHANNEL), 0, -1);
   assert.deepEqual(indexed.map((id) => messageKey(CHANNEL, id)).sort(), messages);
+  assert.deepEqual((await redis.smembers(open(CHANNEL))).sort(), indexed.sort());
   assert.equal(await receive(redis, CHANNEL, 0, { text }, 1730649600000), 'duplicate');
   await advance(redis, 2 * HOUR + 1);
   assert.deepEqual(await allKeys(redis), []);
@@ -226,6 +253,8 @@ play(async () => {
   const redis = connect(DB);
   await document(redis);
   await feedAndPollers();
+  await advance(redis, 2 * HOUR + 1);
+  await backlog(redis);
   await advance(redis, 2 * HOUR + 1);
   await lifetimes(redis);
   await shortOfMemory(redis);

@@ -18,7 +18,7 @@ const SYSTEMS: [(&str, usize, &[&str]); 5] = [
     ("calls-bot", 20, &[]),
     ("social", 35, &["queue:sync:{queue:likes|views|comments}:inflight"]),
     ("api-billing", 12, &[]),
-    ("telegram-gateway", 3, &[]),
+    ("telegram-gateway", 3, &["telegram:channel:{channel_id:int}:open"]),
     (
         "events",
         32,

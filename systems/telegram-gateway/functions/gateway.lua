@@ -92,13 +92,13 @@ local function test_for(status)
   end
 end
 
--- Walks the index in one direction (ZRANGE or ZREVRANGE) until so many messages that
--- pass the test are found. A Redis without the schema has ids of ended messages in it.
-local function collect(index, range, count, test)
-  local found, rank = {}, 0
+-- Messages that pass a test, until so many are found. `next_ids` answers the next ids to
+-- look at. A Redis without the schema has ids of ended messages among them.
+local function collect(index, next_ids, count, test)
+  local found = {}
   local message_key = index:gsub('^telegram:channel:(.*):recent$', 'telegram:msg:%1:')
   while #found < count do
-    local ids = redis.call(range, index, rank, rank + CHUNK - 1)
+    local ids = next_ids()
     if #ids == 0 then
       break
     end
@@ -113,9 +113,43 @@ local function collect(index, range, count, test)
         found[#found + 1] = { 'message_id', id, 'message', message }
       end
     end
-    rank = rank + CHUNK
   end
   return found
+end
+
+-- The ids of an index, from its old end (ZRANGE) or its new one (ZREVRANGE).
+local function indexed(index, range)
+  local rank = -CHUNK
+  return function()
+    rank = rank + CHUNK
+    return redis.call(range, index, rank, rank + CHUNK - 1)
+  end
+end
+
+-- The ids of an index that are in a set, oldest first: of a small set all at once, of a
+-- large one as the index is walked.
+local function indexed_within(index, set)
+  if redis.call('SCARD', set) <= CHUNK then
+    local ids = redis.call('ZINTER', 2, index, set, 'WEIGHTS', 1, 0)
+    return function()
+      local all = ids
+      ids = {}
+      return all
+    end
+  end
+  local next_ids = indexed(index, 'ZRANGE')
+  return function()
+    local within
+    repeat
+      local ids = next_ids()
+      within = {}
+      local is_within = #ids > 0 and redis.call('SMISMEMBER', set, unpack(ids))
+      for place, id in ipairs(ids) do
+        within[#within + 1] = is_within[place] == 1 and id or nil
+      end
+    until #within > 0 or #ids == 0
+    return within
+  end
 end
 
 local function receive_message(keys, args)
@@ -133,12 +167,14 @@ local function receive_message(keys, args)
 end
 
 local function poll_messages(keys, args)
-  return collect(keys[1], 'ZRANGE', tonumber(args[2]), test_for(args[1]))
+  local status, count = args[1], tonumber(args[2])
+  local ids = status == 'processed' and indexed(keys[1], 'ZRANGE') or indexed_within(keys[1], keys[2])
+  return collect(keys[1], ids, count, test_for(status))
 end
 
 local function newest_messages(keys, args)
   local count = (args[1] or '') == '' and 100 or tonumber(args[1])
-  local newest = collect(keys[1], 'ZREVRANGE', count, function() return true end)
+  local newest = collect(keys[1], indexed(keys[1], 'ZREVRANGE'), count, function() return true end)
   local oldest_first = {}
   for place = #newest, 1, -1 do
     oldest_first[#oldest_first + 1] = newest[place]

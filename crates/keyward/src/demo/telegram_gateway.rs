@@ -131,10 +131,11 @@ fn index_key(channel: &str) -> String {
 
 /// Two workers ask for what is new.
 fn poll(scene: &mut Scene) {
-    let index = index_key(CHANNELS[scene.chance.below(CHANNELS.len())]);
+    let channel = CHANNELS[scene.chance.below(CHANNELS.len())];
+    let (index, open) = (index_key(channel), format!("telegram:channel:{channel}:open"));
     let call = match scene.chance.below(4) {
         0 => Call::query("newest_messages", &[&index], &["10"]),
-        _ => Call::query("poll_messages", &[&index], &["received", "10"]),
+        _ => Call::query("poll_messages", &[&index, &open], &["received", "10"]),
     };
     scene.add(call);
 }
