@@ -1,14 +1,14 @@
-//! COMPAT.md, written from the table, the list of absent commands and the list of tests
+//! What COMPAT.md tells of commands, written from the table, the list of absent commands and the list of tests
 //! of Redis that are known to fail.
 //!
-//! Its head is prose (`compat_head.md`); the rest follows from the rows. A test compares
-//! the file at the root of the repository with this.
+//! Its head is prose (`compat_head.md`); the rest follows from the rows. `keyward-server`
+//! adds the settings, and compares the file at the root of the repository with the whole.
 
 use crate::absent::{ABSENT, Reason};
 use crate::command::{Command, Group};
 use crate::table::COMMANDS;
 
-/// The whole text of COMPAT.md.
+/// The text of COMPAT.md up to the settings.
 pub fn compat_markdown() -> String {
     let mut text = include_str!("compat_head.md").to_owned();
     for group in Group::ALL {

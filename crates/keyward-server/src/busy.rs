@@ -154,7 +154,7 @@ impl Desk<'_, '_> {
             // A peer goes before its connection closes the socket.
             let socket = unsafe { BorrowedFd::borrow_raw(peer.addresses.descriptor as i32) };
             let (progress, unsent) = self.serve(client, socket);
-            peer.output.borrow_mut().extend_from_slice(&unsent);
+            peer.output.borrow_mut().extend(&unsent);
             if progress == Progress::Closing {
                 // The connection hears the same from the engine afterwards, and ends; the
                 // client is told at once.

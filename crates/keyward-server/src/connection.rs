@@ -20,6 +20,7 @@ use crate::server::{Core, Server};
 use crate::settings::table::Id;
 use keyward_engine::{ClientId, Progress};
 use keyward_resp::{Parsed, Protocol, ReplyWriter, RequestLimits, RequestParser};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -43,8 +44,6 @@ pub(crate) struct Connection<S> {
     parser: RequestParser,
     /// What has been received of commands that are not complete or must wait.
     input: Vec<u8>,
-    /// Replies in `peer.output` the socket has taken.
-    sent: usize,
     /// The connection ends once the replies are sent.
     is_closing: bool,
 }
@@ -58,7 +57,7 @@ impl<S: Socket> Connection<S> {
         unsent: Vec<u8>,
     ) -> Connection<S> {
         let peer = Peer::new(socket.addresses(), clock::now_us() / 1000);
-        *peer.output.borrow_mut() = unsent;
+        *peer.output.borrow_mut() = unsent.into();
         let peer = Rc::new(peer);
         server.peers.insert(client, Rc::clone(&peer));
         Connection {
@@ -68,7 +67,6 @@ impl<S: Socket> Connection<S> {
             peer,
             parser: RequestParser::new(),
             input: Vec::new(),
-            sent: 0,
             is_closing: false,
         }
     }
@@ -251,7 +249,7 @@ impl<S: Socket> Connection<S> {
                 }
             }
         }
-        self.peer.output.borrow_mut().extend_from_slice(&core.output[sent..]);
+        self.peer.output.borrow_mut().extend(&core.output[sent..]);
         core.output.clear();
         core.release_large_buffers();
         self.server.check_output(core, self.client, &self.peer);
@@ -264,20 +262,15 @@ impl<S: Socket> Connection<S> {
             return Ok(false);
         }
         let mut output = self.peer.output.borrow_mut();
-        while self.sent < output.len() {
-            match Pin::new(&mut self.socket).poll_write(cx, &output[self.sent..])? {
+        while !output.is_empty() {
+            match Pin::new(&mut self.socket).poll_write(cx, output.as_slices().0)? {
                 Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(count) => self.sent += count,
-                Poll::Pending => {
-                    output.drain(..self.sent);
-                    self.sent = 0;
-                    return Ok(false);
-                }
+                Poll::Ready(count) => drop(output.drain(..count)),
+                Poll::Pending => return Ok(false),
             }
         }
-        self.sent = 0;
         if output.capacity() > 0 {
-            *output = Vec::new();
+            *output = VecDeque::new();
         }
         Ok(true)
     }

@@ -12,6 +12,7 @@ mod busy;
 mod client_memory;
 mod clock;
 mod commit;
+mod compat;
 mod connection;
 mod descriptors;
 mod host;
@@ -28,6 +29,7 @@ mod schemas;
 mod server;
 pub mod settings;
 
+pub use compat::compat_markdown;
 pub use log::LogError;
 pub use schemas::{Library, SchemaError, ServedSchema};
 pub use server::ServeError;

@@ -7,7 +7,7 @@
 use crate::settings::value::ClientClass;
 use keyward_engine::{ClientId, Connection as Facts};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::task::Waker;
 
@@ -28,7 +28,7 @@ pub(crate) struct Addresses {
 pub(crate) struct Peer {
     pub(crate) addresses: Addresses,
     /// Replies the socket has not taken yet.
-    pub(crate) output: RefCell<Vec<u8>>,
+    pub(crate) output: RefCell<VecDeque<u8>>,
     /// Bytes received and not executed.
     pub(crate) input_bytes: Cell<usize>,
     /// Those of them that are arguments of a command which is not complete.

@@ -356,7 +356,7 @@ impl Server {
             let Some(peer) = self.peers.get(client) else { continue };
             match delivery {
                 Delivery::Output(_, bytes) => {
-                    peer.output.borrow_mut().extend_from_slice(&bytes);
+                    peer.output.borrow_mut().extend(&*bytes);
                     self.hold(core, &peer);
                 }
                 Delivery::Unblocked(_) => peer.must_resume.set(true),

@@ -6,6 +6,7 @@
 //! line the file it names and the settings it gives.
 //! Invariant: every value is valid for its row.
 
+pub mod absent;
 mod file;
 pub mod kept;
 mod rewrite;
@@ -38,6 +39,16 @@ pub enum SettingsError {
         name: String,
         /// The nearest name there is.
         hint: Option<&'static str>,
+    },
+    /// There is such a setting in Redis only.
+    #[error("{place}: there is no setting \"{name}\": {reason}")]
+    Absent {
+        /// Where it was given.
+        place: String,
+        /// What was given.
+        name: String,
+        /// Why there is none.
+        reason: &'static str,
     },
     /// The value does not fit.
     #[error("{place}: {name}: {reason}")]
@@ -238,9 +249,7 @@ impl Settings {
             return self.rename(place, words);
         }
         let Some(position) = Settings::position(name) else {
-            let name = String::from_utf8_lossy(name).into_owned();
-            let hint = nearest_name(&name);
-            return Err(SettingsError::Unknown { place: place.to_owned(), name, hint });
+            return Err(unknown(place, name));
         };
         self.given.push(position);
         let setting = row(position);
@@ -457,6 +466,16 @@ impl Settings {
     }
 }
 
+/// The error about a setting there is not.
+fn unknown(place: &str, name: &[u8]) -> SettingsError {
+    let place = place.to_owned();
+    let shown = String::from_utf8_lossy(name).into_owned();
+    match absent::reason(name) {
+        Some(reason) => SettingsError::Absent { place, name: shown, reason },
+        None => SettingsError::Unknown { place, hint: nearest_name(&shown), name: shown },
+    }
+}
+
 /// The setting whose name is most like `name`, if one is close.
 fn nearest_name(name: &str) -> Option<&'static str> {
     let distance = |other: &str| edit_distance(name.as_bytes(), other.as_bytes());
@@ -539,6 +558,11 @@ mod tests {
         assert_eq!(
             error,
             "command line: there is no setting \"maxmemroy\" (did you mean \"maxmemory\"?)"
+        );
+        let error = command_line(&["--TLS-port", "1"]).unwrap_err();
+        assert_eq!(
+            error,
+            "command line: there is no setting \"TLS-port\": Connections are not encrypted: put a proxy before the server."
         );
         let error = command_line(&["--port", "x"]).unwrap_err();
         assert_eq!(error, "command line: port: argument couldn't be parsed into an integer");

@@ -229,6 +229,23 @@ fn settings_are_read_from_a_file_of_redis_conf_syntax() {
 }
 
 #[test]
+fn every_setting_of_redis_is_known_or_refused_with_a_reason() {
+    use keyward_server::settings::absent::ABSENT;
+    let settings_of = |server: &Server| -> Vec<String> {
+        let reply = server.client().call(["CONFIG", "GET", "*"]).expect("an answer");
+        let Frame::Array(pairs) = reply else { panic!("{reply:?} are no settings") };
+        let names = pairs.into_iter().step_by(2).map(|name| format!("{name:?}"));
+        names.map(|name| name.trim_matches('"').to_owned()).collect()
+    };
+    let ours = settings_of(&serve(&[]));
+    let is_refused = |name: &str| ABSENT.iter().any(|absent| absent.names.contains(&name));
+    for name in settings_of(&Server::redis(&[])) {
+        let is_ours = ours.contains(&name);
+        assert!(is_ours != is_refused(&name), "{name}: taken {is_ours}, or refused");
+    }
+}
+
+#[test]
 fn commands_are_known_by_the_names_they_were_given() {
     let settings = [
         "--rename-command",

@@ -67,6 +67,8 @@ kept! {
     "active-defrag-cycle-max", Kind::Int(1, 99), "25", Live, "There is no defragmenter.";
     "active-defrag-max-scan-fields", Kind::Int(1, i64::MAX), "1000", Live, "There is no defragmenter.";
     "active-expire-effort", Kind::Int(1, 10), "1", Live, "Due rows are found by their deadline, not by sampling.";
+    "list-max-listpack-size", Kind::Int(i32::MIN as i64, INT_MAX), "-2", Live, "The parts of a list have a size of their own.";
+    "list-compress-depth", Kind::Int(0, INT_MAX), "0", Live, "Lists are not compressed.";
     "hll-sparse-max-bytes", Kind::Bytes(0, MAX), "3000", Live, "There is no HyperLogLog yet.";
     "stream-node-max-bytes", Kind::Bytes(0, MAX), "4096", Live, "There are no streams yet.";
     "stream-node-max-entries", Kind::Int(0, i64::MAX), "100", Live, "There are no streams yet.";
@@ -101,7 +103,7 @@ kept! {
     "shutdown-on-sigint", SHUTDOWN, "default", Live, "SIGINT ends the server as SHUTDOWN does.";
     "shutdown-on-sigterm", SHUTDOWN, "default", Live, "SIGTERM ends the server as SHUTDOWN does.";
     "watchdog-period", Kind::Int(0, INT_MAX), "0", Live, "There is no watchdog.";
-    "dynamic-hz", Kind::Bool, "yes", Live, "Idle clients cost nothing per tick.";
+    "dynamic-hz", Kind::Bool, "yes", Live, "Background work is done as often as `hz` says.";
     "io-threads", Kind::Int(1, 128), "1", AtStart, "One thread serves.";
     "io-threads-do-reads", Kind::Bool, "no", AtStart, "One thread serves.";
     "server_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";

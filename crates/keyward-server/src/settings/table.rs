@@ -139,8 +139,6 @@ settings! {
     HashPackedEntries, "hash-max-listpack-entries", Kind::Int(0, i64::MAX), "512", Live, "Most fields of a packed hash.";
     HashPackedValue, "hash-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest field and value of a packed hash, in bytes.";
     IntsetEntries, "set-max-intset-entries", Kind::Int(0, i64::MAX), "512", Live, "Most members of a set of numbers in order.";
-    ListPackedSize, "list-max-listpack-size", Kind::Int(i32::MIN as i64, i32::MAX as i64), "-2", Live, "Size of a list's parts in Redis; kept and answered, but a part is 4 kB here.";
-    ListCompressDepth, "list-compress-depth", Kind::Int(0, i32::MAX as i64), "0", Live, "Parts of a list that Redis leaves uncompressed; kept and answered, but lists are not compressed here.";
     ZSetPackedEntries, "zset-max-listpack-entries", Kind::Int(0, i64::MAX), "128", Live, "Most members of a packed sorted set.";
     ZSetPackedValue, "zset-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest member of a packed sorted set, in bytes.";
     SlowLogSlowerThan, "slowlog-log-slower-than", Kind::Int(-1, i64::MAX), "10000", Live, "Microseconds from which a command gets into the slow log; -1 for none.";

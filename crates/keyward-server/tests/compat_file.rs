@@ -1,4 +1,4 @@
-//! COMPAT.md at the root of the repository is what the table says.
+//! COMPAT.md at the root of the repository is what the tables of commands and settings say.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use std::path::Path;
 const WRITE: &str = "KEYWARD_WRITE_COMPAT";
 
 #[test]
-fn compat_md_is_what_the_table_says() {
+fn compat_md_is_what_the_tables_say() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../COMPAT.md");
-    let expected = keyward_commands::compat_markdown();
+    let expected = keyward_server::compat_markdown();
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, &expected).expect("COMPAT.md can be written");
     }
     let found = std::fs::read_to_string(&path).expect("COMPAT.md can be read");
     assert!(
         found == expected,
-        "COMPAT.md is not what the table says; write it anew with\n  \
-         {WRITE}=1 cargo test -p keyward-commands --test compat_file"
+        "COMPAT.md is not what the tables say; write it anew with\n  \
+         {WRITE}=1 cargo test -p keyward-server --test compat_file"
     );
 }
