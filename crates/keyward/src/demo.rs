@@ -33,8 +33,6 @@ pub(crate) use system::{SYSTEMS, System};
 
 /// The most commands a second that may be asked for.
 pub(crate) const RATE_MAX: u32 = 100_000;
-/// How long the server may take to end once a connection to it broke.
-const END_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is to be shown.
 pub(crate) struct Plan {
@@ -53,17 +51,14 @@ pub(crate) struct Plan {
 /// Runs until the time is over or the process is told to stop.
 pub(crate) fn run(plan: &Plan, terminal: &mut Terminal) -> anyhow::Result<()> {
     let mut server = Server::start(plan.port, &plan.systems)?;
-    let start = Instant::now();
     let mut watcher = Connection::open(server.address(), 0)?;
-    let loads = match Loads::start(plan, server.address()) {
-        Ok(loads) => loads,
-        // A signal came already.
-        Err(_) if server.ends_within(END_PATIENCE) => return server.outcome(),
-        Err(error) => return Err(error.into()),
-    };
+    let begun = Loads::start(plan, server.address())
+        .and_then(|loads| Ok((loads, figures::read(&mut watcher, &plan.systems)?)));
+    let Some((loads, figures)) = server.unless_ended(begun)? else { return server.outcome() };
+    let start = Instant::now();
+    let mut board = Board::new(figures);
     terminal.write(&introduction(plan, server.address()))?;
     terminal.flush()?;
-    let mut board = Board::new(figures::read(&mut watcher, &plan.systems)?);
     loop {
         let left = plan.length.map(|length| length.saturating_sub(start.elapsed()));
         if server.ends_within(left.map_or(plan.interval, |left| left.min(plan.interval))) {
@@ -72,16 +67,16 @@ pub(crate) fn run(plan: &Plan, terminal: &mut Terminal) -> anyhow::Result<()> {
         if plan.length.is_some_and(|length| start.elapsed() >= length) {
             break;
         }
-        match figures::read(&mut watcher, &plan.systems) {
-            Ok(figures) => board.show(figures, terminal)?,
-            Err(_) if server.ends_within(END_PATIENCE) => break,
-            Err(error) => return Err(error.into()),
+        match server.unless_ended(figures::read(&mut watcher, &plan.systems))? {
+            Some(figures) => board.show(figures, terminal)?,
+            None => break,
         }
     }
     let tally = loads.stop();
-    if !server.has_ended() {
-        // Nobody writes any more: what is shown last is what the summary tells.
-        board.show(figures::read(&mut watcher, &plan.systems)?, terminal)?;
+    // Nobody writes any more: what is shown last is what the summary tells.
+    let last = figures::read(&mut watcher, &plan.systems);
+    if let Some(figures) = server.unless_ended(last)? {
+        board.show(figures, terminal)?;
         server.stop(&mut watcher)?;
     }
     server.outcome()?;

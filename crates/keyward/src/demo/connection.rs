@@ -82,6 +82,8 @@ impl Connection {
         self.input.truncate(start + *outcome.as_ref().unwrap_or(&0));
         match outcome {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            // A signal, which is the server's to handle.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             other => other.map(drop),
         }
     }

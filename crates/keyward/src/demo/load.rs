@@ -21,8 +21,11 @@ use super::connection::Connection;
 
 /// How often a load sends what is due.
 const BEAT: Duration = Duration::from_millis(50);
-/// Commands that are sent at once, at the most.
-const BATCH_MAX: usize = 5000;
+/// Beats that a load may be behind. More is forgotten: a server that cannot keep up has
+/// time for others.
+const BEATS_OWED_MAX: f64 = 4.0;
+/// Commands that are sent before their replies are read.
+const BATCH_MAX: usize = 1000;
 /// How often somebody errs: the first time, and once in so many times.
 const ACTS_PER_ERROR: usize = 150;
 
@@ -164,11 +167,12 @@ impl Driver {
     }
 
     fn drive(&mut self, rate: f64, must_stop: &AtomicBool) -> io::Result<()> {
+        let owed_max = (rate * BEAT.as_secs_f64() * BEATS_OWED_MAX).max(2.0);
         let (start, mut sent) = (Instant::now(), 0.0_f64);
         let mut acts = 0_usize;
         while !must_stop.load(Ordering::Relaxed) {
             let allowed = rate * start.elapsed().as_secs_f64();
-            sent = sent.max(allowed - BATCH_MAX as f64);
+            sent = sent.max(allowed - owed_max);
             let due = (allowed - sent).max(0.0) as usize;
             self.scene.now_ms = clock_ms();
             while self.scene.calls.len() < due {

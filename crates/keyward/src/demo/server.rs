@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use keyward_server::{ServeError, Settings};
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ const START_PATIENCE: Duration = Duration::from_secs(20);
 /// The pause between two attempts to reach it.
 const START_PAUSE: Duration = Duration::from_millis(2);
 /// How long it may take to end.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const END_PATIENCE: Duration = Duration::from_secs(20);
 /// Another process may take a free port before the server does.
 const PORT_ATTEMPTS: usize = 5;
 /// Lua and nested values are as deep as on the main thread of `keyward serve`.
@@ -31,8 +31,8 @@ const STACK_BYTES: usize = 8 * 1024 * 1024;
 pub(super) struct Server {
     address: SocketAddr,
     end: Receiver<Result<(), ServeError>>,
-    /// How it ended. Outside: it runs; inside: its thread panicked.
-    outcome: Option<Option<Result<(), ServeError>>>,
+    /// How it ended; none while it runs.
+    outcome: Option<anyhow::Result<()>>,
     _directory: TempDir,
 }
 
@@ -45,10 +45,9 @@ impl Server {
             let port = port.map_or_else(free_port, Ok).context("there is no free port")?;
             let mut server = Server::launch(port, systems)?;
             match server.wait_until_ready() {
-                Err(ServeError::Listen(_)) if attempts > 0 => {}
-                Err(error) => return Err(error.into()),
-                Ok(true) => return Ok(server),
-                Ok(false) => bail!("the server does not answer"),
+                Ok(()) => return Ok(server),
+                Err(error) if attempts > 0 && is_taken(&error) => {}
+                Err(error) => return Err(error),
             }
         }
     }
@@ -67,18 +66,19 @@ impl Server {
         Ok(Server { address, end, outcome: None, _directory: directory })
     }
 
-    /// Waits for an answer of this process; whether one came.
-    fn wait_until_ready(&mut self) -> Result<bool, ServeError> {
+    /// Waits until this process answers on the port.
+    fn wait_until_ready(&mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + START_PATIENCE;
         while Instant::now() < deadline {
             if self.ends_within(START_PAUSE) {
-                return self.outcome.take().flatten().unwrap_or(Ok(())).map(|()| false);
+                self.outcome.take().unwrap_or(Ok(()))?;
+                bail!("the server ended before it was asked anything");
             }
             if Connection::open(self.address, 0).is_ok_and(|mut it| is_this_process(&mut it)) {
-                return Ok(true);
+                return Ok(());
             }
         }
-        Ok(false)
+        bail!("the server does not answer")
     }
 
     pub(super) fn address(&self) -> SocketAddr {
@@ -89,16 +89,20 @@ impl Server {
     pub(super) fn ends_within(&mut self, patience: Duration) -> bool {
         if self.outcome.is_none() {
             self.outcome = match self.end.recv_timeout(patience) {
-                Ok(outcome) => Some(Some(outcome)),
-                Err(RecvTimeoutError::Disconnected) => Some(None),
+                Ok(outcome) => Some(outcome.map_err(Into::into)),
+                Err(RecvTimeoutError::Disconnected) => Some(Err(anyhow!("the server broke off"))),
                 Err(RecvTimeoutError::Timeout) => None,
             };
         }
-        self.has_ended()
+        self.outcome.is_some()
     }
 
-    pub(super) fn has_ended(&self) -> bool {
-        self.outcome.is_some()
+    /// What a connection brought; nothing if it broke because a signal ended the server.
+    pub(super) fn unless_ended<T>(&mut self, result: io::Result<T>) -> io::Result<Option<T>> {
+        match result {
+            Err(_) if self.ends_within(END_PATIENCE) => Ok(None),
+            other => other.map(Some),
+        }
     }
 
     /// Tells it to stop and waits until it has.
@@ -113,11 +117,13 @@ impl Server {
 
     /// How it ended.
     pub(super) fn outcome(self) -> anyhow::Result<()> {
-        match self.outcome {
-            Some(Some(outcome)) => Ok(outcome?),
-            Some(None) | None => bail!("the server broke off"),
-        }
+        self.outcome.unwrap_or(Ok(()))
     }
+}
+
+/// Whether another process listens on the port.
+fn is_taken(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ServeError::Listen(_)))
 }
 
 /// Loopback only, in memory only.
