@@ -289,3 +289,35 @@ fn what_cannot_be_asked_for_is_refused() {
         assert_eq!(code, 2, "{arguments:?}");
     }
 }
+
+/// A line without its figures: digits and the units of bytes differ from run to run.
+fn without_figures(line: &str) -> String {
+    let words = line.split_whitespace().filter(|word| !matches!(*word, "-" | "%" | "kB" | "MB"));
+    let mut text = words.collect::<Vec<_>>().join(" ");
+    text.retain(|c| !c.is_ascii_digit() && !matches!(c, ',' | '.'));
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let readme = fs::read_to_string("../../README.md").expect("it is there");
+    let (_, shown) = readme.split_once("$ cargo run --release -- demo\n").expect("the demo");
+    let (shown, _) = shown.split_once("```").expect("the block ends");
+    let (_, output, _) = Place::new().run(&["--for", "1s", "--interval", "2s"]);
+    let is_pattern = |line: &&str| {
+        let indented = line.strip_prefix("  ");
+        indented.is_some_and(|rest| !rest.starts_with(' ') && !rest.starts_with("redis-cli"))
+    };
+    let others = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !is_pattern(line)).map(without_figures).collect()
+    };
+    assert_eq!(others(shown), others(&output));
+    let schemas: String = SYSTEMS
+        .map(|(name, _)| fs::read_to_string(format!("../../systems/{name}/keyward.toml")))
+        .map(|text| text.expect("a schema"))
+        .concat();
+    for line in shown.lines().filter(is_pattern) {
+        let pattern = line.trim_start().split(['…', ' ']).next().expect("a name");
+        assert!(schemas.contains(&format!("[key.\"{pattern}")), "{line}");
+    }
+}
