@@ -3,7 +3,8 @@
 //!
 //! Owns the buffer. Whatever an end needs is taken from the gap at that end, so
 //! that pushing and popping there moves nothing. A buffer begins small and grows
-//! up to `CHUNK_BYTES`; only a single entry may be longer.
+//! up to `CHUNK_BYTES`, or begins with that where the list is long; only a single
+//! entry may be longer.
 //!
 //! Estimate: a list of many elements costs 40 bytes per chunk beside the entries
 //! themselves, one hundredth, and at most one unfilled chunk at each end.

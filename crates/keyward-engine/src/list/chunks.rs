@@ -16,6 +16,10 @@ use crate::size_class::size_class;
 use std::collections::{VecDeque, vec_deque};
 use std::ops::Range;
 
+/// From so many chunks on a list is long: the room in a new one is little beside
+/// what there is, and growing it step by step would copy each entry several times.
+const LONG_CHUNKS_MIN: usize = 8;
+
 /// See the module's documentation.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
@@ -104,7 +108,9 @@ impl Chunks {
 
     #[cold]
     fn push_chunk(&mut self, end: End, entry: &Entry<'_>) {
-        let mut chunk = Chunk::new(entry.len(), end);
+        let is_long = self.chunks.len() >= LONG_CHUNKS_MIN;
+        let room = if is_long { entry.len().max(CHUNK_BYTES) } else { entry.len() };
+        let mut chunk = Chunk::new(room, end);
         run::push(&mut chunk, end, entry);
         let at = if end == End::Head { 0 } else { self.chunks.len() };
         self.insert_chunk(at, chunk);
