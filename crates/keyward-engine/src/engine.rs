@@ -24,7 +24,7 @@ use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::script::LogLevel;
-use crate::session::{ClientId, ReplyMode, Session};
+use crate::session::{ClientId, Listening, ReplyMode, Session};
 use crate::shared::Shared;
 use crate::transaction;
 use crate::tunables::Tunables;
@@ -166,7 +166,7 @@ impl Engine {
             }
         }
         self.prepared = prepared;
-        if !session.is_closing {
+        if next < batch.len() && !session.is_closing {
             session.postponed.extend((next..batch.len()).map(|i| batch.command(i, buffer).into()));
         }
         let progress = Progress::of(&session);
@@ -403,15 +403,13 @@ impl Engine {
         std::mem::take(&mut self.shared.outbox)
     }
 
-    /// Whether a client listens to channels, for the limits of its output.
-    pub fn is_subscriber(&self, client: ClientId) -> bool {
-        let session = self.shared.sessions.get(client);
-        session.is_some_and(|session| !session.subscriptions.is_empty())
-    }
-
-    /// Whether a client is shown every change, for the limits of its output.
-    pub fn is_replica(&self, client: ClientId) -> bool {
-        self.shared.sessions.get(client).is_some_and(|session| session.is_replica)
+    /// What a client is shown without asking, for the limits of its output.
+    pub fn listening(&self, client: ClientId) -> Listening {
+        match self.shared.sessions.get(client) {
+            Some(session) if session.is_replica => Listening::ToChanges,
+            Some(session) if !session.subscriptions.is_empty() => Listening::ToChannels,
+            _ => Listening::No,
+        }
     }
 
     /// Whether a client listens to channels or to what others do, and so need not send.

@@ -90,7 +90,7 @@ pub use random::Random;
 pub use reclaim::{Freeing, LazySettings};
 pub use row::Row;
 pub use script::{Activity, LogLevel, RunningScript, ScriptFacts};
-pub use session::ClientId;
+pub use session::{ClientId, Listening};
 pub use set::{Iter as SetIter, Set};
 pub use snapshot::{
     Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,

@@ -16,6 +16,17 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u64);
 
+/// What a client is shown without asking for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listening {
+    /// Nothing.
+    No,
+    /// Every change, as a replica.
+    ToChanges,
+    /// What is published in channels.
+    ToChannels,
+}
+
 /// Which replies a client wants to see (`CLIENT REPLY`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplyMode {

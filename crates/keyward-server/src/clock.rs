@@ -23,7 +23,13 @@ impl EngineClock {
     /// Microseconds since the epoch.
     #[inline]
     pub(crate) fn now_us(&self) -> i64 {
-        now_us().saturating_add(self.ahead_us)
+        self.at(now_us())
+    }
+
+    /// What it shows when the wall clock shows this.
+    #[inline]
+    pub(crate) fn at(&self, wall_us: i64) -> i64 {
+        wall_us.saturating_add(self.ahead_us)
     }
 
     /// Moves it ahead, and never back.

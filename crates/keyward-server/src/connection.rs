@@ -138,8 +138,10 @@ impl<S: Socket> Connection<S> {
     fn execute(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let server = Rc::clone(&self.server);
         let core = &mut *server.core.borrow_mut();
-        core.engine.set_time(core.host.clock.now_us());
-        self.peer.active_ms.set(clock::now_us() / 1000);
+        // A clock costs a hundredth of a command, so it is read once.
+        let now_us = clock::now_us();
+        core.engine.set_time(core.host.clock.at(now_us));
+        self.peer.active_ms.set(now_us / 1000);
         self.execute_input(core);
         self.finish(core, cx)
     }

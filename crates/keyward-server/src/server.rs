@@ -24,7 +24,9 @@ use crate::schemas::{self, SchemaError, ServedSchema};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
-use keyward_engine::{ClientId, Delivery, Engine, EngineOptions, Host, LoadError, Random};
+use keyward_engine::{
+    ClientId, Delivery, Engine, EngineOptions, Host, Listening, LoadError, Random,
+};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{OpenError, ReadError};
 use keyward_resp::Batch;
@@ -90,10 +92,10 @@ pub(crate) struct Core {
 impl Core {
     /// How many bytes of replies a client may leave unread.
     pub(crate) fn output_limit(&self, client: ClientId, peer: &Peer) -> OutputLimit {
-        let class = match self.engine.is_subscriber(client) {
-            _ if self.engine.is_replica(client) => ClientClass::Replica,
-            true => ClientClass::Subscriber,
-            false => ClientClass::Normal,
+        let class = match self.engine.listening(client) {
+            Listening::No => ClientClass::Normal,
+            Listening::ToChanges => ClientClass::Replica,
+            Listening::ToChannels => ClientClass::Subscriber,
         };
         peer.class.set(class);
         self.host.settings.output_limit(class)

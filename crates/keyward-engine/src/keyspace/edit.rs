@@ -42,21 +42,25 @@ enum State {
 }
 
 impl<'a> Place<'a> {
+    #[inline]
     fn new(space: &'a mut Keyspace, key: Key<'a>, spot: Spot) -> Place<'a> {
         let bytes_before = space.row(key, spot).heap_bytes();
         Place { space, key, spot, state: State::Untouched, bytes_before }
     }
 
+    #[inline]
     fn row(&self) -> &Row {
         self.space.row(self.key, self.spot)
     }
 
+    #[inline]
     fn row_mut(&mut self) -> &mut Row {
         self.state = State::Changing;
         self.space.databases[self.space.selected].table_mut(self.key).row_mut(self.spot)
     }
 
     /// Ends the edit: the row's table learns its size.
+    #[inline]
     fn settle(&mut self) {
         let Place { key, spot, bytes_before, .. } = *self;
         if self.state == State::Changing {
