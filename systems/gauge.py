@@ -19,33 +19,32 @@ class Server:
     """A server of its own, on a free port, which ends with the block."""
 
     def __init__(self, program, arguments):
-        self.folder = tempfile.TemporaryDirectory()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        common = [
-            "--port",
-            str(self.port),
-            "--bind",
-            "127.0.0.1",
-            "--save",
-            "",
-            "--dir",
-            self.folder.name,
-        ]
-        self.process = subprocess.Popen(
-            [*program, *common, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self.command = [*program, "--bind", "127.0.0.1", "--save", "", *arguments]
 
     def __enter__(self):
-        for _ in range(200):
-            try:
-                self.client().ping()
+        self.folder = tempfile.TemporaryDirectory()
+        # Another program may take the port first: then the server ends, and another is tried.
+        for _ in range(5):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+            own = ["--port", str(self.port), "--dir", self.folder.name]
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            self.process = subprocess.Popen([*self.command, *own], **quiet)
+            if self.is_ready():
                 self.empty_bytes = self.resident_bytes()
                 return self
+        raise SystemExit(f"{self.command[0]} does not start")
+
+    def is_ready(self):
+        """Waits until it answers, or has ended."""
+        while self.process.poll() is None:
+            try:
+                self.client().ping()
+                return self.process.poll() is None
             except redis.ConnectionError:
                 time.sleep(0.05)
-        raise SystemExit("the server does not start")
+        return False
 
     def __exit__(self, *_):
         self.process.terminate()
