@@ -96,7 +96,7 @@ def advance(server, milliseconds):
 
 def pass_until(server, deadline_ms):
     """Lets time pass until a key with this deadline has ended: the millisecond after it."""
-    advance(server, deadline_ms + 1 - now_ms(server))
+    advance(server, max(0, deadline_ms + 1 - now_ms(server)))
 
 
 @contextmanager
