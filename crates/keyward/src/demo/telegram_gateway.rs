@@ -15,9 +15,6 @@ const WAITING: usize = 50;
 /// Messages that are still looked at.
 const RECENT_MAX: usize = 200;
 const FIRST_MESSAGE_ID: usize = 123_456;
-/// What is older is no longer polled. Workers read from the old end, and over what they
-/// have done already.
-const POLLED_MS: i64 = 10_000;
 
 pub(super) fn load(_: &mut Chance) -> Box<dyn Load> {
     Box::new(TelegramGateway { received: 0, recent: VecDeque::new(), waiting: VecDeque::new() })
@@ -39,9 +36,8 @@ impl Load for TelegramGateway {
     fn act(&mut self, scene: &mut Scene) {
         match scene.chance.below(1000) {
             0..30 => self.receive(scene),
-            30..70 => self.process(scene),
-            70..90 => poll(scene),
-            90..100 => clean_up(scene),
+            30..62 => self.process(scene),
+            62..100 => poll(scene),
             100..500 => self.check_duplicate(scene),
             500..850 => self.look(scene),
             _ => count(scene),
@@ -98,8 +94,8 @@ impl TelegramGateway {
     /// A worker is done with the oldest message.
     fn process(&mut self, scene: &mut Scene) {
         let Some((channel, id)) = self.waiting.pop_front() else { return self.receive(scene) };
-        let status = if scene.chance.one_in(20) { "failed" } else { "processed" };
-        scene.add(Call::function("set_message_status", &[&message_key(channel, id)], &[status]));
+        let message = message_key(channel, id);
+        scene.add(Call::function("set_message_status", &[&message], &["processed"]));
     }
 
     /// Was it received before? Half of those that are asked for were not.
@@ -138,14 +134,6 @@ fn poll(scene: &mut Scene) {
         _ => Call::query("poll_messages", &[&index, &open], &["received", "10"]),
     };
     scene.add(call);
-}
-
-/// The document's job, which takes from the index what is no longer polled.
-fn clean_up(scene: &mut Scene) {
-    let before = (scene.now_ms() - POLLED_MS).to_string();
-    for channel in CHANNELS {
-        scene.add(Call::new(["ZREMRANGEBYSCORE", &index_key(channel), "0", &before]));
-    }
 }
 
 fn count(scene: &mut Scene) {
