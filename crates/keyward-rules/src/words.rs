@@ -58,7 +58,7 @@ impl RuleBook {
         let at = object.and_then(|object| field_at(object, &misfit.path));
         let at = Some(at.unwrap_or(declared.at));
         let problem = match (&*misfit.path, &declared.content) {
-            ("", Content::Items(_)) if declared.data == DataType::Set => {
+            ("", Content::Items(_) | Content::Scored { .. }) if declared.data != DataType::List => {
                 format!("a member {}", misfit.problem)
             }
             ("", Content::Items(_)) => format!("an item {}", misfit.problem),

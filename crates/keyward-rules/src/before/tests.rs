@@ -335,7 +335,14 @@ fn elements_are_judged_by_the_arguments() {
         &zset,
         &rows,
         "ZADD k:1 11 a",
-        "SCHEMA k:1: the value must be at most 10, not \"11\" (t.toml:3)",
+        "SCHEMA k:1: the score must be at most 10, not \"11\" (t.toml:3)",
+    );
+    let ids = book_of("zset", "'none'", "items = 'uint'");
+    check(
+        &ids,
+        &rows,
+        "ZADD k:1 11 a",
+        "SCHEMA k:1: a member must be a whole number not below zero, not \"a\" (t.toml:3)",
     );
 }
 

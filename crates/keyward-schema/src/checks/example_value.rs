@@ -87,7 +87,7 @@ ttl = "1h"
 score = "decimal(2)"
 example = { key = "z", value = { a = 1.255 } }
 "#,
-            r#"KW0702 5:32 in the example, the value must be a decimal number with at most 2 digits behind the point, not "1.255" [does not fit]"#,
+            r#"KW0702 5:32 in the example, the score must be a decimal number with at most 2 digits behind the point, not "1.255" [does not fit]"#,
         );
         check(
             r#"

@@ -103,10 +103,11 @@ impl Shape {
                 .is_some_and(|number| number.scale() <= (*scale).into()),
             _ => !score.is_nan(),
         };
-        if !fits {
-            return Err(Misfit::unfit(self, &self.ty.in_words(), text().as_bytes()));
-        }
-        self.check_float(score, || text().into_bytes())
+        let found = match fits {
+            true => self.check_float(score, || text().into_bytes()),
+            false => Err(Misfit::unfit(self, &self.ty.in_words(), text().as_bytes())),
+        };
+        found.map_err(|misfit| misfit.inside("the score"))
     }
 
     /// Whether the text of a value that is neither JSON nor a boolean fits.
