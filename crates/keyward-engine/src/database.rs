@@ -9,7 +9,7 @@ use crate::companions::Companions;
 use crate::evict::{Scope, Turn};
 use crate::hasher::{Key, KeyHasher, TableIndex};
 use crate::random::Random;
-use crate::row::Row;
+use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
 use crate::table::Table;
 use keyward_rules::RuleBook;
@@ -43,10 +43,10 @@ impl Database {
 
     /// A database without rows, under a schema.
     pub(crate) fn governed(hasher: KeyHasher, book: Arc<RuleBook>) -> Database {
-        let patterns = book.schema().keys.iter().map(|key| key.evict);
-        let tables = std::iter::once(Evict::Lru).chain(patterns);
+        let patterns = book.schema().keys.iter().map(|key| Table::governed(hasher, key));
+        let plain = Table::new(hasher, Evict::Lru);
         Database {
-            tables: tables.map(|evict| Table::new(hasher, evict)).collect(),
+            tables: std::iter::once(plain).chain(patterns).collect(),
             book: Some(book),
             companions: Companions::new(hasher),
             hasher,
@@ -89,7 +89,7 @@ impl Database {
     }
 
     /// The row of a key, whether it is due or not.
-    pub(crate) fn find(&self, key: &[u8]) -> Option<&Row> {
+    pub(crate) fn find(&self, key: &[u8]) -> Option<LentRow<'_>> {
         let key = self.key(key);
         self.table(key).find(key)
     }
@@ -229,7 +229,7 @@ impl Database {
     }
 
     /// Every row.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Row> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = LentRow<'_>> {
         self.tables.iter().flat_map(Table::iter)
     }
 
@@ -251,7 +251,7 @@ impl Database {
     }
 
     /// The rows of the tables that can hold keys beginning with `prefix`.
-    pub(crate) fn rows_beginning(&self, prefix: &[u8]) -> impl Iterator<Item = &Row> {
+    pub(crate) fn rows_beginning(&self, prefix: &[u8]) -> impl Iterator<Item = LentRow<'_>> {
         let tables = self.tables.iter().enumerate();
         tables.filter(|(table, _)| self.can_hold(*table, prefix)).flat_map(|(_, t)| t.iter())
     }
@@ -264,7 +264,7 @@ impl Database {
     }
 
     /// A row drawn by chance.
-    pub(crate) fn sample(&self, random: &mut Random) -> Option<&Row> {
+    pub(crate) fn sample(&self, random: &mut Random) -> Option<LentRow<'_>> {
         let mut position = random.below(self.len().max(1) as u64) as usize;
         for table in &self.tables {
             if position < table.len() {
@@ -290,7 +290,12 @@ impl Database {
     }
 
     /// A row that eviction may take in this turn, drawn by chance.
-    pub(crate) fn sample_of(&self, scope: Scope, turn: Turn, random: &mut Random) -> Option<&Row> {
+    pub(crate) fn sample_of(
+        &self,
+        scope: Scope,
+        turn: Turn,
+        random: &mut Random,
+    ) -> Option<LentRow<'_>> {
         let total: usize = self.evictable(scope, turn).map(|(_, count)| count).sum();
         let mut position = random.below(total.max(1) as u64) as usize;
         for (table, count) in self.evictable(scope, turn) {
@@ -306,16 +311,21 @@ impl Database {
     }
 
     /// The row that ends soonest of those that eviction may take in this turn.
-    pub(crate) fn first_to_end(&self, turn: Turn) -> Option<&Row> {
+    pub(crate) fn first_to_end(&self, turn: Turn) -> Option<LentRow<'_>> {
         let tables = self.evictable(Scope::Expiring, turn);
         tables.filter_map(|(table, _)| table.first_to_end()).min_by_key(|row| row.deadline())
     }
 
     /// The row of a key, if eviction may take it in this turn.
-    pub(crate) fn find_evictable(&self, scope: Scope, turn: Turn, key: &[u8]) -> Option<&Row> {
+    pub(crate) fn find_evictable(
+        &self,
+        scope: Scope,
+        turn: Turn,
+        key: &[u8],
+    ) -> Option<LentRow<'_>> {
         let key = self.key(key);
         let table = Some(self.table(key)).filter(|table| turn.includes(table.evict));
-        let may_go = |row: &&Row| scope == Scope::All || row.deadline().is_some();
+        let may_go = |row: &LentRow<'_>| scope == Scope::All || row.deadline().is_some();
         table.and_then(|table| table.find(key)).filter(may_go)
     }
 

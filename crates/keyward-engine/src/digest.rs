@@ -96,7 +96,7 @@ pub(crate) fn of_all(keys: &Keyspace) -> Digest {
         for row in database.iter() {
             let mut digest = Digest::default();
             digest.mix(row.key());
-            digest.mix_value(row);
+            digest.mix_value(&row);
             all.combine(&digest.0);
         }
     }

@@ -20,6 +20,11 @@ impl KeyHasher {
         KeyHasher { keys }
     }
 
+    /// The two numbers that chose it.
+    pub(crate) fn keys(&self) -> [u64; 2] {
+        self.keys
+    }
+
     /// The hash of a key.
     #[inline]
     pub fn hash(&self, bytes: &[u8]) -> u64 {

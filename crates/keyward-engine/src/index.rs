@@ -5,17 +5,10 @@
 //! closure its caller gives; it never hashes by itself, except that growth asks
 //! the caller for the hash of entries that may move.
 //!
-//! Invariants: with `count` buckets and `mask` = 2^k − 1, `mask/2 < count ≤ mask + 1`;
-//! an entry lives in bucket `hash & mask` if that exists, else in
-//! `hash & (mask >> 1)`. One insertion splits at most one bucket and one removal
-//! merges at most one, so no step is longer than a bucket's chain: there is no
-//! resize pause and never a second table. `overflows` and `entry_bytes` are what
-//! counting would find: whoever changes an entry's size in place says so.
-//!
-//! A scan cursor is a position in the order of bit-reversed hashes. A bucket
-//! covers one interval of that order; splitting or merging buckets only refines
-//! or coarsens intervals. So whatever was present throughout a scan is returned
-//! at least once, as Redis promises, however the index grew or shrank meanwhile.
+//! Invariants: an entry lives in the bucket that `linear` chooses by its hash. One
+//! insertion splits at most one bucket and one removal merges at most one, so no step is
+//! longer than a bucket's chain: there is no resize pause and never a second table. How
+//! a scan survives growth `linear` explains.
 //!
 //! Estimate: a bucket is 64 bytes, four entries on average, 13 % more for
 //! overflow: 18 bytes per entry at any size (Redis: 24 for the dictEntry and 8
@@ -26,6 +19,7 @@
 mod bucket;
 
 use crate::footprint::HeapBytes;
+use crate::linear::{Addressing, Split, next_cursor};
 use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::size_class::size_class;
@@ -46,8 +40,7 @@ const SAMPLE_POSITIONS: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Index<T> {
     segments: Vec<Vec<Bucket<T>>>,
-    count: usize,
-    mask: usize,
+    addressing: Addressing,
     len: usize,
     /// How many overflow buckets there are.
     overflows: usize,
@@ -64,7 +57,13 @@ pub(crate) struct Spot {
 
 impl<T> Default for Index<T> {
     fn default() -> Index<T> {
-        Index { segments: Vec::new(), count: 0, mask: 0, len: 0, overflows: 0, entry_bytes: 0 }
+        Index {
+            segments: Vec::new(),
+            addressing: Addressing::default(),
+            len: 0,
+            overflows: 0,
+            entry_bytes: 0,
+        }
     }
 }
 
@@ -74,10 +73,15 @@ impl<T: HeapBytes> Index<T> {
         self.len
     }
 
+    /// How many buckets there are.
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.addressing.count()
+    }
+
     #[inline(always)]
     fn address(&self, hash: u64) -> usize {
-        let fine = hash as usize & self.mask;
-        if fine < self.count { fine } else { fine & (self.mask >> 1) }
+        self.addressing.of(hash)
     }
 
     #[inline(always)]
@@ -93,7 +97,7 @@ impl<T: HeapBytes> Index<T> {
     /// The entry with this hash that `is_it` accepts.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<&T> {
-        if self.count == 0 {
+        if self.count() == 0 {
             return None;
         }
         self.bucket(self.address(hash)).find(tag_of(hash), is_it)
@@ -103,7 +107,7 @@ impl<T: HeapBytes> Index<T> {
     /// insertion or removal.
     #[inline(always)]
     pub(crate) fn locate(&self, hash: u64, is_it: impl FnMut(&T) -> bool) -> Option<Spot> {
-        if self.count == 0 {
+        if self.count() == 0 {
             return None;
         }
         let bucket = self.address(hash);
@@ -144,7 +148,7 @@ impl<T: HeapBytes> Index<T> {
     /// Adds an entry that is not there yet. `hash_of` must answer, for any entry
     /// of the index, the hash it was inserted under.
     pub(crate) fn insert(&mut self, hash: u64, entry: T, hash_of: impl Fn(&T) -> u64) {
-        if self.len >= self.count * FILL_MAX {
+        if self.len >= self.count() * FILL_MAX {
             self.split(&hash_of);
         }
         self.len += 1;
@@ -160,7 +164,7 @@ impl<T: HeapBytes> Index<T> {
 
     /// Takes out the entry with this hash that `is_it` accepts.
     pub(crate) fn remove(&mut self, hash: u64, mut is_it: impl FnMut(&T) -> bool) -> Option<T> {
-        if self.count == 0 {
+        if self.count() == 0 {
             return None;
         }
         let at = self.address(hash);
@@ -168,7 +172,7 @@ impl<T: HeapBytes> Index<T> {
         let taken = bucket.take(tag_of(hash), &mut is_it, &mut self.overflows)?;
         self.len -= 1;
         self.entry_bytes -= taken.heap_bytes();
-        if self.len * 2 < self.count * FILL_MIN_HALVES && self.count > 1 {
+        if self.len * 2 < self.count() * FILL_MIN_HALVES && self.count() > 1 {
             self.merge();
         }
         Some(taken)
@@ -176,20 +180,11 @@ impl<T: HeapBytes> Index<T> {
 
     /// Adds one bucket and moves into it what belongs there.
     fn split(&mut self, hash_of: &impl Fn(&T) -> u64) {
-        let added = self.count;
-        self.push_bucket();
-        if added == 0 {
-            return;
-        }
-        if added > self.mask {
-            self.mask = self.mask * 2 + 1;
-        }
-        let source = added & (self.mask >> 1);
+        let Some(Split { source, added, bit }) = self.push_bucket() else { return };
         let mut moving = std::mem::take(self.bucket_mut(source));
         self.overflows -= moving.overflows();
-        let high_bit = (self.mask >> 1) + 1;
         moving.drain(|tag, entry| {
-            let goes = hash_of(&entry) as usize & high_bit != 0;
+            let goes = hash_of(&entry) as usize & bit != 0;
             let target = if goes { added } else { source };
             self.add(target, tag, entry);
         });
@@ -199,8 +194,8 @@ impl<T: HeapBytes> Index<T> {
     /// answers how many they were.
     pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(T)) -> usize {
         let mut shed = 0;
-        while shed < budget && self.count > 0 {
-            let mut leaving = self.pop_bucket();
+        while shed < budget && self.count() > 0 {
+            let (mut leaving, _) = self.pop_bucket();
             leaving.drain(|_, entry| {
                 shed += 1;
                 self.len -= 1;
@@ -211,35 +206,33 @@ impl<T: HeapBytes> Index<T> {
         shed
     }
 
-    fn push_bucket(&mut self) {
-        if self.count.is_multiple_of(SEGMENT_BUCKETS) {
-            let capacity = if self.count == 0 { 1 } else { SEGMENT_BUCKETS };
+    /// Adds an empty bucket; answers what is to be moved into it.
+    fn push_bucket(&mut self) -> Option<Split> {
+        if self.count().is_multiple_of(SEGMENT_BUCKETS) {
+            let capacity = if self.count() == 0 { 1 } else { SEGMENT_BUCKETS };
             self.segments.push(Vec::with_capacity(capacity));
         }
         let last = self.segments.last_mut().expect("a segment was just ensured");
         last.push(Bucket::default());
-        self.count += 1;
+        self.addressing.grow()
     }
 
     /// Removes the last bucket and gives its entries back to the one it was split from.
     fn merge(&mut self) {
-        let target = (self.count - 1) & (self.mask >> 1);
-        self.pop_bucket().drain(|tag, entry| self.add(target, tag, entry));
+        let (mut leaving, target) = self.pop_bucket();
+        leaving.drain(|tag, entry| self.add(target, tag, entry));
     }
 
-    /// Takes the last bucket away with what is in it. There must be one.
-    fn pop_bucket(&mut self) -> Bucket<T> {
+    /// Takes the last bucket away with what is in it; answers the one that it was split
+    /// from too. There must be one.
+    fn pop_bucket(&mut self) -> (Bucket<T>, usize) {
         let segment = self.segments.last_mut().expect("there is at least one bucket");
         let leaving = segment.pop().expect("the last segment is never empty");
         if segment.is_empty() {
             self.segments.pop();
         }
-        self.count -= 1;
         self.overflows -= leaving.overflows();
-        if self.count == self.mask.div_ceil(2) {
-            self.mask >>= 1;
-        }
-        leaving
+        (leaving, self.addressing.shrink())
     }
 
     /// Bytes of the entries' own allocations.
@@ -258,31 +251,27 @@ impl<T: HeapBytes> Index<T> {
     /// Visits the entries of the bucket at `cursor` and returns the next cursor,
     /// zero when the scan is complete.
     pub(crate) fn scan<'a>(&'a self, cursor: u64, mut visit: impl FnMut(&'a T)) -> u64 {
-        if self.count == 0 {
+        if self.count() == 0 {
             return 0;
         }
         let at = self.address(cursor);
         self.bucket(at).iter().for_each(&mut visit);
-        self.cursor_after(at, cursor)
+        next_cursor(cursor, self.shared_bits(cursor))
     }
 
     /// As `scan`, for changing entries in place. Their hashes must stay the same.
     pub(crate) fn scan_mut(&mut self, cursor: u64, mut visit: impl FnMut(&mut T)) -> u64 {
-        if self.count == 0 {
+        if self.count() == 0 {
             return 0;
         }
         let at = self.address(cursor);
         self.bucket_mut(at).each_mut(&mut visit);
-        self.cursor_after(at, cursor)
+        next_cursor(cursor, self.shared_bits(cursor))
     }
 
-    fn cursor_after(&self, at: usize, cursor: u64) -> u64 {
-        let half = (self.mask >> 1) + 1;
-        let is_split = at >= half || at + half < self.count;
-        let covered = if is_split { self.mask } else { self.mask >> 1 } as u64;
-        // Step over the interval this bucket covers: add one above the covered
-        // bits of the reversed cursor, and drop what lies below them.
-        (cursor | !covered).reverse_bits().wrapping_add(1).reverse_bits()
+    /// The bits that all hashes of the bucket at a cursor share.
+    pub(crate) fn shared_bits(&self, cursor: u64) -> u64 {
+        self.addressing.shared_bits_at(cursor)
     }
 
     /// Every entry, in no particular order.
@@ -296,7 +285,7 @@ impl<T: HeapBytes> Index<T> {
             return None;
         }
         loop {
-            let bucket = self.bucket(random.below(self.count as u64) as usize);
+            let bucket = self.bucket(random.below(self.count() as u64) as usize);
             let positions = bucket.iter().count().max(SAMPLE_POSITIONS);
             let position = random.below(positions as u64) as usize;
             if let Some(entry) = bucket.iter().nth(position) {
@@ -308,7 +297,7 @@ impl<T: HeapBytes> Index<T> {
     /// Hints that the bucket of `hash` will be read soon.
     #[inline(always)]
     pub(crate) fn prefetch_bucket(&self, hash: u64) {
-        if self.count != 0 {
+        if self.count() != 0 {
             prefetch(self.bucket(self.address(hash)));
         }
     }
@@ -316,7 +305,7 @@ impl<T: HeapBytes> Index<T> {
     /// Visits the entries that probably have this hash, for prefetching them.
     #[inline(always)]
     pub(crate) fn each_candidate(&self, hash: u64, visit: impl FnMut(&T)) {
-        if self.count != 0 {
+        if self.count() != 0 {
             self.bucket(self.address(hash)).each_candidate(tag_of(hash), visit);
         }
     }
@@ -369,7 +358,7 @@ mod tests {
         for value in 0..100_000 {
             assert_eq!(index.remove(spread(value), |v| *v == value), Some(value));
         }
-        assert_eq!((index.len(), index.count), (0, 1));
+        assert_eq!((index.len(), index.count()), (0, 1));
     }
 
     #[test]

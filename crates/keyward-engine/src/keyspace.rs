@@ -20,6 +20,7 @@ pub(crate) mod journal;
 mod loading;
 mod sight;
 mod snapshot;
+mod unopened;
 mod usage;
 mod victim;
 mod whole;
@@ -35,7 +36,6 @@ use crate::random::Random;
 use crate::reclaim::{Freeing, LazySettings, Reclaim};
 use crate::row::{NewValue, OwnedValue, Row};
 use crate::stats::KeyStats;
-use crate::string::Text;
 use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
@@ -76,6 +76,8 @@ pub struct Keyspace {
     last_evicted_db: usize,
     /// The snapshot that is being taken.
     snapshot: Option<Running>,
+    /// The text of the packed row that was read last.
+    text: Vec<u8>,
     /// What can be undone.
     pub(crate) journal: Journal,
     /// How many databases are under a schema.
@@ -130,6 +132,7 @@ impl Keyspace {
             pool: Pool::default(),
             last_evicted_db: 0,
             snapshot: None,
+            text: Vec::new(),
             journal: Journal::default(),
             governed: 0,
             source_deadline: i64::MAX,
@@ -210,7 +213,7 @@ impl Keyspace {
     /// Where a living row is; a due one is removed first.
     #[inline(always)]
     fn locate(&mut self, key: Key<'_>) -> Option<Spot> {
-        let table = self.databases[self.selected].table(key);
+        let table = self.databases[self.selected].table_mut(key);
         let spot = table.locate(key)?;
         if let Some(deadline) = table.row(spot).deadline()
             && deadline < self.now_ms
@@ -247,15 +250,6 @@ impl Keyspace {
         self.read_with(key, Access::Touch)
     }
 
-    /// Looks a string up for reading; an error if the key holds something else.
-    #[inline(always)]
-    pub fn read_text(&mut self, key: Key<'_>) -> Result<Option<Text<'_>>, WireError> {
-        match self.read(key) {
-            Some(row) => Text::of(row.value()).map(Some).ok_or(WireError::WrongType),
-            None => Ok(None),
-        }
-    }
-
     /// Looks a collection up for reading; an error if the key holds something else.
     pub fn read_as<T: Collection>(&mut self, key: Key<'_>) -> Result<Option<&T>, WireError> {
         match self.read(key).map(Row::value) {
@@ -273,12 +267,6 @@ impl Keyspace {
         Some(self.row(key, spot))
     }
 
-    /// Looks a key up without any trace: it counts as no use, no hit and no miss.
-    pub(crate) fn peek(&mut self, key: Key<'_>) -> Option<&Row> {
-        let spot = self.locate(key)?;
-        Some(self.row(key, spot))
-    }
-
     #[inline(always)]
     fn touch(&mut self, key: Key<'_>, spot: Spot) {
         let table = self.databases[self.selected].table_mut(key);
@@ -292,9 +280,14 @@ impl Keyspace {
     /// Stores a value under a key, new or not.
     #[inline]
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, lifetime: Lifetime, event: Event) {
+        let is_object = matches!(value, NewValue::Object(_));
+        let mut value = Some(value);
+        if self.replace_packed(key, &mut value, lifetime) {
+            return self.changed(key, event, 1);
+        }
+        let Some(value) = value else { return };
         let spot = self.locate(key);
         let table = self.databases[self.selected].table_mut(key);
-        let is_object = matches!(value, NewValue::Object(_));
         match spot {
             Some(spot) => {
                 let deadline = match lifetime {
@@ -365,7 +358,7 @@ impl Keyspace {
     /// Removes a key and frees what it held at once or lazily; whether it was
     /// there.
     pub fn delete(&mut self, key: Key<'_>, event: Event, freeing: Freeing) -> bool {
-        if self.locate(key).is_none() {
+        if self.locate_packed(key).is_none() && self.locate(key).is_none() {
             return false;
         }
         if let Some(row) = self.take_row(self.selected, key) {

@@ -39,6 +39,7 @@ mod index;
 mod keyspace;
 mod keyward;
 mod latency;
+mod linear;
 mod list;
 mod long_double;
 mod monitor;

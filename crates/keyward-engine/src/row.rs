@@ -26,7 +26,12 @@
 #![allow(unsafe_code)]
 
 mod layout;
+mod lent;
+mod shelf;
 mod slot;
+
+pub(crate) use lent::LentRow;
+pub(crate) use shelf::Shelf;
 
 use crate::footprint::HeapBytes;
 use crate::string::Decimal;

@@ -1,7 +1,11 @@
 //! A table: the rows of one key pattern, or of a whole schemaless database.
 //!
-//! Owns its rows, the index over them and the order of their deadlines.
-//! Invariants: keys are unique; `deadlines` has exactly one entry for each row
+//! Owns its rows, the index over them and the order of their deadlines. Under a schema
+//! rows are packed (`packed`) when they have not been written for a while: a row that is
+//! written or handed out for changing is a loose one, and the last `FRESH_MAX` of them
+//! stay loose, so that what is busy is not packed and unpacked all the time. Rows that
+//! cannot be packed stay loose for ever.
+//! Invariants: keys are unique, and a row is loose or packed; `deadlines` has exactly one entry for each row
 //! that has a deadline (so deadlines change only through this module); `row_bytes`
 //! is the sum over all rows, except while one is being changed. Every row is of the
 //! table's epoch, or, while a snapshot is taken, has not been captured yet; whatever
@@ -10,29 +14,42 @@
 //! what a change means for others (`keyspace::changes`).
 
 mod deadlines;
+mod packed;
+mod page;
 
-pub(crate) use deadlines::DEADLINE_BYTES;
+pub(crate) use packed::Place;
 
 use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
-use crate::index::{Index, Spot};
+use crate::index::{self, Index, Spot};
+use crate::linear::next_cursor;
 use crate::prefetch::prefetch;
 use crate::random::Random;
-use crate::row::{NewValue, Row};
+use crate::row::{LentRow, NewValue, Row};
 use crate::snapshot::Capture;
 use crate::stats::TableStats;
 use crate::value::Value;
-use deadlines::Deadlines;
+use deadlines::{DEADLINE_BYTES, Deadlines};
+use keyward_packing::Packer;
 use keyward_schema::Evict;
+use packed::PackedRows;
+use std::collections::VecDeque;
 
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
 const PREFETCH_LINES: usize = 3;
 const CACHE_LINE_BYTES: usize = 64;
+/// Rows that were written last and are not packed yet.
+const FRESH_MAX: usize = 256;
 
 /// Rows by key.
 #[derive(Debug)]
 pub(crate) struct Table {
+    /// The loose ones.
     rows: Index<Row>,
+    /// The others, if rows are packed at all.
+    packed: Option<Box<PackedRows>>,
+    /// The hashes of loose rows that are to be packed, the oldest first. Some may be gone.
+    fresh: VecDeque<u64>,
     deadlines: Deadlines,
     hasher: KeyHasher,
     /// Flips when a snapshot begins.
@@ -50,6 +67,8 @@ impl Table {
     pub(crate) fn new(hasher: KeyHasher, evict: Evict) -> Table {
         Table {
             rows: Index::default(),
+            packed: None,
+            fresh: VecDeque::new(),
             deadlines: Deadlines::default(),
             hasher,
             epoch: false,
@@ -59,9 +78,21 @@ impl Table {
         }
     }
 
+    /// A table without rows for the keys of a pattern.
+    pub(crate) fn governed(hasher: KeyHasher, key: &keyward_schema::Key) -> Table {
+        let packer = Packer::new(key, hasher.keys());
+        let packed = packer.map(|packer| Box::new(PackedRows::new(packer, hasher)));
+        Table { packed, ..Table::new(hasher, key.evict) }
+    }
+
+    #[cfg(test)]
+    fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
     /// How many rows there are, due ones included.
     pub(crate) fn len(&self) -> usize {
-        self.rows.len()
+        self.rows.len() + self.packed.as_ref().map_or(0, |packed| packed.len())
     }
 
     /// How many rows have a deadline.
@@ -76,14 +107,68 @@ impl Table {
 
     /// The row of a key.
     #[inline(always)]
-    pub(crate) fn find(&self, key: Key<'_>) -> Option<&Row> {
+    pub(crate) fn find(&self, key: Key<'_>) -> Option<LentRow<'_>> {
+        match self.find_loose(key) {
+            Some(row) => Some(LentRow::Loose(row)),
+            None => self.find_packed(key),
+        }
+    }
+
+    fn find_packed(&self, key: Key<'_>) -> Option<LentRow<'_>> {
+        let packed = self.packed.as_ref()?;
+        let place = packed.find(key.hash, key.bytes)?;
+        Some(LentRow::Unpacked(packed.unpack(place)))
+    }
+
+    /// The row of a key, unless it is packed: one that was just handed out for changing
+    /// is not, nor is a collection other than a small hash.
+    #[inline(always)]
+    pub(crate) fn find_loose(&self, key: Key<'_>) -> Option<&Row> {
         self.rows.find(key.hash, |row| row.key() == key.bytes)
     }
 
-    /// Where the row of a key is, until the next insertion or removal.
+    /// Where the row of a key is, until the next insertion or removal. It is a loose one
+    /// then.
     #[inline(always)]
-    pub(crate) fn locate(&self, key: Key<'_>) -> Option<Spot> {
+    pub(crate) fn locate(&mut self, key: Key<'_>) -> Option<Spot> {
+        let spot = self.rows.locate(key.hash, |row| row.key() == key.bytes);
+        if spot.is_none() && self.packed.is_some() { self.loosen(key) } else { spot }
+    }
+
+    /// Makes a packed row a loose one.
+    fn loosen(&mut self, key: Key<'_>) -> Option<Spot> {
+        let packed = self.packed.as_mut()?;
+        let place = packed.find(key.hash, key.bytes)?;
+        let row = packed.take(place);
+        self.insert_loose(key.hash, row);
         self.rows.locate(key.hash, |row| row.key() == key.bytes)
+    }
+
+    /// Adds a loose row whose deadline is known, and packs one that has been loose for
+    /// longest.
+    fn insert_loose(&mut self, hash: u64, row: Row) {
+        if self.packed.is_some() {
+            self.pack(FRESH_MAX - 1, 2);
+            self.fresh.push_back(hash);
+        }
+        let hasher = self.hasher;
+        self.rows.insert(hash, row, |row| hasher.hash(row.key()));
+    }
+
+    /// Packs rows, `budget` of them at the most, until so many fresh ones are left.
+    /// Answers how many were looked at.
+    pub(crate) fn pack(&mut self, fresh: usize, budget: usize) -> usize {
+        let Some(packed) = &mut self.packed else { return 0 };
+        let count = self.fresh.len().saturating_sub(fresh).min(budget);
+        for hash in self.fresh.drain(..count) {
+            let is_it = |row: &Row| self.hasher.hash(row.key()) == hash;
+            if let Some(row) = self.rows.find(hash, is_it)
+                && packed.insert(hash, row)
+            {
+                self.rows.remove(hash, is_it);
+            }
+        }
+        count
     }
 
     /// The row at a spot.
@@ -152,9 +237,17 @@ impl Table {
     /// Captures the rows of one more bucket.
     pub(crate) fn capture_bucket(&mut self) {
         if let Some(capture) = self.capture.as_mut().filter(|capture| !capture.is_walked()) {
-            let epoch = self.epoch;
-            let next = self.rows.scan_mut(capture.cursor(), |row| capture.row(row, epoch));
-            capture.advance(next);
+            let (epoch, cursor) = (self.epoch, capture.cursor());
+            let Some(packed) = &mut self.packed else {
+                let next = self.rows.scan_mut(cursor, |row| capture.row(row, epoch));
+                capture.advance(next);
+                return;
+            };
+            let shared = self.rows.shared_bits(cursor).max(packed.shared_bits(cursor));
+            // Loose rows of a coarser bucket are captured earlier than they must be.
+            self.rows.scan_mut(cursor, |row| capture.row(row, epoch));
+            packed.reach_epoch((cursor, shared), epoch, |mut row| capture.row(&mut row, epoch));
+            capture.advance(next_cursor(cursor, shared));
         }
     }
 
@@ -168,13 +261,19 @@ impl Table {
     pub(crate) fn insert(&mut self, hash: u64, mut row: Row) {
         row.set_epoch(self.epoch);
         self.deadlines.change(hash, None, row.deadline());
-        let hasher = self.hasher;
-        self.rows.insert(hash, row, |row| hasher.hash(row.key()));
+        self.insert_loose(hash, row);
     }
 
     /// Takes a row out.
     pub(crate) fn remove(&mut self, key: Key<'_>) -> Option<Row> {
-        let mut row = self.rows.remove(key.hash, |row| row.key() == key.bytes)?;
+        let loose = self.rows.remove(key.hash, |row| row.key() == key.bytes);
+        let mut row = match loose {
+            Some(row) => row,
+            None => {
+                let packed = self.packed.as_mut()?;
+                packed.take(packed.find(key.hash, key.bytes)?)
+            }
+        };
         if let Some(capture) = &mut self.capture {
             capture.row(&mut row, self.epoch);
         }
@@ -227,27 +326,37 @@ impl Table {
     }
 
     /// The row that ends soonest.
-    pub(crate) fn first_to_end(&self) -> Option<&Row> {
+    pub(crate) fn first_to_end(&self) -> Option<LentRow<'_>> {
         self.deadlines.first().map(|entry| self.row_of(entry))
     }
 
-    fn row_of(&self, (deadline, hash): (i64, u32)) -> &Row {
+    fn row_of(&self, (deadline, hash): (i64, u32)) -> LentRow<'_> {
         let is_it = |row: &Row| {
             row.deadline() == Some(deadline) && self.hasher.hash(row.key()) as u32 == hash
         };
-        self.rows.find(u64::from(hash), is_it).expect("every deadline belongs to a row")
+        if let Some(row) = self.rows.find(u64::from(hash), is_it) {
+            return LentRow::Loose(row);
+        }
+        let packed = self.packed.as_ref().and_then(|packed| {
+            packed.find_ending(deadline, hash).map(|place| LentRow::Unpacked(packed.unpack(place)))
+        });
+        packed.expect("every deadline belongs to a row")
     }
 
     /// A row with a deadline, drawn by chance.
-    pub(crate) fn sample_expiring(&self, random: &mut Random) -> Option<&Row> {
+    pub(crate) fn sample_expiring(&self, random: &mut Random) -> Option<LentRow<'_>> {
         self.deadlines.sample(random).map(|entry| self.row_of(entry))
     }
 
     /// Hands over rows, about `budget` of them, and answers how much was done.
     /// The table is not to be used any more.
-    pub(crate) fn shed(&mut self, budget: usize, receive: impl FnMut(Row)) -> usize {
-        match self.deadlines.shed(budget) {
-            0 => self.rows.shed(budget, receive),
+    pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
+        let shed = self.deadlines.shed(budget);
+        if shed > 0 {
+            return shed;
+        }
+        match self.rows.shed(budget, &mut receive) {
+            0 => self.packed.as_mut().map_or(0, |packed| packed.shed(budget, receive)),
             shed => shed,
         }
     }
@@ -259,12 +368,13 @@ impl Table {
 
     /// Bytes of the rows with all they hold.
     pub(crate) fn row_bytes(&self) -> usize {
-        self.rows.entry_bytes()
+        self.rows.entry_bytes() + self.packed.as_ref().map_or(0, |packed| packed.row_bytes())
     }
 
     /// Bytes of the index, rows aside.
     pub(crate) fn index_bytes(&self) -> usize {
-        self.rows.own_bytes()
+        let packed = self.packed.as_ref().map_or(0, |packed| packed.own_bytes());
+        self.rows.own_bytes() + packed + self.fresh.capacity() * size_of::<u64>()
     }
 
     /// Bytes of the order of deadlines.
@@ -278,24 +388,114 @@ impl Table {
     }
 
     /// Visits the rows of one bucket; returns the next cursor, zero at the end.
-    pub(crate) fn scan(&self, cursor: u64, visit: impl FnMut(&Row)) -> u64 {
-        self.rows.scan(cursor, visit)
+    pub(crate) fn scan(&self, cursor: u64, mut visit: impl FnMut(&Row)) -> u64 {
+        let Some(packed) = &self.packed else { return self.rows.scan(cursor, visit) };
+        let shared = self.rows.shared_bits(cursor).max(packed.shared_bits(cursor));
+        let is_finer = shared > self.rows.shared_bits(cursor);
+        self.rows.scan(cursor, |row| {
+            if !is_finer || (self.hasher.hash(row.key()) ^ cursor) & shared == 0 {
+                visit(row);
+            }
+        });
+        packed.scan(cursor, shared, |row| visit(&row));
+        next_cursor(cursor, shared)
     }
 
     /// Every row.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = LentRow<'_>> {
+        let packed = self.packed.iter().flat_map(|packed| packed.iter());
+        self.rows.iter().map(LentRow::Loose).chain(packed.map(LentRow::Unpacked))
     }
 
     /// A row drawn by chance.
-    pub(crate) fn sample(&self, random: &mut Random) -> Option<&Row> {
-        self.rows.sample(random)
+    pub(crate) fn sample(&self, random: &mut Random) -> Option<LentRow<'_>> {
+        let packed = self.packed.as_ref().filter(|packed| packed.len() > 0);
+        if let Some(packed) = packed
+            && random.below(self.len() as u64) as usize >= self.rows.len()
+        {
+            return packed.sample(random).map(LentRow::Unpacked);
+        }
+        self.rows.sample(random).map(LentRow::Loose)
+    }
+
+    /// When a row ends, if it is there and does.
+    pub(crate) fn deadline_of(&self, key: Key<'_>) -> Option<i64> {
+        match self.find_loose(key) {
+            Some(row) => row.deadline(),
+            None => self.find_unopened(key).and_then(|place| self.packed_deadline(place)),
+        }
+    }
+
+    /// Whether rows are packed.
+    #[inline(always)]
+    pub(crate) fn packs(&self) -> bool {
+        self.packed.is_some()
+    }
+
+    /// Where the row of a key is if it is packed, until the next insertion or removal.
+    #[inline]
+    pub(crate) fn find_unopened(&self, key: Key<'_>) -> Option<Place> {
+        // Most rows are packed, and a row is in one place only.
+        self.packed.as_ref()?.find(key.hash, key.bytes)
+    }
+
+    fn unopened(&self) -> &PackedRows {
+        self.packed.as_ref().expect("a place is of a packed row")
+    }
+
+    /// When the packed row at a place ends.
+    #[inline]
+    pub(crate) fn packed_deadline(&self, place: Place) -> Option<i64> {
+        self.unopened().head(place).deadline
+    }
+
+    /// The access clock of the packed row at a place.
+    pub(crate) fn packed_clock(&self, place: Place) -> u32 {
+        self.unopened().head(place).clock
+    }
+
+    /// Sets it, which changes nothing else.
+    pub(crate) fn set_packed_clock(&mut self, place: Place, clock: u32) {
+        if let Some(packed) = &mut self.packed {
+            packed.set_clock(place, clock);
+        }
+    }
+
+    /// Appends the text of the packed row at a place, which is that of this key; whether
+    /// it holds one.
+    pub(crate) fn packed_text(&self, place: Place, key: &[u8], out: &mut Vec<u8>) -> bool {
+        self.unopened().text(place, key, out)
+    }
+
+    /// Puts a row of the same key in the place of a packed one.
+    pub(crate) fn replace_packed(&mut self, place: Place, hash: u64, mut row: Row) {
+        let Some(packed) = &mut self.packed else { return };
+        let before = packed.head(place).deadline;
+        packed.remove(place);
+        row.set_epoch(self.epoch);
+        self.deadlines.change(hash, before, row.deadline());
+        self.insert_loose(hash, row);
+    }
+
+    /// What a row takes, with its part of the index and of the order of deadlines.
+    pub(crate) fn usage(&self, key: Key<'_>) -> Option<usize> {
+        let deadline = |deadline: Option<i64>| deadline.map_or(0, |_| DEADLINE_BYTES);
+        if let Some(row) = self.find_loose(key) {
+            return Some(row.heap_bytes() + index::ENTRY_BYTES + deadline(row.deadline()));
+        }
+        let packed = self.packed.as_ref()?;
+        let place = packed.find(key.hash, key.bytes)?;
+        let share = packed.own_bytes() / packed.len();
+        Some(packed.bytes_of(place) + share + deadline(packed.head(place).deadline))
     }
 
     /// Hints that the bucket of this hash will be read soon.
     #[inline(always)]
     pub(crate) fn prefetch_bucket(&self, hash: u64) {
         self.rows.prefetch_bucket(hash);
+        if let Some(packed) = &self.packed {
+            packed.prefetch_page(hash);
+        }
     }
 
     /// Hints that the row of this hash will be read soon. Reads the bucket.
@@ -306,5 +506,8 @@ impl Table {
                 prefetch(row.address().wrapping_add(line * CACHE_LINE_BYTES));
             }
         });
+        if let Some(packed) = &self.packed {
+            packed.prefetch_rows(hash);
+        }
     }
 }

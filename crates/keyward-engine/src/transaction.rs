@@ -114,7 +114,7 @@ pub(crate) fn refuse_exec(
 fn watches_a_due_key(ctx: &Ctx<'_>) -> bool {
     ctx.keys.changes.watches.keys_of(ctx.session.id).any(|(db, key)| {
         let row = ctx.keys.database_at(db).find(key);
-        row.is_some_and(|row| ctx.keys.is_due(row))
+        row.is_some_and(|row| ctx.keys.is_due(&row))
     })
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn watch(ctx: &mut Ctx<'_>) -> Outcome {
     for position in 1..ctx.args.len() {
         let key = ctx.key(position);
         let row = ctx.keys.database().table(key).find(key);
-        let was_due = row.is_some_and(|row| ctx.keys.is_due(row));
+        let was_due = row.is_some_and(|row| ctx.keys.is_due(&row));
         ctx.keys.changes.watches.watch(ctx.session.id, db, key.bytes, was_due);
     }
     ctx.reply.ok();

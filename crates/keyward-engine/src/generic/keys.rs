@@ -27,7 +27,7 @@ pub(crate) fn exists(ctx: &mut Ctx<'_>) -> Outcome {
     let mut found = 0;
     for position in 1..ctx.args.len() {
         let key = ctx.key(position);
-        found += usize::from(ctx.keys.read_with(key, Access::Peek).is_some());
+        found += usize::from(ctx.keys.read_deadline(key, Access::Peek).is_some());
     }
     ctx.reply.count(found);
     Ok(())
@@ -36,7 +36,7 @@ pub(crate) fn exists(ctx: &mut Ctx<'_>) -> Outcome {
 pub(crate) fn touch(ctx: &mut Ctx<'_>) -> Outcome {
     let mut found = 0;
     for position in 1..ctx.args.len() {
-        found += usize::from(ctx.keys.read(ctx.key(position)).is_some());
+        found += usize::from(ctx.keys.read_deadline(ctx.key(position), Access::Touch).is_some());
     }
     ctx.reply.count(found);
     Ok(())

@@ -132,7 +132,7 @@ pub(crate) fn pexpiretime(ctx: &mut Ctx<'_>) -> Outcome {
 fn reply_deadline(ctx: &mut Ctx<'_>, show: fn(i64, i64) -> i64) -> Outcome {
     let now = ctx.keys.now_ms();
     let key = ctx.key(1);
-    let answer = match ctx.keys.read_with(key, Access::Peek).map(|row| row.deadline()) {
+    let answer = match ctx.keys.read_deadline(key, Access::Peek) {
         None => -2,
         Some(None) => -1,
         Some(Some(deadline)) => show(deadline, now),

@@ -21,7 +21,7 @@ pub(crate) fn keys(ctx: &mut Ctx<'_>) -> Outcome {
     let mut count = 0;
     for row in ctx.keys.database().rows_beginning(glob::literal_prefix(pattern)) {
         let is_match = pattern == b"*" || glob::matches(pattern, row.key(), Case::Sensitive);
-        if is_match && !ctx.keys.is_due(row) {
+        if is_match && !ctx.keys.is_due(&row) {
             ctx.reply.bulk(row.key());
             count += 1;
         }

@@ -285,7 +285,8 @@ impl Keyspace {
         if self.journal.is_on() {
             self.journal.created(self.selected, key);
         }
-        self.database().table(key).locate(key).expect("the row was just added")
+        let table = self.databases[self.selected].table_mut(key);
+        table.locate(key).expect("the row was just added")
     }
 
     /// Begins changing a string; `None` if the key is not there, an error if it

@@ -13,7 +13,7 @@ use crate::database::Database;
 use crate::hasher::{Key, TableIndex};
 use crate::index::Spot;
 use crate::reclaim::Freeing;
-use crate::row::Row;
+use crate::row::{Row, Shelf};
 use crate::stats::TableStats;
 use keyward_rules::{Cause, Findings, RuleBook};
 use keyward_schema::{KeyId, Mode};
@@ -105,7 +105,7 @@ impl Keyspace {
 
     /// A database as the rule book sees it.
     pub(crate) fn sight(&self, db: usize) -> Sight<'_> {
-        Sight { keys: self, db }
+        Sight { keys: self, db, shelf: Shelf::default() }
     }
 
     /// Renews the lifetime of a row that was read, where its pattern says so.
@@ -145,7 +145,7 @@ impl Keyspace {
         }
         let db = &self.databases[db];
         let leads = db.leads(key.table);
-        if leads && let Some(deadline) = db.table(key).find(key).and_then(Row::deadline) {
+        if leads && let Some(deadline) = db.table(key).deadline_of(key) {
             self.source_deadline = self.source_deadline.min(deadline);
         }
     }

@@ -51,7 +51,7 @@ impl Keyspace {
     ) -> bool {
         let mut row = value.into_row(key.bytes, deadline);
         row.set_clock(self.access.first_mark());
-        let is_there = self.database().table(key).locate(key).is_some();
+        let is_there = self.database().table(key).find(key).is_some();
         if is_there && on_conflict == OnConflict::Refuse {
             return false;
         }

@@ -5,17 +5,18 @@
 
 use super::Keyspace;
 use crate::packed::Item;
-use crate::row::Row;
+use crate::row::{Row, Shelf};
 use crate::string::Text;
 use crate::value::{ObjectRef, Type, Value};
 use keyward_rules::{Element, NotYet, RowType, Rows, View};
 use std::borrow::Cow;
 
 /// One database, as the rule book reads it.
-#[derive(Clone, Copy)]
 pub(crate) struct Sight<'a> {
     pub(super) keys: &'a Keyspace,
     pub(super) db: usize,
+    /// Packed rows that it was asked for.
+    pub(super) shelf: Shelf,
 }
 
 impl View for Sight<'_> {
@@ -25,7 +26,8 @@ impl View for Sight<'_> {
 
     fn row(&self, key: &[u8]) -> Result<Option<&dyn keyward_rules::Row>, NotYet> {
         let row = self.keys.databases[self.db].find(key);
-        Ok(row.filter(|row| !self.keys.is_due(row)).map(|row| row as &dyn keyward_rules::Row))
+        let row = row.filter(|row| !self.keys.is_due(row)).map(|row| self.shelf.lend(row));
+        Ok(row.map(|row| row as &dyn keyward_rules::Row))
     }
 
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet> {
@@ -37,7 +39,7 @@ impl View for Sight<'_> {
 impl Rows for Sight<'_> {
     fn each_row(&self, visit: &mut dyn FnMut(&[u8], &dyn keyward_rules::Row)) {
         let rows = self.keys.databases[self.db].iter();
-        rows.filter(|row| !self.keys.is_due(row)).for_each(|row| visit(row.key(), row));
+        rows.filter(|row| !self.keys.is_due(row)).for_each(|row| visit(row.key(), &*row));
     }
 }
 

@@ -5,6 +5,18 @@ use crate::hasher::Key;
 pub(crate) use keyward_rdb::Usage;
 
 impl Keyspace {
+    /// Bytes that a living row takes. That is no use of it.
+    pub(crate) fn usage(&mut self, key: Key<'_>) -> Option<usize> {
+        if self.deadline_of(key).is_some_and(|deadline| deadline < self.now_ms) {
+            self.expire_if_due(key.bytes);
+        }
+        self.database().table(key).usage(key)
+    }
+
+    fn deadline_of(&self, key: Key<'_>) -> Option<i64> {
+        self.database().table(key).deadline_of(key)
+    }
+
     /// Tells how a living row was used. What the policy of eviction has no use for
     /// is forgotten.
     pub(crate) fn set_usage(&mut self, key: Key<'_>, usage: Usage) {

@@ -62,7 +62,7 @@ impl Keyspace {
             while let Some(best) = self.pool.take() {
                 let row = self.databases[best.db].find_evictable(scope, turn, &best.key);
                 // One that was used meanwhile is no longer worth as much.
-                if row.is_some_and(|row| score(&self.access, row) >= best.score) {
+                if row.is_some_and(|row| score(&self.access, &row) >= best.score) {
                     return Some((best.db, best.key));
                 }
             }
@@ -78,7 +78,7 @@ impl Keyspace {
                     break;
                 };
                 has_rows = true;
-                let score = score(&self.access, row);
+                let score = score(&self.access, &row);
                 self.pool.offer(score, db, row.key());
             }
         }

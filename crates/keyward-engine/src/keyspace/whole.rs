@@ -63,7 +63,7 @@ impl Keyspace {
         let databases = &self.databases;
         self.changes.waiting.ready_where(|db, key| {
             let row = (db == a || db == b).then(|| databases[db].find(key)).flatten();
-            matches!(row.map(Row::value), Some(Value::Object(_)))
+            row.is_some_and(|row| matches!(row.value(), Value::Object(_)))
         });
         self.changes.dirty += 1;
     }
@@ -80,6 +80,16 @@ impl Keyspace {
             }
         }
         None
+    }
+
+    /// Packs rows that have not been written for a while, about `budget` of them.
+    pub(crate) fn pack(&mut self, mut budget: usize) {
+        if self.governed == 0 {
+            return;
+        }
+        for table in self.databases.iter_mut().flat_map(Database::tables_mut) {
+            budget -= table.pack(0, budget);
+        }
     }
 
     /// Visits the rows of one bucket of the selected database, due ones

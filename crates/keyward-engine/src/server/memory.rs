@@ -8,19 +8,13 @@ mod doctor;
 pub(crate) use doctor::doctor;
 
 use crate::context::{Ctx, Outcome};
-use crate::footprint::HeapBytes;
-use crate::index;
-use crate::table::DEADLINE_BYTES;
 use keyward_commands::{WireError, args};
 
 pub(crate) fn usage(ctx: &mut Ctx<'_>) -> Outcome {
     check_samples(ctx)?;
     let key = ctx.key(2);
-    match ctx.keys.peek(key) {
-        Some(row) => {
-            let deadline = row.deadline().map_or(0, |_| DEADLINE_BYTES);
-            ctx.reply.count(row.heap_bytes() + index::ENTRY_BYTES + deadline);
-        }
+    match ctx.keys.usage(key) {
+        Some(bytes) => ctx.reply.count(bytes),
         None => ctx.reply.null(),
     }
     Ok(())

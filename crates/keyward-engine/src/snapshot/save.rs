@@ -96,7 +96,7 @@ impl<'a> Snapshot<'a> {
             let (rows, expiring) = (database.len() as u64, database.expiring() as u64);
             file.database(db as u64, Sizes { rows, expiring })?;
             for row in database.iter() {
-                write_row(&mut file, row, facts.usage(row))?;
+                write_row(&mut file, &row, facts.usage(&row))?;
             }
         }
         file.finish()

@@ -119,7 +119,7 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     if options.wants_old {
         reply_text(ctx, key)?;
     }
-    let is_there = ctx.keys.find(key).is_some();
+    let is_there = ctx.keys.is_there(key);
     let is_met = match options.condition {
         Condition::Always => true,
         Condition::IfAbsent => !is_there,
@@ -175,7 +175,7 @@ pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn setnx(ctx: &mut Ctx<'_>) -> Outcome {
     let key = ctx.key(1);
-    let is_new = ctx.keys.find(key).is_none();
+    let is_new = !ctx.keys.is_there(key);
     if is_new {
         store(ctx, key, ctx.args.at(2), Lifetime::Forever);
     }
@@ -276,9 +276,9 @@ pub(crate) fn mget(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.array(ctx.args.len() - 1);
     for position in 1..ctx.args.len() {
         let key = ctx.key(position);
-        match ctx.keys.read(key).and_then(|row| Text::of(row.value())) {
-            Some(text) => ctx.reply.bulk(text.as_bytes()),
-            None => ctx.reply.null(),
+        match ctx.keys.read_text(key) {
+            Ok(Some(text)) => ctx.reply.bulk(text.as_bytes()),
+            Ok(None) | Err(_) => ctx.reply.null(),
         }
     }
     Ok(())
@@ -294,7 +294,7 @@ pub(crate) fn mset(ctx: &mut Ctx<'_>) -> Outcome {
 pub(crate) fn msetnx(ctx: &mut Ctx<'_>) -> Outcome {
     check_pairs(ctx)?;
     for position in (1..ctx.args.len()).step_by(2) {
-        if ctx.keys.find(ctx.key(position)).is_some() {
+        if ctx.keys.is_there(ctx.key(position)) {
             ctx.reply.integer(0);
             return Ok(());
         }

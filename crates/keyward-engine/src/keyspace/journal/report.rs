@@ -3,7 +3,7 @@
 use super::{Journal, JournalMark, Span, Step, TouchedRow, Undo};
 use crate::keyspace::Keyspace;
 use crate::list::End;
-use crate::row::Row;
+use crate::row::{Row, Shelf};
 use hashbrown::HashTable;
 use keyward_rules::{Change, Part, What};
 
@@ -22,9 +22,13 @@ impl Keyspace {
         read: impl FnOnce(&[Change<'_>]) -> R,
     ) -> R {
         let entries = self.journal.entries(db, since);
+        let shelf = Shelf::default();
         let parts: Vec<Vec<Part<'_>>> = entries.iter().map(|entry| self.parts_of(entry)).collect();
-        let changes: Vec<Change<'_>> =
-            entries.iter().zip(&parts).map(|(entry, parts)| self.change_of(entry, parts)).collect();
+        let changes: Vec<Change<'_>> = entries
+            .iter()
+            .zip(&parts)
+            .map(|(entry, parts)| self.change_of(entry, parts, &shelf))
+            .collect();
         read(&changes)
     }
 
@@ -40,14 +44,19 @@ impl Keyspace {
         found
     }
 
-    fn current(&self, row: &TouchedRow) -> Option<&Row> {
+    fn current<'a>(&'a self, row: &TouchedRow, shelf: &'a Shelf) -> Option<&'a Row> {
         let found = self.databases[row.db].find(self.journal.text(row.key));
-        found.filter(|row| !self.is_due(row))
+        found.filter(|row| !self.is_due(row)).map(|row| shelf.lend(row))
     }
 
-    fn change_of<'a>(&'a self, entry: &Entry, parts: &'a [Part<'a>]) -> Change<'a> {
-        let after = self.current(&entry.row).map(|row| row as &dyn keyward_rules::Row);
-        let whole = self.whole_before(entry);
+    fn change_of<'a>(
+        &'a self,
+        entry: &Entry,
+        parts: &'a [Part<'a>],
+        shelf: &'a Shelf,
+    ) -> Change<'a> {
+        let after = self.current(&entry.row, shelf).map(|row| row as &dyn keyward_rules::Row);
+        let whole = self.whole_before(entry, shelf);
         let is_part = |undo: &Undo| !matches!(undo, Undo::Deadline(_));
         let what = match whole {
             Some(before) => What::Whole(before.map(|row| row as &dyn keyward_rules::Row)),
@@ -59,40 +68,42 @@ impl Keyspace {
         Change {
             table: self.databases[entry.row.db].pattern(entry.row.table),
             key: self.journal.text(entry.row.key),
-            deadline_before: self.deadline_before(entry),
+            deadline_before: self.deadline_before(entry, shelf),
             after,
             what,
         }
     }
 
     /// The row as it was, where it came, went or was replaced as a whole.
-    fn whole_before(&self, entry: &Entry) -> Option<Option<&Row>> {
+    fn whole_before<'a>(&'a self, entry: &Entry, shelf: &'a Shelf) -> Option<Option<&'a Row>> {
         entry.steps.iter().find_map(|step| match &self.journal.steps[*step].undo {
             Undo::Row(before) => Some(before.as_ref()),
             // It is the same row under another key.
             Undo::MovedTo(to) => {
                 let to = &self.journal.rows[*to];
-                Some(self.databases[to.db].find(self.journal.text(to.key)))
+                let row = self.databases[to.db].find(self.journal.text(to.key));
+                Some(row.map(|row| shelf.lend(row)))
             }
             _ => None,
         })
     }
 
     /// Whether the row was there, and then its deadline at that time.
-    fn deadline_before(&self, entry: &Entry) -> Option<Option<i64>> {
+    fn deadline_before(&self, entry: &Entry, shelf: &Shelf) -> Option<Option<i64>> {
         for step in &entry.steps {
             match &self.journal.steps[*step].undo {
                 Undo::Row(before) => return before.as_ref().map(Row::deadline),
                 Undo::Created => return None,
                 Undo::Emptied(row) => return Some(row.deadline()),
                 Undo::MovedTo(_) => {
-                    return self.whole_before(entry).flatten().map(Row::deadline);
+                    return self.whole_before(entry, shelf).flatten().map(Row::deadline);
                 }
                 Undo::Deadline(before) => return Some(*before),
                 _ => {}
             }
         }
-        self.databases[entry.row.db].find(self.journal.text(entry.row.key)).map(Row::deadline)
+        let row = self.databases[entry.row.db].find(self.journal.text(entry.row.key));
+        row.map(|row| row.deadline())
     }
 
     fn parts_of<'a>(&'a self, entry: &Entry) -> Vec<Part<'a>> {

@@ -6,7 +6,7 @@ use crate::context::{Ctx, Outcome};
 use crate::digest;
 use crate::event::{Class, Event};
 use crate::keyspace::Lifetime;
-use crate::row::Row;
+use crate::row::{LentRow, Row};
 use crate::script::LogLevel;
 use crate::snapshot::content;
 use crate::string;
@@ -17,7 +17,7 @@ use keyward_commands::{WireError, args};
 const PAYLOAD_FRAME_BYTES: usize = 11;
 
 /// The row of the key at an argument position, due or not.
-fn row<'c>(ctx: &'c Ctx<'_>, position: usize) -> Option<&'c Row> {
+fn row<'c>(ctx: &'c Ctx<'_>, position: usize) -> Option<LentRow<'c>> {
     let key = ctx.key(position);
     ctx.keys.database().table(key).find(key)
 }
@@ -37,7 +37,7 @@ pub(super) fn object(ctx: &mut Ctx<'_>) -> Outcome {
     let compresses = ctx.shared.tunables.compresses;
     let payload =
         keyward_rdb::write_payload(form, compresses, |output| content::write(value, output));
-    let (clock, encoding) = (row.clock(), encoding(row));
+    let (clock, encoding) = (row.clock(), encoding(&row));
     // A replay must give the same reply: the hash of the key stands for the address.
     let text = format!(
         "Value at:{:#x} refcount:1 encoding:{encoding} serializedlength:{} lru:{clock} lru_seconds_idle:{}",
@@ -64,7 +64,7 @@ pub(super) fn sdslen(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(super) fn listpack(ctx: &mut Ctx<'_>) -> Outcome {
     let row = row(ctx, 2).ok_or(WireError::NoSuchKey)?;
-    if encoding(row) != "listpack" {
+    if encoding(&row) != "listpack" {
         return Err(WireError::Err("Not a listpack encoded object."));
     }
     let shown = format!("{row:?}");
@@ -87,7 +87,7 @@ pub(super) fn quicklist(ctx: &mut Ctx<'_>) -> Outcome {
 pub(super) fn digest_values(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.array(ctx.args.len() - 2);
     for position in 2..ctx.args.len() {
-        let digest = row(ctx, position).map(digest::of_value).unwrap_or_default();
+        let digest = row(ctx, position).map(|row| digest::of_value(&row)).unwrap_or_default();
         ctx.reply.simple(&digest.hex());
     }
     Ok(())

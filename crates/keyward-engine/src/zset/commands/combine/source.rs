@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
     /// The input under a key that `check` has looked at.
     pub(super) fn find(keys: &'a Keyspace, key: &[u8], weight: f64) -> Source<'a> {
         let key = keys.key(key);
-        let row = keys.database().table(key).find(key);
+        let row = keys.database().table(key).find_loose(key);
         Source { input: row.and_then(Input::of).unwrap_or(Input::Nothing), weight }
     }
 

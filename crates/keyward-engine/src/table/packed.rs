@@ -1,0 +1,461 @@
+//! The packed rows of a table: a few pages' worth of bytes for each thousand rows.
+//!
+//! Owns the pages, their addressing by linear hashing, and the packer of the table's
+//! pattern. A row goes in as it is and comes out the same; while it is here it can be
+//! found, read and marked as used, and nothing else. There is no index beside the
+//! pages: a hash chooses the page, and sixteen more of its bits the row within.
+//!
+//! Invariants: a row is in the page its hash chooses; `row_bytes` and `page_bytes` are
+//! the sums over all pages; each word that a row names is counted by the packer until
+//! the row goes. One insertion splits at most one page and one removal merges at most
+//! one, so that no step takes longer than a page does.
+//!
+//! Estimate for a processed token of calls-bot (68 bytes of key and 160 of value): a
+//! body of 30, 14 beside it, 2 of the directory, 3 that the allocator rounds up: 50
+//! bytes, 58 with its deadline in order (Redis: 383). Finding a row takes two cache
+//! misses, or three, and the comparison of its key.
+//! Not here: which rows are packed and when (`table`), how a body looks
+//! (`keyward-packing`).
+
+use super::page::{Form, Head, PackedRow, Page, bit_in_tag, tag_of};
+use crate::hash::{self, Hash};
+use crate::hasher::KeyHasher;
+use crate::linear::{Addressing, Split};
+use crate::packed::Item;
+use crate::prefetch::prefetch;
+use crate::random::Random;
+use crate::row::{NewValue, Row};
+use crate::size_class::size_class;
+use crate::string::{Decimal, Text};
+use crate::value::{Object, ObjectRef, Value};
+use keyward_packing::Packer;
+
+/// Pages per allocation of the directory.
+const SEGMENT_PAGES: usize = 512;
+/// A page is split when pages have more bytes than this in the mean.
+const PAGE_BYTES: usize = 1024;
+/// Two are merged when they have fewer.
+const PAGE_BYTES_MIN: usize = PAGE_BYTES / 2;
+/// Larger rows stay as they are: a page is to hold a few.
+const ROW_BYTES_MAX: usize = 2048;
+/// Longer texts are not tried.
+const TEXT_BYTES_MAX: usize = 4 * ROW_BYTES_MAX;
+/// Places of a page that `sample` draws from: beyond the rows of nearly every page.
+const SAMPLE_PLACES: usize = 64;
+/// What is worth fetching ahead of a page: its tags.
+const PREFETCH_LINES: usize = 2;
+const CACHE_LINE_BYTES: usize = 64;
+
+/// Packed rows by key.
+#[derive(Debug)]
+pub(crate) struct PackedRows {
+    packer: Packer,
+    directory: Vec<Vec<Page>>,
+    pages: Addressing,
+    len: usize,
+    /// Bytes of the rows with what pages have for each.
+    row_bytes: usize,
+    /// Bytes of the pages' allocations.
+    page_bytes: usize,
+    hasher: KeyHasher,
+    /// A row that is being packed.
+    buffer: Vec<u8>,
+}
+
+/// Where a packed row is, until the next insertion or removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    page: usize,
+    index: usize,
+}
+
+impl PackedRows {
+    /// No rows yet.
+    pub(super) fn new(packer: Packer, hasher: KeyHasher) -> PackedRows {
+        PackedRows {
+            packer,
+            directory: Vec::new(),
+            pages: Addressing::default(),
+            len: 0,
+            row_bytes: 0,
+            page_bytes: 0,
+            hasher,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes of the rows.
+    pub(super) fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// Bytes of everything else: the directory, the room in pages, the words.
+    pub(super) fn own_bytes(&self) -> usize {
+        let last = self.directory.last().map_or(0, Vec::capacity);
+        let pages = self.directory.len().saturating_sub(1) * SEGMENT_PAGES + last;
+        let segments = self.directory.capacity() * size_of::<Vec<Page>>();
+        let directory = pages * size_of::<Page>() + size_class(segments);
+        let room = self.page_bytes - self.row_bytes;
+        directory + room + self.packer.heap_bytes() + self.buffer.capacity()
+    }
+
+    /// Where the row of a key is.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, key: &[u8]) -> Option<Place> {
+        self.find_where(hash, |row| self.packer.has_key(row.body(), key))
+    }
+
+    /// Where the row is that ends at this time and whose hash has these low bits.
+    pub(super) fn find_ending(&self, deadline: i64, hash: u32) -> Option<Place> {
+        self.find_where(u64::from(hash), |row| {
+            row.deadline() == Some(deadline) && self.hash_of(row) as u32 == hash
+        })
+    }
+
+    #[inline]
+    fn find_where(&self, hash: u64, is_it: impl Fn(PackedRow<'_>) -> bool) -> Option<Place> {
+        if self.len == 0 {
+            return None;
+        }
+        let page = self.pages.of(hash);
+        let index = self.page(page).find(tag_of(hash), is_it)?;
+        Some(Place { page, index })
+    }
+
+    /// What the row at a place begins with.
+    pub(super) fn head(&self, place: Place) -> Head {
+        self.row(place).head()
+    }
+
+    /// Bytes of the row at a place.
+    pub(super) fn bytes_of(&self, place: Place) -> usize {
+        self.row(place).page_bytes()
+    }
+
+    /// Sets the access clock of the row at a place.
+    pub(super) fn set_clock(&mut self, place: Place, clock: u32) {
+        self.page_mut(place.page).set_clock(place.index, clock);
+    }
+
+    /// Appends the text of the row at a place, which is the row of this key; whether it
+    /// holds one.
+    pub(super) fn text(&self, place: Place, key: &[u8], out: &mut Vec<u8>) -> bool {
+        let row = self.row(place);
+        let is_text = row.head().form != Form::Hash;
+        if is_text {
+            self.packer.unpack_text(row.body(), key, out).expect(SOUND);
+        }
+        is_text
+    }
+
+    /// A copy of the row at a place.
+    pub(super) fn unpack(&self, place: Place) -> Row {
+        self.unpacked(self.row(place))
+    }
+
+    /// Packs a row that is not there yet; whether it could be.
+    pub(super) fn insert(&mut self, hash: u64, row: &Row) -> bool {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.clear();
+        let is_packed = self.pack(row, &mut buffer);
+        let is_added = is_packed && self.add(hash, &buffer);
+        if is_packed && !is_added {
+            self.packer.release(PackedRow::of(&buffer).body());
+        }
+        self.buffer = buffer;
+        is_added
+    }
+
+    /// Appends the packed form of a row; whether it has one.
+    fn pack(&mut self, row: &Row, out: &mut Vec<u8>) -> bool {
+        let (form, text) = match row.value() {
+            Value::Int(number) => (Form::Number, Text::Number(Decimal::of(number))),
+            Value::Text(text) if text.len() > TEXT_BYTES_MAX => return false,
+            Value::Text(text) if row.is_edited() => (Form::Edited, Text::Bytes(text)),
+            Value::Text(text) => (Form::Text, Text::Bytes(text)),
+            Value::Object(ObjectRef::Hash(hash)) if hash.is_packed() => {
+                return self.pack_hash(row, hash, out);
+            }
+            Value::Object(_) => return false,
+        };
+        head_of(row, form).write_to(out) && self.packer.pack_text(row.key(), text.as_bytes(), out)
+    }
+
+    fn pack_hash(&mut self, row: &Row, hash: &Hash, out: &mut Vec<u8>) -> bool {
+        let texts: Vec<_> =
+            hash.iter().map(|(field, value)| (field.text(), value.text())).collect();
+        let bytes: usize = texts
+            .iter()
+            .map(|(field, value)| field.as_bytes().len() + value.as_bytes().len())
+            .sum();
+        let fields: Vec<(&[u8], &[u8])> =
+            texts.iter().map(|(field, value)| (field.as_bytes(), value.as_bytes())).collect();
+        bytes <= TEXT_BYTES_MAX
+            && head_of(row, Form::Hash).write_to(out)
+            && self.packer.pack_fields(row.key(), &fields, out)
+    }
+
+    fn add(&mut self, hash: u64, row: &[u8]) -> bool {
+        if row.len() > ROW_BYTES_MAX {
+            return false;
+        }
+        if self.row_bytes >= self.pages.count() * PAGE_BYTES {
+            self.split();
+        }
+        let page = self.pages.of(hash);
+        let before = self.page(page).heap_bytes();
+        let is_added = self.page_mut(page).push(tag_of(hash), row);
+        self.page_bytes = self.page_bytes + self.page(page).heap_bytes() - before;
+        if is_added {
+            self.len += 1;
+            self.row_bytes += PackedRow::of(row).page_bytes();
+        }
+        is_added
+    }
+
+    /// Takes the row at a place out; answers it.
+    pub(super) fn take(&mut self, place: Place) -> Row {
+        let row = self.unpack(place);
+        self.remove(place);
+        row
+    }
+
+    /// Removes the row at a place.
+    pub(super) fn remove(&mut self, place: Place) {
+        let Place { page, index } = place;
+        let PackedRows { packer, directory, .. } = self;
+        let at = &mut directory[page / SEGMENT_PAGES][page % SEGMENT_PAGES];
+        let row = at.row(index);
+        packer.release(row.body());
+        self.len -= 1;
+        self.row_bytes -= row.page_bytes();
+        let before = at.heap_bytes();
+        at.remove(index);
+        self.page_bytes = self.page_bytes + at.heap_bytes() - before;
+        let pages = self.pages.count();
+        if pages > 1 && self.row_bytes < pages * PAGE_BYTES_MIN {
+            self.merge();
+        }
+    }
+
+    /// The bits that all hashes of the page at a cursor share.
+    pub(super) fn shared_bits(&self, cursor: u64) -> u64 {
+        self.pages.shared_bits_at(cursor)
+    }
+
+    /// Visits the rows at a cursor whose hashes share these bits with it.
+    pub(super) fn scan(&self, cursor: u64, shared: u64, mut visit: impl FnMut(Row)) {
+        for place in self.places_at(cursor, shared) {
+            visit(self.unpack(place));
+        }
+    }
+
+    /// Visits the rows at a cursor that have not reached an epoch; now they have.
+    pub(super) fn reach_epoch(
+        &mut self,
+        (cursor, shared): (u64, u64),
+        epoch: bool,
+        mut visit: impl FnMut(Row),
+    ) {
+        for place in self.places_at(cursor, shared) {
+            if self.row(place).epoch() != epoch {
+                visit(self.unpack(place));
+                self.page_mut(place.page).set_epoch(place.index, epoch);
+            }
+        }
+    }
+
+    fn places_at(&self, cursor: u64, shared: u64) -> Vec<Place> {
+        if self.len == 0 {
+            return Vec::new();
+        }
+        let page = self.pages.of(cursor);
+        let is_finer = shared > self.pages.shared_bits(page);
+        let belongs = |index: &usize| {
+            !is_finer || (self.hash_of(self.page(page).row(*index)) ^ cursor) & shared == 0
+        };
+        let places = (0..self.page(page).count()).filter(belongs);
+        places.map(|index| Place { page, index }).collect()
+    }
+
+    /// Every row.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Row> {
+        self.directory.iter().flatten().flat_map(Page::iter).map(|row| self.unpacked(row))
+    }
+
+    /// A row drawn with (nearly) equal probability.
+    pub(super) fn sample(&self, random: &mut Random) -> Option<Row> {
+        if self.len == 0 {
+            return None;
+        }
+        loop {
+            let page = random.below(self.pages.count() as u64) as usize;
+            let count = self.page(page).count();
+            let index = random.below(count.max(SAMPLE_PLACES) as u64) as usize;
+            if index < count {
+                return Some(self.unpack(Place { page, index }));
+            }
+        }
+    }
+
+    /// Hands over the rows of the last pages, about `budget` of them, and answers how
+    /// many they were. The words stay as they are: this is not to be used any more.
+    pub(super) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
+        let mut shed = 0;
+        while shed < budget
+            && let Some(segment) = self.directory.last_mut()
+        {
+            let Some(page) = segment.pop() else {
+                self.directory.pop();
+                continue;
+            };
+            for row in page.iter() {
+                receive(self.unpacked(row));
+                self.row_bytes -= row.page_bytes();
+            }
+            shed += page.count().max(1);
+            self.len -= page.count();
+            self.page_bytes -= page.heap_bytes();
+        }
+        shed
+    }
+
+    /// Hints that the page of this hash will be looked for soon.
+    #[inline(always)]
+    pub(super) fn prefetch_page(&self, hash: u64) {
+        if self.len > 0 {
+            prefetch(self.page(self.pages.of(hash)));
+        }
+    }
+
+    /// Hints that the page of this hash will be read soon.
+    #[inline(always)]
+    pub(super) fn prefetch_rows(&self, hash: u64) {
+        if self.len > 0 {
+            let page = self.page(self.pages.of(hash)).address();
+            for line in 0..PREFETCH_LINES {
+                prefetch(page.wrapping_add(line * CACHE_LINE_BYTES));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn page(&self, at: usize) -> &Page {
+        &self.directory[at / SEGMENT_PAGES][at % SEGMENT_PAGES]
+    }
+
+    #[inline(always)]
+    fn page_mut(&mut self, at: usize) -> &mut Page {
+        &mut self.directory[at / SEGMENT_PAGES][at % SEGMENT_PAGES]
+    }
+
+    #[inline]
+    fn row(&self, place: Place) -> PackedRow<'_> {
+        self.page(place.page).row(place.index)
+    }
+
+    fn key_of(&self, row: PackedRow<'_>) -> Vec<u8> {
+        let mut key = Vec::with_capacity(2 * CACHE_LINE_BYTES);
+        self.packer.unpack_key(row.body(), &mut key).expect(SOUND);
+        key
+    }
+
+    fn hash_of(&self, row: PackedRow<'_>) -> u64 {
+        self.hasher.hash(&self.key_of(row))
+    }
+
+    fn unpacked(&self, packed: PackedRow<'_>) -> Row {
+        let head = packed.head();
+        let key = self.key_of(packed);
+        let mut row = match head.form {
+            Form::Hash => {
+                let hash = self.unpacked_hash(packed, &key);
+                Row::new(&key, NewValue::Object(Object::Hash(hash)), head.deadline)
+            }
+            Form::Text | Form::Edited | Form::Number => {
+                let mut text = Vec::new();
+                self.packer.unpack_text(packed.body(), &key, &mut text).expect(SOUND);
+                let value = match head.form {
+                    Form::Number => crate::string::encode(&text),
+                    Form::Edited => NewValue::Edited(&text),
+                    _ => NewValue::Text(&text),
+                };
+                Row::new(&key, value, head.deadline)
+            }
+        };
+        row.set_clock(head.clock);
+        row.set_epoch(head.epoch);
+        row
+    }
+
+    fn unpacked_hash(&self, packed: PackedRow<'_>, key: &[u8]) -> Hash {
+        // It was small when it was packed, so it is small whatever the settings say now.
+        let growth = hash::Growth {
+            packed_fields_max: usize::MAX,
+            packed_text_bytes_max: usize::MAX,
+            hasher: self.hasher,
+        };
+        let mut hash = Hash::default();
+        let unpacked = self.packer.unpack_fields(packed.body(), key, |field, value| {
+            hash.set(&growth, (Item::of(field), Item::of(value)));
+        });
+        unpacked.expect(SOUND);
+        hash
+    }
+
+    /// Adds a page and moves into it what belongs there.
+    fn split(&mut self) {
+        if self.pages.count().is_multiple_of(SEGMENT_PAGES) {
+            let pages = if self.directory.is_empty() { 1 } else { SEGMENT_PAGES };
+            self.directory.push(Vec::with_capacity(pages));
+        }
+        let segment = self.directory.last_mut().expect("a segment was just ensured");
+        segment.push(Page::default());
+        let Some(Split { source, added, bit }) = self.pages.grow() else { return };
+        let page = std::mem::take(self.page_mut(source));
+        let moves = |index: &usize| {
+            let in_tag = bit_in_tag(page.tag(*index), bit);
+            in_tag.unwrap_or_else(|| self.hash_of(page.row(*index)) as usize & bit != 0)
+        };
+        let (moved, kept): (Vec<usize>, Vec<usize>) = (0..page.count()).partition(moves);
+        let (moved, kept) = (page.of(&moved), page.of(&kept));
+        self.page_bytes += moved.heap_bytes() + kept.heap_bytes();
+        self.page_bytes -= page.heap_bytes();
+        *self.page_mut(added) = moved;
+        *self.page_mut(source) = kept;
+    }
+
+    /// Removes the last page and gives its rows back to the one it was split from, if
+    /// they have room there.
+    fn merge(&mut self) {
+        let mut pages = self.pages;
+        let target = pages.shrink();
+        let last = pages.count();
+        if !self.page(target).has_room_for(self.page(last)) {
+            return;
+        }
+        self.pages = pages;
+        let segment = self.directory.last_mut().expect("there are two pages");
+        let page = segment.pop().expect("the last segment is never empty");
+        if segment.is_empty() {
+            self.directory.pop();
+        }
+        let before = self.page(target).heap_bytes() + page.heap_bytes();
+        self.page_mut(target).append(&page);
+        self.page_bytes = self.page_bytes + self.page(target).heap_bytes() - before;
+    }
+}
+
+const SOUND: &str = "a packed row was compared with the original when it was packed";
+
+fn head_of(row: &Row, form: Form) -> Head {
+    Head { form, clock: row.clock(), epoch: row.epoch(), deadline: row.deadline() }
+}
+
+#[cfg(test)]
+mod tests;
