@@ -214,3 +214,18 @@ fn a_manifest_is_safe_before_anything_is_written_to_the_file_it_names() {
     );
     assert!(named.expect("a manifest") < written.expect("an increment"));
 }
+
+#[test]
+fn a_sync_of_a_file_that_was_given_up_counts_for_nothing() {
+    let disk = disk();
+    let mut writer = Writer::begin(&disk).expect("the power is on");
+    writer.log();
+    writer.log.write().expect("the power is on");
+    let sync = writer.log.begin_sync().expect("there is something to sync");
+    writer.log();
+    let (file, path) = writer.files.next_increment(Listing::AtOnce).expect("the power is on");
+    writer.log.replace(file, &path);
+    let synced = writer.log.synced();
+    writer.log.end_sync(&sync, Err(std::io::Error::other("too late"))).expect("it is ignored");
+    assert_eq!(writer.log.synced(), synced);
+}

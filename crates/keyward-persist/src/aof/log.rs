@@ -175,11 +175,13 @@ impl Log {
         outcome: Result<(), io::Error>,
     ) -> Result<(), PersistError> {
         self.is_syncing = false;
+        if !Arc::ptr_eq(&sync.file, &self.file) {
+            // Of a file that was given up meanwhile: it says nothing about this one.
+            return Ok(());
+        }
         outcome.map_err(PersistError::when("sync", &self.path))?;
         self.synced = sync.position;
-        let is_this_file = Arc::ptr_eq(&sync.file, &self.file);
-        if is_this_file
-            && self.synced == self.written
+        if self.synced == self.written
             && let Some((file, path)) = self.next.take()
         {
             (self.file, self.path, self.file_bytes) = (file, path, 0);
