@@ -3,12 +3,14 @@
 //! Owns the frames around values. Both directions go one entry at a time, so that
 //! whoever reads or writes can do something else in between.
 
+mod compress;
 mod parts;
 mod read;
 #[cfg(test)]
 mod tests;
 mod write;
 
+pub use compress::compress_part;
 pub use parts::{Ending, Part};
 pub use read::{Entry, FileReader};
 pub use write::FileWriter;

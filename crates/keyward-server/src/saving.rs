@@ -2,7 +2,7 @@
 //!
 //! Owns the task that writes them, one at a time. The engine captures what there was at
 //! one instant in steps, between which everybody is served; a thread takes the bytes,
-//! sums them up, writes and syncs. What is captured and not yet written is bounded: when
+//! compresses them, sums them up, writes and syncs. What is captured and not yet written is bounded: when
 //! the disk falls behind the walk waits, and when commands change so much meanwhile that
 //! even that is not enough, they do.
 //!
@@ -19,7 +19,7 @@ use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, Listing, Log, OpenError};
 use keyward_persist::disk::DiskFile;
 use keyward_persist::snapshot_file::NewFile;
-use keyward_rdb::Ending;
+use keyward_rdb::{Ending, FileOptions, compress_part};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -145,6 +145,7 @@ impl Core {
             Target::AppendOnly => Coverage::AppendOnly,
         };
         let sums = self.host.settings.is_on(Id::RdbChecksum);
+        let compresses = self.host.settings.is_on(Id::RdbCompression);
         let used_bytes = self.host.memory.used();
         self.engine.begin_snapshot(SnapshotOptions { coverage, sums, used_bytes });
         let (sender, receiver) = sync_channel(CHUNKS_MAX);
@@ -155,7 +156,9 @@ impl Core {
             is_over: false,
             is_broken: false,
         });
-        tokio::task::spawn_blocking(move || write_chunks(file, &receiver, sums))
+        tokio::task::spawn_blocking(move || {
+            write_chunks(file, &receiver, FileOptions { compresses, sums })
+        })
     }
 }
 
@@ -163,12 +166,17 @@ impl Core {
 fn write_chunks(
     mut file: NewFile,
     chunks: &Receiver<Chunk>,
-    sums: bool,
+    options: FileOptions,
 ) -> Result<u64, PersistError> {
-    let mut ending = Ending::new(sums);
+    let mut ending = Ending::new(options.sums);
+    // What the file begins with is no part of it, and written as it is to be.
+    let mut is_part = false;
     loop {
         match chunks.recv() {
-            Ok(Chunk::Bytes(bytes)) => {
+            Ok(Chunk::Bytes(mut bytes)) => {
+                if options.compresses && std::mem::replace(&mut is_part, true) {
+                    bytes = compress_part(&bytes).expect("the engine's parts are sound");
+                }
                 ending.add(&bytes);
                 file.write(&bytes)?;
             }

@@ -6,7 +6,7 @@
 //!
 //! Invariant: a table that no snapshot is taken of has rows of one epoch. So a snapshot
 //! that nobody wants any more is walked to its end all the same, only nothing is written.
-//! Not here: where the bytes go (the host).
+//! Not here: where the bytes go, and compressing them (the host).
 
 use super::Keyspace;
 use crate::database::Database;
@@ -83,7 +83,6 @@ impl Keyspace {
         &mut self,
         beginning: Vec<u8>,
         facts: &RowFacts,
-        compresses: bool,
         databases: impl Iterator<Item = usize>,
     ) {
         assert!(self.snapshot.is_none(), "one snapshot is taken at a time");
@@ -100,11 +99,11 @@ impl Keyspace {
                 continue;
             }
             running.progress.rows_total += rows;
-            let mut sizes = Part::new(db as u64, compresses);
+            let mut sizes = Part::new(db as u64, false);
             sizes.sizes(Sizes { rows, expiring });
             running.ready.push_back(sizes.take().expect("writing to memory succeeds"));
             for table in database.tables_mut() {
-                let part = Part::new(db as u64, compresses);
+                let part = Part::new(db as u64, false);
                 table.begin_capture(Capture::new(part, facts.clone()));
             }
         }

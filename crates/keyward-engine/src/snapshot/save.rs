@@ -127,8 +127,7 @@ pub(crate) fn begin(keys: &mut Keyspace, shared: &Shared, options: SnapshotOptio
     let facts = snapshot.row_facts();
     let covered = |db: &usize| options.coverage.includes(keys.database_at(*db));
     let databases: Vec<usize> = (0..keys.database_count()).filter(covered).collect();
-    let compresses = shared.tunables.compresses;
-    keys.begin_snapshot(beginning, &facts, compresses, databases.into_iter());
+    keys.begin_snapshot(beginning, &facts, databases.into_iter());
 }
 
 /// Writes a row.

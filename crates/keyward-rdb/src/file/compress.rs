@@ -1,0 +1,129 @@
+//! Compressing the texts of a part, by somebody who has the time.
+//!
+//! Who captures rows while others wait writes them as they are; a thread does the rest.
+//! What comes out is byte for byte what would have been written compressed at once.
+
+use crate::Error;
+use crate::format::{kind, opcode};
+use crate::input::Input;
+use crate::output::{FileOptions, Output};
+
+/// A [`Part`](super::Part) that was written without compression, compressed.
+pub fn compress_part(part: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut input = Input::new(part);
+    let options = FileOptions { compresses: true, sums: false };
+    let mut pass =
+        Pass { output: Output::new(Vec::with_capacity(part.len()), options), text: Vec::new() };
+    while let Some(byte) = input.byte_or_end()? {
+        pass.output.byte(byte);
+        match byte {
+            opcode::DATABASE | opcode::IDLE => {
+                pass.length(&mut input)?;
+            }
+            opcode::SIZES => {
+                pass.length(&mut input)?;
+                pass.length(&mut input)?;
+            }
+            opcode::EXPIRE_MS => pass.output.raw(&input.array::<8>()?),
+            opcode::FREQUENCY => pass.output.byte(input.byte()?),
+            form => {
+                pass.text(&mut input)?;
+                pass.value(&mut input, form)?;
+            }
+        }
+    }
+    Ok(pass.output.into_sink()?)
+}
+
+/// What is read on one side is written on the other.
+struct Pass {
+    output: Output<Vec<u8>>,
+    text: Vec<u8>,
+}
+
+impl Pass {
+    fn length(&mut self, input: &mut Input<&[u8]>) -> Result<u64, Error> {
+        let length = input.length()?;
+        self.output.length(length);
+        Ok(length)
+    }
+
+    fn text(&mut self, input: &mut Input<&[u8]>) -> Result<(), Error> {
+        Ok(self.output.text(input.text(&mut self.text)?)?)
+    }
+
+    fn value(&mut self, input: &mut Input<&[u8]>, form: u8) -> Result<(), Error> {
+        match form {
+            kind::STRING | kind::SET_INTSET | kind::ZSET_LISTPACK | kind::HASH_LISTPACK => {
+                return self.text(input);
+            }
+            kind::SET | kind::HASH | kind::ZSET_2 | kind::LIST_QUICKLIST_2 => {}
+            _ => return Err(input.unsupported("a value in a form that no part has")),
+        }
+        for _ in 0..self.length(input)? {
+            if form == kind::LIST_QUICKLIST_2 {
+                self.length(input)?;
+            }
+            self.text(input)?;
+            match form {
+                kind::HASH => self.text(input)?,
+                kind::ZSET_2 => self.output.raw(&input.array::<8>()?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Element, Form, Part, RowHead, Sizes, Usage};
+
+    /// Rows of every form, texts of every kind.
+    fn part(compresses: bool) -> Vec<u8> {
+        let mut part = Part::new(300, compresses);
+        part.sizes(Sizes { rows: 70_000, expiring: 1 });
+        let texts: Vec<Vec<u8>> = (0..40)
+            .map(|n: usize| match n % 4 {
+                0 => n.to_string().into_bytes(),
+                1 => b"abc".repeat(n * 10),
+                2 => (0..n * 20).map(|i| (i * i * 7 + n) as u8).collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        let all = || texts.iter().map(|text| Element::Bytes(text));
+        let scored = || all().zip((0..40).map(|n| f64::from(n) / 7.0));
+        let pairs = || all().zip(all().rev());
+        let mut row = |form: Form, usage: Option<Usage>| {
+            let head = RowHead { key: &texts[5], deadline_ms: Some(-7), usage };
+            let output = part.row(head, form).unwrap();
+            match form {
+                Form::String => output.string(Element::Bytes(&texts[9])).unwrap(),
+                Form::List => output.list(all()).unwrap(),
+                Form::Set => output.set(all()).unwrap(),
+                Form::Intset => output.intset((0..100_i32).map(|n| i64::from(n * n))).unwrap(),
+                Form::SortedSet => output.sorted_set(scored()).unwrap(),
+                Form::PackedSortedSet => output.packed_sorted_set(scored()).unwrap(),
+                Form::Hash => output.hash(pairs()).unwrap(),
+                Form::PackedHash => output.packed_hash(pairs()).unwrap(),
+            }
+        };
+        row(Form::String, Some(Usage::Frequency(255)));
+        row(Form::List, Some(Usage::IdleSeconds(1 << 20)));
+        row(Form::Set, None);
+        row(Form::Intset, None);
+        row(Form::SortedSet, None);
+        row(Form::PackedSortedSet, None);
+        row(Form::Hash, None);
+        row(Form::PackedHash, None);
+        part.take().unwrap()
+    }
+
+    #[test]
+    fn a_part_compressed_later_is_the_part_compressed_at_once() {
+        let (plain, compressed) = (part(false), part(true));
+        assert!(compressed.len() < plain.len());
+        assert_eq!(compress_part(&plain).unwrap(), compressed);
+    }
+}
