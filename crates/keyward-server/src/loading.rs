@@ -9,7 +9,7 @@
 use crate::clock;
 use crate::server::{Core, ServeError, Server};
 use crate::settings::table::Id;
-use keyward_engine::{Coverage, DueRows, Loaded, Replay, SnapshotOptions};
+use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, SnapshotOptions};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, AofPart, Listing, Log, ReadError, Reader};
 use keyward_persist::disk::{Disk, Source};
@@ -232,12 +232,23 @@ impl Loading<'_> {
                     self.cut(&part.path, sound)?;
                     break;
                 }
-                Err(error) => return Err(ServeError::AppendOnly(error)),
+                Err(error) => {
+                    tell(&error, &part.path);
+                    return Err(ServeError::AppendOnly(error));
+                }
             }
             {
                 let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
                 engine.set_time(host.clock.now_us());
-                engine.load_commands(host, &mut replay, reader.buffer(), &batch)?;
+                let loaded = engine.load_commands(host, &mut replay, reader.buffer(), &batch);
+                loaded.inspect_err(|error| {
+                    if let LoadError::UnknownCommand(name) = error {
+                        let path = part.path.display();
+                        tracing::warn!(
+                            "Unknown command '{name}' reading the append only file {path}"
+                        );
+                    }
+                })?;
             }
             self.report(reader.offset());
             tokio::task::yield_now().await;
@@ -268,6 +279,24 @@ impl Loading<'_> {
         })?;
         tracing::warn!("AOF {name} loaded anyway because aof-load-truncated is enabled");
         Ok(())
+    }
+}
+
+/// Says in Redis's words why a file cannot be loaded.
+fn tell(error: &ReadError, path: &Path) {
+    let path = path.display();
+    match error {
+        ReadError::Truncated { .. } => tracing::warn!(
+            "Unexpected end of file reading the append only file {path}. You can: 1) Make a \
+             backup of your AOF file, then use ./redis-check-aof --fix <filename.manifest>. 2) \
+             Alternatively you can set the 'aof-load-truncated' configuration option to yes and \
+             restart the server."
+        ),
+        ReadError::Damaged { .. } => tracing::warn!(
+            "Bad file format reading the append only file {path}: make a backup of your AOF \
+             file, then use ./redis-check-aof --fix <filename.manifest>"
+        ),
+        ReadError::Io(_) => {}
     }
 }
 
