@@ -10,9 +10,11 @@
 //! cargo build --release -p keyward
 //! cargo run --release -p keyward-bench
 //! cargo run --release -p keyward-bench -- --memory
+//! cargo run --release -p keyward-bench -- --durability
 //! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
+mod durability;
 mod governed;
 mod load;
 mod memory;
@@ -63,6 +65,9 @@ struct Arguments {
     /// Measure resident memory instead
     #[arg(long)]
     memory: bool,
+    /// Measure what durability costs instead
+    #[arg(long)]
+    durability: bool,
     /// Measure what these schemas cost instead: systems/*/keyward.toml
     #[arg(long, num_args = 1..)]
     schemas: Vec<PathBuf>,
@@ -79,6 +84,9 @@ fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     if arguments.memory {
         return memory::run(&arguments);
+    }
+    if arguments.durability {
+        return durability::run(&arguments);
     }
     if !arguments.schemas.is_empty() {
         return governed::run(&arguments, &arguments.schemas);

@@ -27,6 +27,16 @@ impl Peer {
         program: &Path,
         first: &[&str],
     ) -> anyhow::Result<Peer> {
+        Peer::start_with(name, program, first, &["--appendonly", "no"])
+    }
+
+    /// Starts a server without save points on a free port.
+    pub(crate) fn start_with(
+        name: &'static str,
+        program: &Path,
+        first: &[&str],
+        settings: &[&str],
+    ) -> anyhow::Result<Peer> {
         let version = Command::new(program)
             .arg("--version")
             .output()
@@ -38,7 +48,7 @@ impl Peer {
             .arg(program)
             .args(first)
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
-            .args(["--appendonly", "no"])
+            .args(settings)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

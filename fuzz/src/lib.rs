@@ -4,6 +4,7 @@
 //! round depends on its seed alone, so that every failure can be repeated.
 //! Not here: the clock and the command line (`main.rs`).
 
+pub mod aof;
 pub mod derived;
 pub mod packing;
 pub mod rdb;
@@ -21,6 +22,7 @@ pub struct Target {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    Target { name: "aof", round: aof::round },
     Target { name: "derived", round: derived::round },
     Target { name: "packing", round: packing::round },
     Target { name: "rdb", round: rdb::round },
