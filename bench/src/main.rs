@@ -11,6 +11,7 @@
 //! cargo run --release -p keyward-bench
 //! cargo run --release -p keyward-bench -- --memory
 //! cargo run --release -p keyward-bench -- --durability
+//! cargo run --release -p keyward-bench -- --systems
 //! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
@@ -20,6 +21,7 @@ mod load;
 mod memory;
 mod peer;
 mod report;
+mod systems;
 mod valkey;
 mod workload;
 
@@ -68,6 +70,12 @@ struct Arguments {
     /// Measure what durability costs instead
     #[arg(long)]
     durability: bool,
+    /// Measure the resident memory of the systems' own data instead
+    #[arg(long)]
+    systems: bool,
+    /// The share of the systems' data to load
+    #[arg(long, default_value_t = 1.0)]
+    share: f64,
     /// Measure what these schemas cost instead: systems/*/keyward.toml
     #[arg(long, num_args = 1..)]
     schemas: Vec<PathBuf>,
@@ -87,6 +95,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.durability {
         return durability::run(&arguments);
+    }
+    if arguments.systems {
+        return systems::run(&arguments);
     }
     if !arguments.schemas.is_empty() {
         return governed::run(&arguments, &arguments.schemas);
