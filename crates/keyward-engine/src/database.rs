@@ -12,7 +12,8 @@ use crate::random::Random;
 use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
 use crate::table::Table;
-use keyward_rules::RuleBook;
+use hashbrown::HashMap;
+use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{Evict, KeyId, Mode};
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(crate) struct Database {
     tables: Vec<Table>,
     book: Option<Arc<RuleBook>>,
     companions: Companions,
+    /// Rows that something is wrong with; the counters of tables tell how many.
+    pub(crate) faulty: HashMap<Box<[u8]>, Faults, KeyHasher>,
     hasher: KeyHasher,
 }
 
@@ -37,6 +40,7 @@ impl Database {
             tables: vec![Table::new(hasher, Evict::Lru)],
             book: None,
             companions: Companions::new(hasher),
+            faulty: HashMap::with_hasher(hasher),
             hasher,
         }
     }
@@ -49,6 +53,7 @@ impl Database {
             tables: std::iter::once(plain).chain(patterns).collect(),
             book: Some(book),
             companions: Companions::new(hasher),
+            faulty: HashMap::with_hasher(hasher),
             hasher,
         }
     }
@@ -145,17 +150,44 @@ impl Database {
     }
 
     /// Goes on with the counters of another database's tables, where both have the
-    /// pattern.
+    /// pattern. Rows are not there yet, and so nothing is wrong with any.
     pub(crate) fn inherit_stats(&mut self, from: &Database) {
         let texts = |database: &Database| -> Vec<Box<str>> {
             let keys = database.book.iter().flat_map(|book| &book.schema().keys);
             keys.map(|key| key.pattern.text().into()).collect()
         };
-        self.tables[0].stats = from.tables[0].stats;
+        let inherited = |table: &Table| TableStats { misfits: 0, conflicts: 0, ..table.stats };
+        self.tables[0].stats = inherited(&from.tables[0]);
         let old = texts(from);
         for (text, table) in texts(self).iter().zip(&mut self.tables[1..]) {
             if let Some(index) = old.iter().position(|old| old == text) {
-                table.stats = from.tables[index + 1].stats;
+                table.stats = inherited(&from.tables[index + 1]);
+            }
+        }
+    }
+
+    /// Takes over the tables of the database before that a survey says go over as
+    /// they are, and what was known to be wrong with rows that it did not judge.
+    pub(crate) fn adopt(&mut self, before: &mut Database, survey: &Survey) {
+        for old in 0..before.tables.len() {
+            let pattern = before.pattern(TableIndex(old as u16));
+            let heir = survey.heir(pattern).filter(|_| survey.goes_whole(pattern));
+            let Some(heir) = heir else { continue };
+            let heir = heir.map_or(TableIndex::PLAIN, TableIndex::of);
+            let empty = &mut self.tables[usize::from(heir.0)];
+            let (evict, stats) = (empty.evict, empty.stats);
+            std::mem::swap(empty, &mut before.tables[old]);
+            empty.evict = evict;
+            empty.stats = stats;
+        }
+        let Some(book) = self.book.clone() else { return };
+        for (key, faults) in before.faulty.drain() {
+            if let Some(table) = book.table_of(&key) {
+                let kept = Faults {
+                    is_misfit: faults.is_misfit && !survey.judges(table),
+                    is_conflict: faults.is_conflict && !survey.relates(table),
+                };
+                self.set_faults(&key, kept);
             }
         }
     }
@@ -219,12 +251,14 @@ impl Database {
         (expiring > 0).then(|| (sum / expiring) as i64)
     }
 
-    /// Takes all rows out, leaving the database empty under the same schema.
+    /// Takes all rows out, leaving the database empty under the same schema. What
+    /// its tables count goes on.
     pub(crate) fn take(&mut self) -> Database {
-        let empty = match &self.book {
+        let mut empty = match &self.book {
             None => Database::new(self.hasher),
             Some(book) => Database::governed(self.hasher, Arc::clone(book)),
         };
+        empty.inherit_stats(self);
         std::mem::replace(self, empty)
     }
 

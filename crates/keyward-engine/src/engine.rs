@@ -23,6 +23,7 @@ use crate::evict::Relief;
 use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
+use crate::keyward::plan::{Plan, Progressed};
 use crate::script::LogLevel;
 use crate::session::{ClientId, Listening, ReplyMode, Session};
 use crate::shared::Shared;
@@ -31,7 +32,7 @@ use crate::tunables::Tunables;
 use crate::value::Type;
 use keyward_commands::{Command, CommandId, Names, WireError, resolve};
 use keyward_resp::{ArgBuf, Args, Batch, ReplyWriter};
-use keyward_rules::RuleBook;
+use keyward_rules::{RuleBook, Survey};
 use keyward_schema::Schema;
 use std::sync::Arc;
 
@@ -103,7 +104,9 @@ impl Engine {
     /// Puts a database that has no rows yet under a schema.
     pub fn govern(&mut self, db: usize, schema: Schema) {
         assert!(self.keys.database_at(db).len() == 0, "rows need a survey, which a plan makes");
-        self.keys.govern(db, Arc::new(RuleBook::new(schema)));
+        let book = RuleBook::new(schema);
+        let survey = Survey::new(&book, None, |_| false);
+        self.keys.govern(db, Arc::new(book), &survey);
     }
 
     /// Lets clients call commands by these names.
@@ -339,6 +342,20 @@ impl Engine {
         self.shared.sessions.put_back(session);
     }
 
+    /// Shows the survey of a plan some more rows; its client goes on when it has seen
+    /// all. Whether there is more to do.
+    fn go_on_planning(&mut self, host: &mut dyn Host) -> bool {
+        self.keys.look_at_suspects();
+        match self.shared.go_on_planning(&mut self.keys) {
+            Progressed::Rests => false,
+            Progressed::Halfway => true,
+            Progressed::Done(client) => {
+                self.retry(host, client, Type::String, &[]);
+                false
+            }
+        }
+    }
+
     /// Runs what a client sent while it was waiting. The host calls this when it
     /// hears that the client is unblocked, before it executes newer input.
     pub fn resume(&mut self, host: &mut dyn Host, client: ClientId, out: &mut Vec<u8>) -> Progress {
@@ -382,15 +399,18 @@ impl Engine {
         self.keys.reclaim.step(RECLAIM_PER_TICK);
         self.keys.pack(PACKED_PER_TICK);
         let is_evicting = self.evict(host);
+        let is_planning = self.go_on_planning(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
-        removed == SWEEP_ROWS_MAX || self.keys.reclaim.is_busy() || is_evicting
+        removed == SWEEP_ROWS_MAX || self.keys.reclaim.is_busy() || is_evicting || is_planning
     }
 
     /// When the next tick is due, in milliseconds since the epoch: when a wait or the
-    /// pause ends, or at once if there is memory to be freed. Otherwise it has time.
+    /// pause ends, or at once if there is memory to be freed or a schema to be planned.
+    /// Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
-        if self.keys.reclaim.is_busy() || self.shared.relief == Relief::Underway {
+        let is_planning = self.shared.plan.as_ref().is_some_and(Plan::is_under_way);
+        if self.keys.reclaim.is_busy() || self.shared.relief == Relief::Underway || is_planning {
             return Some(self.keys.now_ms());
         }
         let pause_end = self.shared.pause.as_ref().map(|pause| pause.until_ms + 1);

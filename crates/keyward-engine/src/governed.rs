@@ -23,6 +23,7 @@ use keyward_resp::{ArgBuf, Args, ReplyWriter};
 use keyward_rules::{
     Cause, Change, Consequences, Judged, Objection, Refusal, RuleBook, Verdict, What,
 };
+use keyward_schema::KeyId;
 use std::sync::Arc;
 
 /// Where everything stood before a command.
@@ -293,6 +294,7 @@ fn follow(
         match answer {
             Ok(Consequences { follow_ups, warnings }) => {
                 warn(keys, host, db, &warnings);
+                hold_against(keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
             }
             Err(Objection::Refused(refusal)) => return Err(refused(keys, db, &refusal)),
@@ -401,6 +403,31 @@ fn warn(keys: &mut Keyspace, host: &mut dyn Host, db: usize, warnings: &[Refusal
         *warned += 1;
         if warned.is_power_of_two() {
             host.log(LogLevel::Warning, warning.text().as_bytes());
+        }
+    }
+}
+
+/// Keeps in mind that something may be wrong with what a command changed since a mark
+/// and was let pass.
+fn hold_against(
+    keys: &mut Keyspace,
+    db: usize,
+    since: JournalMark,
+    book: &RuleBook,
+    warnings: &[Refusal],
+) {
+    if warnings.is_empty() {
+        return;
+    }
+    let changed = keys.report(db, since, |changes| -> Vec<(Option<KeyId>, Box<[u8]>)> {
+        changes.iter().map(|change| (change.table, change.key.into())).collect()
+    });
+    for (table, key) in changed {
+        let is_computed = table.is_some_and(|table| book.traits(table).is_computed);
+        if !is_computed {
+            keys.suspect(db, &key);
+        } else if warnings.iter().any(|warning| warning.table() == table) {
+            keys.contradict(db, &key);
         }
     }
 }

@@ -150,6 +150,15 @@ fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
+/// A library of functions that stands in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Library {
+    /// What messages call the file.
+    pub name: String,
+    /// Its code.
+    pub code: Vec<u8>,
+}
+
 /// A connection as CLIENT LIST shows it.
 #[derive(Debug, Clone, Default)]
 pub struct Connection {
@@ -287,6 +296,16 @@ pub trait Host {
     /// read, of which the log has the reason.
     fn open_snapshot(&mut self) -> Option<Box<dyn Read>> {
         None
+    }
+
+    /// The libraries of functions that belong to the schema of a database, as they are
+    /// now.
+    ///
+    /// # Errors
+    /// Says what cannot be read, and why.
+    fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
+        let _ = db;
+        Ok(Vec::new())
     }
 
     /// A snapshot was loaded.

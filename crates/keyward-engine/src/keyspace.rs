@@ -16,6 +16,7 @@ pub(crate) mod changes;
 pub(crate) mod edit;
 mod expiry;
 mod governed;
+mod heed;
 pub(crate) mod journal;
 mod loading;
 mod sight;
@@ -40,6 +41,7 @@ use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
 pub(crate) use governed::Ended;
+use heed::Heeded;
 use journal::Journal;
 use keyward_commands::WireError;
 use snapshot::Running;
@@ -89,6 +91,8 @@ pub struct Keyspace {
     /// Counts changes of schemas, after which nothing that was known about the
     /// tables of keys holds.
     schema_version: u64,
+    /// Rows that are to be looked at again.
+    heeded: Heeded,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -138,6 +142,7 @@ impl Keyspace {
             source_deadline: i64::MAX,
             ended: Vec::new(),
             schema_version: 0,
+            heeded: Heeded::default(),
         }
     }
 
@@ -437,6 +442,7 @@ impl Keyspace {
         } else {
             self.databases[self.selected].table_mut(key).stats.writes += 1;
             self.changes.changed(self.selected, key.bytes, count);
+            self.heed(self.selected, key.bytes);
         }
         self.changes.notify(self.selected, event, key.bytes);
     }

@@ -83,6 +83,7 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(WireError::Syntax);
     }
     let Ctx { keys, reply, .. } = ctx;
+    keys.look_at_suspects();
     let tables = keys.database().tables();
     let patterns = book.schema().keys.iter().map(|key| (key.pattern.text(), key.expect));
     let named = std::iter::once(("", None)).chain(patterns).zip(tables);
@@ -162,7 +163,8 @@ fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str,
 }
 
 /// INFO's section of patterns: a line for each, over all databases.
-pub(crate) fn info(ctx: &Ctx<'_>, text: &mut String) {
+pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
+    ctx.keys.look_at_suspects();
     for db in 0..ctx.keys.database_count() {
         let database = ctx.keys.database_at(db);
         let Some(book) = database.book() else { continue };

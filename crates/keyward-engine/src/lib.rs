@@ -84,7 +84,9 @@ pub use event::{Class, Event, NotifyFlags};
 pub use evict::{MemoryLimit, Policy};
 pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher, TableIndex};
-pub use host::{BackgroundSave, ConfigRefusal, Connection, Facts, Host, MemoryReport, Section};
+pub use host::{
+    BackgroundSave, ConfigRefusal, Connection, Facts, Host, Library, MemoryReport, Section,
+};
 pub use keyspace::{Keyspace, Lifetime, SnapshotProgress};
 pub use packed::Item;
 pub use random::Random;

@@ -56,9 +56,9 @@ pub struct TableStats {
     pub refused: u64,
     /// Commands that broke the schema and were let pass.
     pub warned: u64,
-    /// Rows that did not fit when the schema was last put over them.
+    /// Rows that do not fit, and are kept.
     pub misfits: u64,
-    /// Rows whose claim to a unique value failed then.
+    /// Rows whose claim to a unique value fails.
     pub conflicts: u64,
 }
 

@@ -20,6 +20,16 @@ pub trait View {
     /// If the host has to fetch it first.
     fn row(&self, key: &[u8]) -> Result<Option<&dyn Row>, NotYet>;
 
+    /// Shows the living row of a key for a moment. A host that has to unpack rows need
+    /// not keep this one.
+    ///
+    /// # Errors
+    /// If the host has to fetch it first.
+    fn glance(&self, key: &[u8], visit: &mut dyn FnMut(Option<&dyn Row>)) -> Result<(), NotYet> {
+        visit(self.row(key)?);
+        Ok(())
+    }
+
     /// The keys that live with this one: rows of patterns whose lifetime is
     /// `with` it. Calls `visit` for each.
     ///

@@ -85,8 +85,9 @@ pub struct Object {
     pub extra: Extra,
 }
 
-/// One declared field.
-#[derive(Clone, Debug, PartialEq)]
+/// One declared field. Two are equal if the same values fit both: what is told of
+/// them, and where, does not count.
+#[derive(Clone, Debug)]
 pub struct Field {
     /// Its name.
     pub name: Box<str>,
@@ -98,6 +99,13 @@ pub struct Field {
     pub doc: Option<Box<str>>,
     /// Where its name stands.
     pub at: Span,
+}
+
+impl PartialEq for Field {
+    fn eq(&self, other: &Field) -> bool {
+        let Field { name, required, shape, doc: _, at: _ } = self;
+        (name, required, shape) == (&other.name, &other.required, &other.shape)
+    }
 }
 
 /// What an object thinks of fields that it does not declare.

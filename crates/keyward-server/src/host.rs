@@ -14,12 +14,13 @@ use crate::peer::Peers;
 use crate::persistence::Persistence;
 use crate::rates::Rates;
 use crate::saving::{Saving, Target};
+use crate::schemas::Functions;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
 use keyward_commands::WireError;
 use keyward_engine::{
-    BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Loaded, LogLevel,
+    BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Library, Loaded, LogLevel,
     MemoryReport, RunningScript, Section, Snapshot, Tunables,
 };
 use keyward_persist::aof::{AofFiles, OpenError};
@@ -76,6 +77,8 @@ pub(crate) struct ServerHost {
     pub(crate) files_wanted: Rc<Notify>,
     /// How far loading is.
     pub(crate) loading: Option<Progress>,
+    /// The functions of the databases under a schema.
+    pub(crate) functions: Vec<(usize, Functions)>,
 }
 
 impl ServerHost {
@@ -152,6 +155,11 @@ impl ServerHost {
 }
 
 impl Host for ServerHost {
+    fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
+        let found = self.functions.iter().find(|(of, _)| *of == db);
+        found.map_or(Ok(Vec::new()), |(_, functions)| functions.read())
+    }
+
     fn config_get(&mut self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
         self.settings.matching(patterns)
     }

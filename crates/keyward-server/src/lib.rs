@@ -31,7 +31,7 @@ pub mod settings;
 
 pub use compat::compat_markdown;
 pub use log::LogError;
-pub use schemas::{Library, SchemaError, ServedSchema};
+pub use schemas::{Functions, Library, SchemaError, ServedSchema};
 pub use server::ServeError;
 pub use settings::{Settings, SettingsError};
 

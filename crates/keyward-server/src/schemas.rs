@@ -1,11 +1,16 @@
 //! The schemas that a server runs.
 //!
 //! Owns putting them and their functions into the engine before the first client
-//! comes, and the words for them in the banner. Reading files is the caller's.
+//! comes, reading libraries of functions, and the words for schemas in the banner.
+//! Reading schemas is the caller's.
 
 use crate::host::ServerHost;
-use keyward_engine::Engine;
+pub use keyward_engine::Library;
+use keyward_engine::{Engine, Host as _};
 use keyward_schema::Schema;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// A schema and what belongs to it.
 #[derive(Debug)]
@@ -14,17 +19,31 @@ pub struct ServedSchema {
     pub schema: Schema,
     /// The database it governs.
     pub db: usize,
-    /// The libraries of functions beside it.
-    pub libraries: Vec<Library>,
+    /// Its functions.
+    pub functions: Functions,
 }
 
-/// A library of functions.
+/// Where the functions of a schema are.
 #[derive(Debug)]
-pub struct Library {
-    /// What messages call the file.
-    pub name: String,
-    /// Its code.
-    pub code: Vec<u8>,
+pub enum Functions {
+    /// In the files of this folder, which need not be there.
+    In(PathBuf),
+    /// These.
+    Given(Vec<Library>),
+}
+
+impl Functions {
+    /// The libraries as they are now, in the order of their names.
+    ///
+    /// # Errors
+    /// Says what cannot be read, and why.
+    pub(crate) fn read(&self) -> Result<Vec<Library>, String> {
+        match self {
+            Functions::Given(libraries) => Ok(libraries.clone()),
+            Functions::In(folder) if folder.is_dir() => read_libraries(folder),
+            Functions::In(_) => Ok(Vec::new()),
+        }
+    }
 }
 
 /// Why a schema cannot be served.
@@ -40,6 +59,9 @@ pub enum SchemaError {
         /// How many there are.
         databases: usize,
     },
+    /// Libraries cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
     /// The engine does not take the library.
     #[error("{file}: {problem}")]
     Library {
@@ -50,44 +72,62 @@ pub enum SchemaError {
     },
 }
 
-/// Puts databases under their schemas; answers the libraries to load once the rows
-/// of a snapshot are there.
+/// Puts databases under their schemas; answers the functions of each.
 pub(crate) fn govern(
     engine: &mut Engine,
     served: Vec<ServedSchema>,
-) -> Result<Vec<Library>, SchemaError> {
+) -> Result<Vec<(usize, Functions)>, SchemaError> {
     let mut all = Vec::new();
-    for ServedSchema { schema, db, libraries } in served {
+    for ServedSchema { schema, db, functions } in served {
         let databases = engine.keyspace().database_count();
         if db >= databases {
             let schema = schema.keyspace.name.to_string();
             return Err(SchemaError::NoDatabase { schema, db, databases });
         }
         let declared = schema.functions.len();
-        if declared > 0 && libraries.is_empty() {
+        if declared > 0 && functions.read().is_ok_and(|libraries| libraries.is_empty()) {
             let name = &schema.keyspace.name;
             tracing::warn!("{name} declares {declared} functions, and there is no library of them");
         }
         engine.govern(db, schema);
-        all.extend(libraries);
+        all.push((db, functions));
     }
     Ok(all)
 }
 
-/// Loads libraries, each in place of what a snapshot had of it.
+/// Loads the libraries of all schemas, each in place of what a snapshot had of it.
 pub(crate) fn load_libraries(
     engine: &mut Engine,
     host: &mut ServerHost,
-    libraries: Vec<Library>,
 ) -> Result<(), SchemaError> {
-    for Library { name, code } in libraries {
-        let reply = engine.call_trusted(host, &[b"FUNCTION", b"LOAD", b"REPLACE", &code]);
-        if let [b'-', problem @ ..] = reply.as_slice() {
-            let problem = String::from_utf8_lossy(problem).trim_end().to_owned();
-            return Err(SchemaError::Library { file: name, problem });
+    let databases: Vec<usize> = host.functions.iter().map(|(db, _)| *db).collect();
+    for db in databases {
+        for Library { name, code } in host.libraries(db).map_err(SchemaError::Unreadable)? {
+            let reply = engine.call_trusted(host, &[b"FUNCTION", b"LOAD", b"REPLACE", &code]);
+            if let [b'-', problem @ ..] = reply.as_slice() {
+                let problem = String::from_utf8_lossy(problem).trim_end().to_owned();
+                return Err(SchemaError::Library { file: name, problem });
+            }
         }
     }
     Ok(())
+}
+
+fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
+    let cannot = |path: &Path, error: io::Error| format!("cannot read {}: {error}", path.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| cannot(folder, error))? {
+        let path = entry.map_err(|error| cannot(folder, error))?.path();
+        if path.extension() == Some(OsStr::new("lua")) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let library = |path: PathBuf| match fs::read(&path) {
+        Ok(code) => Ok(Library { name: path.display().to_string(), code }),
+        Err(error) => Err(cannot(&path, error)),
+    };
+    paths.into_iter().map(library).collect()
 }
 
 /// The schemas in words: `calls-bot in 0, events in 1`.

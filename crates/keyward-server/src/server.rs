@@ -168,7 +168,7 @@ async fn serve(
     let listeners = Rc::new(listeners);
     let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners)));
     let governed = schemas::describe(&schemas);
-    let libraries = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
+    let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
     let place = listeners.describe();
     let tcp = Rc::clone(&listeners);
     tokio::task::spawn_local(accept_all(Rc::clone(&server), async move || tcp.accept_tcp().await));
@@ -185,7 +185,8 @@ async fn serve(
     {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         engine.set_time(host.clock.now_us());
-        schemas::load_libraries(engine, host, libraries)?;
+        host.functions = functions;
+        schemas::load_libraries(engine, host)?;
     }
     tokio::task::spawn_local(commit::keep_log(Rc::clone(&server)));
     tokio::task::spawn_local(saving::keep_files(Rc::clone(&server)));
@@ -263,6 +264,7 @@ impl Server {
             saving: None,
             files_wanted: Rc::default(),
             loading: None,
+            functions: Vec::new(),
         };
         let mut engine = Engine::new(options);
         engine.call_commands(host.settings.names().clone());

@@ -28,6 +28,7 @@ impl Keyspace {
         self.databases[db].table_mut(key).stats.expired += 1;
         self.stats.expired += 1;
         self.changes.expired(db, key.bytes);
+        self.heed(db, key.bytes);
         let removal: &[u8] = match freeing {
             Freeing::AtOnce => b"DEL",
             Freeing::Lazily => b"UNLINK",

@@ -15,7 +15,7 @@ use crate::index::Spot;
 use crate::reclaim::Freeing;
 use crate::row::{Row, Shelf};
 use crate::stats::TableStats;
-use keyward_rules::{Cause, Findings, RuleBook};
+use keyward_rules::{Cause, Report, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode};
 use std::sync::Arc;
 
@@ -40,13 +40,17 @@ pub(crate) struct Ended {
 
 impl Keyspace {
     /// Puts a database under a schema. Rows go to the tables of their patterns as
-    /// they are; a survey tells what they need then.
-    pub(crate) fn govern(&mut self, db: usize, book: Arc<RuleBook>) {
+    /// they are, whole tables at once where the survey of them says so; it tells what
+    /// they need then.
+    pub(crate) fn govern(&mut self, db: usize, book: Arc<RuleBook>, survey: &Survey) {
         self.governed += usize::from(self.databases[db].book().is_none());
         let governed = Database::governed(self.hasher, book);
         let mut before = std::mem::replace(&mut self.databases[db], governed);
         self.databases[db].inherit_stats(&before);
         self.capture_now(&mut before);
+        self.databases[db].adopt(&mut before, survey);
+        let first_end = self.databases[db].next_source_deadline();
+        self.source_deadline = self.source_deadline.min(first_end.unwrap_or(i64::MAX));
         let mut rows = Vec::new();
         while before.shed(usize::MAX, |row| rows.push(row)) > 0 {}
         for row in rows {
@@ -73,14 +77,10 @@ impl Keyspace {
         self.databases[db].stats_mut(table)
     }
 
-    /// Counts what a survey found in the tables of a database.
-    pub(crate) fn note_findings(&mut self, db: usize, tables: &[Findings]) {
-        for (index, found) in tables.iter().enumerate() {
-            let pattern =
-                index.checked_sub(1).and_then(|index| self.book_of(db)?.schema().id(index));
-            let stats = self.table_stats(db, pattern);
-            stats.misfits = found.misfits;
-            stats.conflicts = found.conflicts;
+    /// Keeps in mind what a survey of a database found to be wrong with its rows.
+    pub(crate) fn note_faults(&mut self, db: usize, report: &Report) {
+        for (key, faults) in &report.faults {
+            self.databases[db].set_faults(key, *faults);
         }
     }
 
@@ -92,15 +92,18 @@ impl Keyspace {
     /// The changes of the journal are known to stay: whoever watches them is
     /// told, and nothing can be undone any more.
     pub(crate) fn commit(&mut self) {
-        for (db, table, key) in self.journal.touched() {
+        let mut journal = std::mem::take(&mut self.journal);
+        for (db, table, key) in journal.touched() {
             self.databases[db].stats_mut(table).writes += 1;
             self.changes.changed(db, key, 0);
+            self.heed(db, key);
         }
         if self.snapshot.is_some() {
-            let emptied: Vec<Database> = self.journal.take_flushed().collect();
+            let emptied: Vec<Database> = journal.take_flushed().collect();
             emptied.into_iter().for_each(|held| self.part_with(held, Freeing::AtOnce));
         }
-        self.journal.clear();
+        journal.clear();
+        self.journal = journal;
     }
 
     /// A database as the rule book sees it.
@@ -130,6 +133,7 @@ impl Keyspace {
         let table = self.databases[db].table_mut(key);
         let before = table.row(spot).deadline();
         table.set_deadline(spot, key.hash, Some(until));
+        self.heed(db, key.bytes);
         let line = ((until - self.now_ms) / LOGGED_RENEWALS).max(1);
         if before.is_none_or(|before| before / line != until / line) {
             let until = until.to_string();

@@ -59,6 +59,7 @@ impl Keyspace {
             self.take_row(self.selected, key);
         }
         self.place_row(self.selected, key, row);
+        self.void_survey(self.selected);
         true
     }
 }

@@ -8,7 +8,7 @@ use crate::packed::Item;
 use crate::row::{Row, Shelf};
 use crate::string::Text;
 use crate::value::{ObjectRef, Type, Value};
-use keyward_rules::{Element, NotYet, RowType, Rows, View};
+use keyward_rules::{Element, NotYet, RowType, View};
 use std::borrow::Cow;
 
 /// One database, as the rule book reads it.
@@ -30,16 +30,20 @@ impl View for Sight<'_> {
         Ok(row.map(|row| row as &dyn keyward_rules::Row))
     }
 
+    fn glance(
+        &self,
+        key: &[u8],
+        visit: &mut dyn FnMut(Option<&dyn keyward_rules::Row>),
+    ) -> Result<(), NotYet> {
+        let row = self.keys.databases[self.db].find(key);
+        let row = row.filter(|row| !self.keys.is_due(row));
+        visit(row.as_ref().map(|row| &**row as &dyn keyward_rules::Row));
+        Ok(())
+    }
+
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet> {
         self.keys.databases[self.db].each_companion(key, visit);
         Ok(())
-    }
-}
-
-impl Rows for Sight<'_> {
-    fn each_row(&self, visit: &mut dyn FnMut(&[u8], &dyn keyward_rules::Row)) {
-        let rows = self.keys.databases[self.db].iter();
-        rows.filter(|row| !self.keys.is_due(row)).for_each(|row| visit(row.key(), &*row));
     }
 }
 

@@ -40,6 +40,7 @@ impl Keyspace {
         self.effects.begin_unit();
         self.effects.beside(db, [removal, key.bytes]);
         self.changes.changed(db, key.bytes, 0);
+        self.heed(db, key.bytes);
         self.changes.notify(db, Event::new(Class::Evicted, "evicted"), key.bytes);
         Some(freed)
     }

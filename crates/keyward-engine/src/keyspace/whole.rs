@@ -36,6 +36,7 @@ impl Keyspace {
             (of == db).then(|| (held(&databases[db], key, now_ms), Held::Nothing))
         });
         self.changes.flushed();
+        self.void_survey(db);
         let taken = self.databases[db].take();
         self.changes.dirty += taken.len() as u64;
         if self.journal.is_on() {
@@ -60,6 +61,8 @@ impl Keyspace {
             }
         });
         self.databases.swap(a, b);
+        self.void_survey(a);
+        self.void_survey(b);
         let databases = &self.databases;
         self.changes.waiting.ready_where(|db, key| {
             let row = (db == a || db == b).then(|| databases[db].find(key)).flatten();

@@ -2,7 +2,7 @@
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Effect, Engine, EngineOptions, Facts, Host,
-    LogLevel, NotifyFlags, Progress, Section, Tunables,
+    Library, LogLevel, NotifyFlags, Progress, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use std::collections::VecDeque;
@@ -30,6 +30,8 @@ pub(crate) struct TestHost {
     pub(crate) used_memory: VecDeque<u64>,
     /// The lines it was given for its log.
     pub(crate) logged: Vec<String>,
+    /// The code of the libraries beside a schema.
+    pub(crate) libraries: Vec<&'static str>,
 }
 
 impl Host for TestHost {
@@ -44,6 +46,14 @@ impl Host for TestHost {
 
     fn log(&mut self, _level: LogLevel, line: &[u8]) {
         self.logged.push(line.escape_ascii().to_string());
+    }
+
+    fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
+        let library = |code: &&str| Library {
+            name: format!("functions/{db}.lua"),
+            code: code.as_bytes().to_vec(),
+        };
+        Ok(self.libraries.iter().map(library).collect())
     }
 
     fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {

@@ -13,6 +13,7 @@ mod memory;
 mod observation;
 mod pause;
 mod plan;
+mod planning;
 mod rebuild;
 mod replay;
 mod scanning;

@@ -233,3 +233,60 @@ fn figures_and_the_mode_go_on_under_the_new_schema() {
     assert!(stats.contains("$4 hits :1 "), "{stats}");
     assert!(stats.contains("$7 misfits :1 "), "{stats}");
 }
+
+#[test]
+fn rows_that_live_longer_than_they_may_keep_their_deadline_and_are_counted() {
+    let mut shop = Shop::new(NEW);
+    shop.check(&[
+        ("HSET user:1 email a@x plan free", ":2"),
+        ("HSET user:2 email b@x plan free", ":2"),
+        ("EXPIRE user:2 60", ":1"),
+    ]);
+    let (id, told) = shop.plan(&NEW.replace("1h", "10m"));
+    assert!(told.contains("overlong\n:1\n"), "{told}");
+    assert!(told.contains("redated\n:0\n") && !told.contains("redated\n:1\n"), "{told}");
+    shop.call(&format!("KEYWARD SCHEMA APPLY {id}"));
+    shop.check(&[("TTL user:1", ":3600"), ("TTL user:2", ":60")]);
+    let refused = shop.call("EXPIRE user:1 3500");
+    assert!(refused.starts_with("-SCHEMA user:1: may live at most 10 minutes"), "{refused}");
+    shop.check(&[("EXPIRE user:1 500", ":1")]);
+}
+
+#[test]
+fn applying_loads_the_functions_of_the_schema_or_does_nothing() {
+    let mut shop = shop();
+    let (id, _) = shop.plan(NEW);
+    let good = "#!lua name=a\nredis.register_function('f', function() return 'new' end)";
+    shop.test.host.libraries = vec![good, "#!lua name=b\nnonsense"];
+    let refused = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    let cannot = "-SCHEMA the functions of the schema cannot be loaded: ERR ";
+    assert!(refused.starts_with(cannot), "{refused}");
+    shop.check(&[("FCALL f 0", "-ERR Function not found"), ("TTL user:1", ":-1")]);
+    let (id, _) = shop.plan(NEW);
+    shop.test.host.libraries = vec![good];
+    shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    shop.check(&[("FCALL f 0", "$3 new"), ("TTL user:1", ":3600")]);
+}
+
+#[test]
+fn a_mirror_that_grows_beyond_its_bound_is_kept_and_counted() {
+    let schema = |inverse: &str| {
+        format!(
+            "[keyspace]\nname = \"x\"\n[key.\"a:{{id}}\"]\ntype = \"set\"\nttl = \"none\"\n{inverse}\
+             [key.\"b:{{id}}\"]\ntype = \"set\"\nttl = \"none\"\nmax_members = 2\n"
+        )
+    };
+    let mut shop = Shop::new(&schema(""));
+    shop.check(&[("SADD a:1 z", ":1"), ("SADD a:2 z", ":1"), ("SADD a:3 z y", ":2")]);
+    let (id, told) = shop.plan(&schema("inverse = \"b:{member}\"\n"));
+    assert!(told.contains("b:{id}\nkeys\n:0\nmoved\n:0\nmisfits\n:1\n"), "{told}");
+    shop.call(&format!("KEYWARD SCHEMA APPLY {id}"));
+    shop.check(&[("SCARD b:z", ":3"), ("SCARD b:y", ":1")]);
+    let stats = shop.words(&["KEYWARD", "STATS", "b:{id}"]);
+    assert!(stats.contains("$7 misfits :1 "), "{stats}");
+    let refused = shop.call("SADD a:4 z");
+    assert!(refused.starts_with("-SCHEMA b:z: may have at most 2 members"), "{refused}");
+    shop.check(&[("DEL a:1", ":1")]);
+    let stats = shop.words(&["KEYWARD", "STATS", "b:{id}"]);
+    assert!(stats.contains("$7 misfits :0 "), "{stats}");
+}

@@ -195,3 +195,86 @@ fn what_was_true_is_loaded_as_it_was() {
     assert_eq!(sorted(&mut second), sorted(&mut first));
     assert!(second.host.logged.is_empty(), "{:?}", second.host.logged);
 }
+
+/// Compares how many rows of the customers and of the carts do not fit.
+fn check_misfits(shop: &mut TestEngine, customers: u64, carts: u64) {
+    let found = ["customer:{id:uint}", "cart:{customer:uint}"]
+        .map(|pattern| figure(shop, pattern, "misfits"));
+    assert_eq!(found, [customers, carts].map(|count| format!(":{count}")));
+}
+
+#[test]
+fn misfits_are_counted_as_rows_are_mended_deleted_renamed_and_end() {
+    let mut shop = loaded(&[
+        "HSET customer:1 email ada@x balance -1 plan paid",
+        "HSET customer:2 email bob@x balance -2 plan paid",
+        "HSET customer:3 email cid@x plan free",
+        "RPUSH cart:1 a b c d",
+        "RPUSH cart:2 a b c d",
+        "PEXPIRE cart:2 5000",
+    ]);
+    check_misfits(&mut shop, 3, 2);
+    // A write that leaves the wrong field alone mends nothing.
+    check(&mut shop, &[("HSET customer:1 plan free", ":0")]);
+    check_misfits(&mut shop, 3, 2);
+    check(&mut shop, &[("HSET customer:1 balance 1.00", ":0"), ("LTRIM cart:1 0 1", "+OK")]);
+    check_misfits(&mut shop, 2, 1);
+    let undone = "EVAL redis.call('DEL','customer:2')error('no') 0";
+    let client = shop.engine.connect();
+    assert!(shop.call(client, undone).starts_with('-'));
+    check_misfits(&mut shop, 2, 1);
+    check(&mut shop, &[("DEL customer:2", ":1")]);
+    check_misfits(&mut shop, 1, 1);
+    shop.set_time(START_MS + 5_001);
+    check(&mut shop, &[("EXISTS cart:2", ":0")]);
+    check_misfits(&mut shop, 1, 0);
+    let info = shop.call(client, "INFO patterns");
+    assert!(info.contains("pattern=customer:{id:uint},keys=2,"), "{info}");
+    assert!(info.contains(",misfits=1,"), "{info}");
+    check(&mut shop, &[("FLUSHDB", "+OK")]);
+    check_misfits(&mut shop, 0, 0);
+}
+
+#[test]
+fn what_is_let_pass_with_a_warning_is_counted_while_it_is_there() {
+    let mut shop = TestEngine::governed(1, SHOP);
+    check(
+        &mut shop,
+        &[
+            (ADA, ":4"),
+            ("KEYWARD MODE warn", "+OK"),
+            ("HSET customer:1 balance -1", ":0"),
+            ("HSET customer:2 email ada@x balance 1.00 plan free", ":3"),
+            ("RPUSH cart:1 a", ":1"),
+            ("PERSIST cart:1", ":1"),
+            ("SADD orders:open 7", ":1"),
+        ],
+    );
+    check_misfits(&mut shop, 1, 1);
+    assert_eq!(figure(&mut shop, "customer:{id:uint}", "conflicts"), ":1");
+    assert_eq!(figure(&mut shop, "orders:open", "misfits"), ":1");
+    check(
+        &mut shop,
+        &[
+            ("KEYWARD MODE schema", "+OK"),
+            ("HSET customer:1 balance 3.00", ":0"),
+            ("HSET customer:2 email bob@x", ":0"),
+            ("RPUSH cart:1 b", ":2"),
+        ],
+    );
+    check_misfits(&mut shop, 0, 0);
+    assert_eq!(figure(&mut shop, "customer:{id:uint}", "conflicts"), ":0");
+    // What contradicts its sources does so until those are asked again.
+    let mut reloaded = load(&shop);
+    check(&mut reloaded, &[("EXISTS orders:open", ":0"), ("GET customers:by_email:bob@x", "$1 2")]);
+    assert_eq!(figure(&mut reloaded, "orders:open", "misfits"), ":0");
+}
+
+#[test]
+fn the_figures_of_patterns_go_on_when_a_database_is_emptied() {
+    let mut shop = TestEngine::governed(1, SHOP);
+    check(&mut shop, &[(ADA, ":4"), ("HGET customer:1 plan", "$4 paid"), ("FLUSHDB", "+OK")]);
+    let figures =
+        ["keys", "writes", "hits"].map(|name| figure(&mut shop, "customer:{id:uint}", name));
+    assert_eq!(figures, [":0", ":1", ":1"]);
+}

@@ -1,13 +1,12 @@
 //! `keyward serve`: the server.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use keyward_schema::Schema;
-use keyward_server::{Library, ServedSchema};
+use keyward_server::{Functions, ServedSchema};
 
 use crate::Answer;
 use crate::schema_file;
@@ -45,7 +44,7 @@ impl Serve {
             let schema = schema_file::load(path, terminal)?;
             served.push(ServedSchema {
                 db: usize::from(schema.keyspace.db),
-                libraries: libraries(path)?,
+                functions: Functions::In(path.with_file_name("functions")),
                 schema,
             });
         }
@@ -110,29 +109,6 @@ fn check_databases(served: &[ServedSchema]) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The libraries beside a schema, in the order of their names.
-fn libraries(schema: &Path) -> anyhow::Result<Vec<Library>> {
-    let folder = schema.parent().unwrap_or(Path::new("")).join("functions");
-    if !folder.is_dir() {
-        return Ok(Vec::new());
-    }
-    let cannot = || format!("cannot read {}", folder.display());
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(cannot)? {
-        let path = entry.with_context(cannot)?.path();
-        if path.extension() == Some(OsStr::new("lua")) {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    let library = |path: &PathBuf| {
-        let name = path.display().to_string();
-        let code = fs::read(path).with_context(|| format!("cannot read {name}"))?;
-        Ok(Library { name, code })
-    };
-    paths.iter().map(library).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The five systems, as this program carries them.
 
 use anyhow::Context;
-use keyward_server::{Library, ServedSchema};
+use keyward_server::{Functions, Library, ServedSchema};
 
 use super::chance::Chance;
 use super::load::Load;
@@ -121,7 +121,7 @@ impl System {
         Ok(ServedSchema {
             schema: schema.with_context(|| format!("{path} is not sound"))?,
             db: usize::from(self.db),
-            libraries: self.libraries.iter().map(library).collect(),
+            functions: Functions::Given(self.libraries.iter().map(library).collect()),
         })
     }
 }

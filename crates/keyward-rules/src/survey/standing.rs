@@ -1,0 +1,97 @@
+//! How a row stands that no command has just touched.
+//!
+//! Owns what is asked of a row as it is: whether it fits, whether it has the
+//! deadline that it must have, whether it has the unique values that it claims.
+
+use super::Faults;
+use crate::book::RuleBook;
+use crate::derived::Holds;
+use crate::facts::{Facts, Moment};
+use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after, end_of};
+use crate::view::{NotYet, Row, View};
+use keyward_schema::KeyId;
+
+impl RuleBook {
+    /// What is wrong with a row. Of a computed one nothing is: its sources tell.
+    ///
+    /// # Errors
+    /// If the host has to fetch another row first.
+    pub fn faults_of(
+        &self,
+        view: &dyn View,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Faults, NotYet> {
+        if self.traits(table).is_computed {
+            return Ok(Faults::default());
+        }
+        let term = self.term_of_row(view, table, key, row)?;
+        let is_misfit = self.misfit_of(table, key, row).is_some()
+            || deadline_of(term, view.now_ms(), row) != Ok(row.deadline());
+        let mut is_conflict = false;
+        for entry in self.entries_of(table, key, row) {
+            if entry.holds == Holds::Text {
+                let owner = view.row(&entry.key)?.and_then(|row| row.text());
+                is_conflict |= owner.is_none_or(|owner| *owner != *entry.member);
+            }
+        }
+        Ok(Faults { is_misfit, is_conflict })
+    }
+
+    /// Whether nothing is to be done about a row by itself, and nothing counted.
+    pub(super) fn is_settled(
+        &self,
+        view: &dyn View,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<bool, NotYet> {
+        let term = self.term_of_row(view, table, key, row)?;
+        let now_ms = view.now_ms();
+        Ok(deadline_of(term, now_ms, row) == Ok(row.deadline())
+            && !is_overlong(term, now_ms, row)
+            && self.misfit_of(table, key, row).is_none())
+    }
+
+    /// What the schema demands of the lifetime of a row.
+    pub(super) fn term_of_row(
+        &self,
+        view: &dyn View,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Term, NotYet> {
+        let Some(field) = self.deciding_field(table) else {
+            return self.term(view, table, key, None);
+        };
+        let reading = &self.links(table).reading;
+        Facts::tell(reading, &[field], Moment::Now(row), |facts| {
+            self.term(view, table, key, facts.field(field))
+        })
+    }
+}
+
+/// The deadline that a row must have.
+pub(super) fn deadline_of(
+    term: Term,
+    now_ms: i64,
+    row: &dyn Row,
+) -> Result<Option<i64>, LifetimeProblem> {
+    let has = row.deadline();
+    let situation = Situation { before: Some(has), now_has: has, touched: Touched::Lifetime };
+    deadline_after(term, now_ms, situation)
+}
+
+/// Whether a row has a deadline that no writer could give it now. It keeps it: it
+/// was promised to whoever wrote the row.
+pub(super) fn is_overlong(term: Term, now_ms: i64, row: &dyn Row) -> bool {
+    let most = match term {
+        Term::Within { after, .. } | Term::Window { after } | Term::Renewed { after } => after,
+        Term::Given { max: Some(max), .. } => max,
+        Term::Free | Term::Forever | Term::At(_) | Term::Leaderless | Term::Given { .. } => {
+            return false;
+        }
+    };
+    row.deadline().is_some_and(|end| end > end_of(most, now_ms))
+}
