@@ -35,6 +35,9 @@ pub(super) enum Step {
     Look,
     /// Memory is short for so many rows, under this `maxmemory-policy`.
     Shortage(&'static str, usize),
+    /// The schema is exchanged for one that derives less; commands are sent; it is
+    /// planned again; more are sent; and it is put in force again.
+    Reform([Vec<Vec<String>>; 2]),
 }
 
 const POLICIES: &[&str] = &[
@@ -56,6 +59,9 @@ impl fmt::Display for Step {
             Step::Tick => write!(f, "tick"),
             Step::Look => write!(f, "look"),
             Step::Shortage(policy, rows) => write!(f, "{policy}: {rows} rows must go"),
+            Step::Reform([loose, planned]) => {
+                write!(f, "under the loose schema: {loose:?}; during the plan: {planned:?}")
+            }
         }
     }
 }
@@ -76,6 +82,11 @@ pub(super) fn steps(random: &mut Random, count: usize, start_ms: i64) -> Vec<Ste
             5 if random.one_in(3) => {
                 let policy = *random.pick(POLICIES);
                 steps.push(Step::Shortage(policy, 1 + random.below(4)));
+            }
+            5 if random.one_in(3) => {
+                let mut commands =
+                    || (0..random.below(6)).map(|_| any_command(random, now_ms)).collect();
+                steps.push(Step::Reform([commands(), commands()]));
             }
             6 | 7 => transaction(random, now_ms, &mut steps),
             8 => steps.push(Step::Send(Who::Waiter, blocking_command(random))),

@@ -17,6 +17,16 @@ pub(super) const START_MS: i64 = 1_700_000_000_000;
 
 const SCHEMA: &str = include_str!("shop.toml");
 
+/// The schema without what can be built from other rows whatever clients did to them.
+fn loose() -> String {
+    let is_derived = |line: &&str| {
+        let setting = line.split_whitespace().next();
+        matches!(setting, Some("rank" | "members" | "follows"))
+    };
+    let kept: Vec<&str> = SCHEMA.lines().filter(|line| !is_derived(line)).collect();
+    kept.join("\n")
+}
+
 /// A host that knows nothing but how often memory is still short.
 #[derive(Default)]
 struct World {
@@ -59,6 +69,7 @@ pub(super) struct Tally {
     pub(super) failed: usize,
     pub(super) evicted: u64,
     pub(super) expired: u64,
+    pub(super) reforms: usize,
 }
 
 /// Everything that takes part.
@@ -99,15 +110,7 @@ impl Stage {
     pub(super) fn act(&mut self, step: &Step) {
         match step {
             Step::Send(Who::Waiter, _) if self.is_waiting => {}
-            Step::Send(who, words) => {
-                let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                let (progress, reply) = self.call(self.clients[*who as usize], &words);
-                self.is_waiting |= progress == Progress::Blocked;
-                self.tally.commands += 1;
-                self.tally.refused += usize::from(reply.starts_with("-SCHEMA"));
-                self.tally.failed +=
-                    usize::from(reply.starts_with('-') && !reply.starts_with("-SCHEMA"));
-            }
+            Step::Send(who, words) => self.send(*who, words),
             Step::Pass(ms) => {
                 self.now_ms += ms;
                 self.engine.set_time(self.now_ms * 1000);
@@ -126,6 +129,16 @@ impl Stage {
                 self.engine.set_tunables(Tunables { memory, ..Tunables::default() });
                 self.world.short = *rows;
             }
+            Step::Reform([loosely, planned]) => {
+                self.world.short = 0;
+                let plan = self.plan(&loose());
+                self.apply(&plan);
+                loosely.iter().for_each(|words| self.send(Who::First, words));
+                let plan = self.plan(SCHEMA);
+                planned.iter().for_each(|words| self.send(Who::First, words));
+                self.apply(&plan);
+                self.tally.reforms += 1;
+            }
         }
         for delivery in self.engine.take_deliveries() {
             if delivery == Delivery::Unblocked(self.clients[Who::Waiter as usize]) {
@@ -134,6 +147,35 @@ impl Stage {
         }
         let stats = self.engine.facts().keys;
         (self.tally.evicted, self.tally.expired) = (stats.evicted, stats.expired);
+    }
+
+    fn send(&mut self, who: Who, words: &[String]) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (progress, reply) = self.call(self.clients[who as usize], &words);
+        self.is_waiting |= progress == Progress::Blocked;
+        self.tally.commands += 1;
+        self.tally.refused += usize::from(reply.starts_with("-SCHEMA"));
+        self.tally.failed += usize::from(reply.starts_with('-') && !reply.starts_with("-SCHEMA"));
+    }
+
+    /// Plans a schema; answers the plan's name.
+    fn plan(&mut self, schema: &str) -> String {
+        let (_, reply) = self.call(self.reader, &["KEYWARD", "SCHEMA", "PLAN", schema]);
+        bulks(&reply).get(1).unwrap_or_else(|| panic!("no plan: {reply}")).clone()
+    }
+
+    /// Puts a plan in force, or the same schema planned anew if rows were exchanged.
+    fn apply(&mut self, plan: &str) {
+        let (_, mut reply) = self.call(self.reader, &["KEYWARD", "SCHEMA", "APPLY", plan]);
+        if let Some((_, count)) = reply.split_once("say DESTROY ") {
+            let words = ["KEYWARD", "SCHEMA", "APPLY", plan, "DESTROY", count.trim_end()];
+            reply = self.call(self.reader, &words).1;
+        }
+        if reply.contains("make another one") {
+            let again = self.plan(SCHEMA);
+            return self.apply(&again);
+        }
+        assert!(reply.starts_with('*'), "a plan cannot be applied: {reply}");
     }
 
     fn call(&mut self, client: ClientId, words: &[&str]) -> (Progress, String) {
