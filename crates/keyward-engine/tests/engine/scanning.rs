@@ -66,29 +66,80 @@ fn scan(
     }
 }
 
+/// The keys that come and go during a scan.
+struct Others {
+    random: Random,
+    /// All that ever were.
+    seen: BTreeSet<String>,
+    /// The fewest and the most rows there were.
+    rows: (usize, usize),
+    passed_ms: i64,
+}
+
+impl Others {
+    /// One table grows or shrinks by hundreds of rows, some rows come and go in all of
+    /// them, or rows come to their end.
+    fn change(&mut self, test: &mut TestEngine, client: ClientId) {
+        let table = self.random.below(5) as usize;
+        match self.random.below(6) {
+            0 => (0..300).for_each(|id| self.write(test, client, key(table, 100 + id))),
+            1 => {
+                let keys: Vec<String> = (0..300).map(|id| key(table, 100 + id)).collect();
+                test.call(client, &format!("DEL {}", keys.join(" ")));
+            }
+            2 if self.passed_ms < 8_000 => {
+                for id in 0..100 {
+                    self.write(test, client, key(table, 100 + id));
+                    test.call(client, &format!("PEXPIRE {} 500", key(table, 100 + id)));
+                }
+                self.passed_ms += 1_000;
+                test.set_time(START_MS + self.passed_ms);
+                test.tick();
+            }
+            _ => {
+                for _ in 0..self.random.below(40) {
+                    let table = self.random.below(5) as usize;
+                    let key = key(table, 100 + self.random.below(300));
+                    if self.random.below(2) == 0 {
+                        self.write(test, client, key);
+                    } else {
+                        test.call(client, &format!("DEL {key}"));
+                    }
+                }
+            }
+        }
+        let size = test.call(client, "DBSIZE");
+        let size = size[1..].trim_end().parse().expect("a number");
+        self.rows = (self.rows.0.min(size), self.rows.1.max(size));
+    }
+
+    fn write(&mut self, test: &mut TestEngine, client: ClientId, key: String) {
+        test.call(client, &write(&key));
+        self.seen.insert(key);
+    }
+}
+
 #[test]
 fn what_stays_during_a_scan_is_found_while_rows_come_and_go() {
-    for seed in 0..30 {
+    let mut rows = (usize::MAX, 0);
+    for seed in 0..12 {
         let mut random = Random::from_seed(seed);
         let mut test = TestEngine::governed(seed, SCHEMA);
         let client = test.engine.connect();
         let stays: BTreeSet<String> =
             (0..120).map(|_| key(random.below(5) as usize, random.below(40))).collect();
-        let mut others = BTreeSet::new();
         for key in &stays {
             assert!(!test.call(client, &write(key)).starts_with('-'), "{key}");
         }
         let (pattern, count) = (["*", "a:*", "a:*:more", "b:*", "d:*"], random.below(12) + 1);
         let pattern = pattern[random.below(5) as usize];
+        let mut others = Others { random, seen: BTreeSet::new(), rows, passed_ms: 0 };
+        // A scan begins in small tables or in large ones.
+        (0..seed % 3).for_each(|_| others.change(&mut test, client));
         let found = scan(&mut test, client, &format!("MATCH {pattern} COUNT {count}"), |test| {
-            // Tables grow and shrink by many rows, and some become empty.
-            for _ in 0..random.below(40) {
-                let key = key(random.below(5) as usize, 100 + random.below(400));
-                let command = if random.below(2) == 0 { write(&key) } else { format!("DEL {key}") };
-                test.call(client, &command);
-                others.insert(key);
-            }
+            others.change(test, client);
         });
+        rows = others.rows;
         let matches = |key: &&String| match pattern {
             "*" => true,
             "a:*:more" => key.ends_with(":more"),
@@ -97,11 +148,12 @@ fn what_stays_during_a_scan_is_found_while_rows_come_and_go() {
         let missed: Vec<&String> =
             stays.iter().filter(matches).filter(|key| !found.contains(*key)).collect();
         assert!(missed.is_empty(), "seed {seed}, {pattern}: {missed:?}");
-        let strange: Vec<&String> =
-            found.iter().filter(|key| !stays.contains(*key) && !others.contains(*key)).collect();
+        let is_strange = |key: &&String| !stays.contains(*key) && !others.seen.contains(*key);
+        let strange: Vec<&String> = found.iter().filter(is_strange).collect();
         assert!(strange.is_empty(), "seed {seed}, {pattern}: {strange:?}");
         assert!(found.iter().all(|key| matches(&key)), "seed {seed}, {pattern}");
     }
+    assert!(rows.0 < 200 && rows.1 > 1_000, "tables grow and shrink: {rows:?}");
 }
 
 #[test]
