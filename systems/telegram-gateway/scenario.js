@@ -228,7 +228,7 @@ async function shortOfMemory(redis) {
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1]);
   const limit = ['maxmemory', used + 1536 * 1024, 'maxmemory-policy', 'allkeys-lru'];
   await redis.config('SET', ...limit);
-  const text = 'x'.repeat(500);
+  const text = 'x'.repeat(1500);
   for (const place of range(FED / 100)) {
     const batch = range(100).map((offset) => place * 100 + offset);
     await Promise.all(batch.map((id) => receive(redis, CHANNEL, id, { text }, 1730649600000 + id)));
