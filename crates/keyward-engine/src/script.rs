@@ -28,6 +28,7 @@ mod json;
 mod library;
 mod msgpack;
 mod number;
+mod pace;
 mod pattern;
 mod random;
 mod registration;

@@ -226,6 +226,27 @@ fn a_script_that_eats_memory_ends_and_others_are_served() {
     }
 }
 
+/// Lua 5.1 hashes few bytes of a long string: of many that are alike, each new one is
+/// compared with all, and an instruction takes milliseconds.
+#[test]
+fn a_script_of_slow_instructions_is_looked_at_in_time() {
+    const ALIKE: &str = "local t = {} for i = 1, 1e9 do t[i] = string.rep('x', 10000) .. i end";
+    let server = keyward(&["--busy-reply-threshold", "50"]);
+    let mut runner = raw(&server);
+    runner.write_all(&request(&["EVAL", ALIKE, "0"])).expect("the server reads");
+    let mut other = server.client();
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(3) {
+        // The first may come before the script counts as slow.
+        call(&mut other, &["PING"]);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let asked = Instant::now();
+    assert_eq!(call(&mut other, &["SCRIPT", "KILL"]), Frame::Simple(b"OK".to_vec()));
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    ping(&mut other);
+}
+
 #[test]
 fn a_burst_of_large_replies_ends_at_the_limit() {
     for server in both(&["--client-output-buffer-limit", "normal", "8mb", "0", "0"]) {

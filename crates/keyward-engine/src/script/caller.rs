@@ -62,6 +62,9 @@ pub(super) trait Caller {
 
     /// Asked every so many instructions: is the script to be ended?
     fn is_ended(&mut self) -> bool;
+
+    /// Nanoseconds by a clock that never goes back.
+    fn monotonic_ns(&mut self) -> u64;
 }
 
 /// The caller of the running script, if one runs.

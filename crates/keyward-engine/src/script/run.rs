@@ -214,6 +214,10 @@ impl Caller for ScriptCaller<'_, '_> {
         self.ctx.host.log(level, line);
     }
 
+    fn monotonic_ns(&mut self) -> u64 {
+        self.ctx.host.monotonic_ns()
+    }
+
     fn is_ended(&mut self) -> bool {
         let Ctx { host, keys, shared, .. } = &mut *self.ctx;
         let has_written = self.has_written;

@@ -4,6 +4,7 @@
 //! Not here: the Lua state (`sandbox`), the interface to the engine (`caller`).
 
 use super::caller::CallerSlot;
+use super::pace::Pace;
 use super::random::Random;
 use super::registration::Registration;
 use keyward_resp::{ArgBuf, Protocol};
@@ -37,6 +38,8 @@ pub(super) struct Runtime {
     pub(super) random: Random,
     /// The run is to end: every further instruction raises an error.
     pub(super) is_ended: bool,
+    /// How often it is looked at.
+    pub(super) pace: Pace,
 }
 
 impl Runtime {
@@ -49,6 +52,7 @@ impl Runtime {
             scratch: Vec::new(),
             random: Random::new(seed as u32),
             is_ended: false,
+            pace: Pace::START,
         }
     }
 

@@ -4,13 +4,14 @@
 //! error out as a reply. What code sees is `globals`, what it may ask is `caller`.
 //!
 //! Limits: memory ([`MEMORY_BYTES_MAX`]) by the allocator; time by a hook every
-//! [`HOOK_INSTRUCTIONS`], at a cost of about 6 %, that asks the caller. A script that
+//! `pace::INSTRUCTIONS_MAX`, at a cost of about 6 %, that asks the caller. A script that
 //! is to end gets an error at every further instruction, so no `pcall` outlives it.
 //! Not here: which scripts there are (`cache`, `library`).
 #![allow(unsafe_code)]
 
 use super::caller::Caller;
 use super::globals::{Audience, Globals};
+use super::pace::{INSTRUCTIONS_FIRST, Pace};
 use super::registration::Registration;
 use super::resp::{AnswerStyle, push_error, write_answer};
 use super::runtime::{Activity, Runtime};
@@ -18,15 +19,13 @@ use super::stack::{Kept, Kind, Stack};
 use crate::stats::errors::ErrorStats;
 use keyward_resp::{Args, Protocol, ReplyWriter};
 use mlua::{Lua, LuaOptions, StdLib, ffi};
-use std::ffi::{CStr, c_int};
+use std::ffi::CStr;
 use std::ptr::NonNull;
 
 /// Most memory a Lua state may have.
 pub(super) const MEMORY_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Above this part of its memory, garbage is collected after a run.
 const CALM_PART: usize = 4;
-/// Instructions between two looks at the time.
-const HOOK_INSTRUCTIONS: c_int = 100_000;
 /// Where the hook finds the runtime, in Lua's registry.
 const RUNTIME: &CStr = c"keyward.runtime";
 
@@ -201,12 +200,13 @@ impl Sandbox {
         unsafe {
             (*runtime).activity = activity;
             (*runtime).is_ended = false;
+            (*runtime).pace = Pace::START;
             (*runtime).caller.fill(caller);
         }
         in_state(&self.lua, |stack| {
             unsafe {
                 let state = stack.state();
-                ffi::lua_sethook(state, Some(hook), ffi::LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
+                ffi::lua_sethook(state, Some(hook), ffi::LUA_MASKCOUNT, INSTRUCTIONS_FIRST);
                 // A script may have stopped it.
                 ffi::lua_gc(state, ffi::LUA_GCRESTART, 0);
             }
@@ -304,7 +304,13 @@ unsafe extern "C-unwind" fn hook(state: *mut ffi::lua_State, _: *mut ffi::lua_De
         let runtime = &mut *runtime;
         if !runtime.is_ended {
             // Code that runs outside any run has no business here.
-            runtime.is_ended = runtime.caller.get().is_none_or(|caller| caller.is_ended());
+            runtime.is_ended = runtime.caller.get().is_none_or(|caller| {
+                let begun_ns = caller.monotonic_ns();
+                let is_ended = caller.is_ended();
+                let next = runtime.pace.looked(begun_ns, caller.monotonic_ns());
+                ffi::lua_sethook(state, Some(hook), ffi::LUA_MASKCOUNT, next);
+                is_ended
+            });
         }
         if runtime.is_ended {
             ffi::lua_sethook(state, Some(hook), ffi::LUA_MASKCOUNT, 1);

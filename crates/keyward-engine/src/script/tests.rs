@@ -41,6 +41,10 @@ impl Caller for Desk {
         self.log.push((level, line.to_vec()));
     }
 
+    fn monotonic_ns(&mut self) -> u64 {
+        0
+    }
+
     fn is_ended(&mut self) -> bool {
         match &mut self.patience {
             Some(0) => true,
