@@ -248,6 +248,9 @@ impl Settings {
         if name.eq_ignore_ascii_case(RENAME.as_bytes()) {
             return self.rename(place, words);
         }
+        if name.eq_ignore_ascii_case(b"user") && is_the_user_there_is(words) {
+            return Ok(());
+        }
         let Some(position) = Settings::position(name) else {
             return Err(unknown(place, name));
         };
@@ -466,6 +469,14 @@ impl Settings {
     }
 }
 
+/// Whether the words of `user` say what holds anyway. Redis writes such a line to every
+/// file it rewrites.
+fn is_the_user_there_is(words: &[&[u8]]) -> bool {
+    let rights: [&[u8]; 6] = [b"on", b"nopass", b"sanitize-payload", b"~*", b"&*", b"+@all"];
+    let [name, said @ ..] = words else { return false };
+    *name == b"default" && said.contains(&rights[0]) && said.iter().all(|it| rights.contains(it))
+}
+
 /// The error about a setting there is not.
 fn unknown(place: &str, name: &[u8]) -> SettingsError {
     let place = place.to_owned();
@@ -532,6 +543,20 @@ mod tests {
     fn a_text_is_never_longer_than_a_row_can_hold() {
         let settings = command_line(&["--proto-max-bulk-len", "10gb"]).unwrap();
         assert_eq!(settings.tunables().text_bytes_max, u64::from(u32::MAX));
+    }
+
+    #[test]
+    fn a_user_may_be_declared_who_is_there_anyway() {
+        let user = ["--user", "default", "on", "nopass", "~*", "&*", "+@all"];
+        assert!(command_line(&user).is_ok());
+        for other in [
+            ["--user", "default", "on", "#0a1b", "~*", "&*", "+@all"].as_slice(),
+            &["--user", "alice", "on", "nopass", "~*", "&*", "+@all"],
+            &["--user", "default", "off"],
+        ] {
+            let error = command_line(other).unwrap_err();
+            assert!(error.contains("There is one user"), "{error}");
+        }
     }
 
     #[test]
