@@ -80,12 +80,12 @@ fn who_asked_not_to_be_evicted_stays() {
     for server in servers(&["--maxmemory-clients", "2mb"]) {
         let mut control = server.client();
         call(&mut control, &["CLIENT", "NO-EVICT", "ON"]);
-        let mut stays = server.client();
+        let [mut goes, mut stays] = [(); 2].map(|()| server.client());
+        call(&mut goes, &["CLIENT", "SETNAME", "goes"]);
         call(&mut stays, &["CLIENT", "SETNAME", "stays"]);
         call(&mut stays, &["CLIENT", "NO-EVICT", "ON"]);
         stays.send(format!("*2\r\n${}\r\n", 4 * MB).as_bytes()).expect("the server reads");
         stays.send(&vec![b'v'; 4 * MB]).expect("the server reads");
-        let _goes = half_sent(&server, "goes", 3 * MB);
         wait_for(&mut control, &["stays"]);
     }
 }
