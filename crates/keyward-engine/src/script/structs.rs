@@ -10,7 +10,7 @@
 //! Not here: MessagePack (`msgpack`).
 
 use super::runtime::Runtime;
-use super::stack::{Body, Kind, Raised, Returned, Stack, to_i64};
+use super::stack::{Body, Raised, Returned, Stack, to_i64};
 
 pub(super) const FUNCTIONS: &[(&str, Body)] = &[("pack", pack), ("unpack", unpack), ("size", size)];
 
@@ -206,7 +206,7 @@ fn unpack(stack: Stack, _: &mut Runtime) -> Returned {
                 .push_number(f64::from(f32::from_bits(bits(bytes, format.is_big_endian) as u32))),
             b'd' => stack.push_number(f64::from_bits(bits(bytes, format.is_big_endian))),
             b'c' if size == 0 => {
-                if stack.len() == base || stack.kind(-1) != Kind::Number {
+                if stack.len() == base || !stack.is_numeric(-1) {
                     return stack.fail(format_args!("format 'c0' needs a previous size"));
                 }
                 let size = to_u64(stack.number(-1)) as usize;

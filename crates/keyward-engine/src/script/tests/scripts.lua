@@ -399,6 +399,8 @@ return struct.pack('i40', 1)
 ----
 return struct.pack('!3i', 1)
 ----
+return {struct.unpack('cc0', '3abcd')}
+----
 return struct.pack('c5', 'abc')
 ----
 return struct.pack('>!4 b I3 s c0 x d f', 1, 70000, 'ab', 'cd', 1.5, 2.5)
