@@ -26,13 +26,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// Chunks on their way to the thread: 4 MiB or so.
 const CHUNKS_MAX: usize = 64;
 /// Bytes captured and not handed to the thread at most.
 const CAPTURED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// By how much the thread that writes yields to the one that serves.
+const WRITER_NICENESS: i32 = 10;
 /// How long the walk waits when the thread is behind.
 const BEHIND_PAUSE: Duration = Duration::from_millis(1);
+
+/// What the thread that writes has come to: how long the file is.
+type Writer = oneshot::Receiver<Result<u64, PersistError>>;
 
 /// What is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,11 +141,7 @@ impl Core {
     }
 
     /// Begins a snapshot of this instant, which goes to `file`; answers the thread's end.
-    fn begin_snapshot(
-        &mut self,
-        target: Target,
-        file: NewFile,
-    ) -> tokio::task::JoinHandle<Result<u64, PersistError>> {
+    fn begin_snapshot(&mut self, target: Target, file: NewFile) -> Writer {
         let coverage = match target {
             Target::Snapshot => Coverage::Whole,
             Target::AppendOnly => Coverage::AppendOnly,
@@ -156,9 +158,15 @@ impl Core {
             is_over: false,
             is_broken: false,
         });
-        tokio::task::spawn_blocking(move || {
-            write_chunks(file, &receiver, FileOptions { compresses, sums })
-        })
+        let (outcome, writer) = oneshot::channel();
+        std::thread::spawn(move || {
+            // Whoever serves goes first. Where that is not granted it is only slower.
+            let _ = rustix::process::nice(WRITER_NICENESS);
+            let written = write_chunks(file, &receiver, FileOptions { compresses, sums });
+            // Nobody waits for it when the server goes down.
+            let _ = outcome.send(written);
+        });
+        writer
     }
 }
 
@@ -190,10 +198,7 @@ fn write_chunks(
 }
 
 /// Walks a snapshot that has begun to its end; answers how long its file is.
-async fn finish_snapshot(
-    server: &Server,
-    writer: tokio::task::JoinHandle<Result<u64, PersistError>>,
-) -> Result<u64, PersistError> {
+async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, PersistError> {
     loop {
         let step = server.core.borrow_mut().step_snapshot();
         match step {
@@ -344,7 +349,7 @@ fn begin_rewrite(
     server: &Rc<Server>,
     files: &AofFiles,
     next: Option<(Arc<dyn DiskFile>, PathBuf)>,
-) -> Result<tokio::task::JoinHandle<Result<u64, PersistError>>, PersistError> {
+) -> Result<Writer, PersistError> {
     let core = &mut *server.core.borrow_mut();
     core.engine.set_time(core.host.clock.now_us());
     server.collect_log(core);
