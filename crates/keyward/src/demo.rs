@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use crate::terminal::Terminal;
 use board::{Board, grouped};
-use connection::Connection;
+use connection::{Connection, REPLY_PATIENCE};
 use load::{Loads, Tally};
 use server::Server;
 pub(crate) use system::{SYSTEMS, System};
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
 /// Runs until the time is over or the process is told to stop.
 pub(crate) fn run(plan: &Plan, terminal: &mut Terminal) -> anyhow::Result<()> {
     let mut server = Server::start(plan.port, &plan.systems)?;
-    let mut watcher = Connection::open(server.address(), 0)?;
+    let mut watcher = Connection::open(server.address(), 0, REPLY_PATIENCE)?;
     let begun = Loads::start(plan, server.address())
         .and_then(|loads| Ok((loads, figures::read(&mut watcher, &plan.systems)?)));
     let Some((loads, figures)) = server.unless_ended(begun)? else { return server.outcome() };

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use keyward_resp::{Frame, FrameLimits, FrameParser, push_request};
 
-/// How long a reply may take.
-const REPLY_PATIENCE: Duration = Duration::from_secs(20);
+/// How long a reply of a server that is known to answer may take.
+pub(super) const REPLY_PATIENCE: Duration = Duration::from_secs(20);
 const READ_BYTES: usize = 64 * 1024;
 
 /// A blocking connection that speaks RESP2.
@@ -19,11 +19,11 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects and selects a database.
-    pub(super) fn open(address: SocketAddr, db: u8) -> io::Result<Connection> {
+    /// Connects and selects a database. No reply may take longer than `patience`.
+    pub(super) fn open(address: SocketAddr, db: u8, patience: Duration) -> io::Result<Connection> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(REPLY_PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
         let parser = FrameParser::new(FrameLimits::default());
         let mut connection = Connection { stream, parser, input: Vec::new(), output: Vec::new() };
         connection.select(db)?;

@@ -17,7 +17,7 @@ use keyward_schema::timestamp_text;
 use super::Plan;
 use super::call::{Call, Verdict};
 use super::chance::Chance;
-use super::connection::Connection;
+use super::connection::{Connection, REPLY_PATIENCE};
 
 /// How often a load sends what is due.
 const BEAT: Duration = Duration::from_millis(50);
@@ -122,7 +122,7 @@ impl Loads {
         for (index, system) in plan.systems.iter().enumerate() {
             let mut chance = Chance::from_seed(plan.seed.wrapping_add(index as u64));
             let load = (system.load)(&mut chance);
-            let connection = Connection::open(address, system.db)?;
+            let connection = Connection::open(address, system.db, REPLY_PATIENCE)?;
             let mut driver =
                 Driver { load, connection, scene: Scene::new(chance), tally: Tally::default() };
             driver.lay_ground()?;

@@ -20,6 +20,9 @@ use super::system::System;
 const START_PATIENCE: Duration = Duration::from_secs(20);
 /// The pause between two attempts to reach it.
 const START_PAUSE: Duration = Duration::from_millis(2);
+/// How long whoever listens on the port may take to say who it is. It may be another
+/// program, which never answers, while our server has already given up.
+const PROBE_PATIENCE: Duration = Duration::from_millis(500);
 /// How long it may take to end.
 const END_PATIENCE: Duration = Duration::from_secs(20);
 /// Another process may take a free port before the server does.
@@ -74,7 +77,8 @@ impl Server {
                 self.outcome.take().unwrap_or(Ok(()))?;
                 bail!("the server ended before it was asked anything");
             }
-            if Connection::open(self.address, 0).is_ok_and(|mut it| is_this_process(&mut it)) {
+            let answering = Connection::open(self.address, 0, PROBE_PATIENCE);
+            if answering.is_ok_and(|mut it| is_this_process(&mut it)) {
                 return Ok(());
             }
         }
