@@ -14,7 +14,7 @@ use crate::stats::TableStats;
 use crate::table::Table;
 use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
-use keyward_schema::{Evict, KeyId, Mode};
+use keyward_schema::{Evict, KeyId, Mode, Persist};
 use std::sync::Arc;
 
 /// A scan cursor is the number of a table and, below this bit, a cursor of that
@@ -62,6 +62,11 @@ impl Database {
     #[inline(always)]
     pub(crate) fn book(&self) -> Option<&Arc<RuleBook>> {
         self.book.as_ref()
+    }
+
+    /// What of it outlives a restart.
+    pub(crate) fn persist(&self) -> Persist {
+        self.book.as_ref().map_or(Persist::Aof, |book| book.schema().keyspace.persist)
     }
 
     /// Overrules the modes of its schema, or leaves it to them.

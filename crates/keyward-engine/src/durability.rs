@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::host::Host;
 use crate::keyspace::SnapshotProgress;
 use crate::rebuild;
+use crate::reclaim::Freeing;
 use crate::session::{ClientId, Session};
 use crate::snapshot::load::{OnConflict, load};
 use crate::snapshot::{
@@ -109,9 +110,22 @@ impl Engine {
 
     /// Whether there is a database of which only snapshots are kept.
     pub fn keeps_snapshots(&self) -> bool {
-        let databases = 0..self.keys.database_count();
-        let mut books = databases.filter_map(|db| self.keys.book_of(db));
-        books.any(|book| book.schema().keyspace.persist == Persist::Rdb)
+        self.keys.databases().any(|database| database.persist() == Persist::Rdb)
+    }
+
+    /// Empties databases whose schema says now that the append-only file is not to bring
+    /// them back. What it has of those of which snapshots are kept stays unless there is one.
+    pub fn drop_unlogged(&mut self, has_snapshot: bool) {
+        for db in 0..self.keys.database_count() {
+            let is_dropped = match self.keys.database_at(db).persist() {
+                Persist::Aof => false,
+                Persist::Rdb => has_snapshot,
+                Persist::None => true,
+            };
+            if is_dropped && self.keys.database_at(db).len() > 0 {
+                self.keys.flush(db, Freeing::AtOnce);
+            }
+        }
     }
 
     /// Begins to load a snapshot in steps.

@@ -58,8 +58,7 @@ impl AppendLog {
             return;
         }
         let wants = |effect: &Effect| {
-            let persist = keys.book_of(effect.db).map(|book| book.schema().keyspace.persist);
-            persist.is_none_or(|persist| persist == Persist::Aof) || concerns_all(effect)
+            keys.database_at(effect.db).persist() == Persist::Aof || concerns_all(effect)
         };
         push_stream(effects, &mut self.selected, wants, &mut self.bytes);
     }

@@ -115,12 +115,17 @@ impl Loading<'_> {
     /// Loads the last snapshot, if there is one and anything in it is wanted.
     async fn snapshot(&mut self, coverage: Coverage) -> Result<(), ServeError> {
         let source = {
-            let core = self.server.core.borrow();
-            let is_wanted = coverage != Coverage::SnapshotsOnly || core.engine.keeps_snapshots();
-            if !is_wanted {
-                return Ok(());
+            let core = &mut *self.server.core.borrow_mut();
+            let is_beside_log = coverage == Coverage::SnapshotsOnly;
+            let is_wanted = !is_beside_log || core.engine.keeps_snapshots();
+            let source = match is_wanted {
+                true => core.host.persistence.open(&core.host.settings)?,
+                false => None,
+            };
+            if is_beside_log {
+                core.engine.drop_unlogged(source.is_some());
             }
-            core.host.persistence.open(&core.host.settings)?
+            source
         };
         let Some(source) = source else { return Ok(()) };
         self.expect(source.bytes);
@@ -183,7 +188,7 @@ impl Loading<'_> {
             let (source, is_snapshot) = tell_apart(source, &part.path)?;
             let mut offset = 0;
             if is_snapshot {
-                offset = self.rows(source.content, Coverage::AppendOnly, DueRows::Kept).await?;
+                offset = self.rows(source.content, Coverage::Whole, DueRows::Kept).await?;
             }
             // Older files have commands behind a snapshot.
             if !is_snapshot || offset < part.bytes {

@@ -359,20 +359,26 @@ fn without_a_word_about_it_data_is_kept_in_a_directory_of_its_own() {
     start();
 }
 
-#[test]
-fn a_keyspace_says_what_outlives_a_restart() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let schema = |db: usize, persist: &str| {
-        let path = directory.path().join(format!("{persist}.toml"));
+/// Schemas for databases 0 to 2, each of which says something else about what outlives a
+/// restart.
+fn persisting_schemas(directory: &Path, persist: [&str; 3]) -> Vec<String> {
+    let schema = |(db, persist): (usize, &str)| {
+        let path = directory.join(format!("{db}.toml"));
         let content = format!(
-            "[keyspace]\nname = \"{persist}\"\ndb = {db}\nunknown = \"allow\"\npersist = \"{persist}\"\n\n\
+            "[keyspace]\nname = \"db{db}\"\ndb = {db}\nunknown = \"allow\"\npersist = \"{persist}\"\n\n\
              [key.\"k:{{id}}\"]\ndoc = \"A key.\"\ntype = \"string\"\nttl = \"none\"\n"
         );
         fs::write(&path, content).expect("a file");
         path.to_str().expect("a path in UTF-8").to_owned()
     };
-    let schemas = [schema(0, "aof"), schema(1, "rdb"), schema(2, "none")];
-    let options = [schemas[0].as_str(), &schemas[1], &schemas[2]];
+    persist.into_iter().enumerate().map(schema).collect()
+}
+
+#[test]
+fn a_keyspace_says_what_outlives_a_restart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let schemas = persisting_schemas(directory.path(), ["aof", "rdb", "none"]);
+    let options: Vec<&str> = schemas.iter().map(String::as_str).collect();
     let server = keyward(directory.path(), &options);
     let mut client = server.client();
     for db in 0..3 {
@@ -394,4 +400,107 @@ fn a_keyspace_says_what_outlives_a_restart() {
         let value = call(&mut client, "GET k:1");
         assert_eq!(value.as_bytes(), expected.map(str::as_bytes), "database {db}");
     }
+}
+
+#[test]
+fn rows_carried_between_databases_are_logged_where_the_log_has_one_of_them() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let schemas = persisting_schemas(directory.path(), ["aof", "rdb", "none"]);
+    let options: Vec<&str> = schemas.iter().map(String::as_str).collect();
+    let server = keyward(directory.path(), &options);
+    let mut client = server.client();
+    let run = |client: &mut Client, commands: &[&str]| {
+        commands.iter().for_each(|command| drop(call(client, command)));
+    };
+    // Into a database that is logged, from each that is not: database 5 has no schema.
+    for db in [1, 2] {
+        run(&mut client, &[&format!("SELECT {db}")]);
+        let lifetime = "PEXPIREAT moved:z 33000000000000";
+        run(&mut client, &["SET moved 1", "ZADD moved:z 1 a 2.5 b", lifetime]);
+        run(&mut client, &["RPUSH copied a b", "HSET script f 1", "SADD multi x"]);
+        run(&mut client, &["MOVE moved 5", "MOVE moved:z 5", "COPY copied copied DB 5"]);
+        run(&mut client, &["EVAL \"return redis.call('MOVE', 'script', 5)\" 0"]);
+        run(&mut client, &["MULTI", "SET other 1", "MOVE multi 5", "EXEC", "SELECT 5"]);
+        for key in ["moved", "moved:z", "copied", "script", "multi"] {
+            run(&mut client, &[&format!("RENAME {key} {db}:{key}")]);
+        }
+    }
+    // Out of it: they are gone there, and do not come back elsewhere.
+    run(&mut client, &["SELECT 0", "MSET k:1 a k:2 b k:3 c k:4 d", "MOVE k:1 1", "MOVE k:2 2"]);
+    run(&mut client, &["COPY k:3 k:3 DB 2", "SELECT 2", "DEL k:2", "SELECT 0"]);
+    // Were the first one carried out again as it came, this one would fail.
+    run(&mut client, &["SET k:2 b2", "MOVE k:2 2", "MULTI", "MOVE k:4 1", "EXEC"]);
+    let rows = |client: &mut Client, db: usize| {
+        call(client, &format!("SELECT {db}"));
+        let Frame::Array(mut keys) = call(client, "KEYS *") else { panic!("no keys") };
+        keys.sort_by_key(text);
+        let values = keys.iter().map(|key| call(client, &format!("DUMP {}", text(key))));
+        let values: Vec<Frame> = values.collect();
+        (keys, values)
+    };
+    let before: Vec<_> = [0, 5].map(|db| rows(&mut client, db)).into();
+    assert_eq!(before[0].0.iter().map(text).collect::<Vec<_>>(), ["k:3"]);
+    assert_eq!(before[1].0.len(), 10);
+    settle(&server);
+    drop(server);
+    let server = keyward(directory.path(), &options);
+    let mut client = server.client();
+    assert_eq!([0, 5].map(|db| rows(&mut client, db)).to_vec(), before);
+    assert_eq!(call(&mut client, "PEXPIRETIME 1:moved:z"), Frame::Integer(33_000_000_000_000));
+    for db in [1, 2] {
+        assert_eq!(rows(&mut client, db).0, [], "database {db}");
+    }
+    drop(server);
+    // Redis carries it out to the same.
+    let theirs = redis(directory.path(), &[]);
+    let mut client = theirs.client();
+    assert_eq!([0, 5].map(|db| rows(&mut client, db)).to_vec(), before);
+}
+
+#[test]
+fn a_keyspace_may_change_what_outlives_a_restart() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let start = |persist: [&str; 3]| {
+        let schemas = persisting_schemas(directory.path(), persist);
+        let options: Vec<&str> = schemas.iter().map(String::as_str).collect();
+        keyward(directory.path(), &options)
+    };
+    let values = |server: &Server| {
+        let mut client = server.client();
+        [0, 1, 2].map(|db| {
+            call(&mut client, &format!("SELECT {db}"));
+            call(&mut client, "GET k:1").as_bytes().map(|value| value.to_vec())
+        })
+    };
+    let is = |value: &str| Some(value.as_bytes().to_vec());
+    let server = start(["aof", "aof", "aof"]);
+    let mut client = server.client();
+    for db in 0..3 {
+        call(&mut client, &format!("SELECT {db}"));
+        call(&mut client, "SET k:1 logged");
+    }
+    settle(&server);
+    drop(server);
+    // Without a snapshot there is nothing better than what was logged.
+    let server = start(["aof", "rdb", "none"]);
+    assert_eq!(values(&server), [is("logged"), is("logged"), None]);
+    call(&mut server.client(), "SAVE");
+    drop(server);
+    // The log still has the row, and the snapshot too.
+    let server = start(["aof", "rdb", "none"]);
+    assert_eq!(values(&server), [is("logged"), is("logged"), None]);
+    // From now on the last one is logged: what it has must get into the log.
+    let mut client = server.client();
+    call(&mut client, "SELECT 2");
+    call(&mut client, "SET k:1 kept");
+    persisting_schemas(directory.path(), ["aof", "rdb", "aof"]);
+    let text_of = fs::read_to_string(directory.path().join("2.toml")).expect("it was written");
+    let planned = client.call(&["KEYWARD", "SCHEMA", "PLAN", &text_of]).expect("an answer");
+    let Frame::Array(words) = planned else { panic!("no plan: {planned:?}") };
+    call(&mut client, &format!("KEYWARD SCHEMA APPLY {}", text(&words[1])));
+    wait_until(|| info(&mut client, "aof_rewrites") == "1");
+    wait_for_rewrite(&mut client);
+    drop(server);
+    let server = start(["aof", "rdb", "aof"]);
+    assert_eq!(values(&server), [is("logged"), is("logged"), is("kept")]);
 }

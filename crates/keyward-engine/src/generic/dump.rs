@@ -5,6 +5,7 @@ use crate::event::{Class, Event};
 use crate::keyspace::Usage;
 use crate::snapshot::build::Builder;
 use crate::snapshot::content;
+use crate::value::Value;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_rdb::Error;
@@ -19,12 +20,14 @@ pub(crate) fn dump(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.null();
         return Ok(());
     };
-    let value = row.value();
-    let form = content::form(value);
-    let payload =
-        keyward_rdb::write_payload(form, compresses, |output| content::write(value, output));
-    ctx.reply.bulk(&payload);
+    ctx.reply.bulk(&payload(row.value(), compresses));
     Ok(())
+}
+
+/// A value as RESTORE takes it.
+pub(super) fn payload(value: Value<'_>, compresses: bool) -> Vec<u8> {
+    let form = content::form(value);
+    keyward_rdb::write_payload(form, compresses, |output| content::write(value, output))
 }
 
 /// What RESTORE is told besides key, lifetime and payload.

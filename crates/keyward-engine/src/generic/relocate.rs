@@ -1,5 +1,6 @@
 //! RENAME, RENAMENX, MOVE, COPY.
 
+use super::dump::payload;
 use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use keyward_commands::WireError;
@@ -58,6 +59,10 @@ pub(crate) fn move_key(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.keys.select(from);
     if moves {
         ctx.keys.relocate(key, (to, key.bytes), MOVE);
+        if is_logged_by_row(ctx, to) {
+            ctx.log_instead([b"DEL".as_slice(), key.bytes]);
+            log_row(ctx, (to, key.bytes));
+        }
     }
     ctx.reply.integer(moves.into());
     Ok(())
@@ -93,6 +98,27 @@ pub(crate) fn copy(ctx: &mut Ctx<'_>) -> Outcome {
         _ => false,
     };
     ctx.keys.select(from_db);
+    if copied && is_logged_by_row(ctx, to_db) {
+        log_row(ctx, (to_db, to.bytes));
+    }
     ctx.reply.integer(copied.into());
     Ok(())
+}
+
+/// Whether a row that goes to another database is logged itself: the append-only file has
+/// only one of the two, and carrying the command out again would not find the row, or
+/// bring it where it is not to outlive a restart.
+fn is_logged_by_row(ctx: &Ctx<'_>, to_db: usize) -> bool {
+    let persist = |db: usize| ctx.keys.database_at(db).persist();
+    ctx.keys.effects.is_listening() && persist(ctx.keys.selected()) != persist(to_db)
+}
+
+/// Logs the row of a key of some database as it is, in place of the command.
+fn log_row(ctx: &mut Ctx<'_>, (db, key): (usize, &[u8])) {
+    let row = ctx.keys.database_at(db).find(key).expect("the row has just come");
+    let payload = payload(row.value(), ctx.shared.tunables.compresses);
+    let deadline = row.deadline().unwrap_or(0).to_string();
+    let options = [b"REPLACE".as_slice(), b"ABSTTL"];
+    let words = [b"RESTORE".as_slice(), key, deadline.as_bytes(), &payload];
+    ctx.keys.effects.instead(db, words.into_iter().chain(options));
 }

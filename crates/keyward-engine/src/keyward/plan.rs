@@ -232,7 +232,12 @@ fn apply(ctx: &mut Ctx<'_>) -> Outcome {
     book.set_mode(ctx.keys.book_of(db).and_then(|old| old.mode()));
     let book = Arc::new(book);
     ctx.keys.end_survey();
+    let persist = ctx.keys.database_at(db).persist();
     ctx.keys.govern(db, Arc::clone(&book), &survey);
+    if ctx.shared.log.is_on && ctx.keys.database_at(db).persist() != persist {
+        // The file has rows that it is not to have, or lacks some.
+        ctx.host.rewrite_log(true);
+    }
     let Ctx { keys, shared, session, host, .. } = ctx;
     for (found, table) in report.tables.iter_mut().zip(keys.database_at(db).tables()) {
         found.rows = table.len() as u64;

@@ -29,8 +29,7 @@ pub enum Coverage {
 impl Coverage {
     /// Whether a database is in such a snapshot.
     pub(super) fn includes(self, database: &Database) -> bool {
-        let persist = database.book().map_or(Persist::Aof, |book| book.schema().keyspace.persist);
-        match persist {
+        match database.persist() {
             Persist::Aof => self != Coverage::SnapshotsOnly,
             Persist::Rdb => self != Coverage::AppendOnly,
             Persist::None => self == Coverage::Everything,
