@@ -6,7 +6,7 @@
 //! Not here: time and changes (`keyspace`).
 
 use crate::companions::Companions;
-use crate::evict::{Scope, Turn};
+use crate::evict::{Order, Scope, Standing};
 use crate::hasher::{Key, KeyHasher, TableIndex};
 use crate::random::Random;
 use crate::row::{LentRow, Row};
@@ -14,7 +14,7 @@ use crate::stats::TableStats;
 use crate::table::Table;
 use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
-use keyward_schema::{Evict, KeyId, Mode, Persist};
+use keyward_schema::{KeyId, Mode, Persist};
 use std::sync::Arc;
 
 /// A scan cursor is the number of a table and, below this bit, a cursor of that
@@ -28,31 +28,40 @@ pub(crate) struct Database {
     tables: Vec<Table>,
     book: Option<Arc<RuleBook>>,
     companions: Companions,
+    /// The table that was written last.
+    last_written: TableIndex,
     /// Rows that something is wrong with; the counters of tables tell how many.
     pub(crate) faulty: HashMap<Box<[u8]>, Faults, KeyHasher>,
     hasher: KeyHasher,
 }
 
 impl Database {
-    /// A schemaless database without rows.
-    pub(crate) fn new(hasher: KeyHasher) -> Database {
+    /// A schemaless database without rows. `standing` is what the server's policy says
+    /// of keys that no pattern speaks for.
+    pub(crate) fn new(hasher: KeyHasher, standing: Option<Standing>) -> Database {
         Database {
-            tables: vec![Table::new(hasher, Evict::Lru)],
+            tables: vec![Table::new(hasher, standing)],
             book: None,
             companions: Companions::new(hasher),
+            last_written: TableIndex::PLAIN,
             faulty: HashMap::with_hasher(hasher),
             hasher,
         }
     }
 
     /// A database without rows, under a schema.
-    pub(crate) fn governed(hasher: KeyHasher, book: Arc<RuleBook>) -> Database {
+    pub(crate) fn governed(
+        hasher: KeyHasher,
+        standing: Option<Standing>,
+        book: Arc<RuleBook>,
+    ) -> Database {
         let patterns = book.schema().keys.iter().map(|key| Table::governed(hasher, key));
-        let plain = Table::new(hasher, Evict::Lru);
+        let plain = Table::new(hasher, standing);
         Database {
             tables: std::iter::once(plain).chain(patterns).collect(),
             book: Some(book),
             companions: Companions::new(hasher),
+            last_written: TableIndex::PLAIN,
             faulty: HashMap::with_hasher(hasher),
             hasher,
         }
@@ -149,6 +158,18 @@ impl Database {
         self.companions.of(leader).for_each(visit);
     }
 
+    /// Counts a change of a row.
+    #[inline(always)]
+    pub(crate) fn count_write(&mut self, table: TableIndex) {
+        self.tables[usize::from(table.0)].stats.writes += 1;
+        self.last_written = table;
+    }
+
+    /// The number of the table that was written last.
+    pub(crate) fn last_written(&self) -> usize {
+        usize::from(self.last_written.0)
+    }
+
     /// The counters of a table.
     pub(crate) fn stats_mut(&mut self, table: TableIndex) -> &mut TableStats {
         &mut self.tables[usize::from(table.0)].stats
@@ -180,9 +201,9 @@ impl Database {
             let Some(heir) = heir else { continue };
             let heir = heir.map_or(TableIndex::PLAIN, TableIndex::of);
             let empty = &mut self.tables[usize::from(heir.0)];
-            let (evict, stats) = (empty.evict, empty.stats);
+            let (standing, stats) = (empty.standing, empty.stats);
             std::mem::swap(empty, &mut before.tables[old]);
-            empty.evict = evict;
+            empty.standing = standing;
             empty.stats = stats;
         }
         let Some(book) = self.book.clone() else { return };
@@ -259,9 +280,10 @@ impl Database {
     /// Takes all rows out, leaving the database empty under the same schema. What
     /// its tables count goes on.
     pub(crate) fn take(&mut self) -> Database {
+        let standing = self.standing();
         let mut empty = match &self.book {
-            None => Database::new(self.hasher),
-            Some(book) => Database::governed(self.hasher, Arc::clone(book)),
+            None => Database::new(self.hasher, standing),
+            Some(book) => Database::governed(self.hasher, standing, Arc::clone(book)),
         };
         empty.inherit_stats(self);
         std::mem::replace(self, empty)
@@ -314,32 +336,42 @@ impl Database {
         None
     }
 
-    /// The tables whose turn it is to lose rows, each with how many may go.
-    fn evictable(&self, scope: Scope, turn: Turn) -> impl Iterator<Item = (&Table, usize)> {
-        let tables = self.tables.iter().filter(move |table| turn.includes(table.evict));
-        tables.map(move |table| match scope {
-            Scope::All => (table, table.len()),
-            Scope::Expiring => (table, table.expiring()),
+    /// When keys that no pattern speaks for go if memory is short.
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        self.tables[0].standing
+    }
+
+    /// Decides that.
+    pub(crate) fn set_standing(&mut self, standing: Option<Standing>) {
+        self.tables[0].standing = standing;
+    }
+
+    /// The tables of such a standing that have rows that may go, each with how many.
+    pub(crate) fn evictable(
+        &self,
+        is_it: impl Fn(Standing) -> bool,
+    ) -> impl Iterator<Item = (&Table, Standing, usize)> {
+        self.tables.iter().filter_map(move |table| {
+            let standing = table.standing.filter(|standing| is_it(*standing))?;
+            let count = match standing.scope {
+                Scope::All => table.len(),
+                Scope::Expiring => table.expiring(),
+            };
+            (count > 0).then_some((table, standing, count))
         })
     }
 
-    /// Whether there is a row that eviction may take in this turn.
-    pub(crate) fn has_evictable(&self, scope: Scope, turn: Turn) -> bool {
-        self.evictable(scope, turn).any(|(_, count)| count > 0)
-    }
-
-    /// A row that eviction may take in this turn, drawn by chance.
+    /// A row of a table of such a standing that may go, drawn by chance.
     pub(crate) fn sample_of(
         &self,
-        scope: Scope,
-        turn: Turn,
+        is_it: impl Fn(Standing) -> bool + Copy,
         random: &mut Random,
     ) -> Option<LentRow<'_>> {
-        let total: usize = self.evictable(scope, turn).map(|(_, count)| count).sum();
+        let total: usize = self.evictable(is_it).map(|(_, _, count)| count).sum();
         let mut position = random.below(total.max(1) as u64) as usize;
-        for (table, count) in self.evictable(scope, turn) {
+        for (table, standing, count) in self.evictable(is_it) {
             if position < count {
-                return match scope {
+                return match standing.scope {
                     Scope::All => table.sample(random),
                     Scope::Expiring => table.sample_expiring(random),
                 };
@@ -349,23 +381,23 @@ impl Database {
         None
     }
 
-    /// The row that ends soonest of those that eviction may take in this turn.
-    pub(crate) fn first_to_end(&self, turn: Turn) -> Option<LentRow<'_>> {
-        let tables = self.evictable(Scope::Expiring, turn);
-        tables.filter_map(|(table, _)| table.first_to_end()).min_by_key(|row| row.deadline())
+    /// The row that ends soonest of those that go by their ends.
+    pub(crate) fn first_to_end(&self) -> Option<LentRow<'_>> {
+        let tables = self.evictable(|standing| standing.order == Order::Deadline);
+        tables.filter_map(|(table, ..)| table.first_to_end()).min_by_key(|row| row.deadline())
     }
 
-    /// The row of a key, if eviction may take it in this turn.
-    pub(crate) fn find_evictable(
+    /// The mark of a row's use, if it may go and its table has such a standing.
+    pub(crate) fn mark_of_evictable(
         &self,
-        scope: Scope,
-        turn: Turn,
         key: &[u8],
-    ) -> Option<LentRow<'_>> {
+        is_it: impl Fn(Standing) -> bool,
+    ) -> Option<u32> {
         let key = self.key(key);
-        let table = Some(self.table(key)).filter(|table| turn.includes(table.evict));
-        let may_go = |row: &LentRow<'_>| scope == Scope::All || row.deadline().is_some();
-        table.and_then(|table| table.find(key)).filter(may_go)
+        let table = self.table(key);
+        let standing = table.standing.filter(|standing| is_it(*standing))?;
+        let may_go = standing.scope == Scope::All || table.deadline_of(key).is_some();
+        table.mark_of(key).filter(|_| may_go)
     }
 
     /// Hands over rows, about `budget` of them, and answers how much was done.

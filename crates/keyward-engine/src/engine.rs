@@ -19,7 +19,6 @@
 use crate::batch::{Known, Prepared};
 use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
-use crate::evict::Relief;
 use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
@@ -267,7 +266,7 @@ impl Engine {
             return Ok(command);
         }
         self.shared.judge(session, command)?;
-        if self.shared.tunables.memory.bytes_max > 0 {
+        if self.has_memory_limit() {
             self.make_room(host, session, command, args)?;
         }
         if self.keys.is_governed() && transaction::queues(session, command) {
@@ -410,7 +409,7 @@ impl Engine {
     /// Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
         let is_planning = self.shared.plan.as_ref().is_some_and(Plan::is_under_way);
-        if self.keys.reclaim.is_busy() || self.shared.relief == Relief::Underway || is_planning {
+        if self.keys.reclaim.is_busy() || self.shared.relief.is_underway || is_planning {
             return Some(self.keys.now_ms());
         }
         let pause_end = self.shared.pause.as_ref().map(|pause| pause.until_ms + 1);

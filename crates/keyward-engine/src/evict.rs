@@ -1,9 +1,10 @@
-//! Keeping within `maxmemory`: rows go while memory is above the limit.
+//! Keeping within `maxmemory`, and keyspaces within their `max_memory`: rows go while
+//! memory is above a limit.
 //!
-//! Owns the policies and the loop that makes room before a command. How much
-//! memory is in use only the host knows (`Host::used_memory`): what it answers is
+//! Owns the limits and the loop that makes room before a command. How much memory the
+//! server has in use only the host knows (`Host::used_memory`): what it answers is
 //! an input like any other, so a replay that gives the same answers evicts the
-//! same rows.
+//! same rows. What a keyspace takes is the sum over its tables.
 //!
 //! Invariants: one call does a bounded amount of work (`maxmemory-eviction-tenacity`
 //! says how much), and what is left to do is continued by ticks; while there is
@@ -12,8 +13,13 @@
 //! are freed (`reclaim`).
 
 mod pool;
+mod quota;
+mod standing;
 
-pub(crate) use pool::Pool;
+pub(crate) use pool::{Candidate, Pools};
+pub(crate) use quota::Quotas;
+pub use standing::Policy;
+pub(crate) use standing::{Order, Rivals, Scope, Standing, Turn};
 
 use crate::access::FrequencyRates;
 use crate::engine::Engine;
@@ -23,7 +29,7 @@ use crate::session::Session;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::Args;
-use keyward_schema::Evict;
+use std::ops::Range;
 
 /// Work per call at the lowest tenacity.
 const WORK_MIN: usize = 16;
@@ -33,75 +39,6 @@ const FREED_PER_WORK: usize = 16;
 const SAMPLES_MAX: usize = 64;
 /// Microseconds a piece of work takes, about: one row found and removed.
 const WORK_US: usize = 2;
-
-/// Which rows may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// All.
-    All,
-    /// Those with a deadline.
-    Expiring,
-}
-
-/// Which rows go first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// Those used longest ago.
-    Recency,
-    /// Those used most seldom.
-    Frequency,
-    /// Any.
-    Chance,
-    /// Those that end soonest.
-    Deadline,
-}
-
-/// Whose turn it is: a schema has the rows of some patterns go before all others,
-/// and those of others not at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// That of patterns that go first.
-    First,
-    /// That of all others that may go.
-    Others,
-}
-
-impl Turn {
-    /// Whether it is the turn of patterns that say this.
-    pub(crate) fn includes(self, evict: Evict) -> bool {
-        match evict {
-            Evict::Never => false,
-            Evict::First => self == Turn::First,
-            Evict::Lru | Evict::Lfu | Evict::Ttl => self == Turn::Others,
-        }
-    }
-}
-
-/// What goes when memory is needed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// Which rows may go.
-    pub scope: Scope,
-    /// Which go first.
-    pub order: Order,
-}
-
-impl Policy {
-    /// The policy of a name `maxmemory-policy` takes; `None` for `noeviction`.
-    pub fn by_name(name: &str) -> Option<Policy> {
-        let (scope, order) = match name {
-            "allkeys-lru" => (Scope::All, Order::Recency),
-            "allkeys-lfu" => (Scope::All, Order::Frequency),
-            "allkeys-random" => (Scope::All, Order::Chance),
-            "volatile-lru" => (Scope::Expiring, Order::Recency),
-            "volatile-lfu" => (Scope::Expiring, Order::Frequency),
-            "volatile-random" => (Scope::Expiring, Order::Chance),
-            "volatile-ttl" => (Scope::Expiring, Order::Deadline),
-            _ => return None,
-        };
-        Some(Policy { scope, order })
-    }
-}
 
 /// How much memory may be used, and what happens then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,12 +69,6 @@ impl Default for MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// How use is recorded under this policy.
-    pub(crate) fn frequency(&self) -> Option<FrequencyRates> {
-        let counts = self.policy.is_some_and(|policy| policy.order == Order::Frequency);
-        counts.then_some(self.rates)
-    }
-
     /// The most pieces of work done at a time. Redis's scale of time: linear to
     /// half a millisecond at 10, then 15 % more per step, at 100 without end.
     fn work_max(&self) -> usize {
@@ -151,17 +82,49 @@ impl MemoryLimit {
 }
 
 /// What making room came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relief {
-    /// Memory is within the limit.
-    Done,
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Relief {
+    /// There is more that can go, and must.
+    pub(crate) is_underway: bool,
+    /// The server has too little memory, and nothing more can go.
+    is_impossible: bool,
+    /// The databases that take more than they may, and of which nothing more can go.
+    full: Vec<usize>,
+}
+
+impl Relief {
+    /// Whether commands on a database that take memory are refused.
+    pub(crate) fn refuses(&self, db: usize) -> bool {
+        self.is_impossible || self.full.contains(&db)
+    }
+}
+
+/// What must not take more than so much.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    /// The server, these bytes.
+    Server(u64),
+    /// A keyspace, the bytes its schema says.
+    Keyspace(usize),
+}
+
+/// How a limit is kept.
+enum Kept {
+    /// Memory is within it.
+    Within,
     /// It is not, but there is more that can go.
-    Underway,
+    NotYet,
     /// It is not, and nothing more can go.
     Impossible,
 }
 
 impl Engine {
+    /// Whether there is a limit to keep within.
+    #[inline(always)]
+    pub(crate) fn has_memory_limit(&self) -> bool {
+        self.shared.tunables.memory.bytes_max > 0 || !self.keys.quotas.is_empty()
+    }
+
     /// Makes room before a command, or refuses it.
     pub(crate) fn make_room(
         &mut self,
@@ -174,10 +137,10 @@ impl Engine {
         if !self.keys.changes.news.is_empty() {
             self.shared.spread_news(&mut self.keys, Some(session));
         }
-        if self.shared.relief != Relief::Impossible || !self.needs_memory(session, command, args) {
-            return Ok(());
+        if self.shared.relief.refuses(session.db) && self.needs_memory(session, command, args) {
+            return Err(WireError::OutOfMemory);
         }
-        Err(WireError::OutOfMemory)
+        Ok(())
     }
 
     /// Does as much eviction as may be done at a time; answers whether there is
@@ -185,36 +148,72 @@ impl Engine {
     pub(crate) fn evict(&mut self, host: &mut dyn Host) -> bool {
         self.shared.relief = match self.shared.pause {
             // During a pause the data stay as they are.
-            Some(_) => Relief::Done,
+            Some(_) => Relief::default(),
             None => self.relieve(host),
         };
-        self.shared.relief == Relief::Underway
+        self.shared.relief.is_underway
     }
 
-    /// Frees and evicts until memory is within the limit or enough work was done.
+    /// Frees and evicts until memory is within all limits or enough work was done.
     fn relieve(&mut self, host: &mut dyn Host) -> Relief {
-        let limit = self.shared.tunables.memory;
-        let mut work = limit.work_max();
-        while limit.bytes_max > 0 && host.used_memory() > limit.bytes_max {
-            if work == 0 {
-                return Relief::Underway;
+        let mut work = self.shared.tunables.memory.work_max();
+        let mut relief = Relief::default();
+        for db in self.keys.exceeded_quotas() {
+            match self.keep_within(Limit::Keyspace(db), host, &mut work) {
+                Kept::Within => {}
+                Kept::NotYet => relief.is_underway = true,
+                Kept::Impossible => relief.full.push(db),
             }
-            // What is no longer reachable goes before what still is.
-            let done = match self.keys.reclaim.step(FREED_PER_WORK) {
-                0 => match self.evict_one(&limit, host) {
-                    Some(freed) => 1 + freed / FREED_PER_WORK,
-                    None => return Relief::Impossible,
-                },
-                _ => 1,
-            };
-            work = work.saturating_sub(done);
         }
-        Relief::Done
+        match self.keep_within(
+            Limit::Server(self.shared.tunables.memory.bytes_max),
+            host,
+            &mut work,
+        ) {
+            Kept::Within => {}
+            Kept::NotYet => relief.is_underway = true,
+            Kept::Impossible => relief.is_impossible = true,
+        }
+        relief
     }
 
-    /// Removes the row that is the next to go, and what depended on it.
-    fn evict_one(&mut self, limit: &MemoryLimit, host: &mut dyn Host) -> Option<usize> {
-        let freed = self.keys.evict_one(limit.policy?, limit.samples.min(SAMPLES_MAX))?;
+    fn keep_within(&mut self, limit: Limit, host: &mut dyn Host, work: &mut usize) -> Kept {
+        while self.is_exceeded(limit, host) {
+            if *work == 0 {
+                return Kept::NotYet;
+            }
+            let (dbs, frees) = match limit {
+                // What is no longer reachable goes before what still is.
+                Limit::Server(_) => {
+                    let all = 0..self.keys.database_count();
+                    (all, self.keys.reclaim.step(FREED_PER_WORK) > 0)
+                }
+                Limit::Keyspace(db) => (db..db + 1, false),
+            };
+            let done = match frees {
+                true => 1,
+                false => match self.evict_one(dbs, host) {
+                    Some(freed) => 1 + freed / FREED_PER_WORK,
+                    None => return Kept::Impossible,
+                },
+            };
+            *work = work.saturating_sub(done);
+        }
+        Kept::Within
+    }
+
+    fn is_exceeded(&mut self, limit: Limit, host: &mut dyn Host) -> bool {
+        match limit {
+            Limit::Server(bytes_max) => bytes_max > 0 && host.used_memory() > bytes_max,
+            Limit::Keyspace(db) => self.keys.exceeds_quota(db),
+        }
+    }
+
+    /// Removes the row of these databases that is the next to go, and what depended on
+    /// it.
+    fn evict_one(&mut self, dbs: Range<usize>, host: &mut dyn Host) -> Option<usize> {
+        let samples = self.shared.tunables.memory.samples.min(SAMPLES_MAX);
+        let freed = self.keys.evict_one(dbs, samples)?;
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         Some(freed)
     }

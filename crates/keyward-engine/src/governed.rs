@@ -370,11 +370,24 @@ pub(crate) fn follow_ended(
             for command in consequences.follow_ups {
                 let outcome = follow_up(keys, shared, session, host, db, command.args());
                 debug_assert!(outcome.is_ok(), "a follow-up fits the keyspace");
+                if cause == Cause::Eviction {
+                    count_companion(keys, db, &book, command.args());
+                }
             }
         }
     }
     start.end(keys);
     keys.select(selected);
+}
+
+/// Counts a row that was removed because the one it lived with was evicted.
+fn count_companion(keys: &mut Keyspace, db: usize, book: &RuleBook, follow_up: Args<'_>) {
+    let removed = follow_up.get(1).filter(|_| follow_up.at(0) == b"DEL");
+    let table = removed.and_then(|key| book.table_of(key));
+    if let Some(table) = table.filter(|table| book.traits(*table).leader.is_some()) {
+        keys.table_stats(db, Some(table)).evicted += 1;
+        keys.stats.evicted += 1;
+    }
 }
 
 /// As [`follow_ended`], outside of any command.

@@ -30,7 +30,7 @@ use crate::access::AccessClock;
 use crate::database::Database;
 use crate::effects::Effects;
 use crate::event::{Class, Event};
-use crate::evict::Pool;
+use crate::evict::{MemoryLimit, Policy, Pools, Quotas, Standing};
 use crate::hasher::{Key, KeyHasher};
 use crate::index::Spot;
 use crate::random::Random;
@@ -72,8 +72,10 @@ pub struct Keyspace {
     pub(crate) reclaim: Reclaim,
     /// Which removals free lazily.
     pub(crate) lazy: LazySettings,
-    /// Rows worth evicting.
-    pub(crate) pool: Pool,
+    /// Rows worth evicting, of each database.
+    pools: Vec<Pools>,
+    /// How many bytes databases may take.
+    pub(crate) quotas: Quotas,
     /// The database the last row drawn by chance was evicted from.
     last_evicted_db: usize,
     /// The snapshot that is being taken.
@@ -121,10 +123,10 @@ impl Keyspace {
         let mut random = Random::from_seed(seed);
         let hasher = KeyHasher::new([random.next_u64(), random.next_u64()]);
         Keyspace {
-            databases: (0..database_count).map(|_| Database::new(hasher)).collect(),
+            databases: (0..database_count).map(|_| Database::new(hasher, None)).collect(),
             selected: 0,
             now_ms: 0,
-            access: AccessClock::new(),
+            access: AccessClock::new(MemoryLimit::default().rates),
             hasher,
             is_expiry_held: false,
             random,
@@ -133,7 +135,8 @@ impl Keyspace {
             effects: Effects::default(),
             reclaim: Reclaim::default(),
             lazy: LazySettings::default(),
-            pool: Pool::default(),
+            pools: (0..database_count).map(|_| Pools::default()).collect(),
+            quotas: Quotas::default(),
             last_evicted_db: 0,
             snapshot: None,
             text: Vec::new(),
@@ -276,10 +279,21 @@ impl Keyspace {
     fn touch(&mut self, key: Key<'_>, spot: Spot) {
         let table = self.databases[self.selected].table_mut(key);
         let before = table.row(spot).clock();
-        let clock = self.access.next_mark(before, &mut self.random);
+        let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         if before != clock {
             table.set_clock(spot, clock);
         }
+    }
+
+    /// The mark of a new row of the selected database.
+    fn first_mark(&self, key: Key<'_>) -> u32 {
+        self.access.first_mark(self.database().table(key).reading())
+    }
+
+    /// Decides when keys that no pattern speaks for go if memory is short.
+    pub(crate) fn set_policy(&mut self, policy: Option<Policy>) {
+        let standing = policy.map(Standing::by_policy);
+        self.databases.iter_mut().for_each(|database| database.set_standing(standing));
     }
 
     /// Stores a value under a key, new or not.
@@ -300,7 +314,8 @@ impl Keyspace {
                     Lifetime::Keep => table.row(spot).deadline(),
                     Lifetime::Until(at) => Some(at),
                 };
-                let clock = self.access.next_mark(table.row(spot).clock(), &mut self.random);
+                let before = table.row(spot).clock();
+                let clock = self.access.next_mark(table.reading(), before, &mut self.random);
                 if self.journal.is_on() {
                     let new = Row::new(key.bytes, value, deadline);
                     let before = table.exchange(spot, key.hash, new);
@@ -324,7 +339,7 @@ impl Keyspace {
                     Lifetime::Forever | Lifetime::Keep => None,
                 };
                 let mut row = Row::new(key.bytes, value, deadline);
-                row.set_clock(self.access.first_mark());
+                row.set_clock(self.first_mark(key));
                 self.place_row(self.selected, key, row);
                 self.notify(Event::new(Class::New, "new"), key.bytes);
                 // As in Redis 7.0, who waits is not served by a row that replaces one.
@@ -422,7 +437,7 @@ impl Keyspace {
     fn insert_value(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>) {
         self.locate(key);
         let mut row = value.into_row(key.bytes, deadline);
-        row.set_clock(self.access.first_mark());
+        row.set_clock(self.first_mark(key));
         match self.take_row(self.selected, key) {
             Some(old) => self.discard(key, old, Freeing::lazily_if(self.lazy.server_del)),
             None if self.journal.is_on() => self.journal.replaced(self.selected, key, None),
@@ -440,7 +455,7 @@ impl Keyspace {
             // The rest is done when the change is known to stay.
             self.changes.dirty += count;
         } else {
-            self.databases[self.selected].table_mut(key).stats.writes += 1;
+            self.databases[self.selected].count_write(key.table);
             self.changes.changed(self.selected, key.bytes, count);
             self.heed(self.selected, key.bytes);
         }

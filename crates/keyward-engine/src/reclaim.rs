@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_database_goes_in_steps_and_its_large_rows_too() {
         let hasher = KeyHasher::new([1, 2]);
-        let mut database = Database::new(hasher);
+        let mut database = Database::new(hasher, None);
         for number in 0..1_000 {
             let key = format!("key {number}").into_bytes();
             let key = database.key(&key);

@@ -96,7 +96,7 @@ impl Shared {
             monitors: Vec::new(),
             replicas: Replicas::default(),
             pause: None,
-            relief: Relief::Done,
+            relief: Relief::default(),
             plan: None,
         };
         shared.set_tunables(keys, options.tunables);
@@ -302,13 +302,10 @@ impl Shared {
         keys.changes.notify = tunables.notify;
         self.stats.obey(&tunables);
         keys.lazy = tunables.lazy;
-        keys.access.set_frequency(tunables.memory.frequency());
-        if tunables.memory.policy != self.tunables.memory.policy {
-            keys.pool.clear();
-        }
-        if tunables.memory.bytes_max == 0 {
-            self.relief = Relief::Done;
-        }
+        keys.access.set_rates(tunables.memory.rates);
+        keys.set_policy(tunables.memory.policy);
+        // What is impossible under a limit may be possible under another.
+        self.relief = Relief::default();
         self.tunables = tunables;
     }
 

@@ -19,6 +19,8 @@ mod page;
 
 pub(crate) use packed::Place;
 
+use crate::access::Reading;
+use crate::evict::Standing;
 use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
 use crate::index::{self, Index, Spot};
@@ -31,7 +33,6 @@ use crate::stats::TableStats;
 use crate::value::Value;
 use deadlines::{DEADLINE_BYTES, Deadlines};
 use keyward_packing::Packer;
-use keyward_schema::Evict;
 use packed::PackedRows;
 use std::collections::VecDeque;
 
@@ -56,15 +57,15 @@ pub(crate) struct Table {
     epoch: bool,
     /// The snapshot that is being taken of it.
     capture: Option<Box<Capture>>,
-    /// When its rows go if memory is short.
-    pub(crate) evict: Evict,
+    /// When its rows go if memory is short; `None` if they stay.
+    pub(crate) standing: Option<Standing>,
     /// What happened to its rows.
     pub(crate) stats: TableStats,
 }
 
 impl Table {
     /// A table without rows.
-    pub(crate) fn new(hasher: KeyHasher, evict: Evict) -> Table {
+    pub(crate) fn new(hasher: KeyHasher, standing: Option<Standing>) -> Table {
         Table {
             rows: Index::default(),
             packed: None,
@@ -73,7 +74,7 @@ impl Table {
             hasher,
             epoch: false,
             capture: None,
-            evict,
+            standing,
             stats: TableStats::default(),
         }
     }
@@ -82,12 +83,18 @@ impl Table {
     pub(crate) fn governed(hasher: KeyHasher, key: &keyward_schema::Key) -> Table {
         let packer = Packer::new(key, hasher.keys());
         let packed = packer.map(|packer| Box::new(PackedRows::new(packer, hasher)));
-        Table { packed, ..Table::new(hasher, key.evict) }
+        Table { packed, ..Table::new(hasher, Standing::by_schema(key.evict)) }
     }
 
     #[cfg(test)]
     fn hasher(&self) -> KeyHasher {
         self.hasher
+    }
+
+    /// What the marks of its rows say.
+    #[inline(always)]
+    pub(crate) fn reading(&self) -> Reading {
+        self.standing.and_then(Standing::by_use).unwrap_or(Reading::Recency)
     }
 
     /// How many rows there are, due ones included.
@@ -423,6 +430,14 @@ impl Table {
         match self.find_loose(key) {
             Some(row) => row.deadline(),
             None => self.find_unopened(key).and_then(|place| self.packed_deadline(place)),
+        }
+    }
+
+    /// The mark of a row's use, if it is there.
+    pub(crate) fn mark_of(&self, key: Key<'_>) -> Option<u32> {
+        match self.find_loose(key) {
+            Some(row) => Some(row.clock()),
+            None => self.find_unopened(key).map(|place| self.packed_clock(place)),
         }
     }
 

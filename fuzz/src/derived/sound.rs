@@ -30,6 +30,13 @@ pub(super) fn fault(rows: &Rows, key: &str, row: &Stored, now_ms: i64) -> Option
     problem.map(|problem| format!("{key} {problem}: {row:?}"))
 }
 
+/// Whether eviction may take a row: of each other it may not, or not while its source
+/// stays.
+pub(super) fn may_be_evicted(key: &str) -> bool {
+    let table = key.split(':').next().unwrap_or_default();
+    matches!(table, "user" | "lease" | "doc" | "note" | "stamp" | "msg" | "session" | "log")
+}
+
 type Problem = Option<&'static str>;
 
 fn unless(is_true: bool, problem: &'static str) -> Problem {

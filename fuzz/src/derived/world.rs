@@ -3,13 +3,13 @@
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Engine, EngineOptions, Facts, Host, MemoryLimit,
-    Policy, Progress, Section, Tunables,
+    NotifyFlags, Policy, Progress, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 
 use super::recompute::{Derived, found, living, wanted};
 use super::rows::{Plain, stored};
-use super::sound::fault;
+use super::sound::{fault, may_be_evicted};
 use super::steps::{Step, Who};
 
 /// The time at which everything begins, in milliseconds since the epoch.
@@ -61,13 +61,20 @@ impl Host for World {
     }
 }
 
+/// Settings under which so much memory may be used, and evictions are told.
+fn tunables(bytes_max: u64, policy: Option<Policy>) -> Tunables {
+    let memory = MemoryLimit { bytes_max, policy, ..MemoryLimit::default() };
+    let notify = NotifyFlags::parse(b"Ee").expect("these letters exist");
+    Tunables { memory, notify, ..Tunables::default() }
+}
+
 /// What came of the commands of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) commands: usize,
     pub(super) refused: usize,
     pub(super) failed: usize,
-    pub(super) evicted: u64,
+    pub(super) evicted: usize,
     pub(super) expired: u64,
     pub(super) reforms: usize,
 }
@@ -79,6 +86,9 @@ pub(super) struct Stage {
     now_ms: i64,
     clients: [ClientId; 4],
     reader: ClientId,
+    /// Is told which rows are evicted from the database under the schema.
+    listener: ClientId,
+    evicted: Vec<String>,
     is_waiting: bool,
     pub(super) tally: Tally,
 }
@@ -88,21 +98,24 @@ impl Stage {
         let checked = keyward_schema::check("shop.toml", SCHEMA.as_bytes());
         let schema = checked.schema.expect("the schema is sound");
         let mut engine =
-            Engine::new(EngineOptions { seed, databases: 2, tunables: Tunables::default() });
+            Engine::new(EngineOptions { seed, databases: 2, tunables: tunables(0, None) });
         engine.set_time(START_MS * 1000);
         engine.govern(0, schema);
         let clients = std::array::from_fn(|_| engine.connect());
-        let reader = engine.connect();
+        let (reader, listener) = (engine.connect(), engine.connect());
         let mut stage = Stage {
             engine,
             world: World::default(),
             now_ms: START_MS,
             clients,
             reader,
+            listener,
+            evicted: Vec::new(),
             is_waiting: false,
             tally: Tally::default(),
         };
         stage.call(stage.clients[Who::Outsider as usize], &["SELECT", "1"]);
+        stage.call(stage.listener, &["SUBSCRIBE", "__keyevent@0__:evicted"]);
         stage
     }
 
@@ -121,12 +134,7 @@ impl Stage {
                 self.engine.tick(&mut self.world);
             }
             Step::Shortage(policy, rows) => {
-                let memory = MemoryLimit {
-                    bytes_max: 1,
-                    policy: Policy::by_name(policy),
-                    ..MemoryLimit::default()
-                };
-                self.engine.set_tunables(Tunables { memory, ..Tunables::default() });
+                self.engine.set_tunables(tunables(1, Policy::by_name(policy)));
                 self.world.short = *rows;
             }
             Step::Reform([loosely, planned]) => {
@@ -141,12 +149,18 @@ impl Stage {
             }
         }
         for delivery in self.engine.take_deliveries() {
-            if delivery == Delivery::Unblocked(self.clients[Who::Waiter as usize]) {
-                self.is_waiting = false;
+            match delivery {
+                Delivery::Unblocked(client) if client == self.clients[Who::Waiter as usize] => {
+                    self.is_waiting = false;
+                }
+                Delivery::Output(client, bytes) if client == self.listener => {
+                    self.evicted.extend(bulks(&String::from_utf8_lossy(&bytes)).pop());
+                }
+                _ => {}
             }
         }
-        let stats = self.engine.facts().keys;
-        (self.tally.evicted, self.tally.expired) = (stats.evicted, stats.expired);
+        self.tally.evicted += self.evicted.len();
+        self.tally.expired = self.engine.facts().keys.expired;
     }
 
     fn send(&mut self, who: Who, words: &[String]) {
@@ -191,6 +205,10 @@ impl Stage {
 
     /// What is wrong with the rows as they are stored.
     pub(super) fn stored_fault(&mut self) -> Option<String> {
+        let taken = self.evicted.drain(..).find(|key| !may_be_evicted(key));
+        if let Some(key) = taken {
+            return Some(format!("{key} was evicted"));
+        }
         let rows = stored(&mut self.engine, 0);
         let fault = rows.iter().find_map(|(key, row)| fault(&rows, key, row, self.now_ms));
         fault.or_else(|| difference(&found(&rows), &wanted(&rows)))

@@ -1,9 +1,13 @@
 //! The best candidates seen so far.
 //!
-//! Owns a few keys that were worth evicting when they were looked at. Samples of
-//! several rounds meet here, so that few samples per round come close to a true
-//! order of all rows. A candidate may have been used, moved or removed since:
-//! whoever takes one looks again.
+//! Owns, for each database, a few keys that were worth evicting when they were looked
+//! at. Samples of several rounds meet here, so that few samples per round come close to
+//! a true order of all rows. A candidate may have been used, moved or removed since:
+//! whoever takes one looks again. Rows that do not compete with each other are in
+//! separate pools: those that go first, and those by recency and by frequency.
+
+use super::{Rivals, Turn};
+use crate::access::Reading;
 
 /// Candidates kept at most.
 const CANDIDATES_MAX: usize = 16;
@@ -13,8 +17,26 @@ const CANDIDATES_MAX: usize = 16;
 pub(crate) struct Candidate {
     /// The higher, the sooner it goes.
     pub(crate) score: u32,
-    pub(crate) db: usize,
     pub(crate) key: Box<[u8]>,
+}
+
+/// The pools of a database.
+#[derive(Debug, Default)]
+pub(crate) struct Pools {
+    first: Pool,
+    by_recency: Pool,
+    by_frequency: Pool,
+}
+
+impl Pools {
+    /// The pool of rows that compete with each other.
+    pub(crate) fn of(&mut self, rivals: Rivals) -> &mut Pool {
+        match (rivals.turn, rivals.reading) {
+            (Turn::First, _) => &mut self.first,
+            (Turn::Others, Reading::Recency) => &mut self.by_recency,
+            (Turn::Others, Reading::Frequency) => &mut self.by_frequency,
+        }
+    }
 }
 
 /// Candidates, the best one last.
@@ -25,10 +47,10 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Takes a candidate in, if it is among the best.
-    pub(crate) fn offer(&mut self, score: u32, db: usize, key: &[u8]) {
+    pub(crate) fn offer(&mut self, score: u32, key: &[u8]) {
         let at = self.candidates.partition_point(|candidate| candidate.score < score);
         let mut same = self.candidates[at..].iter().take_while(|other| other.score == score);
-        if same.any(|other| other.db == db && *other.key == *key) {
+        if same.any(|other| *other.key == *key) {
             return;
         }
         let is_full = self.candidates.len() == CANDIDATES_MAX;
@@ -41,17 +63,17 @@ impl Pool {
         } else {
             at
         };
-        self.candidates.insert(at, Candidate { score, db, key: key.into() });
+        self.candidates.insert(at, Candidate { score, key: key.into() });
+    }
+
+    /// The score of the best candidate.
+    pub(crate) fn best_score(&self) -> Option<u32> {
+        self.candidates.last().map(|best| best.score)
     }
 
     /// Takes the best candidate out.
     pub(crate) fn take(&mut self) -> Option<Candidate> {
         self.candidates.pop()
-    }
-
-    /// Forgets all: their scores mean nothing under another policy.
-    pub(crate) fn clear(&mut self) {
-        self.candidates.clear();
     }
 }
 
@@ -64,8 +86,8 @@ mod tests {
         let mut pool = Pool::default();
         for number in 0..1000u32 {
             let score = number * 7919 % 1000;
-            pool.offer(score, 0, &score.to_be_bytes());
-            pool.offer(score, 0, &score.to_be_bytes());
+            pool.offer(score, &score.to_be_bytes());
+            pool.offer(score, &score.to_be_bytes());
         }
         let scores: Vec<u32> = std::iter::from_fn(|| pool.take()).map(|best| best.score).collect();
         assert_eq!(scores, (984..1000).rev().collect::<Vec<_>>());

@@ -1,5 +1,6 @@
 //! OBJECT: how a value is stored and used.
 
+use crate::access::Reading;
 use crate::context::{Ctx, Outcome};
 use crate::keyspace::Access;
 use crate::row::Row;
@@ -41,10 +42,12 @@ pub(crate) fn idletime(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.null();
         return Ok(());
     };
-    let seconds = ctx.keys.access.idle_seconds(mark).ok_or(WireError::Err(
-        "An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
-    ))?;
-    ctx.reply.integer(i64::from(seconds));
+    if ctx.keys.reading(key) != Reading::Recency {
+        return Err(WireError::Err(
+            "An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+        ));
+    }
+    ctx.reply.integer(i64::from(ctx.keys.access.idle_seconds(mark)));
     Ok(())
 }
 
@@ -54,10 +57,12 @@ pub(crate) fn freq(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.null();
         return Ok(());
     };
-    let uses = ctx.keys.access.frequency(mark).ok_or(WireError::Err(
-        "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
-    ))?;
-    ctx.reply.integer(i64::from(uses));
+    if ctx.keys.reading(key) != Reading::Frequency {
+        return Err(WireError::Err(
+            "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.",
+        ));
+    }
+    ctx.reply.integer(i64::from(ctx.keys.access.frequency(mark)));
     Ok(())
 }
 

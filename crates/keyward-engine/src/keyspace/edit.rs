@@ -280,7 +280,7 @@ impl Keyspace {
     /// Adds a row whose key is not there yet.
     fn insert_new(&mut self, key: Key<'_>, value: NewValue<'_>) -> Spot {
         let mut row = Row::new(key.bytes, value, None);
-        row.set_clock(self.access.first_mark());
+        row.set_clock(self.first_mark(key));
         self.place_row(self.selected, key, row);
         if self.journal.is_on() {
             self.journal.created(self.selected, key);

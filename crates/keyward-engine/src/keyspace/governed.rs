@@ -44,7 +44,8 @@ impl Keyspace {
     /// they need then.
     pub(crate) fn govern(&mut self, db: usize, book: Arc<RuleBook>, survey: &Survey) {
         self.governed += usize::from(self.databases[db].book().is_none());
-        let governed = Database::governed(self.hasher, book);
+        self.quotas.set(db, book.schema().keyspace.max_memory);
+        let governed = Database::governed(self.hasher, self.databases[db].standing(), book);
         let mut before = std::mem::replace(&mut self.databases[db], governed);
         self.databases[db].inherit_stats(&before);
         self.capture_now(&mut before);
@@ -94,7 +95,7 @@ impl Keyspace {
     pub(crate) fn commit(&mut self) {
         let mut journal = std::mem::take(&mut self.journal);
         for (db, table, key) in journal.touched() {
-            self.databases[db].stats_mut(table).writes += 1;
+            self.databases[db].count_write(table);
             self.changes.changed(db, key, 0);
             self.heed(db, key);
         }

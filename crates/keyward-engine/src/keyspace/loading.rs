@@ -50,7 +50,7 @@ impl Keyspace {
         on_conflict: OnConflict,
     ) -> bool {
         let mut row = value.into_row(key.bytes, deadline);
-        row.set_clock(self.access.first_mark());
+        row.set_clock(self.first_mark(key));
         let is_there = self.database().table(key).find(key).is_some();
         if is_there && on_conflict == OnConflict::Refuse {
             return false;

@@ -82,7 +82,6 @@ impl Keyspace {
     pub(crate) fn begin_snapshot(
         &mut self,
         beginning: Vec<u8>,
-        facts: &RowFacts,
         databases: impl Iterator<Item = usize>,
     ) {
         assert!(self.snapshot.is_none(), "one snapshot is taken at a time");
@@ -104,7 +103,8 @@ impl Keyspace {
             running.ready.push_back(sizes.take().expect("writing to memory succeeds"));
             for table in database.tables_mut() {
                 let part = Part::new(db as u64, false);
-                table.begin_capture(Capture::new(part, facts.clone()));
+                let facts = RowFacts::of(table, &self.access);
+                table.begin_capture(Capture::new(part, facts));
             }
         }
         self.snapshot = Some(running);

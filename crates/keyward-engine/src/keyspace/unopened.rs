@@ -91,7 +91,7 @@ impl Keyspace {
     fn touch_packed(&mut self, key: Key<'_>, place: Place) {
         let table = self.databases[self.selected].table_mut(key);
         let before = table.packed_clock(place);
-        let clock = self.access.next_mark(before, &mut self.random);
+        let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         if before != clock {
             table.set_packed_clock(place, clock);
         }
@@ -116,7 +116,8 @@ impl Keyspace {
             Lifetime::Keep => table.packed_deadline(place),
             Lifetime::Until(at) => Some(at),
         };
-        let clock = self.access.next_mark(table.packed_clock(place), &mut self.random);
+        let before = table.packed_clock(place);
+        let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         let mut row = Row::new(key.bytes, value, deadline);
         row.set_clock(clock);
         table.replace_packed(place, key.hash, row);

@@ -1,6 +1,7 @@
 //! How a row was used, where somebody else remembers it.
 
 use super::Keyspace;
+use crate::access::Reading;
 use crate::hasher::Key;
 pub(crate) use keyward_rdb::Usage;
 
@@ -13,18 +14,24 @@ impl Keyspace {
         self.database().table(key).usage(key)
     }
 
+    /// What the mark of a row's use says.
+    pub(crate) fn reading(&self, key: Key<'_>) -> Reading {
+        self.database().table(key).reading()
+    }
+
     fn deadline_of(&self, key: Key<'_>) -> Option<i64> {
         self.database().table(key).deadline_of(key)
     }
 
-    /// Tells how a living row was used. What the policy of eviction has no use for
+    /// Tells how a living row was used. What the table's order of eviction has no use for
     /// is forgotten.
     pub(crate) fn set_usage(&mut self, key: Key<'_>, usage: Usage) {
-        let mark = match usage {
-            Usage::Frequency(uses) => self.access.mark_of_frequency(uses),
-            Usage::IdleSeconds(seconds) => self.access.mark_of_idle(seconds),
+        let mark = match (usage, self.reading(key)) {
+            (Usage::Frequency(uses), Reading::Frequency) => self.access.mark_of_frequency(uses),
+            (Usage::IdleSeconds(seconds), Reading::Recency) => self.access.mark_of_idle(seconds),
+            _ => return,
         };
-        if let (Some(mark), Some(spot)) = (mark, self.locate(key)) {
+        if let Some(spot) = self.locate(key) {
             self.databases[self.selected].table_mut(key).set_clock(spot, mark);
         }
     }

@@ -1,30 +1,50 @@
 //! Which row is the next to go when memory is needed.
 //!
-//! Owns the choice and the removal. By recency and frequency it is the best of
-//! a few sampled rows and of those that earlier samples left in the pool; by
-//! deadline it is exactly the one that ends soonest, for tables keep that order
-//! anyway. Under a schema only rows of patterns that may go are drawn, and those of
-//! patterns that go first before any other. A removal leaves the traces of a deletion: the effect log says DEL,
-//! subscribers hear `evicted`, watches break.
+//! Owns the choice and the removal. Rows of patterns that go first go before any other.
+//! Of the others, each table loses rows in proportion to how many it has, and by its own
+//! order: the server's policy where no pattern speaks for the key, `evict` of the pattern
+//! where one does. By recency and frequency it is the best of a few sampled rows and of
+//! those that earlier samples left in the pool; by deadline it is exactly the one that
+//! ends soonest, for tables keep that order anyway.
+//!
+//! A removal leaves the traces of a deletion: the effect log says DEL, subscribers hear
+//! `evicted`, watches break.
+//! Not here: what goes with a row (`crate::governed`).
 
 use super::Keyspace;
-use crate::access::AccessClock;
+use crate::access::Reading;
 use crate::database::Database;
 use crate::event::{Class, Event};
-use crate::evict::{Order, Policy, Scope, Turn};
+use crate::evict::{Candidate, Order, Rivals, Standing, Turn};
 use crate::reclaim::Freeing;
-use crate::row::Row;
 use keyward_rules::Cause;
+use std::ops::Range;
 
 impl Keyspace {
-    /// Removes the row that is the next to go; `None` if none may. Answers how
-    /// many allocations were freed on the spot.
-    pub(crate) fn evict_one(&mut self, policy: Policy, samples: usize) -> Option<usize> {
-        let turn = self.turn(policy.scope);
-        let (db, key) = match policy.order {
-            Order::Recency | Order::Frequency => self.victim_by_use(policy.scope, turn, samples)?,
-            Order::Chance => self.victim_by_chance(policy.scope, turn)?,
-            Order::Deadline => self.victim_by_deadline(turn)?,
+    /// The databases that take more than their schemas allow, as far as is known.
+    pub(crate) fn exceeded_quotas(&mut self) -> Vec<usize> {
+        self.quotas.exceeded(&self.databases, self.changes.dirty)
+    }
+
+    /// Whether a database takes more than its schema allows.
+    pub(crate) fn exceeds_quota(&mut self, db: usize) -> bool {
+        self.quotas.is_exceeded(&self.databases, db)
+    }
+
+    /// Removes the row of these databases that is the next to go; `None` if none may.
+    /// Answers how many allocations were freed on the spot.
+    pub(crate) fn evict_one(&mut self, dbs: Range<usize>, samples: usize) -> Option<usize> {
+        let turn = self.turn(dbs.clone());
+        let order = self.draw_order(dbs.clone(), turn)?;
+        let (db, key) = match order {
+            Order::Recency => {
+                self.victim_by_use(dbs, Rivals { turn, reading: Reading::Recency }, samples)?
+            }
+            Order::Frequency => {
+                self.victim_by_use(dbs, Rivals { turn, reading: Reading::Frequency }, samples)?
+            }
+            Order::Chance => self.victim_by_chance(dbs)?,
+            Order::Deadline => self.victim_by_deadline(dbs)?,
         };
         let key = self.databases[db].key(&key);
         let row = self.take_row(db, key);
@@ -45,53 +65,82 @@ impl Keyspace {
         Some(freed)
     }
 
-    fn turn(&self, scope: Scope) -> Turn {
-        let is_first = |database: &Database| database.has_evictable(scope, Turn::First);
-        if self.databases.iter().any(is_first) { Turn::First } else { Turn::Others }
+    fn turn(&self, dbs: Range<usize>) -> Turn {
+        let is_first = |standing: Standing| standing.turn == Turn::First;
+        let has_first = |database: &Database| database.evictable(is_first).next().is_some();
+        if self.databases[dbs].iter().any(has_first) { Turn::First } else { Turn::Others }
+    }
+
+    /// By which order a row goes: chance decides by how many rows have each.
+    fn draw_order(&mut self, dbs: Range<usize>, turn: Turn) -> Option<Order> {
+        let is_due = |standing: Standing| standing.turn == turn;
+        let tables = || self.databases[dbs.clone()].iter().flat_map(|db| db.evictable(is_due));
+        let total: usize = tables().map(|(_, _, rows)| rows).sum();
+        let first = tables().next()?.1.order;
+        if tables().all(|(_, standing, _)| standing.order == first) {
+            return Some(first);
+        }
+        let mut at = self.random.below(total as u64) as usize;
+        let drawn = tables().find(|(_, _, rows)| match at.checked_sub(*rows) {
+            Some(rest) => {
+                at = rest;
+                false
+            }
+            None => true,
+        });
+        drawn.map(|(_, standing, _)| standing.order)
     }
 
     fn victim_by_use(
         &mut self,
-        scope: Scope,
-        turn: Turn,
+        dbs: Range<usize>,
+        rivals: Rivals,
         samples: usize,
     ) -> Option<(usize, Box<[u8]>)> {
-        loop {
-            if !self.offer_samples(scope, turn, samples) {
-                return None;
-            }
-            while let Some(best) = self.pool.take() {
-                let row = self.databases[best.db].find_evictable(scope, turn, &best.key);
+        while self.offer_samples(dbs.clone(), rivals, samples) {
+            while let Some((db, best)) = self.take_best(dbs.clone(), rivals) {
+                let is_rival = |standing| rivals.include(standing);
+                let mark = self.databases[db].mark_of_evictable(&best.key, is_rival);
                 // One that was used meanwhile is no longer worth as much.
-                if row.is_some_and(|row| score(&self.access, &row) >= best.score) {
-                    return Some((best.db, best.key));
+                if mark.is_some_and(|mark| self.access.score(rivals.reading, mark) >= best.score) {
+                    return Some((db, best.key));
                 }
             }
         }
+        None
     }
 
-    /// Puts rows drawn by chance into the pool; whether there are any.
-    fn offer_samples(&mut self, scope: Scope, turn: Turn, samples: usize) -> bool {
+    /// Puts rows drawn by chance into the pools; whether there are any.
+    fn offer_samples(&mut self, dbs: Range<usize>, rivals: Rivals, samples: usize) -> bool {
         let mut has_rows = false;
-        for db in 0..self.databases.len() {
+        for db in dbs {
             for _ in 0..samples {
-                let Some(row) = self.databases[db].sample_of(scope, turn, &mut self.random) else {
+                let is_rival = |standing| rivals.include(standing);
+                let Some(row) = self.databases[db].sample_of(is_rival, &mut self.random) else {
                     break;
                 };
                 has_rows = true;
-                let score = score(&self.access, &row);
-                self.pool.offer(score, db, row.key());
+                let score = self.access.score(rivals.reading, row.clock());
+                self.pools[db].of(rivals).offer(score, row.key());
             }
         }
         has_rows
     }
 
+    /// Takes the best candidate of some databases out of its pool.
+    fn take_best(&mut self, dbs: Range<usize>, rivals: Rivals) -> Option<(usize, Candidate)> {
+        let best_of = |db: usize| Some((self.pools[db].of(rivals).best_score()?, db));
+        let (_, db) = dbs.filter_map(best_of).max_by_key(|(score, _)| *score)?;
+        self.pools[db].of(rivals).take().map(|best| (db, best))
+    }
+
     /// Draws from one database after the other.
-    fn victim_by_chance(&mut self, scope: Scope, turn: Turn) -> Option<(usize, Box<[u8]>)> {
-        let count = self.databases.len();
+    fn victim_by_chance(&mut self, dbs: Range<usize>) -> Option<(usize, Box<[u8]>)> {
+        let is_it = |standing: Standing| standing.order == Order::Chance;
+        let count = dbs.len();
         for step in 1..=count {
-            let db = (self.last_evicted_db + step) % count;
-            if let Some(row) = self.databases[db].sample_of(scope, turn, &mut self.random) {
+            let db = dbs.start + (self.last_evicted_db + step) % count;
+            if let Some(row) = self.databases[db].sample_of(is_it, &mut self.random) {
                 self.last_evicted_db = db;
                 return Some((db, row.key().into()));
             }
@@ -99,17 +148,9 @@ impl Keyspace {
         None
     }
 
-    fn victim_by_deadline(&self, turn: Turn) -> Option<(usize, Box<[u8]>)> {
-        let firsts = self.databases.iter().enumerate();
-        let firsts = firsts.filter_map(|(db, database)| Some((database.first_to_end(turn)?, db)));
-        let (row, db) = firsts.min_by_key(|(row, _)| row.deadline())?;
+    fn victim_by_deadline(&self, dbs: Range<usize>) -> Option<(usize, Box<[u8]>)> {
+        let first_of = |db: usize| Some((self.databases[db].first_to_end()?, db));
+        let (row, db) = dbs.filter_map(first_of).min_by_key(|(row, _)| row.deadline())?;
         Some((db, row.key().into()))
     }
-}
-
-/// How soon a row goes: the higher, the sooner.
-fn score(access: &AccessClock, row: &Row) -> u32 {
-    let mark = row.clock();
-    let seldom = || access.frequency(mark).map_or(0, |uses| u32::from(u8::MAX - uses));
-    access.idle_seconds(mark).unwrap_or_else(seldom)
 }

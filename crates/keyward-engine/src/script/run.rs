@@ -11,7 +11,6 @@ use super::flags::{ScriptFlag, ScriptFlags};
 use super::running::{Activity, RunFacts, RunningScript};
 use super::sandbox::{Code, Input, Sandbox};
 use crate::context::{Ctx, Ending, Mode, Outcome};
-use crate::evict::Relief;
 use crate::governed::Start;
 use crate::stats::errors::ErrorStats;
 use crate::tunables::Tunables;
@@ -82,7 +81,7 @@ pub(super) fn run(
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
     let allows_oom = program.flags.is_some_and(|flags| flags.has(ScriptFlag::AllowOom));
-    let is_out_of_memory = ctx.shared.relief == Relief::Impossible && !allows_oom;
+    let is_out_of_memory = ctx.shared.relief.refuses(ctx.session.db) && !allows_oom;
     let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
     caller.is_out_of_memory = is_out_of_memory;
     let mut reply = ReplyWriter::new(&mut answer, protocol);

@@ -11,29 +11,35 @@
 //! Not here: the order of tables, and who takes the bytes (`keyspace::snapshot`).
 
 use super::content;
-use crate::access::AccessClock;
-use crate::evict::Order;
+use crate::access::{AccessClock, Reading};
+use crate::evict::Standing;
 use crate::row::Row;
+use crate::table::Table;
 use keyward_rdb::{Part, RowHead, Usage};
 
-/// What a snapshot says of a row besides key and value.
+/// What a snapshot says of a table's rows besides keys and values.
 #[derive(Debug, Clone)]
 pub(crate) struct RowFacts {
     /// The time at the instant of the snapshot.
     pub(crate) access: AccessClock,
-    /// What the policy of eviction wants to know.
-    pub(crate) order: Option<Order>,
+    /// What is told of how its rows were used: what decides which of them goes if memory
+    /// is short.
+    pub(crate) reading: Option<Reading>,
 }
 
 impl RowFacts {
-    /// How a row was used, where the policy of eviction wants to know it.
+    /// What is told of the rows of a table now.
+    pub(crate) fn of(table: &Table, access: &AccessClock) -> RowFacts {
+        RowFacts { access: access.clone(), reading: table.standing.and_then(Standing::by_use) }
+    }
+
+    /// How a row was used, where that is told.
     pub(crate) fn usage(&self, row: &Row) -> Option<Usage> {
         let mark = row.clock();
-        match self.order? {
-            Order::Recency => Some(Usage::IdleSeconds(self.access.idle_seconds(mark)?.into())),
-            Order::Frequency => Some(Usage::Frequency(self.access.frequency(mark)?)),
-            Order::Chance | Order::Deadline => None,
-        }
+        Some(match self.reading? {
+            Reading::Recency => Usage::IdleSeconds(self.access.idle_seconds(mark).into()),
+            Reading::Frequency => Usage::Frequency(self.access.frequency(mark)),
+        })
     }
 }
 

@@ -80,22 +80,20 @@ impl<'a> Snapshot<'a> {
         databases.filter(|(_, database)| database.len() > 0)
     }
 
-    fn row_facts(&self) -> RowFacts {
-        let order = self.shared.tunables.memory.policy.map(|policy| policy.order);
-        RowFacts { access: self.keys.access.clone(), order }
-    }
-
     /// Writes an RDB file; gives the sink back, everything written to it.
     pub fn write_to<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<W> {
-        let (mut file, facts) = (self.begin(sink, options)?, self.row_facts());
+        let mut file = self.begin(sink, options)?;
         for (db, database) in self.databases() {
             if !options.coverage.includes(database) {
                 continue;
             }
             let (rows, expiring) = (database.len() as u64, database.expiring() as u64);
             file.database(db as u64, Sizes { rows, expiring })?;
-            for row in database.iter() {
-                write_row(&mut file, &row, facts.usage(&row))?;
+            for table in database.tables() {
+                let facts = RowFacts::of(table, &self.keys.access);
+                for row in table.iter() {
+                    write_row(&mut file, &row, facts.usage(&row))?;
+                }
             }
         }
         file.finish()
@@ -123,10 +121,9 @@ pub(crate) fn begin(keys: &mut Keyspace, shared: &Shared, options: SnapshotOptio
     let snapshot = Snapshot::new(keys, shared);
     let beginning = snapshot.begin(Vec::new(), options).and_then(FileWriter::into_beginning);
     let beginning = beginning.expect("writing to memory succeeds");
-    let facts = snapshot.row_facts();
     let covered = |db: &usize| options.coverage.includes(keys.database_at(*db));
     let databases: Vec<usize> = (0..keys.database_count()).filter(covered).collect();
-    keys.begin_snapshot(beginning, &facts, databases.into_iter());
+    keys.begin_snapshot(beginning, databases.into_iter());
 }
 
 /// Writes a row.

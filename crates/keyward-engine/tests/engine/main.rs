@@ -3,6 +3,7 @@
 mod blocking;
 mod dependents;
 mod effects;
+mod eviction;
 mod expiry;
 mod explain;
 mod forkless;

@@ -2,6 +2,7 @@
 //!
 //! Rows are looked at without being used, and due ones too.
 
+use crate::access::Reading;
 use crate::context::{Ctx, Outcome};
 use crate::digest;
 use crate::event::{Class, Event};
@@ -43,7 +44,11 @@ pub(super) fn object(ctx: &mut Ctx<'_>) -> Outcome {
         "Value at:{:#x} refcount:1 encoding:{encoding} serializedlength:{} lru:{clock} lru_seconds_idle:{}",
         key.hash,
         payload.len() - PAYLOAD_FRAME_BYTES,
-        ctx.keys.access.idle_seconds(clock).unwrap_or(0),
+        if ctx.keys.reading(key) == Reading::Recency {
+            ctx.keys.access.idle_seconds(clock)
+        } else {
+            0
+        },
     );
     ctx.reply.simple(&text);
     Ok(())
