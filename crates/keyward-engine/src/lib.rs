@@ -100,7 +100,7 @@ pub use snapshot::{
 };
 pub use stats::{KeyStats, TableStats};
 pub use tracking::TrackingFacts;
-pub use trial::explain;
+pub use trial::{TrialLoad, explain};
 pub use tunables::Tunables;
 pub use value::{Object, ObjectMut, ObjectRef, Type, Value};
 pub use zset::{Iter as ZSetIter, ZSet};

@@ -1,14 +1,19 @@
-//! Asking an engine of one's own what a command would do.
+//! Asking an engine of one's own what a command would do, or what a snapshot holds.
 //!
 //! Owns an engine without rows and a host that has nothing, for programs that have
-//! a schema and no server.
+//! a schema or a file and no server.
 
 use crate::engine::{Engine, EngineOptions};
 use crate::host::{ConfigRefusal, Connection, Facts, Host, Section};
 use crate::session::ClientId;
+use crate::snapshot::{Coverage, DueRows, LoadError, Loaded, SnapshotLoader};
 use crate::tunables::Tunables;
 use keyward_resp::{Frame, FrameLimits, FrameParser};
 use keyward_schema::Schema;
+use std::io::Read;
+
+/// Rows that a trial holds at a time.
+const TRIAL_ROWS: usize = 1000;
 
 /// What a command would do on an empty keyspace under a schema, and why, as
 /// KEYWARD EXPLAIN tells it at that time, in microseconds since the epoch.
@@ -29,6 +34,47 @@ pub fn explain(schema: Schema, now_us: i64, command: &[&[u8]]) -> Result<Vec<Str
     match frame.as_elements() {
         Some(lines) => Ok(lines.iter().map(text).collect()),
         None => Err(text(&frame)),
+    }
+}
+
+/// A snapshot loaded as a server would load it, by an engine that forgets the rows as
+/// they come: it takes as much memory as the largest of them, and finds whatever a server
+/// would find, but for a key that is there twice.
+pub struct TrialLoad<R> {
+    engine: Engine,
+    loader: SnapshotLoader<R>,
+}
+
+impl<R: Read> TrialLoad<R> {
+    /// Begins to load, with so many databases.
+    ///
+    /// # Errors
+    /// If the source is no snapshot.
+    pub fn new(source: R, databases: usize) -> Result<TrialLoad<R>, LoadError> {
+        let options = EngineOptions { seed: 0, databases, tunables: Tunables::default() };
+        let engine = Engine::new(options);
+        let loader = engine.open_snapshot(source, Coverage::Everything, DueRows::Kept)?;
+        Ok(TrialLoad { engine, loader })
+    }
+
+    /// Loads some rows; whether there are more.
+    ///
+    /// # Errors
+    /// Says where the snapshot is not what it should be.
+    pub fn step(&mut self) -> Result<bool, LoadError> {
+        let has_more = self.engine.load_rows(&mut Nobody, &mut self.loader, TRIAL_ROWS)?;
+        self.engine.call_trusted(&mut Nobody, &[b"FLUSHALL", b"SYNC"]);
+        Ok(has_more)
+    }
+
+    /// What it has come to so far.
+    pub fn loaded(&self) -> Loaded {
+        self.loader.loaded
+    }
+
+    /// How many bytes have been read.
+    pub fn offset(&self) -> u64 {
+        self.loader.offset()
     }
 }
 

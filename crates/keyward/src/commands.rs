@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod backup;
 mod check;
 mod completions;
 mod demo;
@@ -9,6 +10,7 @@ mod explain_code;
 mod init;
 mod match_keys;
 mod plan;
+mod restore;
 mod serve;
 
 use clap::{Subcommand, ValueEnum};
@@ -27,6 +29,8 @@ pub(crate) enum Command {
     Explain(explain::Explain),
     Plan(plan::Plan),
     Init(init::Init),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     ExplainCode(explain_code::ExplainCode),
     Completions(completions::Completions),
 }
@@ -42,6 +46,8 @@ impl Command {
             Command::Explain(explain) => explain.run(terminal),
             Command::Plan(plan) => plan.run(terminal),
             Command::Init(init) => init.run(terminal),
+            Command::Backup(backup) => backup.run(terminal),
+            Command::Restore(restore) => restore.run(terminal),
             Command::ExplainCode(code) => code.run(terminal),
             Command::Completions(completions) => completions.run(terminal),
         }

@@ -6,6 +6,7 @@
 //! has what it wanted: that is success.
 //! Not here: anything a program that embeds Keyward would need.
 
+mod backup;
 mod commands;
 mod demo;
 mod schema_file;

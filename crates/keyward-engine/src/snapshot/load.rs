@@ -20,6 +20,8 @@ pub struct Loaded {
     pub expired: u64,
     /// Rows with an empty collection, of which there are none.
     pub empty: u64,
+    /// Rows there should be, as far as the file says so.
+    pub told: u64,
 }
 
 /// Why a snapshot could not be loaded. What came before is there.
@@ -132,7 +134,10 @@ impl<R: Read> SnapshotLoader<R> {
                     function::load_again(ctx, source, self.on_conflict)
                         .map_err(LoadError::Library)?;
                 }
-                Entry::Library(_) | Entry::Fact(..) | Entry::Sizes(_) => {}
+                Entry::Sizes(sizes) => {
+                    self.loaded.told = self.loaded.told.saturating_add(sizes.rows);
+                }
+                Entry::Library(_) | Entry::Fact(..) => {}
             }
         }
         Ok(true)

@@ -1,0 +1,43 @@
+//! How far it is, on a terminal only.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+const TICK: Duration = Duration::from_millis(120);
+const WITH_END: &str = "{msg:>9} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+const WITHOUT_END: &str = "{msg:>9} {spinner} {bytes}, {bytes_per_sec}";
+
+/// A line that tells how far something is.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Progress {
+        Progress { bar: ProgressBar::hidden() }
+    }
+
+    /// Something begins, of so many bytes if that is known.
+    pub(crate) fn begin(&mut self, what: &'static str, bytes: Option<u64>) {
+        let (template, length) = match bytes {
+            Some(bytes) => (WITH_END, Some(bytes)),
+            None => (WITHOUT_END, None),
+        };
+        // Where stderr is no terminal nothing is drawn.
+        self.bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template(template).expect("the template is sound");
+        self.bar.set_style(style.progress_chars("=> "));
+        self.bar.set_message(what);
+        self.bar.enable_steady_tick(TICK);
+    }
+
+    pub(crate) fn reached(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+
+    /// It is over, and its line goes.
+    pub(crate) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,230 @@
+//! `keyward backup`: a snapshot of a running server in a file of its own.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::json;
+
+use super::{Format, counted};
+use crate::Answer;
+use crate::backup::{
+    Address, CheckError, Contents, Folder, NewArchive, Progress, Snapshot, Stop, check, is_name,
+};
+use crate::terminal::Terminal;
+
+/// How soon a backup that failed is tried again, if others are to follow.
+const RETRY_AFTER: Duration = Duration::from_secs(60);
+
+/// Back a running server up: Keyward, Redis or Valkey
+///
+/// Asks the server for a snapshot as a replica would, compresses it, loads it again to
+/// see that it is sound, and only then gives it its name: NAME-20251204T153000Z.rdb.zst,
+/// with its SHA-256 beside it. What is older than --keep says goes once a newer one is
+/// there. The password is also taken from REDISCLI_AUTH. Exits with 1 if the snapshot is
+/// not sound, with 2 if there is no backup for another reason.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  keyward backup --to /backups --keep 7d\n  \
+    keyward backup --to /backups --keep 7d --every 6h --port 7000 --name shop\n  \
+    keyward backup --to /backups --url redis://user:password@10.0.0.7:6379")]
+pub(crate) struct Backup {
+    /// The directory that backups go to; it is made if need be
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Remove backups of this name that are older; all are kept if it is not given
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    keep: Option<Duration>,
+    /// Go on with a backup so often, until SIGTERM or Ctrl-C
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    every: Option<Duration>,
+    /// What the names of the files begin with
+    #[arg(long, default_value = "keyward", value_parser = name)]
+    name: String,
+    /// The server's host
+    #[arg(long, default_value = "127.0.0.1", conflicts_with = "url")]
+    host: String,
+    /// The server's port
+    #[arg(long, default_value = "6379", conflicts_with = "url")]
+    port: u16,
+    /// The user to log in as
+    #[arg(long, conflicts_with = "url", requires = "password")]
+    user: Option<String>,
+    /// The password to log in with
+    #[arg(long, conflicts_with = "url")]
+    password: Option<String>,
+    /// All of these in one: redis://[user[:password]@]host[:port]
+    #[arg(long)]
+    url: Option<String>,
+    /// Whom the output is for
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+impl Backup {
+    pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
+        let address = self.address()?;
+        let stop = Stop::on_signals()?;
+        let Some(every) = self.every else { return self.back_up(&address, &stop, terminal) };
+        loop {
+            let start = SystemTime::now();
+            let outcome = self.back_up(&address, &stop, terminal);
+            terminal.flush()?;
+            let is_well = matches!(outcome, Ok(Answer::Yes));
+            match outcome {
+                _ if stop.is_set() => {
+                    if !is_well {
+                        terminal.say("keyward: told to stop: the backup under way is given up")?;
+                    }
+                    return Ok(Answer::Yes);
+                }
+                Err(error) => terminal.say(&format!("keyward: {error:#}"))?,
+                Ok(_) => {}
+            }
+            let pause = if is_well { every } else { every.min(RETRY_AFTER) };
+            if stop.within(pause.saturating_sub(start.elapsed().unwrap_or_default())) {
+                return Ok(Answer::Yes);
+            }
+        }
+    }
+
+    fn address(&self) -> anyhow::Result<Address> {
+        let mut address = match &self.url {
+            Some(url) => Address::from_url(url).context("--url")?,
+            None => Address {
+                host: self.host.clone(),
+                port: self.port,
+                user: self.user.clone(),
+                password: self.password.clone(),
+            },
+        };
+        if address.password.is_none() {
+            address.password = std::env::var("REDISCLI_AUTH").ok();
+        }
+        Ok(address)
+    }
+
+    /// One backup, and the old ones go.
+    fn back_up(
+        &self,
+        address: &Address,
+        stop: &Stop,
+        terminal: &mut Terminal,
+    ) -> anyhow::Result<Answer> {
+        let directory = || self.to.display().to_string();
+        std::fs::create_dir_all(&self.to).with_context(directory)?;
+        let folder = Folder::at(&self.to);
+        let taken_ms = now_ms();
+        let mut progress = Progress::new();
+        let archive = fetch(address, folder.directory(), stop, &mut progress)?;
+        let checked = check(
+            archive.file.path(),
+            Some(&archive.sum),
+            &mut std::io::sink(),
+            &mut progress,
+            stop,
+        );
+        let contents = match checked {
+            Ok(contents) => contents,
+            Err(CheckError::Damaged { problems, .. }) => {
+                let place = format!("{}:{}", address.host, address.port);
+                let problems = problems.join("; ");
+                terminal.say(&format!(
+                    "keyward: the snapshot of {place} is not sound, and not kept: {problems}"
+                ))?;
+                return Ok(Answer::No);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let path = folder.add(archive, &self.name, taken_ms).with_context(directory)?;
+        let removed = match self.keep {
+            Some(keep) => {
+                folder.rotate(&self.name, taken_ms - as_ms(keep)).with_context(directory)?
+            }
+            None => Vec::new(),
+        };
+        self.tell(&path, &contents, &removed, terminal)?;
+        Ok(Answer::Yes)
+    }
+
+    fn tell(
+        &self,
+        path: &Path,
+        contents: &Contents,
+        removed: &[PathBuf],
+        terminal: &mut Terminal,
+    ) -> anyhow::Result<()> {
+        let Contents { rows, snapshot_bytes, bytes, sum } = contents;
+        match self.format {
+            Format::Human => {
+                terminal.write(&format!("{}\n", path.display()))?;
+                let keys = counted(usize::try_from(*rows)?, "key");
+                let mut message =
+                    format!("{keys}, {snapshot_bytes} bytes in {bytes}, loaded and found sound");
+                if !removed.is_empty() {
+                    let old = counted(removed.len(), "old backup");
+                    message.push_str(&format!("; {old} removed"));
+                }
+                terminal.say(&message)?;
+            }
+            Format::Json => terminal.write_record(&json!({
+                "file": path.display().to_string(), "sha256": sum, "keys": rows,
+                "snapshot_bytes": snapshot_bytes, "bytes": bytes,
+                "removed": removed.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            }))?,
+        }
+        terminal.flush()?;
+        Ok(())
+    }
+}
+
+/// Takes a snapshot from a server to disk.
+fn fetch(
+    address: &Address,
+    directory: &Path,
+    stop: &Stop,
+    progress: &mut Progress,
+) -> anyhow::Result<crate::backup::Archive> {
+    let place = || format!("cannot write to {}", directory.display());
+    let mut archive = NewArchive::begin(directory).with_context(place)?;
+    progress.begin("waiting", None);
+    let received = Snapshot::request(address, stop).and_then(|mut snapshot| {
+        progress.end();
+        progress.begin("receiving", snapshot.bytes());
+        let (mut chunk, mut bytes) = (Vec::new(), 0);
+        while snapshot
+            .next(&mut chunk)
+            .with_context(|| format!("{}:{}", address.host, address.port))?
+        {
+            archive.write(&chunk).with_context(place)?;
+            bytes += chunk.len() as u64;
+            progress.reached(bytes);
+        }
+        Ok(bytes)
+    });
+    progress.end();
+    if received? == 0 {
+        bail!("{}:{} has sent an empty snapshot", address.host, address.port);
+    }
+    archive.finish().with_context(place)
+}
+
+pub(super) fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, as_ms)
+}
+
+fn as_ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    let parsed = keyward_schema::Duration::parse(text).ok_or("write it as 30m, 6h or 7d")?;
+    Ok(Duration::from_millis(parsed.as_ms()))
+}
+
+fn name(text: &str) -> Result<String, &'static str> {
+    if !is_name(text) {
+        return Err("use letters, digits, dots, dashes and underscores");
+    }
+    Ok(text.to_owned())
+}
