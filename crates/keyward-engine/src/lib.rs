@@ -96,7 +96,7 @@ pub use script::{Activity, LogLevel, RunningScript, ScriptFacts};
 pub use session::{ClientId, Listening};
 pub use set::{Iter as SetIter, Set};
 pub use snapshot::{
-    Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
+    Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,
 };
 pub use stats::{KeyStats, TableStats};
 pub use tracking::TrackingFacts;

@@ -17,6 +17,6 @@ pub(crate) mod load;
 mod save;
 
 pub(crate) use capture::{Capture, RowFacts};
-pub use load::{DueRows, LoadError, Loaded, SnapshotLoader};
+pub use load::{DueRows, LoadError, Loaded, SnapshotLoader, Unsupported};
 pub(crate) use save::begin;
 pub use save::{Coverage, Snapshot, SnapshotOptions};

@@ -3,6 +3,7 @@
 //! Owns every form a value has been written in since Redis 1.2. Whatever the form,
 //! a [`Build`] hears of the same elements in the same order.
 
+pub(crate) mod skip;
 #[cfg(test)]
 pub(crate) mod testing;
 

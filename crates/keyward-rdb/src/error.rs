@@ -1,5 +1,6 @@
 //! Why data cannot be read.
 
+use std::borrow::Cow;
 use std::io;
 
 /// Why data cannot be read.
@@ -28,7 +29,7 @@ pub enum Error {
         /// How far it was read.
         offset: u64,
         /// What it is.
-        what: &'static str,
+        what: Cow<'static, str>,
     },
     /// A collection without elements, which no database holds. What follows it
     /// can be read.

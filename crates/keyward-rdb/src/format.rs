@@ -58,6 +58,8 @@ pub(crate) mod kind {
     pub(crate) const HASH_LIFETIMES_PACKED_EARLY: u8 = 23;
     pub(crate) const HASH_LIFETIMES: u8 = 24;
     pub(crate) const HASH_LIFETIMES_PACKED: u8 = 25;
+    /// Those that come later are not known.
+    pub(crate) const LAST: u8 = HASH_LIFETIMES_PACKED;
 }
 
 /// Forms of a text, after the two high bits.

@@ -5,6 +5,7 @@
 
 use crate::format::special;
 use crate::{Element, Error, crc64, lzf};
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
 /// The longest text: the limit of a row.
@@ -33,8 +34,8 @@ impl<R: BufRead> Input<R> {
         Error::Malformed { offset: self.offset, what }
     }
 
-    pub(crate) fn unsupported(&self, what: &'static str) -> Error {
-        Error::Unsupported { offset: self.offset, what }
+    pub(crate) fn unsupported(&self, what: impl Into<Cow<'static, str>>) -> Error {
+        Error::Unsupported { offset: self.offset, what: what.into() }
     }
 
     /// The next byte, if there is one.

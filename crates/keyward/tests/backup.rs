@@ -261,7 +261,7 @@ fn answering(answer: Vec<u8>, then_ends: bool) -> u16 {
             let Ok(count @ 1..) = stream.read(&mut chunk) else { return };
             input.extend_from_slice(&chunk[..count]);
             let said = String::from_utf8_lossy(&input).into_owned();
-            for _ in answered..said.matches("REPLCONF").count() {
+            while answered < said.matches("REPLCONF").count() {
                 stream.write_all(b"-ERR unknown command\r\n").expect("it reads");
                 answered += 1;
             }

@@ -9,7 +9,11 @@ pub(crate) use crate::script::OnConflict;
 use crate::script::function;
 use crate::shared::Shared;
 use keyward_rdb::{Entry, FileReader, RowHead};
+use std::fmt;
 use std::io::Read;
+
+/// Rows that cannot be loaded and are told by name.
+const UNSUPPORTED_NAMED_MAX: usize = 20;
 
 /// What loading came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,9 +43,40 @@ pub enum LoadError {
     /// The append-only file has a command that is not known.
     #[error("the append-only file has a command that is not known: {0}")]
     UnknownCommand(String),
+    /// There are values of types that are not served.
+    #[error("the snapshot holds what is not supported: {0}")]
+    Unsupported(Unsupported),
     /// A function library cannot be loaded.
     #[error("the snapshot has a library that cannot be loaded: {0}")]
     Library(String),
+}
+
+/// Rows of types that are not served, the first of them by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unsupported {
+    named: Vec<String>,
+    more: usize,
+}
+
+impl Unsupported {
+    fn add(&mut self, db: usize, key: &[u8], what: &str) {
+        if self.named.len() < UNSUPPORTED_NAMED_MAX {
+            let key = key.escape_ascii();
+            self.named.push(format!("\"{key}\" of database {db} is {what}"));
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.named.join(", "))?;
+        match self.more {
+            0 => Ok(()),
+            more => write!(f, ", and {more} more"),
+        }
+    }
 }
 
 /// What is done with rows whose time is over.
@@ -61,6 +96,7 @@ pub struct SnapshotLoader<R> {
     due: DueRows,
     on_conflict: OnConflict,
     db: usize,
+    unsupported: Unsupported,
     /// What it has come to so far.
     pub loaded: Loaded,
 }
@@ -81,6 +117,7 @@ impl<R: Read> SnapshotLoader<R> {
             due,
             on_conflict,
             db: 0,
+            unsupported: Unsupported::default(),
             loaded: Loaded::default(),
         })
     }
@@ -97,7 +134,7 @@ impl<R: Read> SnapshotLoader<R> {
         let mut is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
         for _ in 0..entries {
             let before = self.file.offset();
-            let Some(entry) = self.file.next(&mut self.builder)? else { return Ok(false) };
+            let Some(entry) = self.file.next(&mut self.builder)? else { return self.end() };
             match entry {
                 Entry::Row(head) => {
                     let value = self.builder.take();
@@ -126,6 +163,11 @@ impl<R: Read> SnapshotLoader<R> {
                     self.builder.take();
                     self.loaded.empty += 1;
                 }
+                // All of them are told at once, at the end.
+                Entry::Unsupported(key, what) if is_covered => {
+                    self.unsupported.add(self.db, key, &what);
+                }
+                Entry::Unsupported(..) => {}
                 Entry::Database(number) => {
                     self.db = select(ctx.keys, number)?;
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
@@ -141,6 +183,14 @@ impl<R: Read> SnapshotLoader<R> {
             }
         }
         Ok(true)
+    }
+
+    /// There are no more rows. Those that could not be loaded must not go unnoticed.
+    fn end(&mut self) -> Result<bool, LoadError> {
+        match std::mem::take(&mut self.unsupported) {
+            unsupported if unsupported.named.is_empty() => Ok(false),
+            unsupported => Err(LoadError::Unsupported(unsupported)),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reading a file.
 
 use super::{REDIS_VERSION_MAX, RowHead, SUM_VERSION_MIN, Sizes, Usage, VALKEY_VERSIONS};
-use crate::format::opcode;
+use crate::decode::skip::{self, Dialect, can_skip, module_name};
+use crate::format::{kind, opcode};
 use crate::input::{Input, Summed};
 use crate::payload::Sum;
 use crate::{Build, Error, decode};
@@ -23,12 +24,15 @@ pub enum Entry<'a> {
     /// A row with an empty collection, which some old Redis wrote: there is no
     /// such row.
     EmptyRow,
+    /// A row of this key whose value is not supported, and what it is. It was read over.
+    Unsupported(&'a [u8], String),
 }
 
 /// A file being read.
 pub struct FileReader<R> {
     input: Input<Summed<R>>,
     version: u32,
+    dialect: Dialect,
     sum: Sum,
     key: Vec<u8>,
     text: Vec<u8>,
@@ -45,14 +49,15 @@ impl<R: Read> FileReader<R> {
         let digits = magic.strip_prefix(b"REDIS").or_else(|| magic.strip_prefix(b"VALKEY"));
         let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
         let version = digits.and_then(|digits| digits.parse().ok()).ok_or(Error::NotRdb)?;
-        let is_known = match magic[0] {
-            b'R' => (1..=REDIS_VERSION_MAX).contains(&version),
-            _ => VALKEY_VERSIONS.contains(&version),
+        let dialect = if magic[0] == b'R' { Dialect::Redis } else { Dialect::Valkey };
+        let is_known = match dialect {
+            Dialect::Redis => (1..=REDIS_VERSION_MAX).contains(&version),
+            Dialect::Valkey => VALKEY_VERSIONS.contains(&version),
         };
         if !is_known {
             return Err(Error::Version(version));
         }
-        Ok(FileReader { input, version, sum, key: Vec::new(), text: Vec::new() })
+        Ok(FileReader { input, version, dialect, sum, key: Vec::new(), text: Vec::new() })
     }
 
     /// How many bytes have been read.
@@ -94,7 +99,10 @@ impl<R: Read> FileReader<R> {
                         input.length()?;
                     }
                 }
-                opcode::MODULE => return Err(input.unsupported("data of a module")),
+                opcode::MODULE => {
+                    let module = module_name(input.length()?);
+                    return Err(input.unsupported(format!("data of the module {module}")));
+                }
                 opcode::LIBRARY_EARLY => {
                     return Err(input.unsupported("a function of Redis 7.0's release candidates"));
                 }
@@ -102,8 +110,20 @@ impl<R: Read> FileReader<R> {
             }
         };
         self.input.bytes(&mut self.key)?;
-        match decode::value(&mut self.input, kind, build) {
+        if can_skip(kind, self.dialect) {
+            let what = skip::value(&mut self.input, kind)?;
+            return Ok(Some(Entry::Unsupported(&self.key, what)));
+        }
+        let built = match kind {
+            ..=kind::LAST => decode::value(&mut self.input, kind, build),
+            _ => Err(self.input.unsupported(format!("a value of type {kind}"))),
+        };
+        match built {
             Err(Error::Empty { .. }) => Ok(Some(Entry::EmptyRow)),
+            Err(Error::Unsupported { what, offset }) => {
+                let what = format!("{what}, the key \"{}\"", self.key.escape_ascii()).into();
+                Err(Error::Unsupported { what, offset })
+            }
             other => {
                 other?;
                 Ok(Some(Entry::Row(RowHead { key: &self.key, deadline_ms, usage })))

@@ -23,6 +23,7 @@ fn read(file: &[u8]) -> Result<Vec<String>, Error> {
                 format!("{key} {deadline_ms:?} {usage:?}: {}", seen.text())
             }
             Entry::EmptyRow => "empty".to_owned(),
+            Entry::Unsupported(key, what) => format!("{}: {what}", key.escape_ascii()),
         });
     }
 }
@@ -149,4 +150,85 @@ fn what_is_there_twice_is_damage() {
         let file = [b"REDIS0003", content, b"\xff"].concat();
         assert!(matches!(read(&file), Err(Error::Malformed { .. })), "{}", content.escape_ascii());
     }
+}
+
+/// Values that are not served, as Redis and Valkey write them: what follows them is read.
+#[test]
+fn what_is_not_served_is_read_over_and_named() {
+    let check = |magic: &[u8], content: &[u8], expected: &str| {
+        let end = b"\x00\x01k\x01v\xff\0\0\0\0\0\0\0\0";
+        let file = [magic, content, end].concat();
+        let expected = [expected, "k None None: v"];
+        assert_eq!(read(&file).unwrap(), expected, "{}", content.escape_ascii());
+        for len in 0..content.len() {
+            read(&file[..magic.len() + len]).unwrap_err();
+        }
+    };
+    // A node, the lengths, a group with one entry that a consumer has not acknowledged.
+    let (node, id) = (b"\x01\x10iiiiiiiiiiiiiiii\x03lll", b"iiiiiiiiiiiiiiii");
+    let group = b"\x01\x01g";
+    let (pending, consumer) = (b"iiiiiiiiiiiiiiiitttttttt\x01", b"\x01\x01c");
+    let groups = |lengths: &[u8], seen: &[u8]| {
+        let pending = [b"\x01".as_slice(), pending].concat();
+        [group, lengths, &pending, consumer, seen, b"\x01", id].concat()
+    };
+    let first =
+        [b"\x0f\x01s", &node[..], b"\x01\x02\x03", &groups(b"\x01\x02", b"ssssssss")].concat();
+    check(b"REDIS0009", &first, "s: a stream");
+    let counts = b"\x01\x02\x03\x04\x05\x06\x07\x08";
+    let second = [b"\x13\x01s", &node[..], counts, &groups(b"\x01\x02\x03", b"ssssssss")].concat();
+    check(b"REDIS0010", &second, "s: a stream");
+    let third =
+        [b"\x15\x01s", &node[..], counts, &groups(b"\x01\x02\x03", b"ssssssssaaaaaaaa")].concat();
+    check(b"REDIS0011", &third, "s: a stream");
+    check(b"REDIS0012", b"\x18\x01hmmmmmmmm\x02\x00\x01f\x01v\x05\x01g\x01w", HASH);
+    check(b"REDIS0012", b"\x19\x01hmmmmmmmm\x03lll", HASH);
+    check(
+        b"VALKEY080",
+        b"\x16\x01h\x02\x01f\x01v\xff\xff\xff\xff\xff\xff\xff\xff\x01g\x01wtttttttt",
+        HASH,
+    );
+    let id = module_id("vectorset", 3);
+    let module =
+        [b"\x07\x01m\x81".as_slice(), &id, b"\x01\x05\x02\x06\x03ffff\x04dddddddd\x05\x03abc\x00"];
+    check(b"REDIS0012", &module.concat(), "m: a value of the module vectorset");
+}
+
+const HASH: &str = "h: a hash whose fields have lifetimes";
+
+/// The number of a module's type, as its name is packed.
+fn module_id(name: &str, version: u64) -> [u8; 8] {
+    let place = |character: char| match character {
+        'A'..='Z' => u64::from(character) - u64::from('A'),
+        'a'..='z' => u64::from(character) - u64::from('a') + 26,
+        '0'..='9' => u64::from(character) - u64::from('0') + 52,
+        '-' => 62,
+        _ => 63,
+    };
+    let packed = name.chars().fold(0, |id, character| id << 6 | place(character));
+    (packed << 10 | version).to_be_bytes()
+}
+
+#[test]
+fn what_cannot_be_read_over_is_refused_by_name() {
+    let check = |magic: &[u8], content: &[u8], expected: &str| {
+        let error = read(&[magic, content].concat()).unwrap_err().to_string();
+        assert_eq!(error, expected);
+    };
+    let early = "holds a hash whose fields have lifetimes, the key \"h\\n\", which is not supported, at byte 13";
+    check(b"REDIS0012", b"\x16\x02h\n", early);
+    check(b"VALKEY080", b"\x18\x02h\n", early);
+    let unknown = "holds a value of type 40, the key \"k\", which is not supported, at byte 12";
+    check(b"REDIS0012", b"\x28\x01k", unknown);
+    let module = "holds a value of a module, the key \"m\", which is not supported, at byte 12";
+    check(b"REDIS0009", b"\x06\x01m", module);
+    let data = [b"\xf7\x81".as_slice(), &module_id("bloom-flt", 1)].concat();
+    check(
+        b"REDIS0011",
+        &data,
+        "holds data of the module bloom-flt, which is not supported, at byte 19",
+    );
+    let early =
+        "holds a function of Redis 7.0's release candidates, which is not supported, at byte 10";
+    check(b"REDIS0010", b"\xf6", early);
 }
