@@ -134,12 +134,12 @@ impl Ledger {
         assert!(count >= safe, "{context}: {safe} steps are safe, {count} are there");
         assert!(count <= self.sent, "{context}: {count} steps are there, {} sent", self.sent);
         // What each key has by the last step that wrote it.
-        let last = (0..count).rev().find(|number| number % 3 != 0);
+        let last = (0..count).rev().find(|number| !number.is_multiple_of(3));
         for key in ["left", "right"] {
             assert_eq!(get(client, &format!("{key}:{writer}")), last, "{context}: half a step");
         }
         for place in 0..KEYS {
-            let writes = |number: &u64| number % KEYS == place && number % 3 != 0;
+            let writes = |number: &u64| number % KEYS == place && !number.is_multiple_of(3);
             let expected = (0..count).rev().find(writes);
             assert_eq!(get(client, &format!("ring:{writer}:{place}")), expected, "{context}");
         }
