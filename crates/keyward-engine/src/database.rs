@@ -193,7 +193,7 @@ impl Database {
     }
 
     /// Takes over the tables of the database before that a survey says go over as
-    /// they are, and what was known to be wrong with rows that it did not judge.
+    /// they are.
     pub(crate) fn adopt(&mut self, before: &mut Database, survey: &Survey) {
         for old in 0..before.tables.len() {
             let pattern = before.pattern(TableIndex(old as u16));
@@ -206,15 +206,17 @@ impl Database {
             empty.standing = standing;
             empty.stats = stats;
         }
-        let Some(book) = self.book.clone() else { return };
-        for (key, faults) in before.faulty.drain() {
-            if let Some(table) = book.table_of(&key) {
-                let kept = Faults {
-                    is_misfit: faults.is_misfit && !survey.judges(table),
-                    is_conflict: faults.is_conflict && !survey.relates(table),
-                };
-                self.set_faults(&key, kept);
-            }
+    }
+
+    /// Keeps in mind what was wrong with a row under the schema before, as far as the
+    /// survey of it did not judge that anew.
+    pub(crate) fn inherit_faults(&mut self, key: &[u8], faults: Faults, survey: &Survey) {
+        if let Some(table) = self.book.as_ref().and_then(|book| book.table_of(key)) {
+            let kept = Faults {
+                is_misfit: faults.is_misfit && !survey.judges(table),
+                is_conflict: faults.is_conflict && !survey.relates(table),
+            };
+            self.set_faults(key, kept);
         }
     }
 

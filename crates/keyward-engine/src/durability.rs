@@ -8,7 +8,7 @@ use crate::context::{Ctx, Ending, Mode};
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::keyspace::SnapshotProgress;
-use crate::rebuild;
+use crate::rebuild::AfterLoad;
 use crate::reclaim::Freeing;
 use crate::session::{ClientId, Session};
 use crate::snapshot::load::{OnConflict, load};
@@ -42,6 +42,10 @@ impl Default for Replay {
         Replay::new()
     }
 }
+
+/// How far the rows that were loaded are what their schemas say.
+#[derive(Debug)]
+pub struct Settling(AfterLoad);
 
 impl Engine {
     /// Says why writes are refused, if they are: what should outlive the process cannot
@@ -195,15 +199,35 @@ impl Engine {
         Ok(())
     }
 
-    /// Loading is over: rows under a schema are made what it says, counters begin.
-    pub fn end_loading(&mut self, host: &mut dyn Host, loaded: Loaded) {
+    /// All is loaded: rows under a schema are to be made what it says, and counters begin.
+    pub fn begin_settling(&mut self) -> Settling {
         self.shared.stats.reset();
         self.keys.end_loading();
+        Settling(AfterLoad::default())
+    }
+
+    /// Makes about so many loaded rows what their schemas say; whether there are more.
+    pub fn settle_rows(
+        &mut self,
+        host: &mut dyn Host,
+        settling: &mut Settling,
+        rows: usize,
+    ) -> bool {
         self.trusted(host, |ctx| {
-            rebuild::after_load(ctx.keys, ctx.shared, ctx.session, ctx.host);
-            ctx.host.loaded(loaded);
-        });
+            !settling.0.step(ctx.keys, ctx.shared, ctx.session, ctx.host, rows)
+        })
+    }
+
+    /// Loading is over.
+    pub fn end_loading(&mut self, host: &mut dyn Host, loaded: Loaded) {
+        host.loaded(loaded);
         self.shared.is_loading = false;
+    }
+
+    /// Brings all rows to their tables that are on the way there because a schema comes
+    /// into force, so that [`Engine::snapshot`] has them.
+    pub fn gather_rows(&mut self) {
+        self.keys.bring_rows(usize::MAX);
     }
 
     /// Begins a snapshot of this instant that is taken in steps while commands run. There

@@ -17,12 +17,13 @@
 //! own modules).
 
 use crate::batch::{Known, Prepared};
+use crate::blocking::Blocked;
 use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
 use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
-use crate::keyward::plan::{Plan, Progressed};
+use crate::pause::may_write;
 use crate::script::LogLevel;
 use crate::session::{ClientId, Listening, ReplyMode, Session};
 use crate::shared::Shared;
@@ -106,6 +107,7 @@ impl Engine {
         let book = RuleBook::new(schema);
         let survey = Survey::new(&book, None, |_| false);
         self.keys.govern(db, Arc::new(book), &survey);
+        self.keys.bring_over(&survey, usize::MAX);
     }
 
     /// Lets clients call commands by these names.
@@ -208,7 +210,7 @@ impl Engine {
             Err(error) => self.shared.refuse(&mut self.keys, session, args, error, out),
             Ok(command) => {
                 session.last_command = Some(command);
-                if self.shared.pause.is_some() && self.hold(session, command, args) {
+                if self.shared.may_hold() && self.hold(session, command, args) {
                     if is_skipped {
                         session.reply_mode = ReplyMode::SkipNext;
                     }
@@ -230,20 +232,30 @@ impl Engine {
         session.end_reply(out, start);
     }
 
-    /// Keeps a command for later if the pause holds it; answers whether it does.
+    /// Keeps a command for later if the pause holds it, or a schema that comes into
+    /// force; answers whether it is kept.
     #[cold]
     fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
         self.end_pause_if_over();
-        let pause = self.shared.pause.as_ref();
-        let is_held = pause.is_some_and(|pause| pause.holds(&self.shared, session, command, args));
-        // What runs during a pause does not write, so that due rows can stay.
-        self.keys.is_expiry_held = pause.is_some() && !is_held;
-        if let Some(pause) = self.shared.pause.as_mut().filter(|_| is_held) {
-            session.postponed.push_front(args.into());
-            session.is_paused = true;
-            pause.clients.push(session.id);
+        let Engine { keys, shared, .. } = self;
+        let pause = shared.pause.as_ref();
+        let is_paused = pause.is_some_and(|pause| pause.holds(shared, session, command, args));
+        let hold = shared.hold();
+        let is_held = hold.is_some_and(|hold| hold.holds(keys, session, command, args));
+        // What runs during a pause does not write, so that due rows can stay. What writes
+        // while a schema comes into force does so where they can go.
+        keys.is_expiry_held = !(is_paused || is_held)
+            && (pause.is_some() || hold.is_some() && !may_write(shared, session, command, args));
+        if !is_paused && !is_held {
+            return false;
         }
-        is_held
+        session.postponed.push_front(args.into());
+        session.is_paused = true;
+        let pause = shared.pause.as_mut().filter(|_| is_paused).map(|pause| &mut pause.clients);
+        let hold = shared.changeover.as_mut().and_then(|changeover| changeover.hold.as_mut());
+        let clients = pause.or(hold.map(|hold| &mut hold.clients));
+        clients.into_iter().for_each(|clients| clients.push(session.id));
+        true
     }
 
     fn end_pause_if_over(&mut self) {
@@ -266,7 +278,7 @@ impl Engine {
             return Ok(command);
         }
         self.shared.judge(session, command)?;
-        if self.has_memory_limit() {
+        if self.has_memory_limit() && self.shared.hold().is_none() {
             self.make_room(host, session, command, args)?;
         }
         if self.keys.is_governed() && transaction::queues(session, command) {
@@ -324,7 +336,13 @@ impl Engine {
     /// it waits for.
     fn retry(&mut self, host: &mut dyn Host, client: ClientId, holds: Type, key: &[u8]) {
         let Some(mut session) = self.shared.sessions.take(client) else { return };
-        if let Some(blocked) = session.blocked.take_if(|blocked| blocked.wants == holds) {
+        let hold = self.shared.hold();
+        let is_held = |blocked: &Blocked| {
+            let args = blocked.args.args();
+            hold.is_some_and(|hold| hold.concerns(&self.keys, blocked.db, blocked.command, args))
+        };
+        let goes_on = |blocked: &mut Blocked| blocked.wants == holds && !is_held(blocked);
+        if let Some(blocked) = session.blocked.take_if(goes_on) {
             let mut out = Vec::new();
             self.keys.effects.begin_unit();
             let (command, args) = (blocked.command, blocked.args.args());
@@ -341,18 +359,19 @@ impl Engine {
         self.shared.sessions.put_back(session);
     }
 
-    /// Shows the survey of a plan some more rows; its client goes on when it has seen
-    /// all. Whether there is more to do.
-    fn go_on_planning(&mut self, host: &mut dyn Host) -> bool {
+    /// Goes on with the schema that is planned and the one that is applied; who waits for
+    /// it goes on when it is done. Whether there is more to do.
+    fn go_on_with_schemas(&mut self, host: &mut dyn Host) -> bool {
         self.keys.look_at_suspects();
-        match self.shared.go_on_planning(&mut self.keys) {
-            Progressed::Rests => false,
-            Progressed::Halfway => true,
-            Progressed::Done(client) => {
-                self.retry(host, client, Type::String, &[]);
-                false
-            }
+        let planned = self.shared.go_on_planning(&mut self.keys);
+        self.keys.effects.begin_unit();
+        let applied = self.shared.go_on_changing_over(&mut self.keys, host);
+        for client in planned.into_iter().chain(applied) {
+            self.retry(host, client, Type::String, &[]);
         }
+        self.after_unit(host);
+        self.shared.remains.shed();
+        self.shared.is_at_schemas(&self.keys)
     }
 
     /// Runs what a client sent while it was waiting. The host calls this when it
@@ -385,6 +404,7 @@ impl Engine {
         let switches = &self.shared.switches;
         let rests = self.shared.is_loading
             || self.shared.pause.is_some()
+            || self.shared.hold().is_some()
             || !switches.sweeps
             || switches.is_cron_paused;
         let removed = if rests { 0 } else { self.keys.sweep(SWEEP_ROWS_MAX) };
@@ -397,8 +417,8 @@ impl Engine {
         self.after_unit(host);
         self.keys.reclaim.step(RECLAIM_PER_TICK);
         self.keys.pack(PACKED_PER_TICK);
-        let is_evicting = self.evict(host);
-        let is_planning = self.go_on_planning(host);
+        let is_evicting = self.shared.hold().is_none() && self.evict(host);
+        let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
         removed == SWEEP_ROWS_MAX || self.keys.reclaim.is_busy() || is_evicting || is_planning
@@ -408,7 +428,7 @@ impl Engine {
     /// pause ends, or at once if there is memory to be freed or a schema to be planned.
     /// Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
-        let is_planning = self.shared.plan.as_ref().is_some_and(Plan::is_under_way);
+        let is_planning = self.shared.is_at_schemas(&self.keys);
         if self.keys.reclaim.is_busy() || self.shared.relief.is_underway || is_planning {
             return Some(self.keys.now_ms());
         }

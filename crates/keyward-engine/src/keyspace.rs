@@ -41,6 +41,7 @@ use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
 pub(crate) use governed::Ended;
+use governed::Leaving;
 use heed::Heeded;
 use journal::Journal;
 use keyward_commands::WireError;
@@ -95,6 +96,8 @@ pub struct Keyspace {
     schema_version: u64,
     /// Rows that are to be looked at again.
     heeded: Heeded,
+    /// Rows on the way to their tables under another schema.
+    leaving: Option<Leaving>,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -146,6 +149,7 @@ impl Keyspace {
             ended: Vec::new(),
             schema_version: 0,
             heeded: Heeded::default(),
+            leaving: None,
         }
     }
 

@@ -2,8 +2,11 @@
 //!
 //! Owns the answers about schemas and patterns. Every figure is a counter that
 //! its table keeps: nothing here looks at rows, but for planning another schema
-//! (`plan`).
+//! and
+//! applying it (`plan`, `changeover`).
 
+pub(crate) mod changeover;
+mod hold;
 pub(crate) mod plan;
 
 use crate::context::{Ctx, Outcome};

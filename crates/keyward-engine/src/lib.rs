@@ -77,7 +77,7 @@ mod zset;
 
 pub use access::FrequencyRates;
 pub use courier::Delivery;
-pub use durability::Replay;
+pub use durability::{Replay, Settling};
 pub use effects::{Effect, Effects};
 pub use engine::{Engine, EngineOptions, Progress};
 pub use event::{Class, Event, NotifyFlags};

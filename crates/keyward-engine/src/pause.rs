@@ -50,7 +50,12 @@ impl Pause {
 }
 
 /// Whether a command, or the transaction it ends, may write or publish.
-fn may_write(shared: &Shared, session: &Session, command: &Command, args: Args<'_>) -> bool {
+pub(crate) fn may_write(
+    shared: &Shared,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+) -> bool {
     match (command.id, &session.transaction) {
         (CommandId::Exec, Some(transaction)) => {
             transaction.queue.iter().any(|(command, args)| is_write(shared, command, args.args()))
@@ -69,7 +74,12 @@ impl Shared {
     pub(crate) fn end_pause(&mut self, keys: &mut Keyspace) {
         let Some(pause) = self.pause.take() else { return };
         keys.is_expiry_held = false;
-        for client in pause.clients {
+        self.let_go_on(pause.clients);
+    }
+
+    /// Lets clients go on that had a command held.
+    pub(crate) fn let_go_on(&mut self, clients: Vec<ClientId>) {
+        for client in clients {
             if let Some(session) = self.sessions.get_mut(client) {
                 session.is_paused = false;
                 self.outbox.push(Delivery::Unblocked(client));

@@ -14,7 +14,8 @@ use crate::evict::Relief;
 use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::keyspace::changes::News;
-use crate::keyward::plan::Plan;
+use crate::keyward::changeover::Changeover;
+use crate::keyward::plan::{Plan, Remains};
 use crate::monitor;
 use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
@@ -73,6 +74,10 @@ pub(crate) struct Shared {
     pub(crate) relief: Relief,
     /// The schema that was planned last, if it was not applied.
     pub(crate) plan: Option<Plan>,
+    /// The schema that is on the way into force.
+    pub(crate) changeover: Option<Changeover>,
+    /// What plans left behind.
+    pub(crate) remains: Remains,
 }
 
 impl Shared {
@@ -98,6 +103,8 @@ impl Shared {
             pause: None,
             relief: Relief::default(),
             plan: None,
+            changeover: None,
+            remains: Remains::default(),
         };
         shared.set_tunables(keys, options.tunables);
         shared
@@ -117,6 +124,9 @@ impl Shared {
         self.forget(keys, &mut session);
         if let Some(pause) = &mut self.pause {
             pause.clients.retain(|held| *held != client);
+        }
+        if let Some(hold) = self.changeover.as_mut().and_then(|it| it.hold.as_mut()) {
+            hold.clients.retain(|held| *held != client);
         }
         if let Some(blocked) = &session.blocked {
             keys.changes.waiting.end(client, blocked);
@@ -319,7 +329,8 @@ impl Shared {
             sweep_ns: self.stats.sweep_ns,
             clients: self.sessions.len(),
             blocked_clients: keys.changes.waiting.count()
-                + self.pause.as_ref().map_or(0, |pause| pause.clients.len()),
+                + self.pause.as_ref().map_or(0, |pause| pause.clients.len())
+                + self.hold().map_or(0, |hold| hold.clients.len()),
             timed_waits: keys.changes.waiting.timed_count(),
             dirty: keys.changes.dirty,
             scripts: self.scripts.facts(),

@@ -39,6 +39,6 @@ pub use derived::{Entry, Holds};
 pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 pub use plan::{Difference, DifferenceKind, compare};
 pub use refusal::Refusal;
-pub use survey::{Faults, Findings, Ground, Report, Survey};
+pub use survey::{Conclusion, Faults, Findings, Ground, Report, Survey};
 pub use verdict::{Judged, Verdict};
 pub use view::{Blind, Element, NotYet, Row, RowType, View};

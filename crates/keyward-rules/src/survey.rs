@@ -12,11 +12,13 @@
 //! - of several rows that claim a unique value the present owner keeps it, or
 //!   else the first by its bytes; the others are counted as conflicts.
 //!
-//! It is made in two steps. Every row that may be concerned (`scope`) is met once,
-//! in any order and as slowly as the host likes, and noted if there is something
+//! It is made in two parts, both as slowly as the host likes. Every row that may be
+//! concerned (`scope`) is met once, in any order, and noted if there is something
 //! to be done about it; a row that changes meanwhile is looked at again. Then the
-//! notes are concluded (`conclude`) by the rows as they are at that moment: the
-//! time this takes, and the memory of the notes, follow what is to be done.
+//! notes are concluded (`conclude`): the time this takes, and the memory of the
+//! notes, follow what is to be done. A host that is to act on the conclusion keeps
+//! the rows and the time as they are until it has done so; otherwise every row is
+//! judged as it was when its turn came.
 //!
 //! Pure, so that planning a change of the schema and making it cannot disagree:
 //! both are this survey.
@@ -28,7 +30,9 @@ mod conclude;
 mod scope;
 mod standing;
 
-use std::collections::BTreeMap;
+pub use conclude::Conclusion;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::book::RuleBook;
 use crate::refusal::Refusal;
@@ -76,8 +80,8 @@ struct Met {
 /// What the rows of a keyspace need.
 #[derive(Debug)]
 pub struct Report {
-    /// What is to be done, as plain commands in this order.
-    pub commands: Vec<ArgBuf>,
+    /// What is to be done, as plain commands in this order, none of them long.
+    pub commands: VecDeque<ArgBuf>,
     /// What was found: of keys without a pattern first, then of each pattern in
     /// the schema's order.
     pub tables: Vec<Findings>,
@@ -91,6 +95,13 @@ impl Report {
     /// How much goes for good.
     pub fn destroyed(&self) -> u64 {
         self.tables.iter().map(|table| table.destroyed).sum()
+    }
+
+    /// Forgets some of what it says in single; whether there is more.
+    pub fn shed(&mut self, budget: usize) -> bool {
+        self.commands.truncate(self.commands.len().saturating_sub(budget));
+        std::iter::from_fn(|| self.faults.pop_first()).take(budget).for_each(drop);
+        !(self.commands.is_empty() && self.faults.is_empty())
     }
 }
 
@@ -164,6 +175,12 @@ impl Survey {
     /// Whether it tells anew which rows of a table claim what another has.
     pub fn relates(&self, table: KeyId) -> bool {
         self.scope.concern(table).relates
+    }
+
+    /// Forgets some of its notes; whether there are more.
+    pub fn shed(&mut self, budget: usize) -> bool {
+        std::iter::from_fn(|| self.notes.pop_first()).take(budget).for_each(drop);
+        !self.notes.is_empty()
     }
 
     /// Meets a row on the way through all of them.

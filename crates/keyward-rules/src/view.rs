@@ -105,6 +105,14 @@ pub trait Row {
 
     /// Visits every element of a collection.
     fn each(&self, visit: &mut dyn FnMut(Element<'_>));
+
+    /// Visits some elements of a collection, from a cursor on that is zero at first;
+    /// answers the next one, zero at the end. What is there throughout is visited at
+    /// least once.
+    fn each_some(&self, _cursor: u64, visit: &mut dyn FnMut(Element<'_>)) -> u64 {
+        self.each(visit);
+        0
+    }
 }
 
 /// An element of a collection.

@@ -9,7 +9,7 @@
 use crate::clock;
 use crate::server::{Core, ServeError, Server};
 use crate::settings::table::Id;
-use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, SnapshotOptions};
+use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, Settling, SnapshotOptions};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, AofPart, Listing, Log, ReadError, Reader};
 use keyward_persist::disk::{Disk, Source};
@@ -95,8 +95,8 @@ pub(crate) async fn load(server: &Rc<Server>) -> Result<(), ServeError> {
         loading.snapshot(Coverage::Whole).await?;
     }
     let loaded = loading.loaded;
+    settle(server).await;
     let core = &mut *server.core.borrow_mut();
-    core.engine.set_time(core.host.clock.now_us());
     core.engine.end_loading(&mut core.host, loaded);
     core.host.loading = None;
     tracing::info!(
@@ -109,6 +109,23 @@ pub(crate) async fn load(server: &Rc<Server>) -> Result<(), ServeError> {
         begin_log(core, files)?;
     }
     Ok(())
+}
+
+/// Makes rows under schemas what those say.
+async fn settle(server: &Server) {
+    let mut settling = {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        // All rows are judged by one time.
+        engine.set_time(host.clock.now_us());
+        engine.begin_settling()
+    };
+    let step = |settling: &mut Settling| {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        engine.settle_rows(host, settling, STEP_ROWS)
+    };
+    while step(&mut settling) {
+        tokio::task::yield_now().await;
+    }
 }
 
 impl Loading<'_> {

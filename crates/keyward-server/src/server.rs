@@ -104,6 +104,7 @@ impl Core {
     /// Writes a last snapshot where snapshots are written at all; whether the process
     /// may end.
     fn save_before_the_end(&mut self) -> bool {
+        self.engine.gather_rows();
         let may_end = !self.host.saves_by_itself() || self.host.save(&self.engine.snapshot());
         if !may_end {
             tracing::warn!("Error trying to save the DB, can't exit.");

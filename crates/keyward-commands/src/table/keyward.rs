@@ -47,7 +47,7 @@ rows! { keyward_ids, Keyward;
         since: "0.1.0", arity: AtLeast(2),
         flags: [Admin, NoScript, NoMulti, Stale],
         summary: "Show the schema of the database, plan another, or apply a plan.",
-        complexity: "O(N) with N being the length of the schema; to plan also the number of rows that may be concerned, while others are served; to apply also the number of rows that change.",
+        complexity: "O(N) with N being the length of the schema; to plan also the number of rows that may be concerned, while others are served; to apply also the number of rows that change, while commands on rows that are concerned wait and others are served.",
         args: [
             one_of("action", &[
                 flag("show", "SHOW"),

@@ -15,7 +15,8 @@ use crate::index::Spot;
 use crate::reclaim::Freeing;
 use crate::row::{Row, Shelf};
 use crate::stats::TableStats;
-use keyward_rules::{Cause, Report, RuleBook, Survey};
+use hashbrown::HashMap;
+use keyward_rules::{Cause, Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode};
 use std::sync::Arc;
 
@@ -38,27 +39,64 @@ pub(crate) struct Ended {
     pub(crate) cause: Cause,
 }
 
+/// Rows of a database that came under another schema, on the way to their tables.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    db: usize,
+    before: Database,
+    /// What was wrong with rows under the schema before.
+    faulty: hashbrown::hash_map::IntoIter<Box<[u8]>, Faults>,
+}
+
 impl Keyspace {
-    /// Puts a database under a schema. Rows go to the tables of their patterns as
-    /// they are, whole tables at once where the survey of them says so; it tells what
-    /// they need then.
+    /// Puts a database under a schema. Whole tables go over at once where the survey of
+    /// them says so; other rows are still to be brought (`bring_over`) to the tables of
+    /// their patterns, and nobody may ask for them until then.
     pub(crate) fn govern(&mut self, db: usize, book: Arc<RuleBook>, survey: &Survey) {
         self.governed += usize::from(self.databases[db].book().is_none());
         self.quotas.set(db, book.schema().keyspace.max_memory);
         let governed = Database::governed(self.hasher, self.databases[db].standing(), book);
         let mut before = std::mem::replace(&mut self.databases[db], governed);
         self.databases[db].inherit_stats(&before);
-        self.capture_now(&mut before);
         self.databases[db].adopt(&mut before, survey);
+        self.capture_now(&mut before);
         let first_end = self.databases[db].next_source_deadline();
         self.source_deadline = self.source_deadline.min(first_end.unwrap_or(i64::MAX));
-        let mut rows = Vec::new();
-        while before.shed(usize::MAX, |row| rows.push(row)) > 0 {}
+        let faulty = std::mem::replace(&mut before.faulty, HashMap::with_hasher(self.hasher));
+        self.leaving = Some(Leaving { db, before, faulty: faulty.into_iter() });
+        self.schema_version += 1;
+    }
+
+    /// Brings about `budget` rows more to the tables of their patterns, and what is known
+    /// to be wrong with rows that the survey did not judge; whether all are there.
+    pub(crate) fn bring_over(&mut self, survey: &Survey, budget: usize) -> bool {
+        let mut done = self.bring_rows(budget);
+        let Some(mut leaving) = self.leaving.take() else { return true };
+        let faulty = leaving.faulty.by_ref().take(budget.saturating_sub(done));
+        for (key, faults) in faulty {
+            done += 1;
+            self.databases[leaving.db].inherit_faults(&key, faults, survey);
+        }
+        self.leaving = (done >= budget).then_some(leaving);
+        self.leaving.is_none()
+    }
+
+    /// Brings about `budget` rows more to the tables of their patterns; answers how much
+    /// was done.
+    pub(crate) fn bring_rows(&mut self, budget: usize) -> usize {
+        let Some(Leaving { db, before, .. }) = &mut self.leaving else { return 0 };
+        let (db, mut rows, mut done) = (*db, Vec::new(), 0);
+        while done < budget {
+            match before.shed(budget - done, |row| rows.push(row)) {
+                0 => break,
+                shed => done += shed,
+            }
+        }
         for row in rows {
             let bytes: Box<[u8]> = row.key().into();
             self.place_row(db, self.key_in(db, &bytes), row);
         }
-        self.schema_version += 1;
+        done
     }
 
     /// Whether any database is under a schema.
@@ -78,11 +116,9 @@ impl Keyspace {
         self.databases[db].stats_mut(table)
     }
 
-    /// Keeps in mind what a survey of a database found to be wrong with its rows.
-    pub(crate) fn note_faults(&mut self, db: usize, report: &Report) {
-        for (key, faults) in &report.faults {
-            self.databases[db].set_faults(key, *faults);
-        }
+    /// Keeps in mind what a survey of a database found to be wrong with a row.
+    pub(crate) fn set_faults(&mut self, db: usize, key: &[u8], faults: Faults) {
+        self.databases[db].set_faults(key, faults);
     }
 
     /// Overrules the modes of the selected database's schema, or leaves it to them.
@@ -158,7 +194,12 @@ impl Keyspace {
     /// Whether a row on which derived keys depend may be due.
     #[inline(always)]
     pub(crate) fn is_unsettled(&self) -> bool {
-        self.source_deadline < self.now_ms && !self.is_expiry_held
+        self.has_due_source() && !self.is_expiry_held
+    }
+
+    /// Whether a row on which others depend may be due, be it that expiry is held.
+    pub(crate) fn has_due_source(&self) -> bool {
+        self.source_deadline < self.now_ms
     }
 
     /// Removes every due row of tables on which others depend.

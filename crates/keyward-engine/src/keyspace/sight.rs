@@ -119,6 +119,21 @@ impl keyward_rules::Row for Row {
                 .for_each(|(member, score)| visit(Element::Scored(member, score))),
         }
     }
+
+    fn each_some(&self, cursor: u64, visit: &mut dyn FnMut(Element<'_>)) -> u64 {
+        match self.value() {
+            Value::Object(ObjectRef::Set(set)) => {
+                set.scan(cursor, |member| visit(Element::Member(member.text().as_bytes())))
+            }
+            Value::Object(ObjectRef::ZSet(zset)) => {
+                zset.scan(cursor, |member, score| visit(Element::Scored(member, score)))
+            }
+            _ => {
+                self.each(visit);
+                0
+            }
+        }
+    }
 }
 
 fn text_of(item: Item<'_>) -> Cow<'_, [u8]> {

@@ -85,6 +85,7 @@ impl Keyspace {
         databases: impl Iterator<Item = usize>,
     ) {
         assert!(self.snapshot.is_none(), "one snapshot is taken at a time");
+        self.bring_rows(usize::MAX);
         let mut running = Running {
             ready: VecDeque::from([beginning]),
             emptied: Vec::new(),
@@ -174,7 +175,7 @@ impl Keyspace {
         }
     }
 
-    /// Captures all that is left of a database whose rows go elsewhere.
+    /// Captures all that is left of tables whose rows go elsewhere.
     pub(super) fn capture_now(&mut self, database: &mut Database) {
         if let Some(running) = &mut self.snapshot {
             let mut ready = Vec::new();

@@ -4,7 +4,7 @@ use super::Coverage;
 use super::build::Builder;
 use crate::context::Ctx;
 use crate::keyspace::Keyspace;
-use crate::rebuild;
+use crate::rebuild::AfterLoad;
 pub(crate) use crate::script::OnConflict;
 use crate::script::function;
 use crate::shared::Shared;
@@ -208,7 +208,8 @@ pub(crate) fn load(
         while loader.step(ctx, usize::MAX)? {}
         Ok(loader.loaded)
     });
-    rebuild::after_load(ctx.keys, ctx.shared, ctx.session, ctx.host);
+    let mut after = AfterLoad::default();
+    while !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX) {}
     ctx.keys.select(selected);
     if let Ok(loaded) = &outcome {
         ctx.host.loaded(*loaded);

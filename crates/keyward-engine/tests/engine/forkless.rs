@@ -4,7 +4,7 @@ use crate::harness::TestEngine;
 use keyward_engine::{Coverage, Random, SnapshotOptions};
 use keyward_rdb::Ending;
 
-const OPTIONS: SnapshotOptions =
+pub(crate) const OPTIONS: SnapshotOptions =
     SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
 const SHOP: &str = include_str!("../../../../tests/schema/shop.toml");
 
@@ -38,26 +38,26 @@ fn check(file: &[u8], expected: &[String], what: &str) {
 }
 
 /// A file being put together of what an engine hands over.
-struct Taken {
+pub(crate) struct Taken {
     file: Vec<u8>,
     ending: Ending,
 }
 
 impl Taken {
-    fn begin(test: &mut TestEngine) -> Taken {
+    pub(crate) fn begin(test: &mut TestEngine) -> Taken {
         test.engine.begin_snapshot(OPTIONS);
         Taken { file: Vec::new(), ending: Ending::new(true) }
     }
 
     /// Goes on for one step; whether the snapshot is over.
-    fn step(&mut self, test: &mut TestEngine) -> bool {
+    pub(crate) fn step(&mut self, test: &mut TestEngine) -> bool {
         test.engine.step_snapshot(&mut |bytes| {
             self.ending.add(&bytes);
             self.file.extend_from_slice(&bytes);
         })
     }
 
-    fn end(mut self) -> Vec<u8> {
+    pub(crate) fn end(mut self) -> Vec<u8> {
         self.file.extend_from_slice(&self.ending.end());
         self.file
     }
@@ -199,6 +199,8 @@ fn while_rows_are_loaded_clients_are_told_to_wait() {
         assert_eq!(test.call(client, command), expected, "{command}");
     }
     assert!(test.call(client, "INFO").starts_with('$'));
+    let mut settling = test.engine.begin_settling();
+    while test.engine.settle_rows(&mut test.host, &mut settling, 1) {}
     test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
     assert_eq!(test.call(client, "SET a 1"), "+OK\r\n");
 }

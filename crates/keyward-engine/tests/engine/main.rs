@@ -1,6 +1,7 @@
 //! The engine as its host sees it: inputs in, outputs out.
 
 mod blocking;
+mod changeover;
 mod dependents;
 mod effects;
 mod eviction;
@@ -18,6 +19,7 @@ mod planning;
 mod rebuild;
 mod replay;
 mod scanning;
+mod shop;
 mod sorted_sets;
 mod tracking;
 mod undo;

@@ -1,8 +1,7 @@
 //! Another schema for rows that are there: planned, then applied.
 
-use crate::harness::{START_MS, TestEngine};
-use keyward_engine::ClientId;
-use keyward_resp::push_request;
+use crate::harness::START_MS;
+use crate::shop::Shop;
 
 const OLD: &str = r#"
 [keyspace]
@@ -47,51 +46,9 @@ type = "string"
 ttl = { with = "user:{id}" }
 "#;
 
-struct Shop {
-    test: TestEngine,
-    client: ClientId,
-}
-
-impl Shop {
-    fn new(schema: &str) -> Shop {
-        let mut test = TestEngine::governed(1, schema);
-        let client = test.engine.connect();
-        Shop { test, client }
-    }
-
-    fn words(&mut self, words: &[&str]) -> String {
-        let mut bytes = Vec::new();
-        push_request(&mut bytes, words.iter());
-        let (_, reply) = self.test.send(self.client, &bytes);
-        String::from_utf8(reply).expect("tests use text").replace("\r\n", " ").trim_end().to_owned()
-    }
-
-    fn call(&mut self, command: &str) -> String {
-        self.words(&command.split(' ').collect::<Vec<_>>())
-    }
-
-    fn check(&mut self, dialogue: &[(&str, &str)]) {
-        for (command, expected) in dialogue {
-            assert_eq!(self.call(command), *expected, "{command}");
-        }
-    }
-
-    /// Plans a schema; answers the plan's name and the rest of the reply in lines.
-    fn plan(&mut self, schema: &str) -> (String, String) {
-        let mut bytes = Vec::new();
-        push_request(&mut bytes, ["KEYWARD", "SCHEMA", "PLAN", schema].iter());
-        let (_, reply) = self.test.send(self.client, &bytes);
-        let reply = String::from_utf8(reply).expect("tests use text");
-        let mut lines = reply.lines().filter(|line| !line.starts_with(['*', '$']));
-        assert_eq!(lines.next(), Some("plan"), "{reply}");
-        let id = lines.next().expect("a plan has a name").to_owned();
-        (id, lines.collect::<Vec<_>>().join("\n"))
-    }
-}
-
 /// Users 1 and 2 with a note each, and one without a user.
 fn shop() -> Shop {
-    let mut shop = Shop::new(OLD);
+    let mut shop = Shop::new(1, OLD);
     shop.check(&[
         ("HSET user:1 email a@x plan free", ":2"),
         ("HSET user:2 email b@x plan gold", ":2"),
@@ -107,7 +64,7 @@ fn shop() -> Shop {
 fn a_plan_tells_what_would_happen_and_does_nothing() {
     let mut shop = shop();
     let before = shop.test.state();
-    let (_, told) = shop.plan(NEW);
+    let told = shop.plan(NEW).rest();
     assert_eq!(shop.test.state(), before);
     shop.check(&[(
         "KEYWARD SCHEMA APPLY none",
@@ -119,7 +76,8 @@ fn a_plan_tells_what_would_happen_and_does_nothing() {
 #[test]
 fn applying_does_what_the_plan_says_and_is_logged_row_by_row() {
     let mut shop = shop();
-    let (id, _) = shop.plan(NEW);
+    let plan = shop.plan(NEW);
+    let id = plan.id();
     let refusal = "-SCHEMA this plan destroys 3 rows and entries of derived keys, not 0; if that \
                    is meant, say DESTROY 3";
     shop.check(&[
@@ -128,7 +86,7 @@ fn applying_does_what_the_plan_says_and_is_logged_row_by_row() {
         ("EXISTS users:on:free", ":1"),
     ]);
     shop.test.effects();
-    let reply = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    let reply = shop.apply(&plan, 3);
     assert!(reply.starts_with("*4 $8 destroys :3 $8 patterns *4 "), "{reply}");
     let mut effects = shop.test.effect_lines();
     effects.sort();
@@ -167,11 +125,11 @@ fn applying_does_what_the_plan_says_and_is_logged_row_by_row() {
 #[test]
 fn what_a_plan_destroys_is_counted_when_it_is_applied() {
     let mut shop = shop();
-    let (id, _) = shop.plan(NEW);
+    let plan = shop.plan(NEW);
     shop.check(&[("HSET user:3 email d@x plan free", ":2")]);
-    let refused = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    let refused = shop.apply(&plan, 3);
     assert!(refused.starts_with("-SCHEMA this plan destroys 4 rows"), "{refused}");
-    let applied = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 4"));
+    let applied = shop.apply(&plan, 4);
     assert!(applied.starts_with("*4 "), "{applied}");
     shop.check(&[("GET users:by_email:d@x", "$1 3")]);
 }
@@ -179,8 +137,8 @@ fn what_a_plan_destroys_is_counted_when_it_is_applied() {
 #[test]
 fn only_the_last_plan_can_be_applied() {
     let mut shop = shop();
-    let (first, _) = shop.plan(NEW);
-    let (second, _) = shop.plan(OLD);
+    let (first, second) = (shop.plan(NEW), shop.plan(OLD));
+    let (first, second) = (first.id(), second.id());
     assert_ne!(first, second);
     let none = "-ERR no such plan of this database; KEYWARD SCHEMA PLAN makes one";
     shop.check(&[(&format!("KEYWARD SCHEMA APPLY {first} DESTROY 3"), none), ("SELECT 1", "+OK")]);
@@ -191,14 +149,15 @@ fn only_the_last_plan_can_be_applied() {
 
 #[test]
 fn a_schema_comes_over_rows_that_had_none() {
-    let mut shop = Shop::new(OLD);
+    let mut shop = Shop::new(1, OLD);
     shop.check(&[
         ("SELECT 3", "+OK"),
         ("KEYWARD SCHEMA", "-ERR this database has no schema"),
         ("HSET user:1 email a@x plan free", ":2"),
     ]);
-    let (id, _) = shop.plan(NEW);
-    let applied = shop.call(&format!("KEYWARD SCHEMA APPLY {id}"));
+    assert_eq!(shop.ask(&["SELECT", "3"]).as_deref(), Some("+OK\r\n"));
+    let plan = shop.plan(NEW);
+    let applied = shop.apply(&plan, 0);
     assert!(applied.starts_with("*4 "), "{applied}");
     shop.check(&[("GET users:by_email:a@x", "$1 1"), ("TTL user:1", ":3600")]);
     shop.test.set_time(START_MS + 3_600_001);
@@ -226,8 +185,8 @@ fn a_text_that_is_not_sound_is_refused_with_its_first_problem() {
 fn figures_and_the_mode_go_on_under_the_new_schema() {
     let mut shop = shop();
     shop.check(&[("KEYWARD MODE warn", "+OK"), ("HGET user:1 plan", "$4 free")]);
-    let (id, _) = shop.plan(NEW);
-    shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    let plan = shop.plan(NEW);
+    shop.apply(&plan, 3);
     shop.check(&[("KEYWARD MODE", "$4 warn"), ("KEYWARD MODE schema", "+OK")]);
     let stats = shop.words(&["KEYWARD", "STATS", "user:{id:uint}"]);
     assert!(stats.contains("$4 hits :1 "), "{stats}");
@@ -236,16 +195,17 @@ fn figures_and_the_mode_go_on_under_the_new_schema() {
 
 #[test]
 fn rows_that_live_longer_than_they_may_keep_their_deadline_and_are_counted() {
-    let mut shop = Shop::new(NEW);
+    let mut shop = Shop::new(1, NEW);
     shop.check(&[
         ("HSET user:1 email a@x plan free", ":2"),
         ("HSET user:2 email b@x plan free", ":2"),
         ("EXPIRE user:2 60", ":1"),
     ]);
-    let (id, told) = shop.plan(&NEW.replace("1h", "10m"));
+    let plan = shop.plan(&NEW.replace("1h", "10m"));
+    let told = plan.rest();
     assert!(told.contains("overlong\n:1\n"), "{told}");
     assert!(told.contains("redated\n:0\n") && !told.contains("redated\n:1\n"), "{told}");
-    shop.call(&format!("KEYWARD SCHEMA APPLY {id}"));
+    shop.apply(&plan, 0);
     shop.check(&[("TTL user:1", ":3600"), ("TTL user:2", ":60")]);
     let refused = shop.call("EXPIRE user:1 3500");
     assert!(refused.starts_with("-SCHEMA user:1: may live at most 10 minutes"), "{refused}");
@@ -255,16 +215,16 @@ fn rows_that_live_longer_than_they_may_keep_their_deadline_and_are_counted() {
 #[test]
 fn applying_loads_the_functions_of_the_schema_or_does_nothing() {
     let mut shop = shop();
-    let (id, _) = shop.plan(NEW);
+    let plan = shop.plan(NEW);
     let good = "#!lua name=a\nredis.register_function('f', function() return 'new' end)";
     shop.test.host.libraries = vec![good, "#!lua name=b\nnonsense"];
-    let refused = shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    let refused = shop.apply(&plan, 3);
     let cannot = "-SCHEMA the functions of the schema cannot be loaded: ERR ";
     assert!(refused.starts_with(cannot), "{refused}");
     shop.check(&[("FCALL f 0", "-ERR Function not found"), ("TTL user:1", ":-1")]);
-    let (id, _) = shop.plan(NEW);
+    let plan = shop.plan(NEW);
     shop.test.host.libraries = vec![good];
-    shop.call(&format!("KEYWARD SCHEMA APPLY {id} DESTROY 3"));
+    shop.apply(&plan, 3);
     shop.check(&[("FCALL f 0", "$3 new"), ("TTL user:1", ":3600")]);
 }
 
@@ -276,11 +236,12 @@ fn a_mirror_that_grows_beyond_its_bound_is_kept_and_counted() {
              [key.\"b:{{id}}\"]\ntype = \"set\"\nttl = \"none\"\nmax_members = 2\n"
         )
     };
-    let mut shop = Shop::new(&schema(""));
+    let mut shop = Shop::new(1, &schema(""));
     shop.check(&[("SADD a:1 z", ":1"), ("SADD a:2 z", ":1"), ("SADD a:3 z y", ":2")]);
-    let (id, told) = shop.plan(&schema("inverse = \"b:{member}\"\n"));
+    let plan = shop.plan(&schema("inverse = \"b:{member}\"\n"));
+    let told = plan.rest();
     assert!(told.contains("b:{id}\nkeys\n:0\nmoved\n:0\nmisfits\n:1\n"), "{told}");
-    shop.call(&format!("KEYWARD SCHEMA APPLY {id}"));
+    shop.apply(&plan, 0);
     shop.check(&[("SCARD b:z", ":3"), ("SCARD b:y", ":1")]);
     let stats = shop.words(&["KEYWARD", "STATS", "b:{id}"]);
     assert!(stats.contains("$7 misfits :1 "), "{stats}");

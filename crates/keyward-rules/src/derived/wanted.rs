@@ -106,6 +106,15 @@ struct WantedRow {
     elements: BTreeMap<Vec<u8>, State>,
 }
 
+/// What a derived row must hold of some elements.
+pub(crate) struct Portion {
+    pub(crate) table: KeyId,
+    pub(crate) key: Vec<u8>,
+    pub(crate) elements: BTreeMap<Vec<u8>, State>,
+    /// Nothing else of the row is left.
+    pub(crate) is_last: bool,
+}
+
 /// Somebody else has the unique value.
 pub(crate) struct Taken {
     /// Who.
@@ -175,6 +184,23 @@ impl Wanted {
             contradicts |= *wanted != now;
         });
         contradicts
+    }
+
+    /// The key of the first row.
+    pub(crate) fn first_key(&self) -> Option<&[u8]> {
+        self.rows.first_key_value().map(|(key, _)| &key[..])
+    }
+
+    /// Takes the first row out, or the first `most` of its elements if it has more.
+    pub(crate) fn take_first(&mut self, most: usize) -> Option<Portion> {
+        let mut first = self.rows.first_entry()?;
+        if first.get().elements.len() <= most {
+            let (key, WantedRow { table, elements }) = first.remove_entry();
+            return Some(Portion { table, key, elements, is_last: true });
+        }
+        let (key, row) = (first.key().clone(), first.get_mut());
+        let elements = std::iter::from_fn(|| row.elements.pop_first()).take(most).collect();
+        Some(Portion { table: row.table, key, elements, is_last: false })
     }
 
     /// The repairs of all rows that differ from what they must hold.

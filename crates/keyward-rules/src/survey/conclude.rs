@@ -1,97 +1,242 @@
-//! From notes to what is to be done, by the rows as they are now.
+//! From notes to what is to be done, in steps of bounded work.
+//!
+//! Owns how far the conclusion is. Its stages come one after the other: each row by
+//! itself, those that others live with before those; then what rows demand of others;
+//! then who gets a unique value; then what derived rows lack and have too much. A row
+//! with many elements is worked off some elements at a time, and repaired by commands
+//! of no more than [`PORTION`].
+//! Invariant: a step that ends with [`NotYet`] can be repeated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use super::standing::{deadline_of, is_overlong};
-use super::{Faults, Findings, Ground, Met, Note, Report, Survey, was_computed};
+use super::{Findings, Ground, Met, Note, Report, Survey, was_computed};
 use crate::book::RuleBook;
 use crate::derived::repair::Repair;
-use crate::derived::wanted::Wanted;
+use crate::derived::wanted::{Portion, Wanted};
 use crate::derived::{Entry, Holds};
+use crate::facts::Moment;
 use crate::lifetime::{LifetimeProblem, Term};
 use crate::naming::named_key;
 use crate::refusal::Refusal;
-use crate::view::{Element, NotYet, Row, RowType, View};
-use keyward_resp::ArgBuf;
+use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::{Derived, KeyId};
 
 /// How many problems a report names.
 const NAMED_PROBLEMS: usize = 16;
+/// How many elements of a derived row one command brings or takes.
+const PORTION: usize = 256;
 
-impl Survey {
-    /// What all that was noted comes to.
-    ///
-    /// # Errors
-    /// If the host has to fetch a row first.
-    pub fn conclude(&self, ground: Ground<'_>) -> Result<Report, NotYet> {
-        let found =
-            |met: &Met| Findings { rows: met.rows, moved: met.moved, ..Findings::default() };
-        let report = Report {
-            commands: Vec::new(),
-            tables: self.met.iter().map(found).collect(),
-            faults: BTreeMap::new(),
-            problems: Vec::new(),
-        };
-        let Ground { book, before, view } = ground;
-        let mut surveyor = Surveyor {
-            book,
-            before,
-            view,
-            fates: BTreeMap::new(),
-            wanted: Wanted::default(),
-            claims: BTreeMap::new(),
-            report,
-        };
-        let depth_of = |table: Option<KeyId>| table.map_or(0, |id| book.links(id).companion_depth);
-        let deepest = book.schema().ids().map(|id| depth_of(Some(id))).max().unwrap_or(0);
-        for depth in 0..=deepest {
-            let is_next = |note: Note, table| note.judge && depth_of(table) == depth;
-            surveyor.each(self, is_next, Surveyor::judge)?;
-        }
-        surveyor.each(self, |note, _| note.relate, Surveyor::relate)?;
-        surveyor.conclude()
-    }
+/// What all that was noted comes to, as far as it is known.
+#[derive(Debug)]
+pub struct Conclusion {
+    stage: Stage,
+    /// The row that was visited last in this stage.
+    visited: Option<Box<[u8]>>,
+    /// The row that was visited in part.
+    begun: Option<Box<[u8]>>,
+    /// How far its elements are visited.
+    cursor: u64,
+    /// Rows whose deadline changes, with the new one; `None` for those that end.
+    fates: BTreeMap<Vec<u8>, Option<Option<i64>>>,
+    wanted: Wanted,
+    /// By the unique key and who claims it.
+    claims: BTreeMap<(Vec<u8>, Vec<u8>), Claim>,
+    /// What was done already about the derived row whose turn it is.
+    mended: Mended,
+    report: Report,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Rows by themselves, so many tables away from one that lives by itself.
+    Judge(usize),
+    /// What rows demand of others.
+    Relate,
+    /// Who gets a unique value.
+    Settle,
+    /// What derived rows lack and have too much.
+    Repair,
+    /// What nobody needs any more goes.
+    Clear,
+    Over,
 }
 
 /// A source row's claim to a unique value.
+#[derive(Debug)]
 struct Claim {
     entry: Entry,
     source: KeyId,
     key: Vec<u8>,
 }
 
-struct Surveyor<'a> {
-    book: &'a RuleBook,
-    before: Option<&'a RuleBook>,
-    view: &'a dyn View,
-    /// Rows whose deadline changes, with the new one; `None` for those that end.
-    fates: BTreeMap<Vec<u8>, Option<Option<i64>>>,
-    wanted: Wanted,
-    /// By the unique key and who claims it.
-    claims: BTreeMap<(Vec<u8>, Vec<u8>), Claim>,
-    report: Report,
+#[derive(Clone, Copy, Debug, Default)]
+struct Mended {
+    added: usize,
+    taken: usize,
+    /// A row of another type made way for it.
+    made_way: bool,
 }
 
-impl<'a> Surveyor<'a> {
-    /// Visits the rows that were noted and are still there.
+/// Whether all of a row was visited.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visited {
+    Whole,
+    Partly,
+}
+
+impl Survey {
+    /// Begins to conclude what was noted.
+    pub fn begin_conclusion(&self) -> Conclusion {
+        let found =
+            |met: &Met| Findings { rows: met.rows, moved: met.moved, ..Findings::default() };
+        let report = Report {
+            commands: VecDeque::new(),
+            tables: self.met.iter().map(found).collect(),
+            faults: BTreeMap::new(),
+            problems: Vec::new(),
+        };
+        Conclusion {
+            stage: Stage::Judge(0),
+            visited: None,
+            begun: None,
+            cursor: 0,
+            fates: BTreeMap::new(),
+            wanted: Wanted::default(),
+            claims: BTreeMap::new(),
+            mended: Mended::default(),
+            report,
+        }
+    }
+}
+
+impl Conclusion {
+    /// Goes on by about `budget` rows and elements; whether it is over.
+    ///
+    /// # Errors
+    /// If the host has to fetch a row first.
+    pub fn step(
+        &mut self,
+        survey: &Survey,
+        ground: Ground<'_>,
+        mut budget: usize,
+    ) -> Result<bool, NotYet> {
+        while budget > 0 {
+            let left = &mut budget;
+            let (is_over, next) = match self.stage {
+                Stage::Judge(depth) => {
+                    let book = ground.book;
+                    let depth_of =
+                        |table: Option<KeyId>| table.map_or(0, |id| book.links(id).companion_depth);
+                    let is_next = |note: Note, table| note.judge && depth_of(table) == depth;
+                    let is_over = self.each(survey, ground, left, is_next, Conclusion::judge)?;
+                    let deepest = book.schema().ids().map(|id| depth_of(Some(id))).max();
+                    let is_last = depth >= deepest.unwrap_or(0);
+                    (is_over, if is_last { Stage::Relate } else { Stage::Judge(depth + 1) })
+                }
+                Stage::Relate => {
+                    let relate = Conclusion::relate;
+                    let is_over = self.each(survey, ground, left, |note, _| note.relate, relate)?;
+                    (is_over, Stage::Settle)
+                }
+                Stage::Settle => (self.settle(ground.book, left), Stage::Repair),
+                Stage::Repair => (self.repair(ground, left)?, Stage::Clear),
+                Stage::Clear => {
+                    let fates = std::iter::from_fn(|| self.fates.pop_first());
+                    *left -= fates.take(*left).count();
+                    (self.fates.is_empty(), Stage::Over)
+                }
+                Stage::Over => return Ok(true),
+            };
+            if is_over {
+                (self.stage, self.visited) = (next, None);
+            }
+        }
+        Ok(self.stage == Stage::Over)
+    }
+
+    /// What it says; all of it once it is over.
+    pub fn report(&mut self) -> &mut Report {
+        &mut self.report
+    }
+
+    /// As `report`, for who does not go on.
+    pub fn into_report(self) -> Report {
+        self.report
+    }
+
+    /// Visits rows that were noted and are still there; whether there are no more.
     fn each(
         &mut self,
         survey: &Survey,
+        ground: Ground<'_>,
+        left: &mut usize,
         is_meant: impl Fn(Note, Option<KeyId>) -> bool,
-        visit: impl Fn(&mut Self, Option<KeyId>, &[u8], &dyn Row) -> Result<(), NotYet>,
-    ) -> Result<(), NotYet> {
-        let view = self.view;
-        for (key, note) in &survey.notes {
-            let table = self.book.table_of(key);
+        visit: impl Fn(
+            &mut Self,
+            Ground<'_>,
+            &mut usize,
+            (Option<KeyId>, &[u8], &dyn Row),
+        ) -> Result<Visited, NotYet>,
+    ) -> Result<bool, NotYet> {
+        let from = self.visited.take();
+        let start = from.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut last: Option<&Box<[u8]>> = None;
+        for (key, note) in survey.notes.range::<[u8], _>((start, Bound::Unbounded)) {
+            if *left == 0 {
+                self.visited = last.cloned().or(from);
+                return Ok(false);
+            }
+            *left -= 1;
+            let table = ground.book.table_of(key);
+            if self.begun.take().is_none_or(|begun| begun != *key) {
+                self.cursor = 0;
+            }
+            let mut visited = Ok(Visited::Whole);
             if is_meant(*note, table) {
-                let mut visited = Ok(());
-                view.glance(key, &mut |row| {
-                    visited = row.map_or(Ok(()), |row| visit(self, table, key, row));
-                })?;
-                visited?;
+                let looked = ground.view.glance(key, &mut |row| {
+                    if let Some(row) = row {
+                        visited = visit(self, ground, left, (table, key, row));
+                    }
+                });
+                visited = looked.and(visited);
+            }
+            if visited != Ok(Visited::Whole) {
+                self.visited = last.cloned().or(from);
+                self.begun = Some(key.clone());
+                return visited.map(|_| false);
+            }
+            last = Some(key);
+        }
+        Ok(true)
+    }
+
+    /// Visits elements of a row, from where it was left.
+    fn each_element(
+        &mut self,
+        left: &mut usize,
+        row: &dyn Row,
+        mut visit: impl FnMut(&mut Self, Element<'_>) -> Result<(), NotYet>,
+    ) -> Result<Visited, NotYet> {
+        loop {
+            let (mut seen, mut outcome) = (0, Ok(()));
+            let next = row.each_some(self.cursor, &mut |element| {
+                seen += 1;
+                if outcome.is_ok() {
+                    outcome = visit(self, element);
+                }
+            });
+            outcome?;
+            *left = left.saturating_sub(seen.max(1));
+            self.cursor = next;
+            if next == 0 {
+                return Ok(Visited::Whole);
+            }
+            if *left == 0 {
+                return Ok(Visited::Partly);
             }
         }
-        Ok(())
     }
 
     fn found(&mut self, table: Option<KeyId>) -> &mut Findings {
@@ -99,18 +244,29 @@ impl<'a> Surveyor<'a> {
     }
 
     fn run<const N: usize>(&mut self, command: [&[u8]; N]) {
-        self.report.commands.push(command.iter().collect());
+        self.report.commands.push_back(command.iter().collect());
     }
 
-    fn name(&mut self, problem: impl FnOnce(&Self) -> Refusal) {
+    fn name(&mut self, problem: impl FnOnce() -> Refusal) {
         if self.report.problems.len() < NAMED_PROBLEMS {
-            let problem = problem(self);
-            self.report.problems.push(problem);
+            self.report.problems.push(problem());
         }
     }
 
-    fn fault(&mut self, key: &[u8], fault: impl FnOnce(&mut Faults)) {
-        fault(self.report.faults.entry(key.to_vec()).or_default());
+    /// A row is kept though it does not fit.
+    fn misfit(&mut self, table: KeyId, key: &[u8], problem: impl FnOnce() -> Refusal) {
+        let faults = self.report.faults.entry(key.to_vec()).or_default();
+        let was = std::mem::replace(&mut faults.is_misfit, true);
+        self.found(Some(table)).misfits += u64::from(!was);
+        self.name(problem);
+    }
+
+    /// A row is kept though another has what it claims.
+    fn conflict(&mut self, table: KeyId, key: &[u8], problem: impl FnOnce() -> Refusal) {
+        let faults = self.report.faults.entry(key.to_vec()).or_default();
+        let was = std::mem::replace(&mut faults.is_conflict, true);
+        self.found(Some(table)).conflicts += u64::from(!was);
+        self.name(problem);
     }
 
     /// A row is to end.
@@ -123,49 +279,54 @@ impl<'a> Surveyor<'a> {
     /// Judges a row by itself: what it holds, and when it ends. What a computed
     /// row holds is all in question; what was computed by a pattern that is gone
     /// goes with it.
-    fn judge(&mut self, table: Option<KeyId>, key: &[u8], row: &dyn Row) -> Result<(), NotYet> {
+    fn judge(
+        &mut self,
+        ground: Ground<'_>,
+        left: &mut usize,
+        (table, key, row): (Option<KeyId>, &[u8], &dyn Row),
+    ) -> Result<Visited, NotYet> {
+        let Ground { book, before, view } = ground;
         let Some(table) = table else {
-            if self.before.is_some_and(|before| was_computed(before, key)) {
+            if before.is_some_and(|before| was_computed(before, key)) {
                 self.end(None, key, entry_count(row));
                 let plain = self.found(None);
                 plain.rows = plain.rows.saturating_sub(1);
                 plain.moved = plain.moved.saturating_sub(1);
             }
-            return Ok(());
+            return Ok(Visited::Whole);
         };
-        let is_computed = self.book.traits(table).is_computed;
-        if is_computed && self.book.traits(table).row_type != Some(row.row_type()) {
+        let is_computed = book.traits(table).is_computed;
+        if is_computed && book.traits(table).row_type != Some(row.row_type()) {
             self.end(Some(table), key, 1);
-            return Ok(());
+            return Ok(Visited::Whole);
         }
-        if is_computed {
-            self.doubt(table, key, row);
+        if is_computed && self.doubt(left, table, key, row)? == Visited::Partly {
+            return Ok(Visited::Partly);
         }
-        let now_ms = self.view.now_ms();
-        let term = self.term(table, key, row)?;
+        let now_ms = view.now_ms();
+        let term = self.term(ground, table, key, row)?;
         self.found(Some(table)).overlong += u64::from(is_overlong(term, now_ms, row));
         let mut misfit = None;
         match deadline_of(term, now_ms, row) {
             Ok(Some(end)) if end <= now_ms => {
                 self.end(Some(table), key, 1);
-                return Ok(());
+                return Ok(Visited::Whole);
             }
             Err(LifetimeProblem::Leaderless) => {
                 self.end(Some(table), key, 1);
-                return Ok(());
+                return Ok(Visited::Whole);
             }
             Ok(deadline) if deadline == row.deadline() => {}
             Ok(deadline) => self.redate(table, key, deadline),
-            Err(problem) => misfit = Some(self.book.refuse_lifetime(table, key, problem)),
+            Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
         }
         if !is_computed {
-            misfit = self.book.misfit_of(table, key, row).or(misfit);
+            misfit = book.misfit_of(table, key, row).or(misfit);
         }
         if let Some(misfit) = misfit {
-            self.fault(key, |faults| faults.is_misfit = true);
-            self.name(|_| misfit);
+            self.misfit(table, key, || misfit);
         }
-        Ok(())
+        Ok(Visited::Whole)
     }
 
     fn redate(&mut self, table: KeyId, key: &[u8], deadline: Option<i64>) {
@@ -179,16 +340,28 @@ impl<'a> Surveyor<'a> {
 
     /// What the schema demands of a row's lifetime, given what becomes of the row
     /// that it lives with.
-    fn term(&self, table: KeyId, key: &[u8], row: &dyn Row) -> Result<Term, NotYet> {
-        let leader = self.book.leader(table, key);
+    fn term(
+        &self,
+        ground: Ground<'_>,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Term, NotYet> {
+        let leader = ground.book.leader(table, key);
         match leader.and_then(|leader| self.fates.get(&leader)) {
             Some(fate) => Ok(fate.map_or(Term::Leaderless, Term::At)),
-            None => self.book.term_of_row(self.view, table, key, row),
+            None => ground.book.term_of_row(ground.view, table, key, row),
         }
     }
 
     /// Takes every entry of a computed row for lost until a source demands it.
-    fn doubt(&mut self, table: KeyId, key: &[u8], row: &dyn Row) {
+    fn doubt(
+        &mut self,
+        left: &mut usize,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Visited, NotYet> {
         let entry = |member: &[u8], holds| Entry {
             table,
             key: key.to_vec(),
@@ -197,121 +370,186 @@ impl<'a> Surveyor<'a> {
         };
         if let Some(text) = row.text() {
             self.wanted.lose(entry(&text, Holds::Text), Some(&text));
+            return Ok(Visited::Whole);
         }
-        let wanted = &mut self.wanted;
-        row.each(&mut |element| match element {
-            Element::Member(member) => wanted.lose(entry(member, Holds::Member), None),
-            Element::Scored(member, score) => wanted.lose(entry(member, Holds::Score(score)), None),
-            Element::Field(..) | Element::Item(_) => {}
-        });
+        self.each_element(left, row, |this, element| {
+            match element {
+                Element::Member(member) => this.wanted.lose(entry(member, Holds::Member), None),
+                Element::Scored(member, score) => {
+                    this.wanted.lose(entry(member, Holds::Score(score)), None);
+                }
+                Element::Field(..) | Element::Item(_) => {}
+            }
+            Ok(())
+        })
     }
 
     /// Notes what a row that stays demands of others, and others of it.
-    fn relate(&mut self, table: Option<KeyId>, key: &[u8], row: &dyn Row) -> Result<(), NotYet> {
-        let Some(table) = table.filter(|_| !self.is_to_end(key)) else { return Ok(()) };
-        for entry in self.book.entries_of(table, key, row) {
-            if entry.holds == Holds::Text && !self.is_owner(&entry)? {
-                let claim = (entry.key.clone(), entry.member.clone());
-                self.claims.insert(claim, Claim { entry, source: table, key: key.to_vec() });
-            } else {
-                let gained = self.wanted.gain(entry, None);
-                debug_assert!(gained.is_ok(), "there is one owner, and others only claim");
+    fn relate(
+        &mut self,
+        ground: Ground<'_>,
+        left: &mut usize,
+        (table, key, row): (Option<KeyId>, &[u8], &dyn Row),
+    ) -> Result<Visited, NotYet> {
+        let book = ground.book;
+        let Some(table) = table.filter(|_| !self.is_to_end(key)) else {
+            return Ok(Visited::Whole);
+        };
+        if self.cursor == 0 {
+            for entry in book.computed_entries(table, key, Moment::Now(row)) {
+                *left = left.saturating_sub(1);
+                self.demand(ground, entry, (table, key))?;
             }
         }
-        self.dismiss_strangers(table, key, row)
+        if book.links(table).mirror.is_some() {
+            return self.mirror(ground, left, (table, key, row));
+        }
+        if let Some(Derived::Follows { .. }) = &book.schema().key(table).derived {
+            return self.dismiss_strangers(ground, left, (table, key, row));
+        }
+        Ok(Visited::Whole)
+    }
+
+    /// A row demands an entry of a computed row.
+    fn demand(
+        &mut self,
+        ground: Ground<'_>,
+        entry: Entry,
+        (table, key): (KeyId, &[u8]),
+    ) -> Result<(), NotYet> {
+        if entry.holds == Holds::Text {
+            let text = ground.view.row(&entry.key)?.and_then(|row| row.text());
+            let is_owner = text.is_some_and(|text| *text == *entry.member);
+            if !is_owner || self.wanted.gain(entry.clone(), None).is_err() {
+                let claim = (entry.key.clone(), entry.member.clone());
+                self.claims.insert(claim, Claim { entry, source: table, key: key.to_vec() });
+            }
+        } else {
+            let gained = self.wanted.gain(entry, None);
+            debug_assert!(gained.is_ok(), "only unique values are claimed");
+        }
+        Ok(())
+    }
+
+    /// Members of a set demand its own place in the sets that mirror it.
+    fn mirror(
+        &mut self,
+        ground: Ground<'_>,
+        left: &mut usize,
+        (table, key, row): (KeyId, &[u8], &dyn Row),
+    ) -> Result<Visited, NotYet> {
+        let Some(own) = ground.book.placeholders(table, key) else { return Ok(Visited::Whole) };
+        self.each_element(left, row, |this, element| {
+            if let Element::Member(member) = element
+                && let Some(entry) = ground.book.reflection(table, &own, member)
+            {
+                this.demand(ground, entry, (table, key))?;
+            }
+            Ok(())
+        })
     }
 
     fn is_to_end(&self, key: &[u8]) -> bool {
         self.fates.get(key).is_some_and(Option::is_none)
     }
 
-    /// Whether a unique value belongs to who demands it already.
-    fn is_owner(&self, entry: &Entry) -> Result<bool, NotYet> {
-        let text = self.view.row(&entry.key)?.and_then(|row| row.text());
-        Ok(text.is_some_and(|text| *text == *entry.member))
-    }
-
     /// Members that follow keys which are not there leave.
-    fn dismiss_strangers(&mut self, table: KeyId, key: &[u8], row: &dyn Row) -> Result<(), NotYet> {
-        let book = self.book;
+    fn dismiss_strangers(
+        &mut self,
+        ground: Ground<'_>,
+        left: &mut usize,
+        (table, key, row): (KeyId, &[u8], &dyn Row),
+    ) -> Result<Visited, NotYet> {
+        let book = ground.book;
         let Some(Derived::Follows { of }) = &book.schema().key(table).derived else {
-            return Ok(());
+            return Ok(Visited::Whole);
         };
-        let Some(own) = book.placeholders(table, key) else { return Ok(()) };
+        let Some(own) = book.placeholders(table, key) else { return Ok(Visited::Whole) };
         let pattern = &book.schema().key(of.key).pattern;
         let take: &[u8] = match row.row_type() {
             RowType::Set => b"SREM",
             RowType::Zset => b"ZREM",
-            RowType::String | RowType::List | RowType::Hash => return Ok(()),
+            RowType::String | RowType::List | RowType::Hash => return Ok(Visited::Whole),
         };
-        let mut members = Vec::new();
-        row.each(&mut |element| {
+        let mut strangers = Vec::new();
+        let visited = self.each_element(left, row, |this, element| {
             if let Element::Member(member) | Element::Scored(member, _) = element {
-                members.push(member.to_vec());
+                let named = named_key(of, pattern, &own, member);
+                if this.is_to_end(&named) || ground.view.row(&named)?.is_none() {
+                    strangers.push(member.to_vec());
+                }
             }
-        });
-        let mut command: ArgBuf = [take, key].iter().collect();
-        let mut count = 0;
-        members.sort_unstable();
-        for member in members {
-            let named = named_key(of, pattern, &own, &member);
-            if self.is_to_end(&named) || self.view.row(&named)?.is_none() {
-                command.push(&member);
-                count += 1;
-            }
+            Ok(())
+        })?;
+        strangers.sort_unstable();
+        for strangers in strangers.chunks(PORTION) {
+            let words = [take, key].into_iter().chain(strangers.iter().map(|name| &name[..]));
+            self.report.commands.push_back(words.collect());
         }
-        if count > 0 {
-            self.report.commands.push(command);
-            self.found(Some(table)).destroyed += count;
-        }
-        Ok(())
+        self.found(Some(table)).destroyed += strangers.len() as u64;
+        Ok(visited)
     }
 
-    /// Settles claims, has derived rows repaired, and counts.
-    fn conclude(mut self) -> Result<Report, NotYet> {
-        for Claim { entry, source, key } in std::mem::take(&mut self.claims).into_values() {
+    /// Gives unique values to who claims them; whether all are given.
+    fn settle(&mut self, book: &RuleBook, left: &mut usize) -> bool {
+        while *left > 0 {
+            *left -= 1;
+            let Some((_, Claim { entry, source, key })) = self.claims.pop_first() else {
+                return true;
+            };
             let derived = entry.table;
             if let Err(taken) = self.wanted.gain(entry, None) {
-                self.fault(&key, |faults| faults.is_conflict = true);
-                self.name(|this| this.book.refuse_taken(source, &key, derived, &taken.owner));
+                let problem = || book.refuse_taken(source, &key, derived, &taken.owner);
+                self.conflict(source, &key, problem);
             }
         }
-        let book = self.book;
-        let type_of = |table: KeyId| {
-            let row_type = book.traits(table).row_type;
-            row_type.expect("derived keys are strings, sets and sorted sets")
-        };
-        for repair in std::mem::take(&mut self.wanted).repairs(self.view, type_of)? {
-            self.repair(repair, type_of)?;
-        }
-        for (key, faults) in std::mem::take(&mut self.report.faults) {
-            let found = self.found(book.table_of(&key));
-            found.misfits += u64::from(faults.is_misfit);
-            found.conflicts += u64::from(faults.is_conflict);
-            self.report.faults.insert(key, faults);
-        }
-        Ok(self.report)
+        false
     }
 
-    /// Has a derived row repaired. A mirror that grows beyond its bound by that is
-    /// kept like any other row that is too large.
-    fn repair(&mut self, repair: Repair, type_of: impl Fn(KeyId) -> RowType) -> Result<(), NotYet> {
-        let stays = !self.is_to_end(&repair.key);
-        let row = self.view.row(&repair.key)?.filter(|_| stays);
-        let is_of_type = |row: &&dyn Row| row.row_type() == type_of(repair.table);
-        let makes_way = row.is_some_and(|row| !is_of_type(&row));
-        let count = row.filter(is_of_type).map_or(0, Row::len) + repair.added - repair.taken;
-        let most = self.book.schema().key(repair.table).bounds.max_members;
-        if most.is_some_and(|most| count as u64 > most && repair.added > 0) {
-            self.fault(&repair.key, |faults| faults.is_misfit = true);
-            let (table, count) = (repair.table, count as u64);
-            self.name(|this| this.book.refuse_count(table, &repair.key, count));
+    /// Has derived rows repaired, and counts; whether all are.
+    fn repair(&mut self, ground: Ground<'_>, left: &mut usize) -> Result<bool, NotYet> {
+        let book = ground.book;
+        while *left > 0 {
+            let Some(key) = self.wanted.first_key() else { return Ok(true) };
+            let row = ground.view.row(key)?;
+            let Some(portion) = self.wanted.take_first(PORTION.min(*left)) else {
+                return Ok(true);
+            };
+            let Portion { table, key, elements, is_last } = portion;
+            *left = left.saturating_sub(elements.len().max(1));
+            let row_type = book.traits(table).row_type;
+            let row_type = row_type.expect("derived keys are strings, sets and sorted sets");
+            let is_of_type = |row: &&dyn Row| row.row_type() == row_type;
+            // What stood in its place made way for the first portion.
+            let there = row.filter(|row| !self.mended.made_way || is_of_type(row));
+            let makes_way = there.is_some_and(|row| !is_of_type(&row));
+            if let Some(repair) = Repair::of(table, key.clone(), there, row_type, elements) {
+                let stays = !self.is_to_end(&key);
+                let found = self.found(Some(table));
+                found.built += repair.added as u64;
+                found.destroyed += repair.taken as u64 + u64::from(makes_way && stays);
+                self.mended.made_way |= makes_way;
+                self.mended.added += repair.added;
+                self.mended.taken += repair.taken;
+                self.report.commands.extend(repair.commands);
+            }
+            if is_last {
+                let row = row.filter(is_of_type).filter(|_| !self.is_to_end(&key));
+                self.bound(book, table, &key, row.map_or(0, Row::len));
+            }
         }
-        let found = self.found(Some(repair.table));
-        found.built += repair.added as u64;
-        found.destroyed += repair.taken as u64 + u64::from(makes_way);
-        self.report.commands.extend(repair.commands);
-        Ok(())
+        Ok(false)
+    }
+
+    /// A derived row that had so many elements is repaired. A mirror that grows beyond
+    /// its bound by that is kept like any other row that is too large.
+    fn bound(&mut self, book: &RuleBook, table: KeyId, key: &[u8], before: usize) {
+        let Mended { added, taken, .. } = std::mem::take(&mut self.mended);
+        let count = (before + added).saturating_sub(taken) as u64;
+        let most = book.schema().key(table).bounds.max_members;
+        if most.is_some_and(|most| count > most && added > 0) {
+            self.misfit(table, key, || book.refuse_count(table, key, count));
+        }
     }
 }
 

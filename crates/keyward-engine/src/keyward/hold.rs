@@ -1,0 +1,189 @@
+//! Who waits while a schema comes into force.
+//!
+//! Owns which tables are concerned and whose commands are held. A table is concerned if
+//! its rows were met by the survey, go to other tables, or depend on rows that are
+//! concerned, or those on them. Before the new schema is in force commands are held that
+//! could change such rows, by renewing or ending them too; from then on, all on them.
+//! Commands that reach rows which their arguments do not tell count among those.
+//! Not here: keeping the commands (`Engine::accept`).
+
+use crate::hasher::TableIndex;
+use crate::keyspace::Keyspace;
+use crate::session::{ClientId, Session};
+use crate::transaction;
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, CommandId, Group};
+use keyward_resp::Args;
+use keyward_rules::{RuleBook, Survey};
+use keyward_schema::KeyId;
+use std::sync::Arc;
+
+/// What is held.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    db: usize,
+    /// By the index of the table.
+    concerned: Vec<bool>,
+    /// The same of the new schema, until that is in force.
+    concerned_then: Option<Vec<bool>>,
+    /// Who has a command that is held.
+    pub(crate) clients: Vec<ClientId>,
+}
+
+impl Hold {
+    /// What is held while a database comes under another book, by the survey of it.
+    pub(super) fn new(keys: &Keyspace, db: usize, book: &RuleBook, survey: &Survey) -> Hold {
+        let database = keys.database_at(db);
+        let patterns: Vec<Option<KeyId>> = (0..database.tables().len())
+            .map(|table| database.pattern(TableIndex(table as u16)))
+            .collect();
+        let is_met = |old: &Option<KeyId>| survey.meets(*old) || !survey.goes_whole(*old);
+        let mut now: Vec<bool> = patterns.iter().map(is_met).collect();
+        let heirs: Vec<Option<usize>> = patterns
+            .iter()
+            .map(|old| survey.heir(*old).map(|heir| heir.map_or(0, |heir| heir.index() + 1)))
+            .collect();
+        let mut then = vec![true; book.schema().keys.len() + 1];
+        for (old, heir) in heirs.iter().enumerate() {
+            if let Some(heir) = heir {
+                then[*heir] = now[old];
+            }
+        }
+        // What depends on what differs between the two.
+        loop {
+            let mut has_spread = spread(&mut then, Some(book));
+            has_spread |= spread(&mut now, database.book().map(Arc::as_ref));
+            for (old, heir) in heirs.iter().enumerate() {
+                if let Some(heir) = heir {
+                    has_spread |= now[old] != then[*heir];
+                    now[old] |= then[*heir];
+                    then[*heir] |= now[old];
+                }
+            }
+            if !has_spread {
+                break;
+            }
+        }
+        Hold { db, concerned: now, concerned_then: Some(then), clients: Vec::new() }
+    }
+
+    /// The new schema is in force.
+    pub(super) fn switch(&mut self) {
+        if let Some(concerned) = self.concerned_then.take() {
+            self.concerned = concerned;
+        }
+    }
+
+    /// Whether a client's command is to be held.
+    pub(crate) fn holds(
+        &self,
+        keys: &Keyspace,
+        session: &Session,
+        command: &Command,
+        args: Args<'_>,
+    ) -> bool {
+        if session.is_monitor || session.is_replica || transaction::queues(session, command) {
+            return false;
+        }
+        match (command.id, &session.transaction) {
+            (CommandId::Exec, Some(transaction)) => {
+                transaction.queue.iter().any(|(command, args)| {
+                    command.id == CommandId::Select
+                        || self.reaches(keys, session.db, command, args.args(), Reach::Reading)
+                })
+            }
+            _ => self.concerns(keys, session.db, command, args),
+        }
+    }
+
+    /// Whether a command by itself is to be held.
+    pub(crate) fn concerns(
+        &self,
+        keys: &Keyspace,
+        db: usize,
+        command: &Command,
+        args: Args<'_>,
+    ) -> bool {
+        let is_in_force = self.concerned_then.is_none();
+        let reach = match is_in_force || command.flags.has(Flag::Write) {
+            true => Reach::Reading,
+            false => Reach::Changing,
+        };
+        self.reaches(keys, db, command, args, reach)
+    }
+
+    fn reaches(
+        &self,
+        keys: &Keyspace,
+        db: usize,
+        command: &Command,
+        args: Args<'_>,
+        reach: Reach,
+    ) -> bool {
+        if !command.has_keys() || command.group == Group::Scripting {
+            return reaches_any_row(command);
+        }
+        match command.id {
+            CommandId::Copy | CommandId::Move => return true,
+            _ if db != self.db => return false,
+            CommandId::Sort | CommandId::SortRo => return true,
+            _ => {}
+        }
+        let database = keys.database_at(db);
+        command.keys_in(args).any(|key| {
+            let table = database.table_of(args.at(key.index));
+            let traits = database.pattern(table).zip(database.book());
+            let traits = traits.map(|(pattern, book)| book.traits(pattern));
+            let depends = traits.is_some_and(|traits| !traits.due_first.is_empty());
+            let renews = traits.is_some_and(|traits| traits.renews_on_read);
+            let is_reached = reach == Reach::Reading || renews;
+            (self.concerned[usize::from(table.0)] && is_reached)
+                // Rows that are due would have to go first, wherever they are.
+                || (depends && keys.has_due_source())
+        })
+    }
+}
+
+/// Which use of a row counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Any.
+    Reading,
+    /// Only one that may change rows.
+    Changing,
+}
+
+/// Whether a command without keys, or whose keys are not all it reaches, has to do with
+/// rows of any table.
+fn reaches_any_row(command: &Command) -> bool {
+    use CommandId::{BgRewriteAof, BgSave, DbSize, Debug, KeywardExplain, KeywardMode, Save, Sync};
+    matches!(command.group, Group::Generic | Group::Scripting)
+        || command.flags.has(Flag::Write)
+        || matches!(
+            command.id,
+            BgRewriteAof | BgSave | DbSize | Debug | KeywardExplain | KeywardMode | Save | Sync
+        )
+}
+
+/// Tables that depend on concerned ones, or those on them, are concerned too; whether
+/// there were such.
+fn spread(concerned: &mut [bool], book: Option<&RuleBook>) -> bool {
+    let Some(book) = book else { return false };
+    let mut has_spread = false;
+    let mut goes_on = true;
+    while goes_on {
+        goes_on = false;
+        for id in book.schema().ids() {
+            let traits = book.traits(id);
+            for other in traits.source.into_iter().chain(traits.leader) {
+                let (one, other) = (id.index() + 1, other.index() + 1);
+                if concerned[one] != concerned[other] {
+                    (concerned[one], concerned[other]) = (true, true);
+                    goes_on = true;
+                }
+            }
+        }
+        has_spread |= goes_on;
+    }
+    has_spread
+}
