@@ -56,6 +56,11 @@ impl Addressing {
         Some(Split { source: added & half, added, bit: half + 1 })
     }
 
+    /// The page that the next growth shares out. There must be one.
+    pub(crate) fn next_source(self) -> usize {
+        if self.count > self.mask { 0 } else { self.count & (self.mask >> 1) }
+    }
+
     /// Takes the last page away; answers the one that its entries go to, which is the
     /// same if there was no other.
     pub(crate) fn shrink(&mut self) -> usize {
@@ -108,6 +113,16 @@ mod tests {
                 states.pop().filter(|state| state.count() == addressing.count())
             );
             assert!(target < addressing.count());
+        }
+    }
+
+    #[test]
+    fn the_next_source_is_known_before() {
+        let mut addressing = Addressing::default();
+        addressing.grow();
+        for _ in 0..100 {
+            let expected = addressing.next_source();
+            assert_eq!(addressing.grow().map(|split| split.source), Some(expected));
         }
     }
 

@@ -34,6 +34,7 @@ pub(crate) use lent::LentRow;
 pub(crate) use shelf::Shelf;
 
 use crate::footprint::HeapBytes;
+use crate::index::Entry;
 use crate::string::Decimal;
 use crate::value::{Object, ObjectMut, Value};
 use layout::{
@@ -360,12 +361,6 @@ impl Row {
             Value::Text(_) | Value::Int(_) => 1,
         }
     }
-
-    /// Where the row is, for prefetching it.
-    #[inline(always)]
-    pub(crate) fn address(&self) -> *const u8 {
-        self.at.as_ptr()
-    }
 }
 
 /// A value that has left its row.
@@ -390,6 +385,13 @@ impl OwnedValue {
             OwnedValue::Int(number) => Row::new(key, NewValue::Int(number), deadline),
             OwnedValue::Object(object) => Row::new(key, NewValue::Object(object), deadline),
         }
+    }
+}
+
+impl Entry for Row {
+    #[inline(always)]
+    fn address(&self) -> *const u8 {
+        self.at.as_ptr()
     }
 }
 

@@ -23,7 +23,7 @@ use crate::access::Reading;
 use crate::evict::Standing;
 use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
-use crate::index::{self, Index, Spot};
+use crate::index::{self, Entry, Index, Spot};
 use crate::linear::next_cursor;
 use crate::prefetch::prefetch;
 use crate::random::Random;

@@ -12,6 +12,7 @@
 
 use super::{Code, Item, first, head_bytes, item_bytes};
 use crate::footprint::HeapBytes;
+use crate::index::Entry;
 use crate::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -98,6 +99,13 @@ impl<const N: usize> BoxedItems<N> {
     #[inline]
     pub(crate) fn is_named(&self, code: &Code<'_>) -> bool {
         code.begins(self.bytes(1))
+    }
+}
+
+impl<const N: usize> Entry for BoxedItems<N> {
+    #[inline(always)]
+    fn address(&self) -> *const u8 {
+        self.at.as_ptr()
     }
 }
 

@@ -14,6 +14,7 @@
 #![allow(unsafe_code)]
 
 use crate::footprint::HeapBytes;
+use crate::index::Entry;
 use crate::size_class::size_class;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -101,6 +102,13 @@ impl Member {
     /// Whether a reference is to this very member.
     pub(super) fn is(&self, other: MemberRef) -> bool {
         self.at == other.at
+    }
+}
+
+impl Entry for Member {
+    #[inline(always)]
+    fn address(&self) -> *const u8 {
+        self.at.as_ptr()
     }
 }
 
