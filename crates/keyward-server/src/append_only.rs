@@ -165,6 +165,12 @@ impl AppendOnly {
         (logged > self.released).then_some(logged)
     }
 
+    /// Whether something logged is not in the file yet.
+    #[inline]
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.buffered() > 0)
+    }
+
     /// Logs what commands have changed; whether there is anything to write.
     #[inline]
     pub(crate) fn collect(&mut self, engine: &mut Engine) -> bool {

@@ -3,23 +3,22 @@
 //! Owns what happens after `busy-reply-threshold`. The engine is in the middle of a
 //! command then and the thread in the middle of a task, so no connection can be served as
 //! usual. Every so many instructions the engine lets the host look up ([`look`]). A look
-//! peeks at what sockets have received and takes the complete requests out of them; the
-//! engine answers what Redis allows meanwhile, and BUSY to all else. Clients that come
-//! meanwhile are *guests*; they become connections afterwards.
+//! sends what others were answered before, peeks at what sockets have received and takes
+//! the complete requests out of them; the engine answers what Redis allows meanwhile, and
+//! BUSY to all else. Clients that come meanwhile are *guests*; they become connections
+//! afterwards.
 //!
 //! Invariant: a look never takes part of a request. What is not complete, or larger than
 //! [`PEEK_BYTES`], stays in the socket for the connection to read when the script is over.
 //! Limits: [`PEEK_BYTES`] of requests per client and look, [`GUESTS_MAX`] guests.
-#![allow(unsafe_code)]
 
 use crate::host::ServerHost;
+use crate::listen::Stream;
 use crate::settings::table::Id;
 use keyward_engine::{Activity, ClientId, Progress, RunningScript};
 use keyward_resp::{Batch, RequestLimits, RequestParser};
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags};
-use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -51,35 +50,10 @@ struct Watch {
 /// A client that came while a script was running.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    pub(crate) socket: GuestSocket,
+    pub(crate) socket: Stream,
     pub(crate) client: ClientId,
     /// Replies its socket has not taken.
     pub(crate) unsent: Vec<u8>,
-}
-
-/// A guest's socket.
-#[derive(Debug)]
-pub(crate) enum GuestSocket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl GuestSocket {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        match self {
-            GuestSocket::Tcp(socket) => socket.as_fd(),
-            GuestSocket::Unix(socket) => socket.as_fd(),
-        }
-    }
-
-    fn is_local(&self) -> bool {
-        match self {
-            GuestSocket::Tcp(socket) => {
-                socket.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
-            }
-            GuestSocket::Unix(_) => true,
-        }
-    }
 }
 
 impl Busy {
@@ -128,6 +102,7 @@ pub(crate) fn look(host: &mut ServerHost, script: &mut RunningScript<'_>) {
         };
         tracing::warn!(elapsed_ms = elapsed.as_millis() as u64, way_out, "slow script");
     }
+    host.send_meanwhile();
     let mut desk = Desk { host, script, elapsed };
     desk.serve_peers();
     desk.let_in();
@@ -147,12 +122,12 @@ impl Desk<'_, '_> {
         peers.each_client(|client, peer| {
             let is_ready = peer.input_bytes.get() == 0
                 && peer.output.borrow().is_empty()
+                && !self.host.outbox.has_letter_for(client)
                 && !peer.must_close.get();
             if !is_ready {
                 return;
             }
-            // A peer goes before its connection closes the socket.
-            let socket = unsafe { BorrowedFd::borrow_raw(peer.addresses.descriptor as i32) };
+            let socket = peer.socket.as_fd();
             let (progress, unsent) = self.serve(client, socket);
             peer.output.borrow_mut().extend(&unsent);
             if progress == Progress::Closing {
@@ -178,15 +153,15 @@ impl Desk<'_, '_> {
                 let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
                 let Ok(descriptor) = rustix::net::accept_with(door, flags) else { break };
                 arrived.push(if is_unix {
-                    GuestSocket::Unix(descriptor.into())
+                    Stream::Unix(descriptor.into())
                 } else {
-                    GuestSocket::Tcp(descriptor.into())
+                    Stream::Tcp(descriptor.into())
                 });
             }
         });
         for socket in arrived {
             if let Some(refusal) = self.host.judge_newcomer(socket.is_local()) {
-                send(socket.descriptor(), refusal);
+                send(socket.as_fd(), refusal);
             } else {
                 let client = self.script.connect();
                 self.host.busy.guests.push(Guest { socket, client, unsent: Vec::new() });
@@ -200,7 +175,7 @@ impl Desk<'_, '_> {
             if !guest.unsent.is_empty() {
                 return true;
             }
-            let (progress, unsent) = self.serve(guest.client, guest.socket.descriptor());
+            let (progress, unsent) = self.serve(guest.client, guest.socket.as_fd());
             guest.unsent = unsent;
             let stays = progress != Progress::Closing;
             if !stays {

@@ -64,13 +64,21 @@ impl ClientMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::peer::Addresses;
+    use crate::listen::Stream;
+    use crate::wire::Bell;
+    use std::os::unix::net::UnixStream;
+
+    fn peer() -> Peer {
+        let (socket, _) = UnixStream::pair().expect("a pair of sockets");
+        let socket = Stream::Unix(socket);
+        Peer::new(socket.addresses(), socket, Vec::new(), Bell::default(), 0)
+    }
 
     #[test]
     fn the_largest_that_may_go_is_named_until_the_rest_fits() {
         let mut memory = ClientMemory::default();
         memory.switch(true);
-        let peers: Vec<Peer> = (0..4).map(|_| Peer::new(Addresses::default(), 0)).collect();
+        let peers: Vec<Peer> = (0..4).map(|_| peer()).collect();
         for (at, (bytes, may_go)) in
             [(10, true), (30, true), (20, true), (40, false)].into_iter().enumerate()
         {

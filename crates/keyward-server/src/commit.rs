@@ -1,10 +1,8 @@
 //! Replies wait for the log.
 //!
-//! Owns the task that writes the log, and who waits for it. A connection that has executed
-//! commands leaves its replies with its peer if the log has grown; the task comes after
-//! all connections that were ready, writes for all of them at once, and lets the replies
-//! go. So one write, and with `appendfsync always` one sync, serves every client of a
-//! round.
+//! Owns writing the log, syncing it, and who waits for that. At the end of a round
+//! (`outbox`) the log is written once for every client of the round; with `appendfsync
+//! always` the replies stay with their peers then, until a sync that serves all of them.
 //!
 //! With `always` a sync takes milliseconds, in which others are served: what they change
 //! gathers for the next one. After a sync the next waits until as many are waiting as were
@@ -54,6 +52,26 @@ impl Waiters {
         peer.held_until.get() > self.released.get()
     }
 
+    /// Holds a client's replies back until the log has got so far, if it has to.
+    #[inline]
+    pub(crate) fn hold(&self, until: Option<u64>, peer: &Rc<Peer>) -> bool {
+        let Some(until) = until else { return false };
+        if peer.held_until.replace(until) != until || !self.holds(peer) {
+            self.held.borrow_mut().push_back((until, Rc::clone(peer)));
+        }
+        true
+    }
+
+    /// Whether anybody waits.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.held.borrow().is_empty()
+    }
+
+    /// Says that there is something to sync.
+    pub(crate) fn ask_for_sync(&self) {
+        self.has_grown.notify_one();
+    }
+
     /// Lets replies go up to a position.
     fn release(&self, position: u64) {
         self.released.set(position);
@@ -78,18 +96,8 @@ impl Server {
     pub(crate) fn collect_log(&self, core: &mut Core) {
         if core.host.append_only.collect(&mut core.engine) {
             self.waiters.released.set(core.host.append_only.released());
-            self.waiters.has_grown.notify_one();
+            self.wire.demand_round();
         }
-    }
-
-    /// Holds a client's replies back if the log has to be written first.
-    #[inline]
-    pub(crate) fn hold(&self, core: &Core, peer: &Rc<Peer>) -> bool {
-        let Some(until) = core.host.append_only.held_until() else { return false };
-        if peer.held_until.replace(until) != until || !self.waiters.holds(peer) {
-            self.waiters.held.borrow_mut().push_back((until, Rc::clone(peer)));
-        }
-        true
     }
 
     /// Writes the log.

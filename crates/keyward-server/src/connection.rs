@@ -1,32 +1,29 @@
 //! One connection: read, execute, write.
 //!
-//! Owns the socket, the request parser and the input that is not complete yet.
-//! A connection is polled when its socket is readable or writable, or when
-//! somebody woke its `Peer`. One poll reads what is there, lets the engine execute all
-//! complete commands as one batch, and writes all their replies with one call.
+//! Owns the request parser and the input that is not complete yet.
+//! A connection has its turn (`wire`) when its socket is readable or writable, or when
+//! somebody woke its `Peer`. It reads what is there, lets the engine execute all
+//! complete commands as one batch, and posts all their replies as one letter (`outbox`).
 //!
 //! Invariants: input is read into a buffer all connections share, and copied into
 //! a buffer of the connection only if a command is incomplete; replies are
-//! written from a shared buffer, and kept only if the socket does not take them.
+//! sent from a shared buffer, and kept only if the socket does not take them.
 //! So an idle connection holds neither. Memory is bounded by
 //! `client-query-buffer-limit` and `client-output-buffer-limit`.
 //!
-//! Cost per wake-up: one read, one write, no allocation.
+//! Cost per turn: one read, one letter, no allocation.
 
 use crate::clock;
-use crate::listen::Socket;
+use crate::listen::Stream;
 use crate::peer::Peer;
 use crate::server::{Core, Server};
 use crate::settings::table::Id;
+use crate::wire::Bell;
 use keyward_engine::{ClientId, Progress};
 use keyward_resp::{Parsed, Protocol, ReplyWriter, RequestLimits, RequestParser};
-use std::collections::VecDeque;
-use std::future::Future;
+use mio::event::Event;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
-use tokio_util::io::poll_read_buf;
 
 /// Least room for a read into a connection's own buffer.
 const READ_BYTES_MIN: usize = 16 * 1024;
@@ -35,125 +32,170 @@ const READ_BYTES_MIN: usize = 16 * 1024;
 /// at between batches, so it is exceeded by no more than their replies.
 const LIMITED_BATCH_COMMANDS: usize = 16;
 
-/// A connection, as the future that serves it.
-pub(crate) struct Connection<S> {
-    socket: S,
-    server: Rc<Server>,
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
     client: ClientId,
     peer: Rc<Peer>,
     parser: RequestParser,
     /// What has been received of commands that are not complete or must wait.
     input: Vec<u8>,
+    /// The socket may have more than has been read.
+    has_unread: bool,
+    /// The peer sends no more; of the end itself no edge tells.
+    is_hung_up: bool,
     /// The connection ends once the replies are sent.
     is_closing: bool,
 }
 
-impl<S: Socket> Connection<S> {
-    /// `unsent` are replies the socket has yet to take.
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// There is nothing to do until the socket or somebody tells.
+    Waits,
+    /// The connection is over.
+    Ended,
+}
+
+impl Connection {
+    /// `unsent` are replies the socket has yet to take, and tells when it does.
     pub(crate) fn new(
-        socket: S,
-        server: Rc<Server>,
+        server: &Server,
+        socket: Stream,
         client: ClientId,
         unsent: Vec<u8>,
-    ) -> Connection<S> {
-        let peer = Peer::new(socket.addresses(), clock::now_us() / 1000);
-        *peer.output.borrow_mut() = unsent.into();
+        bell: Bell,
+    ) -> Connection {
+        let addresses = socket.addresses();
+        let peer = Peer::new(addresses, socket, unsent, bell, clock::now_us() / 1000);
         let peer = Rc::new(peer);
         server.peers.insert(client, Rc::clone(&peer));
         Connection {
-            socket,
-            server,
             client,
             peer,
             parser: RequestParser::new(),
             input: Vec::new(),
+            has_unread: false,
+            is_hung_up: false,
             is_closing: false,
         }
     }
 
-    /// Serves until there is nothing to do; an error ends the connection.
-    fn advance(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        loop {
-            if self.peer.must_close.get() {
-                return Poll::Ready(Ok(()));
-            }
-            if self.peer.must_resume.replace(false) {
-                self.resume(cx)?;
-            }
-            let is_sent = self.send_pending(cx)?;
-            if self.is_closing {
-                return if is_sent { Poll::Ready(Ok(())) } else { Poll::Pending };
-            }
-            if ready!(self.receive(cx))? == 0 {
-                return Poll::Ready(Ok(()));
-            }
-            if !self.input.is_empty() {
-                // What has come may be too much before it is a command.
-                self.count_memory();
-                if self.peer.must_close.get() {
-                    return Poll::Ready(Ok(()));
-                }
-            }
-            if !self.peer.is_blocked.get() {
-                self.execute(cx)?;
-                self.server.admit_guests();
-            }
-            self.count_memory();
+    /// The socket has told something.
+    pub(crate) fn hear(&mut self, event: &Event) {
+        self.has_unread = true;
+        self.is_hung_up |= event.is_read_closed();
+    }
+
+    /// Does what there is to do.
+    pub(crate) fn advance(&mut self, server: &Server) -> Turn {
+        self.peer.is_awake();
+        self.serve(server).unwrap_or_else(|error| {
+            tracing::debug!(client = self.client.0, %error, "connection lost");
+            Turn::Ended
+        })
+    }
+
+    fn serve(&mut self, server: &Server) -> io::Result<Turn> {
+        if self.peer.must_close.get() {
+            return Ok(Turn::Ended);
         }
+        let core = &mut *server.core.borrow_mut();
+        if self.peer.must_resume.replace(false) {
+            self.resume(server, core);
+        }
+        if self.is_closing {
+            return self.close(server);
+        }
+        self.send_pending(server)?;
+        if !self.has_unread {
+            return Ok(Turn::Waits);
+        }
+        match self.receive(core) {
+            Ok(0) => return Ok(Turn::Ended),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.has_unread = false;
+                return Ok(Turn::Waits);
+            }
+            Err(error) => return Err(error),
+        }
+        if !self.input.is_empty() {
+            // What has come may be too much before it is a command.
+            self.count_memory(server, core);
+            if self.peer.must_close.get() {
+                return Ok(Turn::Ended);
+            }
+        }
+        if !self.peer.is_blocked.get() {
+            self.execute(server, core);
+            server.admit_guests(core);
+        }
+        self.count_memory(server, core);
+        if self.is_closing { self.close(server) } else { Ok(Turn::Waits) }
+    }
+
+    /// Ends the connection when the replies are sent.
+    fn close(&self, server: &Server) -> io::Result<Turn> {
+        Ok(if self.send_pending(server)? { Turn::Ended } else { Turn::Waits })
     }
 
     /// Says how much memory the connection takes, and lets it be limited.
-    fn count_memory(&self) {
+    fn count_memory(&self, server: &Server, core: &mut Core) {
         self.peer.input_bytes.set(self.input.len());
         self.peer.parsed_bytes.set(self.parser.parsed_bytes());
         self.peer.input_free_bytes.set(self.input.capacity() - self.input.len());
-        let core = &mut *self.server.core.borrow_mut();
         core.count_client(self.client, &self.peer);
-        self.server.limit_client_memory(core);
+        server.limit_client_memory(core);
     }
 
     /// Reads what the socket has: into the shared buffer if nothing is waiting,
-    /// else behind what is waiting.
-    fn receive(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let core = &mut *self.server.core.borrow_mut();
-        let socket = Pin::new(&mut self.socket);
-        let count = if self.input.is_empty() && !self.peer.is_blocked.get() {
-            core.input.clear();
-            ready!(poll_read_buf(socket, cx, &mut core.input))?
-        } else {
+    /// else behind what is waiting. If it may have more, there is another turn.
+    fn receive(&mut self, core: &mut Core) -> io::Result<usize> {
+        let is_waiting = !self.input.is_empty() || self.peer.is_blocked.get();
+        let buffer = if is_waiting {
             let missing = self.parser.missing_bytes(&self.input);
             self.input.reserve(missing.max(READ_BYTES_MIN));
-            ready!(poll_read_buf(socket, cx, &mut self.input))?
+            &mut self.input
+        } else {
+            core.input.clear();
+            &mut core.input
         };
+        let room = buffer.capacity() - buffer.len();
+        let count = self.peer.socket.receive(buffer)?;
+        self.has_unread = count == room || self.is_hung_up;
+        if self.has_unread {
+            self.peer.wake();
+        }
         core.host.stats.input_bytes += count as u64;
         core.host.stats.reads += 1;
         if self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
             tracing::warn!(client = self.client.0, "closing: the query buffer limit is reached");
-            return Poll::Ready(Ok(0));
+            return Ok(0);
         }
-        Poll::Ready(Ok(count))
+        Ok(count)
     }
 
-    /// Executes what is complete and writes the replies.
-    fn execute(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        let server = Rc::clone(&self.server);
-        let core = &mut *server.core.borrow_mut();
+    /// Executes what is complete and posts the replies.
+    fn execute(&mut self, server: &Server, core: &mut Core) {
         // A clock costs a hundredth of a command, so it is read once.
         let now_us = clock::now_us();
         core.engine.set_time(core.host.clock.at(now_us));
         self.peer.active_ms.set(now_us / 1000);
         self.execute_input(core);
-        self.finish(core, cx)
+        self.finish(server, core);
     }
 
     /// Replies, then hands out what concerns other clients; a message to this one comes
     /// after its replies.
-    fn finish(&mut self, core: &mut Core, cx: &mut Context<'_>) -> io::Result<()> {
-        self.server.collect_log(core);
+    fn finish(&mut self, server: &Server, core: &mut Core) {
+        server.collect_log(core);
         core.bound_snapshot();
-        let sent = self.reply(core, cx);
-        self.server.deliver(core);
-        sent
+        self.reply(server, core);
+        server.deliver(core);
+        if self.is_closing {
+            server.end_round(core);
+        }
     }
 
     /// Executes the complete commands of the shared buffer or of the own one.
@@ -222,9 +264,7 @@ impl<S: Socket> Connection<S> {
     }
 
     /// Goes on after a wait: first with what the engine kept, then with the input.
-    fn resume(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        let server = Rc::clone(&self.server);
-        let core = &mut *server.core.borrow_mut();
+    fn resume(&mut self, server: &Server, core: &mut Core) {
         core.engine.set_time(core.host.clock.now_us());
         let Core { engine, host, output, .. } = core;
         let progress = engine.resume(host, self.client, output);
@@ -233,69 +273,34 @@ impl<S: Socket> Connection<S> {
         if progress == Progress::Done && !self.input.is_empty() {
             self.execute_input(core);
         }
-        self.finish(core, cx)
+        self.finish(server, core);
     }
 
-    /// Sends the replies in the shared buffer; keeps what the socket does not take.
-    fn reply(&mut self, core: &mut Core, cx: &mut Context<'_>) -> io::Result<()> {
+    /// Posts the replies in the shared buffer.
+    fn reply(&self, server: &Server, core: &mut Core) {
         core.host.stats.output_bytes += core.output.len() as u64;
         core.host.stats.writes += 1;
-        let mut sent = 0;
-        let is_held = self.server.hold(core, &self.peer);
-        if !is_held && self.peer.output.borrow().is_empty() {
-            while sent < core.output.len() {
-                match Pin::new(&mut self.socket).poll_write(cx, &core.output[sent..])? {
-                    Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                    Poll::Ready(count) => sent += count,
-                    Poll::Pending => break,
-                }
-            }
+        if core.output.is_empty() {
+            return;
         }
-        self.peer.output.borrow_mut().extend(&core.output[sent..]);
-        core.output.clear();
+        let mut output = std::mem::take(&mut core.output);
+        server.post_all(core, self.client, &self.peer, &mut output);
+        core.output = output;
         core.release_large_buffers();
-        self.server.check_output(core, self.client, &self.peer);
-        Ok(())
     }
 
     /// Sends what is left of earlier replies; answers whether all is sent.
-    fn send_pending(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        if self.server.waiters.holds(&self.peer) {
+    fn send_pending(&self, server: &Server) -> io::Result<bool> {
+        if server.waiters.holds(&self.peer) {
             return Ok(false);
         }
-        let mut output = self.peer.output.borrow_mut();
-        while !output.is_empty() {
-            match Pin::new(&mut self.socket).poll_write(cx, output.as_slices().0)? {
-                Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Poll::Ready(count) => drop(output.drain(..count)),
-                Poll::Pending => return Ok(false),
-            }
-        }
-        if output.capacity() > 0 {
-            *output = VecDeque::new();
-        }
-        Ok(true)
+        self.peer.send_rest()
     }
-}
 
-impl<S: Socket> Future for Connection<S> {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.peer.register(cx.waker());
-        self.advance(cx).map(|outcome| {
-            if let Err(error) = outcome {
-                tracing::debug!(client = self.client.0, %error, "connection lost");
-            }
-        })
-    }
-}
-
-impl<S> Drop for Connection<S> {
-    fn drop(&mut self) {
-        let core = &mut *self.server.core.borrow_mut();
+    /// The connection is no more.
+    pub(crate) fn end(&self, server: &Server, core: &mut Core) {
         core.client_memory.forget(self.client, &self.peer);
-        self.server.peers.remove(self.client);
+        server.peers.remove(self.client);
         core.engine.disconnect(self.client);
     }
 }

@@ -10,6 +10,7 @@ use crate::listen::Listeners;
 use crate::loading::Progress;
 use crate::log::LogControl;
 use crate::memory::{self, Memory};
+use crate::outbox::Outbox;
 use crate::peer::Peers;
 use crate::persistence::Persistence;
 use crate::rates::Rates;
@@ -71,6 +72,8 @@ pub(crate) struct ServerHost {
     pub(crate) persistence: Persistence,
     /// The append-only file.
     pub(crate) append_only: AppendOnly,
+    /// What is said to clients in this round.
+    pub(crate) outbox: Outbox,
     /// What is being written in the background.
     pub(crate) saving: Option<Saving>,
     /// Told when something is to be.

@@ -21,6 +21,7 @@ mod listen;
 mod loading;
 mod log;
 mod memory;
+mod outbox;
 mod peer;
 mod persistence;
 mod rates;
@@ -28,6 +29,7 @@ mod saving;
 mod schemas;
 mod server;
 pub mod settings;
+mod wire;
 
 pub use compat::compat_markdown;
 pub use log::LogError;

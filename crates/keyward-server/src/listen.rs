@@ -1,53 +1,90 @@
 //! Listening sockets, and the little a connection needs to know of its socket.
 //!
 //! Owns binding and accepting on TCP and Unix sockets, and changing the former while
-//! the server runs. The rest of the server sees only [`Socket`], so that other
+//! the server runs. The rest of the server sees only [`Stream`], so that other
 //! transports (TLS) are an addition here.
 
 use crate::peer::Addresses;
 use crate::settings::Settings;
 use crate::settings::table::Id;
+use rustix::buffer::spare_capacity;
+use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, TcpKeepalive, Type};
 use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener};
 
-/// A connected socket of any kind.
-pub(crate) trait Socket: AsyncRead + AsyncWrite + Unpin + 'static {
-    /// Both ends, as CLIENT LIST shows them.
-    fn addresses(&self) -> Addresses;
-    /// Whether the peer is on this machine.
-    fn is_local(&self) -> bool;
-    /// Applies the settings that concern sockets.
-    fn configure(&self, settings: &Settings);
+/// A connected socket of any kind, which never blocks.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
 }
 
-impl Socket for TcpStream {
-    fn addresses(&self) -> Addresses {
-        let text = |address: io::Result<SocketAddr>| {
-            address.map_or_else(|_| "?:0".to_owned(), |a| show(&a))
-        };
-        Addresses {
-            peer: text(self.peer_addr()),
-            local: text(self.local_addr()),
-            descriptor: self.as_raw_fd().into(),
-            is_unix: false,
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Tcp(socket) => socket.as_fd(),
+            Stream::Unix(socket) => socket.as_fd(),
+        }
+    }
+}
+
+impl Stream {
+    /// Receives behind what the buffer holds, as much as it has room for; zero at the end.
+    #[inline]
+    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let (count, _) = rustix::net::recv(self, spare_capacity(buffer), RecvFlags::empty())?;
+        Ok(count)
+    }
+
+    /// Sends what the socket takes at once; answers how much that is.
+    #[inline]
+    pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::net::send(self, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    /// Both ends, as CLIENT LIST shows them.
+    pub(crate) fn addresses(&self) -> Addresses {
+        let descriptor = self.as_fd().as_raw_fd().into();
+        match self {
+            Stream::Tcp(socket) => {
+                let text = |address: io::Result<SocketAddr>| {
+                    address.map_or_else(|_| "?:0".to_owned(), |a| show(&a))
+                };
+                let (peer, local) = (text(socket.peer_addr()), text(socket.local_addr()));
+                Addresses { peer, local, descriptor, is_unix: false }
+            }
+            Stream::Unix(socket) => {
+                let address = socket.local_addr().ok();
+                let path = address.and_then(|a| a.as_pathname().map(|p| p.display().to_string()));
+                let path = format!("{}:0", path.unwrap_or_default());
+                Addresses { peer: path.clone(), local: path, descriptor, is_unix: true }
+            }
         }
     }
 
-    fn is_local(&self) -> bool {
-        self.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+    /// Whether the peer is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Stream::Tcp(socket) => {
+                socket.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+            }
+            Stream::Unix(_) => true,
+        }
     }
 
-    fn configure(&self, settings: &Settings) {
+    /// Applies the settings that concern sockets.
+    pub(crate) fn configure(&self, settings: &Settings) {
+        let Stream::Tcp(socket) = self else { return };
         // A socket that is closed already refuses options; reading will tell.
-        let _ = self.set_nodelay(true);
+        let _ = socket.set_nodelay(true);
         let seconds = settings.int(Id::TcpKeepAlive);
         if let Ok(seconds @ 1..) = u64::try_from(seconds) {
             let probe = Duration::from_secs((seconds / 3).max(1));
@@ -55,7 +92,7 @@ impl Socket for TcpStream {
                 .with_time(Duration::from_secs(seconds))
                 .with_interval(probe)
                 .with_retries(3);
-            let _ = SockRef::from(self).set_tcp_keepalive(&keepalive);
+            let _ = SockRef::from(socket).set_tcp_keepalive(&keepalive);
         }
     }
 }
@@ -66,26 +103,6 @@ fn show(address: &SocketAddr) -> String {
         SocketAddr::V4(address) => address.to_string(),
         SocketAddr::V6(address) => format!("[{}]:{}", address.ip(), address.port()),
     }
-}
-
-impl Socket for UnixStream {
-    fn addresses(&self) -> Addresses {
-        let path =
-            self.local_addr().ok().and_then(|a| a.as_pathname().map(|p| p.display().to_string()));
-        let path = format!("{}:0", path.unwrap_or_default());
-        Addresses {
-            peer: path.clone(),
-            local: path,
-            descriptor: self.as_raw_fd().into(),
-            is_unix: true,
-        }
-    }
-
-    fn is_local(&self) -> bool {
-        true
-    }
-
-    fn configure(&self, _settings: &Settings) {}
 }
 
 /// A Unix socket's file, removed when the server ends.
@@ -145,24 +162,26 @@ impl Listeners {
     }
 
     /// The next TCP connection. One task may wait for it.
-    pub(crate) async fn accept_tcp(&self) -> io::Result<TcpStream> {
+    pub(crate) async fn accept_tcp(&self) -> io::Result<Stream> {
         std::future::poll_fn(|cx| self.poll_tcp(cx)).await
     }
 
-    fn poll_tcp(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+    fn poll_tcp(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>> {
         *self.waker.borrow_mut() = Some(cx.waker().clone());
         for listener in &*self.tcp.borrow() {
             if let Poll::Ready(accepted) = listener.poll_accept(cx) {
-                return Poll::Ready(accepted.map(|(socket, _)| socket));
+                return Poll::Ready(
+                    accepted.and_then(|(socket, _)| Ok(Stream::Tcp(socket.into_std()?))),
+                );
             }
         }
         Poll::Pending
     }
 
     /// The next connection by the Unix socket; waits for ever if there is none.
-    pub(crate) async fn accept_unix(&self) -> io::Result<UnixStream> {
+    pub(crate) async fn accept_unix(&self) -> io::Result<Stream> {
         match &self.unix {
-            Some((listener, _)) => listener.accept().await.map(|(socket, _)| socket),
+            Some((listener, _)) => Ok(Stream::Unix(listener.accept().await?.0.into_std()?)),
             None => std::future::pending().await,
         }
     }

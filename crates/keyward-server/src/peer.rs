@@ -4,12 +4,14 @@
 //! read yet, and the flags by which others wake it. Invariant: `output` holds
 //! only what the socket did not take at once; an idle connection holds no buffer.
 
+use crate::listen::Stream;
 use crate::settings::value::ClientClass;
+use crate::wire::Bell;
 use keyward_engine::{ClientId, Connection as Facts};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 use std::rc::Rc;
-use std::task::Waker;
 
 /// What an idle connection takes, about: its task, its session, this half.
 const CONNECTION_BYTES: usize = 1200;
@@ -24,9 +26,10 @@ pub(crate) struct Addresses {
 }
 
 /// The shared half of a connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) addresses: Addresses,
+    pub(crate) socket: Stream,
     /// Replies the socket has not taken yet.
     pub(crate) output: RefCell<VecDeque<u8>>,
     /// Bytes received and not executed.
@@ -51,29 +54,76 @@ pub(crate) struct Peer {
     pub(crate) counted_bytes: Cell<usize>,
     /// Its replies stay here until the log has got so far.
     pub(crate) held_until: Cell<u64>,
-    waker: RefCell<Option<Waker>>,
+    bell: Bell,
 }
 
 impl Peer {
-    pub(crate) fn new(addresses: Addresses, now_ms: i64) -> Peer {
-        let peer = Peer { addresses, ..Peer::default() };
-        peer.active_ms.set(now_ms);
-        peer
+    /// `unsent` are replies the socket has yet to take.
+    pub(crate) fn new(
+        addresses: Addresses,
+        socket: Stream,
+        unsent: Vec<u8>,
+        bell: Bell,
+        now_ms: i64,
+    ) -> Peer {
+        Peer {
+            addresses,
+            socket,
+            output: RefCell::new(unsent.into()),
+            input_bytes: Cell::default(),
+            parsed_bytes: Cell::default(),
+            input_free_bytes: Cell::default(),
+            must_close: Cell::default(),
+            is_blocked: Cell::default(),
+            must_resume: Cell::default(),
+            active_ms: Cell::new(now_ms),
+            over_limit_since_ms: Cell::default(),
+            class: Cell::default(),
+            counted_bytes: Cell::default(),
+            held_until: Cell::default(),
+            bell,
+        }
     }
 
-    /// Remembers whom to wake.
-    pub(crate) fn register(&self, waker: &Waker) {
-        let mut slot = self.waker.borrow_mut();
-        if !slot.as_ref().is_some_and(|old| old.will_wake(waker)) {
-            *slot = Some(waker.clone());
+    /// Sends what the socket takes at once; answers how much that is. A socket that is
+    /// broken ends the connection.
+    pub(crate) fn send(&self, bytes: &[u8]) -> usize {
+        match self.socket.send(bytes) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) => {
+                tracing::debug!(address = self.addresses.peer, %error, "connection lost");
+                self.close();
+                bytes.len()
+            }
         }
+    }
+
+    /// Sends what the socket did not take at once; answers whether all is sent. If not,
+    /// the socket tells when it takes more.
+    pub(crate) fn send_rest(&self) -> io::Result<bool> {
+        let mut output = self.output.borrow_mut();
+        while !output.is_empty() {
+            match self.socket.send(output.as_slices().0) {
+                Ok(count) => drop(output.drain(..count)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        if output.capacity() > 0 {
+            *output = VecDeque::new();
+        }
+        Ok(true)
     }
 
     /// Makes the connection look at its flags and its output.
     pub(crate) fn wake(&self) {
-        if let Some(waker) = &*self.waker.borrow() {
-            waker.wake_by_ref();
-        }
+        self.bell.ring();
+    }
+
+    /// The connection looks at them.
+    pub(crate) fn is_awake(&self) {
+        self.bell.heard();
     }
 
     /// Ends the connection.

@@ -5,17 +5,17 @@
 //! only between awaits, so the borrow never fails.
 
 use crate::append_only::AppendOnly;
-use crate::busy::{Busy, Guest, GuestSocket};
+use crate::busy::{Busy, Guest};
 use crate::client_memory::ClientMemory;
 use crate::clock::{self, EngineClock};
 use crate::commit::{self, Waiters};
-use crate::connection::Connection;
 use crate::descriptors;
 use crate::host::{NetStats, ServerHost};
-use crate::listen::{Listeners, Socket};
+use crate::listen::{Listeners, Stream};
 use crate::loading;
 use crate::log::LogControl;
 use crate::memory::Memory;
+use crate::outbox::Outbox;
 use crate::peer::{Peer, Peers};
 use crate::persistence::Persistence;
 use crate::rates::{Rates, Totals};
@@ -24,6 +24,7 @@ use crate::schemas::{self, SchemaError, ServedSchema};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
+use crate::wire::{self, Wire};
 use keyward_engine::{
     ClientId, Delivery, Engine, EngineOptions, Host, Listening, LoadError, Random,
 };
@@ -35,8 +36,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -133,6 +132,7 @@ impl Core {
 pub(crate) struct Server {
     pub(crate) core: RefCell<Core>,
     pub(crate) peers: Rc<Peers>,
+    pub(crate) wire: Wire,
     /// When the next tick is planned, in milliseconds since the epoch.
     planned_tick_ms: Cell<i64>,
     /// Who waits for the log.
@@ -167,7 +167,8 @@ async fn serve(
     descriptors::provide(&mut settings);
     let databases = settings.int(Id::Databases);
     let listeners = Rc::new(listeners);
-    let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners)));
+    let (wire, selector) = Wire::new().map_err(ServeError::Start)?;
+    let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners), wire));
     let governed = schemas::describe(&schemas);
     let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
     let place = listeners.describe();
@@ -176,6 +177,7 @@ async fn serve(
     let accept_unix = async move || listeners.accept_unix().await;
     tokio::task::spawn_local(accept_all(Rc::clone(&server), accept_unix));
     tokio::task::spawn_local(tick(Rc::clone(&server)));
+    tokio::task::spawn_local(serve_connections(Rc::clone(&server), selector));
     let stop = Rc::clone(&server.core.borrow().host.stop);
     tokio::select! {
         loaded = loading::load(&server) => loaded?,
@@ -203,13 +205,22 @@ async fn serve(
             break;
         }
     }
+    server.end_round(&mut server.core.borrow_mut());
     server.end_log(&mut server.core.borrow_mut());
     server.peers.each(Peer::close);
     Ok(())
 }
 
+/// Serves connections for ever.
+async fn serve_connections(server: Rc<Server>, selector: mio::Poll) {
+    if let Err(error) = wire::serve(Rc::clone(&server), selector).await {
+        tracing::error!(%error, "stopping: cannot watch the sockets");
+        server.core.borrow().host.stop.notify_one();
+    }
+}
+
 /// Accepts connections for ever. Errors are the peer's, or pass.
-async fn accept_all<S: Socket>(server: Rc<Server>, accept: impl AsyncFn() -> io::Result<S>) {
+async fn accept_all(server: Rc<Server>, accept: impl AsyncFn() -> io::Result<Stream>) {
     loop {
         match accept().await {
             Ok(socket) => server.admit(socket),
@@ -237,7 +248,12 @@ async fn tick(server: Rc<Server>) {
 }
 
 impl Server {
-    fn new(settings: Settings, log: Option<LogControl>, listeners: Rc<Listeners>) -> Server {
+    fn new(
+        settings: Settings,
+        log: Option<LogControl>,
+        listeners: Rc<Listeners>,
+        wire: Wire,
+    ) -> Server {
         let seed = RandomState::new().hash_one(clock::now_us());
         let mut random = Random::from_seed(RandomState::new().hash_one(seed));
         let digits = (0..5).map(|_| format!("{:08x}", random.next_u64() as u32));
@@ -262,6 +278,7 @@ impl Server {
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),
             append_only: AppendOnly::new(),
+            outbox: Outbox::default(),
             saving: None,
             files_wanted: Rc::default(),
             loading: None,
@@ -280,6 +297,7 @@ impl Server {
         Server {
             core: RefCell::new(core),
             peers,
+            wire,
             planned_tick_ms: Cell::new(0),
             waiters: Waiters::default(),
             earlier_tick: Notify::new(),
@@ -306,49 +324,31 @@ impl Server {
     }
 
     /// Takes those who came while a script was running.
-    pub(crate) fn admit_guests(self: &Rc<Server>) {
-        let guests = self.core.borrow_mut().host.busy.take_guests();
-        for Guest { socket, client, unsent } in guests {
-            let taken = match socket {
-                GuestSocket::Tcp(socket) => TcpStream::from_std(socket)
-                    .map(|socket| self.serve_client(socket, client, unsent)),
-                GuestSocket::Unix(socket) => UnixStream::from_std(socket)
-                    .map(|socket| self.serve_client(socket, client, unsent)),
-            };
-            if let Err(error) = taken {
-                tracing::warn!(%error, "cannot take a connection");
-                self.core.borrow_mut().engine.disconnect(client);
-            }
+    pub(crate) fn admit_guests(&self, core: &mut Core) {
+        for Guest { socket, client, unsent } in core.host.busy.take_guests() {
+            self.serve_client(core, socket, client, unsent);
         }
     }
 
     /// Takes a new connection, or turns it away with a reason.
-    fn admit<S: Socket>(self: &Rc<Server>, socket: S) {
-        let refusal = self.core.borrow_mut().host.judge_newcomer(socket.is_local());
-        match refusal {
-            Some(text) => {
-                tokio::task::spawn_local(async move {
-                    let mut socket = socket;
-                    // The peer may be gone: there is nobody to tell then.
-                    let _ = socket.write_all(text).await;
-                });
-            }
-            None => {
-                let client = {
-                    let core = &mut *self.core.borrow_mut();
-                    core.engine.set_time(core.host.clock.now_us());
-                    core.engine.connect()
-                };
-                self.serve_client(socket, client, Vec::new());
-            }
+    fn admit(&self, socket: Stream) {
+        let core = &mut *self.core.borrow_mut();
+        if let Some(text) = core.host.judge_newcomer(socket.is_local()) {
+            // The peer may be gone: there is nobody to tell then.
+            let _ = socket.send(text);
+            return;
         }
+        core.engine.set_time(core.host.clock.now_us());
+        let client = core.engine.connect();
+        self.serve_client(core, socket, client, Vec::new());
     }
 
     /// Serves a client of the engine by this socket, which has yet to take `unsent`.
-    fn serve_client<S: Socket>(self: &Rc<Server>, socket: S, client: ClientId, unsent: Vec<u8>) {
-        socket.configure(&self.core.borrow().host.settings);
-        let connection = Connection::new(socket, Rc::clone(self), client, unsent);
-        tokio::task::spawn_local(connection);
+    fn serve_client(&self, core: &mut Core, socket: Stream, client: ClientId, unsent: Vec<u8>) {
+        socket.configure(&core.host.settings);
+        if let Err(error) = self.wire.add((self, core), socket, client, unsent) {
+            tracing::warn!(%error, "cannot take a connection");
+        }
     }
 
     /// Hands out what the engine has for other clients, and sees to it that the
@@ -361,13 +361,12 @@ impl Server {
             let Some(peer) = self.peers.get(client) else { continue };
             match delivery {
                 Delivery::Output(_, bytes) => {
-                    peer.output.borrow_mut().extend(&*bytes);
-                    self.hold(core, &peer);
+                    self.post(core, client, &peer, &bytes);
+                    continue;
                 }
                 Delivery::Unblocked(_) => peer.must_resume.set(true),
                 Delivery::Close(_) => peer.must_close.set(true),
             }
-            self.check_output(core, client, &peer);
             core.count_client(client, &peer);
             peer.wake();
         }
@@ -440,6 +439,12 @@ impl Server {
             core.client_memory.forget(client, &peer);
             peer.close();
         }
+    }
+
+    /// Whether tasks of the runtime are in a hurry.
+    pub(crate) fn needs_runtime(&self) -> bool {
+        let host = &self.core.borrow().host;
+        self.waiters.is_any() || host.saving.is_some() || host.loading.is_some()
     }
 
     /// Decides when the next tick is; answers how long until then.

@@ -1,0 +1,214 @@
+//! All connections, and the one task that serves them.
+//!
+//! Owns the connections and the selector that tells which sockets are ready. A round takes
+//! those that are: each reads and executes (`connection`), then everything that was said
+//! is sent (`outbox`). A task of the runtime for each connection would cost half a
+//! microsecond per wake-up, a twentieth of a command that comes alone.
+//!
+//! The runtime says when there is anything, through the selector's own descriptor. While
+//! there is, rounds follow each other and wait at the selector itself: as long as nobody
+//! needs the runtime, the next command is heard of with one call instead of three. The
+//! runtime has its turn again after [`TURNS_IN_A_ROW`], or when no socket has told
+//! anything for [`PATIENCE`].
+//!
+//! Invariants: sockets are watched edge by edge, so a connection that has not emptied its
+//! socket wakes itself. A place may be given to a new connection while an event for the
+//! old one is still on its way; to be served without need does no harm.
+//! Not here: the listening sockets (`listen`), which the runtime watches.
+#![allow(unsafe_code)]
+
+use crate::connection::{Connection, Turn};
+use crate::listen::Stream;
+use crate::server::{Core, Server};
+use keyward_engine::ClientId;
+use mio::event::Event;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::Interest as Watch;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+
+/// Sockets that one round can serve; the others are next.
+const EVENTS_MAX: usize = 1024;
+/// Connections served before the runtime has its turn although more are ready.
+const TURNS_IN_A_ROW: usize = 256;
+/// How long the runtime waits for its turn while sockets are silent.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// All connections.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    registry: Registry,
+    places: RefCell<Places>,
+    woken: Rc<Woken>,
+}
+
+/// Where connections are kept. A place is `None` while its connection is served.
+#[derive(Debug, Default)]
+struct Places {
+    connections: Vec<Option<Box<Connection>>>,
+    free: Vec<usize>,
+}
+
+/// Connections to be served although their sockets are silent.
+#[derive(Debug, Default)]
+struct Woken {
+    places: RefCell<Vec<usize>>,
+    /// Rounds are under way: nobody has to be told.
+    is_serving: Cell<bool>,
+    has_work: Notify,
+}
+
+impl Woken {
+    /// Sees to it that there is a round.
+    fn demand_round(&self) {
+        if !self.is_serving.get() {
+            self.has_work.notify_one();
+        }
+    }
+}
+
+/// How somebody else has a connection served.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    woken: Rc<Woken>,
+    place: usize,
+    has_rung: Cell<bool>,
+}
+
+impl Bell {
+    /// The connection is served soon.
+    pub(crate) fn ring(&self) {
+        if !self.has_rung.replace(true) {
+            self.woken.places.borrow_mut().push(self.place);
+            self.woken.demand_round();
+        }
+    }
+
+    /// The connection is being served.
+    pub(crate) fn heard(&self) {
+        self.has_rung.set(false);
+    }
+}
+
+impl Wire {
+    /// Without connections; the selector is for [`serve`].
+    pub(crate) fn new() -> io::Result<(Wire, Poll)> {
+        let selector = Poll::new()?;
+        let registry = selector.registry().try_clone()?;
+        let wire = Wire { registry, places: RefCell::default(), woken: Rc::default() };
+        Ok((wire, selector))
+    }
+
+    /// Sees to it that there is a round: something is to be sent or logged.
+    pub(crate) fn demand_round(&self) {
+        self.woken.demand_round();
+    }
+
+    /// Takes a connection.
+    pub(crate) fn add(
+        &self,
+        (server, core): (&Server, &mut Core),
+        socket: Stream,
+        client: ClientId,
+        unsent: Vec<u8>,
+    ) -> io::Result<()> {
+        let place = self.places.borrow_mut().reserve();
+        let descriptor = socket.as_fd().as_raw_fd();
+        let bell = Bell { woken: Rc::clone(&self.woken), place, has_rung: Cell::new(false) };
+        let connection = Box::new(Connection::new(server, socket, client, unsent, bell));
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let watched = self.registry.register(&mut SourceFd(&descriptor), Token(place), interest);
+        if let Err(error) = watched {
+            self.places.borrow_mut().free.push(place);
+            connection.end(server, core);
+            return Err(error);
+        }
+        self.places.borrow_mut().connections[place] = Some(connection);
+        Ok(())
+    }
+
+    /// Gives a connection its turn, because of an event or because it was woken.
+    fn serve(&self, server: &Server, place: usize, event: Option<&Event>) {
+        let taken = self.places.borrow_mut().connections.get_mut(place).and_then(Option::take);
+        let Some(mut connection) = taken else { return };
+        event.into_iter().for_each(|event| connection.hear(event));
+        match connection.advance(server) {
+            Turn::Waits => self.places.borrow_mut().connections[place] = Some(connection),
+            Turn::Ended => {
+                connection.end(server, &mut server.core.borrow_mut());
+                self.places.borrow_mut().free.push(place);
+            }
+        }
+    }
+
+    /// Serves those who were woken.
+    fn serve_woken(&self, server: &Server) {
+        let mut places = self.woken.places.take();
+        places.drain(..).for_each(|place| self.serve(server, place, None));
+        let mut woken = self.woken.places.borrow_mut();
+        if woken.is_empty() {
+            *woken = places;
+        }
+    }
+}
+
+impl Places {
+    /// A place for a connection.
+    fn reserve(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        })
+    }
+}
+
+/// Serves all connections for ever; an error is the selector's.
+pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> {
+    // SAFETY: a selector owns its descriptor, and is never replaced in its `AsyncFd`.
+    let selector = unsafe { AsyncFd::register_with_interest(selector, Watch::READABLE) };
+    let mut selector = selector?;
+    let mut events = Events::with_capacity(EVENTS_MAX);
+    let woken = Rc::clone(&server.wire.woken);
+    loop {
+        tokio::select! {
+            ready = selector.readable() => ready?.clear_ready(),
+            () = woken.has_work.notified() => {}
+        }
+        woken.is_serving.set(true);
+        let (mut has_more, mut turns) = (true, 0);
+        let mut patience = Duration::ZERO;
+        while has_more && turns < TURNS_IN_A_ROW {
+            fetch(selector.get_mut(), &mut events, patience)?;
+            turns += 1;
+            for event in &events {
+                turns += 1;
+                server.wire.serve(&server, event.token().0, Some(event));
+            }
+            server.wire.serve_woken(&server);
+            server.end_round(&mut server.core.borrow_mut());
+            let is_ringing = !woken.places.borrow().is_empty();
+            has_more = is_ringing || !events.is_empty();
+            let may_wait = !is_ringing && !server.needs_runtime();
+            patience = if may_wait { PATIENCE } else { Duration::ZERO };
+        }
+        woken.is_serving.set(false);
+        if has_more {
+            woken.has_work.notify_one();
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Asks which sockets are ready.
+fn fetch(selector: &mut Poll, events: &mut Events, patience: Duration) -> io::Result<()> {
+    match selector.poll(events, Some(patience)) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
