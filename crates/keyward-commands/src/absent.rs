@@ -141,7 +141,6 @@ pub const ABSENT: &[Absent] = &[
     absent("failover", Replication, &[]),
     absent("migrate", Replication, &[]),
     absent("psync", Replication, &[]),
-    absent("replconf", Replication, &[]),
     absent("replicaof", Replication, &[]),
     absent("slaveof", Replication, &[]),
     absent("asking", Cluster, &[]),

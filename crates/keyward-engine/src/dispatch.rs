@@ -313,6 +313,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::SlowLogLen => slowlog::len,
         Id::SlowLogReset => slowlog::reset,
         Id::Lolwut => server::process::lolwut,
+        Id::ReplConf => replicas::replconf,
         Id::Role => server::process::role,
         Id::Shutdown => server::process::shutdown,
         Id::Memory => context::container,

@@ -271,6 +271,13 @@ pub trait Host {
         BackgroundSave::AlreadyRunning
     }
 
+    /// Sees to it that a client is sent a snapshot in steps, as `$EOF:`, a mark of forty
+    /// bytes and a line's end, the snapshot, and the mark again; whether it will be.
+    fn send_snapshot(&mut self, client: ClientId) -> bool {
+        let _ = client;
+        false
+    }
+
     /// Sees to it that the append-only file is written anew; later, if it must wait.
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
         let _ = must_wait;

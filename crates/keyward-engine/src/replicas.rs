@@ -2,7 +2,8 @@
 //!
 //! Owns who follows and what it is sent: a snapshot of this instant, then the log of
 //! effects as commands, those of a unit between MULTI and EXEC, with a SELECT wherever
-//! the database changes.
+//! the database changes. Who wants the snapshot only, and takes one whose length is not
+//! known, is sent it by the host in steps, while others are served.
 //!
 //! Invariant: a change is in a replica's snapshot or in its stream, never in both. The
 //! log is recorded while somebody wants it, and emptied by sending it.
@@ -15,8 +16,20 @@ use crate::effects::Effect;
 use crate::session::{ClientId, Session};
 use crate::snapshot::{Coverage, Snapshot, SnapshotOptions};
 use crate::stream::push_stream;
-use keyward_commands::WireError;
+use keyward_commands::{WireError, args};
 use std::rc::Rc;
+
+/// An address is shorter. The number is Redis's.
+const ADDRESS_BYTES: usize = 256;
+
+/// How a client wants a snapshot.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// It takes one that ends with a mark.
+    takes_mark: bool,
+    /// It wants no changes after it.
+    is_last: bool,
+}
 
 /// All replicas.
 #[derive(Debug, Default)]
@@ -57,6 +70,12 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.session.is_replica {
         return Ok(());
     }
+    let Wishes { takes_mark, is_last } = ctx.session.wishes;
+    if takes_mark && is_last && ctx.host.send_snapshot(ctx.session.id) {
+        ctx.session.is_replica = true;
+        ctx.shared.replicas.snapshots += 1;
+        return Ok(());
+    }
     let shared = &mut *ctx.shared;
     shared.feed_followers(ctx.keys);
     let used_bytes = ctx.host.used_memory();
@@ -70,5 +89,30 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     shared.replicas.snapshots += 1;
     ctx.session.is_replica = true;
     shared.listen(ctx.keys);
+    Ok(())
+}
+
+pub(crate) fn replconf(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.args.len().is_multiple_of(2) {
+        return Err(WireError::Syntax);
+    }
+    for index in (1..ctx.args.len()).step_by(2) {
+        let (option, value) = (ctx.args.at(index), ctx.args.at(index + 1));
+        match option.to_ascii_lowercase().as_slice() {
+            b"listening-port" => drop(args::integer(value)?),
+            b"ip-address" if value.len() < ADDRESS_BYTES => {}
+            b"ip-address" => {
+                let text = b"ERR REPLCONF ip-address provided by replica instance is too long: ";
+                let length = value.len().to_string();
+                return Err(WireError::line(&[text, length.as_bytes(), b" bytes"]));
+            }
+            b"capa" => ctx.session.wishes.takes_mark |= args::is(value, "eof"),
+            // What a replica tells of its progress is not answered.
+            b"ack" | b"getack" => return Ok(()),
+            b"rdb-only" => ctx.session.wishes.is_last = args::integer_within(value, 0, 1)? == 1,
+            _ => return Err(WireError::line(&[b"ERR Unrecognized REPLCONF option: ", option])),
+        }
+    }
+    ctx.reply.ok();
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 use crate::blocking::Blocked;
 use crate::pubsub::Subscriptions;
+use crate::replicas::Wishes;
 use crate::tracking::Tracker;
 use keyward_commands::Command;
 use keyward_resp::{ArgBuf, Protocol};
@@ -84,6 +85,8 @@ pub(crate) struct Session {
     pub is_monitor: bool,
     /// Whether it is shown every change (SYNC).
     pub is_replica: bool,
+    /// How it wants a snapshot (REPLCONF).
+    pub wishes: Wishes,
     /// Whether its next command waits for the end of a pause.
     pub is_paused: bool,
     /// Messages that came while its command ran, to follow the reply.
@@ -119,6 +122,7 @@ impl Session {
             tracker: None,
             is_monitor: false,
             is_replica: false,
+            wishes: Wishes::default(),
             is_paused: false,
             pushes: Vec::new(),
             blocked: None,

@@ -25,6 +25,7 @@ use keyward_engine::{
     MemoryReport, RunningScript, Section, Snapshot, Tunables,
 };
 use keyward_persist::aof::{AofFiles, OpenError};
+use std::collections::VecDeque;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -78,6 +79,8 @@ pub(crate) struct ServerHost {
     pub(crate) saving: Option<Saving>,
     /// Told when something is to be.
     pub(crate) files_wanted: Rc<Notify>,
+    /// Clients that wait for a snapshot.
+    pub(crate) snapshots_wanted: VecDeque<ClientId>,
     /// How far loading is.
     pub(crate) loading: Option<Progress>,
     /// The functions of the databases under a schema.
@@ -158,6 +161,12 @@ impl ServerHost {
 }
 
 impl Host for ServerHost {
+    fn send_snapshot(&mut self, client: ClientId) -> bool {
+        self.snapshots_wanted.push_back(client);
+        self.files_wanted.notify_one();
+        true
+    }
+
     fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
         let found = self.functions.iter().find(|(of, _)| *of == db);
         found.map_or(Ok(Vec::new()), |(_, functions)| functions.read())

@@ -27,6 +27,7 @@ mod persistence;
 mod rates;
 mod saving;
 mod schemas;
+mod sending;
 mod server;
 pub mod settings;
 mod wire;

@@ -12,6 +12,7 @@
 //! Not here: what is written (`keyward-engine`), how it becomes safe (`keyward-persist`).
 
 use crate::clock;
+use crate::sending;
 use crate::server::{Core, Server};
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, SnapshotOptions};
@@ -231,8 +232,13 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
         if server.core.borrow().host.persistence.is_wanted {
             save(&server).await;
         }
-        let core = server.core.borrow();
-        if core.host.append_only.rewrites.is_wanted || core.host.persistence.is_wanted {
+        let client = server.core.borrow_mut().host.snapshots_wanted.pop_front();
+        if let Some(client) = client {
+            sending::send(&server, client).await;
+        }
+        let host = &server.core.borrow().host;
+        let is_file_wanted = host.append_only.rewrites.is_wanted || host.persistence.is_wanted;
+        if is_file_wanted || !host.snapshots_wanted.is_empty() {
             wanted.notify_one();
         }
     }

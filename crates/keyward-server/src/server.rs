@@ -32,6 +32,7 @@ use keyward_persist::PersistError;
 use keyward_persist::aof::{OpenError, ReadError};
 use keyward_resp::Batch;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::rc::Rc;
@@ -274,6 +275,7 @@ impl Server {
             started: Instant::now(),
             clock: EngineClock::default(),
             run_id: digits.collect(),
+            snapshots_wanted: VecDeque::new(),
             memory: Memory::new(),
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),

@@ -141,3 +141,82 @@ fn a_replica_is_shown_as_one_and_cannot_write() {
         is_gone(&mut client)
     }));
 }
+
+/// A connection that has asked for a snapshot and nothing else, and the mark it ends with.
+fn snapshot_only(server: &Server) -> (BufReader<TcpStream>, Vec<u8>) {
+    let mut stream = TcpStream::connect(server.address()).expect("the server listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    stream.write_all(b"REPLCONF capa eof rdb-only 1\r\n").expect("the server reads");
+    let mut stream = BufReader::new(stream);
+    let mut line = Vec::new();
+    stream.read_until(b'\n', &mut line).expect("a line");
+    assert_eq!(line, b"+OK\r\n");
+    stream.get_mut().write_all(b"SYNC\r\n").expect("the server reads");
+    while line.first() != Some(&b'$') {
+        line.clear();
+        stream.read_until(b'\n', &mut line).expect("a line");
+    }
+    let mark = line.trim_ascii_end().strip_prefix(b"$EOF:").expect("a mark").to_vec();
+    assert_eq!(mark.len(), 40);
+    (stream, mark)
+}
+
+fn read_to_mark((mut stream, mark): (BufReader<TcpStream>, Vec<u8>)) -> Vec<u8> {
+    let mut snapshot = Vec::new();
+    while !snapshot.ends_with(&mark) {
+        let count = stream.fill_buf().expect("more").len();
+        assert!(count > 0, "the connection ended after {} bytes", snapshot.len());
+        snapshot.extend_from_slice(&stream.buffer()[..count]);
+        stream.consume(count);
+    }
+    snapshot.truncate(snapshot.len() - mark.len());
+    snapshot
+}
+
+#[test]
+fn a_client_that_wants_a_snapshot_only_gets_one_of_one_instant() {
+    for server in servers() {
+        let mut client = server.client();
+        let fill = "EVAL \"for i = 1, 20000 do redis.call('set', 'k' .. i, 'before') end\" 0";
+        call(&mut client, fill);
+        let snapshot = snapshot_only(&server);
+        // All of them change while it is on its way.
+        let change = "EVAL \"for i = 1, 20000 do redis.call('set', 'k' .. i, 'after!') end\" 0";
+        call(&mut client, change);
+        let snapshot = read_to_mark(snapshot);
+        let count = |word: &[u8]| snapshot.windows(6).filter(|window| *window == word).count();
+        assert_eq!((count(b"before"), count(b"after!")), (20_000, 0));
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::write(directory.path().join("dump.rdb"), &snapshot).expect("a file");
+        let again = Server::redis(&["--dir", directory.path().to_str().expect("UTF-8")]);
+        assert_eq!(call(&mut again.client(), "DBSIZE"), Frame::Integer(20_000));
+    }
+}
+
+#[test]
+fn a_snapshot_whose_client_goes_does_not_hold_up_others() {
+    let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    let server = Server::keyward(program, &["--enable-debug-command", "yes"]);
+    let mut client = server.client();
+    call(&mut client, "DEBUG POPULATE 100000 key 200");
+    for _ in 0..3 {
+        // It waits for its client after some megabytes.
+        drop(snapshot_only(&server));
+    }
+    let slow = snapshot_only(&server);
+    call(&mut client, "BGSAVE");
+    call(&mut client, "SET a 1");
+    let snapshot = read_to_mark(slow);
+    assert!(snapshot.len() > 20_000_000, "{} bytes", snapshot.len());
+    let is_saved = |client: &mut Client| {
+        let info = call(client, "INFO persistence");
+        String::from_utf8_lossy(info.as_bytes().expect("a text"))
+            .contains("rdb_bgsave_in_progress:0")
+    };
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while !is_saved(&mut client) {
+        assert!(std::time::Instant::now() < deadline, "it is not saved");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(server.directory().join("dump.rdb").exists());
+}

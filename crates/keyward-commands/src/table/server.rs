@@ -390,6 +390,14 @@ rows! { server_ids, Server;
         summary: "Listen for all requests received by the server in real time",
     }
 
+    ReplConf, "replconf" {
+        since: "3.0.0", arity: AtLeast(1),
+        flags: [Admin, NoScript, Loading, Stale, AllowBusy],
+        summary: "An internal command for configuring the replication stream",
+        complexity: "O(1)",
+        doc_flags: [Syscmd],
+    }
+
     Role, "role" {
         since: "2.8.12", arity: Exactly(1),
         flags: [NoScript, Loading, Stale, Fast],

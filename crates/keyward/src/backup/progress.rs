@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TICK: Duration = Duration::from_millis(120);
-const WITH_END: &str = "{msg:>9} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+const WITH_END: &str = "{msg:>9} [{wide_bar}] {bytes} of {total_bytes}, {eta} left";
 const WITHOUT_END: &str = "{msg:>9} {spinner} {bytes}, {bytes_per_sec}";
 
 /// A line that tells how far something is.
