@@ -98,6 +98,8 @@ impl Rewrites {
 #[derive(Debug)]
 pub(crate) struct AppendOnly {
     pub(crate) log: Option<Log>,
+    /// It was turned off, and ends with the round.
+    pub(crate) must_end: bool,
     /// `None` while a thread works with them.
     pub(crate) files: Option<AofFiles>,
     /// Replies up to this position of the log may go.
@@ -118,6 +120,7 @@ impl AppendOnly {
     pub(crate) fn new() -> AppendOnly {
         AppendOnly {
             log: None,
+            must_end: false,
             files: None,
             released: u64::MAX,
             problem: None,
@@ -149,6 +152,7 @@ impl AppendOnly {
     /// No longer logs.
     pub(crate) fn end(&mut self) {
         self.log = None;
+        self.must_end = false;
         self.problem = None;
         self.released = u64::MAX;
     }

@@ -81,6 +81,8 @@ pub(crate) struct ServerHost {
     pub(crate) files_wanted: Rc<Notify>,
     /// Clients that wait for a snapshot.
     pub(crate) snapshots_wanted: VecDeque<ClientId>,
+    /// One is being sent.
+    pub(crate) is_sending: bool,
     /// How far loading is.
     pub(crate) loading: Option<Progress>,
     /// The functions of the databases under a schema.
@@ -188,6 +190,10 @@ impl Host for ServerHost {
         let is_other = changed.is_on(Id::AppendOnly) != self.settings.is_on(Id::AppendOnly);
         self.settings = changed;
         if is_other {
+            // While it is written anew there is more to end than the log.
+            let AppendOnly { log, rewrites, must_end, .. } = &mut self.append_only;
+            let may_end = log.is_some() && rewrites.started.is_none();
+            *must_end = may_end && !self.settings.is_on(Id::AppendOnly);
             self.files_wanted.notify_one();
         }
         if let Some(log) = &self.log {

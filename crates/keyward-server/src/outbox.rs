@@ -140,6 +140,9 @@ impl Server {
 
     /// Ends a round: has the log written, then sends what waited for that.
     pub(crate) fn end_round(&self, core: &mut Core) {
+        if core.host.append_only.must_end {
+            self.end_log(core);
+        }
         if core.host.append_only.has_unwritten() {
             match Policy::of(&core.host.settings) {
                 Policy::Always => self.waiters.ask_for_sync(),

@@ -54,6 +54,7 @@ pub(crate) async fn send(server: &Rc<Server>, client: ClientId) {
             Step::Over => break,
         }
     }
+    server.core.borrow_mut().host.is_sending = false;
     if !sending.is_abandoned {
         let end = [sending.ending.end().as_slice(), mark.as_bytes()].concat();
         sending.push(&end);
@@ -74,6 +75,7 @@ impl Sending<'_> {
     fn begin(&mut self, mark: &str) {
         {
             let core = &mut *self.server.core.borrow_mut();
+            core.host.is_sending = true;
             core.engine.set_time(core.host.clock.now_us());
             let used_bytes = core.host.memory.used();
             let coverage = Coverage::Everything;

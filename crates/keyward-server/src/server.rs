@@ -276,6 +276,7 @@ impl Server {
             clock: EngineClock::default(),
             run_id: digits.collect(),
             snapshots_wanted: VecDeque::new(),
+            is_sending: false,
             memory: Memory::new(),
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),
@@ -446,7 +447,8 @@ impl Server {
     /// Whether tasks of the runtime are in a hurry.
     pub(crate) fn needs_runtime(&self) -> bool {
         let host = &self.core.borrow().host;
-        self.waiters.is_any() || host.saving.is_some() || host.loading.is_some()
+        let is_snapshot_taken = host.saving.is_some() || host.is_sending;
+        self.waiters.is_any() || is_snapshot_taken || host.loading.is_some()
     }
 
     /// Decides when the next tick is; answers how long until then.
