@@ -2,6 +2,7 @@
 """The figures of the systems' documents, measured: Keyward beside redis-server.
 
     cargo build --release -p keyward
+    python3 systems/figures.py                # of all systems
     python3 systems/figures.py calls-bot
     python3 systems/figures.py api-billing --scale 0.1 --keyward target/debug/keyward
 
@@ -14,6 +15,7 @@ redis-py. Social's document has no figures.
 import argparse
 import importlib.util
 import sys
+import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -32,28 +34,35 @@ def figures_of(system):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="The figures of a system's document, measured.")
-    parser.add_argument(
-        "system", choices=sorted(path.parent.name for path in SYSTEMS.glob("*/figures.py"))
-    )
+    names = sorted(path.parent.name for path in SYSTEMS.glob("*/figures.py"))
+    parser = argparse.ArgumentParser(description="The figures of the documents, measured.")
+    parser.add_argument("system", choices=names, nargs="?", help="all of them if none is named")
     parser.add_argument("--scale", type=float, default=1.0, help="of the document's counts (1)")
     parser.add_argument("--keyward", default=str(SYSTEMS.parent / "target/release/keyward"))
     parser.add_argument("--redis", default="redis-server")
     parser.add_argument("--calls", type=int, default=3000, help="calls to find a latency by (3000)")
     arguments = parser.parse_args()
+    for system in [arguments.system] if arguments.system else names:
+        measure(system, arguments)
+
+
+def measure(system, arguments):
+    """Measures one system on both servers, and prints its table."""
+    begun = time.monotonic()
     scale, calls = arguments.scale, arguments.calls
-    figures = figures_of(arguments.system)
-    schema = str(SYSTEMS / arguments.system / "keyward.toml")
+    figures = figures_of(system)
+    schema = str(SYSTEMS / system / "keyward.toml")
     settings = figures.settings(scale)
     with Server([arguments.keyward, "serve", schema], settings) as keyward:
         ours = figures.measure(keyward, scale, calls, True)
     with Server([arguments.redis], settings) as peer:
         version = peer.client().info("server")["redis_version"]
         theirs = figures.measure(peer, scale, calls, False)
-    print(f"| {arguments.system} | its document | Keyward | Redis {version} |")
+    print(f"| {system} | its document | Keyward | Redis {version} |")
     print("|---|---|---|---|")
     for (title, claim, value), (_, _, other) in zip(ours, theirs):
         print(f"| {title} | {claim} | {value} | {other} |")
+    print(f"\nMeasured in {time.monotonic() - begun:.0f} s.\n", flush=True)
 
 
 if __name__ == "__main__":

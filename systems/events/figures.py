@@ -13,6 +13,7 @@ DB = 0
 SESSIONS = 400_000
 EVENTS = 200_000
 RESULTS = 500_000
+TITLE = '"title": "Jazz by the river"'
 
 
 def uuid(dice):
@@ -70,11 +71,12 @@ def rows(scale, is_keyward):
         yield from written(86400, ("ZADD", f"event:similarity:{event}", *alike))
     for number in range(int(RESULTS * scale)):
         found = dice.choices(events, k=100)
-        hits = [
-            {"event_id": event, "score": round(dice.random(), 4), "title": "Jazz by the river"}
+        # As json.dumps writes it, in less time: there are fifty million hits.
+        hits = ", ".join(
+            f'{{"event_id": "{event}", "score": {round(dice.random(), 4)}, {TITLE}}}'
             for event in found
-        ]
-        results = json.dumps({"total": 100, "hits": hits})
+        )
+        results = f'{{"total": 100, "hits": [{hits}]}}'
         query = f"{dice.getrandbits(128):032x}"
         yield from written(1800, ("SET", f"search:results:{query}", results))
         yield from written(14400, ("SET", f"recommendations:{number}", json.dumps(found)))

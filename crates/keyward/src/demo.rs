@@ -21,12 +21,14 @@ mod social;
 mod system;
 mod telegram_gateway;
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::terminal::Terminal;
 use board::{Board, grouped};
 use connection::{Connection, REPLY_PATIENCE};
+use figures::SystemFigures;
 use load::{Loads, Tally};
 use server::Server;
 pub(crate) use system::{SYSTEMS, System};
@@ -67,14 +69,14 @@ pub(crate) fn run(plan: &Plan, terminal: &mut Terminal) -> anyhow::Result<()> {
         if plan.length.is_some_and(|length| start.elapsed() >= length) {
             break;
         }
-        match server.unless_ended(figures::read(&mut watcher, &plan.systems))? {
+        match server.unless_ended(watch(&mut watcher, plan))? {
             Some(figures) => board.show(figures, terminal)?,
             None => break,
         }
     }
     let tally = loads.stop();
     // Nobody writes any more: what is shown last is what the summary tells.
-    let last = figures::read(&mut watcher, &plan.systems);
+    let last = watch(&mut watcher, plan);
     if let Some(figures) = server.unless_ended(last)? {
         board.show(figures, terminal)?;
         server.stop(&mut watcher)?;
@@ -82,6 +84,14 @@ pub(crate) fn run(plan: &Plan, terminal: &mut Terminal) -> anyhow::Result<()> {
     server.outcome()?;
     terminal.write(&summary(&tally, start.elapsed()))?;
     Ok(())
+}
+
+/// What the server counts now; over another connection if somebody closed this one.
+fn watch(watcher: &mut Connection, plan: &Plan) -> io::Result<Vec<SystemFigures>> {
+    figures::read(watcher, &plan.systems).or_else(|_| {
+        watcher.reopen()?;
+        figures::read(watcher, &plan.systems)
+    })
 }
 
 /// Where to connect, and what to try there.

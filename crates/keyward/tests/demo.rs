@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use keyward_resp::Frame;
 use keyward_testkit::Client;
@@ -263,6 +264,37 @@ fn a_signal_ends_it_and_the_port_is_free_again() {
         assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
         place.assert_empty();
     }
+}
+
+/// How many commands the server has answered.
+fn commands(client: &mut Client) -> u64 {
+    let reply = client.call(["INFO", "stats"]).expect("an answer");
+    let text = String::from_utf8_lossy(reply.as_bytes().expect("text")).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
+    line.and_then(|count| count.parse().ok()).expect("it is counted")
+}
+
+#[test]
+fn a_connection_that_somebody_closes_is_opened_again() {
+    let place = Place::new();
+    let mut demo = Running::start(&place, &["social", "--interval", "100ms"]);
+    let introduction = demo.introduction();
+    let port = introduction.split_once("127.0.0.1:").expect("where it is").1;
+    let port: u16 = port.split(',').next().and_then(|port| port.parse().ok()).expect("a port");
+    let mut client = Client::connect((Ipv4Addr::LOCALHOST, port).into()).expect("it is there");
+    let killed = client.call(["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    assert_eq!(killed.expect("an answer"), Frame::Integer(2), "the load and who watches it");
+    let before = commands(&mut client);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // The questions of this loop count too, some fifty a second.
+    while commands(&mut client) < before + 2_000 {
+        assert!(Instant::now() < deadline, "nobody comes any more");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (code, rest) = demo.stop(Signal::TERM);
+    assert_eq!(code, Some(0), "{rest}");
+    assert!(rest.contains("per second"), "the table is shown again: {rest}");
+    place.assert_empty();
 }
 
 #[test]

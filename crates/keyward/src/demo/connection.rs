@@ -12,6 +12,8 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// A blocking connection that speaks RESP2.
 pub(super) struct Connection {
+    address: SocketAddr,
+    db: u8,
     stream: TcpStream,
     parser: FrameParser,
     input: Vec<u8>,
@@ -25,9 +27,16 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         let parser = FrameParser::new(FrameLimits::default());
-        let mut connection = Connection { stream, parser, input: Vec::new(), output: Vec::new() };
+        let (input, output) = (Vec::new(), Vec::new());
+        let mut connection = Connection { address, db, stream, parser, input, output };
         connection.select(db)?;
         Ok(connection)
+    }
+
+    /// Connects again, after somebody has closed it.
+    pub(super) fn reopen(&mut self) -> io::Result<()> {
+        *self = Connection::open(self.address, self.db, REPLY_PATIENCE)?;
+        Ok(())
     }
 
     pub(super) fn select(&mut self, db: u8) -> io::Result<()> {

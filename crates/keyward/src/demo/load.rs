@@ -132,7 +132,7 @@ impl Loads {
         for (name, mut driver) in drivers {
             let must_stop = Arc::clone(&must_stop);
             let drive = move || {
-                // The connection breaks when the server ends: so does the load.
+                // There is no other connection when the server ends: so does the load.
                 let _ = driver.drive(rate, &must_stop);
                 driver.tally
             };
@@ -173,7 +173,9 @@ impl Driver {
         while !must_stop.load(Ordering::Relaxed) {
             let allowed = rate * start.elapsed().as_secs_f64();
             sent = sent.max(allowed - owed_max);
-            let due = (allowed - sent).max(0.0) as usize;
+            // What had no answer when a connection broke is sent again.
+            let left = self.scene.calls.len();
+            let due = left + (allowed - sent).max(0.0) as usize;
             self.scene.now_ms = clock_ms();
             while self.scene.calls.len() < due {
                 if acts.is_multiple_of(ACTS_PER_ERROR) {
@@ -182,23 +184,33 @@ impl Driver {
                 self.load.act(&mut self.scene);
                 acts += 1;
             }
-            sent += self.scene.calls.len() as f64;
-            self.send()?;
+            sent += (self.scene.calls.len() - left) as f64;
+            if self.send().is_err() {
+                // Somebody closed it: CLIENT KILL, perhaps.
+                self.connection.reopen()?;
+            }
             thread::sleep(BEAT);
         }
         Ok(())
     }
 
-    /// Sends what was added, and judges the answers.
+    /// Sends what was added, and judges the answers. What has none stays.
     fn send(&mut self) -> io::Result<()> {
         let Driver { connection, scene, tally, .. } = self;
+        let mut answered = 0;
+        let mut outcome = Ok(());
         for batch in scene.calls.chunks(BATCH_MAX) {
             batch.iter().for_each(|call| connection.push(&call.words));
-            let judge = |index: usize, reply| tally.count(batch[index].judge(&reply));
-            connection.exchange(batch.len(), judge)?;
+            outcome = connection.exchange(batch.len(), |index, reply| {
+                answered += 1;
+                tally.count(batch[index].judge(&reply));
+            });
+            if outcome.is_err() {
+                break;
+            }
         }
-        scene.calls.clear();
-        Ok(())
+        scene.calls.drain(..answered);
+        outcome
     }
 }
 

@@ -35,7 +35,7 @@ fn measure(name: &str) {
     let told = String::from_utf8_lossy(&output.stdout);
     let problems = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{problems}", output.status);
-    let lines: Vec<&str> = told.lines().skip(2).collect();
+    let lines: Vec<&str> = told.lines().skip(2).take_while(|line| !line.is_empty()).collect();
     assert!(lines.len() >= 4, "{told}");
     for line in lines {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
