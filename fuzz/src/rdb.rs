@@ -59,7 +59,10 @@ pub fn round(random: &mut Random) {
     let _ = read_payload(&payload, Sum::Ignored, &mut count);
     assert!(count.elements <= payload.len() * EXPANSION_MAX, "elements from nowhere");
     let _ = read_libraries(&payload);
-    let file = [b"REDIS0010".as_slice(), &payload].concat();
+    // As the value of a key, in files of both dialects.
+    let (kind, value) = payload.split_at(payload.len().min(1));
+    let magic = random.pick(&[b"REDIS0012", b"VALKEY080"]);
+    let file = [magic.as_slice(), kind, b"\x03key", value].concat();
     if let Ok(mut reader) = FileReader::new(file.as_slice(), Sum::Ignored) {
         while let Ok(Some(_)) = reader.next(&mut count) {}
     }

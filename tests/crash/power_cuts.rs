@@ -3,6 +3,7 @@
 //! After each cut what is found must be exactly a beginning of what was logged, and have
 //! everything that was synced. Commands are numbers in order here, and a base is the
 //! number of commands that it stands for.
+//! Not here: processes that are killed while the system goes on (`kills.rs`).
 
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, AofPart, Listing, Log, ReadError, Reader};

@@ -38,8 +38,9 @@ pub(crate) struct Contents {
 /// Why a backup cannot be relied on, or could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CheckError {
-    #[error("{file} is damaged: {}", problems.join("; "))]
-    Damaged { file: String, problems: Vec<String> },
+    /// It is damaged, or holds what is not served.
+    #[error("{file} cannot be used: {}", problems.join("; "))]
+    Unusable { file: String, problems: Vec<String> },
     #[error("cannot {action} {file}: {source}")]
     Io { action: &'static str, file: String, source: io::Error },
     #[error("told to stop")]
@@ -60,7 +61,7 @@ pub(crate) fn expected_sum(backup: &Path) -> Result<Option<Sum>, CheckError> {
     let sum = text.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
     if sum.len() != 64 || !sum.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         let problems = vec!["expected a SHA-256, 64 hexadecimal digits, at byte 0".to_owned()];
-        return Err(CheckError::Damaged { file: shown(&path), problems });
+        return Err(CheckError::Unusable { file: shown(&path), problems });
     }
     Ok(Some(sum))
 }
@@ -120,7 +121,7 @@ pub(crate) fn check(
     }
     match outcome {
         Ok((rows, _)) if problems.is_empty() => Ok(Contents { rows, snapshot_bytes, bytes, sum }),
-        _ => Err(CheckError::Damaged { file: shown(path), problems }),
+        _ => Err(CheckError::Unusable { file: shown(path), problems }),
     }
 }
 

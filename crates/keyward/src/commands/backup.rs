@@ -23,7 +23,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 /// see that it is sound, and only then gives it its name: NAME-20251204T153000Z.rdb.zst,
 /// with its SHA-256 beside it. What is older than --keep says goes once a newer one is
 /// there. The password is also taken from REDISCLI_AUTH. Exits with 1 if the snapshot is
-/// not sound, with 2 if there is no backup for another reason.
+/// not sound or has keys that Keyward does not serve, which are named; with 2 if there is
+/// no backup for another reason.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward backup --to /backups --keep 7d\n  \
     keyward backup --to /backups --keep 7d --every 6h --port 7000 --name shop\n  \
@@ -126,12 +127,11 @@ impl Backup {
         );
         let contents = match checked {
             Ok(contents) => contents,
-            Err(CheckError::Damaged { problems, .. }) => {
+            Err(CheckError::Unusable { problems, .. }) => {
                 let place = format!("{}:{}", address.host, address.port);
                 let problems = problems.join("; ");
-                terminal.say(&format!(
-                    "keyward: the snapshot of {place} is not sound, and not kept: {problems}"
-                ))?;
+                terminal
+                    .say(&format!("keyward: the snapshot of {place} is not kept: {problems}"))?;
                 return Ok(Answer::No);
             }
             Err(error) => return Err(error.into()),

@@ -19,8 +19,9 @@ use crate::terminal::Terminal;
 ///
 /// Checks the backup as it was checked when it was taken, and writes it to DATADIR as
 /// dump.rdb, which `keyward serve --dir DATADIR` and redis-server load. Of a directory
-/// the newest backup that is sound is taken. Any RDB file can be given too. Exits with 1
-/// if there is no sound backup, with 2 if it cannot be read or written.
+/// the newest backup that is sound is taken. Any RDB file can be given too, of Redis 5 to
+/// 8 or Valkey 8 and 9; one with keys that Keyward does not serve is refused by their
+/// names. Exits with 1 if there is no sound backup, with 2 if it cannot be read or written.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward restore /backups --to keyward-data\n  \
     keyward restore /backups/shop-20251204T153000Z.rdb.zst --to keyward-data --force")]
@@ -76,7 +77,7 @@ impl Restore {
                     self.tell(path, &contents, aside.as_deref(), terminal)?;
                     return Ok(Answer::Yes);
                 }
-                Err(error @ CheckError::Damaged { .. }) => {
+                Err(error @ CheckError::Unusable { .. }) => {
                     terminal.say(&format!("keyward: {error}"))?;
                 }
                 Err(error) => return Err(error.into()),
