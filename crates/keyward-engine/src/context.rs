@@ -202,6 +202,12 @@ impl<'a> Ctx<'a> {
             until: None,
         };
         inner.run();
+        let captured = self.keys.captured_bytes();
+        if captured > 0 && captured > self.host.captured_bytes_max() {
+            let mut parts = Vec::new();
+            self.keys.hand_over_captured(&mut |bytes| parts.push(bytes));
+            self.host.take_captured(parts);
+        }
     }
 
     /// Runs the command, writes an error it returns, logs what it changed and counts

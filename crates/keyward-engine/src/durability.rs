@@ -238,7 +238,7 @@ impl Engine {
 
     /// Goes on with the snapshot for a fraction of a millisecond; whether it is over.
     /// `receive` takes the bytes of the file in order: its beginning, then parts, which
-    /// are [not compressed](keyward_rdb::compress_part); its [end](keyward_rdb::Ending) is
+    /// are [not compressed](keyward_rdb::Compressor); its [end](keyward_rdb::Ending) is
     /// for the host to add.
     pub fn step_snapshot(&mut self, receive: &mut dyn FnMut(Vec<u8>)) -> bool {
         self.keys.step_snapshot(receive)

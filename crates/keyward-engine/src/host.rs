@@ -51,6 +51,8 @@ pub enum Section {
 pub struct Facts {
     /// How far the snapshot is that is being taken.
     pub snapshot: Option<SnapshotProgress>,
+    /// Bytes that it has captured and not handed over.
+    pub captured_bytes: usize,
     /// Counters of keys.
     pub keys: KeyStats,
     /// Commands executed.
@@ -282,6 +284,18 @@ pub trait Host {
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
         let _ = must_wait;
         BackgroundSave::AlreadyRunning
+    }
+
+    /// How many bytes a snapshot may have captured amid a script or a transaction before
+    /// they are taken.
+    fn captured_bytes_max(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Takes bytes of the snapshot that is being taken, which come before those of its
+    /// next step.
+    fn take_captured(&mut self, parts: Vec<Vec<u8>>) {
+        let _ = parts;
     }
 
     /// Whether a snapshot is being written.

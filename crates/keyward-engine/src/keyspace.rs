@@ -326,6 +326,7 @@ impl Keyspace {
                     table.set_clock(spot, clock);
                     self.journal.replaced(self.selected, key, Some(before));
                 } else {
+                    table.yield_large(key);
                     let old = table.replace(spot, key.hash, value, deadline);
                     table.set_clock(spot, clock);
                     if let Some(old) = old {
@@ -385,6 +386,7 @@ impl Keyspace {
         if self.locate_packed(key).is_none() && self.locate(key).is_none() {
             return false;
         }
+        self.yield_large(self.selected, key);
         if let Some(row) = self.take_row(self.selected, key) {
             self.discard(key, row, freeing);
         }
@@ -442,6 +444,7 @@ impl Keyspace {
         self.locate(key);
         let mut row = value.into_row(key.bytes, deadline);
         row.set_clock(self.first_mark(key));
+        self.yield_large(self.selected, key);
         match self.take_row(self.selected, key) {
             Some(old) => self.discard(key, old, Freeing::lazily_if(self.lazy.server_del)),
             None if self.journal.is_on() => self.journal.replaced(self.selected, key, None),

@@ -323,6 +323,7 @@ impl Shared {
     pub(crate) fn facts(&self, keys: &Keyspace) -> Facts {
         Facts {
             snapshot: keys.snapshot_progress(),
+            captured_bytes: keys.captured_bytes(),
             keys: keys.stats,
             commands: self.stats.processed,
             error_replies: self.stats.errors.total(),

@@ -7,16 +7,19 @@
 //!
 //! A [`Snapshot`] borrows the engine, so it is of one instant: nothing else runs
 //! while it is written. One of the same instant can also be taken in steps while commands
-//! run (`capture`). Rows are written one by one and independent of each other.
+//! run (`capture`; `large` for collections of which even one takes too long). Rows are
+//! written one by one and independent of each other.
 //! Not here: the commands (`generic::dump`, `server::persistence`).
 
 pub(crate) mod build;
 mod capture;
 pub(crate) mod content;
+mod large;
 pub(crate) mod load;
 mod save;
 
 pub(crate) use capture::{Capture, RowFacts};
+pub(crate) use large::{LargeRow, ListStep};
 pub use load::{DueRows, LoadError, Loaded, SnapshotLoader, Unsupported};
 pub(crate) use save::begin;
 pub use save::{Coverage, Snapshot, SnapshotOptions};

@@ -25,12 +25,13 @@ use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
 use crate::index::{self, Entry, Index, Spot};
 use crate::linear::next_cursor;
+use crate::list::List;
 use crate::prefetch::prefetch;
 use crate::random::Random;
 use crate::row::{LentRow, NewValue, Row};
-use crate::snapshot::Capture;
+use crate::snapshot::{Capture, LargeRow};
 use crate::stats::TableStats;
-use crate::value::Value;
+use crate::value::{Object, ObjectRef, Value};
 use deadlines::{DEADLINE_BYTES, Deadlines};
 use keyward_packing::Packer;
 use packed::PackedRows;
@@ -214,6 +215,69 @@ impl Table {
         }
     }
 
+    /// Tells a snapshot that something of the large collection at a spot is about to change.
+    #[inline]
+    pub(crate) fn before_part_change(
+        &mut self,
+        spot: Spot,
+        tell: impl FnOnce(&mut LargeRow, ObjectRef<'_>),
+    ) {
+        if self.capture.is_some() {
+            self.before_change(spot);
+            let row = self.rows.at(spot);
+            let large = self.capture.as_mut().and_then(|capture| capture.large_mut(row.key()));
+            if let (Some(large), Value::Object(object)) = (large, row.value()) {
+                tell(large, object);
+            }
+        }
+    }
+
+    /// Captures all of the row at a spot, however large.
+    pub(crate) fn capture_whole(&mut self, spot: Spot) {
+        if let Some(capture) = &mut self.capture {
+            capture.leaving(self.rows.at_mut(spot), self.epoch);
+        }
+    }
+
+    /// Lets a snapshot keep the large collection of a key, if it has yet to capture it: the
+    /// row is about to be freed. What is left of it is empty.
+    pub(crate) fn yield_large(&mut self, key: Key<'_>) {
+        let (Some(capture), Some(spot)) =
+            (&mut self.capture, self.rows.locate(key.hash, |row| row.key() == key.bytes))
+        else {
+            return;
+        };
+        capture.row(self.rows.at_mut(spot), self.epoch);
+        let Some(large) = capture.large_mut(key.bytes) else { return };
+        let epoch = self.epoch;
+        let row = self.rows.edit(spot, |row| {
+            let empty = NewValue::Object(Object::List(List::default()));
+            let mut rest = Row::new(key.bytes, empty, row.deadline());
+            rest.set_epoch(epoch);
+            rest.set_clock(row.clock());
+            std::mem::replace(row, rest)
+        });
+        large.keep(row);
+    }
+
+    /// Whether there are large rows to be handed over.
+    pub(crate) fn has_large(&self) -> bool {
+        self.capture.as_ref().is_some_and(|capture| capture.has_large())
+    }
+
+    /// Whether a large row is handed over in part.
+    pub(crate) fn is_amid_large(&self) -> bool {
+        self.capture.as_ref().is_some_and(|capture| capture.is_amid_large())
+    }
+
+    /// Goes on with the next large row: answers its next bytes, and itself if it is over.
+    pub(crate) fn step_large(&mut self, effort: usize) -> (Vec<u8>, Option<LargeRow>) {
+        let Some(capture) = &mut self.capture else { return (Vec::new(), None) };
+        let Some(key) = capture.next_large() else { return (Vec::new(), None) };
+        let row = self.rows.find(self.hasher.hash(key), |row| row.key() == key);
+        capture.step_large(row, effort)
+    }
+
     /// Begins to take a snapshot of the table.
     pub(crate) fn begin_capture(&mut self, capture: Capture) {
         assert!(self.capture.is_none(), "one snapshot is taken at a time");
@@ -236,9 +300,14 @@ impl Table {
         self.capture.as_ref().is_none_or(|capture| capture.is_walked())
     }
 
-    /// Bytes that are captured and not yet taken.
+    /// Bytes of rows that are captured and not yet taken, large ones aside.
     pub(crate) fn captured_bytes(&self) -> usize {
         self.capture.as_ref().map_or(0, |capture| capture.bytes())
+    }
+
+    /// Bytes that a snapshot takes for large rows.
+    pub(crate) fn large_bytes(&self) -> usize {
+        self.capture.as_ref().map_or(0, |capture| capture.large_bytes())
     }
 
     /// Captures the rows of one more bucket.
@@ -261,6 +330,7 @@ impl Table {
     /// Ends the snapshot, all rows being captured; answers what is left of it to write.
     pub(crate) fn end_capture(&mut self) -> Option<Box<Capture>> {
         assert!(self.is_walked(), "the epoch of every row is that of the table");
+        assert!(!self.has_large(), "every large row is handed over");
         self.capture.take()
     }
 
@@ -282,7 +352,7 @@ impl Table {
             }
         };
         if let Some(capture) = &mut self.capture {
-            capture.row(&mut row, self.epoch);
+            capture.leaving(&mut row, self.epoch);
         }
         self.deadlines.change(key.hash, row.deadline(), None);
         Some(row)
@@ -298,7 +368,7 @@ impl Table {
         value: NewValue<'_>,
         deadline: Option<i64>,
     ) -> Option<Row> {
-        self.before_change(spot);
+        self.capture_whole(spot);
         let (row, epoch) = (self.rows.at(spot), self.epoch);
         self.deadlines.change(hash, row.deadline(), deadline);
         self.rows.edit(spot, |row| {
@@ -314,7 +384,7 @@ impl Table {
 
     /// Puts a row of the same key in the place of another, which it answers.
     pub(crate) fn exchange(&mut self, spot: Spot, hash: u64, mut row: Row) -> Row {
-        self.before_change(spot);
+        self.capture_whole(spot);
         row.set_epoch(self.epoch);
         self.deadlines.change(hash, self.rows.at(spot).deadline(), row.deadline());
         self.rows.edit(spot, |place| std::mem::replace(place, row))

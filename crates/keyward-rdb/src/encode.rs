@@ -26,6 +26,8 @@ pub enum Form {
     String,
     /// By `list`.
     List,
+    /// By `member`s: a list that is not known as a whole.
+    PlainList,
     /// By `set`.
     Set,
     /// By `intset`.
@@ -45,6 +47,7 @@ impl Form {
         match self {
             Form::String => kind::STRING,
             Form::List => kind::LIST_QUICKLIST_2,
+            Form::PlainList => kind::LIST,
             Form::Set => kind::SET,
             Form::Intset => kind::SET_INTSET,
             Form::SortedSet => kind::ZSET_2,
@@ -102,7 +105,12 @@ impl<W: Write> Output<W> {
         members: impl ExactSizeIterator<Item = Element<'a>>,
     ) -> io::Result<()> {
         self.length(members.len() as u64);
-        members.into_iter().try_for_each(|member| self.text(member))
+        members.into_iter().try_for_each(|member| self.member(member))
+    }
+
+    /// A member of a set, or an element of a list.
+    pub fn member(&mut self, member: Element<'_>) -> io::Result<()> {
+        self.text(member)
     }
 
     /// The members of a set of numbers in order.
@@ -120,10 +128,13 @@ impl<W: Write> Output<W> {
         members: impl ExactSizeIterator<Item = (Element<'a>, f64)>,
     ) -> io::Result<()> {
         self.length(members.len() as u64);
-        for (member, score) in members {
-            self.text(member)?;
-            self.raw(&score.to_le_bytes());
-        }
+        members.into_iter().try_for_each(|member| self.scored(member))
+    }
+
+    /// A member of a sorted set with its score.
+    pub fn scored(&mut self, (member, score): (Element<'_>, f64)) -> io::Result<()> {
+        self.text(member)?;
+        self.raw(&score.to_le_bytes());
         self.spill()
     }
 
@@ -154,11 +165,13 @@ impl<W: Write> Output<W> {
         fields: impl ExactSizeIterator<Item = (Element<'a>, Element<'a>)>,
     ) -> io::Result<()> {
         self.length(fields.len() as u64);
-        for (field, value) in fields {
-            self.text(field)?;
-            self.text(value)?;
-        }
-        Ok(())
+        fields.into_iter().try_for_each(|field| self.field(field))
+    }
+
+    /// A field of a hash with its value.
+    pub fn field(&mut self, (field, value): (Element<'_>, Element<'_>)) -> io::Result<()> {
+        self.text(field)?;
+        self.text(value)
     }
 
     /// The fields of a small hash with their values.

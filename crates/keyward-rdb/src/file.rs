@@ -10,8 +10,8 @@ mod read;
 mod tests;
 mod write;
 
-pub use compress::compress_part;
-pub use parts::{Ending, Part};
+pub use compress::Compressor;
+pub use parts::{Ending, OpenRow, Part};
 pub use read::{Entry, FileReader};
 pub use write::FileWriter;
 

@@ -36,7 +36,9 @@ pub use decode::Build;
 pub use element::Element;
 pub use encode::Form;
 pub use error::Error;
-pub use file::{Ending, Entry, FileReader, FileWriter, Part, RowHead, Sizes, Usage, compress_part};
+pub use file::{
+    Compressor, Ending, Entry, FileReader, FileWriter, OpenRow, Part, RowHead, Sizes, Usage,
+};
 pub use output::{FileOptions, Output};
 pub use payload::{Sum, read_libraries, read_payload, write_libraries, write_payload};
 

@@ -67,6 +67,8 @@ pub(crate) struct Rewrites {
     pub(crate) count: u64,
     /// How often it has failed in a row.
     pub(crate) failures: u32,
+    /// The most memory that the last one took besides that of the rows.
+    pub(crate) last_peak_bytes: usize,
     not_before: Option<Instant>,
 }
 
@@ -136,6 +138,7 @@ impl AppendOnly {
                 is_last_ok: true,
                 count: 0,
                 failures: 0,
+                last_peak_bytes: 0,
                 not_before: None,
             },
         }
@@ -300,7 +303,7 @@ impl AppendOnly {
             ("aof_rewrites", rewrites.count.to_string()),
             ("aof_rewrites_consecutive_failures", rewrites.failures.to_string()),
             ("aof_last_write_status", status(self.problem.is_none())),
-            ("aof_last_cow_size", "0".to_owned()),
+            ("aof_last_cow_size", rewrites.last_peak_bytes.to_string()),
             ("module_fork_in_progress", "0".to_owned()),
             ("module_fork_last_cow_size", "0".to_owned()),
         ];

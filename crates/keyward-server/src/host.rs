@@ -14,7 +14,7 @@ use crate::outbox::Outbox;
 use crate::peer::Peers;
 use crate::persistence::Persistence;
 use crate::rates::Rates;
-use crate::saving::{Saving, Target};
+use crate::saving::{CAPTURED_BYTES_MAX, Saving, Target};
 use crate::schemas::Functions;
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -291,6 +291,16 @@ impl Host for ServerHost {
         match must_wait || self.is_writing(Target::Snapshot) {
             true => BackgroundSave::Scheduled,
             false => BackgroundSave::Begun,
+        }
+    }
+
+    fn captured_bytes_max(&self) -> usize {
+        CAPTURED_BYTES_MAX
+    }
+
+    fn take_captured(&mut self, parts: Vec<Vec<u8>>) {
+        if let Some(saving) = &mut self.saving {
+            saving.take_captured(parts);
         }
     }
 

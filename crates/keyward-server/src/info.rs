@@ -105,13 +105,15 @@ fn human(bytes: u64) -> String {
 }
 
 fn persistence(host: &ServerHost, facts: &Facts) -> Vec<Line> {
-    let captured = host.saving.as_ref().map_or(0, Saving::waiting_bytes).to_string();
+    let saving = host.saving.as_ref();
+    let captured = facts.captured_bytes + saving.map_or(0, Saving::unwritten_bytes);
+    let peak = captured.max(saving.map_or(0, |saving| saving.peak_bytes));
     let progress = facts.snapshot.unwrap_or_default();
     let mut lines = vec![
         ("loading", u8::from(host.is_loading()).to_string()),
         ("async_loading", "0".to_owned()),
-        ("current_cow_peak", captured.clone()),
-        ("current_cow_size", captured),
+        ("current_cow_peak", peak.to_string()),
+        ("current_cow_size", captured.to_string()),
         ("current_cow_size_age", "0".to_owned()),
         ("current_fork_perc", "0.00".to_owned()),
         ("current_save_keys_processed", progress.rows.to_string()),

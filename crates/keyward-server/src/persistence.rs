@@ -37,6 +37,8 @@ pub(crate) struct Persistence {
     /// How long it took.
     last_seconds: Option<u64>,
     saves: u64,
+    /// The most memory that it took besides that of the rows.
+    pub(crate) last_peak_bytes: usize,
     /// What was loaded last.
     loaded: Loaded,
 }
@@ -53,6 +55,7 @@ impl Persistence {
             is_last_ok: true,
             last_seconds: None,
             saves: 0,
+            last_peak_bytes: 0,
             loaded: Loaded::default(),
         }
     }
@@ -149,7 +152,7 @@ impl Persistence {
             ("rdb_last_bgsave_time_sec", seconds),
             ("rdb_current_bgsave_time_sec", current.unwrap_or_else(|| "-1".to_owned())),
             ("rdb_saves", self.saves.to_string()),
-            ("rdb_last_cow_size", "0".to_owned()),
+            ("rdb_last_cow_size", self.last_peak_bytes.to_string()),
             ("rdb_last_load_keys_expired", self.loaded.expired.to_string()),
             ("rdb_last_load_keys_loaded", self.loaded.rows.to_string()),
         ]

@@ -2,9 +2,10 @@
 //!
 //! Owns the task that writes them, one at a time. The engine captures what there was at
 //! one instant in steps, between which everybody is served; a thread takes the bytes,
-//! compresses them, sums them up, writes and syncs. What is captured and not yet written is bounded: when
-//! the disk falls behind the walk waits, and when commands change so much meanwhile that
-//! even that is not enough, they do.
+//! compresses them, sums them up, writes and syncs. What is captured and not yet written is
+//! bounded: when the disk falls behind the walk waits, and when commands change so much
+//! meanwhile that even that is not enough, they do, between those of a script and of a
+//! transaction too. Only what a single command changes is captured as a whole.
 //!
 //! The append-only file is written anew like this: the next increment is made first, on a
 //! thread; then, between two commands, the log goes on in it and the snapshot of that
@@ -20,11 +21,12 @@ use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, Listing, Log, OpenError};
 use keyward_persist::disk::DiskFile;
 use keyward_persist::snapshot_file::NewFile;
-use keyward_rdb::{Ending, FileOptions, compress_part};
+use keyward_rdb::{Compressor, Ending, FileOptions};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -32,7 +34,7 @@ use tokio::sync::oneshot;
 /// Chunks on their way to the thread: 4 MiB or so.
 const CHUNKS_MAX: usize = 64;
 /// Bytes captured and not handed to the thread at most.
-const CAPTURED_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(crate) const CAPTURED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// By how much the thread that writes yields to the one that serves.
 const WRITER_NICENESS: i32 = 10;
 /// How long the walk waits when the thread is behind.
@@ -62,6 +64,10 @@ pub(crate) struct Saving {
     sender: SyncSender<Chunk>,
     /// What the thread has not taken yet.
     waiting: VecDeque<Vec<u8>>,
+    /// Bytes that it has taken and not yet written.
+    taken_bytes: Arc<AtomicUsize>,
+    /// The most bytes that were captured and not yet written.
+    pub(crate) peak_bytes: usize,
     /// The engine has given everything.
     is_over: bool,
     /// The thread has given up.
@@ -79,8 +85,9 @@ impl Saving {
     /// Hands over what the thread takes.
     fn send(&mut self) {
         while let Some(bytes) = self.waiting.pop_front() {
+            let len = bytes.len();
             match self.sender.try_send(Chunk::Bytes(bytes)) {
-                Ok(()) => {}
+                Ok(()) => drop(self.taken_bytes.fetch_add(len, Ordering::Relaxed)),
                 Err(TrySendError::Full(Chunk::Bytes(bytes))) => {
                     return self.waiting.push_front(bytes);
                 }
@@ -92,13 +99,32 @@ impl Saving {
     /// Hands over everything, waiting for the thread.
     fn send_all(&mut self) {
         for bytes in self.waiting.drain(..) {
+            self.taken_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
             self.is_broken |= self.sender.send(Chunk::Bytes(bytes)).is_err();
         }
     }
 
     /// Bytes that wait for the thread.
-    pub(crate) fn waiting_bytes(&self) -> usize {
+    fn waiting_bytes(&self) -> usize {
         self.waiting.iter().map(Vec::len).sum()
+    }
+
+    /// Bytes that were handed over and are not yet written.
+    pub(crate) fn unwritten_bytes(&self) -> usize {
+        // What the thread has taken it may have written before it was counted.
+        let taken = self.taken_bytes.load(Ordering::Relaxed) as isize;
+        self.waiting_bytes() + taken.max(0) as usize
+    }
+
+    fn note_peak(&mut self, captured_bytes: usize) {
+        self.peak_bytes = self.peak_bytes.max(captured_bytes + self.unwritten_bytes());
+    }
+
+    /// Takes what a snapshot has captured amid a unit, and waits for the thread.
+    pub(crate) fn take_captured(&mut self, parts: Vec<Vec<u8>>) {
+        self.waiting.extend(parts);
+        self.note_peak(0);
+        self.send_all();
     }
 }
 
@@ -107,6 +133,7 @@ impl Core {
     fn step_snapshot(&mut self) -> Step {
         let Core { engine, host, .. } = self;
         let Some(saving) = &mut host.saving else { return Step::Over };
+        saving.note_peak(engine.captured_bytes());
         saving.send();
         if !saving.waiting.is_empty() {
             return Step::Behind;
@@ -134,10 +161,14 @@ impl Core {
     fn bound_captured(&mut self) {
         let Core { engine, host, .. } = self;
         let Some(saving) = &mut host.saving else { return };
-        if engine.captured_bytes() + saving.waiting_bytes() > CAPTURED_BYTES_MAX {
+        let mut captured = engine.captured_bytes();
+        saving.note_peak(captured);
+        // Amid a large row only that is handed over, so that it may take several steps.
+        while captured + saving.waiting_bytes() > CAPTURED_BYTES_MAX {
             let waiting = &mut saving.waiting;
             saving.is_over |= engine.step_snapshot(&mut |bytes| waiting.push_back(bytes));
             saving.send_all();
+            captured = engine.captured_bytes();
         }
     }
 
@@ -152,10 +183,13 @@ impl Core {
         let used_bytes = self.host.memory.used();
         self.engine.begin_snapshot(SnapshotOptions { coverage, sums, used_bytes });
         let (sender, receiver) = sync_channel(CHUNKS_MAX);
+        let taken_bytes = Arc::default();
         self.host.saving = Some(Saving {
             target,
             sender,
             waiting: VecDeque::new(),
+            taken_bytes: Arc::clone(&taken_bytes),
+            peak_bytes: 0,
             is_over: false,
             is_broken: false,
         });
@@ -163,7 +197,8 @@ impl Core {
         std::thread::spawn(move || {
             // Whoever serves goes first. Where that is not granted it is only slower.
             let _ = rustix::process::nice(WRITER_NICENESS);
-            let written = write_chunks(file, &receiver, FileOptions { compresses, sums });
+            let options = FileOptions { compresses, sums };
+            let written = write_chunks(file, &receiver, &taken_bytes, options);
             // Nobody waits for it when the server goes down.
             let _ = outcome.send(written);
         });
@@ -175,19 +210,22 @@ impl Core {
 fn write_chunks(
     mut file: NewFile,
     chunks: &Receiver<Chunk>,
+    taken_bytes: &AtomicUsize,
     options: FileOptions,
 ) -> Result<u64, PersistError> {
-    let mut ending = Ending::new(options.sums);
+    let (mut ending, mut compressor) = (Ending::new(options.sums), Compressor::default());
     // What the file begins with is no part of it, and written as it is to be.
     let mut is_part = false;
     loop {
         match chunks.recv() {
             Ok(Chunk::Bytes(mut bytes)) => {
+                let len = bytes.len();
                 if options.compresses && std::mem::replace(&mut is_part, true) {
-                    bytes = compress_part(&bytes).expect("the engine's parts are sound");
+                    bytes = compressor.part(&bytes).expect("the engine's parts are sound");
                 }
                 ending.add(&bytes);
                 file.write(&bytes)?;
+                taken_bytes.fetch_sub(len, Ordering::Relaxed);
             }
             Ok(Chunk::End) => break,
             // The server goes down, and the file with it.
@@ -216,7 +254,13 @@ async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, Persist
         }
     }
     let written = writer.await.expect("the thread that writes does not panic");
-    server.core.borrow_mut().host.saving = None;
+    let host = &mut server.core.borrow_mut().host;
+    if let Some(saving) = host.saving.take() {
+        match saving.target {
+            Target::Snapshot => host.persistence.last_peak_bytes = saving.peak_bytes,
+            Target::AppendOnly => host.append_only.rewrites.last_peak_bytes = saving.peak_bytes,
+        }
+    }
     written
 }
 

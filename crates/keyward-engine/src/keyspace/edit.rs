@@ -4,8 +4,8 @@
 //! guard that was used to change something must be ended by `changed`; debug
 //! builds panic if a handler forgets. A collection that ends up empty takes its
 //! row with it. The methods that change elements are in the modules below, one
-//! for each type: each records its step in the journal, if that is on, and there
-//! is no other way to change an element.
+//! for each type: each records its step in the journal, if that is on, tells a snapshot
+//! that has yet to capture the element, and there is no other way to change one.
 
 mod hash;
 mod list;
@@ -18,8 +18,9 @@ use crate::footprint::HeapBytes;
 use crate::hasher::Key;
 use crate::index::Spot;
 use crate::row::{NewValue, Row};
+use crate::snapshot::LargeRow;
 use crate::string::Text;
-use crate::value::{Collection, Value};
+use crate::value::{Collection, ObjectRef, Value};
 use keyward_commands::WireError;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -57,6 +58,18 @@ impl<'a> Place<'a> {
     fn row_mut(&mut self) -> &mut Row {
         self.state = State::Changing;
         self.space.databases[self.space.selected].table_mut(self.key).row_mut(self.spot)
+    }
+
+    /// Tells a snapshot that something of a collection is about to change.
+    #[inline]
+    fn before_part_change(&mut self, tell: impl FnOnce(&mut LargeRow, ObjectRef<'_>)) {
+        let table = self.space.databases[self.space.selected].table_mut(self.key);
+        table.before_part_change(self.spot, tell);
+    }
+
+    /// Has a snapshot capture all of the row.
+    fn capture_whole(&mut self) {
+        self.space.databases[self.space.selected].table_mut(self.key).capture_whole(self.spot);
     }
 
     /// Ends the edit: the row's table learns its size.
@@ -123,6 +136,14 @@ impl<T: Collection> Deref for Edit<'_, T> {
 }
 
 impl<T: Collection> Edit<'_, T> {
+    /// Tells a snapshot that something of the collection is about to change.
+    #[inline]
+    fn before_part_change(&mut self, tell: impl FnOnce(&mut LargeRow, &T)) {
+        self.place.before_part_change(|large, object| {
+            tell(large, T::of(object).expect("the type was checked when the edit began"));
+        });
+    }
+
     /// The collection, for changing it in a way that has been recorded.
     fn collection_mut(&mut self) -> &mut T {
         let object = self.place.row_mut().object_mut();

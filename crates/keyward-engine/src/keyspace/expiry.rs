@@ -22,6 +22,7 @@ impl Keyspace {
     pub(super) fn remove_due(&mut self, key: Key<'_>) {
         let db = self.selected;
         let freeing = Freeing::lazily_if(self.lazy.expire);
+        self.yield_large(db, key);
         if let Some(row) = self.take_row(db, key) {
             self.end_row(db, key, row, (Cause::Expiry, freeing));
         }

@@ -2,7 +2,8 @@
 //!
 //! Owns the walk over all tables, and databases that were emptied while their rows were
 //! still to be captured. Each step captures a bounded number of rows and hands over
-//! their bytes; what commands capture on the way (`snapshot::Capture`) goes with it.
+//! their bytes; what commands capture on the way (`snapshot::Capture`) goes with it. A
+//! large collection is handed over in several steps, between which nothing else is.
 //!
 //! Invariant: a table that no snapshot is taken of has rows of one epoch. So a snapshot
 //! that nobody wants any more is walked to its end all the same, only nothing is written.
@@ -10,8 +11,10 @@
 
 use super::Keyspace;
 use crate::database::Database;
+use crate::hasher::Key;
 use crate::reclaim::Freeing;
-use crate::snapshot::{Capture, RowFacts};
+use crate::row::Row;
+use crate::snapshot::{Capture, LargeRow, RowFacts};
 use crate::table::Table;
 use keyward_rdb::{Part, Sizes};
 use std::collections::VecDeque;
@@ -28,7 +31,11 @@ pub(crate) struct Running {
     ready: VecDeque<Vec<u8>>,
     /// Databases that were emptied meanwhile.
     emptied: Vec<Database>,
+    /// Rows that were kept to be captured, and are.
+    captured: Vec<Row>,
     is_abandoned: bool,
+    /// A large row is handed over in part: nothing else may be.
+    is_amid_large: bool,
     progress: SnapshotProgress,
 }
 
@@ -42,13 +49,35 @@ pub struct SnapshotProgress {
 }
 
 impl Running {
-    /// Hands over what a table has captured.
+    /// Hands over what a table has captured, large rows aside.
     fn hand_over(&mut self, capture: &mut Capture, receive: &mut dyn FnMut(Vec<u8>)) {
         let (bytes, rows) = capture.take();
         self.progress.rows += rows;
         if !bytes.is_empty() && !self.is_abandoned {
             receive(bytes);
         }
+    }
+
+    /// Hands over large rows of a table; answers the effort. Ends amid one if it takes
+    /// more than `effort_max`.
+    fn hand_over_large(
+        &mut self,
+        table: &mut Table,
+        effort_max: usize,
+        receive: &mut dyn FnMut(Vec<u8>),
+    ) -> usize {
+        let mut effort = 0;
+        while effort < effort_max && table.has_large() {
+            let (bytes, over) = table.step_large(effort_max - effort);
+            effort = match over {
+                Some(_) => effort + bytes.len(),
+                None => effort_max,
+            };
+            receive(bytes);
+            self.captured.extend(over.and_then(LargeRow::into_kept));
+        }
+        self.is_amid_large = table.is_amid_large();
+        effort
     }
 
     /// Captures rows of a table and hands them over; answers the effort, which is about
@@ -59,13 +88,20 @@ impl Running {
         effort_max: usize,
         receive: &mut dyn FnMut(Vec<u8>),
     ) -> usize {
-        let (mut effort, mut visited) = (0, 0);
-        while effort < effort_max && !table.is_walked() {
+        let mut effort = 0;
+        loop {
+            effort += self.hand_over_large(table, effort_max.saturating_sub(effort), receive);
+            if self.is_amid_large {
+                return effort;
+            }
+            if effort >= effort_max || table.is_walked() {
+                break;
+            }
+            let before = table.captured_bytes();
             table.capture_bucket();
-            visited += BUCKET_EFFORT;
-            effort = visited + table.captured_bytes();
+            effort += BUCKET_EFFORT + table.captured_bytes() - before;
         }
-        if table.is_walked() {
+        if table.is_walked() && !table.has_large() {
             if let Some(mut capture) = table.end_capture() {
                 self.hand_over(&mut capture, receive);
             }
@@ -89,7 +125,9 @@ impl Keyspace {
         let mut running = Running {
             ready: VecDeque::from([beginning]),
             emptied: Vec::new(),
+            captured: Vec::new(),
             is_abandoned: false,
+            is_amid_large: false,
             progress: SnapshotProgress::default(),
         };
         for db in databases {
@@ -103,9 +141,8 @@ impl Keyspace {
             sizes.sizes(Sizes { rows, expiring });
             running.ready.push_back(sizes.take().expect("writing to memory succeeds"));
             for table in database.tables_mut() {
-                let part = Part::new(db as u64, false);
                 let facts = RowFacts::of(table, &self.access);
-                table.begin_capture(Capture::new(part, facts));
+                table.begin_capture(Capture::new(db as u64, facts, self.hasher));
             }
         }
         self.snapshot = Some(running);
@@ -118,8 +155,10 @@ impl Keyspace {
         let mut emptied = std::mem::take(&mut running.emptied);
         let mut effort = 0;
         for table in self.databases.iter_mut().chain(&mut emptied).flat_map(Database::tables_mut) {
-            // What commands have captured is taken in any case.
-            effort += running.walk(table, STEP_EFFORT.saturating_sub(effort), receive);
+            if !running.is_amid_large || table.is_amid_large() {
+                // What commands have captured is taken in any case.
+                effort += running.walk(table, STEP_EFFORT.saturating_sub(effort), receive);
+            }
         }
         for database in emptied {
             if database.is_captured() {
@@ -128,12 +167,38 @@ impl Keyspace {
                 running.emptied.push(database);
             }
         }
+        running.captured.drain(..).for_each(|row| self.reclaim.row(row, Freeing::Lazily));
         let is_over =
             running.emptied.is_empty() && self.databases.iter().all(Database::is_captured);
         if !is_over {
             self.snapshot = Some(running);
         }
         is_over
+    }
+
+    /// Hands over what commands have captured, and does not go on. For amid a unit, in
+    /// which a database that was emptied may still come back.
+    pub(crate) fn hand_over_captured(&mut self, receive: &mut dyn FnMut(Vec<u8>)) {
+        let Some(mut running) = self.snapshot.take() else { return };
+        running.ready.drain(..).for_each(&mut *receive);
+        let mut emptied = std::mem::take(&mut running.emptied);
+        let mut tables: Vec<&mut Table> = self
+            .databases
+            .iter_mut()
+            .chain(&mut emptied)
+            .flat_map(Database::tables_mut)
+            .filter(|table| !table.is_captured())
+            .collect();
+        // What is handed over in part comes first.
+        tables.sort_by_key(|table| !table.is_amid_large());
+        for table in tables {
+            running.hand_over_large(table, usize::MAX, receive);
+            if let Some(capture) = table.capture_mut() {
+                running.hand_over(capture, receive);
+            }
+        }
+        running.emptied = emptied;
+        self.snapshot = Some(running);
     }
 
     /// Nobody wants the snapshot any more. It still has to be walked to its end.
@@ -144,9 +209,10 @@ impl Keyspace {
             let all = self.databases.iter_mut().chain(&mut running.emptied);
             for table in all.flat_map(Database::tables_mut) {
                 if let Some(capture) = table.capture_mut() {
-                    capture.abandon();
+                    running.captured.extend(capture.abandon());
                 }
             }
+            running.is_amid_large = false;
         }
     }
 
@@ -156,11 +222,21 @@ impl Keyspace {
     }
 
     /// Bytes that are captured and wait to be handed over.
+    #[inline]
     pub(crate) fn captured_bytes(&self) -> usize {
         let Some(running) = &self.snapshot else { return 0 };
-        let all = self.databases.iter().chain(&running.emptied);
-        let ready: usize = running.ready.iter().map(Vec::len).sum();
-        ready + all.flat_map(Database::tables).map(Table::captured_bytes).sum::<usize>()
+        let all = self.databases.iter().chain(&running.emptied).flat_map(Database::tables);
+        let bytes = |table: &Table| table.captured_bytes() + table.large_bytes();
+        running.ready.iter().map(Vec::len).sum::<usize>() + all.map(bytes).sum::<usize>()
+    }
+
+    /// Lets a snapshot keep the large collection of a key whose row is about to be freed.
+    /// Rows that may come back, or that others depend on, are left whole.
+    pub(super) fn yield_large(&mut self, db: usize, key: Key<'_>) {
+        if self.snapshot.is_some() && !self.journal.is_on() && !self.databases[db].leads(key.table)
+        {
+            self.databases[db].table_mut(key).yield_large(key);
+        }
     }
 
     /// Frees an emptied database, at once or lazily; one of which a snapshot has yet to
@@ -177,12 +253,21 @@ impl Keyspace {
 
     /// Captures all that is left of tables whose rows go elsewhere.
     pub(super) fn capture_now(&mut self, database: &mut Database) {
-        if let Some(running) = &mut self.snapshot {
-            let mut ready = Vec::new();
-            for table in database.tables_mut() {
-                running.walk(table, usize::MAX, &mut |bytes| ready.push(bytes));
-            }
-            running.ready.extend(ready);
+        let Some(mut running) = self.snapshot.take() else { return };
+        let mut ready = Vec::new();
+        let receive = &mut |bytes| ready.push(bytes);
+        let mut emptied = std::mem::take(&mut running.emptied);
+        let others = self.databases.iter_mut().chain(&mut emptied).flat_map(Database::tables_mut);
+        if let Some(amid) = { others }.find(|table| table.is_amid_large()) {
+            running.hand_over_large(amid, usize::MAX, receive);
         }
+        running.emptied = emptied;
+        let mut tables: Vec<&mut Table> = database.tables_mut().collect();
+        tables.sort_by_key(|table| !table.is_amid_large());
+        for table in tables {
+            running.walk(table, usize::MAX, receive);
+        }
+        running.ready.extend(ready);
+        self.snapshot = Some(running);
     }
 }

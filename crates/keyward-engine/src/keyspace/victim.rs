@@ -47,6 +47,7 @@ impl Keyspace {
             Order::Deadline => self.victim_by_deadline(dbs)?,
         };
         let key = self.databases[db].key(&key);
+        self.yield_large(db, key);
         let row = self.take_row(db, key);
         let row = row.expect("a victim was just found in its table");
         let freeing = Freeing::lazily_if(self.lazy.eviction);

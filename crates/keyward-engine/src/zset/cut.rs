@@ -31,7 +31,7 @@ impl Cut<'_> {
     /// Whether an entry lies before this cut. The member is asked for only where
     /// the score does not decide: reading it may be a cache miss.
     #[inline(always)]
-    pub(super) fn is_behind<'m>(&self, score: f64, member: impl FnOnce() -> &'m [u8]) -> bool {
+    pub(crate) fn is_behind<'m>(&self, score: f64, member: impl FnOnce() -> &'m [u8]) -> bool {
         match *self {
             Cut::Start => false,
             Cut::End => true,

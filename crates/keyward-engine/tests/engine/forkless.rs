@@ -1,11 +1,15 @@
 //! Snapshots that are taken in steps while commands run are of the instant they began.
 
 use crate::harness::TestEngine;
-use keyward_engine::{Coverage, Random, SnapshotOptions};
+use keyward_engine::{ClientId, Coverage, Random, SnapshotOptions};
 use keyward_rdb::Ending;
+use keyward_resp::push_request;
 
 pub(crate) const OPTIONS: SnapshotOptions =
     SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
+/// A schema under which large collections of any key are changed with the journal on.
+const ANY: &str = "[keyspace]\nname = \"any\"\nunknown = \"allow\"\n\n\
+    [key.\"h:{id}\"]\ndoc = \"Anything.\"\ntype = \"hash\"\nttl = \"none\"\n";
 const SHOP: &str = include_str!("../../../../tests/schema/shop.toml");
 
 /// The rows of a file, in order.
@@ -51,10 +55,12 @@ impl Taken {
 
     /// Goes on for one step; whether the snapshot is over.
     pub(crate) fn step(&mut self, test: &mut TestEngine) -> bool {
-        test.engine.step_snapshot(&mut |bytes| {
-            self.ending.add(&bytes);
-            self.file.extend_from_slice(&bytes);
-        })
+        test.engine.step_snapshot(&mut |bytes| self.add(bytes))
+    }
+
+    fn add(&mut self, bytes: Vec<u8>) {
+        self.ending.add(&bytes);
+        self.file.extend_from_slice(&bytes);
     }
 
     pub(crate) fn end(mut self) -> Vec<u8> {
@@ -187,6 +193,184 @@ fn an_abandoned_snapshot_gives_nothing_and_the_next_one_is_whole() {
     let mut taken = Taken::begin(&mut test);
     while !taken.step(&mut test) {}
     check(&taken.end(), &expected, "the instant it began");
+}
+
+/// A random command that changes a large collection.
+fn change_large(random: &mut Random) -> String {
+    let (key, element) = (random.below(2), random.below(4000));
+    let (index, end) = (random.below(1500), ["L", "R"][random.below(2) as usize]);
+    match random.below(64) {
+        0..8 => format!("HSET h{key} f{element} new"),
+        8..12 => format!("HDEL h{key} f{element}"),
+        12..16 => format!("SADD t{key} m{element}"),
+        16..20 => format!("SREM t{key} m{element}"),
+        20..26 => format!("ZADD z{key} {index} m{element}"),
+        26..30 => format!("ZREM z{key} m{element}"),
+        30 => format!("ZREMRANGEBYRANK z{key} {index} {}", index + 20),
+        31..35 => format!("{end}PUSH l{key} a b {element}"),
+        35..40 => format!("{end}POP l{key} {}", random.below(4)),
+        40..43 => format!("LSET l{key} {index} new"),
+        43 => format!("LINSERT l{key} BEFORE {index} new"),
+        44 => format!("LREM l{key} {} a", random.below(7) as i64 - 3),
+        45 => format!("LTRIM l{key} {} -{}", random.below(9), 1 + random.below(9)),
+        46 => format!("SPOP t{key} {index}"),
+        47 => format!("DEL h{key}"),
+        48 => format!("UNLINK l{key}"),
+        49 => format!("SET z{key} over"),
+        50 => format!("RENAME t{key} t{}", random.below(3)),
+        51 => format!("COPY l{key} l{} REPLACE", random.below(3)),
+        52 => format!("MOVE h{key} 1"),
+        53 => format!("EXPIRE z{key} 100000"),
+        54 => format!("SUNIONSTORE t{key} t0 t1"),
+        55 => "MULTI".to_owned(),
+        56 => "EXEC".to_owned(),
+        57 if random.below(9) == 0 => "FLUSHDB".to_owned(),
+        58 if random.below(9) == 0 => "SWAPDB 0 1".to_owned(),
+        59 => format!("EVAL redis.call('LPUSH', 'l{key}', 1) return 1 + {{}}"),
+        _ => format!("EVAL redis.call('LSET', 'l{key}', 3, 1) redis.call('RPOP', 'l{key}')"),
+    }
+}
+
+/// Sends a command; that of EVAL is its script.
+fn call(test: &mut TestEngine, client: ClientId, command: &str) -> String {
+    let Some(script) = command.strip_prefix("EVAL ") else { return test.call(client, command) };
+    let mut request = Vec::new();
+    push_request(&mut request, ["EVAL", script, "0"].iter());
+    String::from_utf8(test.send(client, &request).1).expect("tests use text")
+}
+
+/// Gives large collections to whichever keys are not there.
+fn fill_large(test: &mut TestEngine, random: &mut Random) {
+    let client = test.engine.connect();
+    for key in 0..2 {
+        for number in (0..1500).step_by(50) {
+            let elements: Vec<u64> = (0..50).map(|_| random.below(4000)).collect();
+            let words = |word: &dyn Fn(&u64) -> String| {
+                elements.iter().map(word).collect::<Vec<_>>().join(" ")
+            };
+            let fields = words(&|element| format!("f{element} {number}"));
+            test.call(client, &format!("HSET h{key} {fields}"));
+            test.call(client, &format!("SADD t{key} {}", words(&|element| format!("m{element}"))));
+            let scored = words(&|element| format!("{} m{element}", number + element % 7));
+            test.call(client, &format!("ZADD z{key} {scored}"));
+            test.call(client, &format!("RPUSH l{key} {}", words(&u64::to_string)));
+        }
+    }
+    test.engine.disconnect(client);
+}
+
+fn digest(test: &mut TestEngine) -> String {
+    let client = test.engine.connect();
+    let digest = test.call(client, "DEBUG DIGEST");
+    test.engine.disconnect(client);
+    assert!(digest.starts_with('+'), "{digest}");
+    digest
+}
+
+fn digest_of(file: &[u8]) -> String {
+    let mut test = TestEngine::new(9);
+    test.engine.load(&mut test.host, &mut &*file).expect("the snapshot is sound");
+    digest(&mut test)
+}
+
+#[test]
+fn large_collections_that_change_meanwhile_are_of_the_instant_it_began() {
+    for seed in 0..6 {
+        let mut random = Random::from_seed(seed);
+        let mut test = match seed % 3 {
+            0 => TestEngine::governed(seed, ANY),
+            _ => TestEngine::new(seed),
+        };
+        // Twice, so that both epochs are seen.
+        for _ in 0..2 {
+            fill_large(&mut test, &mut random);
+            let expected = digest(&mut test);
+            let mut taken = Taken::begin(&mut test);
+            let client = test.engine.connect();
+            let mut is_over = false;
+            while !is_over {
+                for _ in 0..random.below(12) {
+                    call(&mut test, client, &change_large(&mut random));
+                }
+                is_over = taken.step(&mut test);
+            }
+            test.engine.disconnect(client);
+            assert_eq!(digest_of(&taken.end()), expected, "seed {seed}");
+            assert_eq!(test.engine.captured_bytes(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_change_of_a_large_collection_captures_what_it_changes() {
+    let fill = [
+        ("HSET", "h", "f{} {}", "HSET h f7 new"),
+        ("SADD", "t", "m{}", "SREM t m7"),
+        ("ZADD", "z", "{} m{}", "ZADD z 1000000 m7"),
+        ("RPUSH", "l", "{}", "LPOP l 3"),
+        ("RPUSH", "d", "{}", "DEL d"),
+        ("RPUSH", "s", "{}", "SET s 1"),
+    ];
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    for start in (0..6000).step_by(500) {
+        for (command, key, element, _) in fill {
+            let elements = start..start + 500;
+            let elements = elements.map(|number| element.replace("{}", &number.to_string()));
+            let elements = elements.collect::<Vec<_>>().join(" ");
+            test.call(client, &format!("{command} {key} {elements}"));
+        }
+    }
+    let expected = digest(&mut test);
+    let mut taken = Taken::begin(&mut test);
+    let beginning = test.engine.captured_bytes();
+    for (.., change) in fill {
+        test.call(client, change);
+        let captured = test.engine.captured_bytes() - beginning;
+        assert!(captured < 2000, "{change}: {captured} bytes");
+    }
+    let (mut steps, mut before) = (0, taken.file.len());
+    while !taken.step(&mut test) {
+        let bytes = taken.file.len() - before;
+        assert!(bytes < 80_000, "a step gives {bytes} bytes");
+        (steps, before) = (steps + 1, taken.file.len());
+    }
+    assert!(steps > 10, "{steps} steps");
+    assert_eq!(digest_of(&taken.end()), expected);
+}
+
+#[test]
+fn what_a_script_or_a_transaction_captures_is_taken_on_the_way() {
+    let mut random = Random::from_seed(3);
+    let mut test = TestEngine::governed(3, ANY);
+    fill_large(&mut test, &mut random);
+    let client = test.engine.connect();
+    for number in 0..3000 {
+        test.call(client, &format!("SET s{number} {}", "x".repeat(100)));
+    }
+    let expected = digest(&mut test);
+    let mut taken = Taken::begin(&mut test);
+    // Amid a large row: it has to end before others can be taken.
+    assert!(!taken.step(&mut test));
+    test.host.captured_bytes_max = Some(20_000);
+    call(&mut test, client, "EVAL for i = 0, 1499 do redis.call('DEL', 's' .. i) end");
+    // What is undone, an emptied database too, is captured all the same.
+    let undone = "EVAL for i = 1500, 1999 do redis.call('SET', 's' .. i, 1) end \
+                  redis.call('FLUSHDB') return redis.call('DBSIZE') + {}";
+    assert!(call(&mut test, client, undone).starts_with("-ERR user_script"));
+    assert!(test.host.captured.len() > 10, "{} parts", test.host.captured.len());
+    test.call(client, "MULTI");
+    for number in 1500..3000 {
+        test.call(client, &format!("SET s{number} {number}"));
+    }
+    test.call(client, "EXEC");
+    assert!(test.host.captured.len() > 10, "{} parts", test.host.captured.len());
+    let captured = test.engine.captured_bytes();
+    assert!(captured < 25_000, "{captured} bytes are left");
+    let parts = std::mem::take(&mut test.host.captured);
+    parts.into_iter().for_each(|part| taken.add(part));
+    while !taken.step(&mut test) {}
+    assert_eq!(digest_of(&taken.end()), expected);
 }
 
 #[test]

@@ -32,6 +32,9 @@ pub(crate) struct TestHost {
     pub(crate) logged: Vec<String>,
     /// The code of the libraries beside a schema.
     pub(crate) libraries: Vec<&'static str>,
+    /// How many bytes a snapshot may have captured amid a unit, and what it gave then.
+    pub(crate) captured_bytes_max: Option<usize>,
+    pub(crate) captured: Vec<Vec<u8>>,
 }
 
 impl Host for TestHost {
@@ -73,6 +76,18 @@ impl Host for TestHost {
     }
 
     fn reset_stats(&mut self) {}
+
+    fn captured_bytes_max(&self) -> usize {
+        self.captured_bytes_max.unwrap_or(usize::MAX)
+    }
+
+    fn take_captured(&mut self, parts: Vec<Vec<u8>>) {
+        self.captured.extend(parts);
+    }
+
+    fn may_debug(&self, _client: ClientId) -> bool {
+        true
+    }
 
     fn info(&mut self, _section: Section, _facts: &Facts, _out: &mut String) {}
 

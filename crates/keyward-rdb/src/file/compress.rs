@@ -8,37 +8,59 @@ use crate::format::{kind, opcode};
 use crate::input::Input;
 use crate::output::{FileOptions, Output};
 
-/// A [`Part`](super::Part) that was written without compression, compressed.
-pub fn compress_part(part: &[u8]) -> Result<Vec<u8>, Error> {
-    let mut input = Input::new(part);
-    let options = FileOptions { compresses: true, sums: false };
-    let mut pass =
-        Pass { output: Output::new(Vec::with_capacity(part.len()), options), text: Vec::new() };
-    while let Some(byte) = input.byte_or_end()? {
-        pass.output.byte(byte);
-        match byte {
-            opcode::DATABASE | opcode::IDLE => {
-                pass.length(&mut input)?;
-            }
-            opcode::SIZES => {
-                pass.length(&mut input)?;
-                pass.length(&mut input)?;
-            }
-            opcode::EXPIRE_MS => pass.output.raw(&input.array::<8>()?),
-            opcode::FREQUENCY => pass.output.byte(input.byte()?),
-            form => {
-                pass.text(&mut input)?;
-                pass.value(&mut input, form)?;
+/// Compresses the [`Part`](super::Part)s of a file, which were written without
+/// compression, one after the other.
+#[derive(Debug, Default)]
+pub struct Compressor {
+    /// A row that goes on in the next part.
+    open: Option<Open>,
+}
+
+/// A row of which some elements are to come.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    form: u8,
+    left: u64,
+}
+
+impl Compressor {
+    /// The next part, compressed.
+    pub fn part(&mut self, part: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut input = Input::new(part);
+        let options = FileOptions { compresses: true, sums: false };
+        let output = Output::new(Vec::with_capacity(part.len()), options);
+        let mut pass = Pass { output, text: Vec::new(), end: part.len() as u64 };
+        if let Some(open) = self.open.take() {
+            self.open = pass.elements(&mut input, open)?;
+        }
+        while let Some(byte) = input.byte_or_end()? {
+            pass.output.byte(byte);
+            match byte {
+                opcode::DATABASE | opcode::IDLE => {
+                    pass.length(&mut input)?;
+                }
+                opcode::SIZES => {
+                    pass.length(&mut input)?;
+                    pass.length(&mut input)?;
+                }
+                opcode::EXPIRE_MS => pass.output.raw(&input.array::<8>()?),
+                opcode::FREQUENCY => pass.output.byte(input.byte()?),
+                form => {
+                    pass.text(&mut input)?;
+                    self.open = pass.value(&mut input, form)?;
+                }
             }
         }
+        Ok(pass.output.into_sink()?)
     }
-    Ok(pass.output.into_sink()?)
 }
 
 /// What is read on one side is written on the other.
 struct Pass {
     output: Output<Vec<u8>>,
     text: Vec<u8>,
+    /// Where the input ends.
+    end: u64,
 }
 
 impl Pass {
@@ -52,15 +74,29 @@ impl Pass {
         Ok(self.output.text(input.text(&mut self.text)?)?)
     }
 
-    fn value(&mut self, input: &mut Input<&[u8]>, form: u8) -> Result<(), Error> {
+    /// A value, or what there is of it.
+    fn value(&mut self, input: &mut Input<&[u8]>, form: u8) -> Result<Option<Open>, Error> {
         match form {
             kind::STRING | kind::SET_INTSET | kind::ZSET_LISTPACK | kind::HASH_LISTPACK => {
-                return self.text(input);
+                self.text(input)?;
+                Ok(None)
             }
-            kind::SET | kind::HASH | kind::ZSET_2 | kind::LIST_QUICKLIST_2 => {}
-            _ => return Err(input.unsupported("a value in a form that no part has")),
+            kind::LIST | kind::SET | kind::HASH | kind::ZSET_2 | kind::LIST_QUICKLIST_2 => {
+                let left = self.length(input)?;
+                self.elements(input, Open { form, left })
+            }
+            _ => Err(input.unsupported("a value in a form that no part has")),
         }
-        for _ in 0..self.length(input)? {
+    }
+
+    /// Elements of a row, until it or the part ends.
+    fn elements(
+        &mut self,
+        input: &mut Input<&[u8]>,
+        Open { form, mut left }: Open,
+    ) -> Result<Option<Open>, Error> {
+        while left > 0 && input.offset < self.end {
+            left -= 1;
             if form == kind::LIST_QUICKLIST_2 {
                 self.length(input)?;
             }
@@ -71,14 +107,14 @@ impl Pass {
                 _ => {}
             }
         }
-        Ok(())
+        Ok((left > 0).then_some(Open { form, left }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Element, Form, Part, RowHead, Sizes, Usage};
+    use crate::{Element, Form, OpenRow, Part, RowHead, Sizes, Usage};
 
     /// Rows of every form, texts of every kind.
     fn part(compresses: bool) -> Vec<u8> {
@@ -101,6 +137,7 @@ mod tests {
             match form {
                 Form::String => output.string(Element::Bytes(&texts[9])).unwrap(),
                 Form::List => output.list(all()).unwrap(),
+                Form::PlainList => unreachable!("one is written in several parts"),
                 Form::Set => output.set(all()).unwrap(),
                 Form::Intset => output.intset((0..100_i32).map(|n| i64::from(n * n))).unwrap(),
                 Form::SortedSet => output.sorted_set(scored()).unwrap(),
@@ -124,6 +161,42 @@ mod tests {
     fn a_part_compressed_later_is_the_part_compressed_at_once() {
         let (plain, compressed) = (part(false), part(true));
         assert!(compressed.len() < plain.len());
-        assert_eq!(compress_part(&plain).unwrap(), compressed);
+        assert_eq!(Compressor::default().part(&plain).unwrap(), compressed);
+    }
+
+    #[test]
+    fn a_row_in_several_parts_is_compressed_as_one() {
+        let texts: Vec<Vec<u8>> = (0..30).map(|n| b"abc".repeat(n)).collect();
+        for form in [Form::PlainList, Form::Set, Form::SortedSet, Form::Hash] {
+            let row = |cuts: usize| {
+                let head = RowHead { key: b"key", deadline_ms: None, usage: None };
+                let mut row = OpenRow::begin(3, head, form, texts.len()).unwrap();
+                let mut parts = Vec::new();
+                for (at, text) in texts.iter().enumerate() {
+                    let element = Element::Bytes(text);
+                    match form {
+                        Form::SortedSet => row.output().scored((element, at as f64)),
+                        Form::Hash => row.output().field((element, element)),
+                        _ => row.output().member(element),
+                    }
+                    .unwrap();
+                    if at % cuts == 0 {
+                        parts.push(row.take().unwrap());
+                    }
+                }
+                parts.push(row.take().unwrap());
+                parts
+            };
+            // Another row behind it shows that its end is found.
+            let mut compressor = Compressor::default();
+            let mut compress = |parts: Vec<Vec<u8>>| {
+                let parts = parts.into_iter().chain([part(false)]);
+                parts.flat_map(|part| compressor.part(&part).unwrap()).collect::<Vec<u8>>()
+            };
+            let whole = compress(row(usize::MAX));
+            assert_eq!(compress(row(4)), whole, "{form:?}");
+            assert_eq!(compress(row(1)), whole, "{form:?}");
+            assert!(whole.ends_with(&part(true)), "{form:?}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Rows do not depend on each other, and a database may be begun more than once. So a
 //! file is its beginning, then parts, each of one database, then its end, whose checksum
-//! is that of all the bytes before it.
+//! is that of all the bytes before it. Only a row that is written in several parts is not
+//! to be interrupted by others.
 
 use super::write::begin_row;
 use super::{RowHead, Sizes};
@@ -55,6 +56,48 @@ impl Part {
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
         let next = Part::new(self.database, self.output.compresses());
         std::mem::replace(self, next).output.into_sink()
+    }
+}
+
+/// A row of a large collection, on its way into a file in several parts that follow each
+/// other. Each ends behind an element.
+#[derive(Debug)]
+pub struct OpenRow {
+    output: Output<Vec<u8>>,
+}
+
+impl OpenRow {
+    /// Begins a row of a database that has so many elements, in a form that has them one
+    /// by one: not a packed one, nor [`Form::List`].
+    pub fn begin(
+        database: u64,
+        head: RowHead<'_>,
+        form: Form,
+        count: usize,
+    ) -> io::Result<OpenRow> {
+        let options = FileOptions { compresses: false, sums: false };
+        let mut output = Output::new(Vec::new(), options);
+        output.byte(opcode::DATABASE);
+        output.length(database);
+        begin_row(&mut output, head, form)?;
+        output.length(count as u64);
+        Ok(OpenRow { output })
+    }
+
+    /// Where the next element goes.
+    pub fn output(&mut self) -> &mut Output<Vec<u8>> {
+        &mut self.output
+    }
+
+    /// Bytes that are there.
+    pub fn bytes(&self) -> usize {
+        usize::try_from(self.output.written()).unwrap_or(usize::MAX)
+    }
+
+    /// Takes what is there; the row goes on behind it.
+    pub fn take(&mut self) -> io::Result<Vec<u8>> {
+        let options = FileOptions { compresses: false, sums: false };
+        std::mem::replace(&mut self.output, Output::new(Vec::new(), options)).into_sink()
     }
 }
 

@@ -8,6 +8,7 @@ impl Edit<'_, Hash> {
     /// Gives a field a value; answers whether the field is new.
     pub(crate) fn set(&mut self, growth: &Growth, (field, value): Pair<'_>) -> bool {
         self.record(field, Some(value));
+        self.before_part_change(|large, hash| large.field(hash, field));
         self.collection_mut().set(growth, (field, value))
     }
 
@@ -16,6 +17,7 @@ impl Edit<'_, Hash> {
         if self.place.space.journal.is_on() && self.get(field).is_some() {
             self.record(field, None);
         }
+        self.before_part_change(|large, hash| large.field(hash, field));
         self.collection_mut().remove(field)
     }
 

@@ -4,6 +4,7 @@ use super::{Edit, Place};
 use crate::keyspace::journal::Journal;
 use crate::list::{End, List};
 use crate::packed::Item;
+use crate::snapshot::ListStep;
 use std::ops::Range;
 
 impl<'a> Edit<'a, List> {
@@ -11,6 +12,7 @@ impl<'a> Edit<'a, List> {
     #[inline]
     pub(crate) fn push(&mut self, end: End, element: &[u8]) {
         self.record(|journal, db, key| journal.pushed(db, key, end, element));
+        self.before_part_change(|large, list| large.items(list, &ListStep::Push(end)));
         self.collection_mut().push(end, element);
     }
 
@@ -22,6 +24,7 @@ impl<'a> Edit<'a, List> {
         {
             self.record(|journal, db, key| journal.popped(db, key, end, &item));
         }
+        self.before_part_change(|large, list| large.items(list, &ListStep::Pop(end)));
         self.collection_mut().pop(end);
     }
 
@@ -29,6 +32,7 @@ impl<'a> Edit<'a, List> {
     pub(crate) fn insert(&mut self, index: usize, element: &[u8]) {
         let index = index.min(self.len());
         self.record(|journal, db, key| journal.placed(db, key, (index, element), None));
+        self.before_part_change(|large, list| large.items(list, &ListStep::Insert(index)));
         self.collection_mut().insert(index, element);
     }
 
@@ -40,6 +44,7 @@ impl<'a> Edit<'a, List> {
             let new = (index, element);
             self.record(|journal, db, key| journal.placed(db, key, new, Some(&before)));
         }
+        self.before_part_change(|large, list| large.items(list, &ListStep::Set(index)));
         self.collection_mut().set(index, element)
     }
 
@@ -53,25 +58,25 @@ impl<'a> Edit<'a, List> {
                 self.record(|journal, db, key| journal.taken(db, key, (index, item)));
             }
         }
+        self.before_part_change(|large, list| {
+            large.items(list, &ListStep::Remove(indexes.clone()))
+        });
         self.collection_mut().remove(indexes);
     }
 
     /// Takes out the elements equal to `element`, at most `max`, the nearest to
     /// `end` first; answers how many.
     pub(crate) fn remove_equal(&mut self, element: &[u8], max: usize, end: End) -> usize {
-        if !self.place.space.journal.is_on() {
-            return self.collection_mut().remove_equal(element, max, end);
+        if self.place.space.journal.is_on() {
+            for index in equal(self, element, max, end).into_iter().rev() {
+                self.record(|journal, db, key| journal.taken(db, key, (index, element)));
+            }
         }
-        let wanted = Item::of(element);
-        let equal = self.forward(0).enumerate().filter(|(_, item)| *item == wanted);
-        let mut indexes: Vec<usize> = equal.map(|(index, _)| index).collect();
-        match end {
-            End::Head => indexes.truncate(max),
-            End::Tail => drop(indexes.drain(..indexes.len().saturating_sub(max))),
-        }
-        for index in indexes.iter().rev() {
-            self.record(|journal, db, key| journal.taken(db, key, (*index, element)));
-        }
+        self.before_part_change(|large, list| {
+            for index in equal(list, element, max, end).into_iter().rev() {
+                large.items(list, &ListStep::Remove(index..index + 1));
+            }
+        });
         self.collection_mut().remove_equal(element, max, end)
     }
 
@@ -82,6 +87,18 @@ impl<'a> Edit<'a, List> {
             step(&mut space.journal, space.selected, key);
         }
     }
+}
+
+/// The indexes of elements that are equal to one, at most `max`, the nearest to `end`.
+fn equal(list: &List, element: &[u8], max: usize, end: End) -> Vec<usize> {
+    let wanted = Item::of(element);
+    let equal = list.forward(0).enumerate().filter(|(_, item)| *item == wanted);
+    let mut indexes: Vec<usize> = equal.map(|(index, _)| index).collect();
+    match end {
+        End::Head => indexes.truncate(max),
+        End::Tail => drop(indexes.drain(..indexes.len().saturating_sub(max))),
+    }
+    indexes
 }
 
 fn owned(item: Item<'_>) -> Box<[u8]> {

@@ -7,6 +7,7 @@ use crate::set::{Growth, Set};
 impl Edit<'_, Set> {
     /// Adds a member; answers whether it is new.
     pub(crate) fn add(&mut self, growth: &Growth, member: Item<'_>) -> bool {
+        self.before_part_change(|large, set| large.member(set, member));
         let is_new = self.collection_mut().add(growth, member);
         if is_new {
             self.record(member, true);
@@ -16,6 +17,7 @@ impl Edit<'_, Set> {
 
     /// Takes a member out; answers whether it was there.
     pub(crate) fn remove(&mut self, member: Item<'_>) -> bool {
+        self.before_part_change(|large, set| large.member(set, member));
         let was_there = self.collection_mut().remove(member);
         if was_there {
             self.record(member, false);
@@ -25,6 +27,7 @@ impl Edit<'_, Set> {
 
     /// Takes all members out but these, which are some of them.
     pub(crate) fn keep_only(&mut self, left: Set) {
+        self.place.capture_whole();
         let before = std::mem::replace(self.collection_mut(), left);
         if self.place.space.journal.is_on() {
             for member in before.iter().filter(|member| !self.contains(*member)).collect::<Vec<_>>()

@@ -14,6 +14,7 @@ impl Edit<'_, ZSet> {
         member: &[u8],
         decide: impl FnOnce(Option<f64>) -> Option<f64>,
     ) -> Change {
+        self.before_part_change(|large, zset| large.score(zset, member));
         let (mut before, mut after) = (None, None);
         let change = self.collection_mut().update(growth, member, |old| {
             before = old;
@@ -38,6 +39,7 @@ impl Edit<'_, ZSet> {
         {
             self.record(member, [Some(score), None]);
         }
+        self.before_part_change(|large, zset| large.score(zset, member));
         self.collection_mut().remove(member)
     }
 
@@ -50,6 +52,9 @@ impl Edit<'_, ZSet> {
                 self.record(&member, [Some(score), None]);
             }
         }
+        self.before_part_change(|large, zset| {
+            zset.iter(ranks.clone()).for_each(|(member, _)| large.score(zset, member));
+        });
         self.collection_mut().remove_ranks(ranks);
     }
 

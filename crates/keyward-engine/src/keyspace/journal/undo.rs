@@ -9,8 +9,9 @@ use crate::list::List;
 use crate::packed::Item;
 use crate::row::Row;
 use crate::set::{self, Set};
+use crate::snapshot::ListStep;
 use crate::tunables::Tunables;
-use crate::value::Collection;
+use crate::value::{Collection, ObjectRef};
 use crate::zset::{self, ZSet};
 
 impl Keyspace {
@@ -63,23 +64,25 @@ impl Keyspace {
                     })
                 }
                 Undo::Pushed(end, _) => {
-                    self.undo_edit(touched.db, key, |list: &mut List| list.pop(end))
+                    self.undo_items(touched.db, key, &ListStep::Pop(end), |list| list.pop(end));
                 }
                 Undo::Popped(end, item) => {
-                    self.undo_edit(touched.db, key, |list: &mut List| list.push(end, text(item)));
+                    let step = ListStep::Push(end);
+                    self.undo_items(touched.db, key, &step, |list| list.push(end, text(item)));
                 }
-                Undo::Placed { index, before, .. } => {
-                    self.undo_edit(touched.db, key, |list: &mut List| match before {
-                        Some(item) => {
-                            list.set(index, text(item));
-                        }
-                        None => list.remove(index..index + 1),
+                Undo::Placed { index, before: Some(item), .. } => {
+                    self.undo_items(touched.db, key, &ListStep::Set(index), |list| {
+                        list.set(index, text(item));
                     });
+                }
+                Undo::Placed { index, before: None, .. } => {
+                    let range = index..index + 1;
+                    let step = ListStep::Remove(range.clone());
+                    self.undo_items(touched.db, key, &step, |list| list.remove(range));
                 }
                 Undo::Taken { index, item } => {
-                    self.undo_edit(touched.db, key, |list: &mut List| {
-                        list.insert(index, text(item))
-                    });
+                    let step = ListStep::Insert(index);
+                    self.undo_items(touched.db, key, &step, |list| list.insert(index, text(item)));
                 }
                 Undo::Member { member, came } => {
                     self.undo_edit(touched.db, key, |set: &mut Set| {
@@ -116,6 +119,26 @@ impl Keyspace {
         if let Some(row) = row {
             self.place_row(db, key, row);
         }
+    }
+
+    /// Undoes a step of a list, of which a snapshot that is amid it must hear. Members of
+    /// other collections it has heard of when they were changed.
+    fn undo_items(
+        &mut self,
+        db: usize,
+        key: Key<'_>,
+        step: &ListStep,
+        edit: impl FnOnce(&mut List),
+    ) {
+        let table = self.databases[db].table_mut(key);
+        if let Some(spot) = table.locate(key) {
+            table.before_part_change(spot, |large, object| {
+                if let ObjectRef::List(list) = object {
+                    large.items(list, step);
+                }
+            });
+        }
+        self.undo_edit(db, key, edit);
     }
 
     fn undo_edit<T: Collection>(&mut self, db: usize, key: Key<'_>, edit: impl FnOnce(&mut T)) {
