@@ -53,13 +53,19 @@ const EXTERNAL: [&str; 28] = [
 /// As `EXTERNAL`, but pausing all clients: alone, and last.
 const EXTERNAL_LAST: [&str; 1] = ["unit/pause"];
 /// Files that start servers themselves.
-const STARTED: [&str; 6] = [
+const STARTED: [&str; 12] = [
     "unit/auth",
     "unit/info",
     "unit/limits",
     "unit/networking",
     "unit/pubsubshard",
     "unit/client-eviction",
+    "integration/aof",
+    "integration/aof-multi-part",
+    "integration/rdb",
+    "integration/convert-zipmap-hash-on-load",
+    "integration/convert-ziplist-hash-on-load",
+    "integration/convert-ziplist-zset-on-load",
 ];
 
 /// What the command line says.

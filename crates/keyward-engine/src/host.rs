@@ -11,6 +11,7 @@ use crate::snapshot::{Loaded, Snapshot};
 use crate::stats::KeyStats;
 use crate::tracking::TrackingFacts;
 use crate::tunables::Tunables;
+use keyward_resp::Batch;
 use std::io::Read;
 
 /// The sections of INFO, in the order Redis prints them.
@@ -44,6 +45,25 @@ pub enum Section {
     Keyspace,
     /// Figures per pattern.
     Patterns,
+}
+
+/// One of the files that the append-only file has.
+pub struct LogFile {
+    /// How long it is.
+    pub bytes: u64,
+    /// Its content, if it begins with a snapshot.
+    pub rows: Option<Box<dyn Read>>,
+    /// The commands from an offset on.
+    pub commands: Box<OpenCommands>,
+}
+
+/// Opens the commands of a file from an offset on.
+pub type OpenCommands = dyn FnOnce(u64) -> Result<Box<dyn LogCommands>, String>;
+
+/// Commands of the append-only file.
+pub trait LogCommands {
+    /// The next of them, with the bytes that they are made of.
+    fn next(&mut self) -> Result<Option<(&[u8], &Batch)>, String>;
 }
 
 /// What the engine tells the host for INFO.
@@ -284,6 +304,13 @@ pub trait Host {
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
         let _ = must_wait;
         BackgroundSave::AlreadyRunning
+    }
+
+    /// The files of the append-only file in order, after these bytes are logged to it; none
+    /// if it is not kept or cannot be read, of which the log has the reason.
+    fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {
+        let _ = logged;
+        None
     }
 
     /// How many bytes a snapshot may have captured amid a script or a transaction before

@@ -85,7 +85,8 @@ pub use evict::{MemoryLimit, Policy};
 pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher, TableIndex};
 pub use host::{
-    BackgroundSave, ConfigRefusal, Connection, Facts, Host, Library, MemoryReport, Section,
+    BackgroundSave, ConfigRefusal, Connection, Facts, Host, Library, LogCommands, LogFile,
+    MemoryReport, OpenCommands, Section,
 };
 pub use keyspace::{Keyspace, Lifetime, SnapshotProgress};
 pub use packed::Item;

@@ -7,7 +7,7 @@ use crate::busy::{self, Busy};
 use crate::clock::{self, EngineClock};
 use crate::info;
 use crate::listen::Listeners;
-use crate::loading::Progress;
+use crate::loading::{Progress, open_log};
 use crate::log::LogControl;
 use crate::memory::{self, Memory};
 use crate::outbox::Outbox;
@@ -21,8 +21,8 @@ use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
 use keyward_commands::WireError;
 use keyward_engine::{
-    BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Library, Loaded, LogLevel,
-    MemoryReport, RunningScript, Section, Snapshot, Tunables,
+    BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Library, Loaded, LogFile,
+    LogLevel, MemoryReport, RunningScript, Section, Snapshot, Tunables,
 };
 use keyward_persist::aof::{AofFiles, OpenError};
 use std::collections::VecDeque;
@@ -291,6 +291,17 @@ impl Host for ServerHost {
         match must_wait || self.is_writing(Target::Snapshot) {
             true => BackgroundSave::Scheduled,
             false => BackgroundSave::Begun,
+        }
+    }
+
+    fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {
+        let opened = open_log(&mut self.append_only, &self.persistence.disk, &logged);
+        match opened {
+            Ok(files) => Some(files),
+            Err(problem) => {
+                tracing::warn!("the append-only file cannot be loaded: {problem}");
+                None
+            }
         }
     }
 

@@ -6,6 +6,10 @@
 //! becomes its base: Redis would begin with nothing.
 //! Not here: what a file holds (`keyward-engine`).
 
+mod again;
+
+pub(crate) use again::open_log;
+
 use crate::clock;
 use crate::server::{Core, ServeError, Server};
 use crate::settings::table::Id;
@@ -66,8 +70,26 @@ struct Loading<'a> {
     reported: Instant,
 }
 
-/// Loads what there is, and begins the log.
+/// Loads what there is, and begins the log. The log of the server tells why it could not.
 pub(crate) async fn load(server: &Rc<Server>) -> Result<(), ServeError> {
+    load_all(server).await.inspect_err(|error| match error {
+        ServeError::Open(PersistError { action: "open", file, source }) => {
+            let file = file.display();
+            tracing::warn!("Fatal error: can't open the file {file} for reading: {source}");
+        }
+        ServeError::Load {
+            problem: LoadError::File(keyward_rdb::Error::Checksum { .. }), ..
+        } => {
+            tracing::warn!("Fatal error loading the DB, RDB CRC error: {error}. Exiting.");
+        }
+        // These are told where they are found, and with the file they are in.
+        ServeError::AppendOnly(ReadError::Truncated { .. } | ReadError::Damaged { .. })
+        | ServeError::Load { problem: LoadError::UnknownCommand(_), .. } => {}
+        error => tracing::warn!("Fatal error loading the DB: {error}. Exiting."),
+    })
+}
+
+async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     let start = Instant::now();
     let (disk, is_logged) = {
         let core = &mut *server.core.borrow_mut();
@@ -146,7 +168,11 @@ impl Loading<'_> {
         };
         let Some(source) = source else { return Ok(()) };
         self.expect(source.bytes);
-        self.rows(source.content, coverage, DueRows::Dropped).await?;
+        let loaded = self.rows(source.content, coverage, DueRows::Dropped).await;
+        loaded.map_err(|problem| {
+            let host = &self.server.core.borrow().host;
+            ServeError::Load { file: host.persistence.path(&host.settings), problem }
+        })?;
         self.before += source.bytes;
         Ok(())
     }
@@ -163,7 +189,7 @@ impl Loading<'_> {
         source: Box<dyn Read + Send>,
         coverage: Coverage,
         due: DueRows,
-    ) -> Result<u64, ServeError> {
+    ) -> Result<u64, LoadError> {
         let mut loader = self.server.core.borrow().engine.open_snapshot(source, coverage, due)?;
         loop {
             let has_more = {
@@ -201,16 +227,17 @@ impl Loading<'_> {
         for (index, part) in parts.iter().enumerate() {
             let start = Instant::now();
             let is_last = AofPart::may_be_torn(parts, index);
-            let source = self.open(&part.path)?;
+            let source = open(self.disk, &part.path)?;
             let (source, is_snapshot) = tell_apart(source, &part.path)?;
             let mut offset = 0;
             if is_snapshot {
-                offset = self.rows(source.content, Coverage::Whole, DueRows::Kept).await?;
+                let loaded = self.rows(source.content, Coverage::Whole, DueRows::Kept).await;
+                let failed = |problem| ServeError::Load { file: part.path.clone(), problem };
+                offset = loaded.map_err(failed)?;
             }
             // Older files have commands behind a snapshot.
             if !is_snapshot || offset < part.bytes {
-                let source = self.open(&part.path)?;
-                self.commands(source, part, offset, is_last).await?;
+                self.commands(part, offset, is_last).await?;
             }
             self.before += part.bytes;
             let name = part.path.file_name().unwrap_or_default().display();
@@ -221,29 +248,14 @@ impl Loading<'_> {
         Ok(())
     }
 
-    fn open(&self, path: &Path) -> Result<Source, PersistError> {
-        self.disk.open(path).map_err(|source| PersistError {
-            action: "open",
-            file: path.into(),
-            source,
-        })
-    }
-
     /// Carries commands out again.
     async fn commands(
         &mut self,
-        mut source: Source,
         part: &AofPart,
         offset: u64,
         is_last: bool,
     ) -> Result<(), ServeError> {
-        let skipped = io::copy(&mut source.content.by_ref().take(offset), &mut io::sink());
-        skipped.map_err(|source| PersistError {
-            action: "read",
-            file: part.path.clone(),
-            source,
-        })?;
-        let mut reader = Reader::at(source, &part.path, offset);
+        let mut reader = Reader::from(self.disk, &part.path, offset)?;
         let (mut replay, mut batch) = (Replay::new(), Batch::new());
         loop {
             batch.clear();
@@ -263,13 +275,14 @@ impl Loading<'_> {
                 let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
                 engine.set_time(host.clock.now_us());
                 let loaded = engine.load_commands(host, &mut replay, reader.buffer(), &batch);
-                loaded.inspect_err(|error| {
-                    if let LoadError::UnknownCommand(name) = error {
+                loaded.map_err(|problem| {
+                    if let LoadError::UnknownCommand(name) = &problem {
                         let path = part.path.display();
                         tracing::warn!(
                             "Unknown command '{name}' reading the append only file {path}"
                         );
                     }
+                    ServeError::Load { file: part.path.clone(), problem }
                 })?;
             }
             self.report(reader.offset());
@@ -302,6 +315,11 @@ impl Loading<'_> {
         tracing::warn!("AOF {name} loaded anyway because aof-load-truncated is enabled");
         Ok(())
     }
+}
+
+fn open(disk: &dyn Disk, path: &Path) -> Result<Source, PersistError> {
+    let opened = disk.open(path);
+    opened.map_err(|source| PersistError { action: "open", file: path.into(), source })
 }
 
 /// Says in Redis's words why a file cannot be loaded.

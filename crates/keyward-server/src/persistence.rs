@@ -128,6 +128,12 @@ impl Persistence {
         snapshot_file::open(&*self.disk, &directory, &name)
     }
 
+    /// The path of the snapshot.
+    pub(crate) fn path(&self, settings: &Settings) -> PathBuf {
+        let (directory, name) = place(settings);
+        directory.join(name)
+    }
+
     /// Remembers what was loaded.
     pub(crate) fn loaded(&mut self, loaded: Loaded) {
         self.loaded = loaded;

@@ -35,6 +35,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, LocalOptions};
@@ -59,8 +60,13 @@ pub enum ServeError {
     Open(#[from] PersistError),
     /// The snapshot there is cannot be loaded. Nothing is served: what would be saved
     /// later would replace it.
-    #[error("{0}; move the file away to start without it")]
-    Load(#[from] LoadError),
+    #[error("{}: {problem}; move the file away to start without it", file.display())]
+    Load {
+        /// The file.
+        file: PathBuf,
+        /// Why. No source of the error: the text has all of it.
+        problem: LoadError,
+    },
     /// The append-only file there is cannot be used.
     #[error(transparent)]
     OpenAppendOnly(#[from] OpenError),

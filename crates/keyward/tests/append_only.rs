@@ -177,6 +177,34 @@ fn redis_loads_our_files_and_we_load_its() {
 }
 
 #[test]
+fn debug_loadaof_loads_it_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &[]);
+    let mut random = Random::new(11);
+    let mut client = server.client();
+    for rewrites in [false, true] {
+        change_much(&server, &mut random, 300);
+        if rewrites {
+            call(&mut client, "BGREWRITEAOF");
+            wait_for_rewrite(&mut client);
+            change_much(&server, &mut random, 100);
+        }
+        let before = digest(&server);
+        call(&mut client, "DEBUG LOADAOF");
+        assert_eq!(digest(&server), before);
+    }
+    // What follows is logged, and only once.
+    call(&mut client, "RPUSH behind a");
+    let before = digest(&server);
+    settle(&server);
+    drop(server);
+    assert_eq!(digest(&keyward(directory.path(), &[])), before);
+    let server = keyward(directory.path(), &["--appendonly", "no"]);
+    let refused = server.client().call(&["DEBUG", "LOADAOF"]).expect("an answer");
+    assert!(matches!(refused, Frame::Error(_)), "{refused:?}");
+}
+
+#[test]
 fn a_single_file_of_older_versions_is_taken_over() {
     let directory = tempfile::tempdir().expect("a directory");
     // A snapshot, and commands behind it.
@@ -189,6 +217,8 @@ fn a_single_file_of_older_versions_is_taken_over() {
     fs::write(directory.path().join("appendonly.aof"), bytes).expect("a file");
     fs::remove_file(directory.path().join("dump.rdb")).expect("it is there");
     let server = keyward(directory.path(), &[]);
+    assert_eq!(text(&call(&mut server.client(), "GET a")), "2");
+    call(&mut server.client(), "DEBUG LOADAOF");
     assert_eq!(text(&call(&mut server.client(), "GET a")), "2");
     assert!(file(directory.path(), "appendonly.aof").exists());
 }

@@ -77,6 +77,8 @@ impl Suite {
             ("redis-server", server),
             ("redis-cli", "redis-cli"),
             ("redis-benchmark", "redis-benchmark"),
+            ("redis-check-aof", "redis-check-aof"),
+            ("redis-check-rdb", "redis-check-rdb"),
         ];
         for (name, program) in programs {
             let script = place.path().join("src").join(name);

@@ -7,7 +7,7 @@
 //! damage, and is told with its place.
 
 use crate::PersistError;
-use crate::disk::Source;
+use crate::disk::{Disk, Source};
 use keyward_resp::{ArgRange, Batch};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -76,8 +76,15 @@ impl Reader {
         Reader::at(source, path, 0)
     }
 
-    /// As [`Reader::new`], of what follows so many bytes that were read otherwise.
-    pub fn at(source: Source, path: &Path, offset: u64) -> Reader {
+    /// Begins to read a file behind so many bytes, which were read otherwise.
+    pub fn from(disk: &dyn Disk, path: &Path, offset: u64) -> Result<Reader, PersistError> {
+        let mut source = disk.open(path).map_err(PersistError::when("open", path))?;
+        let skipped = io::copy(&mut source.content.by_ref().take(offset), &mut io::sink());
+        skipped.map_err(PersistError::when("read", path))?;
+        Ok(Reader::at(source, path, offset))
+    }
+
+    fn at(source: Source, path: &Path, offset: u64) -> Reader {
         Reader {
             source: source.content,
             path: path.into(),
