@@ -103,8 +103,13 @@ impl Server {
     /// Writes the log.
     pub(crate) fn write_log(&self, core: &mut Core) {
         let policy = Policy::of(&core.host.settings);
+        let was_whole = core.host.append_only.problem.is_none();
         if core.host.append_only.write(policy) {
             self.waiters.give_up();
+        }
+        if core.host.append_only.problem.is_none() != was_whole {
+            // At once: what follows could not be made safe.
+            core.refuse_writes_if_needed();
         }
         self.waiters.release(core.host.append_only.released());
     }
@@ -136,6 +141,7 @@ impl Server {
         if core.host.append_only.end_sync(sync, outcome, policy) {
             self.waiters.give_up();
         }
+        core.refuse_writes_if_needed();
         self.waiters.release(core.host.append_only.released());
         if core.host.append_only.log.as_ref().is_some_and(|log| log.logged() > log.synced()) {
             self.waiters.has_grown.notify_one();

@@ -1,0 +1,214 @@
+//! A disk that is full or cannot be written: a clear error, reading goes on, nothing that
+//! was acknowledged is lost, and writing goes on when there is room again.
+//!
+//! Each server has a small file system of its own, in a mount namespace that ends with
+//! it. Where a process may not have one these tests fail: see user namespaces(7).
+
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What fills up space that is given back later.
+const BALLAST: &str = "ballast";
+const NO_SPACE: &[u8] = b"MISCONF Errors writing to the AOF file: No space left on device";
+
+/// A server whose directory is a file system of one megabyte, half of it ballast.
+struct Cramped {
+    server: Server,
+    directory: tempfile::TempDir,
+}
+
+impl Cramped {
+    fn start(options: &[&str]) -> Cramped {
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = directory.path().join("disk");
+        fs::create_dir(&place).expect("a directory");
+        let program = directory.path().join("cramped");
+        let script = format!(
+            "#!/bin/sh\nexec unshare --map-root-user --mount sh -c 'mount -t tmpfs -o size=1m tmpfs \"$0\" \
+             && head -c 500000 /dev/zero > \"$0/{BALLAST}\" && exec \"$@\"' {} {} \"$@\"\n",
+            place.display(),
+            env!("CARGO_BIN_EXE_keyward"),
+        );
+        fs::write(&program, script).expect("a file");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let dir = ["--dir", place.to_str().expect("a path in UTF-8")];
+        let server = Server::keyward(&program, &[&dir, options].concat());
+        Cramped { server, directory }
+    }
+
+    /// Its file system, which only it has mounted.
+    fn disk(&self) -> PathBuf {
+        let inside = self.directory.path().join("disk");
+        let root = PathBuf::from(format!("/proc/{}/root", self.server.process_id()));
+        root.join(inside.strip_prefix("/").expect("an absolute path"))
+    }
+
+    fn make_room(&self) {
+        fs::remove_file(self.disk().join(BALLAST)).expect("there is ballast");
+    }
+
+    /// A server that starts with a copy of its files, in the directory that it answers.
+    fn restarted(self, options: &[&str]) -> (Server, tempfile::TempDir) {
+        let copy = tempfile::tempdir().expect("a directory");
+        let copied = Command::new("cp").arg("-r").arg(self.disk()).arg(copy.path()).status();
+        assert!(copied.expect("cp runs").success());
+        let place = copy.path().join("disk");
+        let dir = ["--dir", place.to_str().expect("a path in UTF-8")];
+        let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+        (Server::keyward(program, &[&dir, options].concat()), copy)
+    }
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "it does not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn info(client: &mut Client, field: &str) -> String {
+    let info = client.call(["INFO", "persistence"]).expect("an answer");
+    let info = String::from_utf8_lossy(info.as_bytes().expect("a text")).into_owned();
+    let line = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
+}
+
+/// Sets keys until that is refused or the connection ends; answers how many were
+/// acknowledged and the refusal.
+fn set_until_refused(server: &Server, first: usize) -> (usize, Option<Vec<u8>>) {
+    let mut client = server.client();
+    let value = "x".repeat(1000);
+    for number in first.. {
+        match client.call(["SET", &format!("key:{number}"), &value]) {
+            Ok(Frame::Error(text)) => return (number, Some(text)),
+            Ok(_) => assert!(number < first + 5000, "the disk is never full"),
+            Err(_) => return (number, None),
+        }
+    }
+    unreachable!("it goes on until it is refused")
+}
+
+#[test]
+fn a_full_disk_refuses_writes_and_loses_nothing_that_was_acknowledged() {
+    for policy in ["everysec", "always"] {
+        let options = ["--appendonly", "yes", "--appendfsync", policy];
+        let cramped = Cramped::start(&options);
+        let server = &cramped.server;
+        let (count, refusal) = set_until_refused(server, 0);
+        assert!(count > 100, "{count} keys");
+        // With `always` whoever waits for the disk is not answered at all.
+        assert_eq!(refusal.is_some(), policy == "everysec");
+        let (_, refusal) = set_until_refused(server, count);
+        assert_eq!(refusal.as_deref(), Some(NO_SPACE), "{policy}");
+        let mut client = server.client();
+        assert_eq!(client.call(["PING"]).unwrap(), Frame::Error(NO_SPACE.to_vec()));
+        assert_eq!(info(&mut client, "aof_last_write_status"), "err");
+        assert!(client.call(["GET", "key:7"]).unwrap().as_bytes().is_some(), "reading goes on");
+        cramped.make_room();
+        wait_until(|| info(&mut client, "aof_last_write_status") == "ok");
+        let after = client.call(["SET", "after", "1"]).expect("an answer");
+        assert_eq!(after, Frame::Simple(b"OK".to_vec()), "{policy}");
+        wait_until(|| info(&mut client, "aof_buffer_length") == "0");
+        let (again, _files) = cramped.restarted(&options);
+        let mut client = again.client();
+        for key in (0..count).map(|number| format!("key:{number}")).chain(["after".to_owned()]) {
+            let value = client.call(["GET", &key]).expect("an answer");
+            assert!(value.as_bytes().is_some(), "{policy}: {key} is lost");
+        }
+    }
+}
+
+#[test]
+fn writing_the_append_only_file_anew_on_a_full_disk_leaves_it_as_it_is() {
+    let options = ["--appendonly", "yes", "--appendfsync", "always"];
+    let cramped = Cramped::start(&options);
+    let mut client = cramped.server.client();
+    let value = "x".repeat(1000);
+    for number in 0..300 {
+        let key = format!("key:{number}");
+        assert_eq!(client.call(["SET", &key, &value]).unwrap(), Frame::Simple(b"OK".to_vec()));
+    }
+    // The base would be as long as the file is, had it not been for compression.
+    client.call(["CONFIG", "SET", "rdbcompression", "no"]).expect("an answer");
+    client.call(["BGREWRITEAOF"]).expect("an answer");
+    wait_until(|| info(&mut client, "aof_last_bgrewrite_status") == "err");
+    assert_eq!(client.call(["SET", "after", "1"]).unwrap(), Frame::Simple(b"OK".to_vec()));
+    cramped.make_room();
+    client.call(["BGREWRITEAOF"]).expect("an answer");
+    wait_until(|| info(&mut client, "aof_last_bgrewrite_status") == "ok");
+    let (again, _files) = cramped.restarted(&options);
+    assert_eq!(again.client().call(["DBSIZE"]).unwrap(), Frame::Integer(301));
+}
+
+#[test]
+fn a_snapshot_that_finds_no_room_leaves_the_last_one_and_refuses_writes() {
+    let options = ["--save", "3600 1000000", "--rdbcompression", "no"];
+    let cramped = Cramped::start(&options);
+    let mut client = cramped.server.client();
+    client.call(["SET", "first", "1"]).expect("an answer");
+    client.call(["SAVE"]).expect("an answer");
+    let before = fs::read(cramped.disk().join("dump.rdb")).expect("it was saved");
+    let value = "x".repeat(1000);
+    for number in 0..700 {
+        client.call(["SET", &format!("key:{number}"), &value]).expect("an answer");
+    }
+    client.call(["BGSAVE"]).expect("an answer");
+    wait_until(|| info(&mut client, "rdb_last_bgsave_status") == "err");
+    let refused = client.call(["SET", "a", "1"]).expect("an answer");
+    let text = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to \
+                persist to disk. Commands that may modify the data set are disabled, because \
+                this instance is configured to report errors during writes if RDB snapshotting \
+                fails (stop-writes-on-bgsave-error option). Please check the Redis logs for \
+                details about the RDB error.";
+    assert_eq!(refused, Frame::Error(text.as_bytes().to_vec()));
+    assert_eq!(client.call(["SAVE"]).unwrap(), Frame::Error(b"ERR".to_vec()));
+    assert!(client.call(["GET", "key:7"]).unwrap().as_bytes().is_some(), "reading goes on");
+    assert_eq!(fs::read(cramped.disk().join("dump.rdb")).expect("it is there"), before);
+    let left: Vec<_> = fs::read_dir(cramped.disk()).expect("a directory").flatten().collect();
+    assert_eq!(left.len(), 2, "half a snapshot is left: {left:?}");
+    cramped.make_room();
+    client.call(["BGSAVE"]).expect("an answer");
+    wait_until(|| info(&mut client, "rdb_last_bgsave_status") == "ok");
+    assert_eq!(client.call(["SET", "a", "1"]).unwrap(), Frame::Simple(b"OK".to_vec()));
+    let (again, _files) = cramped.restarted(&options);
+    assert_eq!(again.client().call(["DBSIZE"]).unwrap(), Frame::Integer(701));
+}
+
+/// What a server says that is started in a directory of which `prepare` is a script, and
+/// must not start.
+fn refused(prepare: &str, options: &[&str]) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = directory.path().join("disk");
+    fs::create_dir(&place).expect("a directory");
+    let script = format!("cd \"$0\" && {prepare} && exec \"$@\"");
+    let output = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", &script])
+        .arg(&place)
+        .args([env!("CARGO_BIN_EXE_keyward"), "serve", "--port", "0", "--dir"])
+        .arg(&place)
+        .arg("--unixsocket")
+        .arg(directory.path().join("socket"))
+        .args(options)
+        .output()
+        .expect("it runs");
+    assert!(!output.status.success(), "it must not start");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_told_at_the_start() {
+    let read_only = "mount -t tmpfs -o ro tmpfs . ";
+    let told = refused(read_only, &["--appendonly", "yes"]);
+    assert!(told.contains("appendonlydir") && told.contains("Read-only file system"), "{told}");
+    let told = refused("echo > appendonlydir", &["--appendonly", "yes"]);
+    assert!(told.contains("appendonlydir") && told.contains("Not a directory"), "{told}");
+    let told = refused("mkdir dump.rdb", &["--appendonly", "no"]);
+    assert!(told.contains("dump.rdb") && told.contains("Is a directory"), "{told}");
+}
