@@ -8,6 +8,7 @@
 use crate::companions::Companions;
 use crate::evict::{Order, Scope, Standing};
 use crate::hasher::{Key, KeyHasher, TableIndex};
+use crate::keyspace::Contradictions;
 use crate::random::Random;
 use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
@@ -30,6 +31,8 @@ pub(crate) struct Database {
     companions: Companions,
     /// The table that was written last.
     last_written: TableIndex,
+    /// What clients wrote to computed rows in spite of their sources.
+    pub(crate) contradictions: Contradictions,
     /// Rows that something is wrong with; the counters of tables tell how many.
     pub(crate) faulty: HashMap<Box<[u8]>, Faults, KeyHasher>,
     hasher: KeyHasher,
@@ -44,6 +47,7 @@ impl Database {
             book: None,
             companions: Companions::new(hasher),
             last_written: TableIndex::PLAIN,
+            contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
             hasher,
         }
@@ -62,6 +66,7 @@ impl Database {
             book: Some(book),
             companions: Companions::new(hasher),
             last_written: TableIndex::PLAIN,
+            contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
             hasher,
         }

@@ -432,15 +432,23 @@ fn hold_against(
     if warnings.is_empty() {
         return;
     }
-    let changed = keys.report(db, since, |changes| -> Vec<(Option<KeyId>, Box<[u8]>)> {
-        changes.iter().map(|change| (change.table, change.key.into())).collect()
+    let is_computed = |table: &KeyId| book.traits(*table).is_computed;
+    let changed = keys.report(db, since, |changes| -> Vec<_> {
+        let seen = changes.iter().map(|change| {
+            let computed = change.table.filter(is_computed);
+            let members = computed.map(|table| (table, book.touched_members(table, change)));
+            (Box::<[u8]>::from(change.key), members)
+        });
+        seen.collect()
     });
-    for (table, key) in changed {
-        let is_computed = table.is_some_and(|table| book.traits(table).is_computed);
-        if !is_computed {
-            keys.suspect(db, &key);
-        } else if warnings.iter().any(|warning| warning.table() == table) {
-            keys.contradict(db, &key);
+    for (key, members) in changed {
+        match members {
+            None => keys.suspect(db, &key),
+            Some((table, members)) => {
+                if warnings.iter().any(|warning| warning.table() == Some(table)) {
+                    keys.contradict(db, book, (table, &key), members);
+                }
+            }
         }
     }
 }

@@ -42,6 +42,7 @@ use crate::value::Value;
 use changes::Changes;
 pub(crate) use governed::Ended;
 use governed::Leaving;
+pub(crate) use heed::Contradictions;
 use heed::Heeded;
 use journal::Journal;
 use keyward_commands::WireError;

@@ -15,7 +15,8 @@
 //! that from a contradiction.
 //! Not here: in which order all that is judged (`after`).
 
-pub(crate) mod entries;
+pub(crate) mod agreement;
+mod entries;
 pub(crate) mod mirror;
 pub(crate) mod repair;
 pub(crate) mod wanted;

@@ -10,7 +10,11 @@
 
 use super::Keyspace;
 use crate::database::Database;
-use keyward_rules::{Faults, Ground, RuleBook, Survey};
+use crate::hasher::KeyHasher;
+use hashbrown::HashMap;
+use keyward_rules::{Faults, Ground, RuleBook, Survey, View as _};
+use keyward_schema::KeyId;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is to be looked at again.
@@ -20,6 +24,45 @@ pub(crate) struct Heeded {
     suspects: Vec<(usize, Box<[u8]>)>,
     /// The database under survey, if there is one.
     surveyed: Option<Surveyed>,
+}
+
+type Keys = BTreeSet<Box<[u8]>>;
+
+/// The members of computed rows that clients wrote in spite of their sources, as far as
+/// they have not come to agree since.
+#[derive(Debug)]
+pub(crate) struct Contradictions {
+    /// By the key of the computed row.
+    members: HashMap<Box<[u8]>, BTreeSet<Vec<u8>>, KeyHasher>,
+    /// By the key of a source, the computed rows that it may come to agree with.
+    doubted: HashMap<Box<[u8]>, Keys, KeyHasher>,
+}
+
+impl Contradictions {
+    pub(crate) fn new(hasher: KeyHasher) -> Contradictions {
+        let members = HashMap::with_hasher(hasher);
+        Contradictions { members, doubted: HashMap::with_hasher(hasher) }
+    }
+
+    fn add(&mut self, key: &[u8], member: Vec<u8>, source: Vec<u8>) {
+        self.members.entry(key.into()).or_default().insert(member);
+        self.doubted.entry(source.into()).or_default().insert(key.into());
+    }
+
+    fn remove(&mut self, key: &[u8], member: &[u8], source: &[u8]) {
+        if let Some(members) = self.members.get_mut(key) {
+            members.remove(member);
+            if members.is_empty() {
+                self.members.remove(key);
+            }
+        }
+        if let Some(keys) = self.doubted.get_mut(source) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.doubted.remove(source);
+            }
+        }
+    }
 }
 
 /// A database under survey.
@@ -43,8 +86,12 @@ impl Keyspace {
 
     #[cold]
     fn remember(&mut self, db: usize, key: &[u8]) {
-        if self.databases[db].faults(key).is_some() {
-            self.suspect(db, key);
+        let database = &self.databases[db];
+        if database.faults(key).is_some() {
+            self.heeded.suspects.push((db, key.into()));
+        }
+        if let Some(doubted) = database.contradictions.doubted.get(key) {
+            self.heeded.suspects.extend(doubted.iter().map(|key| (db, key.clone())));
         }
         if let Some(surveyed) = self.heeded.surveyed.as_mut().filter(|surveyed| surveyed.db == db)
             && surveyed.changed.last().is_none_or(|last| **last != *key)
@@ -58,11 +105,49 @@ impl Keyspace {
         self.heeded.suspects.push((db, key.into()));
     }
 
-    /// A derived row was written to in spite of its sources. That is held against it
-    /// until all of them are asked again.
-    pub(crate) fn contradict(&mut self, db: usize, key: &[u8]) {
+    /// Members of a computed row were written in spite of their sources. That is held
+    /// against it until they agree.
+    pub(crate) fn contradict(
+        &mut self,
+        db: usize,
+        book: &RuleBook,
+        (table, key): (KeyId, &[u8]),
+        members: Vec<Vec<u8>>,
+    ) {
+        for member in members {
+            if let Some(source) = book.source_of(table, key, &member) {
+                self.databases[db].contradictions.add(key, member, source);
+            }
+        }
         let faults = Faults { is_misfit: true, is_conflict: false };
         self.databases[db].set_faults(key, faults);
+        self.suspect(db, key);
+    }
+
+    /// Looks again at a computed row that clients wrote to in spite of its sources.
+    fn look_at_contradiction(&mut self, db: usize, book: &RuleBook, table: KeyId, key: &[u8]) {
+        let members = self.databases[db].contradictions.members.get(key).cloned();
+        let members = members.unwrap_or_default();
+        let count = members.len();
+        let mut settled = Vec::new();
+        let is_odd = {
+            let sight = self.sight(db);
+            let row = sight.row(key).expect("the engine shows all it has at once");
+            for member in members {
+                let agrees = book.agrees(&sight, (table, key), row, &member);
+                if agrees.expect("the engine shows all it has at once") {
+                    settled.push(member);
+                }
+            }
+            let row_type = book.traits(table).row_type;
+            row.is_some_and(|row| row.deadline().is_some() || Some(row.row_type()) != row_type)
+        };
+        let is_misfit = is_odd || settled.len() < count;
+        for member in settled {
+            let source = book.source_of(table, key, &member).unwrap_or_default();
+            self.databases[db].contradictions.remove(key, &member, &source);
+        }
+        self.databases[db].set_faults(key, Faults { is_misfit, is_conflict: false });
     }
 
     /// Looks again at rows that something is or may be wrong with, if they changed.
@@ -77,6 +162,7 @@ impl Keyspace {
             let Some(book) = self.book_of(db).cloned() else { continue };
             let Some(table) = book.table_of(&key) else { continue };
             if book.traits(table).is_computed {
+                self.look_at_contradiction(db, &book, table, &key);
                 continue;
             }
             let row = self.databases[db].find(&key).filter(|row| !self.is_due(row));
@@ -92,6 +178,7 @@ impl Keyspace {
         for key in faulty {
             self.databases[db].set_faults(&key, Faults::default());
         }
+        self.databases[db].contradictions = Contradictions::new(self.hasher);
     }
 
     /// Begins to keep all changes of a database in mind for a survey.
