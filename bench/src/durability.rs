@@ -2,14 +2,18 @@
 //! latencies while a snapshot is written, and how long saving and loading take.
 //!
 //! All servers keep their files in directories beside each other, on the disk where
-//! temporary files are. Runs are interleaved: a disk is noisier than a processor.
+//! temporary files are. Runs are interleaved: a disk is noisier than a processor. A server
+//! shares its core with what it saves by, a thread or another process.
 
 use crate::Arguments;
-use crate::load::{Load, Seen};
-use crate::peer::Peer;
-use anyhow::bail;
+use crate::load::Load;
+use crate::paced::{self, Latencies};
+use crate::peer::{LOAD_CORE, Peer};
+use anyhow::{Context, bail};
 use std::io::Write as _;
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A way of keeping the append-only file.
@@ -36,28 +40,74 @@ const POLICIES: [Policy; 3] = [
 
 /// How long saving and loading may take.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// How often each loads.
+const LOADS: usize = 3;
 /// Between two looks at whether something is over.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Reads a second while a snapshot is written: far less than either server can do.
+const READS_PER_SECOND: u32 = 10_000;
+/// How long is read at rest, and during snapshots at least.
+const READING: Duration = Duration::from_secs(10);
+
 /// Measures everything and writes tables of it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    // What reads at a fixed rate is a thread of this process.
+    let pinned = Command::new("taskset")
+        .args(["-cp", LOAD_CORE, &std::process::id().to_string()])
+        .output()
+        .context("cannot run taskset")?;
+    if !pinned.status.success() {
+        bail!("taskset: {}", String::from_utf8_lossy(&pinned.stderr));
+    }
     throughput(arguments)?;
-    snapshots(arguments)
+    snapshots(arguments)?;
+    increments(arguments)
 }
 
-/// Starts both with a directory of their own below this one.
+/// Starts both, each with a directory of its own below this one.
 fn start(arguments: &Arguments, directory: &Path, settings: &[&str]) -> anyhow::Result<[Peer; 2]> {
-    let start = |name: &'static str, program: &Path, first: &[&str]| {
-        let own = directory.join(name);
-        std::fs::create_dir_all(&own)?;
-        let place = own.to_str().unwrap_or_default();
-        let settings = [settings, &["--dir", place, "--enable-debug-command", "yes"]].concat();
-        let peer = Peer::start_with(name, program, first, &settings)?;
-        wait_until(|| Ok(peer.call(&["PING"]).is_ok_and(|answer| answer == "PONG")))?;
-        anyhow::Ok(peer)
+    let keyward = start_one(arguments, directory, settings, 0)?;
+    Ok([keyward, start_one(arguments, directory, settings, 1)?])
+}
+
+/// Starts Keyward or Redis, and waits until it answers.
+fn start_one(
+    arguments: &Arguments,
+    directory: &Path,
+    settings: &[&str],
+    index: usize,
+) -> anyhow::Result<Peer> {
+    let (name, program, first): (_, &Path, &[&str]) = match index {
+        0 => ("Keyward", &arguments.keyward, &["serve"]),
+        _ => ("Redis", "redis-server".as_ref(), &[]),
     };
-    let keyward = start("Keyward", &arguments.keyward, &["serve"])?;
-    Ok([keyward, start("Redis", "redis-server".as_ref(), &[])?])
+    let own = directory.join(name);
+    std::fs::create_dir_all(&own)?;
+    let place = own.to_str().unwrap_or_default();
+    let settings = [settings, &["--dir", place, "--enable-debug-command", "yes"]].concat();
+    let peer = Peer::start_with(name, program, first, &settings)?;
+    wait_until(|| Ok(peer.call(&["PING"]).is_ok_and(|answer| answer == "PONG")))?;
+    Ok(peer)
+}
+
+/// How long each takes from its start to its first answer, with the files it left.
+fn load_seconds(
+    arguments: &Arguments,
+    directory: &Path,
+    settings: &[&str],
+) -> anyhow::Result<[f64; 2]> {
+    let mut seconds = [Vec::new(), Vec::new()];
+    for _ in 0..LOADS {
+        // Both are started at the same time, and would share the core.
+        for (index, seconds) in seconds.iter_mut().enumerate() {
+            let begin = Instant::now();
+            let peer = start_one(arguments, directory, settings, index)?;
+            seconds.push(begin.elapsed().as_secs_f64());
+            drop(peer);
+        }
+    }
+    Ok(seconds.map(median))
 }
 
 fn wait_until(mut condition: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
@@ -81,11 +131,13 @@ fn throughput(arguments: &Arguments) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| SET, 50 clients | pipeline | Keyward, per second | Redis, per second | Keyward / Redis | CPU µs per command, Keyward | Redis |"
+        "| SET, 50 clients | pipeline | Keyward, per second | Redis, per second | Keyward / Redis | \
+         of none, Keyward | Redis | CPU µs per command, Keyward | Redis |"
     )?;
-    writeln!(out, "|---|---|---|---|---|---|---|")?;
-    for policy in &POLICIES {
-        for pipeline in &arguments.pipelines {
+    writeln!(out, "|---|---|---|---|---|---|---|---|---|")?;
+    for pipeline in &arguments.pipelines {
+        let mut without = None;
+        for policy in &POLICIES {
             let directory = tempfile::tempdir()?;
             let peers = start(arguments, directory.path(), policy.settings)?;
             let requests = arguments.requests / policy.share * u64::from(*pipeline).min(4);
@@ -102,41 +154,53 @@ fn throughput(arguments: &Arguments) -> anyhow::Result<()> {
             let [(ours, our_cpu), (theirs, their_cpu)] = seen;
             let (ours, theirs) = (median(ours), median(theirs));
             let (our_cpu, their_cpu) = (median(our_cpu), median(their_cpu));
-            let title = policy.title;
-            let ratio = ours / theirs;
+            let (our_first, their_first) = *without.get_or_insert((ours, theirs));
             writeln!(
                 out,
-                "| {title} | {pipeline} | {ours:.0} | {theirs:.0} | {ratio:.2} | {our_cpu:.2} | {their_cpu:.2} |"
+                "| {} | {pipeline} | {ours:.0} | {theirs:.0} | {:.2} | {:.2} | {:.2} | \
+                 {our_cpu:.2} | {their_cpu:.2} |",
+                policy.title,
+                ours / theirs,
+                ours / our_first,
+                theirs / their_first,
             )?;
         }
     }
     Ok(())
 }
 
-/// What one server needs to save and to load, and what its clients see meanwhile.
+/// What the clients of a server see while it saves, and how long that takes.
 struct Saved {
-    quiet: Seen,
-    busy: Seen,
+    quiet: Latencies,
+    busy: Latencies,
+    background_seconds: f64,
     save_seconds: f64,
-    load_seconds: f64,
 }
 
 fn is_saving(peer: &Peer) -> anyhow::Result<bool> {
     Ok(peer.call(&["INFO", "persistence"])?.contains("rdb_bgsave_in_progress:1"))
 }
 
-/// Saves while clients read, again and again until they have read enough.
-fn save_while_reading(peer: &Peer, load: &Load) -> anyhow::Result<(Seen, f64)> {
+/// Reads while it saves, again and again until enough was read.
+fn save_while_reading(peer: &Peer, keys: u64) -> anyhow::Result<(Latencies, f64)> {
+    let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| peer.load(&["-t", "get"], load));
-        let mut seconds = Vec::new();
-        while !reader.is_finished() {
+        let is_over = &is_over;
+        let reader = scope.spawn(|| {
+            paced::read(peer, keys, READS_PER_SECOND, &|| is_over.load(Ordering::Relaxed))
+        });
+        let (begin, mut seconds) = (Instant::now(), Vec::new());
+        let saved = loop {
             let start = Instant::now();
-            peer.call(&["BGSAVE"])?;
-            wait_until(|| Ok(!is_saving(peer)?))?;
+            let saved = peer.call(&["BGSAVE"]).and_then(|_| wait_until(|| Ok(!is_saving(peer)?)));
             seconds.push(start.elapsed().as_secs_f64());
-        }
-        let Ok(seen) = reader.join() else { bail!("the load has failed") };
+            if saved.is_err() || begin.elapsed() >= READING {
+                break saved;
+            }
+        };
+        is_over.store(true, Ordering::Relaxed);
+        let Ok(seen) = reader.join() else { bail!("the reader has panicked") };
+        saved?;
         Ok((seen?, median(seconds)))
     })
 }
@@ -144,46 +208,67 @@ fn save_while_reading(peer: &Peer, load: &Load) -> anyhow::Result<(Seen, f64)> {
 fn snapshots(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let settings = ["--appendonly", "no"];
-    let mut peers = start(arguments, directory.path(), &settings)?;
     let keys = arguments.keys.to_string();
     let mut saved = Vec::new();
-    for peer in &peers {
+    for index in 0..2 {
+        let peer = start_one(arguments, directory.path(), &settings, index)?;
         peer.call(&["DEBUG", "POPULATE", &keys, "key", &arguments.value_bytes.to_string()])?;
-        let load = Load::new(arguments);
-        let quiet = peer.load(&["-t", "get"], &load)?;
-        let (busy, save_seconds) = save_while_reading(peer, &load)?;
-        peer.call(&["SAVE"])?;
-        saved.push(Saved { quiet, busy, save_seconds, load_seconds: 0.0 });
-    }
-    drop(peers);
-    // Files are in memory now: what counts is the work.
-    peers = start(arguments, directory.path(), &settings)?;
-    for (peer, saved) in peers.iter().zip(&mut saved) {
+        let end = Instant::now() + READING;
+        let quiet =
+            paced::read(&peer, arguments.keys, READS_PER_SECOND, &|| Instant::now() >= end)?;
+        let (busy, background_seconds) = save_while_reading(&peer, arguments.keys)?;
         let begin = Instant::now();
-        peer.call(&["DEBUG", "RELOAD", "NOSAVE"])?;
-        saved.load_seconds = begin.elapsed().as_secs_f64();
+        peer.call(&["SAVE"])?;
+        let save_seconds = begin.elapsed().as_secs_f64();
+        saved.push(Saved { quiet, busy, background_seconds, save_seconds });
     }
-    write_saved(arguments, &saved)
+    write_saved(arguments, &saved)?;
+    let seconds = load_seconds(arguments, directory.path(), &settings)?;
+    write_row("loading the snapshot, seconds", seconds)
+}
+
+fn write_row(title: &str, [ours, theirs]: [f64; 2]) -> anyhow::Result<()> {
+    let ratio = ours / theirs;
+    Ok(writeln!(std::io::stdout(), "| {title} | {ours:.3} | {theirs:.3} | {ratio:.2} |")?)
 }
 
 fn write_saved(arguments: &Arguments, saved: &[Saved]) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
     let [ours, theirs] = saved else { bail!("two servers are compared") };
+    let mut out = std::io::stdout();
     writeln!(out, "\n| {} keys | Keyward | Redis | Keyward / Redis |", arguments.keys)?;
     writeln!(out, "|---|---|---|---|")?;
     type Figure = fn(&Saved) -> f64;
-    let figures: [(&str, Figure); 7] = [
-        ("GET p99.9 at rest, ms", |saved| saved.quiet.p999_ms),
-        ("GET p99 during a snapshot, ms", |saved| saved.busy.p99_ms),
-        ("GET p99.9 during a snapshot, ms", |saved| saved.busy.p999_ms),
-        ("GET per second at rest", |saved| saved.quiet.per_second),
-        ("GET per second during a snapshot", |saved| saved.busy.per_second),
-        ("BGSAVE, seconds", |saved| saved.save_seconds),
-        ("loading, seconds", |saved| saved.load_seconds),
+    let figures: [(&str, Figure); 10] = [
+        ("GET at rest: p50, ms", |saved| saved.quiet.p50),
+        ("p99", |saved| saved.quiet.p99),
+        ("p99.9", |saved| saved.quiet.p999),
+        ("longest", |saved| saved.quiet.longest),
+        ("GET during BGSAVE: p50, ms", |saved| saved.busy.p50),
+        ("p99", |saved| saved.busy.p99),
+        ("p99.9", |saved| saved.busy.p999),
+        ("longest", |saved| saved.busy.longest),
+        ("BGSAVE, seconds", |saved| saved.background_seconds),
+        ("SAVE, seconds", |saved| saved.save_seconds),
     ];
     for (title, figure) in figures {
-        let (ours, theirs) = (figure(ours), figure(theirs));
-        writeln!(out, "| {title} | {ours:.3} | {theirs:.3} | {:.2} |", ours / theirs)?;
+        write_row(title, [figure(ours), figure(theirs)])?;
     }
     Ok(())
+}
+
+/// How long an append-only file of one command for each key takes to load.
+fn increments(arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let settings = ["--appendonly", "yes", "--auto-aof-rewrite-percentage", "0"];
+    for index in 0..2 {
+        let peer = start_one(arguments, directory.path(), &settings, index)?;
+        let load = Load { pipeline: 64, requests: arguments.keys, ..Load::new(arguments) };
+        peer.load(&["-t", "set"], &load)?;
+        // All of it is to be in the file.
+        let is_written =
+            || Ok(peer.call(&["INFO", "persistence"])?.contains("aof_buffer_length:0"));
+        wait_until(is_written)?;
+    }
+    let seconds = load_seconds(arguments, directory.path(), &settings)?;
+    write_row("loading the append-only file, seconds", seconds)
 }

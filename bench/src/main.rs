@@ -10,7 +10,7 @@
 //! cargo build --release -p keyward
 //! cargo run --release -p keyward-bench
 //! cargo run --release -p keyward-bench -- --memory
-//! cargo run --release -p keyward-bench -- --durability
+//! cargo run --release -p keyward-bench -- --durability --keys 5000000
 //! cargo run --release -p keyward-bench -- --systems
 //! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
@@ -19,6 +19,7 @@ mod durability;
 mod governed;
 mod load;
 mod memory;
+mod paced;
 mod peer;
 mod report;
 mod systems;

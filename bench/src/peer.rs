@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SERVER_CORE: &str = "0";
-const LOAD_CORE: &str = "1";
+pub(crate) const LOAD_CORE: &str = "1";
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A running server, pinned to its core; stopped when dropped.
