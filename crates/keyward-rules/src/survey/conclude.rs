@@ -7,21 +7,20 @@
 //! of no more than [`PORTION`].
 //! Invariant: a step that ends with [`NotYet`] can be repeated.
 
+mod judge;
+mod relate;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
-use super::standing::{deadline_of, is_overlong};
-use super::{Findings, Ground, Met, Note, Report, Survey, was_computed};
+use super::{Findings, Ground, Met, Note, Report, Survey};
 use crate::book::RuleBook;
+use crate::derived::Entry;
 use crate::derived::repair::Repair;
 use crate::derived::wanted::{Portion, Wanted};
-use crate::derived::{Entry, Holds};
-use crate::facts::Moment;
-use crate::lifetime::{LifetimeProblem, Term};
-use crate::naming::named_key;
 use crate::refusal::Refusal;
-use crate::view::{Element, NotYet, Row, RowType};
-use keyward_schema::{Derived, KeyId};
+use crate::view::{Element, NotYet, Row};
+use keyward_schema::KeyId;
 
 /// How many problems a report names.
 const NAMED_PROBLEMS: usize = 16;
@@ -269,243 +268,6 @@ impl Conclusion {
         self.name(problem);
     }
 
-    /// A row is to end.
-    fn end(&mut self, table: Option<KeyId>, key: &[u8], worth: u64) {
-        self.run([b"DEL", key]);
-        self.found(table).destroyed += worth;
-        self.fates.insert(key.to_vec(), None);
-    }
-
-    /// Judges a row by itself: what it holds, and when it ends. What a computed
-    /// row holds is all in question; what was computed by a pattern that is gone
-    /// goes with it.
-    fn judge(
-        &mut self,
-        ground: Ground<'_>,
-        left: &mut usize,
-        (table, key, row): (Option<KeyId>, &[u8], &dyn Row),
-    ) -> Result<Visited, NotYet> {
-        let Ground { book, before, view } = ground;
-        let Some(table) = table else {
-            if before.is_some_and(|before| was_computed(before, key)) {
-                self.end(None, key, entry_count(row));
-                let plain = self.found(None);
-                plain.rows = plain.rows.saturating_sub(1);
-                plain.moved = plain.moved.saturating_sub(1);
-            }
-            return Ok(Visited::Whole);
-        };
-        let is_computed = book.traits(table).is_computed;
-        if is_computed && book.traits(table).row_type != Some(row.row_type()) {
-            self.end(Some(table), key, 1);
-            return Ok(Visited::Whole);
-        }
-        if is_computed && self.doubt(left, table, key, row)? == Visited::Partly {
-            return Ok(Visited::Partly);
-        }
-        let now_ms = view.now_ms();
-        let term = self.term(ground, table, key, row)?;
-        self.found(Some(table)).overlong += u64::from(is_overlong(term, now_ms, row));
-        let mut misfit = None;
-        match deadline_of(term, now_ms, row) {
-            Ok(Some(end)) if end <= now_ms => {
-                self.end(Some(table), key, 1);
-                return Ok(Visited::Whole);
-            }
-            Err(LifetimeProblem::Leaderless) => {
-                self.end(Some(table), key, 1);
-                return Ok(Visited::Whole);
-            }
-            Ok(deadline) if deadline == row.deadline() => {}
-            Ok(deadline) => self.redate(table, key, deadline),
-            Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
-        }
-        if !is_computed {
-            misfit = book.misfit_of(table, key, row).or(misfit);
-        }
-        if let Some(misfit) = misfit {
-            self.misfit(table, key, || misfit);
-        }
-        Ok(Visited::Whole)
-    }
-
-    fn redate(&mut self, table: KeyId, key: &[u8], deadline: Option<i64>) {
-        match deadline {
-            Some(end) => self.run([b"PEXPIREAT", key, end.to_string().as_bytes()]),
-            None => self.run([b"PERSIST", key]),
-        }
-        self.found(Some(table)).redated += 1;
-        self.fates.insert(key.to_vec(), Some(deadline));
-    }
-
-    /// What the schema demands of a row's lifetime, given what becomes of the row
-    /// that it lives with.
-    fn term(
-        &self,
-        ground: Ground<'_>,
-        table: KeyId,
-        key: &[u8],
-        row: &dyn Row,
-    ) -> Result<Term, NotYet> {
-        let leader = ground.book.leader(table, key);
-        match leader.and_then(|leader| self.fates.get(&leader)) {
-            Some(fate) => Ok(fate.map_or(Term::Leaderless, Term::At)),
-            None => ground.book.term_of_row(ground.view, table, key, row),
-        }
-    }
-
-    /// Takes every entry of a computed row for lost until a source demands it.
-    fn doubt(
-        &mut self,
-        left: &mut usize,
-        table: KeyId,
-        key: &[u8],
-        row: &dyn Row,
-    ) -> Result<Visited, NotYet> {
-        let entry = |member: &[u8], holds| Entry {
-            table,
-            key: key.to_vec(),
-            member: member.to_vec(),
-            holds,
-        };
-        if let Some(text) = row.text() {
-            self.wanted.lose(entry(&text, Holds::Text), Some(&text));
-            return Ok(Visited::Whole);
-        }
-        self.each_element(left, row, |this, element| {
-            match element {
-                Element::Member(member) => this.wanted.lose(entry(member, Holds::Member), None),
-                Element::Scored(member, score) => {
-                    this.wanted.lose(entry(member, Holds::Score(score)), None);
-                }
-                Element::Field(..) | Element::Item(_) => {}
-            }
-            Ok(())
-        })
-    }
-
-    /// Notes what a row that stays demands of others, and others of it.
-    fn relate(
-        &mut self,
-        ground: Ground<'_>,
-        left: &mut usize,
-        (table, key, row): (Option<KeyId>, &[u8], &dyn Row),
-    ) -> Result<Visited, NotYet> {
-        let book = ground.book;
-        let Some(table) = table.filter(|_| !self.is_to_end(key)) else {
-            return Ok(Visited::Whole);
-        };
-        if self.cursor == 0 {
-            for entry in book.computed_entries(table, key, Moment::Now(row)) {
-                *left = left.saturating_sub(1);
-                self.demand(ground, entry, (table, key))?;
-            }
-        }
-        if book.links(table).mirror.is_some() {
-            return self.mirror(ground, left, (table, key, row));
-        }
-        if let Some(Derived::Follows { .. }) = &book.schema().key(table).derived {
-            return self.dismiss_strangers(ground, left, (table, key, row));
-        }
-        Ok(Visited::Whole)
-    }
-
-    /// A row demands an entry of a computed row.
-    fn demand(
-        &mut self,
-        ground: Ground<'_>,
-        entry: Entry,
-        (table, key): (KeyId, &[u8]),
-    ) -> Result<(), NotYet> {
-        if entry.holds == Holds::Text {
-            let text = ground.view.row(&entry.key)?.and_then(|row| row.text());
-            let is_owner = text.is_some_and(|text| *text == *entry.member);
-            if !is_owner || self.wanted.gain(entry.clone(), None).is_err() {
-                let claim = (entry.key.clone(), entry.member.clone());
-                self.claims.insert(claim, Claim { entry, source: table, key: key.to_vec() });
-            }
-        } else {
-            let gained = self.wanted.gain(entry, None);
-            debug_assert!(gained.is_ok(), "only unique values are claimed");
-        }
-        Ok(())
-    }
-
-    /// Members of a set demand its own place in the sets that mirror it.
-    fn mirror(
-        &mut self,
-        ground: Ground<'_>,
-        left: &mut usize,
-        (table, key, row): (KeyId, &[u8], &dyn Row),
-    ) -> Result<Visited, NotYet> {
-        let Some(own) = ground.book.placeholders(table, key) else { return Ok(Visited::Whole) };
-        self.each_element(left, row, |this, element| {
-            if let Element::Member(member) = element
-                && let Some(entry) = ground.book.reflection(table, &own, member)
-            {
-                this.demand(ground, entry, (table, key))?;
-            }
-            Ok(())
-        })
-    }
-
-    fn is_to_end(&self, key: &[u8]) -> bool {
-        self.fates.get(key).is_some_and(Option::is_none)
-    }
-
-    /// Members that follow keys which are not there leave.
-    fn dismiss_strangers(
-        &mut self,
-        ground: Ground<'_>,
-        left: &mut usize,
-        (table, key, row): (KeyId, &[u8], &dyn Row),
-    ) -> Result<Visited, NotYet> {
-        let book = ground.book;
-        let Some(Derived::Follows { of }) = &book.schema().key(table).derived else {
-            return Ok(Visited::Whole);
-        };
-        let Some(own) = book.placeholders(table, key) else { return Ok(Visited::Whole) };
-        let pattern = &book.schema().key(of.key).pattern;
-        let take: &[u8] = match row.row_type() {
-            RowType::Set => b"SREM",
-            RowType::Zset => b"ZREM",
-            RowType::String | RowType::List | RowType::Hash => return Ok(Visited::Whole),
-        };
-        let mut strangers = Vec::new();
-        let visited = self.each_element(left, row, |this, element| {
-            if let Element::Member(member) | Element::Scored(member, _) = element {
-                let named = named_key(of, pattern, &own, member);
-                if this.is_to_end(&named) || ground.view.row(&named)?.is_none() {
-                    strangers.push(member.to_vec());
-                }
-            }
-            Ok(())
-        })?;
-        strangers.sort_unstable();
-        for strangers in strangers.chunks(PORTION) {
-            let words = [take, key].into_iter().chain(strangers.iter().map(|name| &name[..]));
-            self.report.commands.push_back(words.collect());
-        }
-        self.found(Some(table)).destroyed += strangers.len() as u64;
-        Ok(visited)
-    }
-
-    /// Gives unique values to who claims them; whether all are given.
-    fn settle(&mut self, book: &RuleBook, left: &mut usize) -> bool {
-        while *left > 0 {
-            *left -= 1;
-            let Some((_, Claim { entry, source, key })) = self.claims.pop_first() else {
-                return true;
-            };
-            let derived = entry.table;
-            if let Err(taken) = self.wanted.gain(entry, None) {
-                let problem = || book.refuse_taken(source, &key, derived, &taken.owner);
-                self.conflict(source, &key, problem);
-            }
-        }
-        false
-    }
-
     /// Has derived rows repaired, and counts; whether all are.
     fn repair(&mut self, ground: Ground<'_>, left: &mut usize) -> Result<bool, NotYet> {
         let book = ground.book;
@@ -551,9 +313,4 @@ impl Conclusion {
             self.misfit(table, key, || book.refuse_count(table, key, count));
         }
     }
-}
-
-/// How many entries a derived row has.
-fn entry_count(row: &dyn Row) -> u64 {
-    if row.row_type() == RowType::String { 1 } else { row.len() as u64 }
 }

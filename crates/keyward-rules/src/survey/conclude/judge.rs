@@ -1,0 +1,131 @@
+//! Rows by themselves: what they hold, and when they end.
+
+use super::{Conclusion, Visited};
+use crate::derived::{Entry, Holds};
+use crate::lifetime::{LifetimeProblem, Term};
+use crate::survey::standing::{deadline_of, is_overlong};
+use crate::survey::{Ground, was_computed};
+use crate::view::{Element, NotYet, Row, RowType};
+use keyward_schema::KeyId;
+
+impl Conclusion {
+    /// A row is to end.
+    fn end(&mut self, table: Option<KeyId>, key: &[u8], worth: u64) {
+        self.run([b"DEL", key]);
+        self.found(table).destroyed += worth;
+        self.fates.insert(key.to_vec(), None);
+    }
+
+    /// Judges a row by itself: what it holds, and when it ends. What a computed
+    /// row holds is all in question; what was computed by a pattern that is gone
+    /// goes with it.
+    pub(super) fn judge(
+        &mut self,
+        ground: Ground<'_>,
+        left: &mut usize,
+        (table, key, row): (Option<KeyId>, &[u8], &dyn Row),
+    ) -> Result<Visited, NotYet> {
+        let Ground { book, before, view } = ground;
+        let Some(table) = table else {
+            if before.is_some_and(|before| was_computed(before, key)) {
+                self.end(None, key, entry_count(row));
+                let plain = self.found(None);
+                plain.rows = plain.rows.saturating_sub(1);
+                plain.moved = plain.moved.saturating_sub(1);
+            }
+            return Ok(Visited::Whole);
+        };
+        let is_computed = book.traits(table).is_computed;
+        if is_computed && book.traits(table).row_type != Some(row.row_type()) {
+            self.end(Some(table), key, 1);
+            return Ok(Visited::Whole);
+        }
+        if is_computed && self.doubt(left, table, key, row)? == Visited::Partly {
+            return Ok(Visited::Partly);
+        }
+        let now_ms = view.now_ms();
+        let term = self.term(ground, table, key, row)?;
+        self.found(Some(table)).overlong += u64::from(is_overlong(term, now_ms, row));
+        let mut misfit = None;
+        match deadline_of(term, now_ms, row) {
+            Ok(Some(end)) if end <= now_ms => {
+                self.end(Some(table), key, 1);
+                return Ok(Visited::Whole);
+            }
+            Err(LifetimeProblem::Leaderless) => {
+                self.end(Some(table), key, 1);
+                return Ok(Visited::Whole);
+            }
+            Ok(deadline) if deadline == row.deadline() => {}
+            Ok(deadline) => self.redate(table, key, deadline),
+            Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
+        }
+        if !is_computed {
+            misfit = book.misfit_of(table, key, row).or(misfit);
+        }
+        if let Some(misfit) = misfit {
+            self.misfit(table, key, || misfit);
+        }
+        Ok(Visited::Whole)
+    }
+
+    fn redate(&mut self, table: KeyId, key: &[u8], deadline: Option<i64>) {
+        match deadline {
+            Some(end) => self.run([b"PEXPIREAT", key, end.to_string().as_bytes()]),
+            None => self.run([b"PERSIST", key]),
+        }
+        self.found(Some(table)).redated += 1;
+        self.fates.insert(key.to_vec(), Some(deadline));
+    }
+
+    /// What the schema demands of a row's lifetime, given what becomes of the row
+    /// that it lives with.
+    fn term(
+        &self,
+        ground: Ground<'_>,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Term, NotYet> {
+        let leader = ground.book.leader(table, key);
+        match leader.and_then(|leader| self.fates.get(&leader)) {
+            Some(fate) => Ok(fate.map_or(Term::Leaderless, Term::At)),
+            None => ground.book.term_of_row(ground.view, table, key, row),
+        }
+    }
+
+    /// Takes every entry of a computed row for lost until a source demands it.
+    fn doubt(
+        &mut self,
+        left: &mut usize,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Visited, NotYet> {
+        let entry = |member: &[u8], holds| Entry {
+            table,
+            key: key.to_vec(),
+            member: member.to_vec(),
+            holds,
+        };
+        if let Some(text) = row.text() {
+            self.wanted.lose(entry(&text, Holds::Text), Some(&text));
+            return Ok(Visited::Whole);
+        }
+        self.each_element(left, row, |this, element| {
+            match element {
+                Element::Member(member) => this.wanted.lose(entry(member, Holds::Member), None),
+                Element::Scored(member, score) => {
+                    this.wanted.lose(entry(member, Holds::Score(score)), None);
+                }
+                Element::Field(..) | Element::Item(_) => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+/// How many entries a derived row has.
+fn entry_count(row: &dyn Row) -> u64 {
+    if row.row_type() == RowType::String { 1 } else { row.len() as u64 }
+}
