@@ -155,11 +155,12 @@ fn push_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
-/// Hands the text of the next atom to a sink.
+/// Hands the text of the next atom to a sink. `place` tells what the key holds in the
+/// place of a placeholder.
 #[inline]
-pub(crate) fn unpack(
+pub(crate) fn unpack<'k>(
     packed: &mut Reader<'_>,
-    key: Placeholders<'_>,
+    place: &impl Fn(usize) -> Option<&'k [u8]>,
     words: &Words,
     sink: &mut impl Sink,
 ) -> Result<(), Broken> {
@@ -200,10 +201,10 @@ pub(crate) fn unpack(
             if packed.left().first() == Some(&JOINED) {
                 return Err(Broken);
             }
-            unpack(packed, key, words, sink)?;
+            unpack(packed, place, words, sink)?;
         }
         PLACEHOLDER..TEXT => {
-            sink.put(key.get(usize::from(form - PLACEHOLDER)).ok_or(Broken)?);
+            sink.put(place(usize::from(form - PLACEHOLDER)).ok_or(Broken)?);
         }
         TEXT..LONG_TEXT => sink.put(packed.take(usize::from(form - TEXT))?),
         LONG_TEXT => {
@@ -281,7 +282,7 @@ mod tests {
         pack(text, &[b"-1001649127710"], words, &mut packed);
         let mut reader = Reader::new(&packed);
         let mut back = Vec::new();
-        unpack(&mut reader, &[b"-1001649127710"], words, &mut back).unwrap();
+        unpack(&mut reader, &|_| Some(b"-1001649127710"), words, &mut back).unwrap();
         assert_eq!(back.escape_ascii().to_string(), text.escape_ascii().to_string());
         assert!(reader.left().is_empty());
         let mut reader = Reader::new(&packed);
@@ -372,7 +373,7 @@ mod tests {
         fn no_bytes_make_unpacking_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             let words = Words::new([1, 2]);
             let mut back = Vec::new();
-            let unpacked = unpack(&mut Reader::new(&bytes), &[], &words, &mut back);
+            let unpacked = unpack(&mut Reader::new(&bytes), &|_| None, &words, &mut back);
             let skipped = skip(&mut Reader::new(&bytes), &mut |_| ());
             // A word or a placeholder may be unknown where passing over it works.
             prop_assert!(unpacked.is_err() || skipped.is_ok());

@@ -24,6 +24,8 @@ pub struct Packer {
     words: Words,
     /// JSON that is being taken apart.
     parts: Parts,
+    /// Words of a body that is being released.
+    named: Vec<u32>,
 }
 
 /// A part of a key.
@@ -72,7 +74,7 @@ impl Packer {
             _ => {}
         }
         let (key, content) = (pieces(&key.pattern), key.content.clone());
-        Some(Packer { key, content, words, parts: Parts::default() })
+        Some(Packer { key, content, words, parts: Parts::default(), named: Vec::new() })
     }
 
     /// Appends the body of a row that holds a text; whether it comes back from there.
@@ -84,7 +86,7 @@ impl Packer {
         let value_at = out.len();
         self.pack_value(text, &places, out);
         let mut comparison = Comparison::with(text);
-        let read = self.read_text(Reader::new(&out[value_at..]), &places, &mut comparison);
+        let read = self.read_text(Reader::new(&out[value_at..]), key, &mut comparison);
         let is_same = read.is_ok() && comparison.is_equal();
         self.keep_if(is_same, key, start, out)
     }
@@ -116,8 +118,9 @@ impl Packer {
         let Some(places) = self.places(key) else { return false };
         let start = out.len();
         self.pack_key(&places, out);
-        let is_declared = |name: &[u8]| match &self.content {
-            Content::Fields(object) => skeleton::field(object, name).is_some(),
+        let mut expected = 0;
+        let mut is_declared = |name: &[u8]| match &self.content {
+            Content::Fields(object) => skeleton::field(object, name, &mut expected).is_some(),
             _ => false,
         };
         self.parts.skeleton.clear();
@@ -182,9 +185,8 @@ impl Packer {
     /// # Errors
     /// The body is none that this packer made of a text.
     pub fn unpack_text(&self, body: &[u8], key: &[u8], sink: &mut impl Sink) -> Result<(), Broken> {
-        let places = self.places(key).ok_or(Broken)?;
         let value = self.skip_key(body, &mut |_| ())?;
-        self.read_text(value, &places, sink)
+        self.read_text(value, key, sink)
     }
 
     /// Shows the fields and values of a body of this key, in order.
@@ -197,8 +199,8 @@ impl Packer {
         key: &[u8],
         mut visit: impl FnMut(&[u8], &[u8]),
     ) -> Result<(), Broken> {
-        let places = self.places(key).ok_or(Broken)?;
         let mut packed = self.skip_key(body, &mut |_| ())?;
+        let place = |index| self.place(key, index);
         let mut buffers = [Vec::new(), Vec::new()];
         let mut pair = |name: Option<&[u8]>, packed: &mut Reader<'_>| {
             let [name_buffer, value] = &mut buffers;
@@ -207,11 +209,11 @@ impl Packer {
                 Some(name) => name,
                 None => {
                     name_buffer.clear();
-                    atom::unpack(packed, places.named(), &self.words, name_buffer)?;
+                    atom::unpack(packed, &place, &self.words, name_buffer)?;
                     name_buffer
                 }
             };
-            atom::unpack(packed, places.named(), &self.words, value)?;
+            atom::unpack(packed, &place, &self.words, value)?;
             visit(name, value);
             Ok(())
         };
@@ -227,10 +229,12 @@ impl Packer {
 
     /// Forgets that a body named its words.
     pub fn release(&mut self, body: &[u8]) {
-        let mut named = Vec::new();
+        let mut named = std::mem::take(&mut self.named);
         if self.each_word(body, &mut |word| named.push(word)).is_ok() {
-            named.into_iter().for_each(|word| self.words.release(word));
+            named.iter().for_each(|word| self.words.release(*word));
         }
+        named.clear();
+        self.named = named;
     }
 
     /// How many words the table has.
@@ -264,6 +268,11 @@ impl Packer {
         left.is_empty().then_some(places)
     }
 
+    /// What a key holds in the place of this placeholder, if a value can refer to it.
+    fn place<'k>(&self, key: &'k [u8], index: usize) -> Option<&'k [u8]> {
+        self.places(key)?.named().get(index).copied()
+    }
+
     fn pack_key(&mut self, places: &Places<'_>, out: &mut Vec<u8>) {
         for text in places.all() {
             atom::pack(text, &[], &mut self.words, out);
@@ -276,7 +285,7 @@ impl Packer {
         for piece in &self.key {
             match piece {
                 Piece::Literal(literal) => sink.put(literal),
-                Piece::Atom { .. } => atom::unpack(&mut packed, &[], &self.words, sink)?,
+                Piece::Atom { .. } => atom::unpack(&mut packed, &|_| None, &self.words, sink)?,
             }
         }
         Ok(packed)
@@ -299,15 +308,16 @@ impl Packer {
     fn read_text(
         &self,
         mut packed: Reader<'_>,
-        places: &Places<'_>,
+        key: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), Broken> {
+        let place = |index| self.place(key, index);
         match packed.byte()? {
-            TEXT => atom::unpack(&mut packed, places.named(), &self.words, sink),
+            TEXT => atom::unpack(&mut packed, &place, &self.words, sink),
             JSON => {
                 let skeleton = self.words.text(atom::word(&mut packed)?).ok_or(Broken)?;
                 skeleton::put_together(skeleton, sink, |sink| {
-                    atom::unpack(&mut packed, places.named(), &self.words, sink)
+                    atom::unpack(&mut packed, &place, &self.words, sink)
                 })
             }
             _ => Err(Broken),

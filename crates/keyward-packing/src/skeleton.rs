@@ -37,9 +37,10 @@ impl Parts {
     pub(crate) fn take_apart(&mut self, text: &[u8], shape: &Shape) -> bool {
         self.skeleton.clear();
         self.holes.clear();
-        let mut taking = Taking { text, at: 0, parts: self };
+        let mut taking = Taking { text, at: 0, kept: 0, parts: self };
         taking.value(Some(shape), 0).is_some()
             && taking.at == text.len()
+            && taking.keep_until(text.len()).is_some()
             && self.skeleton.len() < SKELETON_BYTES_MAX
     }
 }
@@ -48,6 +49,8 @@ impl Parts {
 struct Taking<'a> {
     text: &'a [u8],
     at: usize,
+    /// What lies before this is in the skeleton or in a hole.
+    kept: usize,
     parts: &'a mut Parts,
 }
 
@@ -61,7 +64,10 @@ impl Taking<'_> {
         match self.text.get(self.at)? {
             b'{' => self.object(shape, depth)?,
             b'[' => self.array(shape, depth)?,
-            b'"' => self.string()?,
+            b'"' => {
+                let content = self.string()?;
+                self.take_out(content)?;
+            }
             _ => self.plain()?,
         }
         self.space();
@@ -69,21 +75,18 @@ impl Taking<'_> {
     }
 
     fn object(&mut self, shape: Option<&Shape>, depth: usize) -> Option<()> {
-        self.keep(1);
+        self.at += 1;
         self.space();
         if self.next_is(b'}') {
             return Some(());
         }
+        let mut expected = 0;
         loop {
             self.space();
-            let name = self.string_at()?;
-            let (is_data, within) = member(shape, &self.text[name.clone()]);
+            let name = self.string()?;
+            let (is_data, within) = member(shape, &self.text[name.clone()], &mut expected);
             if is_data {
-                self.string()?;
-            } else if self.text[name.clone()].contains(&HOLE) {
-                return None;
-            } else {
-                self.keep(name.len() + 2);
+                self.take_out(name)?;
             }
             self.space();
             self.next_is(b':').then_some(())?;
@@ -100,7 +103,7 @@ impl Taking<'_> {
             Some(Type::Array(item)) => Some(&**item),
             _ => None,
         };
-        self.keep(1);
+        self.at += 1;
         self.space();
         if self.next_is(b']') {
             return Some(());
@@ -114,31 +117,18 @@ impl Taking<'_> {
         }
     }
 
-    /// Where the content of the string here is.
-    fn string_at(&self) -> Option<Range<usize>> {
-        if self.text.get(self.at) != Some(&b'"') {
-            return None;
-        }
-        let start = self.at + 1;
-        let mut at = start;
+    /// Passes over a string; answers where its content is.
+    fn string(&mut self) -> Option<Range<usize>> {
+        self.next_is(b'"').then_some(())?;
+        let start = self.at;
         loop {
-            at += memchr::memchr2(b'"', b'\\', self.text.get(at..)?)?;
-            if self.text[at] == b'"' {
-                return Some(start..at);
+            self.at += memchr::memchr2(b'"', b'\\', self.text.get(self.at..)?)?;
+            if self.text[self.at] == b'"' {
+                self.at += 1;
+                return Some(start..self.at - 1);
             }
-            at += 2;
+            self.at += 2;
         }
-    }
-
-    /// A string: the quotes stay.
-    fn string(&mut self) -> Option<()> {
-        let content = self.string_at()?;
-        let end = content.end;
-        self.keep(1);
-        self.take_out(content)?;
-        self.at = end;
-        self.keep(1);
-        Some(())
     }
 
     /// A number, `true`, `false` or `null`.
@@ -152,37 +142,49 @@ impl Taking<'_> {
         self.take_out(range)
     }
 
+    /// Makes a text a hole.
     fn take_out(&mut self, range: Range<usize>) -> Option<()> {
+        self.keep_until(range.start)?;
+        self.kept = range.end;
         self.parts.skeleton.push(HOLE);
         self.parts.holes.push(range);
         (self.parts.holes.len() <= HOLES_MAX).then_some(())
     }
 
-    /// Space stays as it is.
-    fn space(&mut self) {
-        let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-        let len = self.text[self.at..].iter().take_while(is_space).count();
-        self.keep(len);
+    /// What lies before a place, and is no hole, stays; none if it could be taken for one.
+    fn keep_until(&mut self, end: usize) -> Option<()> {
+        let kept = &self.text[self.kept..end];
+        self.parts.skeleton.extend_from_slice(kept);
+        self.kept = end;
+        memchr::memchr(HOLE, kept).is_none().then_some(())
     }
 
-    /// Whether the next byte is this one, which then stays.
+    /// Passes over space.
+    #[inline]
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.text.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    /// Whether the next byte is this one, which is passed over then.
+    #[inline]
     fn next_is(&mut self, byte: u8) -> bool {
         let is_it = self.text.get(self.at) == Some(&byte);
-        self.keep(usize::from(is_it));
+        self.at += usize::from(is_it);
         is_it
-    }
-
-    /// The next so many bytes stay.
-    fn keep(&mut self, count: usize) {
-        self.parts.skeleton.extend_from_slice(&self.text[self.at..self.at + count]);
-        self.at += count;
     }
 }
 
-/// Whether the name of a member is data, and the shape of what it holds.
-fn member<'s>(shape: Option<&'s Shape>, name: &[u8]) -> (bool, Option<&'s Shape>) {
+/// Whether the name of a member is data, and the shape of what it holds. Members mostly
+/// come in the order of their declarations: which one is expected is tried first.
+fn member<'s>(
+    shape: Option<&'s Shape>,
+    name: &[u8],
+    expected: &mut usize,
+) -> (bool, Option<&'s Shape>) {
     match shape.map(|shape| &shape.ty) {
-        Some(Type::Object(object)) => match field(object, name) {
+        Some(Type::Object(object)) => match field(object, name, expected) {
             Some(shape) => (false, Some(shape)),
             None => match &object.extra {
                 Extra::Typed(shape) => (true, Some(shape)),
@@ -194,10 +196,18 @@ fn member<'s>(shape: Option<&'s Shape>, name: &[u8]) -> (bool, Option<&'s Shape>
     }
 }
 
-/// The shape of a declared field.
-pub(crate) fn field<'s>(object: &'s Object, name: &[u8]) -> Option<&'s Shape> {
-    let mut fields = object.fields.iter();
-    fields.find(|field| field.name.as_bytes() == name).map(|field| &field.shape)
+/// The shape of a declared field, which may be the one that is expected; then the next is
+/// expected.
+pub(crate) fn field<'s>(
+    object: &'s Object,
+    name: &[u8],
+    expected: &mut usize,
+) -> Option<&'s Shape> {
+    let (before, after) = object.fields.split_at((*expected).min(object.fields.len()));
+    let mut fields = after.iter().chain(before).enumerate();
+    let (passed, field) = fields.find(|(_, field)| field.name.as_bytes() == name)?;
+    *expected = (*expected + passed + 1) % object.fields.len();
+    Some(&field.shape)
 }
 
 /// Puts JSON together: `fill` hands over the text of each hole in turn.
