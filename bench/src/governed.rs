@@ -3,7 +3,8 @@
 //! Three servers in one run: Keyward with the five systems' schemas, Keyward without
 //! one, and Redis. The first is sent the plain command; the others what a client must
 //! send so that the same is true afterwards, each of its commands measured by itself
-//! and the processor time added up.
+//! and the processor time added up. What the server does when the load is over, packing
+//! rows at leisure, is told beside it.
 
 use crate::Arguments;
 use crate::load::Load;
@@ -96,16 +97,17 @@ pub(crate) fn run(arguments: &Arguments, schemas: &[PathBuf]) -> anyhow::Result<
     writeln!(out, "\nµs of the server's processor time:\n")?;
     writeln!(
         out,
-        "| | pipeline | with schema | without | Redis | without / with | Redis / with |"
+        "| | pipeline | with schema | without | Redis | without / with | Redis / with | then, at leisure |"
     )?;
-    writeln!(out, "|---|---|---|---|---|---|---|")?;
+    writeln!(out, "|---|---|---|---|---|---|---|---|")?;
     for case in &CASES {
         for pipeline in &arguments.pipelines {
             let load = Load { pipeline: *pipeline, ..Load::new(arguments) };
-            let [with, without, redis] = measure(&peers, case, &load, arguments.rounds)?;
+            let [(with, later), (without, _), (redis, _)] =
+                measure(&peers, case, &load, arguments.rounds)?;
             writeln!(
                 out,
-                "| {} | {pipeline} | {with:.2} | {without:.2} | {redis:.2} | {:.2} | {:.2} |",
+                "| {} | {pipeline} | {with:.2} | {without:.2} | {redis:.2} | {:.2} | {:.2} | {later:.2} |",
                 case.title,
                 without / with,
                 redis / with
@@ -115,25 +117,30 @@ pub(crate) fn run(arguments: &Arguments, schemas: &[PathBuf]) -> anyhow::Result<
     Ok(())
 }
 
+/// Microseconds of a command while it runs and of what is done later.
+type Spent = (f64, f64);
+
 /// The medians of the three, runs interleaved.
-fn measure(peers: &[Peer; 3], case: &Case, load: &Load, rounds: u32) -> anyhow::Result<[f64; 3]> {
+fn measure(peers: &[Peer; 3], case: &Case, load: &Load, rounds: u32) -> anyhow::Result<[Spent; 3]> {
     let mut samples = [(); 3].map(|()| Vec::new());
     for _ in 0..rounds {
         for (peer, samples) in peers.iter().zip(&mut samples) {
             let is_governed = std::ptr::eq(peer, &peers[0]);
             let commands = if is_governed { &[case.governed][..] } else { case.plain };
-            let mut sum_us = 0.0;
+            let (mut now_ns, mut later_ns) = (0, 0);
             for command in commands {
-                let before_ns = peer.processor_ns()?;
+                let before_ns = peer.settle()?;
                 peer.load(&[&["--dbnum", case.db], *command].concat(), load)?;
-                let spent_ns = peer.processor_ns()? - before_ns;
-                sum_us += spent_ns as f64 / 1000.0 / load.requests as f64;
+                let loaded_ns = peer.processor_ns()?;
+                now_ns += loaded_ns - before_ns;
+                later_ns += peer.settle()? - loaded_ns;
             }
-            samples.push(sum_us);
+            let per_command = |ns: u64| ns as f64 / 1000.0 / load.requests as f64;
+            samples.push((per_command(now_ns), per_command(later_ns)));
         }
     }
     Ok(samples.map(|mut samples| {
-        samples.sort_by(f64::total_cmp);
+        samples.sort_by(|a: &Spent, b| a.0.total_cmp(&b.0));
         samples[samples.len() / 2]
     }))
 }

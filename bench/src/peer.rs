@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 const SERVER_CORE: &str = "0";
 pub(crate) const LOAD_CORE: &str = "1";
 const START_TIMEOUT: Duration = Duration::from_secs(20);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(120);
+const SETTLE_STEP: Duration = Duration::from_millis(200);
+/// Who uses less than one part in so many of a processor does nothing.
+const IDLE_SHARE: u32 = 50;
 
 /// A running server, pinned to its core; stopped when dropped.
 pub(crate) struct Peer {
@@ -105,6 +109,23 @@ impl Peer {
             sum_ns += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
         }
         Ok(sum_ns)
+    }
+
+    /// Waits until it does nothing more by itself; answers how long its threads have had
+    /// a processor then.
+    pub(crate) fn settle(&self) -> anyhow::Result<u64> {
+        let deadline = Instant::now() + SETTLE_TIMEOUT;
+        loop {
+            let before_ns = self.processor_ns()?;
+            std::thread::sleep(SETTLE_STEP);
+            let after_ns = self.processor_ns()?;
+            if Duration::from_nanos(after_ns - before_ns) * IDLE_SHARE < SETTLE_STEP {
+                return Ok(after_ns);
+            }
+            if Instant::now() > deadline {
+                bail!("{} does not come to rest", self.name);
+            }
+        }
     }
 
     /// A connection to it.

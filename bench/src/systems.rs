@@ -3,16 +3,22 @@
 //! The rows that a system's document reckons with go into Keyward under its schema and
 //! into Redis, by the same commands over one pipelined connection; then every value is
 //! read back and compared with what was written. What counts is what the kernel says is
-//! resident, less what the empty server took. `--share` makes all data sets smaller.
+//! resident when the server has come to rest, less what the empty server took. Then rows
+//! like them are written and read by redis-benchmark, the reads when they are packed.
+//! `--share` makes all data sets smaller.
 
 use crate::Arguments;
+use crate::load::Load;
 use crate::peer::Peer;
 use keyward_resp::push_request;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// Rows written before their replies are awaited.
 const BATCH: usize = 1_000;
+/// Memory that does not shrink for so long is settled.
+const SHRINKING_STEP: Duration = Duration::from_secs(2);
 
 /// A system and its data.
 struct System {
@@ -23,6 +29,8 @@ struct System {
     steps: usize,
     /// The rows of one step.
     rows: fn(usize, &mut Random, &mut Vec<Written>),
+    /// A key of many, and its value, for measuring time.
+    sample: (&'static str, &'static str),
 }
 
 /// A command that writes, and what reads the same back.
@@ -39,6 +47,10 @@ const SYSTEMS: [System; 3] = [
         db: "14",
         steps: 25_000,
         rows: token,
+        sample: (
+            "multiplier:7xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin:1__rand_int__",
+            r#"{"channel_id": "@channel7", "fdv_at_call": 123456.0, "highest_multiplier_sent": 2.5, "timestamp": "2025-12-25T10:00:00.123456+00:00"}"#,
+        ),
     },
     System {
         name: "telegram-gateway, 180,000 messages",
@@ -46,6 +58,10 @@ const SYSTEMS: [System; 3] = [
         db: "3",
         steps: 180_000,
         rows: message,
+        sample: (
+            "telegram:msg:-1001649127710:1__rand_int__",
+            r#"{"channel_id":"-1001649127710","message_id":"1","text":"BUY PETR4 at 38.20, target 41.00, stop 36.90; valid until the close of this week, see the pinned message for the size","status":"received","received_at":"2025-11-03T10:30:00.123Z","telegram_date":"2025-11-03T10:30:00.123Z","metadata":{"source":"telegram-gateway","channel_name":"TP Capital Signals"}}"#,
+        ),
     },
     System {
         name: "api-billing, 10,000 users",
@@ -53,6 +69,10 @@ const SYSTEMS: [System; 3] = [
         db: "2",
         steps: 10_000,
         rows: user,
+        sample: (
+            "api_key:kikuai___rand_int__",
+            r#"{"key": "kikuai_abc123def456", "key_hash": "sha256:0123456789abcdef", "user_id": 123456789, "name": "Production Key", "created_at": "2025-12-01T10:00:00Z", "last_used_at": "2025-12-04T15:30:00Z", "status": "active", "permissions": ["reliapi:read", "reliapi:write"]}"#,
+        ),
     },
 ];
 
@@ -216,20 +236,57 @@ fn user(step: usize, random: &mut Random, out: &mut Vec<Written>) {
     }
 }
 
-/// Measures every system and writes a table of it.
+/// Measures every system and writes two tables of it: bytes, and time.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "| | keys | Keyward, bytes per key | Redis, bytes per key | Keyward / Redis |")?;
     writeln!(out, "|---|---|---|---|---|")?;
+    let mut times = Vec::new();
     for system in &SYSTEMS {
         let keyward = Peer::start("Keyward", &arguments.keyward, &["serve", system.schema])?;
         let redis = Peer::start("Redis", "redis-server".as_ref(), &[])?;
-        let (keys, keyward) = measure(&keyward, system, arguments.share)?;
-        let (_, redis) = measure(&redis, system, arguments.share)?;
-        let ratio = keyward / redis;
-        writeln!(out, "| {} | {keys} | {keyward:.0} | {redis:.0} | {ratio:.2} |", system.name)?;
+        let (keys, keyward_bytes) = measure(&keyward, system, arguments.share)?;
+        let (_, redis_bytes) = measure(&redis, system, arguments.share)?;
+        let ratio = keyward_bytes / redis_bytes;
+        writeln!(
+            out,
+            "| {} | {keys} | {keyward_bytes:.0} | {redis_bytes:.0} | {ratio:.2} |",
+            system.name
+        )?;
+        for pipeline in &arguments.pipelines {
+            let load = Load { pipeline: *pipeline, ..Load::new(arguments) };
+            let ratios = times_of([&keyward, &redis], system, &load)?;
+            times.push((system.name, *pipeline, ratios));
+        }
+    }
+    writeln!(
+        out,
+        "\nProcessor time of Redis / of Keyward, the rows packed before they are read:\n"
+    )?;
+    writeln!(out, "| | pipeline | SET | GET |")?;
+    writeln!(out, "|---|---|---|---|")?;
+    for (name, pipeline, [set, get]) in times {
+        writeln!(out, "| {name} | {pipeline} | {set:.2} | {get:.2} |")?;
     }
     Ok(())
+}
+
+/// How many times Keyward's processor time Redis takes to write rows, and to read them.
+fn times_of(
+    [keyward, redis]: [&Peer; 2],
+    system: &System,
+    load: &Load,
+) -> anyhow::Result<[f64; 2]> {
+    let (key, value) = system.sample;
+    let spent = |peer: &Peer, command: &[&str]| -> anyhow::Result<f64> {
+        let before_ns = peer.settle()?;
+        peer.load(&[&["--dbnum", system.db], command].concat(), load)?;
+        Ok((peer.processor_ns()? - before_ns) as f64)
+    };
+    let ratio = |command: &[&str]| -> anyhow::Result<f64> {
+        Ok(spent(redis, command)? / spent(keyward, command)?)
+    };
+    Ok([ratio(&["SET", key, value])?, ratio(&["GET", key])?])
 }
 
 /// Fills a server with a system's rows and reads them back; answers how many keys there
@@ -244,7 +301,8 @@ fn measure(peer: &Peer, system: &System, share: f64) -> anyhow::Result<(u64, f64
         connection.exchange(&commands).map(|_| ())
     })?;
     let keys: u64 = peer.call(&["-n", system.db, "DBSIZE"])?.parse()?;
-    let resident = peer.resident_bytes()? - before;
+    peer.settle()?;
+    let resident = settled_bytes(peer)? - before;
     each_batch(system, steps, |rows| {
         let reads: Vec<&(Vec<String>, Vec<String>)> =
             rows.iter().filter_map(|row| row.read.as_ref()).collect();
@@ -260,6 +318,20 @@ fn measure(peer: &Peer, system: &System, share: f64) -> anyhow::Result<(u64, f64
         Ok(())
     })?;
     Ok((keys, resident as f64 / keys as f64))
+}
+
+/// Resident memory when it does not shrink any more: allocators give back what is free
+/// bit by bit.
+fn settled_bytes(peer: &Peer) -> anyhow::Result<u64> {
+    let mut bytes = peer.resident_bytes()?;
+    loop {
+        std::thread::sleep(SHRINKING_STEP);
+        let now = peer.resident_bytes()?;
+        if now >= bytes {
+            return Ok(now);
+        }
+        bytes = now;
+    }
 }
 
 /// Makes the rows of a system, always the same.
