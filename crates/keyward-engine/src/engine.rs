@@ -36,8 +36,9 @@ use keyward_rules::{RuleBook, Survey};
 use keyward_schema::Schema;
 use std::sync::Arc;
 
-/// Rows packed per tick at most: some tenths of a millisecond of work.
-const PACKED_PER_TICK: usize = 256;
+/// Rows packed per step of leisure, those of 256 bytes and less: about a twentieth of a
+/// millisecond of work.
+const PACKED_PER_REST: usize = 32;
 /// Due rows removed per tick at most: about a millisecond of work.
 const SWEEP_ROWS_MAX: usize = 2_000;
 /// Allocations of large values freed per tick at most: less than half a millisecond
@@ -416,12 +417,24 @@ impl Engine {
         self.shared.note_latency("expire-cycle", ns);
         self.after_unit(host);
         self.keys.reclaim.step(RECLAIM_PER_TICK);
-        self.keys.pack(PACKED_PER_TICK);
         let is_evicting = self.shared.hold().is_none() && self.evict(host);
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
         removed == SWEEP_ROWS_MAX || self.keys.reclaim.is_busy() || is_evicting || is_planning
+    }
+
+    /// Uses a moment in which nothing else is to be done, or a small share of the time
+    /// while there is: rows that were written lately are packed, a few at a time. Answers
+    /// whether there are more.
+    pub fn rest(&mut self) -> bool {
+        self.keys.pack(0..self.keys.database_count(), PACKED_PER_REST);
+        self.has_leisure_work()
+    }
+
+    /// Whether `rest` has something to do.
+    pub fn has_leisure_work(&self) -> bool {
+        self.keys.is_fresh()
     }
 
     /// When the next tick is due, in milliseconds since the epoch: when a wait or the

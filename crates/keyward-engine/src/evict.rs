@@ -190,12 +190,14 @@ impl Engine {
                 }
                 Limit::Keyspace(db) => (db..db + 1, false),
             };
-            let done = match frees {
-                true => 1,
-                false => match self.evict_one(dbs, host) {
+            // What takes more room than it must is packed before anything goes.
+            let done = if frees { 1 } else { self.keys.pack(dbs.clone(), 1) };
+            let done = match done {
+                0 => match self.evict_one(dbs, host) {
                     Some(freed) => 1 + freed / FREED_PER_WORK,
                     None => return Kept::Impossible,
                 },
+                done => done,
             };
             *work = work.saturating_sub(done);
         }

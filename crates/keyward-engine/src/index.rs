@@ -31,8 +31,6 @@ const SEGMENT_BUCKETS: usize = 512;
 const FILL_MAX: usize = 4;
 /// Merge when there are fewer than `FILL_MIN_HALVES / 2` per bucket.
 const FILL_MIN_HALVES: usize = 3;
-/// What the index takes per entry, in the mean.
-pub(crate) const ENTRY_BYTES: usize = 18;
 /// Most of what is hashed of an entry lies before this.
 const HASHED_BYTES: usize = 40;
 /// Chain positions `sample` draws from: beyond the length of nearly every chain.
@@ -250,6 +248,8 @@ impl<T: Entry> Index<T> {
         let leaving = segment.pop().expect("the last segment is never empty");
         if segment.is_empty() {
             self.segments.pop();
+        } else if segment.len() <= segment.capacity() / 4 {
+            segment.shrink_to(segment.len() * 2);
         }
         self.overflows -= leaving.overflows();
         (leaving, self.addressing.shrink())

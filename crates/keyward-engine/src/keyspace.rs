@@ -37,6 +37,7 @@ use crate::random::Random;
 use crate::reclaim::{Freeing, LazySettings, Reclaim};
 use crate::row::{NewValue, OwnedValue, Row};
 use crate::stats::KeyStats;
+use crate::table::Found;
 use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
@@ -225,36 +226,63 @@ impl Keyspace {
 
     /// Where a living row is; a due one is removed first.
     #[inline(always)]
-    fn locate(&mut self, key: Key<'_>) -> Option<Spot> {
-        let table = self.databases[self.selected].table_mut(key);
-        let spot = table.locate(key)?;
-        if let Some(deadline) = table.row(spot).deadline()
+    fn seek(&mut self, key: Key<'_>) -> Option<Found> {
+        let table = self.databases[self.selected].table(key);
+        let found = table.seek(key)?;
+        if let Some(deadline) = table.deadline_at(found)
             && deadline < self.now_ms
         {
             self.end_due(key);
             return None;
         }
-        Some(spot)
+        Some(found)
+    }
+
+    /// As `seek`, but the row is a loose one then.
+    #[inline(always)]
+    fn locate(&mut self, key: Key<'_>) -> Option<Spot> {
+        let found = self.seek(key)?;
+        Some(self.loosen(key, found))
+    }
+
+    /// Makes the row that was found a loose one; answers where it is.
+    #[inline(always)]
+    fn loosen(&mut self, key: Key<'_>, found: Found) -> Spot {
+        match found {
+            Found::Loose(spot) => spot,
+            Found::Packed(place) => self.databases[self.selected].table_mut(key).loosen(key, place),
+        }
     }
 
     /// Looks a key up for reading, counting a hit or a miss.
     #[inline(always)]
     pub fn read_with(&mut self, key: Key<'_>, access: Access) -> Option<&Row> {
-        let Some(spot) = self.locate(key) else {
+        let found = self.seek_to_read(key, access)?;
+        let spot = self.loosen(key, found);
+        Some(self.row(key, spot))
+    }
+
+    /// Looks a key up for reading, counting a hit or a miss, and leaves the traces of
+    /// that on the row.
+    #[inline(always)]
+    fn seek_to_read(&mut self, key: Key<'_>, access: Access) -> Option<Found> {
+        let Some(found) = self.seek(key) else {
             self.stats.misses += 1;
             self.databases[self.selected].table_mut(key).stats.misses += 1;
             self.notify(Event::new(Class::KeyMiss, "keymiss"), key.bytes);
             return None;
         };
         self.stats.hits += 1;
-        if access == Access::Touch {
-            self.touch(key, spot);
-        }
         self.databases[self.selected].table_mut(key).stats.hits += 1;
-        if self.governed > 0 && access == Access::Touch {
-            self.renew(key, spot);
+        if access == Access::Touch {
+            self.touch(key, found);
+            if self.governed > 0 && self.renews_on_read(key) {
+                let spot = self.loosen(key, found);
+                self.renew(key, spot);
+                return Some(Found::Loose(spot));
+            }
         }
-        Some(self.row(key, spot))
+        Some(found)
     }
 
     /// Looks a key up for reading.
@@ -276,17 +304,17 @@ impl Keyspace {
     #[inline(always)]
     pub fn find(&mut self, key: Key<'_>) -> Option<&Row> {
         let spot = self.locate(key)?;
-        self.touch(key, spot);
+        self.touch(key, Found::Loose(spot));
         Some(self.row(key, spot))
     }
 
     #[inline(always)]
-    fn touch(&mut self, key: Key<'_>, spot: Spot) {
+    fn touch(&mut self, key: Key<'_>, found: Found) {
         let table = self.databases[self.selected].table_mut(key);
-        let before = table.row(spot).clock();
+        let before = table.clock_at(found);
         let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         if before != clock {
-            table.set_clock(spot, clock);
+            table.set_clock_at(found, clock);
         }
     }
 
@@ -304,39 +332,10 @@ impl Keyspace {
     /// Stores a value under a key, new or not.
     #[inline]
     pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, lifetime: Lifetime, event: Event) {
-        let is_object = matches!(value, NewValue::Object(_));
-        let mut value = Some(value);
-        if self.replace_packed(key, &mut value, lifetime) {
-            return self.changed(key, event, 1);
-        }
-        let Some(value) = value else { return };
-        let spot = self.locate(key);
-        let table = self.databases[self.selected].table_mut(key);
-        match spot {
-            Some(spot) => {
-                let deadline = match lifetime {
-                    Lifetime::Forever => None,
-                    Lifetime::Keep => table.row(spot).deadline(),
-                    Lifetime::Until(at) => Some(at),
-                };
-                let before = table.row(spot).clock();
-                let clock = self.access.next_mark(table.reading(), before, &mut self.random);
-                if self.journal.is_on() {
-                    let new = Row::new(key.bytes, value, deadline);
-                    let before = table.exchange(spot, key.hash, new);
-                    table.set_clock(spot, clock);
-                    self.journal.replaced(self.selected, key, Some(before));
-                } else {
-                    table.yield_large(key);
-                    let old = table.replace(spot, key.hash, value, deadline);
-                    table.set_clock(spot, clock);
-                    if let Some(old) = old {
-                        self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
-                    }
-                }
-                self.note_source_deadline(self.selected, key);
-            }
+        match self.seek(key) {
+            Some(found) => self.replace(key, found, value, lifetime),
             None => {
+                let is_object = matches!(value, NewValue::Object(_));
                 if self.journal.is_on() {
                     self.journal.replaced(self.selected, key, None);
                 }
@@ -355,6 +354,45 @@ impl Keyspace {
             }
         }
         self.changed(key, event, 1);
+    }
+
+    /// Puts a value in the place of a row that was found. Nobody is told.
+    #[inline]
+    fn replace(&mut self, key: Key<'_>, found: Found, value: NewValue<'_>, lifetime: Lifetime) {
+        let table = self.databases[self.selected].table_mut(key);
+        let deadline = match lifetime {
+            Lifetime::Forever => None,
+            Lifetime::Keep => table.deadline_at(found),
+            Lifetime::Until(at) => Some(at),
+        };
+        let before = table.clock_at(found);
+        let clock = self.access.next_mark(table.reading(), before, &mut self.random);
+        match found {
+            // What nobody wants to see again need not be unpacked.
+            Found::Packed(place) if !self.journal.is_on() && table.is_captured() => {
+                let mut row = Row::new(key.bytes, value, deadline);
+                row.set_clock(clock);
+                table.replace_packed(place, key.hash, row);
+            }
+            found => {
+                let spot = self.loosen(key, found);
+                let table = self.databases[self.selected].table_mut(key);
+                if self.journal.is_on() {
+                    let new = Row::new(key.bytes, value, deadline);
+                    let before = table.exchange(spot, key.hash, new);
+                    table.set_clock_at(Found::Loose(spot), clock);
+                    self.journal.replaced(self.selected, key, Some(before));
+                } else {
+                    table.yield_large(key);
+                    let old = table.replace(spot, key.hash, value, deadline);
+                    table.set_clock_at(Found::Loose(spot), clock);
+                    if let Some(old) = old {
+                        self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+                    }
+                }
+            }
+        }
+        self.note_source_deadline(self.selected, key);
     }
 
     /// Stores a string, as a number where its bytes are one.
@@ -384,7 +422,7 @@ impl Keyspace {
     /// Removes a key and frees what it held at once or lazily; whether it was
     /// there.
     pub fn delete(&mut self, key: Key<'_>, event: Event, freeing: Freeing) -> bool {
-        if self.locate_packed(key).is_none() && self.locate(key).is_none() {
+        if self.seek(key).is_none() {
             return false;
         }
         self.yield_large(self.selected, key);
@@ -487,5 +525,11 @@ impl Keyspace {
     #[inline(always)]
     pub(crate) fn prefetch_row(&self, db: usize, key: Key<'_>) {
         self.databases[db].table(key).prefetch_row(key.hash);
+    }
+
+    /// Hints that a key's row will be read soon, if it is packed.
+    #[inline(always)]
+    pub(crate) fn prefetch_packed_row(&self, db: usize, key: Key<'_>) {
+        self.databases[db].table(key).prefetch_packed_row(key.hash);
     }
 }

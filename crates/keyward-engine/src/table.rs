@@ -1,10 +1,10 @@
 //! A table: the rows of one key pattern, or of a whole schemaless database.
 //!
 //! Owns its rows, the index over them and the order of their deadlines. Under a schema
-//! rows are packed (`packed`) when they have not been written for a while: a row that is
-//! written or handed out for changing is a loose one, and the last `FRESH_MAX` of them
-//! stay loose, so that what is busy is not packed and unpacked all the time. Rows that
-//! cannot be packed stay loose for ever.
+//! rows are packed (`packed`), but not by who writes them: a row that is written or
+//! handed out for changing is a loose one, and stays so until there is leisure
+//! (`Table::pack`). Only where loose rows become too many do writes pack as many as
+//! they add. Rows that cannot be packed stay loose for ever.
 //! Invariants: keys are unique, and a row is loose or packed; `deadlines` has exactly one entry for each row
 //! that has a deadline (so deadlines change only through this module); `row_bytes`
 //! is the sum over all rows, except while one is being changed. Every row is of the
@@ -14,6 +14,7 @@
 //! what a change means for others (`keyspace::changes`).
 
 mod deadlines;
+mod fresh;
 mod packed;
 mod page;
 
@@ -23,7 +24,7 @@ use crate::access::Reading;
 use crate::evict::Standing;
 use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
-use crate::index::{self, Entry, Index, Spot};
+use crate::index::{Entry, Index, Spot};
 use crate::linear::next_cursor;
 use crate::list::List;
 use crate::prefetch::prefetch;
@@ -32,16 +33,22 @@ use crate::row::{LentRow, NewValue, Row};
 use crate::snapshot::{Capture, LargeRow};
 use crate::stats::TableStats;
 use crate::value::{Object, ObjectRef, Value};
-use deadlines::{DEADLINE_BYTES, Deadlines};
+use deadlines::Deadlines;
+use fresh::Fresh;
 use keyward_packing::Packer;
-use packed::PackedRows;
-use std::collections::VecDeque;
+use packed::{PackedRows, TEXT_BYTES_MAX};
 
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
 const PREFETCH_LINES: usize = 3;
 const CACHE_LINE_BYTES: usize = 64;
-/// Rows that were written last and are not packed yet.
-const FRESH_MAX: usize = 256;
+/// Bytes of rows that wait to be packed beyond which writes do it themselves, unless
+/// there are more than `FRESH_SHARE` times as many packed ones.
+const FRESH_BYTES_MAX: usize = 32 * 1024 * 1024;
+const FRESH_SHARE: usize = 4;
+/// What such a write packs: more than it adds.
+const PACKED_PER_WRITE: usize = 2;
+/// Bytes of a row that are packed as one piece of work.
+const PACKED_BYTES_PER_WORK: usize = 256;
 
 /// Rows by key.
 #[derive(Debug)]
@@ -50,8 +57,8 @@ pub(crate) struct Table {
     rows: Index<Row>,
     /// The others, if rows are packed at all.
     packed: Option<Box<PackedRows>>,
-    /// The hashes of loose rows that are to be packed, the oldest first. Some may be gone.
-    fresh: VecDeque<u64>,
+    /// The loose ones that are to be packed. Some may be gone.
+    fresh: Fresh,
     deadlines: Deadlines,
     hasher: KeyHasher,
     /// Flips when a snapshot begins.
@@ -64,13 +71,22 @@ pub(crate) struct Table {
     pub(crate) stats: TableStats,
 }
 
+/// Where a row is, until the next insertion or removal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found {
+    /// It is a loose one.
+    Loose(Spot),
+    /// It is packed.
+    Packed(Place),
+}
+
 impl Table {
     /// A table without rows.
     pub(crate) fn new(hasher: KeyHasher, standing: Option<Standing>) -> Table {
         Table {
             rows: Index::default(),
             packed: None,
-            fresh: VecDeque::new(),
+            fresh: Fresh::default(),
             deadlines: Deadlines::default(),
             hasher,
             epoch: false,
@@ -135,48 +151,74 @@ impl Table {
         self.rows.find(key.hash, |row| row.key() == key.bytes)
     }
 
-    /// Where the row of a key is, until the next insertion or removal. It is a loose one
-    /// then.
+    /// Where the row of a key is, until the next insertion or removal.
+    #[inline(always)]
+    pub(crate) fn seek(&self, key: Key<'_>) -> Option<Found> {
+        match self.rows.locate(key.hash, |row| row.key() == key.bytes) {
+            Some(spot) => Some(Found::Loose(spot)),
+            None => self.packed.as_ref()?.find(key.hash, key.bytes).map(Found::Packed),
+        }
+    }
+
+    /// As `seek`, but the row is a loose one then.
     #[inline(always)]
     pub(crate) fn locate(&mut self, key: Key<'_>) -> Option<Spot> {
-        let spot = self.rows.locate(key.hash, |row| row.key() == key.bytes);
-        if spot.is_none() && self.packed.is_some() { self.loosen(key) } else { spot }
+        match self.seek(key)? {
+            Found::Loose(spot) => Some(spot),
+            Found::Packed(place) => Some(self.loosen(key, place)),
+        }
     }
 
-    /// Makes a packed row a loose one.
-    fn loosen(&mut self, key: Key<'_>) -> Option<Spot> {
-        let packed = self.packed.as_mut()?;
-        let place = packed.find(key.hash, key.bytes)?;
-        let row = packed.take(place);
+    /// Makes the packed row of a key a loose one; answers where it is.
+    pub(crate) fn loosen(&mut self, key: Key<'_>, place: Place) -> Spot {
+        let row = self.unopened_mut().take(place);
         self.insert_loose(key.hash, row);
-        self.rows.locate(key.hash, |row| row.key() == key.bytes)
+        let spot = self.rows.locate(key.hash, |row| row.key() == key.bytes);
+        spot.expect("the row was just put there")
     }
 
-    /// Adds a loose row whose deadline is known, and packs one that has been loose for
-    /// longest.
+    /// Adds a loose row whose deadline is known.
+    #[inline]
     fn insert_loose(&mut self, hash: u64, row: Row) {
-        if self.packed.is_some() {
-            self.pack(FRESH_MAX - 1, 2);
-            self.fresh.push_back(hash);
+        if let Some(packed) = &self.packed {
+            let bytes_max = FRESH_BYTES_MAX.max(packed.row_bytes() / FRESH_SHARE);
+            self.fresh.push(hash, row.heap_bytes());
+            if self.fresh.row_bytes() > bytes_max {
+                self.pack(PACKED_PER_WRITE);
+            }
         }
         let hasher = self.hasher;
         self.rows.insert(hash, row, |row| hasher.hash(row.key()));
     }
 
-    /// Packs rows, `budget` of them at the most, until so many fresh ones are left.
-    /// Answers how many were looked at.
-    pub(crate) fn pack(&mut self, fresh: usize, budget: usize) -> usize {
+    /// Packs the rows that have been loose for longest, within a budget of work. Answers
+    /// how much was done.
+    pub(crate) fn pack(&mut self, budget: usize) -> usize {
         let Some(packed) = &mut self.packed else { return 0 };
-        let count = self.fresh.len().saturating_sub(fresh).min(budget);
-        for hash in self.fresh.drain(..count) {
-            let is_it = |row: &Row| self.hasher.hash(row.key()) == hash;
-            if let Some(row) = self.rows.find(hash, is_it)
-                && packed.insert(hash, row)
-            {
-                self.rows.remove(hash, is_it);
+        let mut work = 0;
+        while work < budget
+            && let Some(hash) = self.fresh.pop()
+        {
+            work += 1;
+            let mut whole = 0;
+            let found = self.rows.find(u64::from(hash), |row| {
+                whole = self.hasher.hash(row.key());
+                whole as u32 == hash
+            });
+            let Some(row) = found else { continue };
+            // One that is too large is not even tried.
+            work += row.heap_bytes().min(TEXT_BYTES_MAX) / PACKED_BYTES_PER_WORK;
+            if packed.insert(whole, row) {
+                let address = row.address();
+                self.rows.remove(whole, |row| row.address() == address);
             }
         }
-        count
+        work
+    }
+
+    /// Whether rows wait to be packed.
+    pub(crate) fn is_fresh(&self) -> bool {
+        !self.fresh.is_empty()
     }
 
     /// The row at a spot.
@@ -199,12 +241,6 @@ impl Table {
     pub(crate) fn resized(&mut self, spot: Spot, bytes_before: usize) {
         let bytes = self.rows.at(spot).heap_bytes();
         self.rows.resized(bytes_before, bytes);
-    }
-
-    /// Sets the access clock of the row at a spot, which changes nothing else.
-    #[inline(always)]
-    pub(crate) fn set_clock(&mut self, spot: Spot, clock: u32) {
-        self.rows.at_mut(spot).set_clock(clock);
     }
 
     /// Captures the row at a spot as it is, if a snapshot has yet to.
@@ -451,7 +487,7 @@ impl Table {
     /// Bytes of the index, rows aside.
     pub(crate) fn index_bytes(&self) -> usize {
         let packed = self.packed.as_ref().map_or(0, |packed| packed.own_bytes());
-        self.rows.own_bytes() + packed + self.fresh.capacity() * size_of::<u64>()
+        self.rows.own_bytes() + packed + self.fresh.heap_bytes()
     }
 
     /// Bytes of the order of deadlines.
@@ -497,53 +533,47 @@ impl Table {
 
     /// When a row ends, if it is there and does.
     pub(crate) fn deadline_of(&self, key: Key<'_>) -> Option<i64> {
-        match self.find_loose(key) {
-            Some(row) => row.deadline(),
-            None => self.find_unopened(key).and_then(|place| self.packed_deadline(place)),
+        self.seek(key).and_then(|found| self.deadline_at(found))
+    }
+
+    /// When the row that was found ends.
+    #[inline(always)]
+    pub(crate) fn deadline_at(&self, found: Found) -> Option<i64> {
+        match found {
+            Found::Loose(spot) => self.row(spot).deadline(),
+            Found::Packed(place) => self.unopened().deadline(place),
         }
     }
 
     /// The mark of a row's use, if it is there.
     pub(crate) fn mark_of(&self, key: Key<'_>) -> Option<u32> {
-        match self.find_loose(key) {
-            Some(row) => Some(row.clock()),
-            None => self.find_unopened(key).map(|place| self.packed_clock(place)),
+        self.seek(key).map(|found| self.clock_at(found))
+    }
+
+    /// The access clock of the row that was found.
+    #[inline(always)]
+    pub(crate) fn clock_at(&self, found: Found) -> u32 {
+        match found {
+            Found::Loose(spot) => self.row(spot).clock(),
+            Found::Packed(place) => self.unopened().clock(place),
         }
     }
 
-    /// Whether rows are packed.
+    /// Sets it, which changes nothing else.
     #[inline(always)]
-    pub(crate) fn packs(&self) -> bool {
-        self.packed.is_some()
-    }
-
-    /// Where the row of a key is if it is packed, until the next insertion or removal.
-    #[inline]
-    pub(crate) fn find_unopened(&self, key: Key<'_>) -> Option<Place> {
-        // Most rows are packed, and a row is in one place only.
-        self.packed.as_ref()?.find(key.hash, key.bytes)
+    pub(crate) fn set_clock_at(&mut self, found: Found, clock: u32) {
+        match found {
+            Found::Loose(spot) => self.rows.at_mut(spot).set_clock(clock),
+            Found::Packed(place) => self.unopened_mut().set_clock(place, clock),
+        }
     }
 
     fn unopened(&self) -> &PackedRows {
         self.packed.as_ref().expect("a place is of a packed row")
     }
 
-    /// When the packed row at a place ends.
-    #[inline]
-    pub(crate) fn packed_deadline(&self, place: Place) -> Option<i64> {
-        self.unopened().head(place).deadline
-    }
-
-    /// The access clock of the packed row at a place.
-    pub(crate) fn packed_clock(&self, place: Place) -> u32 {
-        self.unopened().head(place).clock
-    }
-
-    /// Sets it, which changes nothing else.
-    pub(crate) fn set_packed_clock(&mut self, place: Place, clock: u32) {
-        if let Some(packed) = &mut self.packed {
-            packed.set_clock(place, clock);
-        }
+    fn unopened_mut(&mut self) -> &mut PackedRows {
+        self.packed.as_mut().expect("a place is of a packed row")
     }
 
     /// Appends the text of the packed row at a place, which is that of this key; whether
@@ -554,24 +584,26 @@ impl Table {
 
     /// Puts a row of the same key in the place of a packed one.
     pub(crate) fn replace_packed(&mut self, place: Place, hash: u64, mut row: Row) {
-        let Some(packed) = &mut self.packed else { return };
-        let before = packed.head(place).deadline;
+        let packed = self.unopened_mut();
+        let before = packed.deadline(place);
         packed.remove(place);
         row.set_epoch(self.epoch);
         self.deadlines.change(hash, before, row.deadline());
         self.insert_loose(hash, row);
     }
 
-    /// What a row takes, with its part of the index and of the order of deadlines.
+    /// What a row takes: its own bytes and its part of everything else that the table
+    /// has. All rows together take what the table does; what cannot be shared out evenly
+    /// is the first row's.
     pub(crate) fn usage(&self, key: Key<'_>) -> Option<usize> {
-        let deadline = |deadline: Option<i64>| deadline.map_or(0, |_| DEADLINE_BYTES);
-        if let Some(row) = self.find_loose(key) {
-            return Some(row.heap_bytes() + index::ENTRY_BYTES + deadline(row.deadline()));
-        }
-        let packed = self.packed.as_ref()?;
-        let place = packed.find(key.hash, key.bytes)?;
-        let share = packed.own_bytes() / packed.len();
-        Some(packed.bytes_of(place) + share + deadline(packed.head(place).deadline))
+        let own = match self.seek(key)? {
+            Found::Loose(spot) => self.row(spot).heap_bytes(),
+            Found::Packed(place) => self.unopened().bytes_of(place),
+        };
+        let shared = self.index_bytes() + self.deadline_bytes();
+        let rest = shared % self.len();
+        let is_first = rest > 0 && self.iter().next().is_some_and(|row| row.key() == key.bytes);
+        Some(own + shared / self.len() + if is_first { rest } else { 0 })
     }
 
     /// Hints that the bucket of this hash will be read soon.
@@ -592,7 +624,16 @@ impl Table {
             }
         });
         if let Some(packed) = &self.packed {
-            packed.prefetch_rows(hash);
+            packed.prefetch_tags(hash);
+        }
+    }
+
+    /// Hints that the row of this hash will be read soon, if it is packed: it is found by
+    /// reading its page.
+    #[inline(always)]
+    pub(crate) fn prefetch_packed_row(&self, hash: u64) {
+        if let Some(packed) = &self.packed {
+            packed.prefetch_row(hash);
         }
     }
 }

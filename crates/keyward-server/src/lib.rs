@@ -17,6 +17,7 @@ mod connection;
 mod descriptors;
 mod host;
 mod info;
+mod leisure;
 mod listen;
 mod loading;
 mod log;

@@ -81,11 +81,13 @@ impl Memory {
         allocator
     }
 
-    /// As `look`, if the last one was some time ago.
+    /// As `look`, if the last one was some time ago; then free pages go back to the
+    /// system too, as time demands.
     pub(crate) fn look_at_times(&mut self, now_ms: i64) {
         if now_ms - self.looked_ms >= LOOK_EVERY_MS {
             self.looked_ms = now_ms;
             self.look();
+            purge::decay();
         }
     }
 

@@ -11,6 +11,7 @@ use crate::clock::{self, EngineClock};
 use crate::commit::{self, Waiters};
 use crate::descriptors;
 use crate::host::{NetStats, ServerHost};
+use crate::leisure;
 use crate::listen::{Listeners, Stream};
 use crate::loading;
 use crate::log::LogControl;
@@ -146,6 +147,8 @@ pub(crate) struct Server {
     pub(crate) waiters: Waiters,
     /// Wakes the ticker when a wait ends before that.
     earlier_tick: Notify,
+    /// Tells that there is something to do that has time.
+    pub(crate) leisure: Notify,
 }
 
 /// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
@@ -185,6 +188,7 @@ async fn serve(
     tokio::task::spawn_local(accept_all(Rc::clone(&server), accept_unix));
     tokio::task::spawn_local(tick(Rc::clone(&server)));
     tokio::task::spawn_local(serve_connections(Rc::clone(&server), selector));
+    tokio::task::spawn_local(leisure::use_leisure(Rc::clone(&server)));
     let stop = Rc::clone(&server.core.borrow().host.stop);
     tokio::select! {
         loaded = loading::load(&server) => loaded?,
@@ -310,6 +314,7 @@ impl Server {
             planned_tick_ms: Cell::new(0),
             waiters: Waiters::default(),
             earlier_tick: Notify::new(),
+            leisure: Notify::new(),
         }
     }
 
@@ -329,6 +334,9 @@ impl Server {
         self.tick_files(core);
         self.check_clients(core, now_us / 1000);
         self.limit_client_memory(core);
+        if core.engine.has_leisure_work() {
+            self.leisure.notify_one();
+        }
         has_more
     }
 

@@ -132,6 +132,7 @@ impl Stage {
             Step::Look => self.world.short = 0,
             Step::Tick => {
                 self.engine.tick(&mut self.world);
+                self.engine.rest();
             }
             Step::Shortage(policy, rows) => {
                 self.engine.set_tunables(tunables(1, Policy::by_name(policy)));

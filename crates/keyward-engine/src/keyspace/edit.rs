@@ -20,6 +20,7 @@ use crate::index::Spot;
 use crate::row::{NewValue, Row};
 use crate::snapshot::LargeRow;
 use crate::string::Text;
+use crate::table::Found;
 use crate::value::{Collection, ObjectRef, Value};
 use keyward_commands::WireError;
 use std::marker::PhantomData;
@@ -265,7 +266,7 @@ impl Keyspace {
         key: Key<'a>,
     ) -> Result<Option<Edit<'a, T>>, WireError> {
         let Some(spot) = self.locate(key) else { return Ok(None) };
-        self.touch(key, spot);
+        self.touch(key, Found::Loose(spot));
         self.open(key, spot, false).map(Some)
     }
 
@@ -290,7 +291,7 @@ impl Keyspace {
         key: Key<'a>,
     ) -> Result<Edit<'a, T>, WireError> {
         if let Some(spot) = self.locate(key) {
-            self.touch(key, spot);
+            self.touch(key, Found::Loose(spot));
             return self.open(key, spot, false);
         }
         let value = NewValue::Object(T::default().into_object());
@@ -314,7 +315,7 @@ impl Keyspace {
     /// holds something else.
     pub fn edit_text<'a>(&'a mut self, key: Key<'a>) -> Result<Option<TextEdit<'a>>, WireError> {
         let Some(spot) = self.locate(key) else { return Ok(None) };
-        self.touch(key, spot);
+        self.touch(key, Found::Loose(spot));
         if matches!(self.row(key, spot).value(), Value::Object(_)) {
             return Err(WireError::WrongType);
         }

@@ -148,20 +148,24 @@ impl Keyspace {
         Sight { keys: self, db, shelf: Shelf::default() }
     }
 
-    /// Renews the lifetime of a row that was read, where its pattern says so.
-    /// Nobody is told, and no watch breaks.
+    /// Whether reading a row of this key renews its lifetime.
     #[inline]
+    pub(super) fn renews_on_read(&self, key: Key<'_>) -> bool {
+        let db = &self.databases[self.selected];
+        let governed = db.book().zip(db.pattern(key.table));
+        governed.is_some_and(|(book, pattern)| book.traits(pattern).renews_on_read)
+    }
+
+    /// Renews the lifetime of a row that was read. Nobody is told, and no watch breaks.
     pub(super) fn renew(&mut self, key: Key<'_>, spot: Spot) {
         let db = &self.databases[self.selected];
         let Some((book, pattern)) = db.book().zip(db.pattern(key.table)) else { return };
-        if book.traits(pattern).renews_on_read {
-            let row = db.table(key).row(spot);
-            let until = book.renewal(pattern, key.bytes, row, self.now_ms);
-            if let Some(until) = until
-                && row.deadline() != Some(until)
-            {
-                self.renew_until(key, spot, until);
-            }
+        let row = db.table(key).row(spot);
+        let until = book.renewal(pattern, key.bytes, row, self.now_ms);
+        if let Some(until) = until
+            && row.deadline() != Some(until)
+        {
+            self.renew_until(key, spot, until);
         }
     }
 

@@ -3,6 +3,7 @@
 use super::Keyspace;
 use crate::access::Reading;
 use crate::hasher::Key;
+use crate::table::Found;
 pub(crate) use keyward_rdb::Usage;
 
 impl Keyspace {
@@ -32,7 +33,7 @@ impl Keyspace {
             _ => return,
         };
         if let Some(spot) = self.locate(key) {
-            self.databases[self.selected].table_mut(key).set_clock(spot, mark);
+            self.databases[self.selected].table_mut(key).set_clock_at(Found::Loose(spot), mark);
         }
     }
 }

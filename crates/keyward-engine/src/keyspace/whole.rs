@@ -8,8 +8,10 @@ use super::Keyspace;
 use crate::database::Database;
 use crate::reclaim::Freeing;
 use crate::row::Row;
+use crate::table::Table;
 use crate::value::Value;
 use crate::watch::Held;
+use std::ops::Range;
 
 /// How often a living row is looked for while due ones must stay.
 const HELD_DRAWS_MAX: usize = 100;
@@ -85,14 +87,21 @@ impl Keyspace {
         None
     }
 
-    /// Packs rows that have not been written for a while, about `budget` of them.
-    pub(crate) fn pack(&mut self, mut budget: usize) {
-        if self.governed == 0 {
-            return;
+    /// Packs rows of these databases that were written lately, within a budget of work;
+    /// answers how much was done.
+    pub(crate) fn pack(&mut self, dbs: Range<usize>, budget: usize) -> usize {
+        let mut work = 0;
+        if self.governed > 0 {
+            for table in self.databases[dbs].iter_mut().flat_map(Database::tables_mut) {
+                work += table.pack(budget.saturating_sub(work));
+            }
         }
-        for table in self.databases.iter_mut().flat_map(Database::tables_mut) {
-            budget -= table.pack(0, budget);
-        }
+        work
+    }
+
+    /// Whether rows wait to be packed.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.governed > 0 && self.databases.iter().flat_map(Database::tables).any(Table::is_fresh)
     }
 
     /// Visits the rows of one bucket of the selected database, due ones

@@ -21,9 +21,6 @@ const RUN_ENTRIES_MAX: usize = 512;
 /// Two neighbours that have no more entries than this become one.
 const MERGE_ENTRIES_MAX: usize = 256;
 
-/// Bytes per deadline, where rows end in the order of writing.
-pub(crate) const DEADLINE_BYTES: usize = size_of::<Entry>();
-
 /// Deadlines in order.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
@@ -168,7 +165,11 @@ impl Deadlines {
 
     /// The run that an entry is in, or belongs into: the last that begins before it.
     fn run_of(&self, entry: (i64, u32)) -> usize {
-        self.runs.partition_point(|run| run.first() <= entry).saturating_sub(1)
+        // Where rows share one lifetime, those that come belong into the last run.
+        match self.runs.last() {
+            Some(last) if last.first() <= entry => self.runs.len() - 1,
+            _ => self.runs.partition_point(|run| run.first() <= entry).saturating_sub(1),
+        }
     }
 
     fn insert(&mut self, new: (i64, u32)) {

@@ -39,10 +39,10 @@ const PAGE_BYTES_MIN: usize = PAGE_BYTES / 2;
 /// Larger rows stay as they are: a page is to hold a few.
 const ROW_BYTES_MAX: usize = 2048;
 /// Longer texts are not tried.
-const TEXT_BYTES_MAX: usize = 4 * ROW_BYTES_MAX;
+pub(super) const TEXT_BYTES_MAX: usize = 4 * ROW_BYTES_MAX;
 /// Places of a page that `sample` draws from: beyond the rows of nearly every page.
 const SAMPLE_PLACES: usize = 64;
-/// What is worth fetching ahead of a page: its tags.
+/// What is worth fetching ahead of a page, its tags, and of a row.
 const PREFETCH_LINES: usize = 2;
 const CACHE_LINE_BYTES: usize = 64;
 
@@ -127,9 +127,16 @@ impl PackedRows {
         Some(Place { page, index })
     }
 
-    /// What the row at a place begins with.
-    pub(super) fn head(&self, place: Place) -> Head {
-        self.row(place).head()
+    /// When the row at a place ends.
+    #[inline]
+    pub(super) fn deadline(&self, place: Place) -> Option<i64> {
+        self.row(place).deadline()
+    }
+
+    /// The access clock of the row at a place.
+    #[inline]
+    pub(super) fn clock(&self, place: Place) -> u32 {
+        self.row(place).clock()
     }
 
     /// Bytes of the row at a place.
@@ -333,14 +340,21 @@ impl PackedRows {
         }
     }
 
-    /// Hints that the page of this hash will be read soon.
+    /// Hints that the page of this hash will be searched soon.
     #[inline(always)]
-    pub(super) fn prefetch_rows(&self, hash: u64) {
+    pub(super) fn prefetch_tags(&self, hash: u64) {
         if self.len > 0 {
-            let page = self.page(self.pages.of(hash)).address();
-            for line in 0..PREFETCH_LINES {
-                prefetch(page.wrapping_add(line * CACHE_LINE_BYTES));
-            }
+            prefetch_lines(self.page(self.pages.of(hash)).address());
+        }
+    }
+
+    /// Hints that the row of this hash will be read soon. Searches the page.
+    #[inline]
+    pub(super) fn prefetch_row(&self, hash: u64) {
+        if self.len > 0
+            && let Some(row) = self.page(self.pages.of(hash)).address_of(tag_of(hash))
+        {
+            prefetch_lines(row);
         }
     }
 
@@ -448,6 +462,13 @@ impl PackedRows {
         let before = self.page(target).heap_bytes() + page.heap_bytes();
         self.page_mut(target).append(&page);
         self.page_bytes = self.page_bytes + self.page(target).heap_bytes() - before;
+    }
+}
+
+#[inline(always)]
+fn prefetch_lines(address: *const u8) {
+    for line in 0..PREFETCH_LINES {
+        prefetch(address.wrapping_add(line * CACHE_LINE_BYTES));
     }
 }
 

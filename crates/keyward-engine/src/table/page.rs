@@ -27,6 +27,9 @@ const SLOT_BYTES: usize = TAG_BYTES + END_BYTES;
 /// The most bytes of rows in a page: what an end can tell.
 const ROWS_BYTES_MAX: usize = u16::MAX as usize;
 
+/// Tags that are compared at a time.
+const TAGS_AT_ONCE: usize = 16;
+
 const CLOCK_AT: usize = 1;
 const CLOCK_BYTES: usize = 3;
 const HEAD_BYTES: usize = CLOCK_AT + CLOCK_BYTES;
@@ -225,11 +228,38 @@ impl Page {
     /// The row with this tag that `is_it` accepts.
     #[inline]
     pub(super) fn find(&self, tag: u16, is_it: impl Fn(PackedRow<'_>) -> bool) -> Option<usize> {
-        let tags = &self.bytes.get(COUNT_BYTES..COUNT_BYTES + TAG_BYTES * self.count())?;
-        let tag = tag.to_le_bytes();
-        let mut tags = tags.chunks_exact(TAG_BYTES).enumerate();
-        tags.find(|(index, other)| **other == tag && is_it(self.row(*index)))
-            .map(|(index, _)| index)
+        let mut from = 0;
+        loop {
+            let index = self.next_with(tag, from)?;
+            if is_it(self.row(index)) {
+                return Some(index);
+            }
+            from = index + 1;
+        }
+    }
+
+    /// The first row from an index on that has this tag.
+    #[inline]
+    fn next_with(&self, tag: u16, from: usize) -> Option<usize> {
+        let tags = self.bytes.get(COUNT_BYTES + TAG_BYTES * from..)?;
+        let tags = &tags[..TAG_BYTES * (self.count() - from)];
+        let has_tag = |pair: &[u8]| u16::from_le_bytes([pair[0], pair[1]]) == tag;
+        // Several at a time: nearly all of them are others'.
+        for (at, some) in tags.chunks(TAGS_AT_ONCE * TAG_BYTES).enumerate() {
+            let pairs = some.chunks_exact(TAG_BYTES);
+            if pairs.clone().fold(false, |found, pair| found | has_tag(pair)) {
+                let place = pairs.into_iter().position(has_tag);
+                return place.map(|place| from + at * TAGS_AT_ONCE + place);
+            }
+        }
+        None
+    }
+
+    /// Where the first row with this tag begins, for prefetching it.
+    #[inline]
+    pub(super) fn address_of(&self, tag: u16) -> Option<*const u8> {
+        let index = self.next_with(tag, 0)?;
+        Some(self.bytes[self.range(index)].as_ptr())
     }
 
     /// Sets the access clock of a row.

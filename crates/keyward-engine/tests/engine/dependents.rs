@@ -44,6 +44,8 @@ fn short_of(rows: usize, policy: &str) -> TestEngine {
         }
     }
     test.effects();
+    // What can be packed would be before anything goes.
+    test.rest();
     test.host.used_memory.extend(vec![2; rows]);
     test
 }

@@ -1,6 +1,6 @@
 //! Eviction, refusals for want of memory, and freeing in steps.
 
-use crate::harness::TestEngine;
+use crate::harness::{TestEngine, number_after};
 use keyward_engine::{ClientId, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
 
 const LIMIT: u64 = 100;
@@ -321,6 +321,8 @@ fn the_bytes_of_patterns_follow_every_change() {
         }
         if round % 500 == 499 {
             test.check_bytes(client);
+            test.rest();
+            test.check_bytes(client);
         }
     }
     for command in [
@@ -337,6 +339,8 @@ fn the_bytes_of_patterns_follow_every_change() {
     ] {
         test.call(client, command);
         test.check_bytes(client);
+        test.rest();
+        test.check_bytes(client);
     }
     test.set_time(test.now_ms + 2 * 3_600_000);
     while test.engine.facts().keys.expired < 600 {
@@ -346,4 +350,36 @@ fn the_bytes_of_patterns_follow_every_change() {
     test.call(client, "FLUSHALL");
     let stats = test.call(client, "KEYWARD STATS zset:{id}");
     assert!(stats.contains("bytes\r\n:0\r\n"), "{stats}");
+}
+
+#[test]
+fn rows_are_packed_at_leisure_and_before_any_is_evicted() {
+    let mut test = TestEngine::governed(1, SHELF);
+    let client = test.engine.connect();
+    for number in 0..1_000 {
+        test.call(client, &format!("SET text:{number} value{}", number % 10));
+    }
+    let bytes = |test: &mut TestEngine| {
+        let stats = test.call(client, "KEYWARD STATS text:{id}");
+        number_after(&stats, "bytes")
+    };
+    let loose = bytes(&mut test);
+    let memory = MemoryLimit {
+        bytes_max: LIMIT,
+        policy: Policy::by_name("allkeys-lru"),
+        ..MemoryLimit::default()
+    };
+    test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
+    test.press(100);
+    test.call(client, "PING");
+    let (pressed, evicted) = (bytes(&mut test), test.engine.facts().keys.evicted);
+    assert!(pressed < loose && evicted == 0, "{loose} bytes, then {pressed}; {evicted} evicted");
+    let mut steps = 1;
+    while test.engine.rest() {
+        steps += 1;
+    }
+    let packed = bytes(&mut test);
+    assert!(packed * 2 < loose, "{loose} bytes, then {packed}");
+    assert!(steps > 10, "a step is short: there were {steps}");
+    assert_eq!(test.call(client, "GET text:77"), "$6\r\nvalue7\r\n");
 }

@@ -251,3 +251,50 @@ fn a_mirror_that_grows_beyond_its_bound_is_kept_and_counted() {
     let stats = shop.words(&["KEYWARD", "STATS", "b:{id}"]);
     assert!(stats.contains("$7 misfits :0 "), "{stats}");
 }
+
+/// The same patterns, whose rows go over as whole tables, with other shapes.
+const SHAPES: [&str; 2] = [
+    "[keyspace]\nname = \"shapes\"\n\
+     [key.\"doc:{id}\"]\ntype = \"json\"\nttl = \"none\"\n\
+     fields = { name = \"string\", n = \"int?\" }\nextra = \"allow\"\n\
+     [key.\"row:{id:uint}\"]\ntype = \"hash\"\nttl = \"none\"\nextra = \"string\"\n\
+     fields = { name = \"string?\" }\n",
+    "[keyspace]\nname = \"shapes\"\n\
+     [key.\"doc:{id}\"]\ntype = \"json\"\nttl = \"none\"\n\
+     fields = { name = \"string\", at = \"timestamp?\", tags = \"{string: int}?\" }\n\
+     extra = \"allow\"\n\
+     [key.\"row:{id:uint}\"]\ntype = \"hash\"\nttl = \"none\"\nextra = \"string\"\n\
+     fields = { n = \"string?\", name = \"string?\" }\n",
+];
+
+#[test]
+fn rows_packed_before_and_after_a_change_of_the_schema_come_back() {
+    let mut shop = Shop::new(1, SHAPES[0]);
+    let mut written: Vec<(String, String)> = Vec::new();
+    for round in 0..4 {
+        for id in 0..60 {
+            let key = format!("doc:{}", (round * 40 + id) % 100);
+            let text = format!(
+                r#"{{"name":"n{}","n":{id},"at":"2025-12-04T15:30:00Z","tags":{{"t{round}":1}}}}"#,
+                id % 7
+            );
+            assert_eq!(shop.words(&["SET", &key, &text]), "+OK");
+            written.retain(|(other, _)| *other != key);
+            written.push((key, text));
+            shop.call(&format!("HSET row:{id} name x{} n {round} other{id} y", id % 5));
+        }
+        shop.test.rest();
+        let plan = shop.plan(SHAPES[(round + 1) % 2]);
+        shop.apply(&plan, 0);
+        assert!(shop.call("KEYWARD SCHEMA SHOW").contains("tags") == (round % 2 == 0));
+        for (key, text) in &written {
+            let expected = format!("${} {text}", text.len());
+            assert_eq!(shop.call(&format!("GET {key}")), expected, "round {round}");
+        }
+        for id in 0..60 {
+            let expected = format!("*3 $2 x{} $1 {round} $1 y", id % 5);
+            assert_eq!(shop.call(&format!("HMGET row:{id} name n other{id}")), expected);
+        }
+        shop.test.rest();
+    }
+}

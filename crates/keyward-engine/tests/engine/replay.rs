@@ -8,6 +8,7 @@ use keyward_engine::{ClientId, MemoryLimit, Policy, Random, Tunables};
 enum Input {
     Time(i64),
     Tick,
+    Rest,
     /// Memory is above the limit for so many questions.
     Pressure(usize),
     Connect,
@@ -19,29 +20,29 @@ enum Input {
 /// lengths, time that sometimes leaps.
 fn history(seed: u64, length: usize) -> Vec<Input> {
     const COMMANDS: [&str; 24] = [
-        "SET k% v%",
-        "SET k% % EX 1",
-        "GET k%",
-        "INCR n%",
-        "APPEND k% x",
-        "DEL k%",
-        "EXPIRE k% 1",
-        "MSET k% a k% b",
+        "SET k:% v%",
+        "SET k:% % EX 1",
+        "GET k:%",
+        "INCR n:%",
+        "APPEND k:% x",
+        "DEL k:%",
+        "EXPIRE k:% 1",
+        "MSET k:% a k:% b",
         "RANDOMKEY",
         "SCAN 0 COUNT 5",
-        "RPUSH l% a b",
-        "LPOP l%",
-        "RENAME k% k%",
-        "COPY k% k% REPLACE",
+        "RPUSH l:% a b",
+        "LPOP l:%",
+        "RENAME k:% k:%",
+        "COPY k:% k:% REPLACE",
         "MULTI",
         "EXEC",
-        "WATCH k%",
+        "WATCH k:%",
         "SELECT 1",
         "SELECT 0",
-        "BLPOP l% 1",
-        "BLMOVE l% l% LEFT RIGHT 1",
-        "PERSIST k%",
-        "INCRBYFLOAT f% 0.1",
+        "BLPOP l:% 1",
+        "BLMOVE l:% l:% LEFT RIGHT 1",
+        "PERSIST k:%",
+        "INCRBYFLOAT f:% 0.1",
         "SWAPDB 0 1",
     ];
     let mut random = Random::from_seed(seed);
@@ -52,6 +53,7 @@ fn history(seed: u64, length: usize) -> Vec<Input> {
         let client = ClientId(clients[random.below(clients.len() as u64) as usize]);
         let input = match random.below(40) {
             0 => Input::Tick,
+            7 | 8 => Input::Rest,
             6 => Input::Pressure(random.below(4) as usize),
             1..=4 => {
                 now_ms += random.below(700) as i64;
@@ -83,9 +85,18 @@ fn history(seed: u64, length: usize) -> Vec<Input> {
     inputs
 }
 
+/// Two of four tables are packed.
+const SCHEMA: &str = "[keyspace]\nname = \"history\"\nunknown = \"allow\"\n\
+    [key.\"k:{id:uint}\"]\ntype = \"string\"\n\
+    [key.\"n:{id:uint}\"]\ntype = \"int\"\n\
+    [key.\"l:{id:uint}\"]\ntype = \"list\"\n";
+
 /// Everything an engine put out, and what it holds in the end.
 fn play(inputs: &[Input]) -> (Vec<String>, String) {
-    let mut test = TestEngine::new(99);
+    play_on(TestEngine::new(99), inputs)
+}
+
+fn play_on(mut test: TestEngine, inputs: &[Input]) -> (Vec<String>, String) {
     let policy = Policy::by_name("allkeys-lfu");
     let memory = MemoryLimit { bytes_max: 1, policy, ..MemoryLimit::default() };
     test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
@@ -101,6 +112,7 @@ fn play(inputs: &[Input]) -> (Vec<String>, String) {
                 String::new()
             }
             Input::Tick => format!("{:?}", test.tick()),
+            Input::Rest => format!("{:?}", test.engine.rest()),
             Input::Connect => format!("{:?}", test.engine.connect()),
             Input::Disconnect(client) => {
                 test.engine.disconnect(*client);
@@ -117,11 +129,13 @@ fn play(inputs: &[Input]) -> (Vec<String>, String) {
 fn a_recorded_history_replays_bit_for_bit() {
     for seed in 0..5 {
         let inputs = history(seed, 2_000);
-        let (first, second) = (play(&inputs), play(&inputs));
-        assert!(first.1.lines().count() > 20, "the history must leave something behind");
-        let difference = first.0.iter().zip(&second.0).position(|(a, b)| a != b);
-        assert_eq!(difference, None, "seed {seed}: outputs differ at this input");
-        assert_eq!(first.1, second.1, "seed {seed}: the states differ");
+        let governed = || play_on(TestEngine::governed(99, SCHEMA), &inputs);
+        for [first, second] in [[play(&inputs), play(&inputs)], [governed(), governed()]] {
+            assert!(first.1.lines().count() > 20, "the history must leave something behind");
+            let difference = first.0.iter().zip(&second.0).position(|(a, b)| a != b);
+            assert_eq!(difference, None, "seed {seed}: outputs differ at this input");
+            assert_eq!(first.1, second.1, "seed {seed}: the states differ");
+        }
     }
 }
 

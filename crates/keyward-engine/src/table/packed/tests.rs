@@ -1,6 +1,6 @@
 use super::*;
 use crate::hasher::{Key, TableIndex};
-use crate::table::Table;
+use crate::table::{Found, Table};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn a_table_agrees_with_a_map_through_a_long_life() {
             (0..3, Some(spot)) => {
                 let text = value(&mut random);
                 table.replace(spot, key.hash, crate::string::encode(&text), deadline);
-                table.set_clock(spot, step);
+                table.set_clock_at(Found::Loose(spot), step);
                 model.insert(bytes, (text, deadline, step));
             }
             (3, Some(spot)) => {
@@ -92,7 +92,7 @@ fn a_table_agrees_with_a_map_through_a_long_life() {
                 }
             }
             (8, _) => {
-                table.pack(random.below(100) as usize, 200);
+                table.pack(random.below(200) as usize);
             }
             (_, found) => assert_eq!(found.is_some(), model.contains_key(&bytes)),
         }
@@ -100,7 +100,7 @@ fn a_table_agrees_with_a_map_through_a_long_life() {
             check(&table, &model, &mut random);
         }
     }
-    table.pack(0, usize::MAX);
+    table.pack(usize::MAX);
     check(&table, &model, &mut random);
 }
 
@@ -153,7 +153,7 @@ fn a_scan_returns_what_stays_while_rows_are_packed_and_loosened() {
             let name = &names[random.below(2000) as usize];
             table.locate(key(&table, name));
         }
-        table.pack(random.below(200) as usize, 100);
+        table.pack(random.below(200) as usize);
     }
     assert!(names.iter().all(|name| seen.contains(name)));
 }
@@ -167,7 +167,7 @@ fn rows_of_one_table_take_few_bytes() {
         let row = Row::new(&name, NewValue::Text(&text), Some(1_764_862_200_000 + id));
         table.insert(key(&table, &name).hash, row);
     }
-    table.pack(0, usize::MAX);
+    table.pack(usize::MAX);
     let bytes = table.heap_bytes() / 20_000;
     assert!(bytes <= 48, "{bytes} bytes per row");
 }
@@ -181,11 +181,24 @@ fn what_was_taken_out_leaves_nothing_behind() {
             let row = Row::new(&name, NewValue::Text(b"{\"name\":\"again and again\"}"), Some(id));
             table.insert(key(&table, &name).hash, row);
         }
-        table.pack(0, usize::MAX);
+        table.pack(usize::MAX);
         while let Some(due) = table.due_key(i64::MAX) {
             table.remove(key(&table, &due)).expect("what is due is there");
         }
         assert_eq!((table.len(), table.expiring()), (0, 0));
         assert!(table.heap_bytes() < 60_000, "{} bytes for nothing", table.heap_bytes());
     }
+}
+
+#[test]
+fn writes_pack_as_much_as_they_add_once_too_much_waits() {
+    let mut table = table();
+    for number in 0..20_000u32 {
+        let bytes = format!("row:k:{number}").into_bytes();
+        let key = key(&table, &bytes);
+        table.insert(key.hash, Row::new(&bytes, NewValue::Text(&[b'x'; 4_000]), None));
+    }
+    let waiting = table.fresh.row_bytes();
+    assert!(waiting <= super::super::FRESH_BYTES_MAX, "{waiting} bytes wait");
+    assert_eq!(table.len(), 20_000);
 }
