@@ -11,12 +11,14 @@
 //! cargo run --release -p keyward-bench
 //! cargo run --release -p keyward-bench -- --memory
 //! cargo run --release -p keyward-bench -- --durability --keys 5000000
+//! cargo run --release -p keyward-bench -- --hit-ratio
 //! cargo run --release -p keyward-bench -- --systems
 //! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
 mod durability;
 mod governed;
+mod hit_ratio;
 mod load;
 mod memory;
 mod paced;
@@ -71,6 +73,9 @@ struct Arguments {
     /// Measure what durability costs instead
     #[arg(long)]
     durability: bool,
+    /// Measure hit ratios at half the memory instead
+    #[arg(long)]
+    hit_ratio: bool,
     /// Measure the resident memory of the systems' own data instead
     #[arg(long)]
     systems: bool,
@@ -96,6 +101,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.durability {
         return durability::run(&arguments);
+    }
+    if arguments.hit_ratio {
+        return hit_ratio::run(&arguments);
     }
     if arguments.systems {
         return systems::run(&arguments);

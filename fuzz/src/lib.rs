@@ -9,6 +9,7 @@ pub mod derived;
 pub mod packing;
 pub mod rdb;
 pub mod schema;
+pub mod simulation;
 
 pub use keyward_testkit::Random;
 
@@ -27,4 +28,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "packing", round: packing::round },
     Target { name: "rdb", round: rdb::round },
     Target { name: "schema", round: schema::round },
+    Target { name: "simulation", round: simulation::round },
 ];

@@ -16,6 +16,7 @@ use crate::table::Table;
 use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A scan cursor is the number of a table and, below this bit, a cursor of that
@@ -208,8 +209,11 @@ impl Database {
             let empty = &mut self.tables[usize::from(heir.0)];
             let (standing, stats) = (empty.standing, empty.stats);
             std::mem::swap(empty, &mut before.tables[old]);
-            empty.standing = standing;
             empty.stats = stats;
+            match heir.0.checked_sub(1).zip(self.book.as_ref()) {
+                Some((at, book)) => empty.heed(&book.schema().keys[usize::from(at)]),
+                None => empty.standing = standing,
+            }
         }
     }
 
@@ -368,19 +372,20 @@ impl Database {
         })
     }
 
-    /// A row of a table of such a standing that may go, drawn by chance.
-    pub(crate) fn sample_of(
+    /// The key of a row that may go, of a table of such a standing, drawn by chance, and the
+    /// mark of its use.
+    pub(crate) fn draw_evictable(
         &self,
         is_it: impl Fn(Standing) -> bool + Copy,
         random: &mut Random,
-    ) -> Option<LentRow<'_>> {
+    ) -> Option<(Cow<'_, [u8]>, u32)> {
         let total: usize = self.evictable(is_it).map(|(_, _, count)| count).sum();
         let mut position = random.below(total.max(1) as u64) as usize;
         for (table, standing, count) in self.evictable(is_it) {
             if position < count {
                 return match standing.scope {
-                    Scope::All => table.sample(random),
-                    Scope::Expiring => table.sample_expiring(random),
+                    Scope::All => table.draw(random),
+                    Scope::Expiring => table.draw_expiring(random),
                 };
             }
             position -= count;

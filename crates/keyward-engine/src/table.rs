@@ -13,6 +13,7 @@
 //! Not here: whether a due row still counts (`keyspace` decides, with the time),
 //! what a change means for others (`keyspace::changes`).
 
+mod compressed;
 mod deadlines;
 mod fresh;
 mod packed;
@@ -37,6 +38,7 @@ use deadlines::Deadlines;
 use fresh::Fresh;
 use keyward_packing::Packer;
 use packed::{PackedRows, TEXT_BYTES_MAX};
+use std::borrow::Cow;
 
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
 const PREFETCH_LINES: usize = 3;
@@ -99,7 +101,11 @@ impl Table {
     /// A table without rows for the keys of a pattern.
     pub(crate) fn governed(hasher: KeyHasher, key: &keyward_schema::Key) -> Table {
         let packer = Packer::new(key, hasher.keys());
-        let packed = packer.map(|packer| Box::new(PackedRows::new(packer, hasher)));
+        let packed = packer.map(|packer| {
+            let mut packed = PackedRows::new(packer, hasher);
+            packed.compress_above(key.compress);
+            Box::new(packed)
+        });
         Table { packed, ..Table::new(hasher, Standing::by_schema(key.evict)) }
     }
 
@@ -456,9 +462,10 @@ impl Table {
         packed.expect("every deadline belongs to a row")
     }
 
-    /// A row with a deadline, drawn by chance.
-    pub(crate) fn sample_expiring(&self, random: &mut Random) -> Option<LentRow<'_>> {
-        self.deadlines.sample(random).map(|entry| self.row_of(entry))
+    /// As `draw`, of a row with a deadline.
+    pub(crate) fn draw_expiring(&self, random: &mut Random) -> Option<(Cow<'_, [u8]>, u32)> {
+        let row = self.deadlines.sample(random).map(|entry| self.row_of(entry))?;
+        Some((Cow::Owned(row.key().into()), row.clock()))
     }
 
     /// Hands over rows, about `budget` of them, and answers how much was done.
@@ -531,6 +538,17 @@ impl Table {
         self.rows.sample(random).map(LentRow::Loose)
     }
 
+    /// The key of a row drawn by chance, and the mark of its use.
+    pub(crate) fn draw(&self, random: &mut Random) -> Option<(Cow<'_, [u8]>, u32)> {
+        if let Some(packed) = &self.packed
+            && random.below(self.len().max(1) as u64) as usize >= self.rows.len()
+        {
+            let place = packed.draw(random)?;
+            return Some((Cow::Owned(packed.key(place)), packed.clock(place)));
+        }
+        self.rows.sample(random).map(|row| (Cow::Borrowed(row.key()), row.clock()))
+    }
+
     /// When a row ends, if it is there and does.
     pub(crate) fn deadline_of(&self, key: Key<'_>) -> Option<i64> {
         self.seek(key).and_then(|found| self.deadline_at(found))
@@ -556,6 +574,14 @@ impl Table {
         match found {
             Found::Loose(spot) => self.row(spot).clock(),
             Found::Packed(place) => self.unopened().clock(place),
+        }
+    }
+
+    /// Goes on as the table of a pattern that says this of its rows.
+    pub(crate) fn heed(&mut self, key: &keyward_schema::Key) {
+        self.standing = Standing::by_schema(key.evict);
+        if let Some(packed) = &mut self.packed {
+            packed.compress_above(key.compress);
         }
     }
 

@@ -117,12 +117,11 @@ impl Keyspace {
         for db in dbs {
             for _ in 0..samples {
                 let is_rival = |standing| rivals.include(standing);
-                let Some(row) = self.databases[db].sample_of(is_rival, &mut self.random) else {
-                    break;
-                };
+                let drawn = self.databases[db].draw_evictable(is_rival, &mut self.random);
+                let Some((key, mark)) = drawn else { break };
                 has_rows = true;
-                let score = self.access.score(rivals.reading, row.clock());
-                self.pools[db].of(rivals).offer(score, row.key());
+                let score = self.access.score(rivals.reading, mark);
+                self.pools[db].of(rivals).offer(score, &key);
             }
         }
         has_rows
@@ -141,9 +140,9 @@ impl Keyspace {
         let count = dbs.len();
         for step in 1..=count {
             let db = dbs.start + (self.last_evicted_db + step) % count;
-            if let Some(row) = self.databases[db].sample_of(is_it, &mut self.random) {
+            if let Some((key, _)) = self.databases[db].draw_evictable(is_it, &mut self.random) {
                 self.last_evicted_db = db;
-                return Some((db, row.key().into()));
+                return Some((db, key.into()));
             }
         }
         None

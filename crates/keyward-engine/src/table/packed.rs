@@ -17,6 +17,7 @@
 //! Not here: which rows are packed and when (`table`), how a body looks
 //! (`keyward-packing`).
 
+use super::compressed::Compressed;
 use super::page::{Form, Head, PackedRow, Page, bit_in_tag, tag_of};
 use crate::hash::{self, Hash};
 use crate::hasher::KeyHasher;
@@ -57,6 +58,8 @@ pub(crate) struct PackedRows {
     row_bytes: usize,
     /// Bytes of the pages' allocations.
     page_bytes: usize,
+    /// Texts that are kept outside of pages.
+    compressed: Compressed,
     hasher: KeyHasher,
     /// A row that is being packed.
     buffer: Vec<u8>,
@@ -79,9 +82,15 @@ impl PackedRows {
             len: 0,
             row_bytes: 0,
             page_bytes: 0,
+            compressed: Compressed::default(),
             hasher,
             buffer: Vec::new(),
         }
+    }
+
+    /// Texts of more bytes than this are compressed from now on.
+    pub(super) fn compress_above(&mut self, bytes: Option<u64>) {
+        self.compressed.set_threshold(bytes);
     }
 
     /// How many rows there are.
@@ -91,7 +100,7 @@ impl PackedRows {
 
     /// Bytes of the rows.
     pub(super) fn row_bytes(&self) -> usize {
-        self.row_bytes
+        self.row_bytes + self.compressed.bytes()
     }
 
     /// Bytes of everything else: the directory, the room in pages, the words.
@@ -101,7 +110,8 @@ impl PackedRows {
         let segments = self.directory.capacity() * size_of::<Vec<Page>>();
         let directory = pages * size_of::<Page>() + size_class(segments);
         let room = self.page_bytes - self.row_bytes;
-        directory + room + self.packer.heap_bytes() + self.buffer.capacity()
+        let texts = self.compressed.own_bytes();
+        directory + room + texts + self.packer.heap_bytes() + self.buffer.capacity()
     }
 
     /// Where the row of a key is.
@@ -141,7 +151,9 @@ impl PackedRows {
 
     /// Bytes of the row at a place.
     pub(super) fn bytes_of(&self, place: Place) -> usize {
-        self.row(place).page_bytes()
+        let row = self.row(place);
+        let text = self.number_of_text(row).map_or(0, |number| self.compressed.bytes_of(number));
+        row.page_bytes() + text
     }
 
     /// Sets the access clock of the row at a place.
@@ -155,9 +167,26 @@ impl PackedRows {
         let row = self.row(place);
         let is_text = row.head().form != Form::Hash;
         if is_text {
-            self.packer.unpack_text(row.body(), key, out).expect(SOUND);
+            self.push_text(row, key, out);
         }
         is_text
+    }
+
+    fn push_text(&self, row: PackedRow<'_>, key: &[u8], out: &mut Vec<u8>) {
+        match self.number_of_text(row) {
+            Some(number) => self.compressed.push_text(number, out),
+            None => self.packer.unpack_text(row.body(), key, out).expect(SOUND),
+        }
+    }
+
+    /// The number of a row's text, if it is kept compressed.
+    fn number_of_text(&self, row: PackedRow<'_>) -> Option<u32> {
+        row.has_number_of_text().then(|| {
+            let mut digits = Vec::new();
+            self.packer.unpack_text(row.body(), &self.key_of(row), &mut digits).expect(SOUND);
+            let digits = std::str::from_utf8(&digits).ok();
+            digits.and_then(|digits| digits.parse().ok()).expect(SOUND)
+        })
     }
 
     /// A copy of the row at a place.
@@ -172,7 +201,11 @@ impl PackedRows {
         let is_packed = self.pack(row, &mut buffer);
         let is_added = is_packed && self.add(hash, &buffer);
         if is_packed && !is_added {
-            self.packer.release(PackedRow::of(&buffer).body());
+            let row = PackedRow::of(&buffer);
+            if let Some(number) = self.number_of_text(row) {
+                self.compressed.remove(number);
+            }
+            self.packer.release(row.body());
         }
         self.buffer = buffer;
         is_added
@@ -180,6 +213,11 @@ impl PackedRows {
 
     /// Appends the packed form of a row; whether it has one.
     fn pack(&mut self, row: &Row, out: &mut Vec<u8>) -> bool {
+        if let Value::Text(text) = row.value()
+            && let Some(number) = self.compressed.add(text)
+        {
+            return self.pack_number(row, number, out);
+        }
         let (form, text) = match row.value() {
             Value::Int(number) => (Form::Number, Text::Number(Decimal::of(number))),
             Value::Text(text) if text.len() > TEXT_BYTES_MAX => return false,
@@ -191,6 +229,19 @@ impl PackedRows {
             Value::Object(_) => return false,
         };
         head_of(row, form).write_to(out) && self.packer.pack_text(row.key(), text.as_bytes(), out)
+    }
+
+    /// Appends the packed form of a row whose text is kept compressed.
+    fn pack_number(&mut self, row: &Row, number: u32, out: &mut Vec<u8>) -> bool {
+        let form = if row.is_edited() { Form::Edited } else { Form::Text };
+        let digits = Decimal::of(i64::from(number));
+        let head = Head { has_number_of_text: true, ..head_of(row, form) };
+        let is_packed = head.write_to(out)
+            && self.packer.pack_text(row.key(), Text::Number(digits).as_bytes(), out);
+        if !is_packed {
+            self.compressed.remove(number);
+        }
+        is_packed
     }
 
     fn pack_hash(&mut self, row: &Row, hash: &Hash, out: &mut Vec<u8>) -> bool {
@@ -235,6 +286,9 @@ impl PackedRows {
     /// Removes the row at a place.
     pub(super) fn remove(&mut self, place: Place) {
         let Place { page, index } = place;
+        if let Some(number) = self.number_of_text(self.row(place)) {
+            self.compressed.remove(number);
+        }
         let PackedRows { packer, directory, .. } = self;
         let at = &mut directory[page / SEGMENT_PAGES][page % SEGMENT_PAGES];
         let row = at.row(index);
@@ -297,6 +351,16 @@ impl PackedRows {
 
     /// A row drawn with (nearly) equal probability.
     pub(super) fn sample(&self, random: &mut Random) -> Option<Row> {
+        self.draw(random).map(|place| self.unpack(place))
+    }
+
+    /// The key of the row at a place.
+    pub(super) fn key(&self, place: Place) -> Vec<u8> {
+        self.key_of(self.row(place))
+    }
+
+    /// Where a row is, drawn with (nearly) equal probability.
+    pub(super) fn draw(&self, random: &mut Random) -> Option<Place> {
         if self.len == 0 {
             return None;
         }
@@ -305,7 +369,7 @@ impl PackedRows {
             let count = self.page(page).count();
             let index = random.below(count.max(SAMPLE_PLACES) as u64) as usize;
             if index < count {
-                return Some(self.unpack(Place { page, index }));
+                return Some(Place { page, index });
             }
         }
     }
@@ -324,6 +388,9 @@ impl PackedRows {
             for row in page.iter() {
                 receive(self.unpacked(row));
                 self.row_bytes -= row.page_bytes();
+                if let Some(number) = self.number_of_text(row) {
+                    self.compressed.remove(number);
+                }
             }
             shed += page.count().max(1);
             self.len -= page.count();
@@ -393,7 +460,7 @@ impl PackedRows {
             }
             Form::Text | Form::Edited | Form::Number => {
                 let mut text = Vec::new();
-                self.packer.unpack_text(packed.body(), &key, &mut text).expect(SOUND);
+                self.push_text(packed, &key, &mut text);
                 let value = match head.form {
                     Form::Number => crate::string::encode(&text),
                     Form::Edited => NewValue::Edited(&text),
@@ -475,7 +542,8 @@ fn prefetch_lines(address: *const u8) {
 const SOUND: &str = "a packed row was compared with the original when it was packed";
 
 fn head_of(row: &Row, form: Form) -> Head {
-    Head { form, clock: row.clock(), epoch: row.epoch(), deadline: row.deadline() }
+    let (clock, epoch, deadline) = (row.clock(), row.epoch(), row.deadline());
+    Head { form, has_number_of_text: false, clock, epoch, deadline }
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ const DEADLINE_END: i64 = 1 << (8 * DEADLINE_BYTES);
 const FORM_MASK: u8 = 3;
 const HAS_DEADLINE: u8 = 4;
 const EPOCH: u8 = 8;
+const HAS_NUMBER_OF_TEXT: u8 = 16;
 
 /// What the value of a packed row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub(super) enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) form: Form,
+    /// In the place of its text it has the number of one that is kept compressed.
+    pub(super) has_number_of_text: bool,
     pub(super) clock: u32,
     pub(super) epoch: bool,
     pub(super) deadline: Option<i64>,
@@ -68,7 +71,8 @@ impl Head {
     pub(super) fn write_to(self, out: &mut Vec<u8>) -> bool {
         let has_deadline = if self.deadline.is_some() { HAS_DEADLINE } else { 0 };
         let epoch = if self.epoch { EPOCH } else { 0 };
-        out.push(self.form as u8 | has_deadline | epoch);
+        let has_number = if self.has_number_of_text { HAS_NUMBER_OF_TEXT } else { 0 };
+        out.push(self.form as u8 | has_deadline | epoch | has_number);
         out.extend_from_slice(&self.clock.to_le_bytes()[..CLOCK_BYTES]);
         match self.deadline {
             Some(deadline) if (0..DEADLINE_END).contains(&deadline) => {
@@ -101,12 +105,24 @@ impl<'a> PackedRow<'a> {
             2 => Form::Number,
             _ => Form::Hash,
         };
-        Head { form, clock: self.clock(), epoch: self.epoch(), deadline: self.deadline() }
+        Head {
+            form,
+            has_number_of_text: self.has_number_of_text(),
+            clock: self.clock(),
+            epoch: self.epoch(),
+            deadline: self.deadline(),
+        }
     }
 
     /// The epoch of snapshots that the row has reached.
     pub(super) fn epoch(self) -> bool {
         self.bytes[0] & EPOCH != 0
+    }
+
+    /// Whether it has the number of a text in the place of one.
+    #[inline]
+    pub(super) fn has_number_of_text(self) -> bool {
+        self.bytes[0] & HAS_NUMBER_OF_TEXT != 0
     }
 
     /// Bytes of the row and of what its page has for it.
@@ -381,7 +397,10 @@ mod tests {
 
     fn row(clock: u32, deadline: Option<i64>, body: &[u8]) -> Vec<u8> {
         let mut row = Vec::new();
-        assert!(Head { form: Form::Hash, clock, epoch: true, deadline }.write_to(&mut row));
+        assert!(
+            Head { form: Form::Hash, has_number_of_text: false, clock, epoch: true, deadline }
+                .write_to(&mut row)
+        );
         row.extend_from_slice(body);
         row
     }
@@ -392,14 +411,26 @@ mod tests {
             let mut page = Page::default();
             assert!(page.push(7, &row(0x00ab_cdef, deadline, b"body")));
             let back = page.row(0);
-            let head = Head { form: Form::Hash, clock: 0x00ab_cdef, epoch: true, deadline };
+            let head = Head {
+                form: Form::Hash,
+                has_number_of_text: false,
+                clock: 0x00ab_cdef,
+                epoch: true,
+                deadline,
+            };
             assert_eq!((back.head(), back.body()), (head, b"body".as_slice()));
             page.set_clock(0, 5);
             page.set_epoch(0, false);
             assert_eq!(page.row(0).head(), Head { clock: 5, epoch: false, ..head });
         }
         for deadline in [-1, DEADLINE_END] {
-            let head = Head { form: Form::Text, clock: 0, epoch: false, deadline: Some(deadline) };
+            let head = Head {
+                form: Form::Text,
+                has_number_of_text: true,
+                clock: 0,
+                epoch: false,
+                deadline: Some(deadline),
+            };
             assert!(!head.write_to(&mut Vec::new()));
         }
     }

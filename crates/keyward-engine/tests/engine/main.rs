@@ -2,6 +2,7 @@
 
 mod blocking;
 mod changeover;
+mod compression;
 mod dependents;
 mod effects;
 mod eviction;
@@ -10,6 +11,7 @@ mod explain;
 mod forkless;
 mod harness;
 mod hashes_and_sets;
+mod hit_ratio;
 mod lifetimes;
 mod memory;
 mod observation;
