@@ -132,7 +132,11 @@ impl Connection {
             server.admit_guests(core);
         }
         self.count_memory(server, core);
-        if self.is_closing { self.close(server) } else { Ok(Turn::Waits) }
+        match (self.peer.must_close.get(), self.is_closing) {
+            (true, _) => Ok(Turn::Ended),
+            (false, true) => self.close(server),
+            (false, false) => Ok(Turn::Waits),
+        }
     }
 
     /// Ends the connection when the replies are sent.
@@ -144,7 +148,11 @@ impl Connection {
     fn count_memory(&self, server: &Server, core: &mut Core) {
         self.peer.input_bytes.set(self.input.len());
         self.peer.parsed_bytes.set(self.parser.parsed_bytes());
-        self.peer.input_free_bytes.set(self.input.capacity() - self.input.len());
+        // A large argument counts as soon as it has begun.
+        let missing =
+            if self.input.is_empty() { 0 } else { self.parser.missing_bytes(&self.input) };
+        let free = self.input.capacity() - self.input.len();
+        self.peer.input_free_bytes.set(free.max(missing));
         core.count_client(self.client, &self.peer);
         server.limit_client_memory(core);
     }
@@ -154,8 +162,9 @@ impl Connection {
     fn receive(&mut self, core: &mut Core) -> io::Result<usize> {
         let is_waiting = !self.input.is_empty() || self.peer.is_blocked.get();
         let buffer = if is_waiting {
-            let missing = self.parser.missing_bytes(&self.input);
-            self.input.reserve(missing.max(READ_BYTES_MIN));
+            // What is announced may never come: room is made as it does.
+            let come = self.input.len().max(READ_BYTES_MIN);
+            self.input.reserve(self.parser.missing_bytes(&self.input).clamp(READ_BYTES_MIN, come));
             &mut self.input
         } else {
             core.input.clear();

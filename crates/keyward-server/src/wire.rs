@@ -186,6 +186,8 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
         while has_more && turns < TURNS_IN_A_ROW {
             fetch(selector.get_mut(), &mut events, patience)?;
             turns += 1;
+            // Who is to be closed is gone before anybody else asks.
+            server.wire.serve_woken(&server);
             for event in &events {
                 turns += 1;
                 server.wire.serve(&server, event.token().0, Some(event));

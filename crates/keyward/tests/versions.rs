@@ -81,7 +81,7 @@ fn refusal(file: &str) -> String {
 fn what_is_not_served_is_refused_by_name_and_all_of_it_at_once() {
     let check = |file: &str, expected: &str| {
         let told = refusal(file);
-        let line = format!("the snapshot holds what is not supported: {expected}\n");
+        let line = format!("the snapshot holds what is not supported: {expected};");
         assert!(told.contains(&line), "{file}: {told}");
     };
     for version in VERSIONS {
