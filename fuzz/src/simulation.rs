@@ -71,6 +71,7 @@ pub fn run(seed: u64, hours: u64) -> Tally {
         }
         if tally.commands.is_multiple_of(COMMANDS_PER_READING) {
             stage.check_rows(&model);
+            tally.evicted += learn_evicted(&mut stage, &mut model);
         }
     }
     tally.expired = stage.expired();
