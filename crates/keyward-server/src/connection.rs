@@ -162,9 +162,7 @@ impl Connection {
     fn receive(&mut self, core: &mut Core) -> io::Result<usize> {
         let is_waiting = !self.input.is_empty() || self.peer.is_blocked.get();
         let buffer = if is_waiting {
-            // What is announced may never come: room is made as it does.
-            let come = self.input.len().max(READ_BYTES_MIN);
-            self.input.reserve(self.parser.missing_bytes(&self.input).clamp(READ_BYTES_MIN, come));
+            self.make_room();
             &mut self.input
         } else {
             core.input.clear();
@@ -183,6 +181,17 @@ impl Connection {
             return Ok(0);
         }
         Ok(count)
+    }
+
+    /// Makes room for the rest of an argument, as far as that is known. What is announced
+    /// may never come, so there is room for no more than has come already.
+    fn make_room(&mut self) {
+        match self.parser.missing_bytes(&self.input) {
+            0 => self.input.reserve(READ_BYTES_MIN),
+            missing => {
+                self.input.reserve_exact(missing.min(self.input.len().max(READ_BYTES_MIN)));
+            }
+        }
     }
 
     /// Executes what is complete and posts the replies.
