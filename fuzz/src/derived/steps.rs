@@ -33,7 +33,7 @@ pub(super) enum Step {
     Tick,
     /// Somebody looks at all derived keys.
     Look,
-    /// Memory is short for so many rows, under this `maxmemory-policy`.
+    /// Memory is found short so many times, under this `maxmemory-policy`.
     Shortage(&'static str, usize),
     /// The schema is exchanged for one that derives less; commands are sent; it is
     /// planned again; more are sent; and it is put in force again.
@@ -58,7 +58,7 @@ impl fmt::Display for Step {
             Step::Pass(ms) => write!(f, "{ms} ms pass"),
             Step::Tick => write!(f, "tick"),
             Step::Look => write!(f, "look"),
-            Step::Shortage(policy, rows) => write!(f, "{policy}: {rows} rows must go"),
+            Step::Shortage(policy, rows) => write!(f, "{policy}: memory is short {rows} times"),
             Step::Reform([loose, planned]) => {
                 write!(f, "under the loose schema: {loose:?}; during the plan: {planned:?}")
             }
@@ -79,9 +79,9 @@ pub(super) fn steps(random: &mut Random, count: usize, start_ms: i64) -> Vec<Ste
                 steps.push(Step::Pass(ms));
             }
             4 => steps.push(Step::Tick),
-            5 if random.one_in(3) => {
+            5 if random.one_in(2) => {
                 let policy = *random.pick(POLICIES);
-                steps.push(Step::Shortage(policy, 1 + random.below(4)));
+                steps.push(Step::Shortage(policy, 4 + random.below(8)));
             }
             5 if random.one_in(3) => {
                 let mut commands =
