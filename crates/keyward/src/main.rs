@@ -6,7 +6,6 @@
 //! has what it wanted: that is success.
 //! Not here: anything a program that embeds Keyward would need.
 
-mod allocator;
 mod backup;
 mod commands;
 mod demo;
@@ -20,6 +19,10 @@ use clap::Parser;
 
 use commands::Command;
 use terminal::Terminal;
+
+/// Redis's own allocator: the engine's rows are sized by its classes.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Runs the document that describes your Redis keys.
 #[derive(Debug, Parser)]

@@ -95,7 +95,7 @@ kept! {
     "crash-memcheck-enabled", Kind::Bool, "yes", Live, "Memory is not tested after a crash.";
     "set-proc-title", Kind::Bool, "yes", AtStart, "The process keeps its command line.";
     "proc-title-template", Kind::Text, "{title} {listen-addr} {server-mode}", Live, "The process keeps its command line.";
-    "disable-thp", Kind::Bool, "yes", AtStart, "Nothing forks, so huge pages are used where the system allows them.";
+    "disable-thp", Kind::Bool, "yes", AtStart, "Huge pages are left as the system has them.";
     "oom-score-adj", Kind::OneOf(&["no", "yes", "relative", "absolute"]), "no", Live, "The kernel's score is left alone.";
     "oom-score-adj-values", Kind::Words, "0 200 800", Live, "The kernel's score is left alone.";
     "ignore-warnings", Kind::Text, "", Live, "The system is not judged at start.";
