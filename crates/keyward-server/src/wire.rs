@@ -8,8 +8,8 @@
 //! The runtime says when there is anything, through the selector's own descriptor. While
 //! there is, rounds follow each other and wait at the selector itself: as long as nobody
 //! needs the runtime, the next command is heard of with one call instead of three. The
-//! runtime has its turn again after [`TURNS_IN_A_ROW`], or when no socket has told
-//! anything for [`PATIENCE`].
+//! runtime, and with it ticks and newcomers, has its turn again after [`PATIENCE`], whether
+//! sockets are silent or not.
 //!
 //! Invariants: sockets are watched edge by edge, so a connection that has not emptied its
 //! socket wakes itself. A place may be given to a new connection while an event for the
@@ -28,16 +28,14 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::Interest as Watch;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
 /// Sockets that one round can serve; the others are next.
 const EVENTS_MAX: usize = 1024;
-/// Connections served before the runtime has its turn although more are ready.
-const TURNS_IN_A_ROW: usize = 256;
-/// How long the runtime waits for its turn while sockets are silent.
+/// How long rounds follow each other, and how long the last of them waits at most.
 const PATIENCE: Duration = Duration::from_millis(1);
 
 /// All connections.
@@ -181,15 +179,13 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             () = woken.has_work.notified() => {}
         }
         woken.is_serving.set(true);
-        let (mut has_more, mut turns) = (true, 0);
-        let mut patience = Duration::ZERO;
-        while has_more && turns < TURNS_IN_A_ROW {
+        let start = Instant::now();
+        let (mut has_more, mut patience) = (true, Duration::ZERO);
+        while has_more && start.elapsed() < PATIENCE {
             fetch(selector.get_mut(), &mut events, patience)?;
-            turns += 1;
             // Who is to be closed is gone before anybody else asks.
             server.wire.serve_woken(&server);
             for event in &events {
-                turns += 1;
                 server.wire.serve(&server, event.token().0, Some(event));
             }
             server.wire.serve_woken(&server);
