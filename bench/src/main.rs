@@ -3,8 +3,9 @@
 //! Each server is pinned to core 0 and the load (redis-benchmark) to core 1; the
 //! load generator saturates before the server does, so throughput alone would
 //! compare generators. What counts is the server's own processor time, read from
-//! the kernel, divided by the commands. Runs are interleaved and the median is
-//! taken, for machines are noisy; compare ratios, never figures of two runs.
+//! the kernel, divided by the commands. Machines are noisy: runs are interleaved, servers
+//! of one round are compared with each other, and the median of the rounds is taken;
+//! compare ratios, never figures of two runs.
 //!
 //! ```text
 //! cargo build --release -p keyward
@@ -136,8 +137,8 @@ fn main() -> anyhow::Result<()> {
     for workload in workloads {
         for pipeline in &arguments.pipelines {
             let load = Load { pipeline: *pipeline, ..Load::new(&arguments) };
-            let medians = measure(&peers, workload, &load, arguments.rounds)?;
-            rows.push(Row { name: workload.title, pipeline: *pipeline, medians });
+            let samples = measure(&peers, workload, &load, arguments.rounds)?;
+            rows.push(Row { name: workload.title, pipeline: *pipeline, samples });
         }
     }
     report::write_tables(&mut out, &peers, &rows)?;
@@ -159,16 +160,19 @@ fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
     Ok(peers)
 }
 
-/// The medians of each peer, runs interleaved.
+/// What each peer did in each round. Every round begins with another peer, so that nobody
+/// gains by what the one before left in the caches.
 fn measure(
     peers: &[Peer],
     workload: &Workload,
     load: &Load,
     rounds: u32,
-) -> anyhow::Result<Vec<Measured>> {
+) -> anyhow::Result<Vec<Vec<Measured>>> {
     let mut samples = vec![Vec::new(); peers.len()];
-    for _ in 0..rounds {
-        for (peer, samples) in peers.iter().zip(&mut samples) {
+    for round in 0..rounds as usize {
+        for turn in 0..peers.len() {
+            let at = (round + turn) % peers.len();
+            let (peer, samples) = (&peers[at], &mut samples[at]);
             workload.prepare(peer, load)?;
             let before_ns = peer.processor_ns()?;
             let seen = peer.load(workload.command, load)?;
@@ -177,5 +181,5 @@ fn measure(
             samples.push(Measured { processor_us, seen });
         }
     }
-    Ok(samples.iter().map(|samples| Measured::median(samples)).collect())
+    Ok(samples)
 }

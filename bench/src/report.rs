@@ -13,32 +13,18 @@ pub(crate) struct Measured {
     pub(crate) seen: Seen,
 }
 
-impl Measured {
-    /// Each figure's median: those of one line may stem from several runs.
-    pub(crate) fn median(samples: &[Measured]) -> Measured {
-        let median = |figure: fn(&Measured) -> f64| {
-            let mut figures: Vec<f64> = samples.iter().map(figure).collect();
-            figures.sort_by(f64::total_cmp);
-            figures[figures.len() / 2]
-        };
-        Measured {
-            processor_us: median(|m| m.processor_us),
-            seen: Seen {
-                per_second: median(|m| m.seen.per_second),
-                p50_ms: median(|m| m.seen.p50_ms),
-                p99_ms: median(|m| m.seen.p99_ms),
-                p999_ms: median(|m| m.seen.p999_ms),
-            },
-        }
-    }
-}
-
-/// One load on all servers, in their order.
+/// One load on all servers, in their order, round by round.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) pipeline: u32,
-    pub(crate) medians: Vec<Measured>,
+    pub(crate) samples: Vec<Vec<Measured>>,
+}
+
+fn median(figures: impl Iterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
 }
 
 /// The command, and what was measured with it.
@@ -61,7 +47,7 @@ pub(crate) fn write_tables(out: &mut impl Write, peers: &[Peer], rows: &[Row]) -
     write_line(out, names.iter().map(|name| (*name).to_owned()).chain(ratios), "", "pipeline")?;
     write_rule(out, 2 + names.len() + others.len())?;
     for row in rows {
-        let figures = row.medians.iter().map(|m| format!("{:.2}", m.processor_us));
+        let figures = row.medians(|m| m.processor_us).map(|figure| format!("{figure:.2}"));
         let ratios = row.ratios(|m| m.processor_us).map(|ratio| format!("{ratio:.2}"));
         write_row(out, row, figures.chain(ratios))?;
     }
@@ -72,7 +58,8 @@ pub(crate) fn write_tables(out: &mut impl Write, peers: &[Peer], rows: &[Row]) -
     write_line(out, names.iter().map(|name| (*name).to_owned()).chain(ratios), "", "pipeline")?;
     write_rule(out, 2 + names.len() + others.len())?;
     for row in rows {
-        let figures = row.medians.iter().map(|m| format!("{:.0}", m.seen.per_second / 1000.0));
+        let figures =
+            row.medians(|m| m.seen.per_second / 1000.0).map(|figure| format!("{figure:.0}"));
         let ratios = row.ratios(|m| m.seen.per_second).map(|ratio| format!("{:.2}", 1.0 / ratio));
         write_row(out, row, figures.chain(ratios))?;
     }
@@ -81,8 +68,11 @@ pub(crate) fn write_tables(out: &mut impl Write, peers: &[Peer], rows: &[Row]) -
     write_line(out, names.iter().map(|name| (*name).to_owned()), "", "pipeline")?;
     write_rule(out, 2 + names.len())?;
     for row in rows {
-        let cells = row.medians.iter().map(|Measured { seen, .. }| {
-            format!("{:.2} / {:.2} / {:.2}", seen.p50_ms, seen.p99_ms, seen.p999_ms)
+        let latencies: [fn(&Measured) -> f64; 3] =
+            [|m| m.seen.p50_ms, |m| m.seen.p99_ms, |m| m.seen.p999_ms];
+        let [mut p50, mut p99, mut p999] = latencies.map(|figure| row.medians(figure));
+        let cells = std::iter::from_fn(|| {
+            Some(format!("{:.2} / {:.2} / {:.2}", p50.next()?, p99.next()?, p999.next()?))
         });
         write_row(out, row, cells)?;
     }
@@ -90,10 +80,19 @@ pub(crate) fn write_tables(out: &mut impl Write, peers: &[Peer], rows: &[Row]) -
 }
 
 impl Row {
-    /// The others' figures by Keyward's.
+    /// A figure's median for each server: those of one line may stem from several rounds.
+    fn medians(&self, figure: fn(&Measured) -> f64) -> impl Iterator<Item = f64> {
+        self.samples.iter().map(move |rounds| median(rounds.iter().map(figure)))
+    }
+
+    /// The others' figures by Keyward's: the median of what each round says. Servers of
+    /// one round are measured within seconds of each other, while the machine's own pace
+    /// changes over minutes.
     fn ratios(&self, figure: fn(&Measured) -> f64) -> impl Iterator<Item = f64> {
-        let ours = figure(&self.medians[0]);
-        self.medians[1..].iter().map(move |theirs| figure(theirs) / ours)
+        let (ours, others) = self.samples.split_first().expect("Keyward is always measured");
+        others.iter().map(move |theirs| {
+            median(theirs.iter().zip(ours).map(|(theirs, ours)| figure(theirs) / figure(ours)))
+        })
     }
 }
 
@@ -135,4 +134,24 @@ fn write_line(
 
 fn write_rule(out: &mut impl Write, columns: usize) -> io::Result<()> {
     writeln!(out, "|{}", "---|".repeat(columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(processor_us: f64) -> Measured {
+        let seen = Seen { per_second: 0.0, p50_ms: 0.0, p99_ms: 0.0, p999_ms: 0.0 };
+        Measured { processor_us, seen }
+    }
+
+    #[test]
+    fn servers_are_compared_within_a_round() {
+        // The machine is slower in each round, and something disturbs them in the second.
+        let ours = [1.0, 2.0, 4.0].map(measured).to_vec();
+        let theirs = [1.5, 7.0, 6.0].map(measured).to_vec();
+        let row = Row { name: "SET", pipeline: 1, samples: vec![ours, theirs] };
+        assert_eq!(row.medians(|m| m.processor_us).collect::<Vec<_>>(), [2.0, 6.0]);
+        assert_eq!(row.ratios(|m| m.processor_us).collect::<Vec<_>>(), [1.5]);
+    }
 }
