@@ -78,11 +78,25 @@ fn shrink(seed: u64, mut steps: Vec<Step>) -> Vec<Step> {
 
 #[cfg(test)]
 mod tests {
+    use super::steps::{Reform, Who, words};
     use super::*;
 
     #[test]
     fn derived_keys_equal_their_recomputation_after_every_command() {
         (0..20).for_each(|seed| round(&mut Random::new(seed)));
+    }
+
+    #[test]
+    fn a_schema_for_a_crowd_takes_several_ticks() {
+        let ends = || words("HSET user:1000 status closed");
+        let meanwhile = || vec![Step::Send(Who::First, ends()), Step::Pass(3_000)];
+        let (loosely, planned, applied) = (meanwhile(), meanwhile(), meanwhile());
+        let reform = Step::Reform(Reform { loosely, planned, applied });
+        let Ok(tally) = run(1, &[Step::Crowd(1_500), reform, Step::Look]) else {
+            panic!("a fault")
+        };
+        assert!(tally.waits > 10 && tally.commands > 1_500, "{tally:?}");
+        assert_eq!((tally.refused, tally.failed), (0, 0), "{tally:?}");
     }
 
     /// A model whose commands are all refused finds nothing.

@@ -8,7 +8,8 @@ mod commands;
 use std::fmt;
 
 use crate::Random;
-use commands::{any_command, any_key, blocking_command, plain_command, words};
+pub(super) use commands::words;
+use commands::{any_command, any_key, blocking_command, plain_command};
 
 /// Who does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +36,25 @@ pub(super) enum Step {
     Look,
     /// Memory is found short so many times, under this `maxmemory-policy`.
     Shortage(&'static str, usize),
-    /// The schema is exchanged for one that derives less; commands are sent; it is
-    /// planned again; more are sent; and it is put in force again.
-    Reform([Vec<Vec<String>>; 2]),
+    /// So many users come at once.
+    Crowd(usize),
+    /// The schema is exchanged for one that derives less, and put in force again.
+    Reform(Reform),
 }
+
+/// What clients do while the schema is exchanged: commands of one, and time.
+#[derive(Clone, Debug)]
+pub(super) struct Reform {
+    /// Under the schema that derives less.
+    pub(super) loosely: Vec<Step>,
+    /// While the other one is planned, and until it is applied.
+    pub(super) planned: Vec<Step>,
+    /// While it comes into force, and then.
+    pub(super) applied: Vec<Step>,
+}
+
+/// More than a tick meets when a schema is planned or applied.
+const CROWD_MIN: usize = 1_100;
 
 const POLICIES: &[&str] = &[
     "allkeys-lru",
@@ -59,8 +75,9 @@ impl fmt::Display for Step {
             Step::Tick => write!(f, "tick"),
             Step::Look => write!(f, "look"),
             Step::Shortage(policy, rows) => write!(f, "{policy}: memory is short {rows} times"),
-            Step::Reform([loose, planned]) => {
-                write!(f, "under the loose schema: {loose:?}; during the plan: {planned:?}")
+            Step::Crowd(count) => write!(f, "{count} users come"),
+            Step::Reform(Reform { loosely, planned, applied }) => {
+                write!(f, "loosely: {loosely:?}; planned: {planned:?}; applied: {applied:?}")
             }
         }
     }
@@ -84,9 +101,12 @@ pub(super) fn steps(random: &mut Random, count: usize, start_ms: i64) -> Vec<Ste
                 steps.push(Step::Shortage(policy, 4 + random.below(8)));
             }
             5 if random.one_in(3) => {
-                let mut commands =
-                    || (0..random.below(6)).map(|_| any_command(random, now_ms)).collect();
-                steps.push(Step::Reform([commands(), commands()]));
+                if random.one_in(16) {
+                    steps.push(Step::Crowd(CROWD_MIN + random.below(900)));
+                }
+                let mut meanwhile = || meanwhile(random, &mut now_ms);
+                let (loosely, planned) = (meanwhile(), meanwhile());
+                steps.push(Step::Reform(Reform { loosely, planned, applied: meanwhile() }));
             }
             6 | 7 => transaction(random, now_ms, &mut steps),
             8 => steps.push(Step::Send(Who::Waiter, blocking_command(random))),
@@ -94,6 +114,21 @@ pub(super) fn steps(random: &mut Random, count: usize, start_ms: i64) -> Vec<Ste
             12..=14 => steps.push(Step::Look),
             11 => steps.push(Step::Send(Who::Second, any_command(random, now_ms))),
             _ => steps.push(Step::Send(Who::First, any_command(random, now_ms))),
+        }
+    }
+    steps
+}
+
+/// What happens while a schema is exchanged.
+fn meanwhile(random: &mut Random, now_ms: &mut i64) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..random.below(6) {
+        if random.one_in(5) {
+            let ms = random.below(3_000) as i64;
+            *now_ms += ms;
+            steps.push(Step::Pass(ms));
+        } else {
+            steps.push(Step::Send(Who::First, any_command(random, *now_ms)));
         }
     }
     steps

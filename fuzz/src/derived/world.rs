@@ -10,7 +10,7 @@ use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use super::recompute::{Derived, found, living, wanted};
 use super::rows::{Plain, stored};
 use super::sound::{fault, may_be_evicted};
-use super::steps::{Step, Who};
+use super::steps::{Reform, Step, Who, words};
 
 /// The time at which everything begins, in milliseconds since the epoch.
 pub(super) const START_MS: i64 = 1_700_000_000_000;
@@ -77,6 +77,8 @@ pub(super) struct Tally {
     pub(super) evicted: usize,
     pub(super) expired: u64,
     pub(super) reforms: usize,
+    /// Ticks that a plan took, or applying it.
+    pub(super) waits: usize,
 }
 
 /// Everything that takes part.
@@ -89,7 +91,10 @@ pub(super) struct Stage {
     /// Is told which rows are evicted from the database under the schema.
     listener: ClientId,
     evicted: Vec<String>,
-    is_waiting: bool,
+    /// Whose command waits, or is held; by `Who`.
+    is_waiting: [bool; 4],
+    /// What came for the reader, who had to wait for it.
+    answer: Option<String>,
     pub(super) tally: Tally,
 }
 
@@ -111,7 +116,8 @@ impl Stage {
             reader,
             listener,
             evicted: Vec::new(),
-            is_waiting: false,
+            is_waiting: [false; 4],
+            answer: None,
             tally: Tally::default(),
         };
         stage.call(stage.clients[Who::Outsider as usize], &["SELECT", "1"]);
@@ -122,7 +128,7 @@ impl Stage {
     /// Lets a step happen.
     pub(super) fn act(&mut self, step: &Step) {
         match step {
-            Step::Send(Who::Waiter, _) if self.is_waiting => {}
+            Step::Send(who, _) if self.is_waiting[*who as usize] => {}
             Step::Send(who, words) => self.send(*who, words),
             Step::Pass(ms) => {
                 self.now_ms += ms;
@@ -138,59 +144,94 @@ impl Stage {
                 self.engine.set_tunables(tunables(1, Policy::by_name(policy)));
                 self.world.short = *rows;
             }
-            Step::Reform([loosely, planned]) => {
-                self.world.short = 0;
-                let plan = self.plan(&loose());
-                self.apply(&plan);
-                loosely.iter().for_each(|words| self.send(Who::First, words));
-                let plan = self.plan(SCHEMA);
-                planned.iter().for_each(|words| self.send(Who::First, words));
-                self.apply(&plan);
-                self.tally.reforms += 1;
-            }
+            Step::Crowd(count) => (0..*count).for_each(|n| self.send(Who::Second, &newcomer(n))),
+            Step::Reform(reform) => self.reform(reform),
         }
+        self.hear();
+        self.tally.evicted += self.evicted.len();
+        self.tally.expired = self.engine.facts().keys.expired;
+    }
+
+    /// Takes what the engine has for its clients; who was held goes on.
+    fn hear(&mut self) {
         for delivery in self.engine.take_deliveries() {
             match delivery {
-                Delivery::Unblocked(client) if client == self.clients[Who::Waiter as usize] => {
-                    self.is_waiting = false;
+                Delivery::Unblocked(client) => {
+                    let mut out = Vec::new();
+                    let progress = self.engine.resume(&mut self.world, client, &mut out);
+                    if let Some(who) = self.clients.iter().position(|other| *other == client) {
+                        self.is_waiting[who] = progress == Progress::Blocked;
+                    }
                 }
                 Delivery::Output(client, bytes) if client == self.listener => {
                     self.evicted.extend(bulks(&String::from_utf8_lossy(&bytes)).pop());
                 }
+                Delivery::Output(client, bytes) if client == self.reader => {
+                    self.answer = Some(String::from_utf8_lossy(&bytes).into_owned());
+                }
                 _ => {}
             }
         }
-        self.tally.evicted += self.evicted.len();
-        self.tally.expired = self.engine.facts().keys.expired;
     }
 
     fn send(&mut self, who: Who, words: &[String]) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let (progress, reply) = self.call(self.clients[who as usize], &words);
-        self.is_waiting |= progress == Progress::Blocked;
+        self.is_waiting[who as usize] = progress == Progress::Blocked;
         self.tally.commands += 1;
         self.tally.refused += usize::from(reply.starts_with("-SCHEMA"));
         self.tally.failed += usize::from(reply.starts_with('-') && !reply.starts_with("-SCHEMA"));
     }
 
+    /// Exchanges the schema for one that derives less, and puts it in force again.
+    fn reform(&mut self, reform: &Reform) {
+        self.world.short = 0;
+        let plan = self.plan(&loose(), &[]);
+        self.apply(&plan, &[]);
+        reform.loosely.iter().for_each(|step| self.act(step));
+        let plan = self.plan(SCHEMA, &reform.planned);
+        self.apply(&plan, &reform.applied);
+        self.tally.reforms += 1;
+    }
+
     /// Plans a schema; answers the plan's name.
-    fn plan(&mut self, schema: &str) -> String {
-        let (_, reply) = self.call(self.reader, &["KEYWARD", "SCHEMA", "PLAN", schema]);
+    fn plan(&mut self, schema: &str, meanwhile: &[Step]) -> String {
+        let reply = self.await_reply(&["KEYWARD", "SCHEMA", "PLAN", schema], meanwhile);
+        if reply.contains("make another one") {
+            return self.plan(schema, &[]);
+        }
         bulks(&reply).get(1).unwrap_or_else(|| panic!("no plan: {reply}")).clone()
     }
 
     /// Puts a plan in force, or the same schema planned anew if rows were exchanged.
-    fn apply(&mut self, plan: &str) {
-        let (_, mut reply) = self.call(self.reader, &["KEYWARD", "SCHEMA", "APPLY", plan]);
+    fn apply(&mut self, plan: &str, meanwhile: &[Step]) {
+        let mut reply = self.await_reply(&["KEYWARD", "SCHEMA", "APPLY", plan], &[]);
         if let Some((_, count)) = reply.split_once("say DESTROY ") {
             let words = ["KEYWARD", "SCHEMA", "APPLY", plan, "DESTROY", count.trim_end()];
-            reply = self.call(self.reader, &words).1;
+            reply = self.await_reply(&words, meanwhile);
         }
         if reply.contains("make another one") {
-            let again = self.plan(SCHEMA);
-            return self.apply(&again);
+            let again = self.plan(SCHEMA, &[]);
+            return self.apply(&again, &[]);
         }
         assert!(reply.starts_with('*'), "a plan cannot be applied: {reply}");
+    }
+
+    /// Sends a command that may take several ticks, between which steps happen; those that
+    /// are left then happen at once. Answers the reply.
+    fn await_reply(&mut self, words: &[&str], meanwhile: &[Step]) -> String {
+        let (progress, reply) = self.call(self.reader, words);
+        let mut reply = (progress != Progress::Blocked).then_some(reply);
+        let mut steps = meanwhile.iter();
+        while reply.is_none() {
+            steps.by_ref().take(1).for_each(|step| self.act(step));
+            self.engine.tick(&mut self.world);
+            self.tally.waits += 1;
+            self.hear();
+            reply = self.answer.take();
+        }
+        steps.for_each(|step| self.act(step));
+        reply.unwrap_or_default()
     }
 
     fn call(&mut self, client: ClientId, words: &[&str]) -> (Progress, String) {
@@ -251,6 +292,13 @@ impl Stage {
         };
         (!is_empty).then_some(value)
     }
+}
+
+/// A command by which a user comes whom others do not name, mostly for a short time.
+fn newcomer(n: usize) -> Vec<String> {
+    let (id, status) = (1_000 + n, if n.is_multiple_of(20) { "active" } else { "closed" });
+    let plan = if n.is_multiple_of(2) { "gold" } else { "free" };
+    words(&format!("HSET user:{id} status {status} plan {plan} seen {n} email n{n}"))
 }
 
 /// The texts of a reply of bulk strings; there are no line ends in them.

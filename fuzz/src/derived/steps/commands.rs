@@ -34,7 +34,7 @@ pub(super) fn blocking_command(random: &mut Random) -> Vec<String> {
     })
 }
 
-pub(super) fn words(command: &str) -> Vec<String> {
+pub(in crate::derived) fn words(command: &str) -> Vec<String> {
     command.split(' ').map(str::to_owned).collect()
 }
 
