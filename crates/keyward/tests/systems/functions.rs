@@ -84,12 +84,13 @@ pub(crate) fn refuse_without_a_trace(system: &System) {
 pub(crate) fn break_off_without_a_trace(system: &System) {
     let server: Server = system.on_keyward();
     let mut client = system.client(&server);
-    let mut broken = 0;
+    let mut unbroken: BTreeSet<String> =
+        system.schema.functions.iter().map(|function| function.name.to_string()).collect();
     for told in commands(system) {
-        if function_of(&told).is_none() {
+        let Some(name) = function_of(&told) else {
             client.call(&told.command).expect("an answer");
             continue;
-        }
+        };
         for step in 1.. {
             let before = state(&mut client);
             for library in &system.libraries {
@@ -102,11 +103,11 @@ pub(crate) fn break_off_without_a_trace(system: &System) {
                 // It has fewer steps: this time it was done.
                 break;
             }
-            broken += 1;
+            unbroken.remove(&name);
             assert_eq!(before, state(&mut client), "{SCRIPT}:{}, step {step}", told.line);
         }
     }
-    assert!(broken > 0, "calls were broken off");
+    assert!(unbroken.is_empty(), "calls of {unbroken:?} were not broken off");
 }
 
 /// A library whose functions raise an error after so many calls of commands. While it is
