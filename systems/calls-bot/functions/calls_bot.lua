@@ -9,9 +9,12 @@
 local function past_value(text, at)
   local opening = text:sub(at, at)
   if opening == '"' then
-    local stop = text:find('["\\]', at + 1)
-    while text:sub(stop, stop) == '\\' do
-      stop = text:find('["\\]', stop + 2)
+    local stop = text:find('"', at + 1, true)
+    if text:sub(stop - 1, stop - 1) == '\\' then
+      stop = text:find('["\\]', at + 1)
+      while text:sub(stop, stop) == '\\' do
+        stop = text:find('["\\]', stop + 2)
+      end
     end
     return stop + 1
   end
@@ -34,19 +37,22 @@ end
 
 -- The first and the last byte of a member's value in the text of a JSON object.
 local function find_member(text, name)
-  local at = text:find('["}]')
-  while text:sub(at, at) == '"' do
-    local behind_name = past_value(text, at)
-    local first = text:find('[^%s:]', behind_name)
-    local behind_value = past_value(text, first)
-    local found = text:sub(at + 1, behind_name - 2)
-    if found:find('\\', 1, true) then
-      found = cjson.decode('["' .. found .. '"]')[1]
+  local at = text:find('{', 1, true) + 1
+  while true do
+    local found, first = text:match('^[%s,]*"([^"\\]*)"%s*:%s*()', at)
+    if not found then
+      at = text:match('^[%s,]*()"', at)
+      if not at then
+        return
+      end
+      local behind_name = past_value(text, at)
+      found = cjson.decode('[' .. text:sub(at, behind_name - 1) .. ']')[1]
+      first = text:find('[^%s:]', behind_name)
     end
+    at = past_value(text, first)
     if found == name then
-      return first, behind_value - 1
+      return first, at - 1
     end
-    at = text:find('["}]', behind_value)
   end
 end
 
