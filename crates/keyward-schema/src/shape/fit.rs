@@ -44,6 +44,15 @@ impl Misfit {
         self
     }
 
+    /// The same, where what was found stands without quotes in the value.
+    pub(super) fn without_quotes(mut self, found: &[u8]) -> Misfit {
+        let quoted = shown(found);
+        if let Some(clause) = self.problem.strip_suffix(&quoted) {
+            self.problem = format!("{clause}{}", quoted.trim_matches('"'));
+        }
+        self
+    }
+
     pub(super) fn unknown_field(object: &Object, name: &[u8]) -> Misfit {
         let names = object.fields.iter().map(|field| &*field.name);
         let hint = std::str::from_utf8(name).ok().and_then(|name| nearest(name, names));

@@ -126,7 +126,10 @@ impl<'v> Reader<'v> {
                 shape.check_scalar(&self.string()?.plain())
             }
             _ => match self.peek() {
-                Some(b'-' | b'0'..=b'9') => shape.check_scalar(self.number()?),
+                Some(b'-' | b'0'..=b'9') => {
+                    let number = self.number()?;
+                    shape.check_scalar(number).map_err(|misfit| misfit.without_quotes(number))
+                }
                 _ => Err(self.unfit(shape)),
             },
         }
