@@ -76,6 +76,35 @@ fn the_reference_leaves_nothing_out() {
     }
 }
 
+#[test]
+fn every_setting_kind_and_type_is_shown_in_a_schema() {
+    let page = std::fs::read_to_string(page_path()).expect("the page is there");
+    let mut shown = String::new();
+    markdown::renew(&page, |part| {
+        if part.kind == "toml" {
+            shown.extend(part.text.chars().filter(|character| *character != ' '));
+        }
+        None
+    });
+    let is_shown = |name: &str| {
+        let forms = [format!("{name}="), format!("{name}]"), format!("[{name}.")];
+        forms.iter().any(|form| {
+            shown.match_indices(form).any(|(at, _)| {
+                !shown[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+            })
+        })
+    };
+    for setting in keyward_schema::SETTINGS {
+        assert!(is_shown(setting.name), "a schema of the page has {}", setting.name);
+    }
+    for kind in Kind::NAMES {
+        assert!(shown.contains(&format!(":{kind}}}")), "a schema of the page has {kind}");
+    }
+    for ty in DataType::NAMES {
+        assert!(shown.contains(&format!("type=\"{ty}\"")), "a schema of the page has {ty}");
+    }
+}
+
 fn page_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.md")
 }
@@ -101,7 +130,7 @@ fn session(schema: &str, library: &str, text: &str) -> String {
     }
     let path = path.to_str().expect("the path is text");
     let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
-    let server = Server::keyward(program, &[path, "--save", ""]);
+    let server = Server::keyward(program, &[path, "--save", "", "--enable-debug-command", "yes"]);
     wire::replay(text, &mut server.client()).replace(path, FILE)
 }
 
