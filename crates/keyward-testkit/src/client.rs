@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use keyward_resp::{Frame, FrameError, FrameLimits, FrameParser, push_request};
+use keyward_resp::{Frame, FrameError, FrameLimits, FrameParser, push_request, split_words};
 
 /// How long a reply may take before a test fails instead of hanging.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -164,4 +164,15 @@ impl Client {
         self.input.truncate(start + *outcome.as_ref().unwrap_or(&0));
         outcome
     }
+}
+
+/// Sends a command, written as on a command line, that is to succeed; answers its reply.
+///
+/// # Panics
+/// If it does not.
+pub fn call(client: &mut Client, command: &str) -> Frame {
+    let words = split_words(command.as_bytes()).expect("quotes are closed");
+    let reply = client.call(&words).unwrap_or_else(|error| panic!("{command}: {error}"));
+    assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+    reply
 }

@@ -3,7 +3,7 @@
 //! - [`Server`] starts a `redis-server` (the oracle) or any other server that speaks
 //!   the protocol, on a free loopback port with a directory of its own, and stops it
 //!   when dropped.
-//! - [`Client`] is a small blocking client, in RESP2 or RESP3.
+//! - [`Client`] is a small blocking client, in RESP2 or RESP3; [`call`] has it send a line.
 //! - [`FakeDisk`] is a disk in memory whose power can fail.
 //! - [`markdown`] holds pages of documentation against what is true.
 //! - [`Random`] is a seeded generator of numbers.
@@ -18,7 +18,7 @@ mod random;
 mod server;
 pub mod wire;
 
-pub use client::{Client, ClientError, Reply};
+pub use client::{Client, ClientError, Reply, call};
 pub use disk::{FakeDisk, Step};
 pub use random::Random;
 pub use server::{Server, StartError};

@@ -1,7 +1,7 @@
 //! The append-only file: what was acknowledged is there again, both ways with a real Redis.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Random, Server};
+use keyward_testkit::{Client, Random, Server, call};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,13 +22,6 @@ fn keyward(directory: &Path, options: &[&str]) -> Server {
 fn redis(directory: &Path, options: &[&str]) -> Server {
     let directory = directory.to_str().expect("a path in UTF-8");
     Server::redis(&[&["--dir", directory, "--appendonly", "yes"], options].concat())
-}
-
-fn call(client: &mut Client, command: &str) -> Frame {
-    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
-    let reply = client.call(&words).expect("an answer");
-    assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
-    reply
 }
 
 fn text(frame: &Frame) -> String {

@@ -1,7 +1,7 @@
 //! `keyward backup` and `keyward restore`, with real servers at both ends.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, call};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -34,13 +34,6 @@ fn program() -> &'static Path {
 
 fn keyward(options: &[&str]) -> Server {
     Server::keyward(program(), &[options, &["--enable-debug-command", "yes"]].concat())
-}
-
-fn call(client: &mut Client, command: &str) -> Frame {
-    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
-    let reply = client.call(&words).expect("an answer");
-    assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
-    reply
 }
 
 fn fill(server: &Server) {

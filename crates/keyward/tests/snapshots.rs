@@ -1,7 +1,7 @@
 //! Snapshots and payloads, both ways with a real Redis.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, call};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -36,13 +36,6 @@ const FILL: &[&str] = &[
 fn keyward(options: &[&str]) -> Server {
     let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
     Server::keyward(program, &[&["--enable-debug-command", "yes"], options].concat())
-}
-
-fn call(client: &mut Client, command: &str) -> Frame {
-    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
-    let reply = client.call(&words).expect("an answer");
-    assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
-    reply
 }
 
 fn fill(server: &Server) {

@@ -3,7 +3,7 @@
 //! `tests/versions` has the files, the commands they were made with, and how.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Server, call};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,13 +30,6 @@ fn keyward(options: &[&str]) -> Server {
 
 fn serving(directory: &TempDir) -> Server {
     keyward(&["--dir", directory.path().to_str().expect("a path in UTF-8")])
-}
-
-fn call(client: &mut Client, command: &str) -> Frame {
-    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
-    let reply = client.call(&words).expect("an answer");
-    assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
-    reply
 }
 
 #[test]
