@@ -143,6 +143,8 @@ pub(crate) struct Server {
     pub(crate) wire: Wire,
     /// When the next tick is planned, in milliseconds since the epoch.
     planned_tick_ms: Cell<i64>,
+    /// Whether the last tick left something to do at once.
+    is_behind: Cell<bool>,
     /// Who waits for the log.
     pub(crate) waiters: Waiters,
     /// Wakes the ticker when a wait ends before that.
@@ -312,6 +314,7 @@ impl Server {
             peers,
             wire,
             planned_tick_ms: Cell::new(0),
+            is_behind: Cell::new(false),
             waiters: Waiters::default(),
             earlier_tick: Notify::new(),
             leisure: Notify::new(),
@@ -337,6 +340,7 @@ impl Server {
         if core.engine.has_leisure_work() {
             self.leisure.notify_one();
         }
+        self.is_behind.set(has_more);
         has_more
     }
 
@@ -462,7 +466,7 @@ impl Server {
     pub(crate) fn needs_runtime(&self) -> bool {
         let host = &self.core.borrow().host;
         let is_snapshot_taken = host.saving.is_some() || host.is_sending;
-        self.waiters.is_any() || is_snapshot_taken || host.loading.is_some()
+        self.is_behind.get() || self.waiters.is_any() || is_snapshot_taken || host.loading.is_some()
     }
 
     /// Decides when the next tick is; answers how long until then.
