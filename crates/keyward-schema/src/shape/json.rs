@@ -4,7 +4,7 @@
 //! checked where it stands, what it leaves open is skipped. Invariants: no
 //! recursion deeper than the declared shape, which `MAX_SHAPE_DEPTH` bounds;
 //! open parts are skipped by a loop that counts its depth. Estimate: one
-//! branch per byte of text, a comparison per field name; no allocation unless
+//! branch per eight bytes of text, a comparison per field name; no allocation unless
 //! a name or a checked text is written with escapes.
 
 use std::borrow::Cow;
@@ -14,6 +14,9 @@ use super::{Extra, MAX_FIELDS, Object, Shape, Type};
 
 /// How deep undeclared JSON may nest.
 pub const MAX_JSON_DEPTH: usize = 128;
+
+/// Bytes below this must be written as escapes.
+const FIRST_PLAIN: u8 = 0x20;
 
 /// A declared field as it stands in a JSON object.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +74,9 @@ impl Object {
 struct Reader<'v> {
     bytes: &'v [u8],
     at: usize,
+    /// Whether no string of it has anything but plain text, so that each ends at the next
+    /// quote.
+    is_plain: bool,
 }
 
 /// A string token: what stands between its quotes.
@@ -89,10 +95,12 @@ impl<'v> Text<'v> {
 impl<'v> Reader<'v> {
     /// JSON is UTF-8 throughout.
     fn new(bytes: &'v [u8]) -> Result<Reader<'v>, Misfit> {
-        match std::str::from_utf8(bytes) {
-            Ok(_) => Ok(Reader { bytes, at: 0 }),
-            Err(error) => Err(not_json("UTF-8", error.valid_up_to())),
+        // All bytes are looked at, so that many can be at once.
+        let is_plain = bytes.iter().fold(true, |is_plain, byte| is_plain & is_plain_text(*byte));
+        if !is_plain && let Err(error) = std::str::from_utf8(bytes) {
+            return Err(not_json("UTF-8", error.valid_up_to()));
         }
+        Ok(Reader { bytes, at: 0, is_plain })
     }
 
     fn end(&mut self) -> Result<(), Misfit> {
@@ -102,7 +110,7 @@ impl<'v> Reader<'v> {
 
     fn value(&mut self, shape: &Shape) -> Result<(), Misfit> {
         self.skip_spaces();
-        if self.peek() == Some(b'n') && (shape.nullable || shape.ty == Type::Json) {
+        if self.peek() == Some(b'n') && (shape.nullable || matches!(shape.ty, Type::Json)) {
             return self.word(b"null");
         }
         match &shape.ty {
@@ -295,14 +303,30 @@ impl<'v> Reader<'v> {
     }
 
     /// Reads a string; what its escapes stand for is not worked out yet.
+    #[inline]
     fn string(&mut self) -> Result<Text<'v>, Misfit> {
         if self.peek() != Some(b'"') {
             return Err(self.broken("`\"`"));
         }
         let start = self.at + 1;
+        if !self.is_plain {
+            return self.string_with_escapes(start);
+        }
+        self.at = start + bytes_before(&self.bytes[start..], is_quote);
+        if self.at == self.bytes.len() {
+            return Err(self.broken("the rest of a string"));
+        }
+        self.at += 1;
+        Ok(Text { inner: &self.bytes[start..self.at - 1], escaped: false })
+    }
+
+    fn string_with_escapes(&mut self, start: usize) -> Result<Text<'v>, Misfit> {
         let mut escaped = false;
         self.at = start;
         loop {
+            self.at += bytes_before(&self.bytes[self.at..], |word| {
+                is_quote(word) | is(word, b'\\') | below(word, FIRST_PLAIN)
+            });
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -312,8 +336,7 @@ impl<'v> Reader<'v> {
                     escaped = true;
                     self.escape()?;
                 }
-                Some(0..=0x1F) | None => return Err(self.broken("the rest of a string")),
-                Some(_) => self.at += 1,
+                _ => return Err(self.broken("the rest of a string")),
             }
         }
     }
@@ -367,10 +390,12 @@ impl<'v> Reader<'v> {
         Ok(())
     }
 
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
+    #[inline]
     fn take(&mut self, wanted: u8) -> bool {
         self.skip_spaces();
         let found = self.peek() == Some(wanted);
@@ -378,10 +403,12 @@ impl<'v> Reader<'v> {
         found
     }
 
+    #[inline]
     fn expect(&mut self, wanted: u8, what: &str) -> Result<(), Misfit> {
         if self.take(wanted) { Ok(()) } else { Err(self.broken(what)) }
     }
 
+    #[inline]
     fn skip_spaces(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
@@ -428,10 +455,57 @@ fn step(name: &[u8]) -> String {
     super::fit::shown(name).trim_matches('"').to_owned()
 }
 
+#[inline]
 fn find_field(object: &Object, name: &[u8], guess: usize) -> Option<usize> {
-    let is_named = |index: &usize| object.fields[*index].name.as_bytes() == name;
-    let count = object.fields.len();
-    (guess..count).find(is_named).or_else(|| (0..guess.min(count)).find(is_named))
+    match object.fields.get(guess) {
+        Some(field) if field.name.as_bytes() == name => Some(guess),
+        _ => object.fields.iter().position(|field| field.name.as_bytes() == name),
+    }
+}
+
+/// Whether a byte is text of a string as it stands, or ends one.
+fn is_plain_text(byte: u8) -> bool {
+    (FIRST_PLAIN..0x80).contains(&byte) && byte != b'\\'
+}
+
+/// A one in each byte.
+const ONES: u64 = u64::from_le_bytes([1; 8]);
+/// The highest bit of each byte.
+const HIGH: u64 = ONES << 7;
+
+/// Marks the bytes of a word that are below a limit of ASCII, by their highest bits. One
+/// that is marked falsely lies behind one that is marked rightly.
+#[inline]
+fn below(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(ONES * u64::from(limit)) & !word & HIGH
+}
+
+/// Marks the bytes of a word that are this one, as `below` does.
+#[inline]
+fn is(word: u64, byte: u8) -> u64 {
+    below(word ^ (ONES * u64::from(byte)), 1)
+}
+
+#[inline]
+fn is_quote(word: u64) -> u64 {
+    is(word, b'"')
+}
+
+/// How many bytes come before the first that is marked, eight looked at at a time; all of
+/// them if none is. A quote must be marked.
+#[inline]
+fn bytes_before(bytes: &[u8], marked: impl Fn(u64) -> u64) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let marks = marked(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return index * 8 + marks.trailing_zeros() as usize / 8;
+        }
+    }
+    let mut last = [b'"'; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let marks = marked(u64::from_le_bytes(last));
+    bytes.len() - rest.len() + marks.trailing_zeros() as usize / 8
 }
 
 /// Works out the escapes of a string that was read without an error. Half a
@@ -487,5 +561,30 @@ fn unicode_escape(rest: &[u8]) -> (char, usize) {
             (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 10)
         }
         _ => (char::REPLACEMENT_CHARACTER, 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_up_to_the_first_that_is_marked() {
+        let marked = |word| is_quote(word) | is(word, b'\\') | below(word, FIRST_PLAIN);
+        for length in 0..20 {
+            for other in [b'x', 0x20, 0x7f, 0x80, 0xff] {
+                let mut text = vec![other; length];
+                assert_eq!(bytes_before(&text, marked), length);
+                for byte in 0..=u8::MAX {
+                    let is_marked = byte < FIRST_PLAIN || matches!(byte, b'"' | b'\\');
+                    for at in 0..length {
+                        text[at] = byte;
+                        let expected = if is_marked { at } else { length };
+                        assert_eq!(bytes_before(&text, marked), expected);
+                        text[at] = other;
+                    }
+                }
+            }
+        }
     }
 }
