@@ -16,8 +16,8 @@
 //! ```
 //!
 //! Invariant: unpacking gives the packed text back. Numbers and decimals are taken
-//! only in their canonical form; times, dates and base58 are written out again and
-//! compared.
+//! only in their canonical form, times and dates only if they exist; base58 is written
+//! out again and compared.
 
 mod alphabet;
 mod number;
@@ -62,7 +62,7 @@ const WORDS_3: u32 = WORDS_2 + (1 << 19);
 const SMALL_NUMBERS: u64 = 0x20;
 /// Texts shorter than this tell their length in their first byte.
 const SHORT_TEXT: usize = 0x20;
-/// Shorter texts are not worth a look among the words.
+/// Shorter texts are not worth a look among the words and the placeholders.
 const WORD_BYTES_MIN: usize = 3;
 /// Placeholders that an atom can name.
 pub(crate) const PLACEHOLDERS_MAX: usize = 8;
@@ -75,21 +75,21 @@ pub(crate) type Placeholders<'a> = &'a [&'a [u8]];
 
 /// Appends a text in the shortest form it fits.
 pub(crate) fn pack(text: &[u8], key: Placeholders<'_>, words: &mut Words, out: &mut Vec<u8>) {
-    if number::pack(text, out) || pack_constant(text, out) || time::pack(text, out) {
-        return;
-    }
     if text.len() >= WORD_BYTES_MIN {
         let places = key.iter().take(PLACEHOLDERS_MAX);
         if let Some(place) = places.into_iter().position(|other| *other == text) {
             out.push(PLACEHOLDER + place as u8);
             return;
         }
-        if text.len() <= WORD_BYTES_MAX
-            && let Some(number) = words.hold(text)
-        {
-            push_word(number, out);
-            return;
-        }
+    }
+    if number::pack(text, out) || pack_constant(text, out) || time::pack(text, out) {
+        return;
+    }
+    if (WORD_BYTES_MIN..=WORD_BYTES_MAX).contains(&text.len())
+        && let Some(number) = words.hold(text)
+    {
+        push_word(number, out);
+        return;
     }
     if alphabet::pack(text, out) || pack_joined(text, words, out) {
         return;
@@ -312,7 +312,8 @@ mod tests {
             ("2025-11-03T10:30:00.123456", 9), ("2025-11-03 10:30:00.123456+00:00", 9),
             ("2026-01-25T10:00:00+02:00", 8), ("2026-01-25T10:00:00-00:00", 26),
             ("2026-01-25T24:00:00Z", 21), ("2026-01-25T23:59:60Z", 21), ("1960-01-25T23:59:00Z", 21),
-            ("-1001649127710", 6),
+            // What the key holds.
+            ("-1001649127710", 1),
         ];
         for (text, bytes) in cases {
             assert_eq!(packed_bytes(text.as_bytes(), &mut words), *bytes, "{text}");

@@ -86,7 +86,8 @@ impl Packer {
         let value_at = out.len();
         self.pack_value(text, &places, out);
         let mut comparison = Comparison::with(text);
-        let read = self.read_text(Reader::new(&out[value_at..]), key, &mut comparison);
+        let place = |index: usize| places.named().get(index).copied();
+        let read = self.read_text(Reader::new(&out[value_at..]), &place, &mut comparison);
         let is_same = read.is_ok() && comparison.is_equal();
         self.keep_if(is_same, key, start, out)
     }
@@ -186,7 +187,7 @@ impl Packer {
     /// The body is none that this packer made of a text.
     pub fn unpack_text(&self, body: &[u8], key: &[u8], sink: &mut impl Sink) -> Result<(), Broken> {
         let value = self.skip_key(body, &mut |_| ())?;
-        self.read_text(value, key, sink)
+        self.read_text(value, &|index| self.place(key, index), sink)
     }
 
     /// Shows the fields and values of a body of this key, in order.
@@ -305,19 +306,18 @@ impl Packer {
         Ok(packed)
     }
 
-    fn read_text(
+    fn read_text<'k>(
         &self,
         mut packed: Reader<'_>,
-        key: &[u8],
+        place: &impl Fn(usize) -> Option<&'k [u8]>,
         sink: &mut impl Sink,
     ) -> Result<(), Broken> {
-        let place = |index| self.place(key, index);
         match packed.byte()? {
-            TEXT => atom::unpack(&mut packed, &place, &self.words, sink),
+            TEXT => atom::unpack(&mut packed, place, &self.words, sink),
             JSON => {
                 let skeleton = self.words.text(atom::word(&mut packed)?).ok_or(Broken)?;
                 skeleton::put_together(skeleton, sink, |sink| {
-                    atom::unpack(&mut packed, &place, &self.words, sink)
+                    atom::unpack(&mut packed, place, &self.words, sink)
                 })
             }
             _ => Err(Broken),

@@ -15,6 +15,9 @@ const DECIMAL_DIGITS_MAX: usize = 18;
 /// The most digits behind the point.
 const SCALE_MAX: usize = 31;
 
+/// The longest decimal: a sign, a number, a point, and the digits behind it.
+const TEXT_BYTES_MAX: usize = 1 + DIGITS_MAX + 1 + SCALE_MAX;
+
 /// Packs a number in its canonical form; whether the text is one.
 pub(super) fn pack(text: &[u8], out: &mut Vec<u8>) -> bool {
     let (is_negative, digits) = match text {
@@ -88,31 +91,46 @@ pub(super) fn put_decimal(
 ) -> Result<(), Broken> {
     let head = packed.byte()?;
     let number = packed.number(decimal_bytes(head))?;
-    let scale = u32::from(head >> 3);
-    let unit = 10u64.checked_pow(scale).ok_or(Broken)?;
+    let scale = usize::from(head >> 3);
+    let mut text = [b'0'; TEXT_BYTES_MAX];
+    let end = text.len() - scale;
+    let rest = put_digits(number, &mut text[end..]);
+    text[end - 1] = b'.';
+    let mut start = put_whole(rest, &mut text[..end - 1]);
     if is_negative {
-        sink.put(b"-");
+        start -= 1;
+        text[start] = b'-';
     }
-    put_unsigned(number / unit, sink);
-    sink.put(b".");
-    put_padded(number % unit, scale as usize, sink);
+    sink.put(&text[start..]);
     Ok(())
 }
 
 /// Writes a number out.
 #[inline]
 pub(super) fn put_unsigned(number: u64, sink: &mut impl Sink) {
-    put_padded(number, 1, sink);
+    let mut text = [b'0'; DIGITS_MAX];
+    let start = put_whole(number, &mut text);
+    sink.put(&text[start..]);
 }
 
-/// Writes a number out with zeros before it, so that it has at least `digits`.
-pub(super) fn put_padded(mut number: u64, digits: usize, sink: &mut impl Sink) {
-    let mut text = [b'0'; SCALE_MAX + 1];
+/// Writes a number to the end of a text that has room for it; answers where it begins.
+fn put_whole(mut number: u64, text: &mut [u8]) -> usize {
     let mut start = text.len();
-    while number > 0 {
+    loop {
         start -= 1;
         text[start] = b'0' + (number % 10) as u8;
         number /= 10;
+        if number == 0 {
+            return start;
+        }
     }
-    sink.put(&text[start.min(text.len() - digits)..]);
+}
+
+/// Fills a text with the last digits of a number; answers what is left of it.
+fn put_digits(mut number: u64, text: &mut [u8]) -> u64 {
+    for place in text.iter_mut().rev() {
+        *place = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    number
 }

@@ -9,10 +9,9 @@
 //! date  = days since 1970     month = months since the year 0
 //! ```
 
-use super::number::put_padded;
 use super::{DATE, MONTH, TIME};
 use crate::reader::{Broken, Reader, push_number};
-use crate::sink::{Comparison, Sink};
+use crate::sink::Sink;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 /// The longest time: with nine digits of a fraction and a zone.
@@ -37,35 +36,25 @@ pub(super) fn pack(text: &[u8], out: &mut Vec<u8>) -> bool {
         return false;
     }
     let start = out.len();
-    let is_packed = match text.len() {
+    let packed = match text.len() {
         7 => pack_month(text, out),
         10 => pack_date(text, out),
         TIME_BYTES_MIN.. => pack_time(text, out),
         _ => None,
     };
-    if is_packed.is_none() || !is_same(&out[start..], text) {
+    if packed.is_none() {
         out.truncate(start);
-        return false;
     }
-    true
-}
-
-/// Whether what was packed is written out as this text.
-fn is_same(packed: &[u8], text: &[u8]) -> bool {
-    let mut reader = Reader::new(packed);
-    let mut comparison = Comparison::with(text);
-    let written = match reader.byte() {
-        Ok(DATE) => reader.number(2).map(|days| put_date(days, &mut comparison)),
-        Ok(MONTH) => reader.number(2).map(|months| put_month(months, &mut comparison)),
-        _ => put_time(&mut reader, &mut comparison),
-    };
-    written.is_ok() && comparison.is_equal()
+    packed.is_some()
 }
 
 fn pack_month(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let (year, month) = (digits(&text[..4])?, digits(&text[5..7])?);
+    if !(1..=12).contains(&month) {
+        return None;
+    }
     out.push(MONTH);
-    push_number(out, u64::from(u16::try_from(year * 12 + month.checked_sub(1)?).ok()?), 2);
+    push_number(out, u64::from(u16::try_from(year * 12 + month - 1).ok()?), 2);
     Some(())
 }
 
@@ -77,12 +66,20 @@ fn pack_date(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 fn pack_time(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let [hours, minutes, seconds] = [11, 14, 17].map(|at| digits(&text[at..at + 2]));
-    let seconds = days(&text[..10])? * SECONDS_PER_DAY + hours? * 3600 + minutes? * 60 + seconds?;
+    let (hours, minutes, seconds) = (hours?, minutes?, seconds?);
+    let is_clock = text[13] == b':' && text[16] == b':' && matches!(text[10], b'T' | b' ');
+    if !is_clock || hours >= 24 || minutes >= 60 || seconds >= 60 {
+        return None;
+    }
+    let seconds = days(&text[..10])? * SECONDS_PER_DAY + hours * 3600 + minutes * 60 + seconds;
     let seconds = u32::try_from(seconds).ok()?;
     let rest = &text[TIME_BYTES_MIN..];
     let (fraction, zone) = match rest.strip_prefix(b".") {
         Some(rest) => {
             let end = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+            if end == 0 {
+                return None;
+            }
             rest.split_at(end)
         }
         None => rest.split_at(0),
@@ -94,10 +91,13 @@ fn pack_time(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
         b"" => (Zone::None, 0),
         b"Z" => (Zone::Z, 0),
         b"+00:00" => (Zone::Zero, 0),
-        [sign @ (b'+' | b'-'), hours @ .., b':', m1, m2] => {
-            let minutes = digits(hours)? * 60 + digits(&[*m1, *m2])?;
-            let minutes = i16::try_from(minutes).ok()?;
-            (Zone::Minutes, if *sign == b'-' { -minutes } else { minutes })
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
+            let minutes = digits(&[*m1, *m2])?;
+            let offset = digits(&[*h1, *h2])? as i16 * 60 + minutes as i16;
+            if minutes >= 60 || offset == 0 {
+                return None;
+            }
+            (Zone::Minutes, if *sign == b'-' { -offset } else { offset })
         }
         _ => return None,
     };
@@ -130,6 +130,56 @@ pub(super) fn skip(packed: &mut Reader<'_>) -> Result<usize, Broken> {
     Ok(4 + fraction_bytes(usize::from(style & 15)) + zone)
 }
 
+/// A text that is being written.
+struct Writing {
+    text: [u8; TIME_BYTES_MAX],
+    len: usize,
+}
+
+impl Writing {
+    fn new() -> Writing {
+        Writing { text: [0; TIME_BYTES_MAX], len: 0 }
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.text[self.len] = byte;
+        self.len += 1;
+    }
+
+    /// So many digits of a number that has no more, with zeros before it.
+    fn digits(&mut self, mut number: u64, count: usize) {
+        let end = self.len + count;
+        for place in self.text[self.len..end].iter_mut().rev() {
+            *place = b'0' + (number % 10) as u8;
+            number /= 10;
+        }
+        self.len = end;
+    }
+
+    fn date(&mut self, days: u64) {
+        // Days since 1 March of the year 0, so that the leap day is the last of a year.
+        let day = days + DAYS_TO_1970;
+        let (era, of_era) = (day / DAYS_PER_ERA, day % DAYS_PER_ERA);
+        let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let month = (5 * of_year + 2) / 153;
+        let of_month = of_year - (153 * month + 2) / 5 + 1;
+        let (year, month) = match month {
+            0..=9 => (era * 400 + year, month + 3),
+            _ => (era * 400 + year + 1, month - 9),
+        };
+        self.digits(year, 4);
+        self.byte(b'-');
+        self.digits(month, 2);
+        self.byte(b'-');
+        self.digits(of_month, 2);
+    }
+
+    fn end(&self, sink: &mut impl Sink) {
+        sink.put(&self.text[..self.len]);
+    }
+}
+
 /// Writes a time out.
 pub(super) fn put_time(packed: &mut Reader<'_>, sink: &mut impl Sink) -> Result<(), Broken> {
     let style = packed.byte()?;
@@ -138,29 +188,32 @@ pub(super) fn put_time(packed: &mut Reader<'_>, sink: &mut impl Sink) -> Result<
     if fraction_digits > FRACTION_DIGITS_MAX {
         return Err(Broken);
     }
-    put_date(seconds / SECONDS_PER_DAY, sink);
-    sink.put(if style & SPACE == 0 { b"T" } else { b" " });
-    put_padded(seconds % SECONDS_PER_DAY / 3600, 2, sink);
-    sink.put(b":");
-    put_padded(seconds % 3600 / 60, 2, sink);
-    sink.put(b":");
-    put_padded(seconds % 60, 2, sink);
+    let mut text = Writing::new();
+    text.date(seconds / SECONDS_PER_DAY);
+    text.byte(if style & SPACE == 0 { b'T' } else { b' ' });
+    text.digits(seconds % SECONDS_PER_DAY / 3600, 2);
+    text.byte(b':');
+    text.digits(seconds % 3600 / 60, 2);
+    text.byte(b':');
+    text.digits(seconds % 60, 2);
     if fraction_digits > 0 {
-        let fraction = packed.number(fraction_bytes(fraction_digits))?;
-        sink.put(b".");
-        put_padded(fraction, fraction_digits, sink);
+        text.byte(b'.');
+        text.digits(packed.number(fraction_bytes(fraction_digits))?, fraction_digits);
     }
+    text.end(sink);
     match (style >> 4) & 3 {
         0 => {}
         1 => sink.put(b"Z"),
         2 => sink.put(b"+00:00"),
         _ => {
             let offset = packed.number(2)? as u16 as i16;
-            sink.put(if offset < 0 { b"-" } else { b"+" });
             let minutes = u64::from(offset.unsigned_abs());
-            put_padded(minutes / 60, 2, sink);
-            sink.put(b":");
-            put_padded(minutes % 60, 2, sink);
+            let mut zone = Writing::new();
+            zone.byte(if offset < 0 { b'-' } else { b'+' });
+            zone.digits(minutes / 60, 2);
+            zone.byte(b':');
+            zone.digits(minutes % 60, 2);
+            zone.end(sink);
         }
     }
     Ok(())
@@ -168,29 +221,18 @@ pub(super) fn put_time(packed: &mut Reader<'_>, sink: &mut impl Sink) -> Result<
 
 /// Writes a date out, by its days since 1970.
 pub(super) fn put_date(days: u64, sink: &mut impl Sink) {
-    // Days since 1 March of the year 0, so that the leap day is the last of a year.
-    let day = days + DAYS_TO_1970;
-    let (era, of_era) = (day / DAYS_PER_ERA, day % DAYS_PER_ERA);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = match month {
-        0..=9 => (era * 400 + year, month + 3),
-        _ => (era * 400 + year + 1, month - 9),
-    };
-    put_padded(year, 4, sink);
-    sink.put(b"-");
-    put_padded(month, 2, sink);
-    sink.put(b"-");
-    put_padded(of_month, 2, sink);
+    let mut text = Writing::new();
+    text.date(days);
+    text.end(sink);
 }
 
 /// Writes a month out.
 pub(super) fn put_month(months: u64, sink: &mut impl Sink) {
-    put_padded(months / 12, 4, sink);
-    sink.put(b"-");
-    put_padded(months % 12 + 1, 2, sink);
+    let mut text = Writing::new();
+    text.digits(months / 12, 4);
+    text.byte(b'-');
+    text.digits(months % 12 + 1, 2);
+    text.end(sink);
 }
 
 /// Days of four hundred years, after which the calendar begins again.
@@ -198,10 +240,17 @@ const DAYS_PER_ERA: u64 = 146_097;
 /// Days from 1 March of the year 0 to 1 January 1970.
 const DAYS_TO_1970: u64 = 719_468;
 
-/// Days since 1970 of a date. One that does not exist is another when it is written out.
+/// Days since 1970 of a date that exists.
 fn days(text: &[u8]) -> Option<u64> {
     let (year, month, day) = (digits(&text[..4])?, digits(&text[5..7])?, digits(&text[8..10])?);
-    if !(1..=12).contains(&month) || day == 0 {
+    let month_days = match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    if text[7] != b'-' || !(1..=month_days).contains(&day) {
         return None;
     }
     let year = if month > 2 { year } else { year.checked_sub(1)? };
