@@ -47,8 +47,11 @@ const CACHE_LINE_BYTES: usize = 64;
 /// there are more than `FRESH_SHARE` times as many packed ones.
 const FRESH_BYTES_MAX: usize = 32 * 1024 * 1024;
 const FRESH_SHARE: usize = 4;
-/// What such a write packs: more than it adds.
-const PACKED_PER_WRITE: usize = 2;
+/// How much such a write packs: more than it adds, so that those behind it need not.
+const PACKED_PER_WRITE: usize = 32;
+/// Rows that are packed together, so that waiting for the memory of one hides in the
+/// work on others.
+const PACKED_AT_ONCE: usize = 16;
 /// Bytes of a row that are packed as one piece of work.
 const PACKED_BYTES_PER_WORK: usize = 256;
 
@@ -200,24 +203,39 @@ impl Table {
     /// Packs the rows that have been loose for longest, within a budget of work. Answers
     /// how much was done.
     pub(crate) fn pack(&mut self, budget: usize) -> usize {
-        let Some(packed) = &mut self.packed else { return 0 };
         let mut work = 0;
-        while work < budget
-            && let Some(hash) = self.fresh.pop()
-        {
-            work += 1;
-            let mut whole = 0;
-            let found = self.rows.find(u64::from(hash), |row| {
-                whole = self.hasher.hash(row.key());
-                whole as u32 == hash
-            });
-            let Some(row) = found else { continue };
-            // One that is too large is not even tried.
-            work += row.heap_bytes().min(TEXT_BYTES_MAX) / PACKED_BYTES_PER_WORK;
-            if packed.insert(whole, row) {
-                let address = row.address();
-                self.rows.remove(whole, |row| row.address() == address);
+        while work < budget && self.packed.is_some() {
+            let mut oldest = [0; PACKED_AT_ONCE];
+            let wanted = oldest.len().min(budget - work);
+            let count = self.fresh.pop(&mut oldest[..wanted]);
+            if count == 0 {
+                break;
             }
+            let oldest = &oldest[..count];
+            // Rows were written a while ago, and lie anywhere: their misses overlap.
+            oldest.iter().for_each(|hash| self.prefetch_bucket(u64::from(*hash)));
+            oldest.iter().for_each(|hash| self.prefetch_row(u64::from(*hash)));
+            work += oldest.iter().map(|hash| self.pack_one(*hash)).sum::<usize>();
+        }
+        work
+    }
+
+    /// Packs the row of a hash, of which 32 bits are known, if it is still there. Answers
+    /// how much was done.
+    fn pack_one(&mut self, hash: u32) -> usize {
+        let Some(packed) = &mut self.packed else { return 0 };
+        let mut whole = 0;
+        let found = self.rows.locate(u64::from(hash), |row| {
+            whole = self.hasher.hash(row.key());
+            whole as u32 == hash
+        });
+        let Some(spot) = found else { return 1 };
+        let row = self.rows.at(spot);
+        // One that is too large is not even tried.
+        let work = 1 + row.heap_bytes().min(TEXT_BYTES_MAX) / PACKED_BYTES_PER_WORK;
+        if packed.insert(whole, row) {
+            let address = row.address();
+            self.rows.remove(whole, |row| row.address() == address);
         }
         work
     }

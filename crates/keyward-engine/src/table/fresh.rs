@@ -39,17 +39,26 @@ impl Fresh {
         }
     }
 
-    /// The hash of the oldest, as far as it is kept.
-    pub(super) fn pop(&mut self) -> Option<u32> {
-        let block = self.blocks.front()?;
-        let Entry { hash, bytes } = block[self.taken];
-        self.taken += 1;
-        self.bytes -= bytes as usize;
-        if self.taken == block.len() {
-            self.taken = 0;
-            self.blocks.pop_front();
+    /// Takes the oldest, as many as there is room for; answers how many. Their hashes are
+    /// told as far as they are kept.
+    pub(super) fn pop(&mut self, hashes: &mut [u32]) -> usize {
+        let mut count = 0;
+        while count < hashes.len()
+            && let Some(block) = self.blocks.front()
+        {
+            let entries = block[self.taken..].iter().take(hashes.len() - count);
+            for (entry, hash) in entries.zip(&mut hashes[count..]) {
+                *hash = entry.hash;
+                self.bytes -= entry.bytes as usize;
+                self.taken += 1;
+                count += 1;
+            }
+            if self.taken == block.len() {
+                self.taken = 0;
+                self.blocks.pop_front();
+            }
         }
-        Some(hash)
+        count
     }
 
     /// Whether there is none.
@@ -84,11 +93,12 @@ mod tests {
                 fresh.push(next, next as usize % 10);
                 next += 1;
             }
-            for _ in 0..round % 5 {
-                if let Some(hash) = fresh.pop() {
-                    assert_eq!(hash, oldest);
-                    oldest += 1;
-                }
+            let mut hashes = [0; 5];
+            let count = fresh.pop(&mut hashes[..round % 5]);
+            assert_eq!(count as u64, (next - u64::from(oldest)).min(round as u64 % 5));
+            for hash in &hashes[..count] {
+                assert_eq!(*hash, oldest);
+                oldest += 1;
             }
             let bytes: u64 = (u64::from(oldest)..next).map(|hash| hash % 10).sum();
             assert_eq!(
@@ -96,7 +106,7 @@ mod tests {
                 (bytes, oldest as u64 == next)
             );
         }
-        while fresh.pop().is_some() {}
+        while fresh.pop(&mut [0; 3]) > 0 {}
         assert!(fresh.is_empty() && fresh.heap_bytes() < 4_096);
     }
 }

@@ -11,8 +11,8 @@
 //! one, so that no step takes longer than a page does.
 //!
 //! Estimate for a processed token of calls-bot (68 bytes of key and 160 of value): a
-//! body of 30, 14 beside it, 2 of the directory, 3 that the allocator rounds up: 50
-//! bytes, 58 with its deadline in order (Redis: 383). Finding a row takes two cache
+//! body of 30, 13 beside it, 2 of the directory, 3 that the allocator rounds up: 49
+//! bytes, 57 with its deadline in order (Redis: 383). Finding a row takes two cache
 //! misses, or three, and the comparison of its key.
 //! Not here: which rows are packed and when (`table`), how a body looks
 //! (`keyward-packing`).
@@ -228,16 +228,16 @@ impl PackedRows {
             }
             Value::Object(_) => return false,
         };
-        head_of(row, form).write_to(out) && self.packer.pack_text(row.key(), text.as_bytes(), out)
+        head_of(row, form).write_to(out);
+        self.packer.pack_text(row.key(), text.as_bytes(), out)
     }
 
     /// Appends the packed form of a row whose text is kept compressed.
     fn pack_number(&mut self, row: &Row, number: u32, out: &mut Vec<u8>) -> bool {
         let form = if row.is_edited() { Form::Edited } else { Form::Text };
         let digits = Decimal::of(i64::from(number));
-        let head = Head { has_number_of_text: true, ..head_of(row, form) };
-        let is_packed = head.write_to(out)
-            && self.packer.pack_text(row.key(), Text::Number(digits).as_bytes(), out);
+        Head { has_number_of_text: true, ..head_of(row, form) }.write_to(out);
+        let is_packed = self.packer.pack_text(row.key(), Text::Number(digits).as_bytes(), out);
         if !is_packed {
             self.compressed.remove(number);
         }
@@ -253,9 +253,8 @@ impl PackedRows {
             .sum();
         let fields: Vec<(&[u8], &[u8])> =
             texts.iter().map(|(field, value)| (field.as_bytes(), value.as_bytes())).collect();
-        bytes <= TEXT_BYTES_MAX
-            && head_of(row, Form::Hash).write_to(out)
-            && self.packer.pack_fields(row.key(), &fields, out)
+        head_of(row, Form::Hash).write_to(out);
+        bytes <= TEXT_BYTES_MAX && self.packer.pack_fields(row.key(), &fields, out)
     }
 
     fn add(&mut self, hash: u64, row: &[u8]) -> bool {

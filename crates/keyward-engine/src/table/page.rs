@@ -6,12 +6,13 @@
 //!
 //! ```text
 //! page = count 2 | tag 2 × count | end 2 × count | rows
-//! row  = flags 1 | clock 3 | deadline 6? | body
+//! row  = flags 1 | clock 3 | deadline 5 or 8? | body
 //! ```
 //! A tag is sixteen bits of the hash of the row's key; an end is where the row ends,
-//! counted from where rows begin. A deadline is milliseconds since 1970.
+//! counted from where rows begin. A deadline of five bytes is milliseconds since 2020,
+//! which lasts until 2054; one of eight bytes is any other, since 1970.
 //!
-//! Estimate: 8 bytes per row beside its body, 14 with a deadline; the allocator rounds
+//! Estimate: 8 bytes per row beside its body, 13 with a deadline; the allocator rounds
 //! a page up by a sixteenth.
 //! Not here: what a body means (`keyward-packing`), which page a row belongs to
 //! (`packed`).
@@ -27,20 +28,25 @@ const SLOT_BYTES: usize = TAG_BYTES + END_BYTES;
 /// The most bytes of rows in a page: what an end can tell.
 const ROWS_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Tags that are compared at a time.
-const TAGS_AT_ONCE: usize = 16;
+/// A one in each of four tags.
+const LANES: u64 = 0x0001_0001_0001_0001;
 
 const CLOCK_AT: usize = 1;
 const CLOCK_BYTES: usize = 3;
 const HEAD_BYTES: usize = CLOCK_AT + CLOCK_BYTES;
-const DEADLINE_BYTES: usize = 6;
-/// The latest deadline that a packed row can have, and one more.
-const DEADLINE_END: i64 = 1 << (8 * DEADLINE_BYTES);
+/// Bytes of a deadline of these years.
+const NEAR_BYTES: usize = 5;
+/// When these years begin: 2020.
+const NEAR_START_MS: i64 = 1_577_836_800_000;
+const NEAR_END_MS: i64 = NEAR_START_MS + (1 << (8 * NEAR_BYTES));
+/// Bytes of any other deadline.
+const FAR_BYTES: usize = 8;
 
 const FORM_MASK: u8 = 3;
-const HAS_DEADLINE: u8 = 4;
+const HAS_NEAR_DEADLINE: u8 = 4;
 const EPOCH: u8 = 8;
 const HAS_NUMBER_OF_TEXT: u8 = 16;
+const HAS_FAR_DEADLINE: u8 = 32;
 
 /// What the value of a packed row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,19 +73,23 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Appends it; whether its deadline could be told.
-    pub(super) fn write_to(self, out: &mut Vec<u8>) -> bool {
-        let has_deadline = if self.deadline.is_some() { HAS_DEADLINE } else { 0 };
+    /// Appends it.
+    pub(super) fn write_to(self, out: &mut Vec<u8>) {
+        let deadline = self.deadline.map(|deadline| match deadline {
+            NEAR_START_MS..NEAR_END_MS => (deadline - NEAR_START_MS, NEAR_BYTES),
+            _ => (deadline, FAR_BYTES),
+        });
+        let deadline_flag = match deadline {
+            None => 0,
+            Some((_, NEAR_BYTES)) => HAS_NEAR_DEADLINE,
+            Some(_) => HAS_FAR_DEADLINE,
+        };
         let epoch = if self.epoch { EPOCH } else { 0 };
         let has_number = if self.has_number_of_text { HAS_NUMBER_OF_TEXT } else { 0 };
-        out.push(self.form as u8 | has_deadline | epoch | has_number);
+        out.push(self.form as u8 | deadline_flag | epoch | has_number);
         out.extend_from_slice(&self.clock.to_le_bytes()[..CLOCK_BYTES]);
-        match self.deadline {
-            Some(deadline) if (0..DEADLINE_END).contains(&deadline) => {
-                out.extend_from_slice(&deadline.to_le_bytes()[..DEADLINE_BYTES]);
-                true
-            }
-            deadline => deadline.is_none(),
+        if let Some((number, bytes)) = deadline {
+            out.extend_from_slice(&number.to_le_bytes()[..bytes]);
         }
     }
 }
@@ -140,19 +150,29 @@ impl<'a> PackedRow<'a> {
     /// When the row ends.
     #[inline]
     pub(super) fn deadline(self) -> Option<i64> {
-        if self.bytes[0] & HAS_DEADLINE == 0 {
-            return None;
+        let (bytes, start_ms) = match self.deadline_bytes() {
+            0 => return None,
+            NEAR_BYTES => (NEAR_BYTES, NEAR_START_MS),
+            bytes => (bytes, 0),
+        };
+        let mut number = [0; FAR_BYTES];
+        number[..bytes].copy_from_slice(&self.bytes[HEAD_BYTES..][..bytes]);
+        Some(start_ms + i64::from_le_bytes(number))
+    }
+
+    #[inline]
+    fn deadline_bytes(self) -> usize {
+        match self.bytes[0] & (HAS_NEAR_DEADLINE | HAS_FAR_DEADLINE) {
+            0 => 0,
+            HAS_NEAR_DEADLINE => NEAR_BYTES,
+            _ => FAR_BYTES,
         }
-        let mut bytes = [0; 8];
-        bytes[..DEADLINE_BYTES].copy_from_slice(&self.bytes[HEAD_BYTES..][..DEADLINE_BYTES]);
-        Some(i64::from_le_bytes(bytes))
     }
 
     /// The packed key and value.
     #[inline]
     pub(super) fn body(self) -> &'a [u8] {
-        let has_deadline = self.bytes[0] & HAS_DEADLINE != 0;
-        &self.bytes[HEAD_BYTES + if has_deadline { DEADLINE_BYTES } else { 0 }..]
+        &self.bytes[HEAD_BYTES + self.deadline_bytes()..]
     }
 }
 
@@ -254,21 +274,26 @@ impl Page {
         }
     }
 
-    /// The first row from an index on that has this tag.
+    /// The first row from an index on that has this tag. Four are compared at a time:
+    /// nearly all of them are others'.
     #[inline]
     fn next_with(&self, tag: u16, from: usize) -> Option<usize> {
         let tags = self.bytes.get(COUNT_BYTES + TAG_BYTES * from..)?;
         let tags = &tags[..TAG_BYTES * (self.count() - from)];
-        let has_tag = |pair: &[u8]| u16::from_le_bytes([pair[0], pair[1]]) == tag;
-        // Several at a time: nearly all of them are others'.
-        for (at, some) in tags.chunks(TAGS_AT_ONCE * TAG_BYTES).enumerate() {
-            let pairs = some.chunks_exact(TAG_BYTES);
-            if pairs.clone().fold(false, |found, pair| found | has_tag(pair)) {
-                let place = pairs.into_iter().position(has_tag);
-                return place.map(|place| from + at * TAGS_AT_ONCE + place);
+        let wanted = LANES * u64::from(tag);
+        let (words, rest) = tags.as_chunks::<8>();
+        for (word_index, word) in words.iter().enumerate() {
+            let other = u64::from_le_bytes(*word) ^ wanted;
+            // The highest bit of each tag that is the same. One that is marked falsely lies
+            // behind one that is marked rightly.
+            let marks = other.wrapping_sub(LANES) & !other & LANES << 15;
+            if marks != 0 {
+                let place = marks.trailing_zeros() as usize / 16;
+                return Some(from + word_index * 4 + place);
             }
         }
-        None
+        let place = rest.chunks_exact(TAG_BYTES).position(|pair| pair == tag.to_le_bytes())?;
+        Some(from + words.len() * 4 + place)
     }
 
     /// Where the first row with this tag begins, for prefetching it.
@@ -397,17 +422,18 @@ mod tests {
 
     fn row(clock: u32, deadline: Option<i64>, body: &[u8]) -> Vec<u8> {
         let mut row = Vec::new();
-        assert!(
-            Head { form: Form::Hash, has_number_of_text: false, clock, epoch: true, deadline }
-                .write_to(&mut row)
-        );
+        Head { form: Form::Hash, has_number_of_text: false, clock, epoch: true, deadline }
+            .write_to(&mut row);
         row.extend_from_slice(body);
         row
     }
 
     #[test]
     fn a_head_comes_back() {
-        for deadline in [None, Some(0), Some(1_764_862_200_000), Some(DEADLINE_END - 1)] {
+        let near = [NEAR_START_MS, 1_764_862_200_000, NEAR_END_MS - 1];
+        let far = [i64::MIN, -1, 0, NEAR_START_MS - 1, NEAR_END_MS, i64::MAX];
+        let deadlines = near.into_iter().chain(far).map(Some);
+        for deadline in deadlines.chain([None]) {
             let mut page = Page::default();
             assert!(page.push(7, &row(0x00ab_cdef, deadline, b"body")));
             let back = page.row(0);
@@ -423,16 +449,12 @@ mod tests {
             page.set_epoch(0, false);
             assert_eq!(page.row(0).head(), Head { clock: 5, epoch: false, ..head });
         }
-        for deadline in [-1, DEADLINE_END] {
-            let head = Head {
-                form: Form::Text,
-                has_number_of_text: true,
-                clock: 0,
-                epoch: false,
-                deadline: Some(deadline),
-            };
-            assert!(!head.write_to(&mut Vec::new()));
-        }
+    }
+
+    #[test]
+    fn a_deadline_of_these_years_is_short() {
+        let bytes = |deadline| row(0, deadline, b"").len() - HEAD_BYTES;
+        assert_eq!([None, Some(1_764_862_200_000), Some(NEAR_END_MS)].map(bytes), [0, 5, 8]);
     }
 
     #[test]
