@@ -41,8 +41,8 @@ impl Repair {
             RowType::Zset => ("ZADD", "ZREM"),
             _ => ("SET", "DEL"),
         };
-        let mut puts: ArgBuf = [put.as_bytes(), &key].iter().collect();
-        let mut takes: ArgBuf = [take.as_bytes(), &key].iter().collect();
+        let command = |name: &str| -> ArgBuf { [name.as_bytes(), &key].iter().collect() };
+        let (mut puts, mut takes) = (None, None);
         let (mut put_count, mut take_count, mut added) = (0, 0, 0);
         for (element, state) in elements {
             let now = State::of(row, row_type, &element);
@@ -51,12 +51,14 @@ impl Repair {
             }
             if state == State::Absent {
                 take_count += 1;
+                let takes = takes.get_or_insert_with(|| command(take));
                 if row_type != RowType::String {
                     takes.push(&element);
                 }
                 continue;
             }
             put_count += 1;
+            let puts = puts.get_or_insert_with(|| command(put));
             added += usize::from(now == State::Absent);
             match state {
                 State::Absent => {}
@@ -73,10 +75,10 @@ impl Repair {
         let mut commands = Vec::new();
         // A row of another type, left over from another schema, makes way.
         if put_count > 0 && row.is_some_and(|row| row.row_type() != row_type) {
-            commands.push(["DEL".as_bytes(), &key].iter().collect());
+            commands.push(command("DEL"));
         }
-        commands.extend((put_count > 0).then_some(puts));
-        commands.extend((take_count > 0).then_some(takes));
+        commands.extend(puts);
+        commands.extend(takes);
         let changed = put_count + take_count;
         (changed > 0).then_some(Repair { key, table, changed, added, taken: take_count, commands })
     }

@@ -1,11 +1,15 @@
 //! The journal as the rule book reads it: each touched row once.
 
-use super::{Journal, JournalMark, Span, Step, TouchedRow, Undo};
+use super::{Journal, JournalMark, Step, TouchedRow, Undo};
+use crate::hasher::Key;
 use crate::keyspace::Keyspace;
 use crate::list::End;
-use crate::row::{Row, Shelf};
+use crate::row::{LentRow, Row, Shelf};
 use hashbrown::HashTable;
 use keyward_rules::{Change, Part, What};
+
+/// Up to so many rows are told apart without a table.
+const FEW_ROWS: usize = 4;
 
 /// A row of the report: its steps, in order.
 struct Entry {
@@ -44,8 +48,15 @@ impl Keyspace {
         found
     }
 
+    /// A touched row as it is now, whether it is due or not.
+    fn find_touched(&self, row: &TouchedRow) -> Option<LentRow<'_>> {
+        let bytes = self.journal.text(row.key);
+        let key = Key { bytes, hash: row.hash, table: row.table };
+        self.databases[row.db].table(key).find(key)
+    }
+
     fn current<'a>(&'a self, row: &TouchedRow, shelf: &'a Shelf) -> Option<&'a Row> {
-        let found = self.databases[row.db].find(self.journal.text(row.key));
+        let found = self.find_touched(row);
         found.filter(|row| !self.is_due(row)).map(|row| shelf.lend(row))
     }
 
@@ -80,8 +91,7 @@ impl Keyspace {
             Undo::Row(before) => Some(before.as_ref()),
             // It is the same row under another key.
             Undo::MovedTo(to) => {
-                let to = &self.journal.rows[*to];
-                let row = self.databases[to.db].find(self.journal.text(to.key));
+                let row = self.find_touched(&self.journal.rows[*to]);
                 Some(row.map(|row| shelf.lend(row)))
             }
             _ => None,
@@ -102,8 +112,7 @@ impl Keyspace {
                 _ => {}
             }
         }
-        let row = self.databases[entry.row.db].find(self.journal.text(entry.row.key));
-        row.map(|row| row.deadline())
+        self.find_touched(&entry.row).map(|row| row.deadline())
     }
 
     fn parts_of<'a>(&'a self, entry: &Entry) -> Vec<Part<'a>> {
@@ -146,16 +155,22 @@ impl Journal {
             if row.db != db || matches!(undo, Undo::Flushed(_)) {
                 continue;
             }
-            let is_it = |place: &usize, entries: &[Entry]| {
-                let other: Span = entries[*place].row.key;
-                self.text(other) == self.text(row.key)
+            let is_it = |entry: &Entry| {
+                entry.row.hash == row.hash && self.text(entry.row.key) == self.text(row.key)
             };
-            match places.find(row.hash, |place| is_it(place, &entries)) {
-                Some(place) => entries[*place].steps.push(index),
-                None => {
-                    let hash_of = |place: &usize| entries[*place].row.hash;
-                    places.insert_unique(row.hash, entries.len(), hash_of);
-                    entries.push(Entry { row, steps: vec![index] });
+            let known = match entries.len() {
+                0..=FEW_ROWS => entries.iter().position(is_it),
+                _ => places.find(row.hash, |place| is_it(&entries[*place])).copied(),
+            };
+            if let Some(place) = known {
+                entries[place].steps.push(index);
+                continue;
+            }
+            entries.push(Entry { row, steps: vec![index] });
+            if entries.len() > FEW_ROWS {
+                let hash_of = |place: &usize| entries[*place].row.hash;
+                for place in places.len()..entries.len() {
+                    places.insert_unique(hash_of(&place), place, hash_of);
                 }
             }
         }
