@@ -8,7 +8,7 @@ use keyward_engine::{Coverage, DueRows, Progress};
 
 /// How many words a command may have, and all of a step.
 const COMMAND_MAX: usize = 2 + 2 * 256;
-const STEP_MAX: usize = 1_000 + COMMAND_MAX;
+const STEP_MAX: usize = 250 + COMMAND_MAX;
 const USERS: usize = 3_000;
 
 const OLD: &str = r#"
