@@ -31,22 +31,10 @@ pub(super) fn fault(rows: &Rows, key: &str, row: &Stored, now_ms: i64) -> Option
 }
 
 /// Whether eviction may take a row: of each other it may not, or not while its source
-/// stays. What follows others is a client's own row.
+/// stays.
 pub(super) fn may_be_evicted(key: &str) -> bool {
     let table = key.split(':').next().unwrap_or_default();
-    matches!(
-        table,
-        "user"
-            | "lease"
-            | "doc"
-            | "note"
-            | "notes"
-            | "stamp"
-            | "msg"
-            | "recent"
-            | "session"
-            | "log"
-    )
+    matches!(table, "user" | "lease" | "doc" | "note" | "stamp" | "msg" | "session" | "log")
 }
 
 type Problem = Option<&'static str>;

@@ -223,6 +223,17 @@ fn a_row_goes_with_what_depends_on_it_in_one_unit() {
     assert_eq!(test.engine.facts().keys.evicted, 3);
 }
 
+#[test]
+fn what_follows_others_stays_whoever_wants_memory() {
+    let forever = FAMILY.replace("ttl    = \"1h\"", "ttl    = \"none\"");
+    let (mut test, client) = limited(&forever, "allkeys-lru");
+    for command in ["HSET doc:1 title a", "SADD shelf 1"] {
+        assert_eq!(test.call(client, command), ":1\r\n", "{command}");
+    }
+    assert_eq!(test.evict(client, 10), [""; 0], "nothing may go");
+    assert_eq!(test.call(client, "SMEMBERS shelf"), "*1\r\n$1\r\n1\r\n");
+}
+
 const BOUNDED: &str = r#"
 [keyspace]
 name       = "bounded"

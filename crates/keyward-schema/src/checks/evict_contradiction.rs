@@ -10,9 +10,9 @@ pub(crate) static RULE: Rule = Rule {
     level: Level::Error,
     title: "what must stay cannot be evicted",
     why: r#"
-`ttl = "none"` says that a key lives until it is deleted, and a derived key is
-as long as its source says so; neither may go because memory is short. Drop
-`evict`, or give the key a lifetime.
+`ttl = "none"` says that a key lives until it is deleted, and a derived key
+lists what its sources say, also one whose members `follow` them; none of these
+may go because memory is short. Drop `evict`, or give the key a lifetime.
 "#,
     wrong: r#"
 [keyspace]
@@ -37,7 +37,7 @@ evict = "lru"
 pub(crate) fn found(draft: &KeyDraft<'_>, evict: Located<Evict>) -> Diagnostic {
     let found = RULE.at(evict.at, "may go");
     let found = match draft.table.entry("ttl") {
-        Some(ttl) if !draft.is_derived() => found.see(ttl.value.span().into(), "must stay"),
+        Some(ttl) if !draft.is_related() => found.see(ttl.value.span().into(), "must stay"),
         _ => found.see(draft.at, "is derived"),
     };
     found.help("evict = \"never\"")
@@ -69,6 +69,19 @@ evict = "first"
 members = { of = "u:{id}" }
 "#,
             r#"KW0402 5:9 what must stay cannot be evicted [may go] | see 3:6 is derived | help: evict = "never""#,
+        );
+        check(
+            r#"
+[key."message:{id}"]
+type = "hash"
+ttl = "1h"
+[key."recent"]
+type = "set"
+ttl = "1h"
+evict = "ttl"
+follows = "message:{member}"
+"#,
+            r#"KW0402 7:9 what must stay cannot be evicted [may go] | see 4:6 is derived | help: evict = "never""#,
         );
         check(
             r#"

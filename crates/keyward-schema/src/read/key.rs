@@ -58,6 +58,11 @@ impl<'t> KeyDraft<'t> {
         self.derivations().any(|entry| entry.name != "follows")
     }
 
+    /// Whether it is derived, or follows others.
+    pub(crate) fn is_related(&self) -> bool {
+        self.derivations().next().is_some()
+    }
+
     /// Its fields, if it is a hash or a JSON object.
     pub(crate) fn object(&self) -> Option<&crate::shape::Object> {
         self.content.as_ref()?.content.object()
@@ -121,7 +126,7 @@ fn finish_one(
     let doc = table.owned_text("doc", report);
     let group = table.owned_text("group", report);
     let is_kept = draft.is_derived() || mirrors.is_mirrored(index);
-    let stays = is_kept || lifetime == Some(Lifetime::Forever);
+    let stays = is_kept || draft.is_related() || lifetime == Some(Lifetime::Forever);
     let evict = read_evict(draft, stays, report);
     let allowed = checks::read_allowances(table, report);
     if is_kept {
@@ -172,8 +177,8 @@ fn read_bounds(table: &Table<'_>, report: &mut Report) -> Option<Bounds> {
     (report.errors_total() == errors_before).then_some(bounds)
 }
 
-/// What is declared to live for ever, or is derived, is not evicted; anything
-/// else goes by its last use unless the schema says otherwise.
+/// What is declared to live for ever, is derived, or follows others is not evicted;
+/// anything else goes by its last use unless the schema says otherwise.
 fn read_evict(draft: &KeyDraft<'_>, stays: bool, report: &mut Report) -> Option<Evict> {
     let default = if stays { Evict::Never } else { Evict::Lru };
     if draft.table.entry("evict").is_none() {
