@@ -332,7 +332,9 @@ mod tests {
     #[test]
     fn words_and_what_begins_with_one_are_short() {
         let mut words = Words::new([1, 2]);
+        words.begin_row(b"row 1");
         assert_eq!(packed_bytes(b"@channel1", &mut words), 10);
+        words.begin_row(b"row 2");
         assert_eq!(packed_bytes(b"@channel1", &mut words), 1);
         let digest = |number: u32| format!("sha256:{number:064x}").into_bytes();
         assert_eq!(packed_bytes(&digest(1), &mut words), 73);

@@ -82,6 +82,7 @@ impl Packer {
     pub fn pack_text(&mut self, key: &[u8], text: &[u8], out: &mut Vec<u8>) -> bool {
         let Some(places) = self.places(key) else { return false };
         let start = out.len();
+        self.words.begin_row(key);
         self.pack_key(&places, out);
         let value_at = out.len();
         self.pack_value(text, &places, out);
@@ -118,6 +119,7 @@ impl Packer {
     ) -> bool {
         let Some(places) = self.places(key) else { return false };
         let start = out.len();
+        self.words.begin_row(key);
         self.pack_key(&places, out);
         let mut expected = 0;
         let mut is_declared = |name: &[u8]| match &self.content {

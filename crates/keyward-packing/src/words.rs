@@ -1,8 +1,8 @@
 //! The words of a table: texts that occur in many of its rows, by number.
 //!
 //! Owns the texts, their numbers and how many rows hold each. A text becomes a word
-//! when it comes a second time while it is still among the recent ones (`recent`), so
-//! that what occurs once costs no entry; a word that no row holds any more is
+//! when it comes twice with one row, or with another row while it is still among the
+//! recent ones (`recent`), so that what occurs once costs no entry; a word that no row holds any more is
 //! forgotten and its number given to the next, so that the table of words never grows
 //! beyond what rows use. Words that a schema spells out are there from the start and
 //! stay.
@@ -34,6 +34,8 @@ const BLOCK_WORDS: usize = 1024;
 /// Parts of the table that finds words, once there are many: each grows by itself.
 const PARTS: usize = 256;
 const PART_SHIFT: u32 = 32;
+/// Texts of a row among which one that comes twice is looked for.
+const SEEN_MAX: usize = 32;
 
 /// Texts by number.
 #[derive(Debug)]
@@ -51,6 +53,10 @@ pub(crate) struct Words {
     /// The word that came last of those whose texts are alike by `likeness`; none until
     /// there are words.
     last: Vec<u32>,
+    /// What the row that is being packed is told by, from most others.
+    row: u8,
+    /// Texts of that row that are no words, by half their hashes: the first ones.
+    seen: Vec<u32>,
     hash_keys: [u64; 2],
     /// Bytes of the texts.
     text_bytes: usize,
@@ -79,6 +85,8 @@ impl Words {
             len: 0,
             recent: Recent::default(),
             last: Vec::new(),
+            row: 0,
+            seen: Vec::new(),
             hash_keys,
             text_bytes: 0,
         }
@@ -95,6 +103,12 @@ impl Words {
         }
     }
 
+    /// The texts that come now are of the row of this key.
+    pub(crate) fn begin_row(&mut self, key: &[u8]) {
+        self.row = mark_of_row(key);
+        self.seen.clear();
+    }
+
     /// The number of a text, if it is a word or becomes one now; that counts as a use.
     pub(crate) fn hold(&mut self, text: &[u8]) -> Option<u32> {
         // Most texts that are words are those that came last, which needs no hash to tell.
@@ -106,12 +120,22 @@ impl Words {
         let hash = self.hash(text);
         let number = match self.find(hash as u32, text) {
             Some(number) => self.use_again(number)?,
-            None if !self.recent.saw(hash) || self.len >= WORDS_MAX => return None,
+            None if !self.comes_again(hash) || self.len >= WORDS_MAX => return None,
             None => self.add(hash as u32, text),
         };
         self.last.resize(LAST_WORDS, NO_NUMBER);
         self.last[place] = number;
         Some(number)
+    }
+
+    /// Whether a text of this hash came lately: with another row, or twice with this one.
+    fn comes_again(&mut self, hash: u64) -> bool {
+        let came_lately = self.recent.saw(hash, self.row);
+        let came_with_this = self.seen.contains(&(hash as u32));
+        if !came_with_this && self.seen.len() < SEEN_MAX {
+            self.seen.push(hash as u32);
+        }
+        came_lately || came_with_this
     }
 
     /// Counts one more use of a word; `None` if there are too many to count.
@@ -254,6 +278,16 @@ fn likeness(text: &[u8]) -> usize {
     (mixed >> (u32::BITS - LAST_WORDS.ilog2())) as usize
 }
 
+/// Eight bits of a key by which rows are told apart, quickly rather than surely.
+fn mark_of_row(key: &[u8]) -> u8 {
+    let mix = |mixed: u64, chunk: &[u8]| {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        (mixed.rotate_left(23) ^ u64::from_le_bytes(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
+    (key.chunks(8).fold(0, mix) >> 56) as u8
+}
+
 /// Half a hash as a whole one.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -266,7 +300,11 @@ mod tests {
     #[test]
     fn a_text_becomes_a_word_when_it_comes_again_and_is_forgotten_with_its_last_use() {
         let mut words = Words::new([1, 2]);
+        words.begin_row(b"row 1");
         assert_eq!(words.hold(b"solana"), None);
+        words.begin_row(b"row 1");
+        assert_eq!(words.hold(b"solana"), None, "the same row was written again");
+        words.begin_row(b"row 2");
         assert_eq!(words.hold(b"solana"), Some(0));
         assert_eq!(words.hold(b"solana"), Some(0));
         assert_eq!(words.text(0), Some(&b"solana"[..]));
@@ -290,9 +328,21 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_are_written_again_and_again_make_no_words() {
+        let mut words = Words::new([1, 2]);
+        for number in 0..200_000u32 {
+            let row = (number % 5_000).to_le_bytes();
+            words.begin_row(&row);
+            words.hold(&row);
+        }
+        assert!(words.len() < 20, "{} words", words.len());
+    }
+
+    #[test]
     fn most_of_many_texts_that_come_again_become_words() {
         let mut words = Words::new([1, 2]);
         for number in 0..1_000_000u32 {
+            words.begin_row(&number.to_le_bytes());
             words.hold(&(number % 25_000).to_le_bytes());
         }
         assert!(words.len() > 20_000, "{} words", words.len());

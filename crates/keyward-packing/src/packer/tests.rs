@@ -158,7 +158,7 @@ last_updated = "timestamp?"
         (b"last_updated", b"2025-12-04T15:30:00Z"),
     ];
     let key = b"usage:123456789:2025-12";
-    let first = check_fields(&mut packer, key, fields).len();
+    let first = check_fields(&mut packer, b"usage:123456788:2025-12", fields).len();
     let body = check_fields(&mut packer, key, fields);
     assert!(first > body.len());
     // The key, the skeleton, and each value; the name that is not declared is a word.
@@ -178,7 +178,7 @@ fields = { channel_id = "str", text = "string" }
 "#,
     );
     let text = br#"{"channel_id":"-1001649127710","text":"BUY"}"#;
-    check_text(&mut packer, b"telegram:msg:-1001649127710:5", text);
+    check_text(&mut packer, b"telegram:msg:-1001649127710:6", text);
     let body = check_text(&mut packer, b"telegram:msg:-1001649127710:5", text);
     // A number is as short by itself as any name of it would be, but for this one.
     assert!(body.len() <= 7 + 1 + 2 + 7 + 4, "{} bytes", body.len());
