@@ -3,7 +3,8 @@
 //! Owns zstd's frames, by number: a packed row whose text is here has the number in its
 //! place. Invariants: a frame is smaller than its text by a fair part, or it is not kept;
 //! `bytes` is the sum over all frames. No step compresses or decompresses more than
-//! `TEXT_BYTES_MAX`, which takes about a millisecond.
+//! `TEXT_BYTES_MAX`, which takes about a millisecond, or moves more than a block of
+//! places.
 //!
 //! There is no dictionary: long texts have their own repetitions. Of search results of
 //! 7.9 KB a frame has 2.0 KB; one trained on a thousand of them (16 KB) would make that
@@ -20,11 +21,25 @@ const TEXT_BYTES_MAX: usize = 512 * 1024;
 /// A frame is kept if it saves at least one part in so many.
 const SAVED_SHARE: usize = 8;
 
+/// Places per allocation, so that no step moves more of them.
+const BLOCK_PLACES: usize = 1024;
+/// The end of the chain of free places.
+const NO_NUMBER: u32 = u32::MAX;
+
 /// A text.
 #[derive(Debug)]
 struct Frame {
     bytes: Box<[u8]>,
-    text_bytes: usize,
+    text_bytes: u32,
+}
+
+/// The place of a number.
+#[derive(Debug)]
+enum Place {
+    /// A text has it.
+    Taken(Frame),
+    /// It is free; the next one that is.
+    Free(u32),
 }
 
 /// Compressed texts by number.
@@ -32,9 +47,12 @@ struct Frame {
 pub(super) struct Compressed {
     /// Texts of more bytes are compressed; `None` if none are.
     text_bytes_min: Option<usize>,
-    frames: Vec<Option<Frame>>,
-    /// Numbers that are not in use.
-    free: Vec<u32>,
+    /// All blocks but the last are full.
+    blocks: Vec<Vec<Place>>,
+    /// The first of the chain of free places.
+    free: Option<u32>,
+    /// How many texts there are.
+    len: usize,
     /// Bytes of the frames.
     bytes: usize,
 }
@@ -55,36 +73,51 @@ impl Compressed {
         let mut bytes = vec![0; frame_bytes_max];
         // It fails if the frame has no room: then compressing does not pay.
         let frame_bytes = zstd::bulk::compress_to_buffer(text, &mut bytes, LEVEL).ok()?;
-        let frame = Frame { bytes: Box::from(&bytes[..frame_bytes]), text_bytes: text.len() };
-        let number = match self.free.pop() {
-            Some(number) => number,
-            None => {
-                let number = u32::try_from(self.frames.len()).ok()?;
-                self.frames.push(None);
-                number
-            }
-        };
+        let bytes = Box::from(&bytes[..frame_bytes]);
+        let frame = Frame { bytes, text_bytes: u32::try_from(text.len()).ok()? };
         self.bytes += frame.heap_bytes();
-        self.frames[number as usize] = Some(frame);
-        Some(number)
+        self.len += 1;
+        Some(self.put(frame))
+    }
+
+    /// Gives a text a number.
+    fn put(&mut self, frame: Frame) -> u32 {
+        if let Some(number) = self.free {
+            let before = std::mem::replace(self.place_mut(number), Place::Taken(frame));
+            let Place::Free(next) = before else { unreachable!("a free place has no text") };
+            self.free = (next != NO_NUMBER).then_some(next);
+            return number;
+        }
+        if self.blocks.last().is_none_or(|block| block.len() == BLOCK_PLACES) {
+            // The first block grows with the texts.
+            let places = if self.blocks.is_empty() { 0 } else { BLOCK_PLACES };
+            self.blocks.push(Vec::with_capacity(places));
+        }
+        let before = (self.blocks.len() - 1) * BLOCK_PLACES;
+        let block = self.blocks.last_mut().expect("a block was just ensured");
+        block.push(Place::Taken(frame));
+        (before + block.len() - 1) as u32
     }
 
     /// Appends a text.
     pub(super) fn push_text(&self, number: u32, out: &mut Vec<u8>) {
         let frame = self.frame(number);
         let start = out.len();
-        out.resize(start + frame.text_bytes, 0);
+        let text_bytes = frame.text_bytes as usize;
+        out.resize(start + text_bytes, 0);
         let bytes = zstd::bulk::decompress_to_buffer(&frame.bytes, &mut out[start..]);
-        assert_eq!(bytes.ok(), Some(frame.text_bytes), "a frame was made of a text here");
+        assert_eq!(bytes.ok(), Some(text_bytes), "a frame was made of a text here");
     }
 
     /// Lets a text go.
     pub(super) fn remove(&mut self, number: u32) {
         self.bytes -= self.bytes_of(number);
-        self.frames[number as usize] = None;
-        self.free.push(number);
-        if self.free.len() == self.frames.len() {
-            (self.frames, self.free) = (Vec::new(), Vec::new());
+        self.len -= 1;
+        let next = self.free.unwrap_or(NO_NUMBER);
+        *self.place_mut(number) = Place::Free(next);
+        self.free = Some(number);
+        if self.len == 0 {
+            (self.blocks, self.free) = (Vec::new(), None);
         }
     }
 
@@ -100,13 +133,25 @@ impl Compressed {
 
     /// Bytes of everything else.
     pub(super) fn own_bytes(&self) -> usize {
-        size_class(self.frames.capacity() * size_of::<Option<Frame>>())
-            + size_class(self.free.capacity() * size_of::<u32>())
+        let last = self.blocks.last().map_or(0, Vec::capacity);
+        let full = self.blocks.len().saturating_sub(1);
+        full * size_class(BLOCK_PLACES * size_of::<Place>())
+            + size_class(last * size_of::<Place>())
+            + size_class(self.blocks.capacity() * size_of::<Vec<Place>>())
+    }
+
+    fn place_mut(&mut self, number: u32) -> &mut Place {
+        let number = number as usize;
+        &mut self.blocks[number / BLOCK_PLACES][number % BLOCK_PLACES]
     }
 
     fn frame(&self, number: u32) -> &Frame {
-        let frame = self.frames.get(number as usize).and_then(Option::as_ref);
-        frame.expect("a packed row has the number of a text that is there")
+        let number = number as usize;
+        let place = self.blocks.get(number / BLOCK_PLACES);
+        match place.and_then(|block| block.get(number % BLOCK_PLACES)) {
+            Some(Place::Taken(frame)) => frame,
+            _ => panic!("a packed row has the number of a text that is there"),
+        }
     }
 }
 
@@ -164,7 +209,8 @@ mod tests {
                     bytes += compressed.bytes_of(*number);
                 }
                 prop_assert_eq!(compressed.bytes(), bytes);
-                prop_assert_eq!(compressed.frames.len() - compressed.free.len(), model.len());
+                prop_assert_eq!(compressed.len, model.len());
+                prop_assert!(compressed.own_bytes() <= 64 * 20);
             }
         }
     }

@@ -20,6 +20,9 @@ use crate::random::Random;
 const RUN_ENTRIES_MAX: usize = 512;
 /// Two neighbours that have no more entries than this become one.
 const MERGE_ENTRIES_MAX: usize = 256;
+/// A run has room for one entry in so many that have left it, and for a few more.
+const ROOM_SHARE: usize = 4;
+const ROOM_MIN: usize = 16;
 
 /// Deadlines in order.
 #[derive(Debug, Default)]
@@ -80,6 +83,14 @@ impl Run {
             let shift = (self.base_ms - deadline) as u32;
             self.entries.iter_mut().for_each(|entry| entry.after_base_ms += shift);
             self.base_ms = deadline;
+        }
+    }
+
+    /// Gives room back that entries have left, unless it is little.
+    fn give_back(&mut self) {
+        let kept = self.entries.len() + self.entries.len() / ROOM_SHARE;
+        if kept + ROOM_MIN < self.entries.capacity() {
+            self.entries.shrink_to_fit();
         }
     }
 
@@ -230,7 +241,10 @@ impl Deadlines {
         let Some(run) = self.runs.get_mut(at) else { return };
         let place = run.entry(old).and_then(|entry| run.entries.binary_search(&entry).ok());
         let place = place.expect("every row that ends has an entry");
+        let places = run.entries.capacity();
         run.entries.remove(place);
+        run.give_back();
+        self.places = self.places + run.entries.capacity() - places;
         self.len -= 1;
         self.sum_ms -= i128::from(old.0);
         if run.entries.is_empty() {
@@ -303,6 +317,20 @@ mod tests {
             }
             let all = deadlines.heap_bytes();
             assert!(all <= bytes * 100_000, "{all} bytes, not {bytes} each");
+        }
+    }
+
+    #[test]
+    fn rows_that_went_leave_little_room_behind() {
+        let mut random = Random::from_seed(3);
+        let mut deadlines = Deadlines::default();
+        (0..100_000).for_each(|number| deadlines.change(number, None, Some(number as i64)));
+        let mut left: Vec<u64> = (0..100_000).collect();
+        while left.len() > 10_000 {
+            let gone = left.swap_remove(random.below(left.len() as u64) as usize);
+            deadlines.change(gone, Some(gone as i64), None);
+            let (bytes, rows) = (deadlines.heap_bytes(), left.len());
+            assert!(bytes <= 12 * rows + 20_000, "{bytes} bytes for {rows} rows");
         }
     }
 

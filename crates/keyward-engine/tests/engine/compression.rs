@@ -86,8 +86,10 @@ fn commands_that_change_a_compressed_value_see_all_of_it() {
         test.call(client, command);
         let reply = format!("${}\r\n{expected}\r\n", expected.len());
         assert_eq!(test.call(client, "GET page:1"), reply, "{command}");
+        test.check_bytes(client);
         test.settle();
         assert_eq!(test.call(client, "GET page:1"), reply, "{command}");
+        test.check_bytes(client);
     }
     assert_eq!(test.call(client, "GETDEL page:1"), format!("$5000\r\n{long}\r\n"));
     test.settle();
@@ -108,9 +110,13 @@ fn space_comes_back_when_compressed_rows_go() {
         test.settle();
         let full = stats(&mut test);
         assert!(full < 300 * 1_200, "{full} bytes for 600 thousand");
+        test.check_bytes(client);
     }
     for id in 0..300 {
         assert_eq!(test.call(client, &format!("DEL page:{id}")), ":1\r\n");
+        if id % 50 == 0 {
+            test.check_bytes(client);
+        }
     }
     test.settle();
     let left = stats(&mut test);
