@@ -5,14 +5,13 @@
 //! keeps the rest. Invariant: a key has exactly one table it can be in.
 //! Not here: time and changes (`keyspace`).
 
-use crate::companions::Companions;
 use crate::evict::{Order, Scope, Standing};
 use crate::hasher::{Key, KeyHasher, TableIndex};
 use crate::keyspace::Contradictions;
 use crate::random::Random;
 use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
-use crate::table::Table;
+use crate::table::{Neighbour, Table};
 use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
@@ -29,7 +28,6 @@ pub(crate) struct Database {
     /// The plain one first, then one for each pattern in the schema's order.
     tables: Vec<Table>,
     book: Option<Arc<RuleBook>>,
-    companions: Companions,
     /// The table that was written last.
     last_written: TableIndex,
     /// What clients wrote to computed rows in spite of their sources.
@@ -46,7 +44,6 @@ impl Database {
         Database {
             tables: vec![Table::new(hasher, standing)],
             book: None,
-            companions: Companions::new(hasher),
             last_written: TableIndex::PLAIN,
             contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
@@ -65,7 +62,6 @@ impl Database {
         Database {
             tables: std::iter::once(plain).chain(patterns).collect(),
             book: Some(book),
-            companions: Companions::new(hasher),
             last_written: TableIndex::PLAIN,
             contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
@@ -136,7 +132,7 @@ impl Database {
     pub(crate) fn insert(&mut self, key: Key<'_>, row: Row) {
         self.table_mut(key).insert(key.hash, row);
         if let Some(leader) = self.leader(key) {
-            self.companions.add(&leader, key.bytes);
+            self.table_mut(key).companions.add(&leader, key.bytes);
         }
     }
 
@@ -145,7 +141,7 @@ impl Database {
     pub(crate) fn remove(&mut self, key: Key<'_>) -> Option<Row> {
         let row = self.table_mut(key).remove(key)?;
         if let Some(leader) = self.leader(key) {
-            self.companions.remove(&leader, key.bytes);
+            self.table_mut(key).companions.remove(&leader, key.bytes);
         }
         Some(row)
     }
@@ -159,9 +155,14 @@ impl Database {
         book.leader(pattern, key.bytes)
     }
 
-    /// The keys that live with this one.
+    /// Visits the keys that live with this one, in the order of their bytes.
     pub(crate) fn each_companion(&self, leader: &[u8], visit: &mut dyn FnMut(&[u8])) {
-        self.companions.of(leader).for_each(visit);
+        let mut keys: Vec<Box<[u8]>> = Vec::new();
+        for table in &self.tables {
+            table.companions.each(leader, |key| keys.push(key.into()));
+        }
+        keys.sort_unstable();
+        keys.iter().for_each(|key| visit(key));
     }
 
     /// Counts a change of a row.
@@ -393,10 +394,46 @@ impl Database {
         None
     }
 
-    /// The row that ends soonest of those that go by their ends.
-    pub(crate) fn first_to_end(&self) -> Option<LentRow<'_>> {
+    /// Visits rows that may go, of tables of such a standing: so many or a few more, from a
+    /// place drawn by chance on. Answers whether there are any.
+    pub(crate) fn sample_evictable(
+        &self,
+        is_it: impl Fn(Standing) -> bool + Copy,
+        samples: usize,
+        random: &mut Random,
+        mut visit: impl FnMut(Neighbour<'_>),
+    ) -> bool {
+        let scopes = || self.evictable(is_it).map(|(table, standing, _)| (table, standing.scope));
+        let total: usize = scopes().map(|(table, scope)| table.groups(scope)).sum();
+        let first = random.below(total.max(1) as u64) as usize;
+        let mut seen = 0;
+        for step in 0..total {
+            let mut group = (first + step) % total;
+            let found = scopes().find(|(table, scope)| {
+                let groups = table.groups(*scope);
+                let is_here = group < groups;
+                group -= if is_here { 0 } else { groups };
+                is_here
+            });
+            if let Some((table, scope)) = found {
+                table.visit_group((scope, group), random, |row| {
+                    seen += 1;
+                    visit(row);
+                });
+            }
+            if seen >= samples {
+                break;
+            }
+        }
+        total > 0
+    }
+
+    /// The table with the row that ends soonest of those that go by their ends, and when
+    /// that is.
+    pub(crate) fn first_to_end(&self) -> Option<(i64, &Table)> {
         let tables = self.evictable(|standing| standing.order == Order::Deadline);
-        tables.filter_map(|(table, ..)| table.first_to_end()).min_by_key(|row| row.deadline())
+        let ends = tables.filter_map(|(table, ..)| Some((table.next_deadline()?, table)));
+        ends.min_by_key(|(deadline, _)| *deadline)
     }
 
     /// The mark of a row's use, if it may go and its table has such a standing.

@@ -39,11 +39,12 @@ use std::sync::Arc;
 /// Rows packed per step of leisure, those of 256 bytes and less: about a twentieth of a
 /// millisecond of work.
 const PACKED_PER_REST: usize = 32;
-/// Due rows removed per tick at most: about a millisecond of work.
-const SWEEP_ROWS_MAX: usize = 2_000;
-/// Allocations of large values freed per tick at most: less than half a millisecond
-/// of work.
-const RECLAIM_PER_TICK: usize = 2_000;
+/// Due rows removed per tick at most, fewer if others depend on them: less than half a
+/// millisecond of work.
+const SWEEP_WORK_MAX: usize = 500;
+/// Allocations of large values freed per tick at most: less than a quarter of a
+/// millisecond of work.
+const RECLAIM_PER_TICK: usize = 1_000;
 
 /// What is decided when an engine is made.
 #[derive(Debug, Clone)]
@@ -408,7 +409,7 @@ impl Engine {
             || self.shared.hold().is_some()
             || !switches.sweeps
             || switches.is_cron_paused;
-        let removed = if rests { 0 } else { self.keys.sweep(SWEEP_ROWS_MAX) };
+        let is_sweeping = !rests && self.keys.sweep(SWEEP_WORK_MAX);
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         let stats = &mut self.shared.stats;
         stats.clock_ns = host.monotonic_ns();
@@ -421,7 +422,7 @@ impl Engine {
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
-        removed == SWEEP_ROWS_MAX || self.keys.reclaim.is_busy() || is_evicting || is_planning
+        is_sweeping || self.keys.reclaim.is_busy() || is_evicting || is_planning
     }
 
     /// Uses a moment in which nothing else is to be done, or a small share of the time

@@ -34,7 +34,7 @@ use std::ops::Range;
 /// Work per call at the lowest tenacity.
 const WORK_MIN: usize = 16;
 /// Allocations freed as one piece of work.
-const FREED_PER_WORK: usize = 16;
+pub(crate) const FREED_PER_WORK: usize = 16;
 /// Rows looked at to find one that goes, however many are asked for: work is bounded.
 const SAMPLES_MAX: usize = 64;
 /// Microseconds a piece of work takes, about: one row found and removed.
@@ -194,7 +194,7 @@ impl Engine {
             let done = if frees { 1 } else { self.keys.pack(dbs.clone(), 1) };
             let done = match done {
                 0 => match self.evict_one(dbs, host) {
-                    Some(freed) => 1 + freed / FREED_PER_WORK,
+                    Some(done) => done,
                     None => return Kept::Impossible,
                 },
                 done => done,
@@ -212,12 +212,12 @@ impl Engine {
     }
 
     /// Removes the row of these databases that is the next to go, and what depended on
-    /// it.
+    /// it. Answers how much work that was.
     fn evict_one(&mut self, dbs: Range<usize>, host: &mut dyn Host) -> Option<usize> {
         let samples = self.shared.tunables.memory.samples.min(SAMPLES_MAX);
-        let freed = self.keys.evict_one(dbs, samples)?;
+        let done = self.keys.evict_one(dbs, samples)?;
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
-        Some(freed)
+        Some(done)
     }
 
     /// Whether a command is refused while there is no memory. What is queued in a

@@ -14,6 +14,7 @@ use crate::context::{Ctx, Ending, Mode, Outcome};
 use crate::host::Host;
 use crate::keyspace::journal::JournalMark;
 use crate::keyspace::{Ended, Keyspace};
+use crate::reclaim::Freeing;
 use crate::script::LogLevel;
 use crate::session::{ClientId, Session};
 use crate::shared::Shared;
@@ -374,6 +375,7 @@ pub(crate) fn follow_ended(
                     count_companion(keys, db, &book, command.args());
                 }
             }
+            keys.reclaim.row(row, Freeing::AtOnce);
         }
     }
     start.end(keys);

@@ -314,6 +314,18 @@ impl<T: Entry> Index<T> {
         }
     }
 
+    /// How many buckets there are.
+    pub(crate) fn bucket_count(&self) -> usize {
+        self.count()
+    }
+
+    /// Visits the entries of a bucket, having fetched all of them.
+    pub(crate) fn visit_bucket<'a>(&'a self, at: usize, visit: impl FnMut(&'a T)) {
+        let bucket = self.bucket(at);
+        bucket.iter().for_each(|entry| prefetch(entry.address()));
+        bucket.iter().for_each(visit);
+    }
+
     /// Hints that the bucket of `hash` will be read soon.
     #[inline(always)]
     pub(crate) fn prefetch_bucket(&self, hash: u64) {

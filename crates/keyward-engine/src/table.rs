@@ -16,12 +16,15 @@
 mod compressed;
 mod deadlines;
 mod fresh;
+mod neighbours;
 mod packed;
 mod page;
 
+pub(crate) use neighbours::Neighbour;
 pub(crate) use packed::Place;
 
 use crate::access::Reading;
+use crate::companions::Companions;
 use crate::evict::Standing;
 use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
@@ -65,6 +68,8 @@ pub(crate) struct Table {
     /// The loose ones that are to be packed. Some may be gone.
     fresh: Fresh,
     deadlines: Deadlines,
+    /// The rows that live with other keys, if such is the pattern's lifetime.
+    pub(crate) companions: Companions,
     hasher: KeyHasher,
     /// Flips when a snapshot begins.
     epoch: bool,
@@ -93,6 +98,7 @@ impl Table {
             packed: None,
             fresh: Fresh::default(),
             deadlines: Deadlines::default(),
+            companions: Companions::new(hasher),
             hasher,
             epoch: false,
             capture: None,
@@ -459,19 +465,27 @@ impl Table {
 
     /// The key of a row whose deadline has passed, the longest overdue first.
     pub(crate) fn due_key(&self, now_ms: i64) -> Option<Box<[u8]>> {
-        Some(self.first_to_end().filter(|row| row.deadline() < Some(now_ms))?.key().into())
+        self.next_deadline().filter(|deadline| *deadline < now_ms).and(self.first_to_end())
     }
 
-    /// The row that ends soonest.
-    pub(crate) fn first_to_end(&self) -> Option<LentRow<'_>> {
-        self.deadlines.first().map(|entry| self.row_of(entry))
+    /// The key of the row that ends soonest.
+    pub(crate) fn first_to_end(&self) -> Option<Box<[u8]>> {
+        let entry = self.deadlines.first()?;
+        if let Some(row) = self.loose_row_of(entry) {
+            return Some(row.key().into());
+        }
+        let packed = self.packed.as_ref()?;
+        Some(packed.key(packed.find_ending(entry.0, entry.1)?).into())
+    }
+
+    fn loose_row_of(&self, (deadline, hash): (i64, u32)) -> Option<&Row> {
+        self.rows.find(u64::from(hash), |row| {
+            row.deadline() == Some(deadline) && self.hasher.hash(row.key()) as u32 == hash
+        })
     }
 
     fn row_of(&self, (deadline, hash): (i64, u32)) -> LentRow<'_> {
-        let is_it = |row: &Row| {
-            row.deadline() == Some(deadline) && self.hasher.hash(row.key()) as u32 == hash
-        };
-        if let Some(row) = self.rows.find(u64::from(hash), is_it) {
+        if let Some(row) = self.loose_row_of((deadline, hash)) {
             return LentRow::Loose(row);
         }
         let packed = self.packed.as_ref().and_then(|packed| {
@@ -489,7 +503,10 @@ impl Table {
     /// Hands over rows, about `budget` of them, and answers how much was done.
     /// The table is not to be used any more.
     pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
-        let shed = self.deadlines.shed(budget);
+        let shed = match self.deadlines.shed(budget) {
+            0 => self.companions.shed(budget, drop),
+            shed => shed,
+        };
         if shed > 0 {
             return shed;
         }
@@ -512,7 +529,7 @@ impl Table {
     /// Bytes of the index, rows aside.
     pub(crate) fn index_bytes(&self) -> usize {
         let packed = self.packed.as_ref().map_or(0, |packed| packed.own_bytes());
-        self.rows.own_bytes() + packed + self.fresh.heap_bytes()
+        self.rows.own_bytes() + packed + self.fresh.heap_bytes() + self.companions.heap_bytes()
     }
 
     /// Bytes of the order of deadlines.

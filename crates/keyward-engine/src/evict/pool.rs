@@ -8,6 +8,7 @@
 
 use super::{Rivals, Turn};
 use crate::access::Reading;
+use crate::table::Neighbour;
 
 /// Candidates kept at most.
 const CANDIDATES_MAX: usize = 16;
@@ -47,14 +48,15 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Takes a candidate in, if it is among the best.
-    pub(crate) fn offer(&mut self, score: u32, key: &[u8]) {
+    pub(crate) fn offer(&mut self, score: u32, row: &Neighbour<'_>) {
         let at = self.candidates.partition_point(|candidate| candidate.score < score);
-        let mut same = self.candidates[at..].iter().take_while(|other| other.score == score);
-        if same.any(|other| *other.key == *key) {
-            return;
-        }
         let is_full = self.candidates.len() == CANDIDATES_MAX;
         if is_full && at == 0 {
+            return;
+        }
+        let key = row.key();
+        let mut same = self.candidates[at..].iter().take_while(|other| other.score == score);
+        if same.any(|other| *other.key == *key) {
             return;
         }
         let at = if is_full {
@@ -80,14 +82,16 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::{NewValue, Row};
 
     #[test]
     fn the_best_of_many_come_out_in_order() {
         let mut pool = Pool::default();
         for number in 0..1000u32 {
             let score = number * 7919 % 1000;
-            pool.offer(score, &score.to_be_bytes());
-            pool.offer(score, &score.to_be_bytes());
+            let row = Row::new(&score.to_be_bytes(), NewValue::Int(1), None);
+            pool.offer(score, &Neighbour::Loose(&row));
+            pool.offer(score, &Neighbour::Loose(&row));
         }
         let scores: Vec<u32> = std::iter::from_fn(|| pool.take()).map(|best| best.score).collect();
         assert_eq!(scores, (984..1000).rev().collect::<Vec<_>>());

@@ -9,6 +9,9 @@ use crate::hasher::Key;
 use crate::reclaim::Freeing;
 use keyward_rules::Cause;
 
+/// What the end of a row takes on which others depend: they follow.
+pub(super) const WORK_OF_LEADERS: usize = 16;
+
 impl Keyspace {
     /// Removes a row that was found to be due, unless expiry is held.
     #[cold]
@@ -48,24 +51,25 @@ impl Keyspace {
     }
 
     /// Removes due rows, the longest overdue of each database first, until none
-    /// is left or `budget` rows are gone. Answers how many went.
-    pub(crate) fn sweep(&mut self, budget: usize) -> usize {
+    /// is left or `budget` pieces of work are done. Answers whether they are.
+    pub(crate) fn sweep(&mut self, budget: usize) -> bool {
         let selected = self.selected;
-        let mut removed = 0;
+        let mut work = 0;
         for db in 0..self.databases.len() {
             self.selected = db;
-            while removed < budget
+            while work < budget
                 && let Some(key) = self.databases[db].due_key(self.now_ms)
             {
                 // Under a schema other rows may change with it: those belong to its unit.
                 if !self.is_governed() {
                     self.effects.begin_unit();
                 }
-                self.remove_due(self.databases[db].key(&key));
-                removed += 1;
+                let key = self.databases[db].key(&key);
+                work += if self.databases[db].leads(key.table) { WORK_OF_LEADERS } else { 1 };
+                self.remove_due(key);
             }
         }
         self.selected = selected;
-        removed
+        work >= budget
     }
 }

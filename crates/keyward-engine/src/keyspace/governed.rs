@@ -8,6 +8,7 @@
 //! tables are made to go.
 //! Not here: carrying out what follows (`crate::governed`).
 
+use super::journal::Gone;
 use super::{Keyspace, sight::Sight};
 use crate::database::Database;
 use crate::hasher::{Key, TableIndex};
@@ -135,11 +136,10 @@ impl Keyspace {
             self.changes.changed(db, key, 0);
             self.heed(db, key);
         }
-        if self.snapshot.is_some() {
-            let emptied: Vec<Database> = journal.take_flushed().collect();
-            emptied.into_iter().for_each(|held| self.part_with(held, Freeing::AtOnce));
-        }
-        journal.clear();
+        journal.end(|gone| match gone {
+            Gone::Row(row) => self.reclaim.row(row, Freeing::AtOnce),
+            Gone::Database(held) => self.part_with(held, Freeing::AtOnce),
+        });
         self.journal = journal;
     }
 

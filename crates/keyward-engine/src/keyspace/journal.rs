@@ -96,6 +96,14 @@ enum Undo {
     Flushed(Box<Database>),
 }
 
+/// What a step has taken away for good.
+pub(super) enum Gone {
+    /// A row.
+    Row(Row),
+    /// All rows of a database.
+    Database(Database),
+}
+
 impl Journal {
     /// Whether steps are recorded.
     #[inline(always)]
@@ -113,11 +121,17 @@ impl Journal {
         JournalMark { rows: self.rows.len(), steps: self.steps.len() }
     }
 
-    /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets everything; hands over what its steps held.
+    pub(super) fn end(&mut self, mut receive: impl FnMut(Gone)) {
         self.rows.clear();
-        self.steps.clear();
         self.bytes.clear();
+        for step in self.steps.drain(..) {
+            match step.undo {
+                Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
+                Undo::Flushed(held) => receive(Gone::Database(*held)),
+                _ => {}
+            }
+        }
     }
 
     /// The databases, tables and keys that were touched, some more than once.
@@ -246,16 +260,6 @@ impl Journal {
     pub(super) fn flushed(&mut self, db: usize, held: Database) {
         let nothing = Key { bytes: &[], hash: 0, table: TableIndex::PLAIN };
         self.push(db, nothing, Undo::Flushed(Box::new(held)));
-    }
-
-    /// The databases that were emptied, which cannot be undone then.
-    pub(super) fn take_flushed(&mut self) -> impl Iterator<Item = Database> {
-        self.steps.extract_if(.., |step| matches!(step.undo, Undo::Flushed(_))).filter_map(|step| {
-            match step.undo {
-                Undo::Flushed(held) => Some(*held),
-                _ => None,
-            }
-        })
     }
 
     /// The steps since a mark.

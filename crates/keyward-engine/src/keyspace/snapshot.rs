@@ -162,7 +162,7 @@ impl Keyspace {
         }
         for database in emptied {
             if database.is_captured() {
-                self.reclaim.database(database);
+                self.reclaim.database(database, Freeing::Lazily);
             } else {
                 running.emptied.push(database);
             }
@@ -244,10 +244,7 @@ impl Keyspace {
     pub(super) fn part_with(&mut self, database: Database, freeing: Freeing) {
         match &mut self.snapshot {
             Some(running) if !database.is_captured() => running.emptied.push(database),
-            _ if freeing == Freeing::Lazily && database.len() > 0 => {
-                self.reclaim.database(database);
-            }
-            _ => {}
+            _ => self.reclaim.database(database, freeing),
         }
     }
 

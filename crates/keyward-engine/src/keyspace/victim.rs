@@ -12,10 +12,11 @@
 //! Not here: what goes with a row (`crate::governed`).
 
 use super::Keyspace;
+use super::expiry::WORK_OF_LEADERS;
 use crate::access::Reading;
 use crate::database::Database;
 use crate::event::{Class, Event};
-use crate::evict::{Candidate, Order, Rivals, Standing, Turn};
+use crate::evict::{Candidate, FREED_PER_WORK, Order, Rivals, Standing, Turn};
 use crate::reclaim::Freeing;
 use keyward_rules::Cause;
 use std::ops::Range;
@@ -32,7 +33,7 @@ impl Keyspace {
     }
 
     /// Removes the row of these databases that is the next to go; `None` if none may.
-    /// Answers how many allocations were freed on the spot.
+    /// Answers how many pieces of work that was.
     pub(crate) fn evict_one(&mut self, dbs: Range<usize>, samples: usize) -> Option<usize> {
         let turn = self.turn(dbs.clone());
         let order = self.draw_order(dbs.clone(), turn)?;
@@ -51,10 +52,13 @@ impl Keyspace {
         let row = self.take_row(db, key);
         let row = row.expect("a victim was just found in its table");
         let freeing = Freeing::lazily_if(self.lazy.eviction);
-        let (freed, removal) = match freeing {
-            Freeing::AtOnce => (row.allocations(), b"DEL".as_slice()),
-            Freeing::Lazily => (0, b"UNLINK".as_slice()),
+        let removal = match freeing {
+            Freeing::AtOnce => b"DEL".as_slice(),
+            Freeing::Lazily => b"UNLINK".as_slice(),
         };
+        let leads = self.databases[db].leads(key.table);
+        let work = freeing.freed_at_once(&row).div_ceil(FREED_PER_WORK)
+            + if leads { WORK_OF_LEADERS } else { 0 };
         self.end_row(db, key, row, (Cause::Eviction, freeing));
         self.databases[db].stats_mut(key.table).evicted += 1;
         self.stats.evicted += 1;
@@ -63,7 +67,7 @@ impl Keyspace {
         self.changes.changed(db, key.bytes, 0);
         self.heed(db, key.bytes);
         self.changes.notify(db, Event::new(Class::Evicted, "evicted"), key.bytes);
-        Some(freed)
+        Some(work.max(1))
     }
 
     fn turn(&self, dbs: Range<usize>) -> Turn {
@@ -115,14 +119,12 @@ impl Keyspace {
     fn offer_samples(&mut self, dbs: Range<usize>, rivals: Rivals, samples: usize) -> bool {
         let mut has_rows = false;
         for db in dbs {
-            for _ in 0..samples {
-                let is_rival = |standing| rivals.include(standing);
-                let drawn = self.databases[db].draw_evictable(is_rival, &mut self.random);
-                let Some((key, mark)) = drawn else { break };
-                has_rows = true;
-                let score = self.access.score(rivals.reading, mark);
-                self.pools[db].of(rivals).offer(score, &key);
-            }
+            let (access, pool) = (&self.access, self.pools[db].of(rivals));
+            let is_rival = |standing| rivals.include(standing);
+            has_rows |=
+                self.databases[db].sample_evictable(is_rival, samples, &mut self.random, |row| {
+                    pool.offer(access.score(rivals.reading, row.mark()), &row)
+                });
         }
         has_rows
     }
@@ -150,7 +152,8 @@ impl Keyspace {
 
     fn victim_by_deadline(&self, dbs: Range<usize>) -> Option<(usize, Box<[u8]>)> {
         let first_of = |db: usize| Some((self.databases[db].first_to_end()?, db));
-        let (row, db) = dbs.filter_map(first_of).min_by_key(|(row, _)| row.deadline())?;
-        Some((db, row.key().into()))
+        let first = dbs.filter_map(first_of).min_by_key(|((deadline, _), _)| *deadline)?;
+        let ((_, table), db) = first;
+        Some((db, table.first_to_end()?))
     }
 }

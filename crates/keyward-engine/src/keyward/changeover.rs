@@ -253,7 +253,7 @@ impl Changeover {
         mut announced: Announced,
     ) -> (Stage, bool) {
         // Rows whose time is over take what was derived from them along.
-        let removed = keys.sweep(ROWS_PER_TICK);
+        let is_sweeping = keys.sweep(ROWS_PER_TICK);
         follow_ended(keys, shared, session, host);
         keys.look_at_suspects();
         let plan = &mut announced.plan;
@@ -262,7 +262,7 @@ impl Changeover {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(VOID)), true);
         }
-        if removed == ROWS_PER_TICK || keys.snapshot_progress().is_some() {
+        if is_sweeping || keys.snapshot_progress().is_some() {
             return (Stage::Await(announced), false);
         }
         self.hold = Some(Hold::new(keys, self.db, &plan.book, &plan.survey));

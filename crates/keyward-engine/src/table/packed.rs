@@ -373,6 +373,16 @@ impl PackedRows {
         }
     }
 
+    /// How many pages there are.
+    pub(super) fn page_count(&self) -> usize {
+        self.pages.count()
+    }
+
+    /// The places of a page's rows.
+    pub(super) fn places_of(&self, page: usize) -> impl Iterator<Item = Place> {
+        (0..self.page(page).count()).map(move |index| Place { page, index })
+    }
+
     /// Hands over the rows of the last pages, about `budget` of them, and answers how
     /// many they were. The words stay as they are: this is not to be used any more.
     pub(super) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
