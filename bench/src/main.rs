@@ -13,6 +13,7 @@
 //! cargo run --release -p keyward-bench -- --memory
 //! cargo run --release -p keyward-bench -- --durability --keys 5000000
 //! cargo run --release -p keyward-bench -- --hit-ratio
+//! cargo run --release -p keyward-bench -- --steps
 //! cargo run --release -p keyward-bench -- --systems
 //! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
@@ -25,6 +26,7 @@ mod memory;
 mod paced;
 mod peer;
 mod report;
+mod steps;
 mod systems;
 mod valkey;
 mod workload;
@@ -37,6 +39,10 @@ use report::{Measured, Row};
 use std::io::Write as _;
 use std::path::PathBuf;
 use workload::Workload;
+
+/// The server's: steps are measured in this process.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Compare Keyward with redis-server and Valkey
 #[derive(Debug, Parser)]
@@ -77,6 +83,9 @@ struct Arguments {
     /// Measure hit ratios at half the memory instead
     #[arg(long)]
     hit_ratio: bool,
+    /// Measure the longest that the core is held at a time instead
+    #[arg(long)]
+    steps: bool,
     /// Measure the resident memory of the systems' own data instead
     #[arg(long)]
     systems: bool,
@@ -105,6 +114,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.hit_ratio {
         return hit_ratio::run(&arguments);
+    }
+    if arguments.steps {
+        return steps::run(&arguments);
     }
     if arguments.systems {
         return systems::run(&arguments);

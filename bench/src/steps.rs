@@ -1,0 +1,332 @@
+//! The longest that the core is held at a time.
+//!
+//! One engine, without sockets, is given commands and time for itself while tables of
+//! millions of rows grow, are rewritten, packed, expire, are flushed and change their
+//! schema, and while large collections come and go. Each call of the engine is timed by
+//! itself, by the processor time of this thread, for others may want the core too: no
+//! step of growth, compaction, expiry or deletion is to take longer than a millisecond.
+//! Commands whose reply or whose own work is as long as what they ask for are not among
+//! them.
+
+use crate::Arguments;
+use keyward_engine::{
+    ClientId, ConfigRefusal, Connection, Engine, EngineOptions, Facts, Host, Section, Tunables,
+};
+use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
+use rustix::time::{ClockId, clock_gettime};
+use std::io::Write as _;
+use std::time::Duration;
+
+const START_MS: i64 = 1_700_000_000_000;
+const HOUR_MS: i64 = 3_600_000;
+/// What no step is to take.
+const TOO_LONG: Duration = Duration::from_millis(1);
+/// Commands between two rests.
+const COMMANDS_PER_REST: u64 = 16;
+
+const SCHEMA: &str = r#"
+[keyspace]
+name = "shelf"
+
+[key."user:{id:uint}"]
+type   = "json"
+ttl    = { after = "1h", renew = "write" }
+fields = { name = "str", email = "str", plan = "gold | free" }
+
+[key."by_email:{email}"]
+type   = "string"
+lookup = { of = "user:{id}", field = "email" }
+
+[key."note:{user_id:uint}:{n:uint}"]
+type  = "string"
+value = "str"
+ttl   = { with = "user:{user_id}" }
+
+[key."page:{id:uint}"]
+type     = "string"
+ttl      = { after = "1h", renew = "write" }
+compress = "256b"
+
+[key."tags:{id:uint}"]
+type  = "set"
+items = "str"
+ttl   = "2h"
+
+[key."best:{id:uint}"]
+type  = "zset"
+items = "str"
+ttl   = "2h"
+
+[key."card:{id:uint}"]
+type   = "hash"
+ttl    = "2h"
+extra  = "allow"
+fields = { owner = "str?" }
+
+[key."log:{id:uint}"]
+type  = "list"
+items = "str"
+ttl   = "2h"
+"#;
+
+/// Times every call of an engine and writes a table of it.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let rows = arguments.keys;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{rows} rows; collections of as many elements:\n")?;
+    writeln!(out, "| | calls | the longest, ms | above 1 ms | what it was |")?;
+    writeln!(out, "|---|---|---|---|---|")?;
+    for (title, schema) in [("plain", None), ("under a schema", Some(SCHEMA))] {
+        let mut stage = Stage::new(schema);
+        for (part, act) in parts(schema.is_some()) {
+            act(&mut stage, rows);
+            stage.settle();
+            let Longest { calls, above, time, what } = std::mem::take(&mut stage.longest);
+            let ms = time.as_secs_f64() * 1000.0;
+            writeln!(out, "| {title}: {part} | {calls} | {ms:.2} | {above} | {what} |")?;
+        }
+    }
+    Ok(())
+}
+
+/// Something that is done to all rows, or to a large one.
+type Part = (&'static str, fn(&mut Stage, u64));
+
+fn parts(is_governed: bool) -> Vec<Part> {
+    let mut parts: Vec<Part> = vec![
+        ("growth", |stage, rows| (0..rows).for_each(|id| stage.write(id, 1))),
+        ("rewritten in other sizes", |stage, rows| (0..rows).for_each(|id| stage.write(id, 7))),
+        ("half deleted", |stage, rows| {
+            (0..rows).step_by(2).for_each(|id| stage.call(&["DEL", &format!("page:{id}")]));
+        }),
+        ("written again", |stage, rows| (0..rows).for_each(|id| stage.write(id, 3))),
+        ("expiry of all", |stage, _| stage.pass(3 * HOUR_MS)),
+        ("growth after that", |stage, rows| (0..rows).for_each(|id| stage.write(id, 2))),
+        ("FLUSHALL", |stage, _| stage.call(&["FLUSHALL"])),
+    ];
+    let large: [Part; 7] = [
+        ("growth of collections", |stage, rows| (1..=4).for_each(|id| stage.collect(id, rows))),
+        ("RENAME of collections", |stage, _| {
+            stage.each_collection(|name| vec!["RENAME", name, "1", name, "9"]);
+        }),
+        ("DEL of collections", |stage, _| stage.each_collection(|name| vec!["DEL", name, "2"])),
+        ("UNLINK of collections", |stage, _| {
+            stage.each_collection(|name| vec!["UNLINK", name, "3"]);
+        }),
+        ("expiry of collections", |stage, _| {
+            if !stage.is_governed {
+                stage.each_collection(|name| vec!["PEXPIRE", name, "4", "10"]);
+            }
+            stage.pass(3 * HOUR_MS);
+        }),
+        ("RENAME over collections", |stage, _| {
+            stage.collect(5, 1);
+            stage.each_collection(|name| vec!["RENAME", name, "5", name, "9"]);
+        }),
+        ("growth and FLUSHALL of collections", |stage, rows| {
+            stage.collect(1, rows);
+            stage.call(&["FLUSHALL"]);
+        }),
+    ];
+    parts.extend(large);
+    if is_governed {
+        parts.push(("sources of a lookup and their companions", |stage, rows| {
+            (0..rows).for_each(|id| stage.write_user(id));
+        }));
+        parts.push(("expiry of those", |stage, _| stage.pass(3 * HOUR_MS)));
+    }
+    parts
+}
+
+/// How long this thread has had a core.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+}
+
+/// The longest of some calls.
+#[derive(Default)]
+struct Longest {
+    calls: u64,
+    above: u64,
+    time: Duration,
+    what: String,
+}
+
+impl Longest {
+    /// Takes note of a call that began at a time.
+    fn note(&mut self, begun: Duration, what: impl FnOnce() -> String) {
+        let time = processor_time() - begun;
+        self.calls += 1;
+        self.above += u64::from(time > TOO_LONG);
+        if time > self.time {
+            self.time = time;
+            self.what = what();
+        }
+    }
+}
+
+/// An engine and a client.
+struct Stage {
+    engine: Engine,
+    client: ClientId,
+    /// There is a schema, which gives rows their lifetimes.
+    is_governed: bool,
+    now_ms: i64,
+    longest: Longest,
+    out: Vec<u8>,
+    commands: u64,
+}
+
+impl Stage {
+    fn new(schema: Option<&str>) -> Stage {
+        let options = EngineOptions { seed: 1, databases: 1, tunables: Tunables::default() };
+        let mut engine = Engine::new(options);
+        engine.set_time(START_MS * 1000);
+        if let Some(schema) = schema {
+            let checked = keyward_schema::check("shelf.toml", schema.as_bytes());
+            engine.govern(0, checked.schema.expect("the schema here is sound"));
+        }
+        let client = engine.connect();
+        Stage {
+            engine,
+            client,
+            is_governed: schema.is_some(),
+            now_ms: START_MS,
+            longest: Longest::default(),
+            out: Vec::new(),
+            commands: 0,
+        }
+    }
+
+    /// Sends a command.
+    fn call(&mut self, words: &[&str]) {
+        let mut buffer = Vec::new();
+        push_request(&mut buffer, words.iter());
+        let mut batch = Batch::new();
+        let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
+        parsed.expect("requests are well formed");
+        self.out.clear();
+        let begun = processor_time();
+        self.engine.execute(&mut World, self.client, &buffer, &batch, &mut self.out);
+        self.longest.note(begun, || words.iter().take(2).copied().collect::<Vec<_>>().join(" "));
+        assert!(!self.out.starts_with(b"-"), "{words:?}: {}", self.out.escape_ascii());
+        self.engine.take_deliveries();
+        self.commands += 1;
+        if self.commands.is_multiple_of(COMMANDS_PER_REST) {
+            self.rest();
+        }
+    }
+
+    fn rest(&mut self) -> bool {
+        let begun = processor_time();
+        let has_more = self.engine.rest();
+        self.longest.note(begun, || "rest".to_owned());
+        has_more
+    }
+
+    fn tick(&mut self) -> bool {
+        let begun = processor_time();
+        let has_more = self.engine.tick(&mut World);
+        self.longest.note(begun, || "tick".to_owned());
+        has_more
+    }
+
+    /// Lets the engine do whatever it has to do.
+    fn settle(&mut self) {
+        while self.rest() {}
+        while self.tick() {}
+    }
+
+    /// Time passes.
+    fn pass(&mut self, ms: i64) {
+        self.now_ms += ms;
+        self.engine.set_time(self.now_ms * 1000);
+        self.settle();
+    }
+
+    /// Writes a row whose size depends on its number and the round.
+    fn write(&mut self, id: u64, round: u64) {
+        let bytes = (id * 7919 * round % 400) as usize;
+        let (key, value) = (format!("page:{id}"), format!("{id}{}", "text ".repeat(bytes / 5)));
+        let lifetime: &[&str] = if self.is_governed { &[] } else { &["PX", "3600000"] };
+        self.call(&[&["SET", &*key, &*value], lifetime].concat());
+    }
+
+    fn write_user(&mut self, id: u64) {
+        let user =
+            format!("{{\"name\":\"name {id}\",\"email\":\"{id}@example.org\",\"plan\":\"gold\"}}");
+        self.call(&["SET", &format!("user:{id}"), &user]);
+        self.call(&["SET", &format!("note:{id}:1"), "hello"]);
+    }
+
+    /// Makes one collection of each type of so many elements.
+    fn collect(&mut self, id: u64, elements: u64) {
+        let [set, zset, hash, list] = COLLECTIONS.map(|name| format!("{name}{id}"));
+        for number in 0..elements {
+            let (element, score) = (format!("element {number}"), number.to_string());
+            self.call(&["SADD", &set, &element]);
+            self.call(&["ZADD", &zset, &score, &element]);
+            self.call(&["HSET", &hash, &element, &score]);
+            self.call(&["RPUSH", &list, &element]);
+        }
+    }
+
+    /// Sends a command for each type of collection: names are followed by numbers.
+    fn each_collection(&mut self, words: fn(&'static str) -> Vec<&'static str>) {
+        for name in COLLECTIONS {
+            let mut whole: Vec<String> = Vec::new();
+            let mut words = words(name).into_iter();
+            while let Some(word) = words.next() {
+                let number = if word == name { words.next() } else { None };
+                whole.push(format!("{word}{}", number.unwrap_or_default()));
+            }
+            let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+            self.call(&whole);
+        }
+    }
+}
+
+const COLLECTIONS: [&str; 4] = ["tags:", "best:", "card:", "log:"];
+
+/// A host that knows nothing.
+struct World;
+
+impl Host for World {
+    fn config_get(&mut self, _: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
+        Vec::new()
+    }
+
+    fn config_set(&mut self, _: ClientId, _: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
+        Err("there are no settings here".to_owned())
+    }
+
+    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+        Err("there is no file here".to_owned())
+    }
+
+    fn reset_stats(&mut self) {}
+
+    fn info(&mut self, _: Section, _: &Facts, _: &mut String) {}
+
+    fn connection(&self, _: ClientId) -> Connection {
+        Connection::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_runs() {
+        for schema in [None, Some(SCHEMA)] {
+            let mut stage = Stage::new(schema);
+            for (part, act) in parts(schema.is_some()) {
+                act(&mut stage, 200);
+                stage.settle();
+                assert!(stage.longest.calls > 0, "{part}");
+            }
+        }
+    }
+}
