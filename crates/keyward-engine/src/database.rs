@@ -136,6 +136,13 @@ impl Database {
         }
     }
 
+    /// Makes room for so many rows, if it is known where they go.
+    pub(crate) fn expect_rows(&mut self, rows: usize) {
+        if let [table] = &mut self.tables[..] {
+            table.expect_rows(rows);
+        }
+    }
+
     /// Takes a row out.
     #[inline]
     pub(crate) fn remove(&mut self, key: Key<'_>) -> Option<Row> {

@@ -5,6 +5,7 @@
 //! files are the host's.
 
 use crate::context::{Ctx, Ending, Mode};
+use crate::database::Database;
 use crate::engine::Engine;
 use crate::host::Host;
 use crate::keyspace::SnapshotProgress;
@@ -216,6 +217,11 @@ impl Engine {
         self.trusted(host, |ctx| {
             !settling.0.step(ctx.keys, ctx.shared, ctx.session, ctx.host, rows)
         })
+    }
+
+    /// How many rows there are, in all databases.
+    pub fn row_count(&self) -> usize {
+        self.keys.databases().map(Database::len).sum()
     }
 
     /// Loading is over.

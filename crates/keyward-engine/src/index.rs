@@ -151,6 +151,21 @@ impl<T: Entry> Index<T> {
         self.entry_bytes = self.entry_bytes - before + after;
     }
 
+    /// Makes room for so many entries, of which there are none yet: then none of them is
+    /// moved as they come.
+    pub(crate) fn expect(&mut self, entries: usize) {
+        while self.len == 0 && self.count() * FILL_MAX < entries {
+            self.push_bucket();
+        }
+    }
+
+    /// Gives back what was made for entries that did not come.
+    pub(crate) fn trim(&mut self) {
+        while self.len * 2 < self.count() * FILL_MIN_HALVES && self.count() > 1 {
+            self.merge();
+        }
+    }
+
     /// Adds an entry that is not there yet. `hash_of` must answer, for any entry
     /// of the index, the hash it was inserted under.
     pub(crate) fn insert(&mut self, hash: u64, entry: T, hash_of: impl Fn(&T) -> u64) {
@@ -416,6 +431,28 @@ mod tests {
             let bytes = index.own_bytes();
             assert!(bytes <= 20 * len as usize, "{bytes} bytes for {len} entries");
         }
+    }
+
+    #[test]
+    fn room_that_was_made_is_as_large_as_what_comes_or_given_back() {
+        let grown = filled(5_000).count();
+        let mut index = Index::default();
+        index.expect(5_000);
+        assert_eq!(index.count(), grown);
+        for value in 0..5_000 {
+            index.insert(spread(value), value, |_| unreachable!("nothing is moved"));
+        }
+        assert_eq!(index.count(), grown);
+        assert!((0..5_000).all(|value| index.find(spread(value), |v| *v == value).is_some()));
+        // There is something in it: nothing is made.
+        index.expect(1_000_000);
+        assert_eq!(index.count(), grown);
+        let mut index = Index::default();
+        index.expect(100_000);
+        (0..10).for_each(|value| index.insert(spread(value), value, |v| spread(*v)));
+        index.trim();
+        assert!(index.count() < 10, "{} buckets for 10 entries", index.count());
+        assert!((0..10).all(|value| index.find(spread(value), |v| *v == value).is_some()));
     }
 
     fn check_counts(index: &Index<u64>) {

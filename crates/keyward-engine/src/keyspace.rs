@@ -35,7 +35,7 @@ use crate::hasher::{Key, KeyHasher};
 use crate::index::Spot;
 use crate::random::Random;
 use crate::reclaim::{Freeing, LazySettings, Reclaim};
-use crate::row::{NewValue, OwnedValue, Row};
+use crate::row::{NewValue, Row};
 use crate::stats::KeyStats;
 use crate::table::Found;
 use crate::value::Collection;
@@ -461,7 +461,8 @@ impl Keyspace {
         let row = self.take_row(from_db, from).expect("callers have found the row");
         let deadline = row.deadline();
         self.selected = to_db;
-        self.insert_value(to, row.into_value(), deadline);
+        let row = row.into_value().into_row(to.bytes, deadline);
+        self.insert_row(to, row);
         self.selected = from_db;
         if self.journal.is_on() {
             self.journal.moved((from_db, from), (to_db, to));
@@ -472,16 +473,15 @@ impl Keyspace {
         self.selected = from_db;
     }
 
-    /// Puts a value that left its row under a key, replacing what was there
-    /// without an event of its own.
-    pub fn put(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>, event: Event) {
-        self.insert_value(key, value, deadline);
+    /// Puts a row of this key into its table, replacing what was there without an event
+    /// of its own.
+    pub fn put(&mut self, key: Key<'_>, row: Row, event: Event) {
+        self.insert_row(key, row);
         self.changed(key, event, 1);
     }
 
-    fn insert_value(&mut self, key: Key<'_>, value: OwnedValue, deadline: Option<i64>) {
+    fn insert_row(&mut self, key: Key<'_>, mut row: Row) {
         self.locate(key);
-        let mut row = value.into_row(key.bytes, deadline);
         row.set_clock(self.first_mark(key));
         self.yield_large(self.selected, key);
         match self.take_row(self.selected, key) {

@@ -407,6 +407,16 @@ impl Table {
         self.insert_loose(hash, row);
     }
 
+    /// Makes room for so many rows.
+    pub(crate) fn expect_rows(&mut self, rows: usize) {
+        self.rows.expect(rows);
+    }
+
+    /// Gives back room for rows that did not come.
+    pub(crate) fn trim(&mut self) {
+        self.rows.trim();
+    }
+
     /// Takes a row out.
     pub(crate) fn remove(&mut self, key: Key<'_>) -> Option<Row> {
         let loose = self.rows.remove(key.hash, |row| row.key() == key.bytes);

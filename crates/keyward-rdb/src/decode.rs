@@ -29,14 +29,16 @@ pub trait Build {
     fn field(&mut self, field: Element<'_>, value: Element<'_>) -> bool;
 }
 
+/// Texts on their way, in memory that one value leaves to the next.
+pub(crate) type Texts = [Vec<u8>; 2];
+
 /// Reads the value of a type.
 pub(crate) fn value<R: BufRead>(
     input: &mut Input<R>,
     kind: u8,
     build: &mut impl Build,
+    [first, second]: &mut Texts,
 ) -> Result<(), Error> {
-    let mut buffers = [Vec::new(), Vec::new()];
-    let [first, second] = &mut buffers;
     let is_empty = match kind {
         kind::STRING => {
             build.string(input.text(first)?);

@@ -110,11 +110,11 @@ pub(crate) fn decompress(mut input: &[u8], len: usize, out: &mut Vec<u8>) -> Opt
         if count > left {
             return None;
         }
-        if distance >= count {
-            out.extend_from_within(from..from + count);
-        } else {
-            // The copy reaches into itself: what is there repeats.
-            (from..from + count).for_each(|index| out.push(out[index]));
+        let end = out.len() + count;
+        while out.len() < end {
+            // The copy may reach into itself: what is there repeats, twice as much each time.
+            let part = (out.len() - from).min(end - out.len());
+            out.extend_from_within(from..from + part);
         }
     }
     (out.len() - start == len).then_some(())

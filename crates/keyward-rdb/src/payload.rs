@@ -5,6 +5,7 @@
 //! content = type | value, or for each library: 0xf5 | source
 //! ```
 
+use crate::decode::Texts;
 use crate::file::{REDIS_VERSION_MAX, VALKEY_VERSIONS};
 use crate::format::opcode;
 use crate::input::Input;
@@ -78,7 +79,7 @@ fn open(payload: &[u8], sum: Sum) -> Result<&[u8], Error> {
 pub fn read_payload(payload: &[u8], sum: Sum, build: &mut impl Build) -> Result<(), Error> {
     let mut input = Input::new(open(payload, sum)?);
     let kind = input.byte()?;
-    decode::value(&mut input, kind, build)?;
+    decode::value(&mut input, kind, build, &mut Texts::default())?;
     if !input.source.is_empty() {
         return Err(input.malformed("bytes behind a value"));
     }

@@ -121,12 +121,18 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
     core.host.loading = None;
-    tracing::info!(
-        "DB loaded from disk: {:.3} seconds, {} keys loaded, {} keys expired",
-        start.elapsed().as_secs_f64(),
-        loaded.rows,
-        loaded.expired,
-    );
+    let (seconds, rows) = (start.elapsed().as_secs_f64(), core.engine.row_count());
+    match &files {
+        // Commands make and remove rows: only the sum of it means anything.
+        Some(files) if !files.is_empty() => {
+            tracing::info!("DB loaded from append only file: {seconds:.3} seconds, {rows} keys");
+        }
+        _ => tracing::info!(
+            "DB loaded from disk: {seconds:.3} seconds, {} keys loaded, {} keys expired",
+            loaded.rows,
+            loaded.expired,
+        ),
+    }
     if let Some(files) = files {
         begin_log(core, files)?;
     }
@@ -168,12 +174,13 @@ impl Loading<'_> {
         };
         let Some(source) = source else { return Ok(()) };
         self.expect(source.bytes);
-        let loaded = self.rows(source.content, coverage, DueRows::Dropped).await;
+        let bytes = source.bytes;
+        let loaded = self.rows(source, coverage, DueRows::Dropped).await;
         loaded.map_err(|problem| {
             let host = &self.server.core.borrow().host;
             ServeError::Load { file: host.persistence.path(&host.settings), problem }
         })?;
-        self.before += source.bytes;
+        self.before += bytes;
         Ok(())
     }
 
@@ -186,11 +193,12 @@ impl Loading<'_> {
     /// Loads rows; answers how many bytes they were.
     async fn rows(
         &mut self,
-        source: Box<dyn Read + Send>,
+        Source { content, bytes }: Source,
         coverage: Coverage,
         due: DueRows,
     ) -> Result<u64, LoadError> {
-        let mut loader = self.server.core.borrow().engine.open_snapshot(source, coverage, due)?;
+        let mut loader = self.server.core.borrow().engine.open_snapshot(content, coverage, due)?;
+        loader.expect_bytes(bytes);
         loop {
             let has_more = {
                 let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
@@ -231,7 +239,7 @@ impl Loading<'_> {
             let (source, is_snapshot) = tell_apart(source, &part.path)?;
             let mut offset = 0;
             if is_snapshot {
-                let loaded = self.rows(source.content, Coverage::Whole, DueRows::Kept).await;
+                let loaded = self.rows(source, Coverage::Whole, DueRows::Kept).await;
                 let failed = |problem| ServeError::Load { file: part.path.clone(), problem };
                 offset = loaded.map_err(failed)?;
             }

@@ -3,6 +3,7 @@
 use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::keyspace::Usage;
+use crate::row::Row;
 use crate::snapshot::build::Builder;
 use crate::snapshot::content;
 use crate::value::Value;
@@ -89,7 +90,7 @@ pub(crate) fn restore(ctx: &mut Ctx<'_>) -> Outcome {
             ctx.log_instead([b"DEL".as_slice(), key.bytes]);
         }
     } else {
-        ctx.keys.put(key, value, deadline, RESTORE);
+        ctx.keys.put(key, Row::new(key.bytes, value, deadline), RESTORE);
         if let Some(usage) = options.usage {
             ctx.keys.set_usage(key, usage);
         }

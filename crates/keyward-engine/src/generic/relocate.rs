@@ -92,7 +92,7 @@ pub(crate) fn copy(ctx: &mut Ctx<'_>) -> Outcome {
     let is_free = ctx.keys.find(to).is_none();
     let copied = match copy {
         Some((value, deadline)) if is_free || replaces => {
-            ctx.keys.put(to, value, deadline, COPY_TO);
+            ctx.keys.put(to, value.into_row(to.bytes, deadline), COPY_TO);
             true
         }
         _ => false,

@@ -1,11 +1,13 @@
 //! Rows that come from a file: they were there before, so nothing happens to them.
 
 use super::Keyspace;
+use super::usage::Usage;
 use crate::database::Database;
 use crate::hasher::Key;
-use crate::row::OwnedValue;
+use crate::row::{NewValue, Row};
 use crate::snapshot::load::OnConflict;
 use crate::stats::{KeyStats, TableStats};
+use crate::table::Table;
 
 /// What is put aside while commands are carried out again.
 #[derive(Debug)]
@@ -40,17 +42,33 @@ impl Keyspace {
         });
     }
 
+    /// The selected database is about to get so many rows.
+    pub(crate) fn expect_rows(&mut self, rows: usize) {
+        self.databases[self.selected].expect_rows(rows);
+    }
+
+    /// Gives back room for rows that did not come.
+    pub(crate) fn trim(&mut self) {
+        self.databases.iter_mut().flat_map(Database::tables_mut).for_each(Table::trim);
+    }
+
+    /// A row as it was saved, of a key in the selected database.
+    pub(crate) fn saved_row(
+        &self,
+        key: Key<'_>,
+        value: NewValue<'_>,
+        deadline: Option<i64>,
+        usage: Option<Usage>,
+    ) -> Row {
+        let mut row = Row::new(key.bytes, value, deadline);
+        let told = usage.and_then(|usage| self.mark_of(key, usage));
+        row.set_clock(told.unwrap_or_else(|| self.first_mark(key)));
+        row
+    }
+
     /// Puts a row back that was saved; whether it was done. Nobody is told, nothing
     /// is counted or logged.
-    pub(crate) fn load(
-        &mut self,
-        key: Key<'_>,
-        value: OwnedValue,
-        deadline: Option<i64>,
-        on_conflict: OnConflict,
-    ) -> bool {
-        let mut row = value.into_row(key.bytes, deadline);
-        row.set_clock(self.first_mark(key));
+    pub(crate) fn load(&mut self, key: Key<'_>, row: Row, on_conflict: OnConflict) -> bool {
         let is_there = self.database().table(key).find(key).is_some();
         if is_there && on_conflict == OnConflict::Refuse {
             return false;

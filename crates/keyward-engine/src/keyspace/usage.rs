@@ -24,14 +24,23 @@ impl Keyspace {
         self.database().table(key).deadline_of(key)
     }
 
+    /// The mark of a row that was used like this, where its table has use for that.
+    pub(super) fn mark_of(&self, key: Key<'_>, usage: Usage) -> Option<u32> {
+        match (usage, self.reading(key)) {
+            (Usage::Frequency(uses), Reading::Frequency) => {
+                Some(self.access.mark_of_frequency(uses))
+            }
+            (Usage::IdleSeconds(seconds), Reading::Recency) => {
+                Some(self.access.mark_of_idle(seconds))
+            }
+            _ => None,
+        }
+    }
+
     /// Tells how a living row was used. What the table's order of eviction has no use for
     /// is forgotten.
     pub(crate) fn set_usage(&mut self, key: Key<'_>, usage: Usage) {
-        let mark = match (usage, self.reading(key)) {
-            (Usage::Frequency(uses), Reading::Frequency) => self.access.mark_of_frequency(uses),
-            (Usage::IdleSeconds(seconds), Reading::Recency) => self.access.mark_of_idle(seconds),
-            _ => return,
-        };
+        let Some(mark) = self.mark_of(key, usage) else { return };
         if let Some(spot) = self.locate(key) {
             self.databases[self.selected].table_mut(key).set_clock_at(Found::Loose(spot), mark);
         }

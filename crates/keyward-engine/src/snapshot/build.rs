@@ -3,7 +3,7 @@
 use crate::hasher::KeyHasher;
 use crate::list::{End, List};
 use crate::packed::Item;
-use crate::row::OwnedValue;
+use crate::row::NewValue;
 use crate::set::Set;
 use crate::tunables::Tunables;
 use crate::value::Object;
@@ -17,9 +17,19 @@ pub(crate) struct Builder {
     hash: hash::Growth,
     set: set::Growth,
     zset: zset::Growth,
-    value: Option<OwnedValue>,
+    built: Option<Built>,
+    /// The string that is built, in memory that it leaves to the next one.
+    text: Vec<u8>,
     /// The text of a number.
     digits: Vec<u8>,
+}
+
+/// What a value is so far.
+enum Built {
+    /// The builder has its text.
+    Text,
+    Int(i64),
+    Object(Object),
 }
 
 impl Builder {
@@ -28,25 +38,27 @@ impl Builder {
             hash: hash::Growth::of(tunables, hasher),
             set: set::Growth::of(tunables, hasher),
             zset: zset::Growth::of(tunables, hasher),
-            value: None,
+            built: None,
+            text: Vec::new(),
             digits: Vec::new(),
         }
     }
 
     /// The value that was built, if one was; the next one begins.
-    pub(crate) fn take(&mut self) -> Option<OwnedValue> {
-        self.value.take()
+    pub(crate) fn take(&mut self) -> Option<NewValue<'_>> {
+        Some(match self.built.take()? {
+            Built::Text => NewValue::Text(&self.text),
+            Built::Int(number) => NewValue::Int(number),
+            Built::Object(object) => NewValue::Object(object),
+        })
     }
 }
 
 /// The collection being built, made if it is the first element that comes.
 macro_rules! collection {
     ($builder:ident, $kind:ident) => {
-        match $builder
-            .value
-            .get_or_insert_with(|| OwnedValue::Object(Object::$kind($kind::default())))
-        {
-            OwnedValue::Object(Object::$kind(collection)) => collection,
+        match $builder.built.get_or_insert_with(|| Built::Object(Object::$kind($kind::default()))) {
+            Built::Object(Object::$kind(collection)) => collection,
             _ => unreachable!("all elements of a value are of one type"),
         }
     };
@@ -73,9 +85,13 @@ fn bytes<'a>(element: Element<'a>, digits: &'a mut Vec<u8>) -> &'a [u8] {
 
 impl Build for Builder {
     fn string(&mut self, text: Element<'_>) {
-        self.value = Some(match item(text) {
-            Item::Int(number) => OwnedValue::Int(number),
-            Item::Bytes(bytes) => OwnedValue::Text(bytes.to_vec()),
+        self.built = Some(match item(text) {
+            Item::Int(number) => Built::Int(number),
+            Item::Bytes(bytes) => {
+                self.text.clear();
+                self.text.extend_from_slice(bytes);
+                Built::Text
+            }
         });
     }
 

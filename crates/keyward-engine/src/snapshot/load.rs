@@ -3,17 +3,25 @@
 use super::Coverage;
 use super::build::Builder;
 use crate::context::Ctx;
+use crate::hasher::{Key, TableIndex};
 use crate::keyspace::Keyspace;
 use crate::rebuild::AfterLoad;
+use crate::row::Row;
 pub(crate) use crate::script::OnConflict;
 use crate::script::function;
 use crate::shared::Shared;
-use keyward_rdb::{Entry, FileReader, RowHead};
+use keyward_rdb::{Entry, FileReader};
 use std::fmt;
 use std::io::Read;
+use std::ops::Range;
 
 /// Rows that cannot be loaded and are told by name.
 const UNSUPPORTED_NAMED_MAX: usize = 20;
+/// Rows that are read before the first of them is put into its table: what they go to is
+/// fetched meanwhile.
+const ROWS_AHEAD: usize = 32;
+/// No row of a file is shorter, or hardly any.
+const ROW_BYTES_MIN: u64 = 8;
 
 /// What loading came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -96,9 +104,25 @@ pub struct SnapshotLoader<R> {
     due: DueRows,
     on_conflict: OnConflict,
     db: usize,
+    /// Rows that are read and not in their tables yet.
+    ahead: Vec<RowAhead>,
+    /// The keys of those.
+    keys: Vec<u8>,
+    /// Rows that there may be.
+    rows_max: u64,
     unsupported: Unsupported,
     /// What it has come to so far.
     pub loaded: Loaded,
+}
+
+/// A row of the selected database on its way to its table.
+struct RowAhead {
+    row: Row,
+    key: Range<usize>,
+    hash: u64,
+    table: TableIndex,
+    /// Where in the file it begins.
+    offset: u64,
 }
 
 impl<R: Read> SnapshotLoader<R> {
@@ -117,9 +141,18 @@ impl<R: Read> SnapshotLoader<R> {
             due,
             on_conflict,
             db: 0,
+            ahead: Vec::with_capacity(ROWS_AHEAD),
+            keys: Vec::new(),
+            rows_max: 0,
             unsupported: Unsupported::default(),
             loaded: Loaded::default(),
         })
+    }
+
+    /// Says how long the file is. Room is made for as many rows as it says it has, unless
+    /// it cannot have them.
+    pub fn expect_bytes(&mut self, bytes: u64) {
+        self.rows_max = bytes / ROW_BYTES_MIN;
     }
 
     /// How many bytes have been read.
@@ -130,11 +163,25 @@ impl<R: Read> SnapshotLoader<R> {
     /// Loads about so many entries; whether there are more. Nobody is told, nothing is
     /// logged.
     pub(crate) fn step(&mut self, ctx: &mut Ctx<'_>, entries: usize) -> Result<bool, LoadError> {
+        let read = self.read(ctx, entries);
+        // What came before an error is there.
+        self.put_rows(ctx.keys)?;
+        if read? {
+            return Ok(true);
+        }
+        ctx.keys.trim();
+        self.end()
+    }
+
+    fn read(&mut self, ctx: &mut Ctx<'_>, entries: usize) -> Result<bool, LoadError> {
         ctx.keys.select(self.db);
         let mut is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
         for _ in 0..entries {
             let before = self.file.offset();
-            let Some(entry) = self.file.next(&mut self.builder)? else { return self.end() };
+            if self.ahead.len() == ROWS_AHEAD {
+                self.put_rows(ctx.keys)?;
+            }
+            let Some(entry) = self.file.next(&mut self.builder)? else { return Ok(false) };
             match entry {
                 Entry::Row(head) => {
                     let value = self.builder.take();
@@ -148,16 +195,12 @@ impl<R: Read> SnapshotLoader<R> {
                         continue;
                     }
                     let key = ctx.keys.key(head.key);
-                    let is_there = !ctx.keys.load(key, value, head.deadline_ms, self.on_conflict);
-                    if is_there {
-                        return Err(LoadError::KeyTwice(shown(head), before));
-                    }
-                    if let Some(usage) = head.usage
-                        && !is_due
-                    {
-                        ctx.keys.set_usage(key, usage);
-                    }
-                    self.loaded.rows += 1;
+                    ctx.keys.prefetch_bucket(self.db, key);
+                    let row = ctx.keys.saved_row(key, value, head.deadline_ms, head.usage);
+                    let (start, offset) = (self.keys.len(), before);
+                    self.keys.extend_from_slice(key.bytes);
+                    let (hash, table, key) = (key.hash, key.table, start..self.keys.len());
+                    self.ahead.push(RowAhead { row, key, hash, table, offset });
                 }
                 Entry::EmptyRow => {
                     self.builder.take();
@@ -169,6 +212,7 @@ impl<R: Read> SnapshotLoader<R> {
                 }
                 Entry::Unsupported(..) => {}
                 Entry::Database(number) => {
+                    self.put_rows(ctx.keys)?;
                     self.db = select(ctx.keys, number)?;
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }
@@ -178,11 +222,28 @@ impl<R: Read> SnapshotLoader<R> {
                 }
                 Entry::Sizes(sizes) => {
                     self.loaded.told = self.loaded.told.saturating_add(sizes.rows);
+                    if is_covered {
+                        ctx.keys.expect_rows(sizes.rows.min(self.rows_max) as usize);
+                    }
                 }
                 Entry::Library(_) | Entry::Fact(..) => {}
             }
         }
         Ok(true)
+    }
+
+    /// Puts the rows that were read into their tables.
+    fn put_rows(&mut self, keys: &mut Keyspace) -> Result<(), LoadError> {
+        for RowAhead { row, key, hash, table, offset } in self.ahead.drain(..) {
+            let key = Key { bytes: &self.keys[key], hash, table };
+            if !keys.load(key, row, self.on_conflict) {
+                let key = key.bytes.escape_ascii().to_string();
+                return Err(LoadError::KeyTwice(key, offset));
+            }
+            self.loaded.rows += 1;
+        }
+        self.keys.clear();
+        Ok(())
     }
 
     /// There are no more rows. Those that could not be loaded must not go unnoticed.
@@ -215,10 +276,6 @@ pub(crate) fn load(
         ctx.host.loaded(*loaded);
     }
     outcome
-}
-
-fn shown(head: RowHead<'_>) -> String {
-    head.key.escape_ascii().to_string()
 }
 
 fn select(keys: &mut Keyspace, number: u64) -> Result<usize, LoadError> {

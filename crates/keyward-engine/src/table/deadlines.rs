@@ -40,6 +40,8 @@ pub(crate) struct Deadlines {
 struct Run {
     /// What the deadlines of its entries are counted from.
     base_ms: i64,
+    /// The first of its entries: whoever looks for a run need not look into each.
+    first: (i64, u32),
     entries: Vec<Entry>,
 }
 
@@ -52,12 +54,9 @@ struct Entry {
 
 impl Run {
     /// A run of one entry.
-    fn of((deadline, hash): (i64, u32)) -> Run {
-        Run { base_ms: deadline, entries: vec![Entry { after_base_ms: 0, hash }] }
-    }
-
-    fn first(&self) -> (i64, u32) {
-        self.at(0)
+    fn of(first: (i64, u32)) -> Run {
+        let (base_ms, hash) = first;
+        Run { base_ms, first, entries: vec![Entry { after_base_ms: 0, hash }] }
     }
 
     fn last(&self) -> (i64, u32) {
@@ -96,12 +95,13 @@ impl Run {
 
     /// Makes the entries from an index on a run of their own.
     fn split(&mut self, from: usize) -> Run {
-        let base_ms = self.at(from).0;
+        let first = self.at(from);
+        let base_ms = first.0;
         let shift = (base_ms - self.base_ms) as u32;
         let moved = self.entries.drain(from..);
         let entries =
             moved.map(|entry| Entry { after_base_ms: entry.after_base_ms - shift, ..entry });
-        let tail = Run { base_ms, entries: entries.collect() };
+        let tail = Run { base_ms, first, entries: entries.collect() };
         self.entries.shrink_to_fit();
         tail
     }
@@ -134,7 +134,7 @@ impl Deadlines {
 
     /// The soonest deadline and the low bits of its row's hash.
     pub(crate) fn first(&self) -> Option<(i64, u32)> {
-        self.runs.first().map(Run::first)
+        self.runs.first().map(|run| run.first)
     }
 
     /// An entry drawn by chance.
@@ -178,8 +178,8 @@ impl Deadlines {
     fn run_of(&self, entry: (i64, u32)) -> usize {
         // Where rows share one lifetime, those that come belong into the last run.
         match self.runs.last() {
-            Some(last) if last.first() <= entry => self.runs.len() - 1,
-            _ => self.runs.partition_point(|run| run.first() <= entry).saturating_sub(1),
+            Some(last) if last.first <= entry => self.runs.len() - 1,
+            _ => self.runs.partition_point(|run| run.first <= entry).saturating_sub(1),
         }
     }
 
@@ -201,11 +201,12 @@ impl Deadlines {
                 let place = run.entries.partition_point(|other| *other < entry);
                 let places = run.entries.capacity();
                 run.entries.insert(place, entry);
+                run.first = run.first.min(new);
                 self.places += run.entries.capacity() - places;
             }
             // What cannot be counted from the base lies before all of the run, or behind.
             None => {
-                let at = if new < run.first() { at } else { at + 1 };
+                let at = if new < run.first { at } else { at + 1 };
                 self.insert_run(at, Run::of(new));
             }
         }
@@ -249,7 +250,10 @@ impl Deadlines {
         self.sum_ms -= i128::from(old.0);
         if run.entries.is_empty() {
             self.remove_run(at);
-        } else if run.entries.len() <= MERGE_ENTRIES_MAX / 2 && at > 0 {
+            return;
+        }
+        run.first = run.at(0);
+        if run.entries.len() <= MERGE_ENTRIES_MAX / 2 && at > 0 {
             self.merge(at);
         }
     }
@@ -355,6 +359,7 @@ mod tests {
                 let all = deadlines.runs.iter();
                 let all = all.flat_map(|run| (0..run.entries.len()).map(|index| run.at(index)));
                 prop_assert!(all.eq(sorted));
+                prop_assert!(deadlines.runs.iter().all(|run| run.first == run.at(0)));
                 let places: usize = deadlines.runs.iter().map(|run| run.entries.capacity()).sum();
                 prop_assert_eq!(deadlines.places, places);
             }

@@ -1,6 +1,7 @@
 //! Reading a file.
 
 use super::{REDIS_VERSION_MAX, RowHead, SUM_VERSION_MIN, Sizes, Usage, VALKEY_VERSIONS};
+use crate::decode::Texts;
 use crate::decode::skip::{self, Dialect, can_skip, module_name};
 use crate::format::{kind, opcode};
 use crate::input::{Input, Summed};
@@ -35,7 +36,7 @@ pub struct FileReader<R> {
     dialect: Dialect,
     sum: Sum,
     key: Vec<u8>,
-    text: Vec<u8>,
+    texts: Texts,
 }
 
 impl<R: Read> FileReader<R> {
@@ -57,7 +58,7 @@ impl<R: Read> FileReader<R> {
         if !is_known {
             return Err(Error::Version(version));
         }
-        Ok(FileReader { input, version, dialect, sum, key: Vec::new(), text: Vec::new() })
+        Ok(FileReader { input, version, dialect, sum, key: Vec::new(), texts: Texts::default() })
     }
 
     /// How many bytes have been read.
@@ -81,12 +82,12 @@ impl<R: Read> FileReader<R> {
                 opcode::END => return self.end().map(|()| None),
                 opcode::AUX => {
                     input.bytes(&mut self.key)?;
-                    input.bytes(&mut self.text)?;
-                    return Ok(Some(Entry::Fact(&self.key, &self.text)));
+                    input.bytes(&mut self.texts[0])?;
+                    return Ok(Some(Entry::Fact(&self.key, &self.texts[0])));
                 }
                 opcode::LIBRARY => {
-                    input.bytes(&mut self.text)?;
-                    return Ok(Some(Entry::Library(&self.text)));
+                    input.bytes(&mut self.texts[0])?;
+                    return Ok(Some(Entry::Library(&self.texts[0])));
                 }
                 opcode::DATABASE => return Ok(Some(Entry::Database(input.length()?))),
                 opcode::SIZES => {
@@ -115,7 +116,7 @@ impl<R: Read> FileReader<R> {
             return Ok(Some(Entry::Unsupported(&self.key, what)));
         }
         let built = match kind {
-            ..=kind::LAST => decode::value(&mut self.input, kind, build),
+            ..=kind::LAST => decode::value(&mut self.input, kind, build, &mut self.texts),
             _ => Err(self.input.unsupported(format!("a value of type {kind}"))),
         };
         match built {
