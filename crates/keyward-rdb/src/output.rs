@@ -39,6 +39,14 @@ pub struct Output<W> {
     sent: u64,
 }
 
+impl Output<Vec<u8>> {
+    /// Everything that was written, without a sum.
+    pub(crate) fn into_bytes(self) -> io::Result<Vec<u8>> {
+        // What never left the buffer need not be copied.
+        if self.sink.is_empty() { Ok(self.buffer) } else { self.into_sink() }
+    }
+}
+
 impl<W: Write> Output<W> {
     pub(crate) fn new(sink: W, options: FileOptions) -> Output<W> {
         let FileOptions { compresses, sums } = options;
@@ -53,6 +61,11 @@ impl<W: Write> Output<W> {
     pub(crate) fn into_sink(mut self) -> io::Result<W> {
         self.flush()?;
         Ok(self.sink)
+    }
+
+    /// Makes room for so many bytes.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.buffer.reserve(bytes);
     }
 
     /// Bytes written so far.

@@ -12,6 +12,8 @@
 //! instant begins, which becomes the base; then the manifest names both.
 //! Not here: what is written (`keyward-engine`), how it becomes safe (`keyward-persist`).
 
+mod turns;
+
 use crate::clock;
 use crate::sending;
 use crate::server::{Core, Server};
@@ -27,18 +29,24 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use turns::Turns;
 
-/// Chunks on their way to the thread: 4 MiB or so.
-const CHUNKS_MAX: usize = 64;
-/// Bytes captured and not handed to the thread at most.
-pub(crate) const CAPTURED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The thread gets nothing more while it has so many bytes to write.
+const TAKEN_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes captured and not handed to the thread at most. It may have as many: what is
+/// captured amid a script is handed over as a whole.
+pub(crate) const CAPTURED_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// By how much the thread that writes yields to the one that serves.
 const WRITER_NICENESS: i32 = 10;
-/// How long the walk waits when the thread is behind.
-const BEHIND_PAUSE: Duration = Duration::from_millis(1);
+/// How long the walk waits when the thread is behind: less than it takes to write what it
+/// has, and no shorter, for it gives way whenever somebody wakes up.
+const BEHIND_PAUSE: Duration = Duration::from_millis(4);
+/// Between two looks at whether the thread has written enough, where all wait for it.
+const WRITTEN_PAUSE: Duration = Duration::from_micros(100);
 
 /// What the thread that writes has come to: how long the file is.
 type Writer = oneshot::Receiver<Result<u64, PersistError>>;
@@ -61,10 +69,11 @@ enum Chunk {
 #[derive(Debug)]
 pub(crate) struct Saving {
     pub(crate) target: Target,
-    sender: SyncSender<Chunk>,
-    /// What the thread has not taken yet.
+    sender: Sender<Chunk>,
+    thread: JoinHandle<()>,
+    /// What the thread has not got yet.
     waiting: VecDeque<Vec<u8>>,
-    /// Bytes that it has taken and not yet written.
+    /// Bytes that it has got and not yet written.
     taken_bytes: Arc<AtomicUsize>,
     /// The most bytes that were captured and not yet written.
     pub(crate) peak_bytes: usize,
@@ -82,25 +91,27 @@ enum Step {
 }
 
 impl Saving {
-    /// Hands over what the thread takes.
+    /// Whether the thread has all it should have.
+    fn is_thread_full(&self) -> bool {
+        self.taken_bytes.load(Ordering::Relaxed) >= TAKEN_BYTES_MAX && !self.thread.is_finished()
+    }
+
+    /// Hands over what the thread should have.
     fn send(&mut self) {
-        while let Some(bytes) = self.waiting.pop_front() {
-            let len = bytes.len();
-            match self.sender.try_send(Chunk::Bytes(bytes)) {
-                Ok(()) => drop(self.taken_bytes.fetch_add(len, Ordering::Relaxed)),
-                Err(TrySendError::Full(Chunk::Bytes(bytes))) => {
-                    return self.waiting.push_front(bytes);
-                }
-                Err(_) => self.is_broken = true,
-            }
+        while !self.is_thread_full()
+            && let Some(bytes) = self.waiting.pop_front()
+        {
+            self.taken_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+            self.is_broken |= self.sender.send(Chunk::Bytes(bytes)).is_err();
         }
     }
 
     /// Hands over everything, waiting for the thread.
     fn send_all(&mut self) {
-        for bytes in self.waiting.drain(..) {
-            self.taken_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
-            self.is_broken |= self.sender.send(Chunk::Bytes(bytes)).is_err();
+        self.send();
+        while !self.waiting.is_empty() {
+            std::thread::sleep(WRITTEN_PAUSE);
+            self.send();
         }
     }
 
@@ -111,9 +122,7 @@ impl Saving {
 
     /// Bytes that were handed over and are not yet written.
     pub(crate) fn unwritten_bytes(&self) -> usize {
-        // What the thread has taken it may have written before it was counted.
-        let taken = self.taken_bytes.load(Ordering::Relaxed) as isize;
-        self.waiting_bytes() + taken.max(0) as usize
+        self.waiting_bytes() + self.taken_bytes.load(Ordering::Relaxed)
     }
 
     fn note_peak(&mut self, captured_bytes: usize) {
@@ -182,25 +191,27 @@ impl Core {
         let compresses = self.host.settings.is_on(Id::RdbCompression);
         let used_bytes = self.host.memory.used();
         self.engine.begin_snapshot(SnapshotOptions { coverage, sums, used_bytes });
-        let (sender, receiver) = sync_channel(CHUNKS_MAX);
-        let taken_bytes = Arc::default();
-        self.host.saving = Some(Saving {
-            target,
-            sender,
-            waiting: VecDeque::new(),
-            taken_bytes: Arc::clone(&taken_bytes),
-            peak_bytes: 0,
-            is_over: false,
-            is_broken: false,
-        });
+        let (sender, receiver) = channel();
         let (outcome, writer) = oneshot::channel();
-        std::thread::spawn(move || {
+        let taken_bytes = Arc::default();
+        let (counter, turns) = (Arc::clone(&taken_bytes), Turns::of_this_thread());
+        let thread = std::thread::spawn(move || {
             // Whoever serves goes first. Where that is not granted it is only slower.
             let _ = rustix::process::nice(WRITER_NICENESS);
             let options = FileOptions { compresses, sums };
-            let written = write_chunks(file, &receiver, &taken_bytes, options);
+            let written = write_chunks(file, &receiver, &counter, &turns, options);
             // Nobody waits for it when the server goes down.
             let _ = outcome.send(written);
+        });
+        self.host.saving = Some(Saving {
+            target,
+            sender,
+            thread,
+            waiting: VecDeque::new(),
+            taken_bytes,
+            peak_bytes: 0,
+            is_over: false,
+            is_broken: false,
         });
         writer
     }
@@ -211,6 +222,7 @@ fn write_chunks(
     mut file: NewFile,
     chunks: &Receiver<Chunk>,
     taken_bytes: &AtomicUsize,
+    turns: &Turns,
     options: FileOptions,
 ) -> Result<u64, PersistError> {
     let (mut ending, mut compressor) = (Ending::new(options.sums), Compressor::default());
@@ -226,6 +238,7 @@ fn write_chunks(
                 ending.add(&bytes);
                 file.write(&bytes)?;
                 taken_bytes.fetch_sub(len, Ordering::Relaxed);
+                turns.end_one();
             }
             Ok(Chunk::End) => break,
             // The server goes down, and the file with it.
@@ -246,12 +259,9 @@ async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, Persist
             Step::Over => break,
         }
     }
-    let sender = server.core.borrow().host.saving.as_ref().map(|saving| saving.sender.clone());
-    if let Some(sender) = sender {
+    if let Some(saving) = &server.core.borrow().host.saving {
         // A thread that is gone has told why.
-        while let Err(TrySendError::Full(_)) = sender.try_send(Chunk::End) {
-            tokio::time::sleep(BEHIND_PAUSE).await;
-        }
+        let _ = saving.sender.send(Chunk::End);
     }
     let written = writer.await.expect("the thread that writes does not panic");
     let host = &mut server.core.borrow_mut().host;
@@ -489,5 +499,58 @@ impl Core {
     pub(crate) fn refuse_writes_if_needed(&mut self) {
         let refusal = self.host.write_refusal();
         self.engine.refuse_writes(refusal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PART_BYTES: usize = 1024 * 1024;
+
+    fn saving(write: impl FnOnce(Receiver<Chunk>, &AtomicUsize) + Send + 'static) -> Saving {
+        let (sender, receiver) = channel();
+        let taken_bytes = Arc::default();
+        let counter = Arc::clone(&taken_bytes);
+        Saving {
+            target: Target::Snapshot,
+            sender,
+            thread: std::thread::spawn(move || write(receiver, &counter)),
+            waiting: VecDeque::new(),
+            taken_bytes,
+            peak_bytes: 0,
+            is_over: false,
+            is_broken: false,
+        }
+    }
+
+    #[test]
+    fn what_the_thread_has_to_write_is_bounded_in_bytes() {
+        let most = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&most);
+        let mut saving = saving(move |chunks, taken_bytes| {
+            while let Ok(Chunk::Bytes(bytes)) = chunks.recv() {
+                std::thread::sleep(Duration::from_millis(1));
+                seen.fetch_max(taken_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+                taken_bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
+            }
+        });
+        // Few and large, as a script has them that changes a lot.
+        saving.take_captured(vec![vec![0; PART_BYTES]; 20]);
+        assert!(saving.waiting.is_empty() && !saving.is_broken);
+        assert!(saving.unwritten_bytes() <= TAKEN_BYTES_MAX + PART_BYTES);
+        assert_eq!(saving.peak_bytes, 20 * PART_BYTES, "it is told");
+        drop(saving.sender);
+        saving.thread.join().expect("it does not panic");
+        let most = most.load(Ordering::Relaxed);
+        assert!((PART_BYTES..TAKEN_BYTES_MAX + PART_BYTES).contains(&most), "{most} bytes");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_has_given_up() {
+        let mut saving = saving(|chunks, _| drop(chunks));
+        saving.take_captured(vec![vec![0; PART_BYTES]; 20]);
+        saving.take_captured(vec![vec![0; PART_BYTES]; 20]);
+        assert!(saving.waiting.is_empty() && saving.is_broken);
     }
 }

@@ -19,9 +19,9 @@ use crate::table::Table;
 use keyward_rdb::{Part, Sizes};
 use std::collections::VecDeque;
 
-/// The effort of one step: bytes captured, and so many for each bucket visited. A
-/// fraction of a millisecond of work.
-const STEP_EFFORT: usize = 64 * 1024;
+/// The effort of one step: bytes captured, and so many for each bucket visited. Some
+/// fifty microseconds of work, and about as much for whoever compresses what it gives.
+const STEP_EFFORT: usize = 32 * 1024;
 const BUCKET_EFFORT: usize = 64;
 
 /// A snapshot being taken.

@@ -358,13 +358,15 @@ fn what_a_script_or_a_transaction_captures_is_taken_on_the_way() {
     let undone = "EVAL for i = 1500, 1999 do redis.call('SET', 's' .. i, 1) end \
                   redis.call('FLUSHDB') return redis.call('DBSIZE') + {}";
     assert!(call(&mut test, client, undone).starts_with("-ERR user_script"));
-    assert!(test.host.captured.len() > 10, "{} parts", test.host.captured.len());
+    let taken_bytes = test.host.captured.iter().map(Vec::len).sum::<usize>();
+    assert!(taken_bytes > 150_000, "{taken_bytes} bytes of 2000 rows are taken");
     test.call(client, "MULTI");
     for number in 1500..3000 {
         test.call(client, &format!("SET s{number} {number}"));
     }
     test.call(client, "EXEC");
-    assert!(test.host.captured.len() > 10, "{} parts", test.host.captured.len());
+    let more_bytes = test.host.captured.iter().map(Vec::len).sum::<usize>() - taken_bytes;
+    assert!(more_bytes > 80_000, "{more_bytes} bytes of 1000 rows are taken");
     let captured = test.engine.captured_bytes();
     assert!(captured < 25_000, "{captured} bytes are left");
     let parts = std::mem::take(&mut test.host.captured);

@@ -28,7 +28,8 @@ impl Compressor {
     pub fn part(&mut self, part: &[u8]) -> Result<Vec<u8>, Error> {
         let mut input = Input::new(part);
         let options = FileOptions { compresses: true, sums: false };
-        let output = Output::new(Vec::with_capacity(part.len()), options);
+        let mut output = Output::new(Vec::new(), options);
+        output.reserve(part.len());
         let mut pass = Pass { output, text: Vec::new(), end: part.len() as u64 };
         if let Some(open) = self.open.take() {
             self.open = pass.elements(&mut input, open)?;
@@ -51,7 +52,7 @@ impl Compressor {
                 }
             }
         }
-        Ok(pass.output.into_sink()?)
+        Ok(pass.output.into_bytes()?)
     }
 }
 

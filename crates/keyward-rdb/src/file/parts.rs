@@ -12,6 +12,9 @@ use crate::output::{FileOptions, Output};
 use crate::{Form, crc64};
 use std::io;
 
+/// The room that a part has from the start, at most.
+const RESERVED_BYTES_MAX: usize = 64 * 1024;
+
 /// Rows of one database, on their way into a file.
 #[derive(Debug)]
 pub struct Part {
@@ -54,8 +57,10 @@ impl Part {
 
     /// Takes what is there, and begins another part of the same database.
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
-        let next = Part::new(self.database, self.output.compresses());
-        std::mem::replace(self, next).output.into_sink()
+        let mut next = Part::new(self.database, self.output.compresses());
+        // Parts are about as long as each other where somebody takes them in steps.
+        next.output.reserve(self.bytes().min(RESERVED_BYTES_MAX));
+        std::mem::replace(self, next).output.into_bytes()
     }
 }
 
@@ -97,7 +102,7 @@ impl OpenRow {
     /// Takes what is there; the row goes on behind it.
     pub fn take(&mut self) -> io::Result<Vec<u8>> {
         let options = FileOptions { compresses: false, sums: false };
-        std::mem::replace(&mut self.output, Output::new(Vec::new(), options)).into_sink()
+        std::mem::replace(&mut self.output, Output::new(Vec::new(), options)).into_bytes()
     }
 }
 
