@@ -1,8 +1,9 @@
-//! A disk that is full or cannot be written: a clear error, reading goes on, nothing that
-//! was acknowledged is lost, and writing goes on when there is room again.
+//! A disk that is full, fails or must not be written: a clear error, reading goes on,
+//! nothing that was acknowledged is lost, and writing goes on when that is over.
 //!
 //! Each server has a small file system of its own, in a mount namespace that ends with
-//! it. Where a process may not have one these tests fail: see user namespaces(7).
+//! it, or is a user who may not do everything, in a namespace too. Where a process may
+//! not have one these tests fail: see user_namespaces(7).
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server};
@@ -211,4 +212,153 @@ fn a_directory_that_cannot_be_written_is_told_at_the_start() {
     assert!(told.contains("appendonlydir") && told.contains("Not a directory"), "{told}");
     let told = refused("mkdir dump.rdb", &["--appendonly", "no"]);
     assert!(told.contains("dump.rdb") && told.contains("Is a directory"), "{told}");
+}
+
+/// Makes a program that runs Keyward in some way.
+fn wrapper(directory: &Path, script: &str) -> PathBuf {
+    let program = directory.join("wrapper");
+    let script = format!("#!/bin/sh\n{script} {} \"$@\"\n", env!("CARGO_BIN_EXE_keyward"));
+    fs::write(&program, script).expect("a file");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    program
+}
+
+/// Whoever runs the tests, without the power to write what is not to be written.
+const UNPRIVILEGED: &str = "exec unshare --map-user=65534 --";
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+#[test]
+fn files_that_must_not_be_touched_are_told_at_the_start() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = wrapper(directory.path(), UNPRIVILEGED);
+    let place = directory.path().join("data");
+    fs::create_dir(&place).expect("a directory");
+    let refused = |appendonly: &str| {
+        let output = Command::new(&program)
+            .args(["serve", "--port", "0", "--appendonly", appendonly, "--dir"])
+            .arg(&place)
+            .arg("--unixsocket")
+            .arg(directory.path().join("socket"))
+            .output()
+            .expect("it runs");
+        assert!(!output.status.success(), "it must not start");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    set_mode(&place, 0o555);
+    let told = refused("yes");
+    assert!(told.contains("appendonlydir") && told.contains("Permission denied"), "{told}");
+    set_mode(&place, 0o755);
+    fs::write(place.join("dump.rdb"), b"").expect("a file");
+    set_mode(&place.join("dump.rdb"), 0);
+    let told = refused("no");
+    assert!(told.contains("dump.rdb") && told.contains("Permission denied"), "{told}");
+}
+
+#[test]
+fn a_directory_that_must_not_be_written_any_more_fails_what_makes_files_and_nothing_else() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = wrapper(directory.path(), UNPRIVILEGED);
+    let place = directory.path().join("data");
+    fs::create_dir(&place).expect("a directory");
+    let options = ["--dir", place.to_str().expect("UTF-8"), "--appendonly", "yes"];
+    let server = Server::keyward(&program, &[&options[..], &["--save", ""]].concat());
+    let mut client = server.client();
+    let ok = || Frame::Simple(b"OK".to_vec());
+    assert_eq!(client.call(["SET", "a", "1"]).unwrap(), ok());
+    let parts = place.join("appendonlydir");
+    [&place, &parts].into_iter().for_each(|place| set_mode(place, 0o555));
+    assert_eq!(client.call(["SAVE"]).unwrap(), Frame::Error(b"ERR".to_vec()));
+    client.call(["BGREWRITEAOF"]).expect("an answer");
+    wait_until(|| info(&mut client, "aof_last_bgrewrite_status") == "err");
+    // The file that is open goes on.
+    assert_eq!(client.call(["SET", "b", "2"]).unwrap(), ok());
+    [&place, &parts].into_iter().for_each(|place| set_mode(place, 0o755));
+    assert_eq!(client.call(["SAVE"]).unwrap(), ok());
+    client.call(["BGREWRITEAOF"]).expect("an answer");
+    wait_until(|| info(&mut client, "aof_last_bgrewrite_status") == "ok");
+    drop(server);
+    let again = Server::keyward(&program, &options);
+    assert_eq!(again.client().call(["DBSIZE"]).unwrap(), Frame::Integer(2));
+}
+
+/// Lets syncs fail while there is a file of this name.
+const FAILING_SYNC: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int fdatasync(int file) {
+    if (access(FLAG, F_OK) == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return syscall(SYS_fdatasync, file);
+}
+"#;
+
+/// A program that runs Keyward so that its syncs fail while the second path exists.
+fn failing(directory: &Path) -> (PathBuf, PathBuf) {
+    let (source, library) = (directory.join("sync.c"), directory.join("sync.so"));
+    let flag = directory.join("flag");
+    fs::write(&source, FAILING_SYNC).expect("a file");
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(format!("-DFLAG=\"{}\"", flag.display()))
+        .arg(&source)
+        .status();
+    assert!(compiled.expect("cc runs").success());
+    (wrapper(directory, &format!("LD_PRELOAD={} exec", library.display())), flag)
+}
+
+#[test]
+fn a_sync_that_fails_refuses_writes_until_everything_is_written_anew() {
+    for policy in ["everysec", "always"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (program, flag) = failing(directory.path());
+        let place = directory.path().join("data");
+        fs::create_dir(&place).expect("a directory");
+        let dir = ["--dir", place.to_str().expect("UTF-8")];
+        let options = [&dir[..], &["--appendonly", "yes", "--appendfsync", policy]].concat();
+        let server = Server::keyward(&program, &options);
+        let (first, _) = (1, server.client().call(["SET", "key:0", "x"]).expect("an answer"));
+        fs::write(&flag, b"").expect("a file");
+        let (mut count, mut refusal) = set_until_failed(&server, first);
+        if policy == "always" {
+            assert_eq!(refusal, None, "whoever waits for the sync is not answered");
+            (count, refusal) = set_until_failed(&server, count);
+        }
+        let text = "MISCONF Errors writing to the AOF file: Input/output error";
+        assert_eq!(refusal.as_deref(), Some(text.as_bytes()), "{policy}");
+        let mut client = server.client();
+        assert!(client.call(["GET", "key:0"]).unwrap().as_bytes().is_some(), "reading goes on");
+        fs::remove_file(&flag).expect("it is there");
+        client.call(["BGREWRITEAOF"]).expect("an answer");
+        let ok = Frame::Simple(b"OK".to_vec());
+        wait_until(|| client.call(["SET", "after", "1"]).expect("an answer") == ok);
+        drop(server);
+        let again = Server::keyward(&program, &options);
+        let mut client = again.client();
+        for key in (0..count).map(|number| format!("key:{number}")).chain(["after".to_owned()]) {
+            let value = client.call(["GET", &key]).expect("an answer");
+            assert!(value.as_bytes().is_some(), "{policy}: {key} is lost");
+        }
+    }
+}
+
+/// As `set_until_refused`, a key every few milliseconds: a sync comes once a second.
+fn set_until_failed(server: &Server, first: usize) -> (usize, Option<Vec<u8>>) {
+    let mut client = server.client();
+    for number in first..first + 5000 {
+        match client.call(["SET", &format!("key:{number}"), "x"]) {
+            Ok(Frame::Error(text)) => return (number, Some(text)),
+            Ok(_) => std::thread::sleep(Duration::from_millis(5)),
+            Err(_) => return (number, None),
+        }
+    }
+    panic!("the sync does not fail")
 }

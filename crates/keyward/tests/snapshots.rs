@@ -2,6 +2,8 @@
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server, call};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -202,4 +204,84 @@ fn a_damaged_snapshot_is_not_served_over() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("the snapshot ends too early, at byte 16"), "{told}");
     assert!(std::fs::read(&file).expect("the file is left").ends_with(b"\x01v"));
+}
+
+#[test]
+fn how_rows_were_used_is_known_by_either_after_the_other_has_saved_it() {
+    for (policy, usage, command, told) in [
+        ("allkeys-lfu", ["FREQ", "100"], "OBJECT FREQ a", 100..=100),
+        ("allkeys-lru", ["IDLETIME", "5000"], "OBJECT IDLETIME a", 5000..=5020),
+    ] {
+        let options = ["--maxmemory-policy", policy];
+        for is_ours in [true, false] {
+            let first = if is_ours { keyward(&options) } else { Server::redis(&options) };
+            let mut client = first.client();
+            call(&mut client, "SET b x");
+            let payload = call(&mut client, "DUMP b");
+            let payload = payload.as_bytes().expect("a payload");
+            let [name, value] = usage.map(str::as_bytes);
+            let restored = client.call([b"RESTORE", b"a".as_slice(), b"0", payload, name, value]);
+            assert_eq!(restored.expect("an answer"), Frame::Simple(b"OK".to_vec()));
+            call(&mut client, "SAVE");
+            let directory = copy_of(&first);
+            let dir = ["--dir", directory.path().to_str().expect("UTF-8")];
+            let options = [&dir[..], &options].concat();
+            let second = if is_ours { Server::redis(&options) } else { keyward(&options) };
+            let Frame::Integer(found) = call(&mut second.client(), command) else {
+                panic!("{command} answers a number")
+            };
+            assert!(told.contains(&found), "{policy}, is_ours {is_ours}: {found}");
+        }
+    }
+}
+
+#[test]
+fn whoever_asks_during_the_start_is_told_how_far_it_is() {
+    let redis = Server::redis(&[]);
+    let mut client = redis.client();
+    call(&mut client, "DEBUG POPULATE 300000 key 100");
+    call(&mut client, "SAVE");
+    let directory = copy_of(&redis);
+    let bytes = std::fs::metadata(directory.path().join("dump.rdb")).expect("a file").len();
+    let socket = directory.path().join("socket");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_keyward"))
+        .args(["serve", "--port", "0", "--appendonly", "no", "--dir"])
+        .arg(directory.path())
+        .arg("--unixsocket")
+        .arg(&socket)
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("it runs");
+    wait_until(|| socket.exists());
+    let ask = |command: &str| {
+        let mut stream = UnixStream::connect(&socket).expect("it listens");
+        stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).expect("it is read");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    };
+    let (mut told, mut refused) = (0, 0);
+    wait_until(|| {
+        let text = ask("INFO persistence");
+        let field = |name: &str| -> Option<u64> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.map(|value| value.parse().expect("a number"))
+        };
+        if field("loading") == Some(0) {
+            assert_eq!(field("loading_loaded_bytes"), None);
+            assert_eq!(field("rdb_last_load_keys_loaded"), Some(300_000));
+            return true;
+        }
+        assert_eq!(field("loading_total_bytes").filter(|total| *total != 0), Some(bytes));
+        let loaded = field("loading_loaded_bytes").expect("how far it is");
+        assert!(told <= loaded && loaded <= bytes, "{told}, then {loaded} of {bytes}");
+        told = loaded;
+        let answer = ask("GET key:1");
+        refused += u64::from(answer.starts_with("-LOADING "));
+        false
+    });
+    assert!(told > 0 && refused > 0, "{told} bytes told, {refused} refused");
+    assert_eq!(ask("DBSIZE"), ":300000\r\n+OK\r\n");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
 }
