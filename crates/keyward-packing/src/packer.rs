@@ -8,13 +8,16 @@ use crate::atom::{self, PLACEHOLDERS_MAX};
 use crate::reader::{Broken, Reader, push_varint};
 use crate::sink::{Comparison, Sink};
 use crate::skeleton::{self, Parts};
-use crate::words::{SKELETON_BYTES_MAX, Words};
+use crate::words::{NO_NUMBER, SKELETON_BYTES_MAX, Words};
 use keyward_schema::{Content, Extra, Kind, MAX_SEGMENTS, Object, Pattern, Segment, Shape, Type};
 
 const TEXT: u8 = 0;
 const JSON: u8 = 1;
 const FIELDS: u8 = 2;
 const PAIRS: u8 = 3;
+
+/// Skeletons that JSON is first tried with.
+const SKELETONS: usize = 4;
 
 /// Packs and unpacks the rows of one declared key.
 #[derive(Debug)]
@@ -24,6 +27,9 @@ pub struct Packer {
     words: Words,
     /// JSON that is being taken apart.
     parts: Parts,
+    /// The skeletons that came last, the last one first. Some may be gone, or words of
+    /// another kind by now: what is taken apart by one is compared all the same.
+    skeletons: [u32; SKELETONS],
     /// Words of a body that is being released.
     named: Vec<u32>,
 }
@@ -74,7 +80,8 @@ impl Packer {
             _ => {}
         }
         let (key, content) = (pieces(&key.pattern), key.content.clone());
-        Some(Packer { key, content, words, parts: Parts::default(), named: Vec::new() })
+        let (parts, skeletons) = (Parts::default(), [NO_NUMBER; SKELETONS]);
+        Some(Packer { key, content, words, parts, skeletons, named: Vec::new() })
     }
 
     /// Appends the body of a row that holds a text; whether it comes back from there.
@@ -94,19 +101,32 @@ impl Packer {
     }
 
     fn pack_value(&mut self, text: &[u8], places: &Places<'_>, out: &mut Vec<u8>) {
-        if let Content::Json(shape) = &self.content
-            && self.parts.take_apart(text, shape)
-            && let Some(word) = self.words.hold(&self.parts.skeleton)
-        {
-            out.push(JSON);
-            atom::push_word(word, out);
-            for hole in &self.parts.holes {
-                atom::pack(&text[hole.clone()], places.named(), &mut self.words, out);
-            }
-        } else {
+        let Some(word) = self.hold_skeleton(text) else {
             out.push(TEXT);
-            atom::pack(text, places.named(), &mut self.words, out);
+            return atom::pack(text, places.named(), &mut self.words, out);
+        };
+        out.push(JSON);
+        atom::push_word(word, out);
+        for hole in &self.parts.holes {
+            atom::pack(&text[hole.clone()], places.named(), &mut self.words, out);
         }
+    }
+
+    /// Takes JSON apart; answers the number of its skeleton if that is a word.
+    fn hold_skeleton(&mut self, text: &[u8]) -> Option<u32> {
+        let Content::Json(shape) = &self.content else { return None };
+        let (words, parts) = (&self.words, &mut self.parts);
+        let is_like = |number: &u32| {
+            words.text(*number).is_some_and(|skeleton| parts.take_apart_like(text, skeleton))
+        };
+        let (number, place) = match self.skeletons.iter().position(is_like) {
+            Some(place) => (self.words.use_again(self.skeletons[place])?, place),
+            None if !self.parts.take_apart(text, shape) => return None,
+            None => (self.words.hold(&self.parts.skeleton)?, self.skeletons.len() - 1),
+        };
+        self.skeletons[place] = number;
+        self.skeletons[..=place].rotate_right(1);
+        Some(number)
     }
 
     /// Appends the body of a row that holds a hash of these fields, as `pack_text`

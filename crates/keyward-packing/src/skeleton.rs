@@ -45,6 +45,32 @@ impl Parts {
     }
 }
 
+impl Parts {
+    /// Finds the holes of JSON that has this skeleton, which is what the last rows had;
+    /// whether it does. Strings with escapes are left to `take_apart`.
+    pub(crate) fn take_apart_like(&mut self, text: &[u8], skeleton: &[u8]) -> bool {
+        self.holes.clear();
+        let (mut left, mut at) = (skeleton, 0);
+        while let Some(hole) = memchr::memchr(HOLE, left) {
+            let kept = &left[..hole];
+            if !text[at..].starts_with(kept) {
+                return false;
+            }
+            at += hole;
+            let rest = &text[at..];
+            let bytes = match kept.last() {
+                Some(b'"') => memchr::memchr2(b'"', b'\\', rest),
+                _ => rest.iter().position(|byte| !is_plain(*byte)),
+            };
+            let bytes = bytes.unwrap_or(rest.len());
+            self.holes.push(at..at + bytes);
+            at += bytes;
+            left = &left[hole + 1..];
+        }
+        &text[at..] == left
+    }
+}
+
 /// JSON being taken apart.
 struct Taking<'a> {
     text: &'a [u8],
@@ -133,9 +159,7 @@ impl Taking<'_> {
 
     /// A number, `true`, `false` or `null`.
     fn plain(&mut self) -> Option<()> {
-        let is_part =
-            |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
-        let len = self.text[self.at..].iter().take_while(is_part).count();
+        let len = self.text[self.at..].iter().take_while(|byte| is_plain(**byte)).count();
         let range = self.at..self.at + len;
         (len > 0).then_some(())?;
         self.at = range.end;
@@ -174,6 +198,12 @@ impl Taking<'_> {
         self.at += usize::from(is_it);
         is_it
     }
+}
+
+/// Whether a byte is of a number, `true`, `false` or `null`.
+#[inline]
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
 /// Whether the name of a member is data, and the shape of what it holds. Members mostly

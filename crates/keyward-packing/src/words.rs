@@ -71,8 +71,9 @@ struct Word {
     hash: u32,
 }
 
-/// The end of the chain of numbers whose words were forgotten.
-const NO_NUMBER: u32 = u32::MAX;
+/// What is no number of a word, and the end of the chain of those whose words were
+/// forgotten.
+pub(crate) const NO_NUMBER: u32 = u32::MAX;
 
 impl Words {
     /// No words yet. The keys choose the hash function.
@@ -139,7 +140,7 @@ impl Words {
     }
 
     /// Counts one more use of a word; `None` if there are too many to count.
-    fn use_again(&mut self, number: u32) -> Option<u32> {
+    pub(crate) fn use_again(&mut self, number: u32) -> Option<u32> {
         let word = self.word_mut(number);
         word.uses = word.uses.checked_add(1)?;
         Some(number)

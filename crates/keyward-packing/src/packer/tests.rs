@@ -79,6 +79,29 @@ fn a_processed_token_takes_as_few_bytes_as_estimated() {
 }
 
 #[test]
+fn json_like_that_of_the_last_rows_has_their_skeleton() {
+    let mut packer = packer(PROCESSED_TOKEN);
+    let mut users = (0..31).cycle();
+    let mut check = |status: &str, numbers: usize| {
+        let user = users.next().unwrap();
+        let key = format!("processed_token:{ADDRESS}:{user}").into_bytes();
+        let numbers = vec!["-1.5"; numbers].join(", ");
+        let text = format!(r#"{{"status": "{status}", "extra": [{numbers}], "last": true}}"#);
+        check_text(&mut packer, &key, text.as_bytes()).len()
+    };
+    for numbers in (0..6).chain(0..6) {
+        check("new", numbers);
+    }
+    for numbers in [5, 5, 0, 3, 1, 4, 2, 2] {
+        // The key, the form, the skeleton, a status, decimals of three bytes, a constant.
+        assert_eq!(check("", numbers), 1 + 1 + 1 + 1 + 1 + 3 * numbers + 1, "{numbers}");
+        for status in [r#"\""#, r"\\", r#"a\"b"#, r"\u0041", "é", "a\0b", "unlike,", "\"x"] {
+            check(status, numbers);
+        }
+    }
+}
+
+#[test]
 fn what_a_schema_does_not_expect_is_kept_as_it_is() {
     let mut packer = packer(PROCESSED_TOKEN);
     let key = format!("processed_token:{ADDRESS}:7").into_bytes();
