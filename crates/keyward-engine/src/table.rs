@@ -55,6 +55,8 @@ const PACKED_PER_WRITE: usize = 32;
 /// Rows that are packed together, so that waiting for the memory of one hides in the
 /// work on others.
 const PACKED_AT_ONCE: usize = 16;
+/// What taking a packed row out costs, in those of loose ones.
+pub(crate) const WORK_OF_PACKED: usize = 8;
 /// Bytes of a row that are packed as one piece of work.
 const PACKED_BYTES_PER_WORK: usize = 256;
 
@@ -244,6 +246,11 @@ impl Table {
             self.rows.remove(whole, |row| row.address() == address);
         }
         work
+    }
+
+    /// Whether rows are packed at all.
+    pub(crate) fn packs(&self) -> bool {
+        self.packed.is_some()
     }
 
     /// Whether rows wait to be packed.
@@ -521,7 +528,9 @@ impl Table {
             return shed;
         }
         match self.rows.shed(budget, &mut receive) {
-            0 => self.packed.as_mut().map_or(0, |packed| packed.shed(budget, receive)),
+            0 => self.packed.as_mut().map_or(0, |packed| {
+                packed.shed(budget.div_ceil(WORK_OF_PACKED), receive) * WORK_OF_PACKED
+            }),
             shed => shed,
         }
     }

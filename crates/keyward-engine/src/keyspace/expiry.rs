@@ -7,10 +7,11 @@ use super::Keyspace;
 use crate::event::{Class, Event};
 use crate::hasher::Key;
 use crate::reclaim::Freeing;
+use crate::table::WORK_OF_PACKED;
 use keyward_rules::Cause;
 
 /// What the end of a row takes on which others depend: they follow.
-pub(super) const WORK_OF_LEADERS: usize = 16;
+pub(super) const WORK_OF_LEADERS: usize = 32;
 
 impl Keyspace {
     /// Removes a row that was found to be due, unless expiry is held.
@@ -50,6 +51,15 @@ impl Keyspace {
         }
     }
 
+    /// How much work the end of a row is.
+    fn work_of_end(&self, db: usize, key: Key<'_>) -> usize {
+        match self.databases[db].table(key).packs() {
+            _ if self.databases[db].leads(key.table) => WORK_OF_LEADERS,
+            true => WORK_OF_PACKED,
+            false => 1,
+        }
+    }
+
     /// Removes due rows, the longest overdue of each database first, until none
     /// is left or `budget` pieces of work are done. Answers whether they are.
     pub(crate) fn sweep(&mut self, budget: usize) -> bool {
@@ -65,7 +75,7 @@ impl Keyspace {
                     self.effects.begin_unit();
                 }
                 let key = self.databases[db].key(&key);
-                work += if self.databases[db].leads(key.table) { WORK_OF_LEADERS } else { 1 };
+                work += self.work_of_end(db, key);
                 self.remove_due(key);
             }
         }
