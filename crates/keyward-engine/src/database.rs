@@ -7,11 +7,12 @@
 
 use crate::evict::{Order, Scope, Standing};
 use crate::hasher::{Key, KeyHasher, TableIndex};
+use crate::index::Spot;
 use crate::keyspace::Contradictions;
 use crate::random::Random;
 use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
-use crate::table::{Neighbour, Table};
+use crate::table::{Neighbour, Place, Table};
 use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
@@ -28,8 +29,8 @@ pub(crate) struct Database {
     /// The plain one first, then one for each pattern in the schema's order.
     tables: Vec<Table>,
     book: Option<Arc<RuleBook>>,
-    /// The table that was written last.
-    last_written: TableIndex,
+    /// The table that was written, or had a row loosened, last.
+    last_changed: TableIndex,
     /// What clients wrote to computed rows in spite of their sources.
     pub(crate) contradictions: Contradictions,
     /// Rows that something is wrong with; the counters of tables tell how many.
@@ -44,7 +45,7 @@ impl Database {
         Database {
             tables: vec![Table::new(hasher, standing)],
             book: None,
-            last_written: TableIndex::PLAIN,
+            last_changed: TableIndex::PLAIN,
             contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
             hasher,
@@ -62,7 +63,7 @@ impl Database {
         Database {
             tables: std::iter::once(plain).chain(patterns).collect(),
             book: Some(book),
-            last_written: TableIndex::PLAIN,
+            last_changed: TableIndex::PLAIN,
             contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
             hasher,
@@ -176,12 +177,18 @@ impl Database {
     #[inline(always)]
     pub(crate) fn count_write(&mut self, table: TableIndex) {
         self.tables[usize::from(table.0)].stats.writes += 1;
-        self.last_written = table;
+        self.last_changed = table;
     }
 
-    /// The number of the table that was written last.
-    pub(crate) fn last_written(&self) -> usize {
-        usize::from(self.last_written.0)
+    /// Makes a packed row of a table a loose one; answers where it is.
+    pub(crate) fn loosen(&mut self, key: Key<'_>, place: Place) -> Spot {
+        self.last_changed = key.table;
+        self.table_mut(key).loosen(key, place)
+    }
+
+    /// The number of the table that was written, or had a row loosened, last.
+    pub(crate) fn last_changed(&self) -> usize {
+        usize::from(self.last_changed.0)
     }
 
     /// The counters of a table.

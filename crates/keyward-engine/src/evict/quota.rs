@@ -2,7 +2,8 @@
 //!
 //! Owns the limits and when bytes are counted. What a database takes is the sum over its
 //! tables, too long a sum for every command: between two counts of all tables only the
-//! one that was written last is counted anew.
+//! one that changed last is counted anew. Reading a packed row may make it a loose one,
+//! which is a change here too.
 //! Not here: what goes (`keyspace::victim`).
 
 use crate::database::Database;
@@ -31,9 +32,9 @@ impl Quota {
         self.bytes = self.tables.iter().sum();
     }
 
-    /// Counts the table that was written last.
-    fn count_written(&mut self, database: &Database) {
-        let table = database.last_written();
+    /// Counts the table that changed last.
+    fn count_changed(&mut self, database: &Database) {
+        let table = database.last_changed();
         let bytes = database.tables()[table].heap_bytes();
         let before = std::mem::replace(&mut self.tables[table], bytes);
         self.bytes = self.bytes - before + bytes;
@@ -48,6 +49,8 @@ impl Quota {
 #[derive(Debug, Default)]
 pub(crate) struct Quotas {
     quotas: Vec<Quota>,
+    /// How many rows were made loose so far.
+    loosened: u64,
 }
 
 impl Quotas {
@@ -55,6 +58,12 @@ impl Quotas {
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.quotas.is_empty()
+    }
+
+    /// A packed row has become a loose one.
+    #[inline(always)]
+    pub(crate) fn note_loosened(&mut self) {
+        self.loosened += 1;
     }
 
     /// Limits a database, or no longer.
@@ -67,14 +76,15 @@ impl Quotas {
         }));
     }
 
-    /// The databases that take more than they may, after so many changes in all.
+    /// The databases that take more than they may, after so many changes of values in all.
     pub(crate) fn exceeded(&mut self, databases: &[Database], changes: u64) -> Vec<usize> {
+        let changes = changes + self.loosened;
         let mut exceeded = Vec::new();
         for quota in &mut self.quotas {
             // Changes that are undone are taken back: the count may be ahead.
             match quota.counted_at.abs_diff(changes) {
                 0 => {}
-                1..CHANGES_PER_COUNT => quota.count_written(&databases[quota.db]),
+                1..CHANGES_PER_COUNT => quota.count_changed(&databases[quota.db]),
                 _ => {
                     quota.count(&databases[quota.db]);
                     quota.counted_at = changes;
