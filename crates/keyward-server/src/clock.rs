@@ -14,12 +14,21 @@ pub(crate) fn now_us() -> i64 {
 ///
 /// Connections, snapshots and the log go by the wall clock itself: a client is not idle
 /// since a test has passed two weeks over.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct EngineClock {
     ahead_us: i64,
+    /// What the wall clock showed beyond the one that never goes back, at the last tick.
+    wall_ahead_us: i64,
 }
 
 impl EngineClock {
+    /// Shows what the wall clock shows.
+    pub(crate) fn new() -> EngineClock {
+        let mut clock = EngineClock { ahead_us: 0, wall_ahead_us: 0 };
+        clock.look_at_wall();
+        clock
+    }
+
     /// Microseconds since the epoch.
     #[inline]
     pub(crate) fn now_us(&self) -> i64 {
@@ -30,6 +39,18 @@ impl EngineClock {
     #[inline]
     pub(crate) fn at(&self, wall_us: i64) -> i64 {
         wall_us.saturating_add(self.ahead_us)
+    }
+
+    /// Looks whether somebody has set the wall clock.
+    pub(crate) fn look_at_wall(&mut self) {
+        self.wall_ahead_us = now_us() - (monotonic_ns() / 1000) as i64;
+    }
+
+    /// What the wall clock shows at a moment of the other clock. A clock costs a hundredth
+    /// of a command that comes alone, so one is read for both.
+    #[inline]
+    pub(crate) fn wall_us_at(&self, monotonic_ns: u64) -> i64 {
+        (monotonic_ns / 1000) as i64 + self.wall_ahead_us
     }
 
     /// Moves it ahead, and never back.

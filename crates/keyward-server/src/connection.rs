@@ -196,11 +196,14 @@ impl Connection {
 
     /// Executes what is complete and posts the replies.
     fn execute(&mut self, server: &Server, core: &mut Core) {
-        // A clock costs a hundredth of a command, so it is read once.
-        let now_us = clock::now_us();
+        let now_ns = clock::monotonic_ns();
+        core.host.turn_began_ns = Some(now_ns);
+        let now_us = core.host.clock.wall_us_at(now_ns);
         core.engine.set_time(core.host.clock.at(now_us));
         self.peer.active_ms.set(now_us / 1000);
         self.execute_input(core);
+        // Without a whole command nobody has asked.
+        core.host.turn_began_ns = None;
         self.finish(server, core);
     }
 

@@ -63,6 +63,10 @@ pub(crate) struct ServerHost {
     pub(crate) started: Instant,
     /// The time that the engine is told.
     pub(crate) clock: EngineClock,
+    /// When a connection's turn began, until the engine asks for the time.
+    pub(crate) turn_began_ns: Option<u64>,
+    /// When the engine last asked for the time.
+    pub(crate) lately_ns: u64,
     /// Forty hexadecimal digits that tell one run from another.
     pub(crate) run_id: String,
     /// Memory of the process.
@@ -220,7 +224,8 @@ impl Host for ServerHost {
     }
 
     fn monotonic_ns(&mut self) -> u64 {
-        clock::monotonic_ns()
+        self.lately_ns = self.turn_began_ns.take().unwrap_or_else(clock::monotonic_ns);
+        self.lately_ns
     }
 
     fn connection(&self, client: ClientId) -> Connection {

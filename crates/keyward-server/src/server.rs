@@ -285,7 +285,9 @@ impl Server {
             rates: Rates::default(),
             stop: Rc::default(),
             started: Instant::now(),
-            clock: EngineClock::default(),
+            clock: EngineClock::new(),
+            turn_began_ns: None,
+            lately_ns: 0,
             run_id: digits.collect(),
             snapshots_wanted: VecDeque::new(),
             is_sending: false,
@@ -325,6 +327,7 @@ impl Server {
     fn tick(self: &Rc<Server>) -> bool {
         let core = &mut *self.core.borrow_mut();
         let now_us = clock::now_us();
+        core.host.clock.look_at_wall();
         core.engine.set_time(core.host.clock.now_us());
         core.host.memory.look_at_times(now_us / 1000);
         let has_more = core.engine.tick(&mut core.host);

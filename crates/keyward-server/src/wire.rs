@@ -17,6 +17,7 @@
 //! Not here: the listening sockets (`listen`), which the runtime watches.
 #![allow(unsafe_code)]
 
+use crate::clock;
 use crate::connection::{Connection, Turn};
 use crate::listen::Stream;
 use crate::server::{Core, Server};
@@ -28,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::Interest as Watch;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -37,6 +38,8 @@ use tokio::sync::Notify;
 const EVENTS_MAX: usize = 1024;
 /// How long rounds follow each other, and how long the last of them waits at most.
 const PATIENCE: Duration = Duration::from_millis(1);
+/// Rounds that follow each other at most: those in which no command ends read no clock.
+const ROUNDS_MAX: usize = 64;
 
 /// All connections.
 #[derive(Debug)]
@@ -147,6 +150,9 @@ impl Wire {
 
     /// Serves those who were woken.
     fn serve_woken(&self, server: &Server) {
+        if self.woken.places.borrow().is_empty() {
+            return;
+        }
         let mut places = self.woken.places.take();
         places.drain(..).for_each(|place| self.serve(server, place, None));
         let mut woken = self.woken.places.borrow_mut();
@@ -179,9 +185,9 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             () = woken.has_work.notified() => {}
         }
         woken.is_serving.set(true);
-        let start = Instant::now();
+        let start_ns = clock::monotonic_ns();
         let (mut has_more, mut patience) = (true, Duration::ZERO);
-        while has_more && start.elapsed() < PATIENCE {
+        for _ in 0..ROUNDS_MAX {
             fetch(selector.get_mut(), &mut events, patience)?;
             // Who is to be closed is gone before anybody else asks.
             server.wire.serve_woken(&server);
@@ -194,6 +200,10 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             has_more = is_ringing || !events.is_empty();
             let may_wait = !is_ringing && !server.needs_runtime();
             patience = if may_wait { PATIENCE } else { Duration::ZERO };
+            let lately_ns = server.core.borrow().host.lately_ns;
+            if !has_more || lately_ns.saturating_sub(start_ns) > PATIENCE.as_nanos() as u64 {
+                break;
+            }
         }
         woken.is_serving.set(false);
         if has_more {
