@@ -68,7 +68,7 @@ ttl   = "none"
 fn writes(id: usize, round: usize) -> Vec<Vec<String>> {
     let size = (id * 7919 + round * 104_729) % 300;
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let (filler, plan) = ("v".repeat(size), if id % 3 == 0 { "gold" } else { "free" });
+    let (filler, plan) = ("v".repeat(size), if id.is_multiple_of(3) { "gold" } else { "free" });
     let email = format!("{round}-{filler}{id}@example.org");
     let email = &email[email.len().saturating_sub(40)..];
     let user = format!(
@@ -84,7 +84,7 @@ fn writes(id: usize, round: usize) -> Vec<Vec<String>> {
     ];
     let card = format!("card:{id}");
     commands.push(words(&["HSET", &card, "owner", &email[..10], "number", &id.to_string()]));
-    if id % 10 == 0 {
+    if id.is_multiple_of(10) {
         let lines = (0..40 + size).map(|line| format!("line {line} of {id}, {}\n", line * id));
         commands.push(words(&["SET", &format!("page:{id}"), &lines.collect::<String>()]));
     }
