@@ -286,16 +286,18 @@ impl AppendOnly {
         Some(WireError::line(&[b"MISCONF Errors writing to the AOF file: ", text.as_bytes()]))
     }
 
-    /// The lines of INFO.
-    pub(crate) fn info(&self, is_enabled: bool) -> Vec<(&'static str, String)> {
+    /// The lines of INFO. A rewrite begins at the runtime's next turn, unless it
+    /// `has_to_wait`: for who asks it is in progress as soon as it was demanded.
+    pub(crate) fn info(&self, is_enabled: bool, has_to_wait: bool) -> Vec<(&'static str, String)> {
         let seconds = |seconds: Option<u64>| seconds.map_or("-1".to_owned(), |s| s.to_string());
         let status = |is_ok: bool| if is_ok { "ok" } else { "err" }.to_owned();
         let rewrites = &self.rewrites;
         let current = rewrites.started.map(|started| started.elapsed().as_secs());
-        let scheduled = u8::from(rewrites.is_wanted).to_string();
+        let is_running = rewrites.started.is_some() || (rewrites.is_wanted && !has_to_wait);
+        let scheduled = u8::from(rewrites.is_wanted && has_to_wait).to_string();
         let mut lines = vec![
             ("aof_enabled", u8::from(is_enabled).to_string()),
-            ("aof_rewrite_in_progress", u8::from(rewrites.started.is_some()).to_string()),
+            ("aof_rewrite_in_progress", u8::from(is_running).to_string()),
             ("aof_rewrite_scheduled", scheduled.clone()),
             ("aof_last_rewrite_time_sec", seconds(rewrites.last_seconds)),
             ("aof_current_rewrite_time_sec", seconds(current)),

@@ -300,6 +300,12 @@ impl Host for ServerHost {
     }
 
     fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {
+        // Without a log there may be files: BGREWRITEAOF writes them all the same.
+        let is_rewriting = self.append_only.rewrites.started.is_some();
+        if self.append_only.files.is_none() && !is_rewriting {
+            let files = self.open_append_only();
+            self.append_only.files = files.inspect_err(|error| tracing::warn!("{error}")).ok();
+        }
         let opened = open_log(&mut self.append_only, &self.persistence.disk, &logged);
         match opened {
             Ok(files) => Some(files),

@@ -8,7 +8,7 @@ mod memory;
 
 use crate::host::ServerHost;
 use crate::loading::Progress;
-use crate::saving::Saving;
+use crate::saving::{Saving, Target};
 use crate::settings::table::Id;
 use keyward_engine::{Facts, Host as _, REDIS_VERSION, Section};
 use std::fmt::Write as _;
@@ -120,7 +120,8 @@ fn persistence(host: &ServerHost, facts: &Facts) -> Vec<Line> {
         ("current_save_keys_total", progress.rows_total.to_string()),
     ];
     lines.extend(host.persistence.info(facts.dirty));
-    lines.extend(host.append_only.info(host.settings.is_on(Id::AppendOnly)));
+    let is_on = host.settings.is_on(Id::AppendOnly);
+    lines.extend(host.append_only.info(is_on, host.is_writing(Target::Snapshot)));
     lines.extend(host.loading.iter().flat_map(Progress::info));
     lines
 }

@@ -195,9 +195,26 @@ fn debug_loadaof_loads_it_again() {
     settle(&server);
     drop(server);
     assert_eq!(digest(&keyward(directory.path(), &[])), before);
+    // Its files are there although nothing is logged any more.
     let server = keyward(directory.path(), &["--appendonly", "no"]);
-    let refused = server.client().call(&["DEBUG", "LOADAOF"]).expect("an answer");
-    assert!(matches!(refused, Frame::Error(_)), "{refused:?}");
+    let mut client = server.client();
+    call(&mut client, "SET other 1");
+    call(&mut client, "DEBUG LOADAOF");
+    assert_eq!(digest(&server), before);
+}
+
+#[test]
+fn a_rewrite_is_in_progress_as_soon_as_it_was_asked_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &["--appendonly", "no"]);
+    let mut client = server.client();
+    client.send(b"SET k v\r\nBGREWRITEAOF\r\nINFO persistence\r\n").expect("they are sent");
+    let replies: Vec<Frame> = (0..3).map(|_| client.receive().expect("a reply")).collect();
+    let info = format!("{:?}", replies[2]);
+    assert!(info.contains("aof_rewrite_in_progress:1"), "{info}");
+    wait_for_rewrite(&mut client);
+    call(&mut client, "DEBUG LOADAOF");
+    assert_eq!(client.call(&["GET", "k"]).expect("an answer"), Frame::Bulk(b"v".to_vec()));
 }
 
 #[test]

@@ -11,16 +11,19 @@ use keyward_persist::disk::Disk;
 use keyward_resp::Batch;
 use std::sync::Arc;
 
-/// Writes bytes to the log, and opens all of its files.
+/// Writes bytes to the log if one is kept, and opens all of its files.
 pub(crate) fn open_log(
     append_only: &mut AppendOnly,
     disk: &Arc<dyn Disk>,
     logged: &[u8],
 ) -> Result<Vec<LogFile>, String> {
-    let log = append_only.log.as_mut().ok_or("it is not kept")?;
-    log.append(|buffer| buffer.extend_from_slice(logged));
-    log.write().map_err(|error| error.to_string())?;
-    let files = append_only.files.as_ref().filter(|_| log.buffered() == 0);
+    let mut is_written = true;
+    if let Some(log) = &mut append_only.log {
+        log.append(|buffer| buffer.extend_from_slice(logged));
+        log.write().map_err(|error| error.to_string())?;
+        is_written = log.buffered() == 0;
+    }
+    let files = append_only.files.as_ref().filter(|_| is_written);
     let files = files.ok_or("it is being written anew")?;
     let parts = files.parts().map_err(|error| error.to_string())?;
     parts.into_iter().map(|part| open_part(Arc::clone(disk), part)).collect()
