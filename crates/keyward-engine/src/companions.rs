@@ -61,6 +61,10 @@ impl Companions {
 
     /// Visits the keys that live with `leader`.
     pub(crate) fn each(&self, leader: &[u8], mut visit: impl FnMut(&[u8])) {
+        // Most tables have none, and the hash is not asked for then.
+        if self.by_leader.len() == 0 {
+            return;
+        }
         let row = self.by_leader.find(self.hasher.hash(leader), |row| row.key() == leader);
         if let Some(Value::Object(ObjectRef::Set(set))) = row.map(Row::value) {
             set.iter().for_each(|key| visit(key.text().as_bytes()));

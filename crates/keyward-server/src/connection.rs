@@ -197,7 +197,7 @@ impl Connection {
     /// Executes what is complete and posts the replies.
     fn execute(&mut self, server: &Server, core: &mut Core) {
         let now_ns = clock::monotonic_ns();
-        core.host.turn_began_ns = Some(now_ns);
+        (core.host.turn_began_ns, core.host.lately_ns) = (Some(now_ns), now_ns);
         let now_us = core.host.clock.wall_us_at(now_ns);
         core.engine.set_time(core.host.clock.at(now_us));
         self.peer.active_ms.set(now_us / 1000);

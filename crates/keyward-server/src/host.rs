@@ -65,7 +65,7 @@ pub(crate) struct ServerHost {
     pub(crate) clock: EngineClock,
     /// When a connection's turn began, until the engine asks for the time.
     pub(crate) turn_began_ns: Option<u64>,
-    /// When the engine last asked for the time.
+    /// When a turn last began, or the engine asked for the time.
     pub(crate) lately_ns: u64,
     /// Forty hexadecimal digits that tell one run from another.
     pub(crate) run_id: String,

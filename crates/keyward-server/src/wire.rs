@@ -38,7 +38,7 @@ use tokio::sync::Notify;
 const EVENTS_MAX: usize = 1024;
 /// How long rounds follow each other, and how long the last of them waits at most.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// Rounds that follow each other at most: those in which no command ends read no clock.
+/// Rounds that follow each other at most: those in which nobody has sent anything read no clock.
 const ROUNDS_MAX: usize = 64;
 
 /// All connections.
