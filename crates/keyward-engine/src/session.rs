@@ -9,9 +9,11 @@ use crate::blocking::Blocked;
 use crate::pubsub::Subscriptions;
 use crate::replicas::Wishes;
 use crate::tracking::Tracker;
+use hashbrown::HashMap;
 use keyward_commands::Command;
 use keyward_resp::{ArgBuf, Protocol};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// Numbers clients in the order they came; never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -184,8 +186,30 @@ impl Session {
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
     /// `None` while a command of that client runs.
-    clients: BTreeMap<ClientId, Option<Box<Session>>>,
+    clients: HashMap<ClientId, Option<Box<Session>>, BuildHasherDefault<Spread>>,
     last_id: u64,
+}
+
+/// Spreads clients' numbers. Nobody chooses theirs, so there is nothing to hide, and a
+/// client is looked up several times per command.
+#[derive(Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(self.0 << 8 | u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        // An odd number without a pattern in its bits; the map looks at the highest
+        // and at the lowest bits.
+        self.0 = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Sessions {
@@ -229,14 +253,16 @@ impl Sessions {
         self.clients.contains_key(&id)
     }
 
-    /// All clients but those whose commands are running.
+    /// All clients but those whose commands are running, in no order.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Session> {
         self.clients.values().filter_map(|session| session.as_deref())
     }
 
     /// All clients' numbers, oldest first.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = ClientId> {
-        self.clients.keys().copied()
+    pub(crate) fn ids(&self) -> Vec<ClientId> {
+        let mut ids: Vec<ClientId> = self.clients.keys().copied().collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// How many clients there are.

@@ -214,6 +214,7 @@ impl Tracking {
         let trackers: Vec<ClientId> = courier
             .sessions
             .ids()
+            .into_iter()
             .filter(|id| courier.session(*id).is_some_and(|session| session.tracker.is_some()))
             .collect();
         for client in trackers {

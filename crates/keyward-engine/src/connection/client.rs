@@ -144,8 +144,7 @@ pub(crate) fn kill(ctx: &mut Ctx<'_>) -> Outcome {
     let victims = Victims::parse(ctx)?;
     let own = ctx.session.id;
     let mut killed = 0;
-    let ids: Vec<ClientId> = ctx.shared.sessions.ids().collect();
-    for id in ids {
+    for id in ctx.shared.sessions.ids() {
         if (id == own && victims.skips_self) || !victims.include(ctx, id) {
             continue;
         }

@@ -71,7 +71,7 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Adds the lines of all clients, or of those of a kind.
 fn add_lines(ctx: &Ctx<'_>, kind: Option<Kind>, lines: &mut String) {
-    let sessions = ctx.shared.sessions.ids().filter_map(|id| session(ctx, id));
+    let sessions = ctx.shared.sessions.ids().into_iter().filter_map(|id| session(ctx, id));
     for session in sessions.filter(|s| kind.is_none_or(|kind| Kind::of(s) == kind)) {
         lines.push_str(&line(ctx, session));
     }
