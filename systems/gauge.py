@@ -60,12 +60,13 @@ class Server:
         return int(line.split()[1]) * 1024
 
     def settle(self):
-        """Waits until memory no longer falls: Keyward packs rows at leisure, and gives what
-        is free then back to the system within ten seconds."""
+        """Waits until memory no longer falls: Keyward packs rows at leisure, lists when
+        nobody has used them for some seconds, and gives what is free then back to the
+        system within ten seconds."""
         client, least = self.client(), float("inf")
         while (total := client.info("memory")["used_memory"] + self.resident_bytes()) < least - MB:
             least = total
-            time.sleep(2)
+            time.sleep(8)
 
     def load(self, db, commands):
         """Sends commands whose replies have one line each; answers how many there were and

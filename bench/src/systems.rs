@@ -21,8 +21,9 @@ use std::time::Duration;
 
 /// Rows written before their replies are awaited.
 const BATCH: usize = 1_000;
-/// Memory that does not shrink for so long is settled.
-const SHRINKING_STEP: Duration = Duration::from_secs(2);
+/// Memory that does not shrink for so long is settled: lists are packed when nobody has
+/// used them for some seconds.
+const SHRINKING_STEP: Duration = Duration::from_secs(8);
 
 /// A system and its data.
 struct System {

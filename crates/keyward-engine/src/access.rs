@@ -24,6 +24,9 @@ const USES_BITS: u32 = 8;
 /// What the counter of a new row is, so that it is not the first to go.
 const USES_AT_FIRST: u8 = 5;
 
+/// A row that was not used for so long is idle.
+const IDLE_SECONDS_MIN: u32 = 5;
+
 /// What the marks of a table's rows say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
@@ -96,6 +99,15 @@ impl AccessClock {
     /// Seconds since the last use of a row with this mark of recency.
     pub(crate) fn idle_seconds(&self, mark: u32) -> u32 {
         self.second.wrapping_sub(mark) & RECENCY_MASK
+    }
+
+    /// Whether a row with this mark has not been used for some seconds; where uses are
+    /// counted, since the last minute began.
+    pub(crate) fn is_idle(&self, reading: Reading, mark: u32) -> bool {
+        match reading {
+            Reading::Recency => self.idle_seconds(mark) >= IDLE_SECONDS_MIN,
+            Reading::Frequency => (mark >> USES_BITS) as u16 != self.minute,
+        }
     }
 
     /// The counter of uses in this mark of frequency, decayed to now.

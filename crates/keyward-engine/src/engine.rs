@@ -22,7 +22,7 @@ use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
 use crate::governed;
 use crate::host::{Facts, Host};
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Gathering, Keyspace};
 use crate::pause::may_write;
 use crate::script::LogLevel;
 use crate::session::{ClientId, Listening, ReplyMode, Session};
@@ -418,6 +418,7 @@ impl Engine {
         self.shared.note_latency("expire-cycle", ns);
         self.after_unit(host);
         self.keys.reclaim.step(RECLAIM_PER_TICK);
+        self.keys.look_at_lists();
         let is_evicting = self.shared.hold().is_none() && self.evict(host);
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);
@@ -426,8 +427,8 @@ impl Engine {
     }
 
     /// Uses a moment in which nothing else is to be done, or a small share of the time
-    /// while there is: rows that were written lately are packed, a few at a time. Answers
-    /// whether there are more.
+    /// while there is: rows that were written lately, and lists that nobody has used for a
+    /// while, are packed, a few at a time. Answers whether there are more.
     pub fn rest(&mut self) -> bool {
         self.keys.pack(0..self.keys.database_count(), PACKED_PER_REST);
         self.has_leisure_work()
@@ -436,6 +437,12 @@ impl Engine {
     /// Whether `rest` has something to do.
     pub fn has_leisure_work(&self) -> bool {
         self.keys.is_fresh()
+    }
+
+    /// Goes on with a walk that moves everything to other allocations, for a fraction of a
+    /// millisecond; answers whether there is more. Worth it where memory is scattered.
+    pub fn gather(&mut self, walk: &mut Gathering) -> bool {
+        self.keys.gather(walk)
     }
 
     /// When the next tick is due, in milliseconds since the epoch: when a wait or the

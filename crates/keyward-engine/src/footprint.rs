@@ -22,6 +22,10 @@ pub(crate) trait Footprint: HeapBytes {
     /// there is nothing left that is worth a step of its own. Whoever begins this
     /// uses the value no more.
     fn shed(&mut self, budget: usize) -> usize;
+
+    /// Moves what it holds to other allocations, from a place on and about `budget` of
+    /// them; answers the place to go on from, none at the end.
+    fn gather(&mut self, from: usize, budget: usize) -> Option<usize>;
 }
 
 #[cfg(test)]

@@ -309,6 +309,20 @@ impl<T: Entry> Index<T> {
         self.addressing.shared_bits_at(cursor)
     }
 
+    /// Moves the entries of the buckets from this one on to other allocations, about
+    /// `budget` of them, and what else the buckets hold; answers the bucket to go on
+    /// with, none at the end.
+    pub(crate) fn gather(
+        &mut self,
+        from: usize,
+        budget: usize,
+        mut gather: impl FnMut(&mut T),
+    ) -> Option<usize> {
+        let end = self.count().min(from.saturating_add(budget.div_ceil(FILL_MAX)));
+        (from..end).for_each(|at| self.bucket_mut(at).gather(&mut gather));
+        (end < self.count()).then_some(end)
+    }
+
     /// Every entry, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.segments.iter().flatten().flat_map(Bucket::iter)

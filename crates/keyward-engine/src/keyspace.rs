@@ -15,6 +15,7 @@
 pub(crate) mod changes;
 pub(crate) mod edit;
 mod expiry;
+mod gathering;
 mod governed;
 mod heed;
 pub(crate) mod journal;
@@ -41,6 +42,7 @@ use crate::table::Found;
 use crate::value::Collection;
 use crate::value::Value;
 use changes::Changes;
+pub use gathering::Gathering;
 pub(crate) use governed::Ended;
 use governed::Leaving;
 pub(crate) use heed::Contradictions;
@@ -59,6 +61,8 @@ pub struct Keyspace {
     now_ms: i64,
     /// How rows record that they are used.
     pub(crate) access: AccessClock,
+    /// When lists that nobody uses were looked for last.
+    lists_looked_at_ms: i64,
     hasher: KeyHasher,
     /// Due rows are invisible but stay. Only while nothing is written: a write must find
     /// the place of a due row free.
@@ -132,6 +136,7 @@ impl Keyspace {
             selected: 0,
             now_ms: 0,
             access: AccessClock::new(MemoryLimit::default().rates),
+            lists_looked_at_ms: 0,
             hasher,
             is_expiry_held: false,
             random,

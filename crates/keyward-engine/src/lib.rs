@@ -88,7 +88,7 @@ pub use host::{
     BackgroundSave, ConfigRefusal, Connection, Facts, Host, Library, LogCommands, LogFile,
     MemoryReport, OpenCommands, Section,
 };
-pub use keyspace::{Keyspace, Lifetime, SnapshotProgress};
+pub use keyspace::{Gathering, Keyspace, Lifetime, SnapshotProgress};
 pub use packed::Item;
 pub use random::Random;
 pub use reclaim::{Freeing, LazySettings};

@@ -218,6 +218,31 @@ impl Row {
         self.set_epoch(epoch);
     }
 
+    /// Moves the row to another allocation.
+    fn relocate(&mut self) {
+        let layout = self.layout();
+        // SAFETY: the layout, which includes the head, is the one the row was allocated
+        // with. A collection in its slot is moved with the rest, and dropped once.
+        unsafe {
+            let Some(at) = NonNull::new(alloc(layout)) else { handle_alloc_error(layout) };
+            at.copy_from_nonoverlapping(self.at, layout.size());
+            dealloc(self.at.as_ptr(), layout);
+            self.at = at;
+        }
+    }
+
+    /// Moves the row and what it holds to other allocations: of a collection about
+    /// `budget`. Answers where in the collection to go on, none at its end.
+    pub(crate) fn gather(&mut self, budget: usize) -> Option<usize> {
+        self.relocate();
+        self.gather_collection(0, budget)
+    }
+
+    /// Goes on with the collection from a place on.
+    pub(crate) fn gather_collection(&mut self, from: usize, budget: usize) -> Option<usize> {
+        self.object_mut()?.footprint_mut().gather(from, budget)
+    }
+
     /// Takes the collection out of a row that held one.
     fn into_object(self) -> Object {
         let head = self.head();

@@ -4,7 +4,8 @@
 //! rows are packed (`packed`), but not by who writes them: a row that is written or
 //! handed out for changing is a loose one, and stays so until there is leisure
 //! (`Table::pack`). Only where loose rows become too many do writes pack as many as
-//! they add. Rows that cannot be packed stay loose for ever.
+//! they add. Lists wait until nobody uses them (`lists`). Rows that cannot be packed stay
+//! loose for ever.
 //! Invariants: keys are unique, and a row is loose or packed; `deadlines` has exactly one entry for each row
 //! that has a deadline (so deadlines change only through this module); `row_bytes`
 //! is the sum over all rows, except while one is being changed. Every row is of the
@@ -16,10 +17,13 @@
 mod compressed;
 mod deadlines;
 mod fresh;
+mod gather;
+mod lists;
 mod neighbours;
 mod packed;
 mod page;
 
+pub(crate) use gather::{GatherPlace, PartMoved};
 pub(crate) use neighbours::Neighbour;
 pub(crate) use packed::Place;
 
@@ -40,6 +44,7 @@ use crate::value::{Object, ObjectRef, Value};
 use deadlines::Deadlines;
 use fresh::Fresh;
 use keyward_packing::Packer;
+use lists::Lists;
 use packed::{PackedRows, TEXT_BYTES_MAX};
 use std::borrow::Cow;
 
@@ -69,6 +74,8 @@ pub(crate) struct Table {
     packed: Option<Box<PackedRows>>,
     /// The loose ones that are to be packed. Some may be gone.
     fresh: Fresh,
+    /// Of lists, how far looking for idle ones has come.
+    lists: Lists,
     deadlines: Deadlines,
     /// The rows that live with other keys, if such is the pattern's lifetime.
     pub(crate) companions: Companions,
@@ -99,6 +106,7 @@ impl Table {
             rows: Index::default(),
             packed: None,
             fresh: Fresh::default(),
+            lists: Lists::default(),
             deadlines: Deadlines::default(),
             companions: Companions::new(hasher),
             hasher,
@@ -162,7 +170,7 @@ impl Table {
     }
 
     /// The row of a key, unless it is packed: one that was just handed out for changing
-    /// is not, nor is a collection other than a small hash.
+    /// is not, nor is a set or a sorted set.
     #[inline(always)]
     pub(crate) fn find_loose(&self, key: Key<'_>) -> Option<&Row> {
         self.rows.find(key.hash, |row| row.key() == key.bytes)
@@ -197,7 +205,9 @@ impl Table {
     /// Adds a loose row whose deadline is known.
     #[inline]
     fn insert_loose(&mut self, hash: u64, row: Row) {
-        if let Some(packed) = &self.packed {
+        if matches!(row.value(), Value::Object(ObjectRef::List(_))) {
+            self.lists.add();
+        } else if let Some(packed) = &self.packed {
             let bytes_max = FRESH_BYTES_MAX.max(packed.row_bytes() / FRESH_SHARE);
             self.fresh.push(hash, row.heap_bytes());
             if self.fresh.row_bytes() > bytes_max {
@@ -240,7 +250,10 @@ impl Table {
         let Some(spot) = found else { return 1 };
         let row = self.rows.at(spot);
         // One that is too large is not even tried.
-        let work = 1 + row.heap_bytes().min(TEXT_BYTES_MAX) / PACKED_BYTES_PER_WORK;
+        let work = match row.value() {
+            Value::Object(ObjectRef::List(_)) => 1 + row.heap_bytes() / PACKED_BYTES_PER_WORK,
+            _ => 1 + row.heap_bytes().min(TEXT_BYTES_MAX) / PACKED_BYTES_PER_WORK,
+        };
         if packed.insert(whole, row) {
             let address = row.address();
             self.rows.remove(whole, |row| row.address() == address);
@@ -255,7 +268,7 @@ impl Table {
 
     /// Whether rows wait to be packed.
     pub(crate) fn is_fresh(&self) -> bool {
-        !self.fresh.is_empty()
+        !self.fresh.is_empty() || self.lists.are_looked_at()
     }
 
     /// The row at a spot.

@@ -20,6 +20,7 @@
 //!        | 1 word atoms            JSON: its skeleton, then what fills it
 //!        | 2 word atoms            the fields of a hash: their names, then their values
 //!        | 3 count (atom atom)…    the fields of a hash: names and values
+//!        | 4 count value…          the items of a list, each a text or JSON
 //! ```
 //!
 //! Estimate: `processed_token:{token_address}:{user_id:uint}`, of which Redis keeps

@@ -9,12 +9,15 @@ use crate::reader::{Broken, Reader, push_varint};
 use crate::sink::{Comparison, Sink};
 use crate::skeleton::{self, Parts};
 use crate::words::{NO_NUMBER, SKELETON_BYTES_MAX, Words};
-use keyward_schema::{Content, Extra, Kind, MAX_SEGMENTS, Object, Pattern, Segment, Shape, Type};
+use keyward_schema::{
+    Content, DataType, Extra, Kind, MAX_SEGMENTS, Object, Pattern, Segment, Shape, Type,
+};
 
 const TEXT: u8 = 0;
 const JSON: u8 = 1;
 const FIELDS: u8 = 2;
 const PAIRS: u8 = 3;
+const ITEMS: u8 = 4;
 
 /// Skeletons that JSON is first tried with.
 const SKELETONS: usize = 4;
@@ -62,11 +65,14 @@ impl<'a> Places<'a> {
 
 impl Packer {
     /// A packer for the rows of a key; none if its rows are not worth it: there is at
-    /// most one, or they are large collections. The numbers choose the hash function
-    /// of words.
+    /// most one, or they are collections other than hashes and lists. The numbers choose
+    /// the hash function of words.
     pub fn new(key: &keyward_schema::Key, hash_keys: [u64; 2]) -> Option<Packer> {
-        let is_packed =
-            matches!(key.content, Content::Value(_) | Content::Json(_) | Content::Fields(_));
+        let is_packed = match &key.content {
+            Content::Value(_) | Content::Json(_) | Content::Fields(_) => true,
+            Content::Items(_) => key.data == DataType::List,
+            Content::Scored { .. } | Content::Opaque => false,
+        };
         if key.pattern.placeholders().is_empty() || !is_packed {
             return None;
         }
@@ -75,7 +81,9 @@ impl Packer {
             pin_kind(&placeholder.kind, &mut words);
         }
         match &key.content {
-            Content::Value(shape) | Content::Json(shape) => pin_shape(shape, &mut words),
+            Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
+                pin_shape(shape, &mut words);
+            }
             Content::Fields(object) => pin_object(object, &mut words),
             _ => {}
         }
@@ -95,7 +103,7 @@ impl Packer {
         self.pack_value(text, &places, out);
         let mut comparison = Comparison::with(text);
         let place = |index: usize| places.named().get(index).copied();
-        let read = self.read_text(Reader::new(&out[value_at..]), &place, &mut comparison);
+        let read = self.read_text(&mut Reader::new(&out[value_at..]), &place, &mut comparison);
         let is_same = read.is_ok() && comparison.is_equal();
         self.keep_if(is_same, key, start, out)
     }
@@ -114,7 +122,7 @@ impl Packer {
 
     /// Takes JSON apart; answers the number of its skeleton if that is a word.
     fn hold_skeleton(&mut self, text: &[u8]) -> Option<u32> {
-        let Content::Json(shape) = &self.content else { return None };
+        let shape = shape_of_json(&self.content)?;
         let (words, parts) = (&self.words, &mut self.parts);
         let is_like = |number: &u32| {
             words.text(*number).is_some_and(|skeleton| parts.take_apart_like(text, skeleton))
@@ -177,6 +185,24 @@ impl Packer {
         self.keep_if(is_same, key, start, out)
     }
 
+    /// Appends the body of a row that holds a list of these items, as `pack_text` does.
+    pub fn pack_items(&mut self, key: &[u8], items: &[&[u8]], out: &mut Vec<u8>) -> bool {
+        let Some(places) = self.places(key) else { return false };
+        let start = out.len();
+        self.words.begin_row(key);
+        self.pack_key(&places, out);
+        out.push(ITEMS);
+        push_varint(out, items.len() as u64);
+        items.iter().for_each(|item| self.pack_value(item, &places, out));
+        let mut left = items.iter();
+        let mut is_same = true;
+        let read = self.unpack_items(&out[start..], key, |item| {
+            is_same &= left.next().is_some_and(|expected| *expected == item);
+        });
+        let is_same = read.is_ok() && is_same && left.next().is_none();
+        self.keep_if(is_same, key, start, out)
+    }
+
     /// Takes a body back whose key or value does not come back.
     fn keep_if(&mut self, is_same: bool, key: &[u8], start: usize, out: &mut Vec<u8>) -> bool {
         let is_kept = is_same && self.has_key(&out[start..], key);
@@ -208,8 +234,8 @@ impl Packer {
     /// # Errors
     /// The body is none that this packer made of a text.
     pub fn unpack_text(&self, body: &[u8], key: &[u8], sink: &mut impl Sink) -> Result<(), Broken> {
-        let value = self.skip_key(body, &mut |_| ())?;
-        self.read_text(value, &|index| self.place(key, index), sink)
+        let mut value = self.skip_key(body, &mut |_| ())?;
+        self.read_text(&mut value, &|index| self.place(key, index), sink)
     }
 
     /// Shows the fields and values of a body of this key, in order.
@@ -248,6 +274,31 @@ impl Packer {
             PAIRS => (0..packed.varint()?).try_for_each(|_| pair(None, &mut packed)),
             _ => Err(Broken),
         }
+    }
+
+    /// Shows the items of a body of this key, in order.
+    ///
+    /// # Errors
+    /// The body is none that this packer made of a list.
+    pub fn unpack_items(
+        &self,
+        body: &[u8],
+        key: &[u8],
+        mut visit: impl FnMut(&[u8]),
+    ) -> Result<(), Broken> {
+        let mut packed = self.skip_key(body, &mut |_| ())?;
+        if packed.byte()? != ITEMS {
+            return Err(Broken);
+        }
+        let places = self.places(key).ok_or(Broken)?;
+        let place = |index: usize| places.named().get(index).copied();
+        let mut item = Vec::new();
+        for _ in 0..packed.varint()? {
+            item.clear();
+            self.read_text(&mut packed, &place, &mut item)?;
+            visit(&item);
+        }
+        Ok(())
     }
 
     /// Forgets that a body named its words.
@@ -330,16 +381,16 @@ impl Packer {
 
     fn read_text<'k>(
         &self,
-        mut packed: Reader<'_>,
+        packed: &mut Reader<'_>,
         place: &impl Fn(usize) -> Option<&'k [u8]>,
         sink: &mut impl Sink,
     ) -> Result<(), Broken> {
         match packed.byte()? {
-            TEXT => atom::unpack(&mut packed, place, &self.words, sink),
+            TEXT => atom::unpack(packed, place, &self.words, sink),
             JSON => {
-                let skeleton = self.words.text(atom::word(&mut packed)?).ok_or(Broken)?;
+                let skeleton = self.words.text(atom::word(packed)?).ok_or(Broken)?;
                 skeleton::put_together(skeleton, sink, |sink| {
-                    atom::unpack(&mut packed, place, &self.words, sink)
+                    atom::unpack(packed, place, &self.words, sink)
                 })
             }
             _ => Err(Broken),
@@ -350,11 +401,14 @@ impl Packer {
     fn each_word(&self, body: &[u8], word: &mut impl FnMut(u32)) -> Result<(), Broken> {
         let mut packed = self.skip_key(body, word)?;
         let atoms = match packed.byte()? {
-            TEXT => 1,
-            JSON => {
-                let number = atom::word(&mut packed)?;
-                word(number);
-                skeleton::holes(self.words.text(number).ok_or(Broken)?)
+            form @ (TEXT | JSON) => self.atoms_of_text(form, &mut packed, word)?,
+            ITEMS => {
+                for _ in 0..packed.varint()? {
+                    let form = packed.byte()?;
+                    let atoms = self.atoms_of_text(form, &mut packed, word)?;
+                    (0..atoms).try_for_each(|_| atom::skip(&mut packed, word))?;
+                }
+                0
             }
             FIELDS => {
                 let number = atom::word(&mut packed)?;
@@ -370,6 +424,36 @@ impl Packer {
             _ => return Err(Broken),
         };
         (0..atoms).try_for_each(|_| atom::skip(&mut packed, word))
+    }
+
+    /// How many atoms a text of this form has; shows its skeleton, if that is a word.
+    fn atoms_of_text(
+        &self,
+        form: u8,
+        packed: &mut Reader<'_>,
+        word: &mut impl FnMut(u32),
+    ) -> Result<usize, Broken> {
+        match form {
+            TEXT => Ok(1),
+            JSON => {
+                let number = atom::word(packed)?;
+                word(number);
+                Ok(skeleton::holes(self.words.text(number).ok_or(Broken)?))
+            }
+            _ => Err(Broken),
+        }
+    }
+}
+
+/// The shape of values that are JSON, if they are.
+fn shape_of_json(content: &Content) -> Option<&Shape> {
+    match content {
+        Content::Json(shape) => Some(shape),
+        Content::Items(shape) => match shape.ty {
+            Type::Object(_) | Type::Array(_) | Type::Map { .. } | Type::Json => Some(shape),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@
 //! while, and a small share of the time while they do. A step is far shorter than a
 //! millisecond, and between two of them whoever is ready comes first. With nothing to do
 //! it sleeps: a tick wakes it.
-//! Not here: what there is to do (`Engine::rest`).
+//! Not here: what there is to do (`Engine::rest`, `gathering`).
 
 use crate::server::Server;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ pub(crate) async fn use_leisure(server: Rc<Server>) {
     loop {
         server.leisure.notified().await;
         let mut last = (commands(), Instant::now());
-        while server.core.borrow_mut().engine.rest() {
+        while server.core.borrow_mut().rest() {
             // Whoever is ready runs before this goes on.
             tokio::task::yield_now().await;
             if commands() != last.0 {

@@ -10,7 +10,7 @@
 
 mod purge;
 
-pub(crate) use purge::purge;
+pub(crate) use purge::{purge, without_thread_cache};
 
 use tikv_jemalloc_ctl::{epoch, stats, stats_print, thread};
 
@@ -28,6 +28,8 @@ pub(crate) struct Memory {
     /// What the true total had beyond this thread's counters.
     beyond_thread: i64,
     looked_ms: i64,
+    /// What the last look saw.
+    seen: Allocator,
     peak: u64,
     startup: u64,
 }
@@ -51,6 +53,7 @@ impl Memory {
             freed: thread::deallocatedp::read().ok(),
             beyond_thread: 0,
             looked_ms: 0,
+            seen: Allocator::default(),
             peak: 0,
             startup: 0,
         };
@@ -78,7 +81,13 @@ impl Memory {
             self.beyond_thread = beyond_thread;
         }
         self.peak = self.peak.max(self.used());
+        self.seen = allocator;
         allocator
+    }
+
+    /// The allocator's figures as they were a moment ago.
+    pub(crate) fn seen(&self) -> Allocator {
+        self.seen
     }
 
     /// As `look`, if the last one was some time ago; then free pages go back to the

@@ -10,6 +10,7 @@ use crate::client_memory::ClientMemory;
 use crate::clock::{self, EngineClock};
 use crate::commit::{self, Waiters};
 use crate::descriptors;
+use crate::gathering::Gatherer;
 use crate::host::{NetStats, ServerHost};
 use crate::leisure;
 use crate::listen::{Listeners, Stream};
@@ -94,9 +95,27 @@ pub(crate) struct Core {
     pub(crate) batch: Batch,
     /// What clients take together.
     pub(crate) client_memory: ClientMemory,
+    gatherer: Gatherer,
 }
 
 impl Core {
+    /// Whether there is something to do at leisure.
+    fn has_leisure_work(&self) -> bool {
+        self.engine.has_leisure_work() || self.gatherer.is_wanted(self.host.memory.seen())
+    }
+
+    /// Uses a moment in which nothing else is to be done; answers whether there is more.
+    pub(crate) fn rest(&mut self) -> bool {
+        let Core { engine, host, gatherer, .. } = self;
+        // What is packed lies elsewhere: it is gathered when all of it is.
+        if engine.has_leisure_work() {
+            engine.rest();
+        } else if gatherer.is_wanted(host.memory.seen()) {
+            gatherer.step(engine, || host.memory.look());
+        }
+        self.has_leisure_work()
+    }
+
     /// How many bytes of replies a client may leave unread.
     pub(crate) fn output_limit(&self, client: ClientId, peer: &Peer) -> OutputLimit {
         let class = match self.engine.listening(client) {
@@ -310,6 +329,7 @@ impl Server {
             output: Vec::new(),
             batch: Batch::new(),
             client_memory: ClientMemory::default(),
+            gatherer: Gatherer::default(),
         };
         Server {
             core: RefCell::new(core),
@@ -340,7 +360,7 @@ impl Server {
         self.tick_files(core);
         self.check_clients(core, now_us / 1000);
         self.limit_client_memory(core);
-        if core.engine.has_leisure_work() {
+        if core.has_leisure_work() {
             self.leisure.notify_one();
         }
         self.is_behind.set(has_more);

@@ -80,6 +80,10 @@ impl Footprint for Indexed {
     fn shed(&mut self, budget: usize) -> usize {
         self.fields.shed(budget, drop)
     }
+
+    fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
+        self.fields.gather(from, budget, BoxedItems::gather)
+    }
 }
 
 fn pair(entry: &BoxedItems<2>) -> Pair<'_> {

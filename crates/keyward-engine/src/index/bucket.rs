@@ -107,6 +107,18 @@ impl<T> Bucket<T> {
         bucket.slots[position % SLOTS].as_mut().expect("a located slot is occupied")
     }
 
+    /// Moves what hangs on the bucket to other allocations: each entry by `gather`, the
+    /// chain by itself.
+    pub(super) fn gather(&mut self, gather: &mut impl FnMut(&mut T)) {
+        let mut bucket = self;
+        loop {
+            bucket.slots.iter_mut().flatten().for_each(&mut *gather);
+            let Some(next) = &mut bucket.overflow else { return };
+            let moved = Box::new(std::mem::take(&mut **next));
+            bucket = bucket.overflow.insert(moved);
+        }
+    }
+
     /// Adds an entry to the first free slot of the chain, lengthening it if needed.
     /// Here and below, `overflows` counts the overflow buckets of all chains.
     pub(super) fn add(&mut self, tag: u8, entry: T, overflows: &mut usize) {

@@ -15,6 +15,8 @@ use std::ops::Range;
 
 /// How often a living row is looked for while due ones must stay.
 const HELD_DRAWS_MAX: usize = 100;
+/// Milliseconds between looks for lists that nobody uses.
+const LISTS_EVERY_MS: u64 = 2_000;
 
 /// What a key of a database holds.
 fn held(database: &Database, key: &[u8], now_ms: i64) -> Held {
@@ -94,9 +96,19 @@ impl Keyspace {
         if self.governed > 0 {
             for table in self.databases[dbs].iter_mut().flat_map(Database::tables_mut) {
                 work += table.pack(budget.saturating_sub(work));
+                work += table.pack_lists(&self.access, budget.saturating_sub(work));
             }
         }
         work
+    }
+
+    /// Begins to look for lists that nobody uses, if the last time is some time ago.
+    pub(crate) fn look_at_lists(&mut self) {
+        if self.governed > 0 && self.now_ms.abs_diff(self.lists_looked_at_ms) >= LISTS_EVERY_MS {
+            self.lists_looked_at_ms = self.now_ms;
+            let tables = self.databases.iter_mut().flat_map(Database::tables_mut);
+            tables.for_each(Table::look_at_lists);
+        }
     }
 
     /// Whether rows wait to be packed.

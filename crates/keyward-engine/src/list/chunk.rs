@@ -58,6 +58,11 @@ impl Chunk {
         self.gap(end) >= length || may_grow || is_sparse
     }
 
+    /// Moves the content to another allocation of the same size.
+    pub(super) fn gather(&mut self) {
+        self.buffer = self.buffer.clone();
+    }
+
     /// Bytes of its allocation, which is a size class.
     #[inline]
     pub(super) fn heap_bytes(&self) -> usize {

@@ -332,6 +332,12 @@ impl Footprint for Chunks {
         self.remove_chunks(left..self.chunks.len());
         shed
     }
+
+    fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
+        let end = self.chunks.len().min(from.saturating_add(budget));
+        self.chunks.range_mut(from.min(end)..end).for_each(Chunk::gather);
+        (end < self.chunks.len()).then_some(end)
+    }
 }
 
 /// Elements from a place on.

@@ -62,6 +62,20 @@ impl<const N: usize> BoxedItems<N> {
         BoxedItems { at }
     }
 
+    /// Moves the items to another allocation.
+    pub(crate) fn gather(&mut self) {
+        let bytes = self.bytes(N).len();
+        let layout = layout(bytes);
+        // SAFETY: an item has at least one byte, so the layout is not of size zero; it is
+        // the one that the items were allocated with, since it follows from their length.
+        unsafe {
+            let Some(at) = NonNull::new(alloc(layout)) else { handle_alloc_error(layout) };
+            at.copy_from_nonoverlapping(self.at, bytes);
+            dealloc(self.at.as_ptr(), layout);
+            self.at = at;
+        }
+    }
+
     /// The encoding of the first `count` items.
     #[inline]
     fn bytes(&self, count: usize) -> &[u8] {

@@ -76,6 +76,10 @@ impl Footprint for Indexed {
     fn shed(&mut self, budget: usize) -> usize {
         self.members.shed(budget, drop)
     }
+
+    fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
+        self.members.gather(from, budget, BoxedItems::gather)
+    }
 }
 
 fn hash_of(hasher: KeyHasher, member: Item<'_>) -> u64 {

@@ -121,6 +121,17 @@ impl Compressed {
         }
     }
 
+    /// Moves the frame of a number to another allocation; whether there are so many.
+    pub(super) fn gather(&mut self, number: usize) -> bool {
+        let block = self.blocks.get_mut(number / BLOCK_PLACES);
+        let place = block.and_then(|block| block.get_mut(number % BLOCK_PLACES));
+        if let Some(Place::Taken(frame)) = place {
+            frame.bytes = frame.bytes.clone();
+            return true;
+        }
+        place.is_some()
+    }
+
     /// Bytes that a text takes.
     pub(super) fn bytes_of(&self, number: u32) -> usize {
         self.frame(number).heap_bytes()

@@ -22,6 +22,7 @@ use super::page::{Form, Head, PackedRow, Page, bit_in_tag, tag_of};
 use crate::hash::{self, Hash};
 use crate::hasher::KeyHasher;
 use crate::linear::{Addressing, Split};
+use crate::list::{End, List};
 use crate::packed::Item;
 use crate::prefetch::prefetch;
 use crate::random::Random;
@@ -39,6 +40,12 @@ const PAGE_BYTES: usize = 1024;
 const PAGE_BYTES_MIN: usize = PAGE_BYTES / 2;
 /// Larger rows stay as they are: a page is to hold a few.
 const ROW_BYTES_MAX: usize = 2048;
+/// As for lists, of which a page may hold a single one.
+const LIST_ROW_BYTES_MAX: usize = 16 * 1024;
+/// Longer lists stay as they are: a step is to be short, and none of them is large to a
+/// snapshot.
+const LIST_ITEMS_MAX: usize = 512;
+const LIST_BYTES_MAX: usize = 32 * 1024;
 /// Longer texts are not tried.
 pub(super) const TEXT_BYTES_MAX: usize = 4 * ROW_BYTES_MAX;
 /// Places of a page that `sample` draws from: beyond the rows of nearly every page.
@@ -165,7 +172,7 @@ impl PackedRows {
     /// holds one.
     pub(super) fn text(&self, place: Place, key: &[u8], out: &mut Vec<u8>) -> bool {
         let row = self.row(place);
-        let is_text = row.head().form != Form::Hash;
+        let is_text = row.head().form.is_text();
         if is_text {
             self.push_text(row, key, out);
         }
@@ -226,6 +233,9 @@ impl PackedRows {
             Value::Object(ObjectRef::Hash(hash)) if hash.is_packed() => {
                 return self.pack_hash(row, hash, out);
             }
+            Value::Object(ObjectRef::List(list)) if is_packable(list) => {
+                return self.pack_list(row, list, out);
+            }
             Value::Object(_) => return false,
         };
         head_of(row, form).write_to(out);
@@ -257,8 +267,16 @@ impl PackedRows {
         bytes <= TEXT_BYTES_MAX && self.packer.pack_fields(row.key(), &fields, out)
     }
 
+    fn pack_list(&mut self, row: &Row, list: &List, out: &mut Vec<u8>) -> bool {
+        let texts: Vec<_> = list.forward(0).map(Item::text).collect();
+        let items: Vec<&[u8]> = texts.iter().map(Text::as_bytes).collect();
+        head_of(row, Form::List).write_to(out);
+        self.packer.pack_items(row.key(), &items, out)
+    }
+
     fn add(&mut self, hash: u64, row: &[u8]) -> bool {
-        if row.len() > ROW_BYTES_MAX {
+        let is_list = PackedRow::of(row).head().form == Form::List;
+        if row.len() > if is_list { LIST_ROW_BYTES_MAX } else { ROW_BYTES_MAX } {
             return false;
         }
         if self.row_bytes >= self.pages.count() * PAGE_BYTES {
@@ -408,6 +426,20 @@ impl PackedRows {
         shed
     }
 
+    /// Moves a page to another allocation; whether there is such a page.
+    pub(super) fn gather_page(&mut self, at: usize) -> bool {
+        let is_there = at < self.pages.count();
+        if is_there {
+            self.page_mut(at).gather();
+        }
+        is_there
+    }
+
+    /// Moves a compressed text to another allocation; whether there are so many.
+    pub(super) fn gather_text(&mut self, number: usize) -> bool {
+        self.compressed.gather(number)
+    }
+
     /// Hints that the page of this hash will be looked for soon.
     #[inline(always)]
     pub(super) fn prefetch_page(&self, hash: u64) {
@@ -467,6 +499,10 @@ impl PackedRows {
                 let hash = self.unpacked_hash(packed, &key);
                 Row::new(&key, NewValue::Object(Object::Hash(hash)), head.deadline)
             }
+            Form::List => {
+                let list = self.unpacked_list(packed, &key);
+                Row::new(&key, NewValue::Object(Object::List(list)), head.deadline)
+            }
             Form::Text | Form::Edited | Form::Number => {
                 let mut text = Vec::new();
                 self.push_text(packed, &key, &mut text);
@@ -496,6 +532,14 @@ impl PackedRows {
         });
         unpacked.expect(SOUND);
         hash
+    }
+
+    fn unpacked_list(&self, packed: PackedRow<'_>, key: &[u8]) -> List {
+        let mut list = List::default();
+        let unpacked =
+            self.packer.unpack_items(packed.body(), key, |item| list.push(End::Tail, item));
+        unpacked.expect(SOUND);
+        list
     }
 
     /// Adds a page and moves into it what belongs there.
@@ -546,6 +590,11 @@ fn prefetch_lines(address: *const u8) {
     for line in 0..PREFETCH_LINES {
         prefetch(address.wrapping_add(line * CACHE_LINE_BYTES));
     }
+}
+
+/// Whether a list is short enough to be packed.
+pub(super) fn is_packable(list: &List) -> bool {
+    list.len() <= LIST_ITEMS_MAX && list.footprint().heap_bytes() <= LIST_BYTES_MAX
 }
 
 const SOUND: &str = "a packed row was compared with the original when it was packed";

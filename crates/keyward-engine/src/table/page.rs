@@ -42,7 +42,7 @@ const NEAR_END_MS: i64 = NEAR_START_MS + (1 << (8 * NEAR_BYTES));
 /// Bytes of any other deadline.
 const FAR_BYTES: usize = 8;
 
-const FORM_MASK: u8 = 3;
+const FORM_MASK: u8 = 3 | 64;
 const HAS_NEAR_DEADLINE: u8 = 4;
 const EPOCH: u8 = 8;
 const HAS_NUMBER_OF_TEXT: u8 = 16;
@@ -59,6 +59,15 @@ pub(super) enum Form {
     Number = 2,
     /// A hash.
     Hash = 3,
+    /// A list.
+    List = 64,
+}
+
+impl Form {
+    /// Whether it is a string, whatever it is kept as.
+    pub(super) fn is_text(self) -> bool {
+        !matches!(self, Form::Hash | Form::List)
+    }
 }
 
 /// What a packed row begins with.
@@ -113,7 +122,8 @@ impl<'a> PackedRow<'a> {
             0 => Form::Text,
             1 => Form::Edited,
             2 => Form::Number,
-            _ => Form::Hash,
+            3 => Form::Hash,
+            _ => Form::List,
         };
         Head {
             form,
@@ -213,6 +223,13 @@ impl Page {
     /// Bytes of its allocation.
     pub(super) fn heap_bytes(&self) -> usize {
         self.bytes.capacity()
+    }
+
+    /// Moves its rows to another allocation of the same size.
+    pub(super) fn gather(&mut self) {
+        let mut bytes = Vec::with_capacity(self.bytes.capacity());
+        bytes.extend_from_slice(&self.bytes);
+        self.bytes = bytes;
     }
 
     /// Where it is, for prefetching it.

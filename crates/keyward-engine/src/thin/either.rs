@@ -117,6 +117,16 @@ impl<L: Footprint> Footprint for ThinOr<L> {
             FormMut::Large(large) => large.shed(budget),
         }
     }
+
+    fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
+        match self.form_mut() {
+            FormMut::Small(run) => {
+                *run = run.clone();
+                None
+            }
+            FormMut::Large(large) => large.gather(from, budget),
+        }
+    }
 }
 
 impl<L> Drop for ThinOr<L> {

@@ -140,6 +140,11 @@ impl Footprint for Indexed {
             freed => freed,
         }
     }
+
+    fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
+        // Members stay where they are: the tree refers to them.
+        self.index.gather(from, budget, |_| ())
+    }
 }
 
 impl Clone for Indexed {

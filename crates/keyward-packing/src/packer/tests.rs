@@ -38,6 +38,15 @@ fn check_fields(packer: &mut Packer, key: &[u8], fields: &[(&[u8], &[u8])]) -> V
     body
 }
 
+fn check_items(packer: &mut Packer, key: &[u8], items: &[&[u8]]) -> Vec<u8> {
+    let mut body = Vec::new();
+    assert!(packer.pack_items(key, items, &mut body));
+    let mut back = Vec::new();
+    packer.unpack_items(&body, key, |item| back.push(item.to_vec())).unwrap();
+    assert!(back.iter().eq(items.iter()));
+    body
+}
+
 const PROCESSED_TOKEN: &str = r#"
 [key."processed_token:{token_address}:{user_id:uint}"]
 type = "json"
@@ -221,11 +230,47 @@ fn words_go_with_the_last_row_that_names_them() {
     assert_eq!(packer.words(), pinned);
 }
 
+const TRANSACTIONS: &str = r#"
+[key."transactions:{user_id:uint}"]
+type = "list"
+ttl = "none"
+max_len = 1000
+[key."transactions:{user_id:uint}".items]
+id = "string"
+type = "topup | usage"
+amount_usd = "decimal(2)"
+created_at = "timestamp"
+extra = "string?"
+"#;
+
+fn transaction(number: u32) -> String {
+    format!(
+        r#"{{"id": "txn_{number}", "type": "topup", "amount_usd": {number}.25, "created_at": "2025-12-04T15:30:{:02}Z"}}"#,
+        number % 60
+    )
+}
+
+#[test]
+fn items_are_packed_by_their_shape_and_their_words_go_with_them() {
+    let mut packer = packer(TRANSACTIONS);
+    let pinned = packer.words();
+    let items: Vec<String> = (1000..1050).map(transaction).collect();
+    let items: Vec<&[u8]> = items.iter().map(|item| item.as_bytes()).collect();
+    check_items(&mut packer, b"transactions:1", &items);
+    let body = check_items(&mut packer, b"transactions:2", &items);
+    let bytes: usize = items.iter().map(|item| item.len()).sum();
+    assert!(body.len() * 4 < bytes, "{} of {bytes} bytes", body.len());
+    let few = check_items(&mut packer, b"transactions:3", &[b"no JSON", b"", items[0]]);
+    check_items(&mut packer, b"transactions:4", &[]);
+    assert!(packer.unpack_items(&few[..few.len() - 1], b"transactions:3", |_| ()).is_err());
+    assert!(packer.words() > pinned);
+}
+
 #[test]
 fn single_rows_and_large_collections_are_not_packed() {
     for text in [
         "[key.\"products:config\"]\ntype = \"json\"\nttl = \"none\"\n",
-        "[key.\"list:{id}\"]\ntype = \"list\"\nmax_len = 5\nttl = \"1d\"\n",
+        "[key.\"set:{id}\"]\ntype = \"set\"\nitems = \"string\"\nttl = \"1d\"\n",
     ] {
         assert!(Packer::new(&schema(text).keys[0], [1, 2]).is_none(), "{text}");
     }
@@ -330,6 +375,23 @@ proptest! {
     }
 
     #[test]
+    fn any_items_come_back(
+        texts in proptest::collection::vec(any_json(), 0..6),
+        bytes in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..6),
+    ) {
+        let mut packer = packer(TRANSACTIONS);
+        let pinned = packer.words();
+        let items = texts.iter().map(|text| text.as_bytes()).chain(bytes.iter().map(|item| &item[..]));
+        let items: Vec<&[u8]> = items.clone().chain(items).collect();
+        let bodies = [
+            check_items(&mut packer, b"transactions:1", &items),
+            check_items(&mut packer, b"transactions:2", &items),
+        ];
+        bodies.iter().for_each(|body| packer.release(body));
+        prop_assert_eq!(packer.words(), pinned);
+    }
+
+    #[test]
     fn damaged_bodies_are_told_and_release_no_more_than_there_is(
         cut in 0usize..60,
         flips in proptest::collection::vec((0usize..60, any::<u8>()), 0..4),
@@ -349,6 +411,7 @@ proptest! {
         let _ = packer.unpack_key(&body, &mut out);
         let _ = packer.unpack_text(&body, &key, &mut out);
         let _ = packer.unpack_fields(&body, &key, |_, _| ());
+        let _ = packer.unpack_items(&body, &key, |_| ());
         packer.has_key(&body, &key);
         packer.release(&body);
         prop_assert!(out.len() < 60 * 4096);

@@ -59,13 +59,13 @@ kept! {
     "cluster-enabled", NO, "no", AtStart, "There is no cluster.";
     // storage that needs no setting
     "activerehashing", Kind::Bool, "yes", Live, "The index grows one bucket at a time: there is no rehashing.";
-    "activedefrag", NO, "no", Live, "There is no defragmenter.";
-    "active-defrag-ignore-bytes", Kind::Bytes(1, MAX), "100mb", Live, "There is no defragmenter.";
-    "active-defrag-threshold-lower", Kind::Int(0, 1000), "10", Live, "There is no defragmenter.";
-    "active-defrag-threshold-upper", Kind::Int(0, 1000), "100", Live, "There is no defragmenter.";
-    "active-defrag-cycle-min", Kind::Int(1, 99), "1", Live, "There is no defragmenter.";
-    "active-defrag-cycle-max", Kind::Int(1, 99), "25", Live, "There is no defragmenter.";
-    "active-defrag-max-scan-fields", Kind::Int(1, i64::MAX), "1000", Live, "There is no defragmenter.";
+    "activedefrag", NO, "no", Live, "What lies scattered is gathered at leisure.";
+    "active-defrag-ignore-bytes", Kind::Bytes(1, MAX), "100mb", Live, "What lies scattered is gathered at leisure.";
+    "active-defrag-threshold-lower", Kind::Int(0, 1000), "10", Live, "What lies scattered is gathered at leisure.";
+    "active-defrag-threshold-upper", Kind::Int(0, 1000), "100", Live, "What lies scattered is gathered at leisure.";
+    "active-defrag-cycle-min", Kind::Int(1, 99), "1", Live, "What lies scattered is gathered at leisure.";
+    "active-defrag-cycle-max", Kind::Int(1, 99), "25", Live, "What lies scattered is gathered at leisure.";
+    "active-defrag-max-scan-fields", Kind::Int(1, i64::MAX), "1000", Live, "What lies scattered is gathered at leisure.";
     "active-expire-effort", Kind::Int(1, 10), "1", Live, "Due rows are found by their deadline, not by sampling.";
     "list-max-listpack-size", Kind::Int(i32::MIN as i64, INT_MAX), "-2", Live, "The parts of a list have a size of their own.";
     "list-compress-depth", Kind::Int(0, INT_MAX), "0", Live, "Lists are not compressed.";
