@@ -80,9 +80,25 @@ end
 
 -- Rows that are read at a time while the index is walked.
 local CHUNK = 100
+local BACKSLASH = 92
+
+-- A message's status if it stands before whatever is nested, as it mostly does, and has
+-- nothing escaped in it.
+local function plain_status_of(message)
+  local at = message:find('"status"', 1, true)
+  local object, array = message:find('{', 2, true), message:find('[', 2, true)
+  if not at or (object and object < at) or (array and array < at) then
+    return
+  end
+  return message:byte(at - 1) ~= BACKSLASH and message:match('^%s*:%s*"([^"\\]*)"', at + 8)
+end
 
 -- A message's status. One that came without is as it was received.
 local function status_of(message)
+  local plain = plain_status_of(message)
+  if plain then
+    return plain
+  end
   local first, last = find_member(message, 'status')
   if not first then
     return 'received'
