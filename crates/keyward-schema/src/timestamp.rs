@@ -9,6 +9,29 @@ use crate::pattern::days_in_month;
 /// Reads a time and answers milliseconds since 1970. Digits beyond the
 /// millisecond are cut off. `None` if it is not of RFC 3339.
 pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
+    let Moment { date: (year, month, day), second, fraction_ms, offset } = read(text)?;
+    let seconds = days_since_1970(year, month, day) * 86_400 + second;
+    Some((seconds - offset) * 1000 + fraction_ms)
+}
+
+/// Whether a text is a time.
+pub(crate) fn is_timestamp(text: &[u8]) -> bool {
+    read(text).is_some()
+}
+
+/// A time as it is written.
+struct Moment {
+    /// Year, month and day.
+    date: (i64, i64, i64),
+    /// The second of the day.
+    second: i64,
+    fraction_ms: i64,
+    /// Seconds that its zone is ahead.
+    offset: i64,
+}
+
+#[inline(always)]
+fn read(text: &[u8]) -> Option<Moment> {
     let (date, rest) = text.split_at_checked(10)?;
     let [y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2] = *date else { return None };
     let (separator, rest) = rest.split_first()?;
@@ -21,7 +44,8 @@ pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
     let (month, day) = (number(mo1, mo2)?, number(d1, d2)?);
     let (hour, minute, second) = (number(h1, h2)?, number(mi1, mi2)?, number(s1, s2)?);
     let valid = (1..=12).contains(&month)
-        && (1..=i64::from(days_in_month(year as u32, month as u8))).contains(&day)
+        && day >= 1
+        && (day <= 28 || day <= i64::from(days_in_month(year as u32, month as u8)))
         && hour < 24
         && minute < 60
         && second < 60;
@@ -29,8 +53,8 @@ pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
         return None;
     }
     let (fraction_ms, zone) = fraction(rest)?;
-    let seconds = days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    Some((seconds - offset_seconds(zone)?) * 1000 + fraction_ms)
+    let (date, second) = ((year, month, day), hour * 3600 + minute * 60 + second);
+    Some(Moment { date, second, fraction_ms, offset: offset_seconds(zone)? })
 }
 
 /// Writes a time, given in milliseconds since 1970, to the second:
@@ -43,12 +67,14 @@ pub fn timestamp_text(ms: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z", second % 60)
 }
 
+#[inline(always)]
 fn number(tens: u8, ones: u8) -> Option<i64> {
-    (tens.is_ascii_digit() && ones.is_ascii_digit())
-        .then(|| i64::from(tens - b'0') * 10 + i64::from(ones - b'0'))
+    let [tens, ones] = [tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0')];
+    (tens < 10 && ones < 10).then(|| i64::from(tens) * 10 + i64::from(ones))
 }
 
 /// Reads `.123456` if it is there.
+#[inline]
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let Some(digits) = text.strip_prefix(b".") else { return Some((0, text)) };
     let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -59,6 +85,7 @@ fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 /// Reads `Z` or `+01:00`.
+#[inline]
 fn offset_seconds(zone: &[u8]) -> Option<i64> {
     match *zone {
         [b'Z' | b'z'] => Some(0),

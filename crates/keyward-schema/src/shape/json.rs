@@ -8,6 +8,7 @@
 //! a name or a checked text is written with escapes.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use super::fit::Misfit;
 use super::{Extra, MAX_FIELDS, Object, Shape, Type};
@@ -79,6 +80,14 @@ struct Reader<'v> {
     is_plain: bool,
 }
 
+/// The name of a member of an object.
+enum Name<'v> {
+    /// That of the declared field of this index.
+    Field(usize),
+    /// Another.
+    Extra(Cow<'v, [u8]>),
+}
+
 /// A string token: what stands between its quotes.
 #[derive(Clone, Copy)]
 struct Text<'v> {
@@ -125,14 +134,12 @@ impl<'v> Reader<'v> {
             Type::Object(_) if self.peek() != Some(b'{') => Err(self.unfit(shape)),
             Type::Object(object) => self.object(object, |_| {}),
             ty if ty.is_text() => match self.peek() {
-                Some(b'"') => shape.check_scalar(&self.string()?.plain()),
+                Some(b'"') => self.text(shape),
                 _ => Err(self.unfit(shape)),
             },
             // An exact number may come as text, since many clients' JSON
             // numbers are floats.
-            Type::Decimal { .. } if self.peek() == Some(b'"') => {
-                shape.check_scalar(&self.string()?.plain())
-            }
+            Type::Decimal { .. } if self.peek() == Some(b'"') => self.text(shape),
             _ => match self.peek() {
                 Some(b'-' | b'0'..=b'9') => {
                     let number = self.number()?;
@@ -140,6 +147,17 @@ impl<'v> Reader<'v> {
                 }
                 _ => Err(self.unfit(shape)),
             },
+        }
+    }
+
+    /// A text of a shape that is a scalar.
+    #[inline]
+    fn text(&mut self, shape: &Shape) -> Result<(), Misfit> {
+        let text = self.string()?;
+        if text.escaped {
+            shape.check_scalar(&text.plain())
+        } else {
+            shape.check_scalar(text.inner)
         }
     }
 
@@ -171,7 +189,7 @@ impl<'v> Reader<'v> {
             return Err(self.unfit(shape));
         }
         let key_shape = Shape { secret: shape.secret, ..Shape::of(key.clone()) };
-        self.members(|reader, name| {
+        self.members(Reader::string, |reader, name| {
             let name = name.plain();
             key_shape.check_scalar(&name).map_err(|misfit| misfit.inside("its key"))?;
             // The keys of a secret map are secret too.
@@ -188,13 +206,14 @@ impl<'v> Reader<'v> {
         const WORDS: usize = MAX_FIELDS.div_ceil(64);
         let mut seen = [0_u64; WORDS];
         // Writers keep the order of their fields, mostly that of the schema.
-        let mut guess = 0;
-        self.members(|reader, name| {
-            let name = name.plain();
-            let Some(index) = find_field(object, &name, guess) else {
-                return reader.extra(object, &name);
+        let guess = Cell::new(0);
+        let name = |reader: &mut Self| reader.field_name(object, guess.get());
+        self.members(name, |reader, name| {
+            let index = match name {
+                Name::Field(index) => index,
+                Name::Extra(name) => return reader.extra(object, &name),
             };
-            guess = index + 1;
+            guess.set(index + 1);
             let (word, bit) = (index / 64, 1 << (index % 64));
             if seen[word] & bit != 0 {
                 return Err(Misfit::new("is there twice").inside(&object.fields[index].name));
@@ -217,6 +236,21 @@ impl<'v> Reader<'v> {
         }
     }
 
+    /// Reads the name of a member, which may be that of the field of this index.
+    #[inline]
+    fn field_name(&mut self, object: &Object, guess: usize) -> Result<Name<'v>, Misfit> {
+        let name = self.string()?;
+        if !name.escaped
+            && let Some(field) = object.fields.get(guess)
+            && field.name.as_bytes() == name.inner
+        {
+            return Ok(Name::Field(guess));
+        }
+        let name = name.plain();
+        let index = object.fields.iter().position(|field| field.name.as_bytes() == &*name);
+        Ok(index.map_or(Name::Extra(name), Name::Field))
+    }
+
     fn extra(&mut self, object: &Object, name: &[u8]) -> Result<(), Misfit> {
         match &object.extra {
             Extra::Reject => Err(Misfit::unknown_field(object, name)),
@@ -225,10 +259,12 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Walks `{"name": value, …}`; `member` reads each value.
-    fn members(
+    /// Walks `{"name": value, …}`; `name` reads each name, and `member` each value.
+    #[inline]
+    fn members<N>(
         &mut self,
-        mut member: impl FnMut(&mut Self, Text<'v>) -> Result<(), Misfit>,
+        name: impl Fn(&mut Self) -> Result<N, Misfit>,
+        mut member: impl FnMut(&mut Self, N) -> Result<(), Misfit>,
     ) -> Result<(), Misfit> {
         self.expect(b'{', "`{`")?;
         if self.take(b'}') {
@@ -236,7 +272,7 @@ impl<'v> Reader<'v> {
         }
         loop {
             self.skip_spaces();
-            let name = self.string()?;
+            let name = name(self)?;
             self.expect(b':', "`:`")?;
             member(self, name)?;
             if self.take(b'}') {
@@ -303,21 +339,26 @@ impl<'v> Reader<'v> {
     }
 
     /// Reads a string; what its escapes stand for is not worked out yet.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self) -> Result<Text<'v>, Misfit> {
-        if self.peek() != Some(b'"') {
-            return Err(self.broken("`\"`"));
-        }
         let start = self.at + 1;
-        if !self.is_plain {
-            return self.string_with_escapes(start);
+        if self.is_plain
+            && self.peek() == Some(b'"')
+            && let Some(end) = quote_from(self.bytes, start)
+        {
+            self.at = end + 1;
+            return Ok(Text { inner: &self.bytes[start..end], escaped: false });
         }
-        self.at = start + bytes_before(&self.bytes[start..], is_quote);
-        if self.at == self.bytes.len() {
-            return Err(self.broken("the rest of a string"));
+        self.unusual_string()
+    }
+
+    /// A string that is none, that does not end, or that may have escapes.
+    #[inline(never)]
+    fn unusual_string(&mut self) -> Result<Text<'v>, Misfit> {
+        match self.peek() {
+            Some(b'"') => self.string_with_escapes(self.at + 1),
+            _ => Err(self.broken("`\"`")),
         }
-        self.at += 1;
-        Ok(Text { inner: &self.bytes[start..self.at - 1], escaped: false })
     }
 
     fn string_with_escapes(&mut self, start: usize) -> Result<Text<'v>, Misfit> {
@@ -455,14 +496,6 @@ fn step(name: &[u8]) -> String {
     super::fit::shown(name).trim_matches('"').to_owned()
 }
 
-#[inline]
-fn find_field(object: &Object, name: &[u8], guess: usize) -> Option<usize> {
-    match object.fields.get(guess) {
-        Some(field) if field.name.as_bytes() == name => Some(guess),
-        _ => object.fields.iter().position(|field| field.name.as_bytes() == name),
-    }
-}
-
 /// Whether a byte is text of a string as it stands, or ends one.
 fn is_plain_text(byte: u8) -> bool {
     (FIRST_PLAIN..0x80).contains(&byte) && byte != b'\\'
@@ -489,6 +522,20 @@ fn is(word: u64, byte: u8) -> u64 {
 #[inline]
 fn is_quote(word: u64) -> u64 {
     is(word, b'"')
+}
+
+/// Where the next quote is, eight bytes looked at at a time.
+#[inline(always)]
+fn quote_from(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    while let Some(word) = bytes.get(at..)?.first_chunk::<8>() {
+        let marks = is_quote(u64::from_le_bytes(*word));
+        if marks != 0 {
+            return Some(at + marks.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    bytes[at..].iter().position(|byte| *byte == b'"').map(|place| at + place)
 }
 
 /// How many bytes come before the first that is marked, eight looked at at a time; all of
