@@ -31,6 +31,8 @@ pub(crate) struct Database {
     book: Option<Arc<RuleBook>>,
     /// The table that was written, or had a row loosened, last.
     last_changed: TableIndex,
+    /// How many rows were written or loosened.
+    changes: u64,
     /// What clients wrote to computed rows in spite of their sources.
     pub(crate) contradictions: Contradictions,
     /// Rows that something is wrong with; the counters of tables tell how many.
@@ -46,6 +48,7 @@ impl Database {
             tables: vec![Table::new(hasher, standing)],
             book: None,
             last_changed: TableIndex::PLAIN,
+            changes: 0,
             contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
             hasher,
@@ -64,6 +67,7 @@ impl Database {
             tables: std::iter::once(plain).chain(patterns).collect(),
             book: Some(book),
             last_changed: TableIndex::PLAIN,
+            changes: 0,
             contradictions: Contradictions::new(hasher),
             faulty: HashMap::with_hasher(hasher),
             hasher,
@@ -177,13 +181,24 @@ impl Database {
     #[inline(always)]
     pub(crate) fn count_write(&mut self, table: TableIndex) {
         self.tables[usize::from(table.0)].stats.writes += 1;
+        self.note_change(table);
+    }
+
+    #[inline(always)]
+    fn note_change(&mut self, table: TableIndex) {
         self.last_changed = table;
+        self.changes += 1;
     }
 
     /// Makes a packed row of a table a loose one; answers where it is.
     pub(crate) fn loosen(&mut self, key: Key<'_>, place: Place) -> Spot {
-        self.last_changed = key.table;
+        self.note_change(key.table);
         self.table_mut(key).loosen(key, place)
+    }
+
+    /// How many times a row was written or loosened.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The number of the table that was written, or had a row loosened, last.

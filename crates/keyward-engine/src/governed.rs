@@ -98,7 +98,7 @@ fn depends_on_others(ctx: &Ctx<'_>) -> bool {
 
 /// Asks the book about a writing command, and does what it says.
 fn judge(ctx: &mut Ctx<'_>) -> Outcome {
-    let Some(book) = ctx.keys.database().book().cloned() else {
+    let Some(book) = ctx.keys.database().book() else {
         // From a database without a schema these reach others.
         return match ctx.command.id {
             CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing),
@@ -342,15 +342,24 @@ pub(crate) fn follow_up(
 }
 
 /// Carries out what follows from rows that went by themselves.
+#[inline(always)]
 pub(crate) fn follow_ended(
     keys: &mut Keyspace,
     shared: &mut Shared,
     session: &mut Session,
     host: &mut dyn Host,
 ) {
-    if !keys.has_ended() {
-        return;
+    if keys.has_ended() {
+        follow_all_ended(keys, shared, session, host);
     }
+}
+
+fn follow_all_ended(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+) {
     let selected = keys.selected();
     let start = Start::recording(keys);
     while keys.has_ended() {

@@ -255,10 +255,7 @@ impl Keyspace {
     fn loosen(&mut self, key: Key<'_>, found: Found) -> Spot {
         match found {
             Found::Loose(spot) => spot,
-            Found::Packed(place) => {
-                self.quotas.note_loosened();
-                self.databases[self.selected].loosen(key, place)
-            }
+            Found::Packed(place) => self.databases[self.selected].loosen(key, place),
         }
     }
 

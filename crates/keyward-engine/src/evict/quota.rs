@@ -2,8 +2,8 @@
 //!
 //! Owns the limits and when bytes are counted. What a database takes is the sum over its
 //! tables, too long a sum for every command: between two counts of all tables only the
-//! one that changed last is counted anew. Reading a packed row may make it a loose one,
-//! which is a change here too.
+//! one that changed last is counted anew, and nothing while the database does not change.
+//! Reading a packed row may make it a loose one, which is a change here too.
 //! Not here: what goes (`keyspace::victim`).
 
 use crate::database::Database;
@@ -20,8 +20,10 @@ struct Quota {
     tables: Vec<usize>,
     /// Their sum.
     bytes: usize,
-    /// How many changes there had been when all were counted.
+    /// How many changes of the database there had been when all were counted.
     counted_at: u64,
+    /// How many when the last was.
+    seen: u64,
 }
 
 impl Quota {
@@ -49,8 +51,6 @@ impl Quota {
 #[derive(Debug, Default)]
 pub(crate) struct Quotas {
     quotas: Vec<Quota>,
-    /// How many rows were made loose so far.
-    loosened: u64,
 }
 
 impl Quotas {
@@ -60,33 +60,30 @@ impl Quotas {
         self.quotas.is_empty()
     }
 
-    /// A packed row has become a loose one.
-    #[inline(always)]
-    pub(crate) fn note_loosened(&mut self) {
-        self.loosened += 1;
-    }
-
     /// Limits a database, or no longer.
     pub(crate) fn set(&mut self, db: usize, bytes_max: Option<u64>) {
         self.quotas.retain(|quota| quota.db != db);
         self.quotas.extend(bytes_max.map(|bytes_max| {
             let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
             // Nothing is counted yet: the first look counts all.
-            Quota { db, bytes_max, tables: Vec::new(), bytes: 0, counted_at: u64::MAX }
+            let (counted_at, seen) = (u64::MAX, u64::MAX);
+            Quota { db, bytes_max, tables: Vec::new(), bytes: 0, counted_at, seen }
         }));
     }
 
-    /// The databases that take more than they may, after so many changes of values in all.
-    pub(crate) fn exceeded(&mut self, databases: &[Database], changes: u64) -> Vec<usize> {
-        let changes = changes + self.loosened;
+    /// The databases that take more than they may.
+    pub(crate) fn exceeded(&mut self, databases: &[Database]) -> Vec<usize> {
         let mut exceeded = Vec::new();
         for quota in &mut self.quotas {
-            // Changes that are undone are taken back: the count may be ahead.
-            match quota.counted_at.abs_diff(changes) {
-                0 => {}
-                1..CHANGES_PER_COUNT => quota.count_changed(&databases[quota.db]),
-                _ => {
-                    quota.count(&databases[quota.db]);
+            let database = &databases[quota.db];
+            let changes = database.changes();
+            if quota.seen != changes {
+                quota.seen = changes;
+                // A database that was emptied begins to count anew: the count may be ahead.
+                if quota.counted_at.abs_diff(changes) < CHANGES_PER_COUNT {
+                    quota.count_changed(database);
+                } else {
+                    quota.count(database);
                     quota.counted_at = changes;
                 }
             }

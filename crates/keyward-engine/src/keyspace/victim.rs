@@ -24,7 +24,7 @@ use std::ops::Range;
 impl Keyspace {
     /// The databases that take more than their schemas allow, as far as is known.
     pub(crate) fn exceeded_quotas(&mut self) -> Vec<usize> {
-        self.quotas.exceeded(&self.databases, self.changes.dirty)
+        self.quotas.exceeded(&self.databases)
     }
 
     /// Whether a database takes more than its schema allows.

@@ -154,8 +154,10 @@ fn store(ctx: &mut Ctx<'_>, key: Key<'_>, value: &[u8], said: Lifetime) -> bool 
     ctx.keys.set_text(key, value, lifetime, SET);
     let Lifetime::Until(at) = lifetime else { return false };
     ctx.keys.notify(Event::EXPIRE, key.bytes);
-    let at = Decimal::of(at);
-    ctx.log_instead([b"SET".as_slice(), key.bytes, value, b"PXAT", at.as_bytes()]);
+    if ctx.keys.effects.is_listening() {
+        let at = Decimal::of(at);
+        ctx.log_instead([b"SET".as_slice(), key.bytes, value, b"PXAT", at.as_bytes()]);
+    }
     true
 }
 
