@@ -101,11 +101,8 @@ impl Packer {
         self.pack_key(&places, out);
         let value_at = out.len();
         self.pack_value(text, &places, out);
-        let mut comparison = Comparison::with(text);
-        let place = |index: usize| places.named().get(index).copied();
-        let read = self.read_text(&mut Reader::new(&out[value_at..]), &place, &mut comparison);
-        let is_same = read.is_ok() && comparison.is_equal();
-        self.keep_if(is_same, key, start, out)
+        let is_same = self.comes_back(Reader::new(&out[value_at..]), text, &places);
+        self.keep_if(is_same.unwrap_or(false), key, start, out)
     }
 
     fn pack_value(&mut self, text: &[u8], places: &Places<'_>, out: &mut Vec<u8>) {
@@ -120,6 +117,32 @@ impl Packer {
         }
     }
 
+    /// Whether a value that was just packed comes back as this text. What lies between the
+    /// holes of JSON was compared with its skeleton when it was taken apart.
+    fn comes_back(
+        &self,
+        mut packed: Reader<'_>,
+        text: &[u8],
+        places: &Places<'_>,
+    ) -> Result<bool, Broken> {
+        let place = |index: usize| places.named().get(index).copied();
+        let is_atom = |packed: &mut Reader<'_>, expected: &[u8]| {
+            let mut comparison = Comparison::with(expected);
+            atom::unpack(packed, &place, &self.words, &mut comparison)?;
+            Ok(comparison.is_equal())
+        };
+        if packed.byte()? == TEXT {
+            return is_atom(&mut packed, text);
+        }
+        atom::word(&mut packed)?;
+        for hole in &self.parts.holes {
+            if !is_atom(&mut packed, &text[hole.clone()])? {
+                return Ok(false);
+            }
+        }
+        Ok(packed.left().is_empty())
+    }
+
     /// Takes JSON apart; answers the number of its skeleton if that is a word.
     fn hold_skeleton(&mut self, text: &[u8]) -> Option<u32> {
         let shape = shape_of_json(&self.content)?;
@@ -129,7 +152,9 @@ impl Packer {
         };
         let (number, place) = match self.skeletons.iter().position(is_like) {
             Some(place) => (self.words.use_again(self.skeletons[place])?, place),
-            None if !self.parts.take_apart(text, shape) => return None,
+            None if !self.parts.take_apart(text, shape) || !self.parts.gives_back(text) => {
+                return None;
+            }
             None => (self.words.hold(&self.parts.skeleton)?, self.skeletons.len() - 1),
         };
         self.skeletons[place] = number;

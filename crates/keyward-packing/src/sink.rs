@@ -35,6 +35,9 @@ impl<'a> Comparison<'a> {
 impl Sink for Comparison<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        self.left = self.left.and_then(|left| left.strip_prefix(bytes));
+        self.left = self.left.and_then(|left| {
+            let (next, left) = left.split_at_checked(bytes.len())?;
+            (next == bytes).then_some(left)
+        });
     }
 }

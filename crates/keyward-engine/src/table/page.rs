@@ -187,14 +187,14 @@ impl<'a> PackedRow<'a> {
 }
 
 /// The sixteen bits of a hash that a page keeps. Below them are those that choose the
-/// page of a table of up to 4,096; above them nothing is asked for, so that 32 bits of a
+/// page of a table of up to 1,024; above them nothing is asked for, so that 32 bits of a
 /// hash are enough to find a row.
 #[inline(always)]
 pub(super) fn tag_of(hash: u64) -> u16 {
     (hash >> TAG_SHIFT) as u16
 }
 
-const TAG_SHIFT: u32 = 12;
+const TAG_SHIFT: u32 = 10;
 
 /// Whether a bit of a hash can be read from its tag, and then whether it is set.
 pub(super) fn bit_in_tag(tag: u16, bit: usize) -> Option<bool> {
@@ -478,7 +478,7 @@ mod tests {
     fn a_bit_of_a_hash_is_read_from_its_tag() {
         for shift in 0..40 {
             let hash = 1 << shift;
-            let expected = (12..28).contains(&shift).then_some(true);
+            let expected = (10..26).contains(&shift).then_some(true);
             assert_eq!(bit_in_tag(tag_of(hash), hash as usize), expected, "bit {shift}");
         }
     }

@@ -12,8 +12,10 @@ pub(super) const UUID_BYTES: usize = 16;
 const UUID_TEXT_BYTES: usize = 36;
 /// Where a UUID has its dashes, counted in its bytes.
 const DASHES: [usize; 4] = [4, 6, 8, 10];
-/// The most bytes that are written at once.
-const CHUNK: usize = 32;
+/// The most bytes of hexadecimal digits that are read or written at once.
+const HEX_CHUNK: usize = 16;
+/// The digits of lower and of upper case.
+const HEX: [&[u8; 16]; 2] = [b"0123456789abcdef", b"0123456789ABCDEF"];
 
 const BASE58: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 /// 58⁵: the largest power that fits 32 bits.
@@ -28,6 +30,18 @@ static BASE58_DIGITS: [u8; 256] = {
     let mut digit = 0;
     while digit < BASE58.len() {
         digits[BASE58[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    digits
+};
+
+/// For each byte the hexadecimal digit it is, of lower and of upper case.
+static HEX_DIGITS: [[u8; 256]; 2] = {
+    let mut digits = [[NONE; 256]; 2];
+    let mut digit = 0;
+    while digit < 16 {
+        digits[0][HEX[0][digit] as usize] = digit as u8;
+        digits[1][HEX[1][digit] as usize] = digit as u8;
         digit += 1;
     }
     digits
@@ -70,37 +84,36 @@ fn pack_hex(text: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends the bytes of an even number of digits, all of one case.
+/// Appends the bytes of an even number of digits, all of one case. Of what is none,
+/// something may be appended.
 fn push_hex(digits: &[u8], is_upper: bool, out: &mut Vec<u8>) -> bool {
-    for pair in digits.chunks_exact(2) {
-        let [Some(high), Some(low)] = [pair[0], pair[1]].map(|digit| hex_digit(digit, is_upper))
-        else {
+    let values = &HEX_DIGITS[usize::from(is_upper)];
+    for digits in digits.chunks(2 * HEX_CHUNK) {
+        let mut bytes = [0; HEX_CHUNK];
+        let (pairs, _) = digits.as_chunks::<2>();
+        let mut all = 0;
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            let (high, low) = (values[usize::from(*high)], values[usize::from(*low)]);
+            all |= high | low;
+            *byte = high << 4 | low;
+        }
+        if all > 15 {
             return false;
-        };
-        out.push(high << 4 | low);
+        }
+        out.extend_from_slice(&bytes[..pairs.len()]);
     }
     true
 }
 
-fn hex_digit(digit: u8, is_upper: bool) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' if !is_upper => Some(digit - b'a' + 10),
-        b'A'..=b'F' if is_upper => Some(digit - b'A' + 10),
-        _ => None,
-    }
-}
-
 /// Writes bytes out as hexadecimal digits.
 pub(super) fn put_hex(bytes: &[u8], is_upper: bool, sink: &mut impl Sink) {
-    let alphabet = if is_upper { b"0123456789ABCDEF" } else { b"0123456789abcdef" };
-    for chunk in bytes.chunks(CHUNK) {
-        let mut text = [0; CHUNK * 2];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(chunk) {
-            pair[0] = alphabet[usize::from(byte >> 4)];
-            pair[1] = alphabet[usize::from(byte & 15)];
+    let alphabet = HEX[usize::from(is_upper)];
+    for chunk in bytes.chunks(HEX_CHUNK) {
+        let mut text = [[0; 2]; HEX_CHUNK];
+        for (pair, byte) in text.iter_mut().zip(chunk) {
+            *pair = [alphabet[usize::from(byte >> 4)], alphabet[usize::from(byte & 15)]];
         }
-        sink.put(&text[..chunk.len() * 2]);
+        sink.put(text[..chunk.len()].as_flattened());
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn pack(text: &[u8], out: &mut Vec<u8>) -> bool {
     if !digits.first().is_some_and(u8::is_ascii_digit) {
         return false;
     }
-    if let Some(point) = memchr::memchr(b'.', digits) {
+    if let Some(point) = digits.iter().position(|byte| *byte == b'.') {
         return pack_decimal(digits, point, is_negative, out);
     }
     match whole(digits) {
@@ -54,10 +54,19 @@ fn whole(digits: &[u8]) -> Option<u64> {
 }
 
 fn value(digits: &[u8]) -> Option<u64> {
-    digits.iter().try_fold(0u64, |number, digit| {
-        let digit = u64::from(digit.wrapping_sub(b'0'));
-        if digit > 9 { None } else { number.checked_mul(10)?.checked_add(digit) }
-    })
+    // All but the last are less than 64 bits, if there are no more than may be.
+    let (last, others) = digits.split_last()?;
+    let mut number = 0u64;
+    for digit in others {
+        number = number * 10 + digit_of(*digit)?;
+    }
+    number.checked_mul(10)?.checked_add(digit_of(*last)?)
+}
+
+#[inline]
+fn digit_of(byte: u8) -> Option<u64> {
+    let digit = byte.wrapping_sub(b'0');
+    (digit <= 9).then_some(u64::from(digit))
 }
 
 fn pack_decimal(digits: &[u8], point: usize, is_negative: bool, out: &mut Vec<u8>) -> bool {

@@ -49,7 +49,7 @@ pub(super) fn pack(text: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 fn pack_month(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let (year, month) = (digits(&text[..4])?, digits(&text[5..7])?);
+    let (year, month) = (two(text, 0)? * 100 + two(text, 2)?, two(text, 5)?);
     if !(1..=12).contains(&month) {
         return None;
     }
@@ -65,8 +65,7 @@ fn pack_date(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
 }
 
 fn pack_time(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let [hours, minutes, seconds] = [11, 14, 17].map(|at| digits(&text[at..at + 2]));
-    let (hours, minutes, seconds) = (hours?, minutes?, seconds?);
+    let (hours, minutes, seconds) = (two(text, 11)?, two(text, 14)?, two(text, 17)?);
     let is_clock = text[13] == b':' && text[16] == b':' && matches!(text[10], b'T' | b' ');
     if !is_clock || hours >= 24 || minutes >= 60 || seconds >= 60 {
         return None;
@@ -92,8 +91,8 @@ fn pack_time(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
         b"Z" => (Zone::Z, 0),
         b"+00:00" => (Zone::Zero, 0),
         [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
-            let minutes = digits(&[*m1, *m2])?;
-            let offset = digits(&[*h1, *h2])? as i16 * 60 + minutes as i16;
+            let minutes = two(&[*m1, *m2], 0)?;
+            let offset = two(&[*h1, *h2], 0)? as i16 * 60 + minutes as i16;
             if minutes >= 60 || offset == 0 {
                 return None;
             }
@@ -156,6 +155,13 @@ impl Writing {
         self.len = end;
     }
 
+    /// Two digits of a number that has no more.
+    #[inline(always)]
+    fn two(&mut self, number: u64) {
+        self.byte(b'0' + (number / 10) as u8);
+        self.byte(b'0' + (number % 10) as u8);
+    }
+
     fn date(&mut self, days: u64) {
         // Days since 1 March of the year 0, so that the leap day is the last of a year.
         let day = days + DAYS_TO_1970;
@@ -168,11 +174,12 @@ impl Writing {
             0..=9 => (era * 400 + year, month + 3),
             _ => (era * 400 + year + 1, month - 9),
         };
-        self.digits(year, 4);
+        self.two(year / 100);
+        self.two(year % 100);
         self.byte(b'-');
-        self.digits(month, 2);
+        self.two(month);
         self.byte(b'-');
-        self.digits(of_month, 2);
+        self.two(of_month);
     }
 
     fn end(&self, sink: &mut impl Sink) {
@@ -191,11 +198,11 @@ pub(super) fn put_time(packed: &mut Reader<'_>, sink: &mut impl Sink) -> Result<
     let mut text = Writing::new();
     text.date(seconds / SECONDS_PER_DAY);
     text.byte(if style & SPACE == 0 { b'T' } else { b' ' });
-    text.digits(seconds % SECONDS_PER_DAY / 3600, 2);
+    text.two(seconds % SECONDS_PER_DAY / 3600);
     text.byte(b':');
-    text.digits(seconds % 3600 / 60, 2);
+    text.two(seconds % 3600 / 60);
     text.byte(b':');
-    text.digits(seconds % 60, 2);
+    text.two(seconds % 60);
     if fraction_digits > 0 {
         text.byte(b'.');
         text.digits(packed.number(fraction_bytes(fraction_digits))?, fraction_digits);
@@ -212,7 +219,7 @@ pub(super) fn put_time(packed: &mut Reader<'_>, sink: &mut impl Sink) -> Result<
             zone.byte(if offset < 0 { b'-' } else { b'+' });
             zone.digits(minutes / 60, 2);
             zone.byte(b':');
-            zone.digits(minutes % 60, 2);
+            zone.two(minutes % 60);
             zone.end(sink);
         }
     }
@@ -242,7 +249,8 @@ const DAYS_TO_1970: u64 = 719_468;
 
 /// Days since 1970 of a date that exists.
 fn days(text: &[u8]) -> Option<u64> {
-    let (year, month, day) = (digits(&text[..4])?, digits(&text[5..7])?, digits(&text[8..10])?);
+    let year = two(text, 0)? * 100 + two(text, 2)?;
+    let (month, day) = (two(text, 5)?, two(text, 8)?);
     let month_days = match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,
@@ -258,6 +266,13 @@ fn days(text: &[u8]) -> Option<u64> {
     let of_year = (153 * month + 2) / 5 + day - 1;
     let of_era = year % 400 * 365 + year % 400 / 4 - year % 400 / 100 + of_year;
     (year / 400 * DAYS_PER_ERA + of_era).checked_sub(DAYS_TO_1970)
+}
+
+/// The number of the two digits at a place.
+#[inline(always)]
+fn two(text: &[u8], at: usize) -> Option<u64> {
+    let [tens, ones] = [text[at].wrapping_sub(b'0'), text[at + 1].wrapping_sub(b'0')];
+    (tens < 10 && ones < 10).then(|| u64::from(tens) * 10 + u64::from(ones))
 }
 
 fn digits(text: &[u8]) -> Option<u64> {
