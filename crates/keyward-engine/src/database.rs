@@ -120,6 +120,13 @@ impl Database {
         self.table(key).find(key)
     }
 
+    /// The same, of a key that belongs to the table of this pattern.
+    pub(crate) fn find_of(&self, pattern: KeyId, key: &[u8]) -> Option<LentRow<'_>> {
+        let table = TableIndex::of(pattern);
+        let key = Key { bytes: key, hash: self.hasher.hash(key), table };
+        self.table(key).find(key)
+    }
+
     /// The table a key is in, if it is anywhere. The key is one of this database.
     #[inline(always)]
     pub(crate) fn table(&self, key: Key<'_>) -> &Table {

@@ -3,6 +3,7 @@
 //! Owns the traits through which the book reads rows. Invariant: nothing here
 //! changes anything; a row whose time is over is not shown.
 
+use keyward_schema::KeyId;
 use std::borrow::Cow;
 
 /// The host has to fetch what was asked for; it asks the book again then.
@@ -19,6 +20,14 @@ pub trait View {
     /// # Errors
     /// If the host has to fetch it first.
     fn row(&self, key: &[u8]) -> Result<Option<&dyn Row>, NotYet>;
+
+    /// The same, of a key that is known to belong to this table.
+    ///
+    /// # Errors
+    /// If the host has to fetch it first.
+    fn row_of(&self, _table: KeyId, key: &[u8]) -> Result<Option<&dyn Row>, NotYet> {
+        self.row(key)
+    }
 
     /// Shows the living row of a key for a moment. A host that has to unpack rows need
     /// not keep this one.

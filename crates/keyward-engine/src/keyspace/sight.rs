@@ -5,10 +5,11 @@
 
 use super::Keyspace;
 use crate::packed::Item;
-use crate::row::{Row, Shelf};
+use crate::row::{LentRow, Row, Shelf};
 use crate::string::Text;
 use crate::value::{ObjectRef, Type, Value};
 use keyward_rules::{Element, NotYet, RowType, View};
+use keyward_schema::KeyId;
 use std::borrow::Cow;
 
 /// One database, as the rule book reads it.
@@ -19,15 +20,25 @@ pub(crate) struct Sight<'a> {
     pub(super) shelf: Shelf,
 }
 
+impl Sight<'_> {
+    /// Lends a row that was found, unless its time is over.
+    fn lend<'s>(&'s self, row: Option<LentRow<'s>>) -> Option<&'s dyn keyward_rules::Row> {
+        let row = row.filter(|row| !self.keys.is_due(row)).map(|row| self.shelf.lend(row));
+        row.map(|row| row as &dyn keyward_rules::Row)
+    }
+}
+
 impl View for Sight<'_> {
     fn now_ms(&self) -> i64 {
         self.keys.now_ms
     }
 
     fn row(&self, key: &[u8]) -> Result<Option<&dyn keyward_rules::Row>, NotYet> {
-        let row = self.keys.databases[self.db].find(key);
-        let row = row.filter(|row| !self.keys.is_due(row)).map(|row| self.shelf.lend(row));
-        Ok(row.map(|row| row as &dyn keyward_rules::Row))
+        Ok(self.lend(self.keys.databases[self.db].find(key)))
+    }
+
+    fn row_of(&self, table: KeyId, key: &[u8]) -> Result<Option<&dyn keyward_rules::Row>, NotYet> {
+        Ok(self.lend(self.keys.databases[self.db].find_of(table, key)))
     }
 
     fn glance(

@@ -205,7 +205,7 @@ impl<'a> Aftermath<'a> {
                 What::Parts(_) => None,
                 What::Lifetime => change.after,
             },
-            None => self.view.row(&entry.key)?,
+            None => self.view.row_of(entry.table, &entry.key)?,
         };
         Ok(row.and_then(|row| row.text()).map(Into::into))
     }
@@ -234,7 +234,7 @@ impl<'a> Aftermath<'a> {
             *changed.entry(repair.table).or_default() += repair.changed as u64;
             let most = self.book.schema().key(repair.table).bounds.max_members;
             if let Some(most) = most.filter(|_| repair.added > 0) {
-                let count = self.view.row(&repair.key)?.map_or(0, |row| row.len());
+                let count = self.view.row_of(repair.table, &repair.key)?.map_or(0, |row| row.len());
                 let count = (count + 2 * repair.added - repair.changed) as u64;
                 if count > most {
                     self.object(self.book.refuse_count(repair.table, &repair.key, count))?;

@@ -30,7 +30,7 @@ impl RuleBook {
         if self.traits(table).source.is_some() || takes_elsewhere {
             return Err(UNJUDGED);
         }
-        let row = case.view.row(key)?;
+        let row = case.view.row_of(table, key)?;
         let judged = match self.is_within_bounds(place, row, elements)
             && self.has_required_fields(place, row)
         {

@@ -33,7 +33,7 @@ impl RuleBook {
     ) -> Judgement<Verdict> {
         let place = self.place(case, 1, Some(row_type(field)))?;
         let shape = self.shape_of(Addend { place, field })?;
-        let row = case.view.row(place.key)?;
+        let row = case.view.row_of(place.table, place.key)?;
         let always_fits = match &shape.ty {
             _ if shape.limits != Limits::default() => false,
             Type::Kind(Kind::Int) => true,
@@ -63,7 +63,7 @@ impl RuleBook {
         if sum(b"0", by).is_none() {
             return Err(self.not_plain(addend, shape, "the increment", by));
         }
-        let row = case.view.row(place.key)?;
+        let row = case.view.row_of(place.table, place.key)?;
         if row.is_some_and(|row| row.row_type() != row_type(field)) {
             return Err(UNJUDGED);
         }

@@ -21,7 +21,9 @@ impl RuleBook {
             return Ok(Verdict::Run(self.take(case, true)));
         }
         self.never_allowed(case, place, expiry)?;
-        let Some(row) = case.view.row(place.key)? else { return Ok(Verdict::Run(Judged::All)) };
+        let Some(row) = case.view.row_of(place.table, place.key)? else {
+            return Ok(Verdict::Run(Judged::All));
+        };
         let declared = self.schema().key(place.table);
         let deciding =
             self.deciding_field(place.table).and_then(|field| field_of(declared, row, field));

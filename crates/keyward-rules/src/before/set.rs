@@ -30,12 +30,12 @@ impl RuleBook {
                 return Err(UNJUDGED);
             }
             (_, Asked::Keep) => {
-                let before = case.view.row(place.key)?.map(|row| row.deadline());
+                let before = case.view.row_of(place.table, place.key)?.map(|row| row.deadline());
                 Situation { before, now_has: before.flatten(), touched: Touched::Content }
             }
             (Term::Window { after }, asked) => {
                 self.refuse_whole_window(place, Term::Window { after }, now_ms, asked)?;
-                let before = case.view.row(place.key)?.map(|row| row.deadline());
+                let before = case.view.row_of(place.table, place.key)?.map(|row| row.deadline());
                 Situation { before, now_has: asked.end(), touched: Touched::Subject }
             }
             // Replacing and creating come to the same.

@@ -214,7 +214,7 @@ impl Wanted {
     ) -> Result<Vec<Repair>, NotYet> {
         let mut repairs = Vec::new();
         for (key, WantedRow { table, elements }) in self.rows {
-            let row = view.row(&key)?;
+            let row = view.row_of(table, &key)?;
             repairs.extend(Repair::of(table, key, row, type_of(table), elements));
         }
         Ok(repairs)
