@@ -9,9 +9,7 @@
 //! them.
 
 use crate::Arguments;
-use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Engine, EngineOptions, Facts, Host, Section, Tunables,
-};
+use keyward_engine::{ClientId, Engine, EngineOptions, Gathering, Nobody, Tunables};
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::Write as _;
@@ -19,6 +17,8 @@ use std::time::Duration;
 
 const START_MS: i64 = 1_700_000_000_000;
 const HOUR_MS: i64 = 3_600_000;
+/// Lists that were not used for so long are packed.
+const IDLE_MS: i64 = 10_000;
 /// What no step is to take.
 const TOO_LONG: Duration = Duration::from_millis(1);
 /// Commands between two rests.
@@ -99,13 +99,20 @@ fn parts(is_governed: bool) -> Vec<Part> {
         ("half deleted", |stage, rows| {
             (0..rows).step_by(2).for_each(|id| stage.call(&["DEL", &format!("page:{id}")]));
         }),
+        ("gathered", |stage, _| stage.gather()),
         ("written again", |stage, rows| (0..rows).for_each(|id| stage.write(id, 3))),
         ("expiry of all", |stage, _| stage.pass(3 * HOUR_MS)),
         ("growth after that", |stage, rows| (0..rows).for_each(|id| stage.write(id, 2))),
         ("FLUSHALL", |stage, _| stage.call(&["FLUSHALL"])),
     ];
-    let large: [Part; 7] = [
+    let large: [Part; 9] = [
         ("growth of collections", |stage, rows| (1..=4).for_each(|id| stage.collect(id, rows))),
+        ("collections gathered", |stage, _| stage.gather()),
+        ("lists that nobody uses", |stage, rows| {
+            (0..rows)
+                .for_each(|id| stage.call(&["RPUSH", &format!("log:{}", 10 + id / 200), "line"]));
+            stage.pass(IDLE_MS);
+        }),
         ("RENAME of collections", |stage, _| {
             stage.each_collection(|name| vec!["RENAME", name, "1", name, "9"]);
         }),
@@ -208,7 +215,7 @@ impl Stage {
         parsed.expect("requests are well formed");
         self.out.clear();
         let begun = processor_time();
-        self.engine.execute(&mut World, self.client, &buffer, &batch, &mut self.out);
+        self.engine.execute(&mut Nobody, self.client, &buffer, &batch, &mut self.out);
         self.longest.note(begun, || words.iter().take(2).copied().collect::<Vec<_>>().join(" "));
         assert!(!self.out.starts_with(b"-"), "{words:?}: {}", self.out.escape_ascii());
         self.engine.take_deliveries();
@@ -227,15 +234,33 @@ impl Stage {
 
     fn tick(&mut self) -> bool {
         let begun = processor_time();
-        let has_more = self.engine.tick(&mut World);
+        let has_more = self.engine.tick(&mut Nobody);
         self.longest.note(begun, || "tick".to_owned());
         has_more
     }
 
     /// Lets the engine do whatever it has to do.
     fn settle(&mut self) {
-        while self.rest() {}
-        while self.tick() {}
+        loop {
+            while self.rest() {}
+            while self.tick() {}
+            if !self.engine.has_leisure_work() {
+                return;
+            }
+        }
+    }
+
+    /// Moves everything to other allocations.
+    fn gather(&mut self) {
+        let mut walk = Gathering::default();
+        loop {
+            let begun = processor_time();
+            let has_more = self.engine.gather(&mut walk);
+            self.longest.note(begun, || "gather".to_owned());
+            if !has_more {
+                return;
+            }
+        }
     }
 
     /// Time passes.
@@ -288,31 +313,6 @@ impl Stage {
 }
 
 const COLLECTIONS: [&str; 4] = ["tags:", "best:", "card:", "log:"];
-
-/// A host that knows nothing.
-struct World;
-
-impl Host for World {
-    fn config_get(&mut self, _: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        Vec::new()
-    }
-
-    fn config_set(&mut self, _: ClientId, _: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
-        Err("there are no settings here".to_owned())
-    }
-
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
-        Err("there is no file here".to_owned())
-    }
-
-    fn reset_stats(&mut self) {}
-
-    fn info(&mut self, _: Section, _: &Facts, _: &mut String) {}
-
-    fn connection(&self, _: ClientId) -> Connection {
-        Connection::default()
-    }
-}
 
 #[cfg(test)]
 mod tests {

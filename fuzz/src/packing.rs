@@ -56,6 +56,7 @@ pub fn round(random: &mut Random) {
         let _ = packer.unpack_key(&body, &mut out);
         let _ = packer.unpack_text(&body, &key, &mut out);
         let _ = packer.unpack_fields(&body, &key, |_, _| ());
+        let _ = packer.unpack_items(&body, &key, |_| ());
         assert!(out.len() <= (body.len() + 1) * EXPANSION_MAX, "bytes from nowhere");
         packer.release(&body);
     }

@@ -382,3 +382,33 @@ pub trait Host {
         let _ = (level, line);
     }
 }
+
+/// A host that has nothing: for trials, and for whoever runs an engine by itself.
+#[derive(Debug)]
+pub struct Nobody;
+
+impl Host for Nobody {
+    fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
+        Vec::new()
+    }
+
+    fn config_set(
+        &mut self,
+        _client: ClientId,
+        _pairs: &[(&[u8], &[u8])],
+    ) -> Result<Tunables, ConfigRefusal> {
+        Err("there are no settings".to_owned())
+    }
+
+    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+        Err("there are no settings".to_owned())
+    }
+
+    fn reset_stats(&mut self) {}
+
+    fn info(&mut self, _section: Section, _facts: &Facts, _out: &mut String) {}
+
+    fn connection(&self, _client: ClientId) -> Connection {
+        Connection::default()
+    }
+}

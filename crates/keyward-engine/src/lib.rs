@@ -86,7 +86,7 @@ pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher, TableIndex};
 pub use host::{
     BackgroundSave, ConfigRefusal, Connection, Facts, Host, Library, LogCommands, LogFile,
-    MemoryReport, OpenCommands, Section,
+    MemoryReport, Nobody, OpenCommands, Section,
 };
 pub use keyspace::{Gathering, Keyspace, Lifetime, SnapshotProgress};
 pub use packed::Item;

@@ -4,8 +4,7 @@
 //! a schema or a file and no server.
 
 use crate::engine::{Engine, EngineOptions};
-use crate::host::{ConfigRefusal, Connection, Facts, Host, Section};
-use crate::session::ClientId;
+use crate::host::Nobody;
 use crate::snapshot::{Coverage, DueRows, LoadError, Loaded, SnapshotLoader};
 use crate::tunables::Tunables;
 use keyward_resp::{Frame, FrameLimits, FrameParser};
@@ -75,34 +74,5 @@ impl<R: Read> TrialLoad<R> {
     /// How many bytes have been read.
     pub fn offset(&self) -> u64 {
         self.loader.offset()
-    }
-}
-
-/// A host that has nothing.
-struct Nobody;
-
-impl Host for Nobody {
-    fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        Vec::new()
-    }
-
-    fn config_set(
-        &mut self,
-        _client: ClientId,
-        _pairs: &[(&[u8], &[u8])],
-    ) -> Result<Tunables, ConfigRefusal> {
-        Err("there are no settings".to_owned())
-    }
-
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
-        Err("there are no settings".to_owned())
-    }
-
-    fn reset_stats(&mut self) {}
-
-    fn info(&mut self, _section: Section, _facts: &Facts, _out: &mut String) {}
-
-    fn connection(&self, _client: ClientId) -> Connection {
-        Connection::default()
     }
 }

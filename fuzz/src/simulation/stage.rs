@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Delivery, Engine, EngineOptions, Facts, Host, NotifyFlags,
-    Section, Tunables,
+    ClientId, Delivery, Engine, EngineOptions, Gathering, Nobody, NotifyFlags, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 
@@ -14,37 +13,14 @@ const SCHEMA: &str = include_str!("shelf.toml");
 /// `max_memory` of the schema, and as much as the command may add that came last.
 const BYTES_MAX: i64 = (64 + 8) << 10;
 
-/// A host that knows nothing.
-struct World;
-
-impl Host for World {
-    fn config_get(&mut self, _: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        Vec::new()
-    }
-
-    fn config_set(&mut self, _: ClientId, _: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
-        Err("there are no settings here".to_owned())
-    }
-
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
-        Err("there is no file here".to_owned())
-    }
-
-    fn reset_stats(&mut self) {}
-
-    fn info(&mut self, _: Section, _: &Facts, _: &mut String) {}
-
-    fn connection(&self, _: ClientId) -> Connection {
-        Connection::default()
-    }
-}
-
 /// Everything that takes part.
 pub(super) struct Stage {
     engine: Engine,
     client: ClientId,
     listener: ClientId,
     evicted: Vec<String>,
+    /// Rows are moved about all the time.
+    walk: Gathering,
     pub(super) now_ms: i64,
 }
 
@@ -59,7 +35,8 @@ impl Stage {
         engine.govern(0, schema);
         let (client, listener) = (engine.connect(), engine.connect());
         let now_ms = START_MS;
-        let mut stage = Stage { engine, client, listener, evicted: Vec::new(), now_ms };
+        let walk = Gathering::default();
+        let mut stage = Stage { engine, client, listener, evicted: Vec::new(), walk, now_ms };
         let words = ["SUBSCRIBE", "__keyevent@0__:evicted"].map(str::to_owned);
         stage.send(stage.listener, &words);
         stage
@@ -75,7 +52,10 @@ impl Stage {
     pub(super) fn tick(&mut self) {
         // Packing changes what rows take, and so what has to go.
         while self.engine.rest() {}
-        while self.engine.tick(&mut World) {}
+        while self.engine.tick(&mut Nobody) {}
+        if !self.engine.gather(&mut self.walk) {
+            self.walk = Gathering::default();
+        }
         self.hear();
     }
 
@@ -93,7 +73,7 @@ impl Stage {
         let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
         parsed.expect("requests are well formed");
         let mut out = Vec::new();
-        self.engine.execute(&mut World, client, &buffer, &batch, &mut out);
+        self.engine.execute(&mut Nobody, client, &buffer, &batch, &mut out);
         String::from_utf8(out).expect("replies are text")
     }
 
