@@ -40,7 +40,7 @@ pub(crate) enum Policy {
 
 impl Policy {
     pub(crate) fn of(settings: &Settings) -> Policy {
-        match settings.text(Id::AppendFsync).as_str() {
+        match settings.choice(Id::AppendFsync) {
             "always" => Policy::Always,
             "everysec" => Policy::EverySecond,
             _ => Policy::Never,
@@ -178,6 +178,17 @@ impl AppendOnly {
         self.log.as_ref().is_some_and(|log| log.buffered() > 0)
     }
 
+    /// Whether a sync is under way.
+    #[inline]
+    pub(crate) fn is_syncing(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_syncing)
+    }
+
+    /// Whether something logged is not safe yet.
+    pub(crate) fn has_unsynced(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.logged() > log.synced())
+    }
+
     /// Logs what commands have changed; whether there is anything to write.
     #[inline]
     pub(crate) fn collect(&mut self, engine: &mut Engine) -> bool {
@@ -311,13 +322,12 @@ impl AppendOnly {
         ];
         if is_enabled {
             let log = self.log.as_ref();
-            let is_syncing = log.is_some_and(Log::is_syncing);
             lines.extend([
                 ("aof_current_size", self.bytes().to_string()),
                 ("aof_base_size", self.base_bytes.to_string()),
                 ("aof_pending_rewrite", scheduled),
                 ("aof_buffer_length", log.map_or(0, Log::buffered).to_string()),
-                ("aof_pending_bio_fsync", u8::from(is_syncing).to_string()),
+                ("aof_pending_bio_fsync", u8::from(self.is_syncing()).to_string()),
                 ("aof_delayed_fsync", self.delayed_syncs.to_string()),
             ]);
         }

@@ -1,51 +1,73 @@
 //! Replies wait for the log.
 //!
-//! Owns writing the log, syncing it, and who waits for that. At the end of a round
+//! Owns when the log is written and synced, and who waits for that. At the end of a round
 //! (`outbox`) the log is written once for every client of the round; with `appendfsync
 //! always` the replies stay with their peers then, until a sync that serves all of them.
 //!
-//! With `always` a sync takes milliseconds, in which others are served: what they change
-//! gathers for the next one. After a sync the next waits until as many are waiting as were
+//! A thread syncs, and others are served meanwhile: what they change gathers for the next
+//! sync, which begins as soon as the last is over, before anybody is told of that. So the
+//! disk works while replies are sent and the next commands are read. Rounds have time
+//! then: nobody who writes is answered before the sync is over, so each waits a little for
+//! more than one client.
+//!
+//! Where a sync takes milliseconds, the next one waits until as many are waiting as were
 //! before, for a quarter of what a sync takes at most: else those who were just answered
 //! would always come too late for it, and half of them would share each sync.
+
+mod syncer;
 
 use crate::append_only::Policy;
 use crate::peer::Peer;
 use crate::server::{Core, Server};
 use crate::settings::table::Id;
 use keyward_persist::aof::Sync;
+use mio::Waker;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use syncer::{Done, Syncer};
 
 /// Syncs that take less than four times this are not waited for.
 const GATHER_MIN: Duration = Duration::from_micros(500);
+/// How long a round waits for more clients while a sync is under way.
+const ROUND_PAUSE: Duration = Duration::from_micros(50);
 
 /// Who waits for the log.
 #[derive(Debug)]
 pub(crate) struct Waiters {
-    /// Told when there is something to write.
-    has_grown: Notify,
+    syncer: Syncer,
+    /// When the sync that is under way has begun.
+    began: Cell<Instant>,
+    /// What the next sync waits for.
+    gathering: Cell<Option<Gathering>>,
     /// Clients whose replies are held, with the position they wait for, in its order.
     held: RefCell<VecDeque<(u64, Rc<Peer>)>>,
     /// Replies up to this position may go.
     released: Cell<u64>,
 }
 
-impl Default for Waiters {
-    fn default() -> Waiters {
-        Waiters {
-            has_grown: Notify::new(),
-            held: RefCell::default(),
-            released: Cell::new(u64::MAX),
-        }
-    }
+/// A sync waits for those who were just answered.
+#[derive(Debug, Clone, Copy)]
+struct Gathering {
+    /// So many clients were waiting before.
+    expected: usize,
+    end: Instant,
 }
 
 impl Waiters {
+    /// Nobody; `waker` makes the selector say that a sync is over.
+    pub(crate) fn new(waker: Waker) -> io::Result<Waiters> {
+        Ok(Waiters {
+            syncer: Syncer::start(waker)?,
+            began: Cell::new(Instant::now()),
+            gathering: Cell::new(None),
+            held: RefCell::default(),
+            released: Cell::new(u64::MAX),
+        })
+    }
+
     /// Whether a peer's replies are to stay where they are.
     #[inline]
     pub(crate) fn holds(&self, peer: &Peer) -> bool {
@@ -67,9 +89,17 @@ impl Waiters {
         !self.held.borrow().is_empty()
     }
 
-    /// Says that there is something to sync.
-    pub(crate) fn ask_for_sync(&self) {
-        self.has_grown.notify_one();
+    /// How long the next sync still waits for clients, if it does.
+    pub(crate) fn gathering_time(&self) -> Option<Duration> {
+        let gathering = self.gathering.get()?;
+        let is_whole = self.held.borrow().len() >= gathering.expected;
+        let left = gathering.end.saturating_duration_since(Instant::now());
+        (!is_whole && !left.is_zero()).then_some(left)
+    }
+
+    fn order(&self, sync: Sync) {
+        self.began.set(Instant::now());
+        self.syncer.order(sync);
     }
 
     /// Lets replies go up to a position.
@@ -114,77 +144,62 @@ impl Server {
         self.waiters.release(core.host.append_only.released());
     }
 
-    /// Begins a sync in the background, if it is time for one.
-    pub(crate) fn sync_log_if_due(self: &Rc<Server>, core: &mut Core) {
+    /// Writes the log and begins to sync it, unless that has to wait.
+    pub(crate) fn commit(&self, core: &mut Core) {
+        let is_syncing = core.host.append_only.is_syncing();
+        if is_syncing || self.waiters.gathering_time().is_some() {
+            return;
+        }
+        self.waiters.gathering.set(None);
+        self.write_log(core);
+        if let Some(sync) = core.host.append_only.begin_due_sync(Policy::Always, true) {
+            self.waiters.order(sync);
+        }
+    }
+
+    /// Begins a sync, if it is time for one.
+    pub(crate) fn sync_log_if_due(&self, core: &mut Core) {
         let settings = &core.host.settings;
         let may_sync = !(settings.is_on(Id::NoFsyncOnRewrite) && core.host.saving.is_some());
         let policy = Policy::of(settings);
         if let Some(sync) = core.host.append_only.begin_due_sync(policy, may_sync) {
-            let server = Rc::clone(self);
-            tokio::task::spawn_local(async move { server.finish_sync(sync).await });
+            self.waiters.order(sync);
         }
     }
 
-    /// Does a sync on a thread, and lets those go who wait for it.
-    async fn finish_sync(&self, sync: Sync) {
-        let done = tokio::task::spawn_blocking(move || {
-            let outcome = sync.run();
-            (sync, outcome)
-        });
-        let Ok((sync, outcome)) = done.await else { return };
-        self.note_sync(&sync, outcome);
+    /// Takes note of a sync that is over, if one is.
+    pub(crate) fn note_sync(&self, core: &mut Core) {
+        if let Some(done) = self.waiters.syncer.take() {
+            self.end_sync(core, done);
+        }
     }
 
-    fn note_sync(&self, sync: &Sync, outcome: io::Result<()>) {
-        let core = &mut *self.core.borrow_mut();
+    /// Waits a little for the sync that is under way, and for more clients.
+    pub(crate) fn await_sync(&self, core: &mut Core) {
+        if core.host.append_only.is_syncing()
+            && let Some(done) = self.waiters.syncer.wait(ROUND_PAUSE)
+        {
+            self.end_sync(core, done);
+        }
+    }
+
+    /// A sync is over: the next begins, and those go who have waited for this one.
+    fn end_sync(&self, core: &mut Core, (sync, outcome): Done) {
         let policy = Policy::of(&core.host.settings);
-        if core.host.append_only.end_sync(sync, outcome, policy) {
+        if core.host.append_only.end_sync(&sync, outcome, policy) {
             self.waiters.give_up();
         }
         core.refuse_writes_if_needed();
-        self.waiters.release(core.host.append_only.released());
-        if core.host.append_only.log.as_ref().is_some_and(|log| log.logged() > log.synced()) {
-            self.waiters.has_grown.notify_one();
+        if policy == Policy::Always {
+            let longest = self.waiters.began.get().elapsed() / 4;
+            let expected = self.waiters.held.borrow().len();
+            let gathering = Gathering { expected, end: Instant::now() + longest };
+            self.waiters.gathering.set((longest >= GATHER_MIN).then_some(gathering));
         }
-    }
-
-    /// Waits a little for those who were just answered.
-    async fn gather(&self, expected: usize, longest: Duration) {
-        let end = tokio::time::Instant::now() + longest;
-        while self.waiters.held.borrow().len() < expected {
-            tokio::select! {
-                () = self.waiters.has_grown.notified() => {}
-                () = tokio::time::sleep_until(end) => break,
-            }
+        let released = core.host.append_only.released();
+        if policy == Policy::Always && core.host.append_only.has_unsynced() {
+            self.commit(core);
         }
-        if !self.waiters.held.borrow().is_empty() {
-            self.waiters.has_grown.notify_one();
-        }
-    }
-}
-
-/// Writes the log whenever it has grown, and syncs it where replies wait for that.
-pub(crate) async fn keep_log(server: Rc<Server>) {
-    loop {
-        server.waiters.has_grown.notified().await;
-        let sync = {
-            let core = &mut *server.core.borrow_mut();
-            server.write_log(core);
-            let policy = Policy::of(&core.host.settings);
-            match policy {
-                Policy::Always => core.host.append_only.begin_due_sync(policy, true),
-                Policy::EverySecond | Policy::Never => None,
-            }
-        };
-        if let Some(sync) = sync {
-            let waiting = server.waiters.held.borrow().len();
-            let start = Instant::now();
-            server.finish_sync(sync).await;
-            let longest = start.elapsed() / 4;
-            if longest >= GATHER_MIN {
-                let expected = waiting + server.waiters.held.borrow().len();
-                server.gather(expected, longest).await;
-            }
-        }
+        self.waiters.release(released);
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
 }
 
 fn level(settings: &Settings) -> LevelFilter {
-    match settings.text(Id::LogLevel).as_str() {
+    match settings.choice(Id::LogLevel) {
         "debug" => LevelFilter::TRACE,
         "verbose" => LevelFilter::DEBUG,
         "notice" => LevelFilter::INFO,

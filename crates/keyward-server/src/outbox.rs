@@ -138,20 +138,25 @@ impl Server {
         }
     }
 
-    /// Ends a round: has the log written, then sends what waited for that.
+    /// Ends a round: has the log written, and sends what waited for that or waits for more.
     pub(crate) fn end_round(&self, core: &mut Core) {
         if core.host.append_only.must_end {
             self.end_log(core);
         }
-        if core.host.append_only.has_unwritten() {
-            match Policy::of(&core.host.settings) {
-                Policy::Always => self.waiters.ask_for_sync(),
-                Policy::EverySecond | Policy::Never => self.write_log(core),
-            }
+        let policy = Policy::of(&core.host.settings);
+        if policy != Policy::Always && core.host.append_only.has_unwritten() {
+            self.write_log(core);
         }
-        if core.host.outbox.is_empty() {
-            return;
+        if !core.host.outbox.is_empty() {
+            self.send_letters(core);
         }
+        // Afterwards: if it fails, those are known who will never be answered.
+        if policy == Policy::Always && core.host.append_only.has_unsynced() {
+            self.commit(core);
+        }
+    }
+
+    fn send_letters(&self, core: &mut Core) {
         let mut outbox = std::mem::take(&mut core.host.outbox);
         let held_until = core.host.append_only.held_until();
         outbox.send(

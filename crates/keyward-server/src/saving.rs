@@ -472,7 +472,7 @@ impl Server {
     }
 
     /// Looks after files, `hz` times a second.
-    pub(crate) fn tick_files(self: &Rc<Server>, core: &mut Core) {
+    pub(crate) fn tick_files(&self, core: &mut Core) {
         let now_s = clock::now_us() / 1_000_000;
         let dirty = core.engine.dirty();
         let host = &mut core.host;

@@ -8,7 +8,7 @@ use crate::append_only::AppendOnly;
 use crate::busy::{Busy, Guest};
 use crate::client_memory::ClientMemory;
 use crate::clock::{self, EngineClock};
-use crate::commit::{self, Waiters};
+use crate::commit::Waiters;
 use crate::descriptors;
 use crate::gathering::Gatherer;
 use crate::host::{NetStats, ServerHost};
@@ -199,7 +199,8 @@ async fn serve(
     let databases = settings.int(Id::Databases);
     let listeners = Rc::new(listeners);
     let (wire, selector) = Wire::new().map_err(ServeError::Start)?;
-    let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners), wire));
+    let waiters = wire.waker().and_then(Waiters::new).map_err(ServeError::Start)?;
+    let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners), (wire, waiters)));
     let governed = schemas::describe(&schemas);
     let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
     let place = listeners.describe();
@@ -223,7 +224,6 @@ async fn serve(
         host.functions = functions;
         schemas::load_libraries(engine, host)?;
     }
-    tokio::task::spawn_local(commit::keep_log(Rc::clone(&server)));
     tokio::task::spawn_local(saving::keep_files(Rc::clone(&server)));
     tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     loop {
@@ -284,7 +284,7 @@ impl Server {
         settings: Settings,
         log: Option<LogControl>,
         listeners: Rc<Listeners>,
-        wire: Wire,
+        (wire, waiters): (Wire, Waiters),
     ) -> Server {
         let seed = RandomState::new().hash_one(clock::now_us());
         let mut random = Random::from_seed(RandomState::new().hash_one(seed));
@@ -337,14 +337,14 @@ impl Server {
             wire,
             planned_tick_ms: Cell::new(0),
             is_behind: Cell::new(false),
-            waiters: Waiters::default(),
+            waiters,
             earlier_tick: Notify::new(),
             leisure: Notify::new(),
         }
     }
 
     /// One bounded step of background work; answers whether there is more.
-    fn tick(self: &Rc<Server>) -> bool {
+    fn tick(&self) -> bool {
         let core = &mut *self.core.borrow_mut();
         let now_us = clock::now_us();
         core.host.clock.look_at_wall();
@@ -489,7 +489,7 @@ impl Server {
     pub(crate) fn needs_runtime(&self) -> bool {
         let host = &self.core.borrow().host;
         let is_snapshot_taken = host.saving.is_some() || host.is_sending;
-        self.is_behind.get() || self.waiters.is_any() || is_snapshot_taken || host.loading.is_some()
+        self.is_behind.get() || is_snapshot_taken || host.loading.is_some()
     }
 
     /// Decides when the next tick is; answers how long until then.

@@ -383,9 +383,17 @@ impl Settings {
         String::from_utf8_lossy(&self.value(id).to_text()).into_owned()
     }
 
+    /// The word that was chosen for a setting that has a few.
+    pub fn choice(&self, id: Id) -> &'static str {
+        match self.value(id) {
+            Value::OneOf(word) => word,
+            other => unreachable!("nothing is chosen from: {other:?}"),
+        }
+    }
+
     /// Whether a setting that says who may do something allows it to a client.
     pub fn allows(&self, id: Id, is_local: bool) -> bool {
-        match self.text(id).as_str() {
+        match self.choice(id) {
             "yes" => true,
             "local" => is_local,
             _ => false,
@@ -423,7 +431,7 @@ impl Settings {
     fn memory_limit(&self) -> MemoryLimit {
         MemoryLimit {
             bytes_max: self.bytes(Id::MaxMemory),
-            policy: Policy::by_name(&self.text(Id::MaxMemoryPolicy)),
+            policy: Policy::by_name(self.choice(Id::MaxMemoryPolicy)),
             samples: self.int(Id::MaxMemorySamples) as usize,
             tenacity: self.int(Id::EvictionTenacity) as u32,
             rates: FrequencyRates {

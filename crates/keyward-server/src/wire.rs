@@ -24,7 +24,7 @@ use crate::server::{Core, Server};
 use keyward_engine::ClientId;
 use mio::event::Event;
 use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Registry, Token};
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -36,6 +36,8 @@ use tokio::sync::Notify;
 
 /// Sockets that one round can serve; the others are next.
 const EVENTS_MAX: usize = 1024;
+/// What the selector calls the end of a sync; sockets are called by their places.
+const SYNCED: Token = Token(usize::MAX);
 /// How long rounds follow each other, and how long the last of them waits at most.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// Rounds that follow each other at most: those in which nobody has sent anything read no clock.
@@ -104,6 +106,11 @@ impl Wire {
         let registry = selector.registry().try_clone()?;
         let wire = Wire { registry, places: RefCell::default(), woken: Rc::default() };
         Ok((wire, selector))
+    }
+
+    /// Has the selector tell that a sync of the log is over.
+    pub(crate) fn waker(&self) -> io::Result<Waker> {
+        Waker::new(&self.registry, SYNCED)
     }
 
     /// Sees to it that there is a round: something is to be sent or logged.
@@ -192,14 +199,22 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             // Who is to be closed is gone before anybody else asks.
             server.wire.serve_woken(&server);
             for event in &events {
-                server.wire.serve(&server, event.token().0, Some(event));
+                match event.token() {
+                    SYNCED => server.note_sync(&mut server.core.borrow_mut()),
+                    Token(place) => server.wire.serve(&server, place, Some(event)),
+                }
             }
             server.wire.serve_woken(&server);
             server.end_round(&mut server.core.borrow_mut());
+            if !events.is_empty() && server.waiters.is_any() {
+                server.await_sync(&mut server.core.borrow_mut());
+            }
             let is_ringing = !woken.places.borrow().is_empty();
-            has_more = is_ringing || !events.is_empty();
+            let gathering = server.waiters.gathering_time();
+            has_more = is_ringing || !events.is_empty() || gathering.is_some();
             let may_wait = !is_ringing && !server.needs_runtime();
-            patience = if may_wait { PATIENCE } else { Duration::ZERO };
+            patience =
+                if may_wait { gathering.unwrap_or(PATIENCE).min(PATIENCE) } else { Duration::ZERO };
             let lately_ns = server.core.borrow().host.lately_ns;
             if !has_more || lately_ns.saturating_sub(start_ns) > PATIENCE.as_nanos() as u64 {
                 break;
