@@ -35,6 +35,7 @@ pub(crate) use shelf::Shelf;
 
 use crate::footprint::HeapBytes;
 use crate::index::Entry;
+use crate::size_class::is_small;
 use crate::string::Decimal;
 use crate::value::{Object, ObjectMut, Value};
 use layout::{
@@ -218,9 +219,12 @@ impl Row {
         self.set_epoch(epoch);
     }
 
-    /// Moves the row to another allocation.
+    /// Moves the row to another allocation, if it is a small one.
     fn relocate(&mut self) {
         let layout = self.layout();
+        if !is_small(layout.size()) {
+            return;
+        }
         // SAFETY: the layout, which includes the head, is the one the row was allocated
         // with. A collection in its slot is moved with the rest, and dropped once.
         unsafe {

@@ -14,6 +14,15 @@ pub(crate) const fn size_class(bytes: usize) -> usize {
     bytes.next_multiple_of(step)
 }
 
+/// The largest class of which the allocator puts several side by side.
+const SMALL_BYTES_MAX: usize = 14 * 1024;
+
+/// Whether an allocation of this class lies among others of its class, rather than on
+/// pages of its own.
+pub(crate) const fn is_small(class: usize) -> bool {
+    class <= SMALL_BYTES_MAX
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -23,7 +23,7 @@ mod neighbours;
 mod packed;
 mod page;
 
-pub(crate) use gather::{GatherPlace, PartMoved};
+pub(crate) use gather::{COLLECTION_PART, GatherPlace, PartMoved};
 pub(crate) use neighbours::Neighbour;
 pub(crate) use packed::Place;
 

@@ -18,7 +18,7 @@ const SCATTERED_BYTES_MIN: u64 = 2 << 20;
 /// One part in so many of what is in use is.
 const SCATTERED_SHARE: u64 = 32;
 /// Another amount is in use if it differs by one part in so many.
-const CHANGED_SHARE: u64 = 8;
+const CHANGED_SHARE: u64 = 32;
 
 /// The walk, and what the last one left.
 #[derive(Debug, Default)]
@@ -73,7 +73,7 @@ mod tests {
         assert!(is_worth_it(held(100, 110), None));
         let left = Some(held(100, 110));
         assert!(!is_worth_it(held(100, 110), left), "a walk has left it so");
-        assert!(!is_worth_it(held(105, 118), left));
+        assert!(!is_worth_it(held(102, 114), left));
         assert!(is_worth_it(held(100, 120), left), "more is scattered");
         assert!(is_worth_it(held(60, 68), left), "many rows have gone");
         assert!(!is_worth_it(held(60, 61), left));

@@ -10,7 +10,7 @@
 //! themselves, one hundredth, and at most one unfilled chunk at each end.
 
 use super::run::{End, Run};
-use crate::size_class::size_class;
+use crate::size_class::{is_small, size_class};
 use std::ops::Range;
 
 /// Bytes of a full chunk.
@@ -58,9 +58,11 @@ impl Chunk {
         self.gap(end) >= length || may_grow || is_sparse
     }
 
-    /// Moves the content to another allocation of the same size.
+    /// Moves the content to another allocation of the same size, if it is a small one.
     pub(super) fn gather(&mut self) {
-        self.buffer = self.buffer.clone();
+        if is_small(self.buffer.len()) {
+            self.buffer = self.buffer.clone();
+        }
     }
 
     /// Bytes of its allocation, which is a size class.

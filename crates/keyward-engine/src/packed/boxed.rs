@@ -13,7 +13,7 @@
 use super::{Code, Item, first, head_bytes, item_bytes};
 use crate::footprint::HeapBytes;
 use crate::index::Entry;
-use crate::size_class::size_class;
+use crate::size_class::{is_small, size_class};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -62,10 +62,13 @@ impl<const N: usize> BoxedItems<N> {
         BoxedItems { at }
     }
 
-    /// Moves the items to another allocation.
+    /// Moves the items to another allocation, if it is a small one.
     pub(crate) fn gather(&mut self) {
         let bytes = self.bytes(N).len();
         let layout = layout(bytes);
+        if !is_small(layout.size()) {
+            return;
+        }
         // SAFETY: an item has at least one byte, so the layout is not of size zero; it is
         // the one that the items were allocated with, since it follows from their length.
         unsafe {

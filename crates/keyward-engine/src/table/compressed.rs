@@ -12,7 +12,7 @@
 //! Not here: which rows have their text here (`packed`), other bytes than this process
 //! has made.
 
-use crate::size_class::size_class;
+use crate::size_class::{is_small, size_class};
 
 /// zstd's fastest level: the next ones save some per cent for several times the work.
 const LEVEL: i32 = 1;
@@ -121,15 +121,18 @@ impl Compressed {
         }
     }
 
-    /// Moves the frame of a number to another allocation; whether there are so many.
+    /// Moves the frame of a number to another allocation, if it is a small one; whether
+    /// there are so many.
     pub(super) fn gather(&mut self, number: usize) -> bool {
         let block = self.blocks.get_mut(number / BLOCK_PLACES);
         let place = block.and_then(|block| block.get_mut(number % BLOCK_PLACES));
-        if let Some(Place::Taken(frame)) = place {
+        let is_there = place.is_some();
+        if let Some(Place::Taken(frame)) = place
+            && is_small(frame.bytes.len())
+        {
             frame.bytes = frame.bytes.clone();
-            return true;
         }
-        place.is_some()
+        is_there
     }
 
     /// Bytes that a text takes.

@@ -7,7 +7,7 @@
 use super::Table;
 
 /// How much of a collection is moved with its row; the rest in steps of its own.
-const COLLECTION_PART: usize = 128;
+pub(crate) const COLLECTION_PART: usize = 32;
 
 /// A collection that is moved in part: its key, and the place in it to go on from.
 pub(crate) type PartMoved = (Box<[u8]>, usize);
@@ -26,13 +26,15 @@ pub(crate) enum GatherPlace {
 }
 
 impl Table {
-    /// Moves what is at a place; answers the next one, none at the end. Of large
-    /// collections it moves a part and tells them.
+    /// Moves what is at a place; answers the next one, none at the end. Counts what is
+    /// moved. Of large collections it moves a part and tells them.
     pub(crate) fn gather(
         &mut self,
         place: GatherPlace,
         large: &mut Vec<PartMoved>,
+        moved: &mut usize,
     ) -> Option<GatherPlace> {
+        *moved += 1;
         let packed = self.packed.as_mut();
         match place {
             GatherPlace::Page(at) => {
@@ -45,6 +47,7 @@ impl Table {
             }
             GatherPlace::Bucket(at) => {
                 let next = self.rows.gather(at, 1, |row| {
+                    *moved += row.allocations().min(COLLECTION_PART);
                     if let Some(part) = row.gather(COLLECTION_PART) {
                         large.push((row.key().into(), part));
                     }
@@ -137,10 +140,10 @@ mod tests {
             rows.iter().map(|row| crate::index::Entry::address(*row)).collect()
         };
         let places = addresses(&table);
-        let (mut large, mut steps) = (Vec::new(), 0);
+        let (mut large, mut steps, mut moved) = (Vec::new(), 0, 0);
         let mut place = Some(GatherPlace::Page(0));
         while let Some(next) = place {
-            place = table.gather(next, &mut large);
+            place = table.gather(next, &mut large, &mut moved);
         }
         assert_eq!(large.len(), 3, "all but the list, which has few chunks, are moved in parts");
         while let Some(collection) = large.last_mut() {
@@ -149,9 +152,10 @@ mod tests {
                 large.pop();
             }
         }
-        assert!(steps > 20, "{steps} steps");
+        assert!(steps > 80 && moved > 1_000, "{steps} steps, {moved} moved");
         assert_eq!((shown(&table), table.heap_bytes()), (before, bytes));
-        let moved = addresses(&table).iter().zip(&places).filter(|(to, from)| to != from).count();
-        assert!(moved > places.len() / 2, "{moved} of {} rows lie elsewhere", places.len());
+        let elsewhere =
+            addresses(&table).iter().zip(&places).filter(|(to, from)| to != from).count();
+        assert!(elsewhere > places.len() / 2, "{elsewhere} of {} rows lie elsewhere", places.len());
     }
 }

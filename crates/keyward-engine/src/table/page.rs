@@ -17,7 +17,7 @@
 //! Not here: what a body means (`keyward-packing`), which page a row belongs to
 //! (`packed`).
 
-use crate::size_class::size_class;
+use crate::size_class::{is_small, size_class};
 use std::ops::Range;
 
 const COUNT_BYTES: usize = 2;
@@ -225,8 +225,11 @@ impl Page {
         self.bytes.capacity()
     }
 
-    /// Moves its rows to another allocation of the same size.
+    /// Moves its rows to another allocation of the same size, if it is a small one.
     pub(super) fn gather(&mut self) {
+        if !is_small(self.bytes.capacity()) {
+            return;
+        }
         let mut bytes = Vec::with_capacity(self.bytes.capacity());
         bytes.extend_from_slice(&self.bytes);
         self.bytes = bytes;

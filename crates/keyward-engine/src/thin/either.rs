@@ -10,7 +10,7 @@
 
 use super::ThinBytes;
 use crate::footprint::{Footprint, HeapBytes};
-use crate::size_class::size_class;
+use crate::size_class::{is_small, size_class};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -121,7 +121,9 @@ impl<L: Footprint> Footprint for ThinOr<L> {
     fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
         match self.form_mut() {
             FormMut::Small(run) => {
-                *run = run.clone();
+                if is_small(run.heap_bytes()) {
+                    *run = run.clone();
+                }
                 None
             }
             FormMut::Large(large) => large.gather(from, budget),
