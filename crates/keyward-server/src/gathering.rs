@@ -16,7 +16,7 @@ use keyward_engine::{Engine, Gathering};
 /// So little is not worth a walk.
 const SCATTERED_BYTES_MIN: u64 = 2 << 20;
 /// One part in so many of what is in use is.
-const SCATTERED_SHARE: u64 = 32;
+const SCATTERED_SHARE: u64 = 20;
 /// Another amount is in use if it differs by one part in so many.
 const CHANGED_SHARE: u64 = 32;
 
