@@ -72,6 +72,9 @@ ttl   = "2h"
 /// Times every call of an engine and writes a table of it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let rows = arguments.keys;
+    // As in the server.
+    tikv_jemalloc_ctl::background_thread::write(true)
+        .map_err(|error| anyhow::anyhow!("the allocator starts no thread: {error}"))?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{rows} rows; collections of as many elements:\n")?;
     writeln!(out, "| | calls | the longest, ms | above 1 ms | what it was |")?;

@@ -203,6 +203,7 @@ impl Host for ServerHost {
         if let Some(log) = &self.log {
             log.apply(&self.settings);
         }
+        self.memory.purge_on_thread(self.settings.is_on(Id::AllocatorThread));
         Ok(self.settings.tunables())
     }
 

@@ -12,7 +12,7 @@ mod purge;
 
 pub(crate) use purge::{purge, without_thread_cache};
 
-use tikv_jemalloc_ctl::{epoch, stats, stats_print, thread};
+use tikv_jemalloc_ctl::{background_thread, epoch, stats, stats_print, thread};
 
 /// Milliseconds between looks at the true total.
 const LOOK_EVERY_MS: i64 = 100;
@@ -32,6 +32,8 @@ pub(crate) struct Memory {
     seen: Allocator,
     peak: u64,
     startup: u64,
+    /// A thread gives free pages back.
+    is_purged_elsewhere: bool,
 }
 
 /// What the allocator holds, in bytes.
@@ -56,6 +58,7 @@ impl Memory {
             seen: Allocator::default(),
             peak: 0,
             startup: 0,
+            is_purged_elsewhere: false,
         };
         memory.look();
         memory.startup = memory.used();
@@ -90,13 +93,22 @@ impl Memory {
         self.seen
     }
 
+    /// Has free pages given back to the system by a thread, or by this one: that takes
+    /// milliseconds after much was freed.
+    pub(crate) fn purge_on_thread(&mut self, is_wanted: bool) {
+        let is_set = background_thread::write(is_wanted).is_ok();
+        self.is_purged_elsewhere = is_wanted && is_set;
+    }
+
     /// As `look`, if the last one was some time ago; then free pages go back to the
-    /// system too, as time demands.
+    /// system too, as time demands, unless a thread sees to that.
     pub(crate) fn look_at_times(&mut self, now_ms: i64) {
         if now_ms - self.looked_ms >= LOOK_EVERY_MS {
             self.looked_ms = now_ms;
             self.look();
-            purge::decay();
+            if !self.is_purged_elsewhere {
+                purge::decay();
+            }
         }
     }
 

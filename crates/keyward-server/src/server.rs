@@ -295,6 +295,8 @@ impl Server {
             databases: usize::try_from(settings.int(Id::Databases)).unwrap_or(1),
             tunables: settings.tunables(),
         };
+        let mut memory = Memory::new();
+        memory.purge_on_thread(settings.is_on(Id::AllocatorThread));
         let host = ServerHost {
             settings,
             log,
@@ -310,7 +312,7 @@ impl Server {
             run_id: digits.collect(),
             snapshots_wanted: VecDeque::new(),
             is_sending: false,
-            memory: Memory::new(),
+            memory,
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),
             append_only: AppendOnly::new(),

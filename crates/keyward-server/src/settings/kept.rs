@@ -72,7 +72,6 @@ kept! {
     "hll-sparse-max-bytes", Kind::Bytes(0, MAX), "3000", Live, "There is no HyperLogLog yet.";
     "stream-node-max-bytes", Kind::Bytes(0, MAX), "4096", Live, "There are no streams yet.";
     "stream-node-max-entries", Kind::Int(0, i64::MAX), "100", Live, "There are no streams yet.";
-    "jemalloc-bg-thread", Kind::Bool, "yes", Live, "The allocator purges by itself.";
     // files
     "rdb-del-sync-files", Kind::Bool, "no", Live, "There is no replication.";
     "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "Large files are always synced in parts.";

@@ -125,6 +125,7 @@ settings! {
     MaxMemory, "maxmemory", Kind::Bytes(0, MAX), "0", Live, "Most memory in bytes; 0 for no limit.";
     MaxMemoryClients, "maxmemory-clients", Kind::BytesOrPercent, "0", Live, "Most memory of all clients together, in bytes or as a percentage of `maxmemory`; those that take most are disconnected above it; 0 for no limit.";
     MaxMemoryPolicy, "maxmemory-policy", Kind::OneOf(POLICIES), "noeviction", Live, "What goes when memory is needed.";
+    AllocatorThread, "jemalloc-bg-thread", Kind::Bool, "yes", Live, "Whether a thread gives free memory back to the system; else who serves does.";
     MaxMemorySamples, "maxmemory-samples", Kind::Int(1, i32::MAX as i64), "5", Live, "Rows of each database looked at to find one that goes; more than 64 are 64.";
     EvictionTenacity, "maxmemory-eviction-tenacity", Kind::Int(0, 100), "10", Live, "How much eviction is done before a command.";
     LfuLogFactor, "lfu-log-factor", Kind::Int(0, i32::MAX as i64), "10", Live, "How slowly counters of uses grow.";
