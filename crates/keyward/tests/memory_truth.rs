@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long packing may take to come to its end.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// As for all that is done at leisure, and what is free to be given back after that.
 const LONG_PATIENCE: Duration = Duration::from_secs(240);
 /// Readings in a row that are the same when it has.
