@@ -6,9 +6,7 @@
 //!
 //! A thread syncs, and others are served meanwhile: what they change gathers for the next
 //! sync, which begins as soon as the last is over, before anybody is told of that. So the
-//! disk works while replies are sent and the next commands are read. Rounds have time
-//! then: nobody who writes is answered before the sync is over, so each waits a little for
-//! more than one client.
+//! disk works while replies are sent and the next commands are read.
 //!
 //! Where a sync takes milliseconds, the next one waits until as many are waiting as were
 //! before, for a quarter of what a sync takes at most: else those who were just answered
@@ -31,8 +29,6 @@ use syncer::{Done, Syncer};
 
 /// Syncs that take less than four times this are not waited for.
 const GATHER_MIN: Duration = Duration::from_micros(500);
-/// How long a round waits for more clients while a sync is under way.
-const ROUND_PAUSE: Duration = Duration::from_micros(50);
 
 /// Who waits for the log.
 #[derive(Debug)]
@@ -82,11 +78,6 @@ impl Waiters {
             self.held.borrow_mut().push_back((until, Rc::clone(peer)));
         }
         true
-    }
-
-    /// Whether anybody waits.
-    pub(crate) fn is_any(&self) -> bool {
-        !self.held.borrow().is_empty()
     }
 
     /// How long the next sync still waits for clients, if it does.
@@ -170,15 +161,6 @@ impl Server {
     /// Takes note of a sync that is over, if one is.
     pub(crate) fn note_sync(&self, core: &mut Core) {
         if let Some(done) = self.waiters.syncer.take() {
-            self.end_sync(core, done);
-        }
-    }
-
-    /// Waits a little for the sync that is under way, and for more clients.
-    pub(crate) fn await_sync(&self, core: &mut Core) {
-        if core.host.append_only.is_syncing()
-            && let Some(done) = self.waiters.syncer.wait(ROUND_PAUSE)
-        {
             self.end_sync(core, done);
         }
     }

@@ -206,9 +206,6 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             }
             server.wire.serve_woken(&server);
             server.end_round(&mut server.core.borrow_mut());
-            if !events.is_empty() && server.waiters.is_any() {
-                server.await_sync(&mut server.core.borrow_mut());
-            }
             let is_ringing = !woken.places.borrow().is_empty();
             let gathering = server.waiters.gathering_time();
             has_more = is_ringing || !events.is_empty() || gathering.is_some();

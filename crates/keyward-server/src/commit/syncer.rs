@@ -8,7 +8,6 @@ use keyward_persist::aof::Sync;
 use mio::Waker;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 /// A sync that was tried, and how it went.
 pub(crate) type Done = (Sync, io::Result<()>);
@@ -46,10 +45,5 @@ impl Syncer {
     /// A sync that is over.
     pub(crate) fn take(&self) -> Option<Done> {
         self.done.try_recv().ok()
-    }
-
-    /// Waits for a sync to be over.
-    pub(crate) fn wait(&self, longest: Duration) -> Option<Done> {
-        self.done.recv_timeout(longest).ok()
     }
 }
