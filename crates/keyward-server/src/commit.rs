@@ -158,9 +158,10 @@ impl Server {
         }
     }
 
-    /// Takes note of a sync that is over, if one is.
-    pub(crate) fn note_sync(&self, core: &mut Core) {
-        if let Some(done) = self.waiters.syncer.take() {
+    /// Takes note of syncs that are over. The selector tells once of several: there are
+    /// two when a log ended amid a sync and another one has begun.
+    pub(crate) fn note_syncs(&self, core: &mut Core) {
+        while let Some(done) = self.waiters.syncer.take() {
             self.end_sync(core, done);
         }
     }

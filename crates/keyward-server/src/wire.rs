@@ -200,7 +200,7 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             server.wire.serve_woken(&server);
             for event in &events {
                 match event.token() {
-                    SYNCED => server.note_sync(&mut server.core.borrow_mut()),
+                    SYNCED => server.note_syncs(&mut server.core.borrow_mut()),
                     Token(place) => server.wire.serve(&server, place, Some(event)),
                 }
             }

@@ -71,6 +71,15 @@ items = "str"
 ttl   = "none"
 "#;
 
+/// A server under the schema, which it reads once.
+fn serve() -> Server {
+    let directory = tempfile::tempdir().expect("a directory");
+    let schema = directory.path().join("keyward.toml");
+    std::fs::write(&schema, SCHEMA).expect("the directory can be written to");
+    let schema = schema.to_str().expect("a path of text");
+    Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), &[schema])
+}
+
 /// The commands that write a row of each pattern, in a size that depends on the round.
 fn writes(id: usize, round: usize) -> Vec<Vec<String>> {
     let size = (id * 7919 + round * 104_729) % 300;
@@ -185,11 +194,7 @@ fn check(client: &mut Client, before: i64, when: &str) {
 
 #[test]
 fn all_figures_of_memory_agree_under_load_after_deletes_and_in_fragments() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let schema = directory.path().join("keyward.toml");
-    std::fs::write(&schema, SCHEMA).expect("the directory can be written to");
-    let schema = schema.to_str().expect("a path of text");
-    let server = Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), &[schema]);
+    let server = serve();
     let mut client = server.client();
     let load = |round: usize, step: usize| -> Vec<Vec<String>> {
         (1..=ROWS).step_by(step).flat_map(|id| writes(id, round)).collect()
@@ -235,11 +240,7 @@ fn check_resident(client: &mut Client, before: (i64, i64), when: &str) {
 
 #[test]
 fn resident_memory_agrees_under_load_after_deletes_and_in_fragments() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let schema = directory.path().join("keyward.toml");
-    std::fs::write(&schema, SCHEMA).expect("the directory can be written to");
-    let schema = schema.to_str().expect("a path of text");
-    let server = Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), &[schema]);
+    let server = serve();
     let mut client = server.client();
     let write = |id: usize, round: usize| -> Vec<String> {
         let text = "v".repeat(200 + (id * 7919 + round * 104_729) % 1_500);
