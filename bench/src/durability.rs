@@ -34,7 +34,7 @@ const POLICIES: [Policy; 3] = [
     Policy {
         title: "appendfsync always",
         settings: &["--appendonly", "yes", "--appendfsync", "always"],
-        share: 10,
+        share: 3,
     },
 ];
 

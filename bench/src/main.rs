@@ -40,6 +40,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use workload::Workload;
 
+/// So often each server has its turn in a round, one command at a time.
+const TURNS_MAX: u32 = 5;
+
 /// The server's: steps are measured in this process.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -172,26 +175,40 @@ fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
     Ok(peers)
 }
 
-/// What each peer did in each round. Every round begins with another peer, so that nobody
-/// gains by what the one before left in the caches.
+/// What each peer did in each round. In a round they take turns, each time another one
+/// first: what the machine does meanwhile falls on all of them, and nobody gains by what the
+/// one before left in the caches.
 fn measure(
     peers: &[Peer],
     workload: &Workload,
     load: &Load,
     rounds: u32,
 ) -> anyhow::Result<Vec<Vec<Measured>>> {
+    // With long pipelines a turn would soon be over, and connecting be most of it.
+    let turns = (TURNS_MAX / load.pipeline).max(1);
+    let share = Load { requests: load.requests.div_ceil(u64::from(turns)), ..*load };
     let mut samples = vec![Vec::new(); peers.len()];
     for round in 0..rounds as usize {
-        for turn in 0..peers.len() {
-            let at = (round + turn) % peers.len();
-            let (peer, samples) = (&peers[at], &mut samples[at]);
-            workload.prepare(peer, load)?;
-            let before_ns = peer.processor_ns()?;
-            let seen = peer.load(workload.command, load)?;
-            let spent_ns = peer.processor_ns()? - before_ns;
-            let processor_us = spent_ns as f64 / 1000.0 / load.requests as f64;
-            samples.push(Measured { processor_us, seen });
+        for peer in peers {
+            workload.prepare(peer, &share, turns)?;
+        }
+        let mut parts = vec![Vec::new(); peers.len()];
+        for turn in 0..turns as usize {
+            for place in 0..peers.len() {
+                let at = (round + turn + place) % peers.len();
+                parts[at].push(take_turn(&peers[at], workload, &share)?);
+            }
+        }
+        for (samples, parts) in samples.iter_mut().zip(parts) {
+            samples.push(Measured::of_turns(&parts));
         }
     }
     Ok(samples)
+}
+
+fn take_turn(peer: &Peer, workload: &Workload, load: &Load) -> anyhow::Result<Measured> {
+    let before_ns = peer.processor_ns()?;
+    let seen = peer.load(workload.command, load)?;
+    let spent_ns = peer.processor_ns()? - before_ns;
+    Ok(Measured { processor_us: spent_ns as f64 / 1000.0 / load.requests as f64, seen })
 }

@@ -13,6 +13,26 @@ pub(crate) struct Measured {
     pub(crate) seen: Seen,
 }
 
+impl Measured {
+    /// What several turns under the same load come to: as much time as all of them took,
+    /// and the middle one's latencies.
+    pub(crate) fn of_turns(turns: &[Measured]) -> Measured {
+        let mean = |figure: fn(&Measured) -> f64| {
+            turns.iter().map(figure).sum::<f64>() / turns.len() as f64
+        };
+        let middle = |figure: fn(&Measured) -> f64| median(turns.iter().map(figure));
+        Measured {
+            processor_us: mean(|turn| turn.processor_us),
+            seen: Seen {
+                per_second: 1.0 / mean(|turn| 1.0 / turn.seen.per_second),
+                p50_ms: middle(|turn| turn.seen.p50_ms),
+                p99_ms: middle(|turn| turn.seen.p99_ms),
+                p999_ms: middle(|turn| turn.seen.p999_ms),
+            },
+        }
+    }
+}
+
 /// One load on all servers, in their order, round by round.
 #[derive(Debug)]
 pub(crate) struct Row {

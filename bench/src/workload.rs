@@ -1,8 +1,8 @@
 //! What is measured: redis-benchmark's tests, each with what it needs to find.
 //!
 //! Commands that take something away would soon find nothing, and collections that only
-//! grow would make later rounds another test than the first ones. So before each
-//! measurement its collection is made anew, outside of the measured time.
+//! grow would make later rounds another test than the first ones. So before each round
+//! its collection is made anew, outside of the measured time.
 
 use crate::load::Load;
 use crate::peer::Peer;
@@ -83,16 +83,17 @@ impl Workload {
         matches!(self.fill, Fill::Members(_))
     }
 
-    /// Makes its collection anew.
-    pub(crate) fn prepare(&self, peer: &Peer, load: &Load) -> anyhow::Result<()> {
+    /// Makes its collection anew, for so many loads.
+    pub(crate) fn prepare(&self, peer: &Peer, load: &Load, loads: u32) -> anyhow::Result<()> {
+        let requests = load.requests * u64::from(loads);
         if let Some(collection) = self.collection {
             peer.call(&["DEL", collection])?;
         }
         let (test, count) = match self.fill {
             Fill::Nothing => return Ok(()),
             Fill::Hundred => ("lpush", 100),
-            Fill::Elements(test) => (test, load.requests),
-            Fill::Members(test) => (test, load.requests * 2),
+            Fill::Elements(test) => (test, requests),
+            Fill::Members(test) => (test, requests * 2),
         };
         // One command at a time where few are sent: a batch would send more than asked for.
         let pipeline = if count < 10_000 { 1 } else { 64 };
