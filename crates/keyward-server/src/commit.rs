@@ -10,7 +10,9 @@
 //!
 //! Where a sync takes milliseconds, the next one waits until as many are waiting as were
 //! before, for a quarter of what a sync takes at most: else those who were just answered
-//! would always come too late for it, and half of them would share each sync.
+//! would always come too late for it, and half of them would share each sync. Where it
+//! takes next to nothing but many write, it still costs the processor as much as five
+//! commands: then syncs keep [`SYNC_DISTANCE`].
 
 mod syncer;
 
@@ -29,6 +31,11 @@ use syncer::{Done, Syncer};
 
 /// Syncs that take less than four times this are not waited for.
 const GATHER_MIN: Duration = Duration::from_micros(500);
+/// Between the beginnings of two syncs where at least [`MANY`] clients wait.
+const SYNC_DISTANCE: Duration = Duration::from_micros(250);
+/// With so many at a time somebody soon comes again; the selector counts milliseconds, and
+/// would wait for one where nobody does.
+const MANY: usize = 8;
 
 /// Who waits for the log.
 #[derive(Debug)]
@@ -86,6 +93,19 @@ impl Waiters {
         let is_whole = self.held.borrow().len() >= gathering.expected;
         let left = gathering.end.saturating_duration_since(Instant::now());
         (!is_whole && !left.is_zero()).then_some(left)
+    }
+
+    /// A sync is over: has the next one wait, if that pays.
+    fn gather(&self) {
+        let (began, now) = (self.began.get(), Instant::now());
+        let longest = (now - began) / 4;
+        let expected = self.held.borrow().len();
+        let end = if longest >= GATHER_MIN {
+            Some(now + longest)
+        } else {
+            (expected >= MANY).then(|| began + SYNC_DISTANCE)
+        };
+        self.gathering.set(end.map(|end| Gathering { expected, end }));
     }
 
     fn order(&self, sync: Sync) {
@@ -174,10 +194,7 @@ impl Server {
         }
         core.refuse_writes_if_needed();
         if policy == Policy::Always {
-            let longest = self.waiters.began.get().elapsed() / 4;
-            let expected = self.waiters.held.borrow().len();
-            let gathering = Gathering { expected, end: Instant::now() + longest };
-            self.waiters.gathering.set((longest >= GATHER_MIN).then_some(gathering));
+            self.waiters.gather();
         }
         let released = core.host.append_only.released();
         if policy == Policy::Always && core.host.append_only.has_unsynced() {
