@@ -92,6 +92,9 @@ struct Arguments {
     /// Measure the resident memory of the systems' own data instead
     #[arg(long)]
     systems: bool,
+    /// Only those systems that have this in their name
+    #[arg(long, default_value = "")]
+    only: String,
     /// The share of the systems' data to load
     #[arg(long, default_value_t = 1.0)]
     share: f64,

@@ -115,17 +115,20 @@ impl Peer {
     /// a processor then.
     pub(crate) fn settle(&self) -> anyhow::Result<u64> {
         let deadline = Instant::now() + SETTLE_TIMEOUT;
-        loop {
-            let before_ns = self.processor_ns()?;
-            std::thread::sleep(SETTLE_STEP);
-            let after_ns = self.processor_ns()?;
-            if Duration::from_nanos(after_ns - before_ns) * IDLE_SHARE < SETTLE_STEP {
-                return Ok(after_ns);
-            }
+        while !self.is_idle_for(SETTLE_STEP)? {
             if Instant::now() > deadline {
                 bail!("{} does not come to rest", self.name);
             }
         }
+        self.processor_ns()
+    }
+
+    /// Waits for so long; answers whether it did nothing by itself meanwhile.
+    pub(crate) fn is_idle_for(&self, step: Duration) -> anyhow::Result<bool> {
+        let before_ns = self.processor_ns()?;
+        std::thread::sleep(step);
+        let spent = Duration::from_nanos(self.processor_ns()? - before_ns);
+        Ok(spent * IDLE_SHARE < step)
     }
 
     /// A connection to it.

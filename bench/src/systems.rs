@@ -6,7 +6,8 @@
 //! was written. What counts is what the kernel says is resident when the server has come
 //! to rest, less what the empty server took. Then rows like them are written and read by
 //! redis-benchmark, the reads when they are packed: Keyward is sent the plain SET, Redis
-//! what makes the same true. `--share` makes all data sets smaller.
+//! what makes the same true. `--share` makes all data sets smaller,
+//! `--only` leaves others out.
 
 mod rows;
 
@@ -21,9 +22,9 @@ use std::time::Duration;
 
 /// Rows written before their replies are awaited.
 const BATCH: usize = 1_000;
-/// Memory that does not shrink for so long is settled: lists are packed when nobody has
-/// used them for some seconds.
-const SHRINKING_STEP: Duration = Duration::from_secs(8);
+/// A server that does nothing for so long, and whose memory does not shrink meanwhile, has
+/// come to rest: lists are packed when nobody has used them for some seconds.
+const RESTING_STEP: Duration = Duration::from_secs(8);
 
 /// A system and its data.
 struct System {
@@ -118,7 +119,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     writeln!(out, "| | keys | Keyward, bytes per key | Redis, bytes per key | Keyward / Redis |")?;
     writeln!(out, "|---|---|---|---|---|")?;
     let mut times = Vec::new();
-    for system in &SYSTEMS {
+    for system in SYSTEMS.iter().filter(|system| system.name.contains(&arguments.only)) {
         let keyward = Peer::start("Keyward", &arguments.keyward, &["serve", system.schema])?;
         let redis = Peer::start("Redis", "redis-server".as_ref(), &[])?;
         let (keys, keyward_bytes) = measure(&keyward, system, true, arguments.share)?;
@@ -197,7 +198,6 @@ fn measure(
         connection.exchange(&commands).map(|_| ())
     })?;
     let keys: u64 = peer.call(&["-n", system.db, "DBSIZE"])?.parse()?;
-    peer.settle()?;
     let resident = settled_bytes(peer)? - before;
     each_batch(system, steps, |rows| {
         let reads: Vec<&(Vec<String>, Vec<String>)> =
@@ -229,14 +229,14 @@ fn is_same(command: &[String], answer: &[String], expected: &[String]) -> bool {
     }
 }
 
-/// Resident memory when it does not shrink any more: allocators give back what is free
-/// bit by bit.
+/// Resident memory when the server has come to rest and it does not shrink any more:
+/// allocators give back what is free bit by bit.
 fn settled_bytes(peer: &Peer) -> anyhow::Result<u64> {
     let mut bytes = peer.resident_bytes()?;
     loop {
-        std::thread::sleep(SHRINKING_STEP);
+        let is_resting = peer.is_idle_for(RESTING_STEP)?;
         let now = peer.resident_bytes()?;
-        if now >= bytes {
+        if is_resting && now >= bytes {
             return Ok(now);
         }
         bytes = now;

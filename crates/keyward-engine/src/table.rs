@@ -45,7 +45,7 @@ use deadlines::Deadlines;
 use fresh::Fresh;
 use keyward_packing::Packer;
 use lists::Lists;
-use packed::{PackedRows, TEXT_BYTES_MAX};
+use packed::{PackedRows, Packing, TEXT_BYTES_MAX};
 use std::borrow::Cow;
 
 /// Bytes of a row worth fetching ahead: its head, its key and a common value.
@@ -250,13 +250,18 @@ impl Table {
         let Some(spot) = found else { return 1 };
         let row = self.rows.at(spot);
         // One that is too large is not even tried.
-        let work = match row.value() {
-            Value::Object(ObjectRef::List(_)) => 1 + row.heap_bytes() / PACKED_BYTES_PER_WORK,
-            _ => 1 + row.heap_bytes().min(TEXT_BYTES_MAX) / PACKED_BYTES_PER_WORK,
-        };
-        if packed.insert(whole, row) {
-            let address = row.address();
-            self.rows.remove(whole, |row| row.address() == address);
+        let is_list = matches!(row.value(), Value::Object(ObjectRef::List(_)));
+        let bytes = row.heap_bytes();
+        let work =
+            1 + if is_list { bytes } else { bytes.min(TEXT_BYTES_MAX) } / PACKED_BYTES_PER_WORK;
+        match packed.insert(whole, row) {
+            Packing::Done => {
+                let address = row.address();
+                self.rows.remove(whole, |row| row.address() == address);
+            }
+            // There will be room when others are packed.
+            Packing::NoRoom if is_list => self.lists.add(),
+            Packing::NoRoom | Packing::Unfit => {}
         }
         work
     }

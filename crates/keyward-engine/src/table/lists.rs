@@ -6,9 +6,12 @@
 //! rows do: from time to time all loose ones are looked at, and those that are idle
 //! (`access`) are packed.
 //!
+//! They are looked at in the order of their hashes, in which many follow each other that
+//! go to the same page. What has no room there is looked at again.
+//!
 //! Owns how far looking has come. Invariant: while `are_waiting` is not set, no loose list
 //! that could be packed has been added since the last time all were looked at, nor was one
-//! in use then.
+//! in use or without room then.
 
 use super::packed::is_packable;
 use super::{Table, Value};
@@ -153,6 +156,35 @@ max_len = 100000
         assert!(!is_packed(&table, "log:many"), "it was asked for to be changed");
         look(&mut table, 120);
         assert!(is_packed(&table, "log:many"));
+    }
+
+    #[test]
+    fn lists_that_come_in_the_order_of_pages_are_all_packed() {
+        let mut table = table();
+        let names: Vec<String> = (0..2_000).map(|number| format!("log:{number}")).collect();
+        // Words that differ, so that each list takes a few kilobytes.
+        for (number, name) in names.iter().enumerate() {
+            let mut list = List::default();
+            for at in 0..40 {
+                let text =
+                    format!("{:064x}", (number * 40 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                let item =
+                    format!("{{\"at\": \"2025-12-04T15:30:00Z\", \"text\": \"no {text} x\"}}");
+                list.push(End::Tail, item.as_bytes());
+            }
+            let mut row = Row::new(name.as_bytes(), NewValue::Object(Object::List(list)), None);
+            row.set_clock(clock(100).first_mark(Reading::Recency));
+            table.insert(key(&table, name.as_bytes()).hash, row);
+        }
+        let loose = |table: &Table| names.iter().filter(|name| !is_packed(table, name)).count();
+        look(&mut table, 110);
+        assert!(loose(&table) > 0, "some had no room in their page, or this tests nothing");
+        for second in 112..120 {
+            look(&mut table, second);
+        }
+        assert_eq!(loose(&table), 0);
+        table.look_at_lists();
+        assert!(!table.is_fresh(), "there are none to look at");
     }
 
     #[test]

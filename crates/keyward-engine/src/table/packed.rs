@@ -79,6 +79,17 @@ pub(crate) struct Place {
     index: usize,
 }
 
+/// What came of packing a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packing {
+    /// It is packed.
+    Done,
+    /// Its page is full for now: pages are split one at a time, in their order.
+    NoRoom,
+    /// It is too large, or does not come back from its packed form.
+    Unfit,
+}
+
 impl PackedRows {
     /// No rows yet.
     pub(super) fn new(packer: Packer, hasher: KeyHasher) -> PackedRows {
@@ -201,13 +212,13 @@ impl PackedRows {
         self.unpacked(self.row(place))
     }
 
-    /// Packs a row that is not there yet; whether it could be.
-    pub(super) fn insert(&mut self, hash: u64, row: &Row) -> bool {
+    /// Packs a row that is not there yet.
+    pub(super) fn insert(&mut self, hash: u64, row: &Row) -> Packing {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         let is_packed = self.pack(row, &mut buffer);
-        let is_added = is_packed && self.add(hash, &buffer);
-        if is_packed && !is_added {
+        let packing = if is_packed { self.add(hash, &buffer) } else { Packing::Unfit };
+        if is_packed && packing != Packing::Done {
             let row = PackedRow::of(&buffer);
             if let Some(number) = self.number_of_text(row) {
                 self.compressed.remove(number);
@@ -215,7 +226,7 @@ impl PackedRows {
             self.packer.release(row.body());
         }
         self.buffer = buffer;
-        is_added
+        packing
     }
 
     /// Appends the packed form of a row; whether it has one.
@@ -274,10 +285,10 @@ impl PackedRows {
         self.packer.pack_items(row.key(), &items, out)
     }
 
-    fn add(&mut self, hash: u64, row: &[u8]) -> bool {
+    fn add(&mut self, hash: u64, row: &[u8]) -> Packing {
         let is_list = PackedRow::of(row).head().form == Form::List;
         if row.len() > if is_list { LIST_ROW_BYTES_MAX } else { ROW_BYTES_MAX } {
-            return false;
+            return Packing::Unfit;
         }
         if self.row_bytes >= self.pages.count() * PAGE_BYTES {
             self.split();
@@ -286,11 +297,12 @@ impl PackedRows {
         let before = self.page(page).heap_bytes();
         let is_added = self.page_mut(page).push(tag_of(hash), row);
         self.page_bytes = self.page_bytes + self.page(page).heap_bytes() - before;
-        if is_added {
-            self.len += 1;
-            self.row_bytes += PackedRow::of(row).page_bytes();
+        if !is_added {
+            return Packing::NoRoom;
         }
-        is_added
+        self.len += 1;
+        self.row_bytes += PackedRow::of(row).page_bytes();
+        Packing::Done
     }
 
     /// Takes the row at a place out; answers it.
