@@ -379,17 +379,29 @@ impl Page {
         if rows_end > ROWS_BYTES_MAX || count >= usize::from(u16::MAX) {
             return false;
         }
-        if self.bytes.is_empty() {
-            self.reserve(COUNT_BYTES + SLOT_BYTES + row.len());
-            self.bytes.extend_from_slice(&[0; COUNT_BYTES]);
-        }
-        let old_bytes = self.bytes.len();
-        self.reserve(SLOT_BYTES + row.len());
-        self.bytes.resize(old_bytes + SLOT_BYTES, 0);
+        let old_bytes = self.bytes.len().max(COUNT_BYTES);
         let ends_at = COUNT_BYTES + TAG_BYTES * count;
         let rows_at = ends_at + END_BYTES * count;
-        self.bytes.copy_within(rows_at..old_bytes, rows_at + SLOT_BYTES);
-        self.bytes.copy_within(ends_at..rows_at, ends_at + TAG_BYTES);
+        let bytes = old_bytes + SLOT_BYTES + row.len();
+        if bytes > self.bytes.capacity() {
+            // Moving it by hand takes less than having the allocator do so, and puts
+            // everything where it belongs at once.
+            let mut grown = Vec::with_capacity(size_class(bytes));
+            grown.extend_from_slice(&[0; COUNT_BYTES]);
+            let old = self.bytes.get(COUNT_BYTES..).unwrap_or_default();
+            let (slots, rows) = old.split_at(rows_at - COUNT_BYTES);
+            let (tags, ends) = slots.split_at(ends_at - COUNT_BYTES);
+            grown.extend_from_slice(tags);
+            grown.extend_from_slice(&[0; TAG_BYTES]);
+            grown.extend_from_slice(ends);
+            grown.extend_from_slice(&[0; END_BYTES]);
+            grown.extend_from_slice(rows);
+            self.bytes = grown;
+        } else {
+            self.bytes.resize(old_bytes + SLOT_BYTES, 0);
+            self.bytes.copy_within(rows_at..old_bytes, rows_at + SLOT_BYTES);
+            self.bytes.copy_within(ends_at..rows_at, ends_at + TAG_BYTES);
+        }
         self.bytes.extend_from_slice(row);
         self.set_number(ends_at, usize::from(tag));
         self.set_number(rows_at + TAG_BYTES, rows_end);
