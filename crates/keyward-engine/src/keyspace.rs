@@ -373,11 +373,16 @@ impl Keyspace {
         let before = table.clock_at(found);
         let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         match found {
-            // What nobody wants to see again need not be unpacked.
-            Found::Packed(place) if !self.journal.is_on() && table.is_captured() => {
+            Found::Packed(place) if table.is_captured() => {
                 let mut row = Row::new(key.bytes, value, deadline);
                 row.set_clock(clock);
-                table.replace_packed(place, key.hash, row);
+                if self.journal.is_on() {
+                    let before = table.exchange_packed(place, key.hash, row);
+                    self.journal.replaced(self.selected, key, Some(before));
+                } else {
+                    // What nobody wants to see again need not be unpacked.
+                    table.replace_packed(place, key.hash, row);
+                }
             }
             found => {
                 let spot = self.loosen(key, found);

@@ -690,6 +690,15 @@ impl Table {
         self.insert_loose(hash, row);
     }
 
+    /// As `replace_packed`, but answers the row that was there.
+    pub(crate) fn exchange_packed(&mut self, place: Place, hash: u64, mut row: Row) -> Row {
+        let before = self.unopened_mut().take(place);
+        row.set_epoch(self.epoch);
+        self.deadlines.change(hash, before.deadline(), row.deadline());
+        self.insert_loose(hash, row);
+        before
+    }
+
     /// What a row takes: its own bytes and its part of everything else that the table
     /// has. All rows together take what the table does; what cannot be shared out evenly
     /// is the first row's.

@@ -96,6 +96,11 @@ impl ArgBuf {
         ArgBuf::default()
     }
 
+    /// A command without even a name, with room for so many arguments and bytes.
+    pub fn with_capacity(arguments: usize, bytes: usize) -> ArgBuf {
+        ArgBuf { bytes: Vec::with_capacity(bytes), ranges: Vec::with_capacity(arguments) }
+    }
+
     /// Adds an argument at the end.
     pub fn push(&mut self, argument: &[u8]) {
         self.ranges.push(ArgRange { start: self.bytes.len(), len: argument.len() });

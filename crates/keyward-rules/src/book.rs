@@ -11,6 +11,7 @@ use keyward_schema::{
 };
 
 use crate::derived::Links;
+use crate::naming::Values;
 use crate::view::RowType;
 
 /// What a schema demands of commands and of their effects.
@@ -128,10 +129,9 @@ impl RuleBook {
         &self.links[table.index()]
     }
 
-    /// The values of a key's placeholders; `None` if it is not of that table.
-    pub(crate) fn placeholders<'k>(&self, table: KeyId, key: &'k [u8]) -> Option<Vec<&'k [u8]>> {
-        let found = self.matcher.find(key).filter(|found| found.pattern == table.index())?;
-        Some(found.placeholders().collect())
+    /// The values of the placeholders of a key of that table.
+    pub(crate) fn placeholders<'k>(&self, table: KeyId, key: &'k [u8]) -> Values<'k> {
+        Values::of(&self.schema.key(table).pattern, key)
     }
 
     /// Overrules the modes that the schema sets, or leaves it to them again.

@@ -22,7 +22,9 @@ pub(crate) mod repair;
 pub(crate) mod wanted;
 
 use crate::facts::Reading;
-use keyward_schema::{Derived, KeyId, Lifetime, Schema};
+use keyward_schema::{
+    Binding, Derived, Key, KeyId, Lifetime, Placeholder, Relation, Schema, relate,
+};
 
 pub use entries::{Entry, Holds};
 
@@ -31,8 +33,11 @@ pub use entries::{Entry, Holds};
 pub(crate) struct Links {
     /// How to read what its rows say.
     pub(crate) reading: Reading,
-    /// The fields that decide about entries.
+    /// The fields that decide about entries, each once.
     pub(crate) fields: Vec<usize>,
+    /// If it is derived, whether every key that its source names is one of its own: then
+    /// the matcher need not be asked.
+    pub(crate) is_named_surely: bool,
     /// How it finds the set that mirrors it, if one does.
     pub(crate) mirror: Option<Mirror>,
     /// How many tables stand between it and one that lives by itself.
@@ -57,6 +62,7 @@ impl Links {
             .map(|key| Links {
                 reading: Reading::of(&key.content),
                 fields: Vec::new(),
+                is_named_surely: is_named_surely(schema, key),
                 mirror: None,
                 companion_depth: companion_depth(schema, &key.lifetime),
             })
@@ -65,6 +71,10 @@ impl Links {
             if let Some(derived) = &schema.key(id).derived {
                 link(&mut links, id, derived);
             }
+        }
+        for links in &mut links {
+            links.fields.sort_unstable();
+            links.fields.dedup();
         }
         links
     }
@@ -86,6 +96,25 @@ fn link(links: &mut [Links], id: KeyId, derived: &Derived) {
             links[id.index()].mirror = Some(Mirror::Named);
         }
     }
+}
+
+/// Whether the placeholders of a derived key are all ones of its source, which accept the
+/// same, and no other pattern can take its keys away.
+fn is_named_surely(schema: &Schema, key: &Key) -> bool {
+    let Some(derived) = &key.derived else { return false };
+    let of = derived.source();
+    let source = schema.key(of.key).pattern.placeholders();
+    let is_bound = |(index, own): (usize, &Placeholder)| {
+        let mut bindings = of.bindings.iter().zip(source);
+        bindings.any(|(binding, there)| {
+            matches!(binding, Binding::Bound(bound) if *bound == index) && there.kind == own.kind
+        })
+    };
+    let is_won = |other: &Key| {
+        let (relation, _) = relate(&key.pattern, &other.pattern);
+        matches!(relation, Relation::Disjoint | Relation::Equal | Relation::Subset)
+    };
+    key.pattern.placeholders().iter().enumerate().all(is_bound) && schema.keys.iter().all(is_won)
 }
 
 /// How far a lifetime leans on others. The schema has no circles.

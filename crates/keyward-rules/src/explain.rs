@@ -36,12 +36,12 @@ impl RuleBook {
         let declared = schema.key(table);
         let place = format!("{}:{}", schema.source.name, schema.source.line(declared.at));
         let names = declared.pattern.placeholders().iter().map(|placeholder| &placeholder.name);
-        let values = self.placeholders(table, key).unwrap_or_default();
+        let values = self.placeholders(table, key);
         let value = |(name, value): (_, &&[u8])| format!("{name} = {}", shown_key(value));
         let mut facts = vec![
             ("Pattern", vec![declared.pattern.text().to_owned()]),
             ("Declared", vec![place]),
-            ("Values", names.zip(&values).map(value).collect()),
+            ("Values", names.zip(values.iter()).map(value).collect()),
         ];
         facts.extend(docs::facts(schema, table));
         if !self.is_enforced(table) {

@@ -8,10 +8,11 @@
 //! Not here: whether a value fits (`keyward_schema`'s shapes).
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use crate::change::{Change, Part, What};
 use crate::view::Row;
-use keyward_schema::{Content, Extra, Object, Shape, Type};
+use keyward_schema::{Content, Extra, JsonField, Object, Shape, Type};
 
 /// Where a table keeps what its rows say.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ fn open(object: &Object) -> Object {
 pub(crate) enum Moment<'a> {
     /// As it is.
     Now(&'a dyn Row),
+    /// As it is, which is known to fit its table.
+    Fitting(&'a dyn Row),
     /// As it was before these changes led to what is now.
     Before(&'a [Part<'a>], Option<&'a dyn Row>),
 }
@@ -75,7 +78,7 @@ impl<'a> Moment<'a> {
 
     fn text(self) -> Option<Cow<'a, [u8]>> {
         match self {
-            Moment::Now(row) => row.text(),
+            Moment::Now(row) | Moment::Fitting(row) => row.text(),
             // Strings change as a whole.
             Moment::Before(..) => None,
         }
@@ -83,7 +86,7 @@ impl<'a> Moment<'a> {
 
     fn field(self, name: &[u8]) -> Option<Cow<'a, [u8]>> {
         match self {
-            Moment::Now(row) => row.field(name),
+            Moment::Now(row) | Moment::Fitting(row) => row.field(name),
             Moment::Before(parts, now) => {
                 let first = parts.iter().find_map(|part| match part {
                     Part::Field { name: changed, before, .. } if *changed == name => Some(*before),
@@ -106,7 +109,7 @@ pub(crate) struct Facts<'t> {
 }
 
 impl Facts<'_> {
-    /// Reads those fields of a row whose indices `wanted` names, and tells them.
+    /// Reads those fields of a row whose indices `wanted` names, each once, and tells them.
     pub(crate) fn tell<T>(
         reading: &Reading,
         wanted: &[usize],
@@ -129,16 +132,10 @@ impl Facts<'_> {
             },
             Reading::Json(object) => match row.text() {
                 Some(text) => {
-                    let mut fields = vec![None; object.fields.len()];
-                    // What is not an object of JSON says nothing.
-                    let read = object.check_json(&text, |field| {
-                        if wanted.contains(&field.index) && field.raw != b"null" {
-                            fields[field.index] = Some(field.text());
-                        }
-                    });
-                    match read {
-                        Ok(()) => told(&Facts { text: Some(&text), fields }),
-                        Err(_) => told(&nothing),
+                    let is_fitting = matches!(row, Moment::Fitting(_));
+                    match read_json(object, wanted, &text, is_fitting) {
+                        Some(fields) => told(&Facts { text: Some(&text), fields }),
+                        None => told(&nothing),
                     }
                 }
                 None => told(&nothing),
@@ -154,5 +151,58 @@ impl Facts<'_> {
     /// The whole text of a string.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         self.text
+    }
+}
+
+/// The wanted fields of JSON, by their index; none if it is no object. One that is known to
+/// fit is read no further than needed.
+fn read_json<'t>(
+    object: &Object,
+    wanted: &[usize],
+    text: &'t [u8],
+    is_fitting: bool,
+) -> Option<Vec<Option<Cow<'t, [u8]>>>> {
+    let mut fields = vec![None; object.fields.len()];
+    let mut left = wanted.len();
+    let mut take = |field: JsonField<'t>| {
+        if wanted.contains(&field.index) {
+            left -= 1;
+            fields[field.index] = (field.raw != b"null").then(|| field.text());
+        }
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    if is_fitting {
+        object.fields_of_fitting(text, take);
+    } else {
+        object.check_json(text, |field| _ = take(field)).ok()?;
+    }
+    Some(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_says_the_same_when_it_is_read_as_far_as_needed() {
+        let file = b"[keyspace]\nname = \"x\"\n[key.\"a:{id}\"]\ntype = \"json\"\nttl = \"none\"\nextra = \"allow\"\nfields = { status = \"str?\", size = \"int?\", on = \"bool?\" }\n";
+        let schema = keyward_schema::check("x", file).schema.expect("a sound schema");
+        let Reading::Json(object) = Reading::of(&schema.keys[0].content) else { panic!("JSON") };
+        let texts = [
+            r#"{}"#,
+            r#"{"status":"new","size":1,"on":true}"#,
+            r#" { "on" : false , "other" : {"status":"inner","a":[1,{"size":2}]} , "status" : "x y" } "#,
+            r#"{"size":null,"status":"a\"b\u0041"}"#,
+            r#"{"st\u0061tus":"named by an escape","s":"}{"}"#,
+            r#"{"other":"status","status":""}"#,
+            "{\"status\":\"caf\u{e9}\",\"size\":-12}",
+        ];
+        for text in texts {
+            for wanted in [&[][..], &[0], &[1], &[0, 2], &[0, 1, 2]] {
+                let read = |is_fitting| read_json(&object, wanted, text.as_bytes(), is_fitting);
+                assert_eq!(read(true), read(false), "{wanted:?} of {text}");
+                assert!(read(false).is_some(), "{text}");
+            }
+        }
     }
 }

@@ -5,7 +5,41 @@
 //! the pattern it was made for only if each value fits its placeholder; who
 //! cannot be sure of that asks the matcher.
 
-use keyward_schema::{Binding, Pattern, Reference};
+use keyward_schema::{Binding, MAX_SEGMENTS, Pattern, Reference};
+use std::ops::Deref;
+
+/// The values of a key's placeholders, by their index.
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'k> {
+    texts: [&'k [u8]; MAX_SEGMENTS],
+    count: usize,
+}
+
+impl<'k> Values<'k> {
+    /// Those of a key of this pattern, without the braces of hash tags.
+    pub(crate) fn of(pattern: &Pattern, key: &'k [u8]) -> Values<'k> {
+        let placeholders = pattern.placeholders();
+        let mut values = Values { texts: [&[]; MAX_SEGMENTS], count: placeholders.len() };
+        let limit = if pattern.ends_in_rest() { pattern.segments().len() } else { usize::MAX };
+        let mut parts = key.splitn(limit, |byte| *byte == b':').enumerate();
+        for (value, wanted) in values.texts.iter_mut().zip(placeholders) {
+            let part = parts.find(|(segment, _)| *segment == wanted.segment);
+            *value = match part.map_or(&[][..], |(_, part)| part) {
+                [b'{', inner @ .., b'}'] if wanted.tagged => inner,
+                part => part,
+            };
+        }
+        values
+    }
+}
+
+impl<'k> Deref for Values<'k> {
+    type Target = [&'k [u8]];
+
+    fn deref(&self) -> &[&'k [u8]] {
+        &self.texts[..self.count]
+    }
+}
 
 /// The key that a reference names, seen from a key with these placeholders. The
 /// member is not looked at where the reference has none.
@@ -28,22 +62,17 @@ pub(crate) fn named_key(
 /// that refers, as far as the reference tells them, and the member.
 pub(crate) struct Origin<'k> {
     /// By the index of the placeholder.
-    pub(crate) placeholders: Vec<Option<&'k [u8]>>,
+    pub(crate) placeholders: [Option<&'k [u8]>; MAX_SEGMENTS],
     /// Empty where the reference has no member.
     pub(crate) member: &'k [u8],
 }
 
 impl<'k> Origin<'k> {
     /// Reads a reference backwards: `target` are the placeholders of a key of the
-    /// pattern that it names, `own_count` is how many the referring key has.
-    /// `None` if no key refers to this one, because the reference has another
+    /// pattern that it names. `None` if no key refers to this one, because the reference has another
     /// text in the place of a placeholder.
-    pub(crate) fn of(
-        reference: &Reference,
-        target: &[&'k [u8]],
-        own_count: usize,
-    ) -> Option<Origin<'k>> {
-        let mut origin = Origin { placeholders: vec![None; own_count], member: &[] };
+    pub(crate) fn of(reference: &Reference, target: &[&'k [u8]]) -> Option<Origin<'k>> {
+        let mut origin = Origin { placeholders: [None; MAX_SEGMENTS], member: &[] };
         for (binding, value) in reference.bindings.iter().zip(target) {
             match binding {
                 Binding::Member => origin.member = value,
@@ -60,8 +89,12 @@ impl<'k> Origin<'k> {
 
     /// The key that refers, once all its placeholders are known.
     pub(crate) fn key(&self, own: &Pattern) -> Option<Vec<u8>> {
-        let values: Option<Vec<&[u8]>> = self.placeholders.iter().copied().collect();
-        values.map(|values| own.fill(&values))
+        let count = own.placeholders().len();
+        let mut values = Values { texts: [&[]; MAX_SEGMENTS], count };
+        for (value, known) in values.texts.iter_mut().zip(&self.placeholders[..count]) {
+            *value = (*known)?;
+        }
+        Some(own.fill(&values))
     }
 }
 
@@ -80,28 +113,54 @@ mod tests {
     }
 
     #[test]
+    fn the_values_of_placeholders_are_the_matchers() {
+        let patterns = [
+            "user:{id}:by:{name}",
+            "tagged:{{{id}}}:x:{other}",
+            "log:{day}:{path:rest}",
+            "plain:key",
+        ];
+        let keys: [&[u8]; 7] = [
+            b"user:7:by:ann",
+            b"user:{7}:by:x",
+            b"tagged:{a}:x:{b}",
+            b"tagged:{a}:x:b",
+            b"log:1:a:b:c",
+            b"log:1:a",
+            b"plain:key",
+        ];
+        let patterns = patterns.map(pattern);
+        let matcher = keyward_schema::Matcher::new(&patterns).expect("they are told apart");
+        for key in keys {
+            let found = matcher.find(key).expect("it is of one of them");
+            let expected: Vec<&[u8]> = found.placeholders().collect();
+            assert_eq!(*Values::of(&patterns[found.pattern], key), *expected, "{key:?}");
+        }
+    }
+
+    #[test]
     fn a_reference_leads_there_and_back() {
         let target = pattern("msg:{channel}:{kind:text|image}:{id}");
         let reference =
             reference(vec![Binding::Bound(0), Binding::Literal("text".into()), Binding::Member]);
         assert_eq!(named_key(&reference, &target, &[b"c1"], b"9"), b"msg:c1:text:9");
-        let back = Origin::of(&reference, &[b"c1", b"text", b"9"], 1).expect("it is named");
+        let back = Origin::of(&reference, &[b"c1", b"text", b"9"]).expect("it is named");
         assert_eq!(back.member, b"9");
         assert_eq!(back.key(&pattern("recent:{channel}")), Some(b"recent:c1".to_vec()));
-        assert!(Origin::of(&reference, &[b"c1", b"image", b"9"], 1).is_none());
+        assert!(Origin::of(&reference, &[b"c1", b"image", b"9"]).is_none());
     }
 
     #[test]
     fn a_name_used_twice_must_mean_the_same() {
         let reference = reference(vec![Binding::Bound(0), Binding::Bound(0), Binding::Member]);
-        assert!(Origin::of(&reference, &[b"a", b"a", b"m"], 1).is_some());
-        assert!(Origin::of(&reference, &[b"a", b"b", b"m"], 1).is_none());
+        assert!(Origin::of(&reference, &[b"a", b"a", b"m"]).is_some());
+        assert!(Origin::of(&reference, &[b"a", b"b", b"m"]).is_none());
     }
 
     #[test]
     fn a_placeholder_that_comes_from_elsewhere_leaves_the_key_open() {
         let reference = reference(vec![Binding::Member]);
-        let back = Origin::of(&reference, &[b"m"], 1).expect("it is named");
+        let back = Origin::of(&reference, &[b"m"]).expect("it is named");
         assert_eq!(back.key(&pattern("by_code:{code}")), None);
     }
 }

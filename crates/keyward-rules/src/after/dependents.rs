@@ -5,8 +5,6 @@
 //! clients themselves wrote to derived keys is compared with it: what agrees
 //! passes, what contradicts is refused. What is still missing becomes follow-ups.
 
-use std::collections::BTreeMap;
-
 use super::{Aftermath, Cause, Fate, Objection};
 use crate::change::{Change, Part, What};
 use crate::derived::repair::Repair;
@@ -43,15 +41,39 @@ impl<'a> Aftermath<'a> {
             }
         }
         self.take_companions_out(&mut demands)?;
-        let wanted = self.sum_up(demands)?;
-        self.judge_own_writes(&wanted)?;
-        let repairs = wanted.repairs(self.view, |table| self.type_of(table))?;
+        let repairs = self.repairs(demands)?;
         if self.cause == Cause::Command {
             self.judge_repairs(&repairs)?;
         }
         let commands = repairs.into_iter().flat_map(|repair| repair.commands);
         self.consequences.follow_ups.extend(commands);
         Ok(())
+    }
+
+    /// What makes derived rows hold what is demanded.
+    fn repairs(&mut self, mut demands: Demands<'_>) -> Result<Vec<Repair>, Objection> {
+        let is_computed = |change: &Change<'_>| {
+            change.table.is_some_and(|table| self.book.traits(table).is_computed)
+        };
+        let sole = match (&demands.lost[..], &demands.gained[..]) {
+            _ if self.changes.iter().any(is_computed) => None,
+            ([entry], []) => State::in_set(entry.holds).map(|_| State::Absent),
+            ([], [(entry, ..)]) => State::in_set(entry.holds),
+            _ => None,
+        };
+        let Some(state) = sole else {
+            let wanted = self.sum_up(demands)?;
+            self.judge_own_writes(&wanted)?;
+            return Ok(wanted.repairs(self.view, |table| self.type_of(table))?);
+        };
+        // Most commands demand one element of one set: nothing is to be summed up.
+        let gained = demands.gained.pop().map(|(entry, ..)| entry);
+        let Entry { table, key, member, .. } =
+            gained.or_else(|| demands.lost.pop()).expect("one entry is demanded");
+        let row = self.view.row_of(table, &key)?;
+        Ok(Repair::of(table, key, row, self.type_of(table), [(member, state)])
+            .into_iter()
+            .collect())
     }
 
     /// What the change of a row means for the keys that are computed from it.
@@ -67,7 +89,10 @@ impl<'a> Aftermath<'a> {
         }
         let entries = |row| self.book.computed_entries(table, change.key, row);
         let before = Moment::before(change).map_or(Vec::new(), entries);
-        let now = change.after.filter(|_| !is_gone).map(Moment::Now).map_or(Vec::new(), entries);
+        // What a command wrote that need not be judged was found to fit.
+        let is_fitting = self.cause == Cause::Command && !self.judges_rows;
+        let moment = if is_fitting { Moment::Fitting } else { Moment::Now };
+        let now = change.after.filter(|_| !is_gone).map(moment).map_or(Vec::new(), entries);
         let lost = before.iter().filter(|old| !now.iter().any(|new| new.is_of_same_element(old)));
         demands.lost.extend(lost.cloned());
         let gained = now.into_iter().filter(|new| !before.contains(new));
@@ -106,7 +131,7 @@ impl<'a> Aftermath<'a> {
         if book.links(table).mirror.is_none() {
             return Ok(());
         }
-        let Some(own) = book.placeholders(table, change.key) else { return Ok(()) };
+        let own = book.placeholders(table, change.key);
         let after = change.after.filter(|_| !is_gone);
         if is_gone && let Some(row) = change.after {
             demands.lost.extend(book.entries_of(table, change.key, row));
@@ -136,8 +161,8 @@ impl<'a> Aftermath<'a> {
             let declared = self.book.schema().key(*follower);
             let Some(Derived::Follows { of }) = &declared.derived else { continue };
             let pattern = &declared.pattern;
-            let entry = self.book.placeholders(table, key).and_then(|placeholders| {
-                let origin = Origin::of(of, &placeholders, pattern.placeholders().len())?;
+            let placeholders = self.book.placeholders(table, key);
+            let entry = Origin::of(of, &placeholders).and_then(|origin| {
                 let member = origin.member.to_vec();
                 let key = origin.key(pattern)?;
                 Some(Entry { table: *follower, key, member, holds: Holds::Member })
@@ -163,7 +188,7 @@ impl<'a> Aftermath<'a> {
     fn judge_following(&mut self, table: KeyId, change: &Change<'_>) -> Result<(), Objection> {
         let declared = self.book.schema().key(table);
         let Some(Derived::Follows { of }) = &declared.derived else { return Ok(()) };
-        let Some(own) = self.book.placeholders(table, change.key) else { return Ok(()) };
+        let own = self.book.placeholders(table, change.key);
         let pattern = &self.book.schema().key(of.key).pattern;
         let mut named = Vec::new();
         each_touched(change, self.type_of(table), &mut |member, before| {
@@ -229,9 +254,12 @@ impl<'a> Aftermath<'a> {
 
     /// One command must not change too many rows, nor make a mirror too large.
     fn judge_repairs(&mut self, repairs: &[Repair]) -> Result<(), Objection> {
-        let mut changed: BTreeMap<KeyId, u64> = BTreeMap::new();
+        let mut changed: Vec<(KeyId, u64)> = Vec::with_capacity(1);
         for repair in repairs {
-            *changed.entry(repair.table).or_default() += repair.changed as u64;
+            match changed.iter_mut().find(|(table, _)| *table == repair.table) {
+                Some((_, count)) => *count += repair.changed as u64,
+                None => changed.push((repair.table, repair.changed as u64)),
+            }
             let most = self.book.schema().key(repair.table).bounds.max_members;
             if let Some(most) = most.filter(|_| repair.added > 0) {
                 let count = self.view.row_of(repair.table, &repair.key)?.map_or(0, |row| row.len());
@@ -241,6 +269,7 @@ impl<'a> Aftermath<'a> {
                 }
             }
         }
+        changed.sort_unstable();
         for (table, count) in changed {
             if count > self.book.schema().key(table).max_fanout {
                 self.object(self.book.refuse_fanout(table, count))?;

@@ -32,7 +32,7 @@ impl RuleBook {
     /// The key of the row that alone can demand a member of a computed row.
     pub fn source_of(&self, table: KeyId, key: &[u8], member: &[u8]) -> Option<Vec<u8>> {
         let source = self.schema().key(table).derived.as_ref()?.source();
-        let own = self.placeholders(table, key)?;
+        let own = self.placeholders(table, key);
         Some(named_key(source, &self.schema().key(source.key).pattern, &own, member))
     }
 

@@ -48,9 +48,8 @@ impl RuleBook {
     /// lookups, rankings and sets of members, and of the mirror of a set.
     pub fn entries_of(&self, table: KeyId, key: &[u8], row: &dyn Row) -> Vec<Entry> {
         let mut entries = self.computed_entries(table, key, Moment::Now(row));
-        if self.links(table).mirror.is_some()
-            && let Some(own) = self.placeholders(table, key)
-        {
+        if self.links(table).mirror.is_some() {
+            let own = self.placeholders(table, key);
             row.each(&mut |element| {
                 if let Element::Member(member) = element {
                     entries.extend(self.reflection(table, &own, member));
@@ -63,11 +62,15 @@ impl RuleBook {
     /// What a row demands of computed keys.
     pub(crate) fn computed_entries(&self, table: KeyId, key: &[u8], row: Moment<'_>) -> Vec<Entry> {
         let links = self.links(table);
-        let Some(placeholders) = self.placeholders(table, key) else { return Vec::new() };
+        let placeholders = self.placeholders(table, key);
         Facts::tell(&links.reading, &links.fields, row, |facts| {
             let derived = self.traits(table).dependents.iter();
             let entries = derived.filter_map(|id| entry(self.schema(), *id, &placeholders, facts));
-            entries.filter(|entry| self.table_of(&entry.key) == Some(entry.table)).collect()
+            let is_named = |entry: &Entry| {
+                self.links(entry.table).is_named_surely
+                    || self.table_of(&entry.key) == Some(entry.table)
+            };
+            entries.filter(is_named).collect()
         })
     }
 }
@@ -76,7 +79,7 @@ impl RuleBook {
 fn entry(schema: &Schema, table: KeyId, source: &[&[u8]], facts: &Facts<'_>) -> Option<Entry> {
     let key = schema.key(table);
     let derived = key.derived.as_ref()?;
-    let mut origin = Origin::of(derived.source(), source, key.pattern.placeholders().len())?;
+    let mut origin = Origin::of(derived.source(), source)?;
     let holds = match derived {
         Derived::Lookup { field, slot, .. } => {
             let value = field.map_or_else(|| facts.text(), |field| facts.field(field))?;

@@ -26,7 +26,7 @@ impl RuleBook {
             (other.key, named_key(other, pattern, own, member), own[*slot])
         } else {
             let pattern = &self.schema().key(namer).pattern;
-            let mut origin = Origin::of(other, own, pattern.placeholders().len())?;
+            let mut origin = Origin::of(other, own)?;
             origin.placeholders[*slot] = Some(member);
             (namer, origin.key(pattern)?, origin.member)
         };

@@ -9,6 +9,9 @@ use keyward_resp::ArgBuf;
 use keyward_resp::number::push_f64;
 use keyward_schema::KeyId;
 
+/// Room for a score of common length.
+const SCORE_BYTES: usize = 16;
+
 /// What a derived row lacks and has too much.
 #[derive(Debug)]
 pub(crate) struct Repair {
@@ -41,7 +44,13 @@ impl Repair {
             RowType::Zset => ("ZADD", "ZREM"),
             _ => ("SET", "DEL"),
         };
-        let command = |name: &str| -> ArgBuf { [name.as_bytes(), &key].iter().collect() };
+        let command = |name: &str, element: &[u8]| {
+            let mut command =
+                ArgBuf::with_capacity(4, name.len() + key.len() + element.len() + SCORE_BYTES);
+            command.push(name.as_bytes());
+            command.push(&key);
+            command
+        };
         let (mut puts, mut takes) = (None, None);
         let (mut put_count, mut take_count, mut added) = (0, 0, 0);
         for (element, state) in elements {
@@ -51,14 +60,14 @@ impl Repair {
             }
             if state == State::Absent {
                 take_count += 1;
-                let takes = takes.get_or_insert_with(|| command(take));
+                let takes = takes.get_or_insert_with(|| command(take, &element));
                 if row_type != RowType::String {
                     takes.push(&element);
                 }
                 continue;
             }
             put_count += 1;
-            let puts = puts.get_or_insert_with(|| command(put));
+            let puts = puts.get_or_insert_with(|| command(put, &element));
             added += usize::from(now == State::Absent);
             match state {
                 State::Absent => {}
@@ -72,10 +81,10 @@ impl Repair {
                 }
             }
         }
-        let mut commands = Vec::new();
+        let mut commands = Vec::with_capacity(1);
         // A row of another type, left over from another schema, makes way.
         if put_count > 0 && row.is_some_and(|row| row.row_type() != row_type) {
-            commands.push(command("DEL"));
+            commands.push(command("DEL", b""));
         }
         commands.extend(puts);
         commands.extend(takes);

@@ -26,6 +26,15 @@ pub(crate) enum State {
 }
 
 impl State {
+    /// What a set or a sorted set holds of an entry.
+    pub(crate) fn in_set(holds: Holds) -> Option<State> {
+        match holds {
+            Holds::Text => None,
+            Holds::Member => Some(State::Member),
+            Holds::Score(score) => Some(State::Score(score)),
+        }
+    }
+
     /// What a row says of an element; a row of another type says nothing.
     pub(crate) fn of(row: Option<&dyn Row>, row_type: RowType, element: &[u8]) -> State {
         let Some(row) = row.filter(|row| row.row_type() == row_type) else { return State::Absent };

@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use super::fit::Misfit;
 use super::{Extra, MAX_FIELDS, Object, Shape, Type};
@@ -69,6 +70,39 @@ impl Object {
         }
         reader.object(self, on_field)?;
         reader.end()
+    }
+
+    /// Tells of the declared fields of JSON text that is known to fit, in its order, until
+    /// `on_field` has seen enough. Nothing is checked.
+    pub fn fields_of_fitting<'v>(
+        &self,
+        fitting: &'v [u8],
+        mut on_field: impl FnMut(JsonField<'v>) -> ControlFlow<()>,
+    ) {
+        let Ok(mut reader) = Reader::new(fitting) else { return };
+        let guess = Cell::new(0);
+        let name = |reader: &mut Reader<'v>| reader.field_name(self, guess.get());
+        // It ends with the text, or before.
+        let _: Result<(), Enough> = reader.members(name, |reader, name| {
+            let Name::Field(index) = name else { return Ok(reader.skip()?) };
+            guess.set(index + 1);
+            reader.skip_spaces();
+            let start = reader.at;
+            reader.skip()?;
+            match on_field(JsonField { index, raw: &reader.bytes[start..reader.at] }) {
+                ControlFlow::Continue(()) => Ok(()),
+                ControlFlow::Break(()) => Err(Enough),
+            }
+        });
+    }
+}
+
+/// There is no need to read on.
+struct Enough;
+
+impl From<Misfit> for Enough {
+    fn from(_: Misfit) -> Enough {
+        Enough
     }
 }
 
@@ -261,11 +295,11 @@ impl<'v> Reader<'v> {
 
     /// Walks `{"name": value, …}`; `name` reads each name, and `member` each value.
     #[inline]
-    fn members<N>(
+    fn members<N, E: From<Misfit>>(
         &mut self,
         name: impl Fn(&mut Self) -> Result<N, Misfit>,
-        mut member: impl FnMut(&mut Self, N) -> Result<(), Misfit>,
-    ) -> Result<(), Misfit> {
+        mut member: impl FnMut(&mut Self, N) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.expect(b'{', "`{`")?;
         if self.take(b'}') {
             return Ok(());

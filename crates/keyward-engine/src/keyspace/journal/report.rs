@@ -7,14 +7,16 @@ use crate::list::End;
 use crate::row::{LentRow, Row, Shelf};
 use hashbrown::HashTable;
 use keyward_rules::{Change, Part, What};
+use std::ops::Range;
 
 /// Up to so many rows are told apart without a table.
 const FEW_ROWS: usize = 4;
 
 /// A row of the report: its steps, in order.
-struct Entry {
+#[derive(Clone, Copy)]
+struct Entry<'s> {
     row: TouchedRow,
-    steps: Vec<usize>,
+    steps: &'s [usize],
 }
 
 impl Keyspace {
@@ -25,11 +27,19 @@ impl Keyspace {
         since: JournalMark,
         read: impl FnOnce(&[Change<'_>]) -> R,
     ) -> R {
-        let entries = self.journal.entries(db, since);
         let shelf = Shelf::default();
-        let parts: Vec<Vec<Part<'_>>> = entries.iter().map(|entry| self.parts_of(entry)).collect();
-        let changes: Vec<Change<'_>> = entries
-            .iter()
+        let steps = self.journal.steps_since(since);
+        // Most commands take one step.
+        if steps.len() == 1
+            && let Some(row) = self.journal.reported(db, steps.start)
+        {
+            let entry = Entry { row, steps: &[steps.start] };
+            return read(&[self.change_of(entry, &self.parts_of(entry), &shelf)]);
+        }
+        let rows = self.journal.rows_of(db, steps);
+        let entries = || rows.iter().map(|(row, steps)| Entry { row: *row, steps });
+        let parts: Vec<Vec<Part<'_>>> = entries().map(|entry| self.parts_of(entry)).collect();
+        let changes: Vec<Change<'_>> = entries()
             .zip(&parts)
             .map(|(entry, parts)| self.change_of(entry, parts, &shelf))
             .collect();
@@ -62,7 +72,7 @@ impl Keyspace {
 
     fn change_of<'a>(
         &'a self,
-        entry: &Entry,
+        entry: Entry<'_>,
         parts: &'a [Part<'a>],
         shelf: &'a Shelf,
     ) -> Change<'a> {
@@ -86,7 +96,7 @@ impl Keyspace {
     }
 
     /// The row as it was, where it came, went or was replaced as a whole.
-    fn whole_before<'a>(&'a self, entry: &Entry, shelf: &'a Shelf) -> Option<Option<&'a Row>> {
+    fn whole_before<'a>(&'a self, entry: Entry<'_>, shelf: &'a Shelf) -> Option<Option<&'a Row>> {
         entry.steps.iter().find_map(|step| match &self.journal.steps[*step].undo {
             Undo::Row(before) => Some(before.as_ref()),
             // It is the same row under another key.
@@ -99,8 +109,8 @@ impl Keyspace {
     }
 
     /// Whether the row was there, and then its deadline at that time.
-    fn deadline_before(&self, entry: &Entry, shelf: &Shelf) -> Option<Option<i64>> {
-        for step in &entry.steps {
+    fn deadline_before(&self, entry: Entry<'_>, shelf: &Shelf) -> Option<Option<i64>> {
+        for step in entry.steps {
             match &self.journal.steps[*step].undo {
                 Undo::Row(before) => return before.as_ref().map(Row::deadline),
                 Undo::Created => return None,
@@ -115,7 +125,7 @@ impl Keyspace {
         self.find_touched(&entry.row).map(|row| row.deadline())
     }
 
-    fn parts_of<'a>(&'a self, entry: &Entry) -> Vec<Part<'a>> {
+    fn parts_of<'a>(&'a self, entry: Entry<'_>) -> Vec<Part<'a>> {
         let journal = &self.journal;
         let part = |step: &usize| {
             let Step { undo, .. } = &journal.steps[*step];
@@ -144,37 +154,40 @@ impl Keyspace {
 }
 
 impl Journal {
-    /// The rows of a database that were touched since a mark, each once, in the
-    /// order they were first touched.
-    fn entries(&self, db: usize, since: JournalMark) -> Vec<Entry> {
-        let mut entries: Vec<Entry> = Vec::new();
+    /// The row of a database that a step touched, unless it concerns no single one.
+    fn reported(&self, db: usize, step: usize) -> Option<TouchedRow> {
+        let Step { row, undo } = &self.steps[step];
+        let row = self.rows[*row];
+        (row.db == db && !matches!(undo, Undo::Flushed(_))).then_some(row)
+    }
+
+    /// The rows of a database that steps touched, each once with its steps, in the order
+    /// they were first touched.
+    fn rows_of(&self, db: usize, steps: Range<usize>) -> Vec<(TouchedRow, Vec<usize>)> {
+        let mut rows: Vec<(TouchedRow, Vec<usize>)> = Vec::new();
         let mut places: HashTable<usize> = HashTable::new();
-        for index in self.steps_since(since) {
-            let Step { row, undo } = &self.steps[index];
-            let row = self.rows[*row];
-            if row.db != db || matches!(undo, Undo::Flushed(_)) {
-                continue;
-            }
-            let is_it = |entry: &Entry| {
-                entry.row.hash == row.hash && self.text(entry.row.key) == self.text(row.key)
+        for index in steps {
+            let Some(row) = self.reported(db, index) else { continue };
+            let is_it = |(other, _): &(TouchedRow, Vec<usize>)| {
+                other.hash == row.hash && self.text(other.key) == self.text(row.key)
             };
-            let known = match entries.len() {
-                0..=FEW_ROWS => entries.iter().position(is_it),
-                _ => places.find(row.hash, |place| is_it(&entries[*place])).copied(),
+            let known = match rows.len() {
+                0..=FEW_ROWS => rows.iter().position(is_it),
+                _ => places.find(row.hash, |place| is_it(&rows[*place])).copied(),
             };
             if let Some(place) = known {
-                entries[place].steps.push(index);
+                rows[place].1.push(index);
                 continue;
             }
-            entries.push(Entry { row, steps: vec![index] });
-            if entries.len() > FEW_ROWS {
-                let hash_of = |place: &usize| entries[*place].row.hash;
-                for place in places.len()..entries.len() {
+            rows.push((row, vec![index]));
+            if rows.len() > FEW_ROWS {
+                let hash_of = |place: &usize| rows[*place].0.hash;
+                for place in places.len()..rows.len() {
                     places.insert_unique(hash_of(&place), place, hash_of);
                 }
             }
         }
-        entries
+        rows
     }
 }
 

@@ -65,7 +65,7 @@ impl Conclusion {
         left: &mut usize,
         (table, key, row): (KeyId, &[u8], &dyn Row),
     ) -> Result<Visited, NotYet> {
-        let Some(own) = ground.book.placeholders(table, key) else { return Ok(Visited::Whole) };
+        let own = ground.book.placeholders(table, key);
         self.each_element(left, row, |this, element| {
             if let Element::Member(member) = element
                 && let Some(entry) = ground.book.reflection(table, &own, member)
@@ -91,7 +91,7 @@ impl Conclusion {
         let Some(Derived::Follows { of }) = &book.schema().key(table).derived else {
             return Ok(Visited::Whole);
         };
-        let Some(own) = book.placeholders(table, key) else { return Ok(Visited::Whole) };
+        let own = book.placeholders(table, key);
         let pattern = &book.schema().key(of.key).pattern;
         let take: &[u8] = match row.row_type() {
             RowType::Set => b"SREM",
