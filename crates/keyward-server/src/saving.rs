@@ -6,12 +6,10 @@
 //! bounded: when the disk falls behind the walk waits, and when commands change so much
 //! meanwhile that even that is not enough, they do, between those of a script and of a
 //! transaction too. Only what a single command changes is captured as a whole.
-//!
-//! The append-only file is written anew like this: the next increment is made first, on a
-//! thread; then, between two commands, the log goes on in it and the snapshot of that
-//! instant begins, which becomes the base; then the manifest names both.
-//! Not here: what is written (`keyward-engine`), how it becomes safe (`keyward-persist`).
+//! Not here: how the append-only file goes on meanwhile (`rewriting`), what is written
+//! (`keyward-engine`), how it becomes safe (`keyward-persist`).
 
+mod rewriting;
 mod turns;
 
 use crate::clock;
@@ -20,18 +18,15 @@ use crate::server::{Core, Server};
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, SnapshotOptions};
 use keyward_persist::PersistError;
-use keyward_persist::aof::{AofFiles, Listing, Log, OpenError};
-use keyward_persist::disk::DiskFile;
 use keyward_persist::snapshot_file::NewFile;
 use keyward_rdb::{Compressor, Ending, FileOptions};
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use turns::Turns;
 
@@ -281,7 +276,7 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
         wanted.notified().await;
         server.match_append_only();
         if server.core.borrow().host.append_only.rewrites.is_wanted {
-            rewrite(&server).await;
+            rewriting::rewrite(&server).await;
         }
         if server.core.borrow().host.persistence.is_wanted {
             save(&server).await;
@@ -314,134 +309,6 @@ async fn save(server: &Rc<Server>) {
     let core = &mut *server.core.borrow_mut();
     core.host.persistence.end_background(outcome.map(|_| ()));
     core.refuse_writes_if_needed();
-}
-
-/// Why the append-only file could not be written anew.
-#[derive(Debug, thiserror::Error)]
-enum RewriteError {
-    #[error(transparent)]
-    Io(#[from] PersistError),
-    #[error(transparent)]
-    Open(#[from] OpenError),
-}
-
-/// BGREWRITEAOF, and the beginning of an append-only file.
-async fn rewrite(server: &Rc<Server>) {
-    {
-        let host = &mut server.core.borrow_mut().host;
-        host.append_only.rewrites.is_wanted = false;
-        host.append_only.rewrites.started = Some(Instant::now());
-        host.append_only.rewrites.count += 1;
-        tracing::info!("Background append only file rewriting started");
-    }
-    let outcome = try_rewrite(server).await;
-    let core = &mut *server.core.borrow_mut();
-    match &outcome {
-        Ok(()) => tracing::info!("Background AOF rewrite finished successfully"),
-        Err(error) => tracing::warn!("Background AOF rewrite terminated with error: {error}"),
-    }
-    core.host.append_only.rewrites.ended(outcome.is_ok());
-    core.refuse_writes_if_needed();
-}
-
-async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
-    let (mut files, listing) = {
-        let host = &mut server.core.borrow_mut().host;
-        let files = match host.append_only.files.take() {
-            Some(files) => files,
-            None => host.open_append_only()?,
-        };
-        let listing = match &host.append_only.log {
-            Some(_) => Some(Listing::AtOnce),
-            None if host.settings.is_on(Id::AppendOnly) => Some(Listing::WithBase),
-            None => None,
-        };
-        (files, listing)
-    };
-    // The next increment: making it safe takes a while.
-    let next;
-    (files, next) = on_thread(move || {
-        let next = listing.map(|listing| files.next_increment(listing)).transpose();
-        (files, next)
-    })
-    .await;
-    while server.core.borrow().host.append_only.log.as_ref().is_some_and(Log::is_switching) {
-        tokio::time::sleep(BEHIND_PAUSE).await;
-    }
-    let begun = next.and_then(|next| begin_rewrite(server, &files, next));
-    let is_new = listing == Some(Listing::WithBase);
-    let base = match begun {
-        Ok(writer) => finish_snapshot(server, writer).await,
-        Err(error) => Err(error),
-    };
-    let adopted;
-    (files, adopted) = on_thread(move || {
-        let adopted = base.and_then(|bytes| files.adopt_base().map(|()| bytes));
-        (files, adopted)
-    })
-    .await;
-    let core = &mut *server.core.borrow_mut();
-    let append_only = &mut core.host.append_only;
-    append_only.files = Some(files);
-    match adopted {
-        Ok(bytes) => {
-            append_only.older_bytes = bytes;
-            append_only.base_bytes = append_only.bytes();
-            append_only.problem = None;
-            Ok(())
-        }
-        Err(error) => {
-            if is_new && append_only.log.is_some() {
-                // What is logged has no base to follow, and would be of no use.
-                append_only.end();
-                append_only.rewrites.is_wanted = true;
-                core.engine.log_changes(false);
-                server.write_log(core);
-            }
-            Err(error.into())
-        }
-    }
-}
-
-/// The instant between two commands: the log goes on in another file, and a snapshot
-/// begins.
-fn begin_rewrite(
-    server: &Rc<Server>,
-    files: &AofFiles,
-    next: Option<(Arc<dyn DiskFile>, PathBuf)>,
-) -> Result<Writer, PersistError> {
-    let core = &mut *server.core.borrow_mut();
-    core.engine.set_time(core.host.clock.now_us());
-    server.collect_log(core);
-    server.write_log(core);
-    let file = files.new_base()?;
-    let append_only = &mut core.host.append_only;
-    match (&mut append_only.log, next) {
-        (Some(log), Some((file, path))) => {
-            let file_bytes = log.file_bytes();
-            if append_only.problem.is_some() {
-                log.replace(file, &path);
-            } else {
-                log.switch(file, &path)?;
-            }
-            append_only.older_bytes += file_bytes;
-            core.engine.begin_log_file();
-        }
-        (None, Some((file, path))) => {
-            append_only.begin(Log::new(file, &path, 0));
-            core.engine.log_changes(true);
-        }
-        (_, None) => {}
-    }
-    let writer = core.begin_snapshot(Target::AppendOnly, file);
-    server.write_log(core);
-    server.sync_log_if_due(core);
-    Ok(writer)
-}
-
-/// Does something that takes a while.
-async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("what takes a while does not panic")
 }
 
 impl Server {

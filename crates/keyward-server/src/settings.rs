@@ -1,14 +1,15 @@
 //! Settings: from the command line, from a file, by CONFIG SET.
 //!
 //! Owns the values in force. `settings::table` and `settings::kept` declare what there
-//! is. A later
-//! source overrides an earlier one: defaults, then in the order of the command
-//! line the file it names and the settings it gives.
+//! is, `settings::reading` says what a value means to who asks. A later source overrides an
+//! earlier one: defaults, then in the order of the command line the file it names and the
+//! settings it gives.
 //! Invariant: every value is valid for its row.
 
 pub mod absent;
 mod file;
 pub mod kept;
+mod reading;
 mod rewrite;
 pub mod table;
 pub mod value;
@@ -16,16 +17,12 @@ pub mod value;
 use kept::{HIDDEN, KEPT};
 use keyward_commands::{Names, RenameError};
 use keyward_engine::glob::{self, Case};
-use keyward_engine::{FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
 use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
-use value::{ClientClass, OutputLimit, Value};
+use value::Value;
 
 /// Gives commands other names.
 const RENAME: &str = "rename-command";
-
-/// The least limit of what clients take together.
-const CLIENT_MEMORY_MIN: u64 = 128 * 1024;
 
 /// Why settings were not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -332,148 +329,6 @@ impl Settings {
 
     fn value(&self, id: Id) -> &Value {
         &self.values[id as usize]
-    }
-
-    /// The value of a setting of kind `Int`.
-    pub fn int(&self, id: Id) -> i64 {
-        match self.value(id) {
-            Value::Int(number) => *number,
-            other => unreachable!("{} is no number: {other:?}", id.setting().name),
-        }
-    }
-
-    /// The value of a setting of kind `Permissions`.
-    pub fn permissions(&self, id: Id) -> u32 {
-        match self.value(id) {
-            Value::Permissions(mode) => *mode,
-            other => unreachable!("{} are no permissions: {other:?}", id.setting().name),
-        }
-    }
-
-    /// The value of a setting of kind `Bytes`.
-    pub fn bytes(&self, id: Id) -> u64 {
-        match self.value(id) {
-            Value::Bytes(bytes) => *bytes,
-            other => unreachable!("{} is no amount: {other:?}", id.setting().name),
-        }
-    }
-
-    /// How much memory clients may take together, if that is limited. A limit that is too
-    /// low would leave nobody to change it.
-    pub fn client_memory_limit(&self) -> Option<u64> {
-        let limit = match *self.value(Id::MaxMemoryClients) {
-            Value::Bytes(0) => return None,
-            Value::Bytes(bytes) => bytes,
-            Value::Percent(percent) => match self.bytes(Id::MaxMemory) {
-                0 => return None,
-                bytes => (u128::from(bytes) * u128::from(percent) / 100) as u64,
-            },
-            ref other => unreachable!("an amount is bytes or a share: {other:?}"),
-        };
-        Some(limit.max(CLIENT_MEMORY_MIN))
-    }
-
-    /// The value of a setting of kind `Bool`.
-    pub fn is_on(&self, id: Id) -> bool {
-        matches!(self.value(id), Value::Bool(true))
-    }
-
-    /// The value as text.
-    pub fn text(&self, id: Id) -> String {
-        String::from_utf8_lossy(&self.value(id).to_text()).into_owned()
-    }
-
-    /// The word that was chosen for a setting that has a few.
-    pub fn choice(&self, id: Id) -> &'static str {
-        match self.value(id) {
-            Value::OneOf(word) => word,
-            other => unreachable!("nothing is chosen from: {other:?}"),
-        }
-    }
-
-    /// Whether a setting that says who may do something allows it to a client.
-    pub fn allows(&self, id: Id, is_local: bool) -> bool {
-        match self.choice(id) {
-            "yes" => true,
-            "local" => is_local,
-            _ => false,
-        }
-    }
-
-    /// The save points: seconds and changes.
-    pub fn save_points(&self) -> &[(u64, u64)] {
-        match self.value(Id::Save) {
-            Value::SavePoints(points) => points,
-            other => unreachable!("save points are of their own kind: {other:?}"),
-        }
-    }
-
-    /// The output limits of a class of clients.
-    pub fn output_limit(&self, class: ClientClass) -> OutputLimit {
-        match self.value(Id::OutputBufferLimit) {
-            Value::OutputLimits(limits) => limits[class as usize],
-            other => unreachable!("output limits are of their own kind: {other:?}"),
-        }
-    }
-
-    fn percentiles(&self) -> Vec<u32> {
-        match self.value(Id::LatencyPercentiles) {
-            Value::Percentiles(percentiles) => percentiles.clone(),
-            other => unreachable!("percentiles are of their own kind: {other:?}"),
-        }
-    }
-
-    /// The longest text: `proto-max-bulk-len`, as far as a row can hold it.
-    pub fn text_bytes_max(&self) -> u64 {
-        self.bytes(Id::ProtoMaxBulkLen).min(u32::MAX.into())
-    }
-
-    fn memory_limit(&self) -> MemoryLimit {
-        MemoryLimit {
-            bytes_max: self.bytes(Id::MaxMemory),
-            policy: Policy::by_name(self.choice(Id::MaxMemoryPolicy)),
-            samples: self.int(Id::MaxMemorySamples) as usize,
-            tenacity: self.int(Id::EvictionTenacity) as u32,
-            rates: FrequencyRates {
-                log_factor: self.int(Id::LfuLogFactor) as u32,
-                decay_minutes: self.int(Id::LfuDecayTime) as u32,
-            },
-        }
-    }
-
-    /// What the engine is to obey.
-    pub fn tunables(&self) -> Tunables {
-        let password = self.value(Id::RequirePass).to_text();
-        let notify = match self.value(Id::NotifyKeyspaceEvents) {
-            Value::Notifications(flags) => *flags,
-            _ => NotifyFlags::default(),
-        };
-        Tunables {
-            password: (!password.is_empty()).then(|| password.into()),
-            notify,
-            text_bytes_max: self.text_bytes_max(),
-            lacks_replicas: self.int(Id::MinReplicas) > 0 && self.int(Id::MinReplicasLag) > 0,
-            compresses: self.is_on(Id::RdbCompression),
-            slow_log_us_min: u64::try_from(self.int(Id::SlowLogSlowerThan)).ok(),
-            slow_log_len_max: self.int(Id::SlowLogMaxLen) as usize,
-            latency_ms_min: self.int(Id::LatencyThreshold) as u64,
-            tracks_latency: self.is_on(Id::LatencyTracking),
-            latency_percentiles: self.percentiles(),
-            tracked_keys_max: self.int(Id::TrackedKeys) as usize,
-            memory: self.memory_limit(),
-            lazy: LazySettings {
-                eviction: self.is_on(Id::LazyEviction),
-                expire: self.is_on(Id::LazyExpire),
-                server_del: self.is_on(Id::LazyServerDel),
-                user_del: self.is_on(Id::LazyUserDel),
-                user_flush: self.is_on(Id::LazyUserFlush),
-            },
-            hash_packed_fields_max: self.int(Id::HashPackedEntries) as usize,
-            hash_packed_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,
-            intset_members_max: self.int(Id::IntsetEntries) as usize,
-            zset_packed_entries_max: self.int(Id::ZSetPackedEntries) as usize,
-            zset_packed_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
-        }
     }
 }
 
