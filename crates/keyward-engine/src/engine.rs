@@ -280,7 +280,7 @@ impl Engine {
             return Ok(command);
         }
         self.shared.judge(session, command)?;
-        if self.has_memory_limit() && self.shared.hold().is_none() {
+        if self.may_lack_memory() && self.shared.hold().is_none() {
             self.make_room(host, session, command, args)?;
         }
         if self.keys.is_governed() && transaction::queues(session, command) {

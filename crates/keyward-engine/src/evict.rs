@@ -119,10 +119,10 @@ enum Kept {
 }
 
 impl Engine {
-    /// Whether there is a limit to keep within.
+    /// Whether there is a limit that may not be kept.
     #[inline(always)]
-    pub(crate) fn has_memory_limit(&self) -> bool {
-        self.shared.tunables.memory.bytes_max > 0 || !self.keys.quotas.is_empty()
+    pub(crate) fn may_lack_memory(&self) -> bool {
+        self.shared.tunables.memory.bytes_max > 0 || !self.keys.are_quotas_kept()
     }
 
     /// Makes room before a command, or refuses it.

@@ -54,12 +54,6 @@ pub(crate) struct Quotas {
 }
 
 impl Quotas {
-    /// Whether there are none.
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.quotas.is_empty()
-    }
-
     /// Limits a database, or no longer.
     pub(crate) fn set(&mut self, db: usize, bytes_max: Option<u64>) {
         self.quotas.retain(|quota| quota.db != db);
@@ -69,6 +63,14 @@ impl Quotas {
             let (counted_at, seen) = (u64::MAX, u64::MAX);
             Quota { db, bytes_max, tables: Vec::new(), bytes: 0, counted_at, seen }
         }));
+    }
+
+    /// Whether nothing has changed since every database was seen to be within its limit.
+    #[inline]
+    pub(crate) fn are_kept(&self, databases: &[Database]) -> bool {
+        let is_kept =
+            |quota: &Quota| quota.seen == databases[quota.db].changes() && !quota.is_exceeded();
+        self.quotas.iter().all(is_kept)
     }
 
     /// The databases that take more than they may.

@@ -22,6 +22,13 @@ use keyward_rules::Cause;
 use std::ops::Range;
 
 impl Keyspace {
+    /// Whether nothing has changed since every database was seen to take no more than its
+    /// schema allows.
+    #[inline(always)]
+    pub(crate) fn are_quotas_kept(&self) -> bool {
+        self.quotas.are_kept(&self.databases)
+    }
+
     /// The databases that take more than their schemas allow, as far as is known.
     pub(crate) fn exceeded_quotas(&mut self) -> Vec<usize> {
         self.quotas.exceeded(&self.databases)
