@@ -83,7 +83,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) known: &'a [Known],
     /// How it ends, as far as that is known.
     pub(crate) ending: Ending,
-    /// When the string that the command sets must end, whatever it says itself.
+    /// When the string that the command sets, or counts up from nothing, must end,
+    /// whatever it says itself.
     pub(crate) until: Option<i64>,
 }
 

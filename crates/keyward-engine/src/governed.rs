@@ -96,8 +96,17 @@ fn depends_on_others(ctx: &Ctx<'_>) -> bool {
     reaches_further || command.keys_in(ctx.args).any(|key| depends(ctx.args.at(key.index)))
 }
 
+/// Whether a command edits the number that a string is.
+fn counts(command: CommandId) -> bool {
+    matches!(command, CommandId::Incr | CommandId::IncrBy | CommandId::Decr | CommandId::DecrBy)
+}
+
 /// Asks the book about a writing command, and does what it says.
 fn judge(ctx: &mut Ctx<'_>) -> Outcome {
+    if counts(ctx.command.id) {
+        // The book looks at the row that is edited next: it is unpacked once for both.
+        ctx.keys.loosen_ahead(ctx.key(1));
+    }
     let Some(book) = ctx.keys.database().book() else {
         // From a database without a schema these reach others.
         return match ctx.command.id {

@@ -9,8 +9,8 @@ pub enum Verdict {
     /// Run it.
     Run(Judged),
     /// Run it, and let the string that it sets end at this time, in milliseconds
-    /// since the epoch. For SET and its kin; whatever lifetime the command
-    /// itself names is overruled.
+    /// since the epoch. For SET and its kin, whatever lifetime the command itself
+    /// names, and for INCR and its kin where there is no row yet.
     RunUntil(i64, Judged),
     /// Run this command in its place, and answer with this bulk string.
     Instead {

@@ -103,6 +103,11 @@ pub trait Row {
     /// The bytes of a string; `None` if it is something else.
     fn text(&self) -> Option<Cow<'_, [u8]>>;
 
+    /// The number that a string is kept as; `None` where the host keeps its bytes.
+    fn number(&self) -> Option<i64> {
+        None
+    }
+
     /// A field of a hash.
     fn field(&self, name: &[u8]) -> Option<Cow<'_, [u8]>>;
 

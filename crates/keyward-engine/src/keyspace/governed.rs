@@ -16,6 +16,7 @@ use crate::index::Spot;
 use crate::reclaim::Freeing;
 use crate::row::{Row, Shelf};
 use crate::stats::TableStats;
+use crate::table::Found;
 use hashbrown::HashMap;
 use keyward_rules::{Cause, Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode};
@@ -146,6 +147,18 @@ impl Keyspace {
     /// A database as the rule book sees it.
     pub(crate) fn sight(&self, db: usize) -> Sight<'_> {
         Sight { keys: self, db, shelf: Shelf::default() }
+    }
+
+    /// Makes a packed row of the selected database that is about to be edited a loose one.
+    /// Whether it is due is not asked.
+    pub(crate) fn loosen_ahead(&mut self, key: Key<'_>) {
+        let database = &mut self.databases[self.selected];
+        let table = database.table(key);
+        if table.packs()
+            && let Some(Found::Packed(place)) = table.seek(key)
+        {
+            database.loosen(key, place);
+        }
     }
 
     /// Whether reading a row of this key renews its lifetime.

@@ -87,6 +87,13 @@ impl keyward_rules::Row for Row {
         }
     }
 
+    fn number(&self) -> Option<i64> {
+        match self.value() {
+            Value::Int(number) => Some(number),
+            _ => None,
+        }
+    }
+
     fn field(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         match self.value() {
             Value::Object(ObjectRef::Hash(hash)) => hash.get(Item::of(name)).map(text_of),

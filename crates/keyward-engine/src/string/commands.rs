@@ -153,12 +153,17 @@ fn store(ctx: &mut Ctx<'_>, key: Key<'_>, value: &[u8], said: Lifetime) -> bool 
     let lifetime = ctx.until.map_or(said, Lifetime::Until);
     ctx.keys.set_text(key, value, lifetime, SET);
     let Lifetime::Until(at) = lifetime else { return false };
+    set_until(ctx, key, value, at);
+    true
+}
+
+/// Tells and logs that a string was set together with a deadline.
+pub(super) fn set_until(ctx: &mut Ctx<'_>, key: Key<'_>, value: &[u8], at: i64) {
     ctx.keys.notify(Event::EXPIRE, key.bytes);
     if ctx.keys.effects.is_listening() {
         let at = Decimal::of(at);
         ctx.log_instead([b"SET".as_slice(), key.bytes, value, b"PXAT", at.as_bytes()]);
     }
-    true
 }
 
 /// Replies with the string of a key, or null.

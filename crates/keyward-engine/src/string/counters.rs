@@ -1,13 +1,16 @@
 //! Strings as numbers: INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT.
 //!
 //! Effects: INCRBYFLOAT is logged as the SET of its result, so that no rounding
-//! elsewhere can differ.
+//! elsewhere can differ; so is INCR of a key that was not there and that the schema gives
+//! a lifetime.
 
 use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::keyspace::Lifetime;
 use crate::long_double::LongDouble;
 use crate::row::NewValue;
+use crate::string::Decimal;
+use crate::string::commands::set_until;
 use keyward_commands::WireError;
 use keyward_commands::args;
 use keyward_resp::number::parse_i64;
@@ -37,7 +40,11 @@ pub(crate) fn decrby(ctx: &mut Ctx<'_>) -> Outcome {
 fn add(ctx: &mut Ctx<'_>, increment: i64) -> Outcome {
     let key = ctx.key(1);
     let Some(mut edit) = ctx.keys.edit_text(key)? else {
-        ctx.keys.set(key, NewValue::Int(increment), Lifetime::Forever, INCRBY);
+        let lifetime = ctx.until.map_or(Lifetime::Forever, Lifetime::Until);
+        ctx.keys.set(key, NewValue::Int(increment), lifetime, INCRBY);
+        if let Lifetime::Until(at) = lifetime {
+            set_until(ctx, key, Decimal::of(increment).as_bytes(), at);
+        }
         ctx.reply.integer(increment);
         return Ok(());
     };

@@ -44,6 +44,34 @@ fn lifetimes_are_logged_as_absolute_times() {
 }
 
 #[test]
+fn a_counter_is_logged_with_the_lifetime_that_the_schema_gives_it() {
+    let schema = r#"
+        [keyspace]
+        name = "limits"
+
+        [key."limit:{id}"]
+        type  = "int"
+        value = "uint"
+        ttl   = { after = "60s", renew = "never" }
+    "#;
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    assert_eq!(test.call(client, "INCRBY limit:1 5"), ":5\r\n");
+    assert_eq!(test.effect_lines(), [format!("0: SET limit:1 5 PXAT {}", START_MS + 60_000)]);
+    // Packed or not, it is counted up where it is.
+    test.rest();
+    test.set_time(START_MS + 1000);
+    assert_eq!(test.call(client, "INCR limit:1"), ":6\r\n");
+    assert_eq!(test.effect_lines(), ["0: INCR limit:1"]);
+    assert_eq!(test.call(client, "PTTL limit:1"), ":59000\r\n");
+    test.rest();
+    test.set_time(START_MS + 60_001);
+    assert_eq!(test.call(client, "INCR limit:1"), ":1\r\n");
+    let anew = format!("0: SET limit:1 1 PXAT {}", START_MS + 120_001);
+    assert_eq!(test.effect_lines(), ["0: DEL limit:1", &anew]);
+}
+
+#[test]
 fn results_are_logged_where_computing_them_again_could_differ() {
     check(&["SET f 0.1", "INCRBYFLOAT f 0.2"], &["0: SET f 0.3 KEEPTTL"]);
     check(&["SET a 1", "GETSET a 2"], &["0: SET a 2"]);

@@ -37,14 +37,15 @@ impl RuleBook {
         let always_fits = match &shape.ty {
             _ if shape.limits != Limits::default() => false,
             Type::Kind(Kind::Int) => true,
-            Type::Kind(Kind::Uint) => {
-                by >= 0 && stored(row, field).is_none_or(|text| Kind::Uint.accepts(&text))
-            }
+            Type::Kind(Kind::Uint) => by >= 0 && is_uint(row, field),
             _ => false,
         };
-        match always_fits && self.has_required_fields(place, row) {
-            true => Ok(Verdict::Run(self.judged_edit(place, row))),
-            false => Err(UNJUDGED),
+        if !always_fits || !self.has_required_fields(place, row) {
+            return Err(UNJUDGED);
+        }
+        match (field, row) {
+            (None, None) => self.begin(case, place),
+            _ => Ok(Verdict::Run(self.judged_edit(place, row))),
         }
     }
 
@@ -128,6 +129,15 @@ impl RuleBook {
 
 fn row_type(field: Option<&[u8]>) -> RowType {
     if field.is_some() { RowType::Hash } else { RowType::String }
+}
+
+/// Whether what is there, if anything, is a number that is not negative.
+fn is_uint(row: Option<&dyn Row>, field: Option<&[u8]>) -> bool {
+    let number = row.filter(|_| field.is_none()).and_then(|row| row.number());
+    match number {
+        Some(number) => number >= 0,
+        None => stored(row, field).is_none_or(|text| Kind::Uint.accepts(&text)),
+    }
 }
 
 /// The number that is there.

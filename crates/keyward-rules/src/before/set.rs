@@ -54,6 +54,22 @@ impl RuleBook {
         }
     }
 
+    /// A string that fits comes to be, and its writer says nothing of its lifetime.
+    pub(super) fn begin(&self, case: Case<'_>, place: Place<'_>) -> Judgement<Verdict> {
+        if self.traits(place.table).source.is_some() {
+            return Err(UNJUDGED);
+        }
+        let term = self.term(case.view, place.table, place.key, None)?;
+        let judged = self.judged_set(place.table);
+        let now_ms = case.view.now_ms();
+        let situation = Situation { before: None, now_has: None, touched: Touched::Content };
+        match deadline_after(term, now_ms, situation) {
+            Ok(None) => Ok(Verdict::Run(judged)),
+            Ok(Some(end)) if end > now_ms => Ok(Verdict::RunUntil(end, judged)),
+            _ => Err(UNJUDGED),
+        }
+    }
+
     /// Refuses what asks for more than a whole window, whether or not there is
     /// a row: the arguments alone decide that.
     fn refuse_whole_window(

@@ -173,7 +173,8 @@ fn a_window_is_never_extended() {
     check(&book, &living, "EXPIRE k:1 60", "answer 0");
     check(&book, &living, "EXPIRE k:1 5", "run, judged All");
     check(&book, &living, "INCR k:1", "run, judged All");
-    check(&book, &Rows::default(), "INCR k:1", "run, judged Nothing");
+    check(&book, &Rows::default(), "INCR k:1", "until +60000, judged All");
+    check(&book, &Rows::default(), "DECRBY k:1 5", "until +60000, judged All");
     check_queued(&book, "EXPIRE k:1 60", None);
     let too_long = "SCHEMA k:1: may live at most 1 minute, not 2 minutes (t.toml:5)";
     check_queued(&book, "SET k:1 1 EX 120", Some(too_long));
