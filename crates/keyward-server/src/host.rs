@@ -5,6 +5,7 @@
 use crate::append_only::AppendOnly;
 use crate::busy::{self, Busy};
 use crate::clock::{self, EngineClock};
+use crate::descriptors;
 use crate::info;
 use crate::listen::Listeners;
 use crate::loading::{Progress, open_log};
@@ -105,7 +106,7 @@ impl ServerHost {
     /// Counts a client that comes, and says why it is turned away if it is.
     pub(crate) fn judge_newcomer(&mut self, is_local: bool) -> Option<&'static [u8]> {
         let count = self.peers.count() + self.busy.guest_count();
-        let is_full = count as i64 >= self.settings.int(Id::MaxClients);
+        let is_full = count as u64 >= self.settings.clients_max();
         let is_open = self.settings.tunables().password.is_none();
         let is_protected = self.settings.is_on(Id::ProtectedMode) && is_open && !is_local;
         let refusal = match (is_full, is_protected) {
@@ -190,6 +191,14 @@ impl Host for ServerHost {
         let is_local = self.is_local(client);
         let mut changed = self.settings.clone();
         changed.set_live(pairs, is_local)?;
+        let clients_max = descriptors::clients_max();
+        if changed.clients_max() > clients_max {
+            return Err(format!(
+                "CONFIG SET failed (possibly related to argument 'maxclients') - The operating \
+                 system is not able to handle the specified number of clients, try with \
+                 {clients_max}"
+            ));
+        }
         self.rebind(&changed)?;
         let is_other = changed.is_on(Id::AppendOnly) != self.settings.is_on(Id::AppendOnly);
         self.settings = changed;

@@ -84,7 +84,7 @@ fn clients(host: &ServerHost, facts: &Facts) -> Vec<Line> {
     vec![
         ("connected_clients", facts.clients.to_string()),
         ("cluster_connections", "0".to_owned()),
-        ("maxclients", host.settings.int(Id::MaxClients).to_string()),
+        ("maxclients", host.settings.clients_max().to_string()),
         ("client_recent_max_input_buffer", host.peers.largest_input().to_string()),
         ("client_recent_max_output_buffer", host.peers.largest_output().to_string()),
         ("blocked_clients", facts.blocked_clients.to_string()),

@@ -17,7 +17,7 @@ pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     if !ctx.args.len().is_multiple_of(2) {
-        return Err(WireError::WrongArity(ctx.command.name));
+        return Err(WireError::Syntax);
     }
     let words: Vec<&[u8]> = ctx.args.from(2).iter().collect();
     let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|w| (w[0], w[1])).collect();

@@ -21,6 +21,11 @@ impl Settings {
         }
     }
 
+    /// How many clients there may be.
+    pub fn clients_max(&self) -> u64 {
+        self.int(Id::MaxClients).unsigned_abs()
+    }
+
     /// The value of a setting of kind `Permissions`.
     pub fn permissions(&self, id: Id) -> u32 {
         match self.value(id) {

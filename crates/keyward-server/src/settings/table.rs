@@ -12,6 +12,8 @@ pub enum Kind {
     Bool,
     /// A whole number within these bounds.
     Int(i64, i64),
+    /// A whole number from zero; what is beyond these bounds counts as the nearer one.
+    Clamped(i64, i64),
     /// Permissions in octal, up to `777`.
     Permissions,
     /// Bytes, with an optional unit: `100mb`. Bounds in bytes.
@@ -107,7 +109,7 @@ settings! {
     OutputBufferLimit, "client-output-buffer-limit", Kind::OutputLimits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", Live, "Bytes of replies a client may leave unread.";
     ProtoMaxBulkLen, "proto-max-bulk-len", Kind::Bytes(1024 * 1024, MAX), "512mb", Live, "Longest string; beyond 4 GB it has no effect.";
     Databases, "databases", Kind::Int(1, i32::MAX as i64), "16", AtStart, "How many databases there are.";
-    Hz, "hz", Kind::Int(1, 500), "10", Live, "Times per second that background work is done.";
+    Hz, "hz", Kind::Clamped(1, 500), "10", Live, "Times per second that background work is done.";
     Dir, "dir", Kind::Directory, ".", Protected, "Directory of data files.";
     DbFilename, "dbfilename", Kind::FileName, "dump.rdb", Protected, "File name of snapshots.";
     RdbCompression, "rdbcompression", Kind::Bool, "yes", Live, "Whether long texts in snapshots and DUMP's payloads are compressed.";
@@ -115,7 +117,7 @@ settings! {
     StopWrites, "stop-writes-on-bgsave-error", Kind::Bool, "yes", Live, "Whether writes are refused after a snapshot that a save point demanded has failed.";
     Save, "save", Kind::SavePoints, "3600 1 300 100 60 10000", Live, "Save points: seconds and changes.";
     AppendOnly, "appendonly", Kind::Bool, "no", Live, "Whether an append-only file is kept.";
-    AppendFsync, "appendfsync", Kind::OneOf(&["always", "everysec", "no"]), "everysec", Live, "When the append-only file is synced.";
+    AppendFsync, "appendfsync", Kind::OneOf(&["everysec", "always", "no"]), "everysec", Live, "When the append-only file is synced.";
     AppendFilename, "appendfilename", Kind::FileName, "appendonly.aof", AtStart, "What the names of the append-only files begin with.";
     AppendDirName, "appenddirname", Kind::FileName, "appendonlydir", AtStart, "Directory of the append-only files.";
     NoFsyncOnRewrite, "no-appendfsync-on-rewrite", Kind::Bool, "no", Live, "Whether the append-only file is not synced while a snapshot is written.";

@@ -30,7 +30,7 @@ pub enum ClientClass {
 }
 
 /// The names CONFIG GET writes for the classes.
-const CLASSES: [&str; 3] = ["normal", "slave", "pubsub"];
+pub(super) const CLASSES: [&str; 3] = ["normal", "slave", "pubsub"];
 
 /// A setting's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +73,9 @@ impl Value {
         Ok(match kind {
             Kind::Bool => Value::Bool(parse_bool(one()?)?),
             Kind::Int(min, max) => Value::Int(parse_int(one()?, min, max)?),
+            Kind::Clamped(min, max) => {
+                Value::Int(parse_int(one()?, 0, i32::MAX.into())?.clamp(min, max))
+            }
             Kind::Permissions => Value::Permissions(parse_permissions(one()?)?),
             Kind::Bytes(min, max) => Value::Bytes(parse_bytes_within(one()?, min, max)?),
             Kind::BytesOrPercent => parse_bytes_or_percent(one()?)?,
@@ -288,6 +291,15 @@ mod tests {
         let value = Value::parse(kind, &words, None).map(|value| value.to_text());
         let value = value.map(|text| String::from_utf8(text).unwrap());
         assert_eq!(value.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn a_number_beyond_soft_bounds_counts_as_the_nearer_one() {
+        let hz = Kind::Clamped(1, 500);
+        check(hz, &["0"], Ok("1"));
+        check(hz, &["20"], Ok("20"));
+        check(hz, &["10000"], Ok("500"));
+        check(hz, &["-1"], Err("argument must be between 0 and 2147483647 inclusive"));
     }
 
     #[test]
