@@ -204,6 +204,8 @@ pub enum KeyPositions {
     },
     /// The argument at this index says how many keys follow it.
     NumKeys(u8),
+    /// All that follow this word, the last of its kind.
+    After(&'static str),
     /// Not to be told from positions alone.
     Unknown,
 }
@@ -313,7 +315,7 @@ const fn legacy_keys(specs: &[KeySpec]) -> (LegacyKeys, bool) {
         let (first, last, step) = match spec.positions {
             KeyPositions::One(at) => (at as i64, at as i64, 1),
             KeyPositions::Range { first, last, step } => (first as i64, last as i64, step as i64),
-            KeyPositions::NumKeys(_) | KeyPositions::Unknown => {
+            KeyPositions::NumKeys(_) | KeyPositions::After(_) | KeyPositions::Unknown => {
                 movable = true;
                 continue;
             }

@@ -8,15 +8,9 @@ use keyward_resp::ReplyWriter;
 
 use crate::argument::Argument;
 use crate::command::{Command, KeyPositions, KeySpec};
-use crate::table::COMMANDS;
-
-/// The top-level commands this server answers, in table order.
-pub fn served_commands() -> impl Iterator<Item = &'static Command> + Clone {
-    COMMANDS.iter().filter(|command| command.served && command.container.is_none())
-}
 
 /// The subcommands of a container that this server answers.
-pub fn served_subcommands(container: &Command) -> impl Iterator<Item = &'static Command> + Clone {
+fn served_subcommands(container: &Command) -> impl Iterator<Item = &'static Command> + Clone {
     container.subcommands().iter().filter(|command| command.served)
 }
 
@@ -25,7 +19,7 @@ pub fn write_info(command: &Command, reply: &mut ReplyWriter<'_>) {
     reply.array(10);
     text(reply, command.name);
     reply.integer(command.arity.wire());
-    words(reply, command.flags.wire_names());
+    write_words(reply, command.flags.wire_names());
     reply.integer(command.legacy_keys.first);
     reply.integer(command.legacy_keys.last);
     reply.integer(command.legacy_keys.step);
@@ -72,7 +66,7 @@ pub fn write_docs(command: &Command, reply: &mut ReplyWriter<'_>) {
     }
     if !command.doc_flags.is_empty() {
         field(reply, "doc_flags");
-        words(reply, command.doc_flags.wire_names());
+        write_words(reply, command.doc_flags.wire_names());
     }
     for (name, value) in
         [("deprecated_since", command.deprecated_since), ("replaced_by", command.replaced_by)]
@@ -113,16 +107,19 @@ fn write_key_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
         text(reply, notes);
     }
     text(reply, "flags");
-    words(reply, spec.flags.wire_names());
+    write_words(reply, spec.flags.wire_names());
     text(reply, "begin_search");
-    let first = match spec.positions {
-        KeyPositions::One(at) | KeyPositions::NumKeys(at) => Some(at),
-        KeyPositions::Range { first, .. } => Some(first),
-        KeyPositions::Unknown => None,
-    };
-    match first {
-        Some(at) => typed(reply, "index", &[("index", at.into())]),
-        None => typed(reply, "unknown", &[]),
+    match spec.positions {
+        KeyPositions::One(first)
+        | KeyPositions::NumKeys(first)
+        | KeyPositions::Range { first, .. } => typed(reply, "index", &[("index", first.into())]),
+        KeyPositions::After(word) => {
+            head(reply, "keyword", 2);
+            text(reply, "keyword");
+            text(reply, word);
+            number(reply, "startfrom", -2);
+        }
+        KeyPositions::Unknown => typed(reply, "unknown", &[]),
     }
     text(reply, "find_keys");
     match spec.positions {
@@ -135,6 +132,7 @@ fn write_key_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
         KeyPositions::NumKeys(_) => {
             typed(reply, "keynum", &[("keynumidx", 0), ("firstkey", 1), ("keystep", 1)]);
         }
+        KeyPositions::After(_) => range(reply, -1, 1),
         KeyPositions::Unknown => typed(reply, "unknown", &[]),
     }
 }
@@ -145,15 +143,24 @@ fn range(reply: &mut ReplyWriter<'_>, last: i64, step: i64) {
 
 /// A map of a type and its numbers.
 fn typed(reply: &mut ReplyWriter<'_>, kind: &str, numbers: &[(&str, i64)]) {
+    head(reply, kind, numbers.len());
+    for (name, value) in numbers {
+        number(reply, name, *value);
+    }
+}
+
+/// The beginning of a map of a type and so many details.
+fn head(reply: &mut ReplyWriter<'_>, kind: &str, count: usize) {
     reply.map(2);
     text(reply, "type");
     text(reply, kind);
     text(reply, "spec");
-    reply.map(numbers.len());
-    for (name, number) in numbers {
-        text(reply, name);
-        reply.integer(*number);
-    }
+    reply.map(count);
+}
+
+fn number(reply: &mut ReplyWriter<'_>, name: &str, value: i64) {
+    text(reply, name);
+    reply.integer(value);
 }
 
 fn write_arguments(arguments: &[Argument], reply: &mut ReplyWriter<'_>) {
@@ -195,7 +202,7 @@ fn write_argument(argument: &Argument, reply: &mut ReplyWriter<'_>) {
     if flags.clone().next().is_some() {
         fields += 1;
         text(reply, "flags");
-        words(reply, flags);
+        write_words(reply, flags);
     }
     if !argument.arguments.is_empty() {
         fields += 1;
@@ -209,8 +216,8 @@ fn text(reply: &mut ReplyWriter<'_>, text: &str) {
     reply.bulk(text.as_bytes());
 }
 
-/// A set of simple strings.
-fn words(reply: &mut ReplyWriter<'_>, words: impl Iterator<Item = &'static str> + Clone) {
+/// A set of simple strings, as flags are told.
+pub fn write_words(reply: &mut ReplyWriter<'_>, words: impl Iterator<Item = &'static str> + Clone) {
     reply.set(words.clone().count());
     for word in words {
         reply.simple(word);

@@ -10,6 +10,7 @@ use keyward_resp::{Args, number::parse_i64};
 use crate::command::{Command, KeyPositions};
 use crate::error::WireError;
 use crate::flags::{Flag, KeyFlag, KeyFlags};
+use crate::migrate::Migrate;
 use crate::names::Names;
 use crate::table::CommandId;
 
@@ -84,6 +85,7 @@ impl Command {
             CommandId::Set => set_keys(args),
             CommandId::BitField => bitfield_keys(args),
             CommandId::Sort => sort_keys(args),
+            CommandId::Migrate => migrate_keys(args),
             CommandId::SortRo => Keys::first_argument(&[KeyFlag::Ro, KeyFlag::Access]),
             _ => match specified_keys(self, args) {
                 Some(keys) => keys,
@@ -137,7 +139,7 @@ fn specified_keys(command: &Command, args: Args<'_>) -> Option<Keys> {
                 let count = u32::try_from(count as i32).ok()?;
                 (u32::from(at) + 1, u32::from(at) + count, 1)
             }
-            KeyPositions::Unknown => return None,
+            KeyPositions::After(_) | KeyPositions::Unknown => return None,
         };
         if last >= len || last < first {
             return None;
@@ -245,6 +247,18 @@ fn sort_keys(args: Args<'_>) -> Keys {
     keys
 }
 
+/// MIGRATE moves its third argument, or all behind KEYS.
+fn migrate_keys(args: Args<'_>) -> Keys {
+    let mut keys = Keys::default();
+    let Some(positions) = Migrate::keys(args) else { return keys };
+    let run = (u32::try_from(positions.start), u32::try_from(positions.len()));
+    if let (Ok(first), Ok(count @ 1..)) = run {
+        let flags = KeyFlags::of(&[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Delete]);
+        keys.add(Run { first, count, step: 1, flags });
+    }
+    keys
+}
+
 #[cfg(test)]
 mod tests {
     use crate::lookup::lookup;
@@ -283,6 +297,7 @@ mod tests {
         assert_eq!(keys("set k v"), [(1, vec!["OW", "update"])]);
         assert_eq!(keys("set k v get"), [(1, vec!["RW", "access", "update"])]);
         assert_eq!(keys("bitfield k get u8 0"), [(1, vec!["RO", "access"])]);
+        assert_eq!(keys("migrate h 1 k 0 9 copy"), [(3, vec!["RW", "access", "delete"])]);
         assert_eq!(keys("sort k store d"), [(1, vec!["RO", "access"]), (3, vec!["OW", "update"])]);
     }
 }

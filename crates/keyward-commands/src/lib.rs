@@ -37,6 +37,7 @@ pub mod error;
 pub mod flags;
 pub mod keys;
 pub mod lookup;
+pub mod migrate;
 pub mod names;
 pub mod table;
 

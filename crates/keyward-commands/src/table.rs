@@ -14,7 +14,7 @@ pub(crate) mod row {
         block, double, flag, integer, key, one_of, pattern, string, unix_time,
     };
     pub(crate) use crate::command::Arity::{AtLeast, Exactly};
-    pub(crate) use crate::command::KeyPositions::{NumKeys, One, Range, Unknown};
+    pub(crate) use crate::command::KeyPositions::{After, NumKeys, One, Range, Unknown};
     pub(crate) use crate::command::{Command, Group, spec};
     pub(crate) use crate::flags::KeyFlag::*;
     pub(crate) use crate::table::CommandId;

@@ -51,6 +51,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::ExpireAt => generic::lifetime::expireat,
         Id::ExpireTime => generic::lifetime::expiretime,
         Id::Keys => generic::scan::keys,
+        Id::Migrate => generic::migrate::migrate,
         Id::Move => generic::relocate::move_key,
         Id::Object => context::container,
         Id::ObjectEncoding => generic::object::encoding,
@@ -282,7 +283,7 @@ const fn handler(id: Id) -> Option<Handler> {
         // server
         Id::Command => server::command::all,
         Id::CommandCount => server::command::count,
-        Id::CommandDocs => server::command_docs::docs,
+        Id::CommandDocs => server::command::docs,
         Id::CommandGetKeys => server::command::getkeys,
         Id::CommandGetKeysAndFlags => server::command::getkeysandflags,
         Id::CommandHelp => server::command::help,

@@ -218,6 +218,37 @@ pub enum BackgroundSave {
     AlreadyRunning,
 }
 
+/// Another server, for MIGRATE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remote<'a> {
+    /// Its name or address.
+    pub host: &'a [u8],
+    /// Its port, as it was given.
+    pub port: &'a [u8],
+    /// How long it may take to be connected, to take bytes and to answer, each.
+    pub timeout_ms: u64,
+}
+
+/// What another server answered.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exchange {
+    /// The lines of its replies, without their ends, as many as came.
+    pub lines: Vec<Vec<u8>>,
+    /// Why there are no more.
+    pub failure: Option<ExchangeFailure>,
+}
+
+/// Where talking to another server has failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExchangeFailure {
+    /// It could not be reached.
+    Connecting,
+    /// It did not take all of the requests.
+    Writing,
+    /// It did not answer all of them.
+    Reading,
+}
+
 /// The program around the engine.
 pub trait Host {
     /// The names and values of the settings that match one of the glob patterns.
@@ -375,6 +406,13 @@ pub trait Host {
     /// Moves the clock that the engine is told ahead: DEBUG CLOCK.
     fn advance_clock(&mut self, microseconds: u64) {
         let _ = microseconds;
+    }
+
+    /// Sends requests to another server and waits for its replies, which are lines, one
+    /// for each of `reply_count`.
+    fn exchange(&mut self, remote: Remote<'_>, requests: &[u8], reply_count: usize) -> Exchange {
+        let _ = (remote, requests, reply_count);
+        Exchange { lines: Vec::new(), failure: Some(ExchangeFailure::Connecting) }
     }
 
     /// A script writes to the log.

@@ -85,8 +85,8 @@ pub use evict::{MemoryLimit, Policy};
 pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher, TableIndex};
 pub use host::{
-    BackgroundSave, ConfigRefusal, Connection, Facts, Host, Library, LogCommands, LogFile,
-    MemoryReport, Nobody, OpenCommands, Section,
+    BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host, Library,
+    LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Remote, Section,
 };
 pub use keyspace::{Gathering, Keyspace, Lifetime, SnapshotProgress};
 pub use packed::Item;

@@ -22,6 +22,12 @@ pub(crate) fn is_secret(command: &Command, args: Args<'_>, index: usize) -> bool
             let is_value = index >= 3 && !index.is_multiple_of(2);
             is_value && SECRET_SETTINGS.iter().any(|name| is(index - 1, name))
         }
+        CommandId::Migrate => {
+            index >= 7
+                && (is(index - 1, "AUTH")
+                    || is(index - 1, "AUTH2")
+                    || (index >= 8 && is(index - 2, "AUTH2")))
+        }
         _ => false,
     }
 }

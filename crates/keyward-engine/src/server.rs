@@ -1,7 +1,6 @@
 //! Commands about the server itself.
 
 pub(crate) mod command;
-pub(crate) mod command_docs;
 pub(crate) mod config;
 pub(crate) mod debug;
 pub(crate) mod info;

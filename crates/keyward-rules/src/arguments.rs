@@ -180,6 +180,11 @@ impl<'a> Call<'a> {
             Restore => Call::Make { key: 1, row_type: None },
             Move => Call::Away,
             Del | Unlink | GetDel => Call::Take { whole: true },
+            Migrate => match keyward_commands::migrate::Migrate::parse(args) {
+                Ok(call) if call.copies => Call::Nothing,
+                Ok(_) => Call::Take { whole: true },
+                Err(_) => Call::Malformed,
+            },
             HDel | LPop | RPop | LMPop | BLMPop | BLPop | BRPop | LRem | LTrim | SRem | SPop
             | ZRem | ZPopMin | ZPopMax | ZMPop | BZMPop | BZPopMin | BZPopMax | ZRemRangeByLex
             | ZRemRangeByRank | ZRemRangeByScore => Call::Take { whole: false },

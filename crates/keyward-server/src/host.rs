@@ -6,6 +6,7 @@ use crate::append_only::AppendOnly;
 use crate::busy::{self, Busy};
 use crate::clock::{self, EngineClock};
 use crate::descriptors;
+use crate::exchange;
 use crate::info;
 use crate::listen::Listeners;
 use crate::loading::{Progress, open_log};
@@ -22,8 +23,8 @@ use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
 use keyward_commands::WireError;
 use keyward_engine::{
-    BackgroundSave, ClientId, ConfigRefusal, Connection, Facts, Host, Library, Loaded, LogFile,
-    LogLevel, MemoryReport, RunningScript, Section, Snapshot, Tunables,
+    BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, Library, Loaded,
+    LogFile, LogLevel, MemoryReport, Remote, RunningScript, Section, Snapshot, Tunables,
 };
 use keyward_persist::aof::{AofFiles, OpenError};
 use std::collections::VecDeque;
@@ -372,6 +373,10 @@ impl Host for ServerHost {
 
     fn advance_clock(&mut self, microseconds: u64) {
         self.clock.advance(microseconds);
+    }
+
+    fn exchange(&mut self, remote: Remote<'_>, requests: &[u8], reply_count: usize) -> Exchange {
+        exchange::exchange(remote, requests, reply_count)
     }
 
     fn script_runs(&mut self, script: &mut RunningScript<'_>) {

@@ -15,6 +15,7 @@ mod commit;
 mod compat;
 mod connection;
 mod descriptors;
+mod exchange;
 mod gathering;
 mod host;
 mod info;

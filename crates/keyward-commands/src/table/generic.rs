@@ -105,6 +105,40 @@ rows! { generic_ids, Generic;
         args: [pattern("pattern")],
     }
 
+    Migrate, "migrate" {
+        since: "2.6.0", arity: AtLeast(6),
+        flags: [Write],
+        acl: [Keyspace, Dangerous],
+        keys: [
+            spec(One(3), [Rw, Access, Delete]),
+            spec(After("KEYS"), [Rw, Access, Delete, Incomplete]),
+        ],
+        summary: "Atomically transfer a key from a Redis instance to another one.",
+        complexity: "This command actually executes a DUMP+DEL in the source instance, and a RESTORE in the target instance. See the pages of these commands for time complexity. Also an O(N) data transfer between the two instances is performed.",
+        tips: ["nondeterministic_output"],
+        history: [
+            ("3.0.0", "Added the `COPY` and `REPLACE` options."),
+            ("3.0.6", "Added the `KEYS` option."),
+            ("4.0.7", "Added the `AUTH` option."),
+            ("6.0.0", "Added the `AUTH2` option."),
+        ],
+        args: [
+            string("host"),
+            integer("port"),
+            one_of("key_or_empty_string", &[key("key", 0), flag("empty_string", "")]),
+            integer("destination-db"),
+            integer("timeout"),
+            flag("copy", "COPY").since("3.0.0").optional(),
+            flag("replace", "REPLACE").since("3.0.0").optional(),
+            one_of("authentication", &[
+                string("password").token("AUTH").since("4.0.7").optional(),
+                block("username_password", &[string("username"), string("password")])
+                    .token("AUTH2").since("6.0.0").optional(),
+            ]).optional(),
+            key("key", 1).token("KEYS").since("3.0.6").optional().multiple(),
+        ],
+    }
+
     Move, "move" {
         since: "1.0.0", arity: Exactly(3),
         flags: [Write, Fast],

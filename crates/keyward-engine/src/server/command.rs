@@ -1,39 +1,31 @@
-//! COMMAND, COMMAND COUNT, LIST, INFO, GETKEYS, GETKEYSANDFLAGS, HELP: the
-//! command table, told to clients.
+//! COMMAND and its subcommands: the command table, told to clients.
 //!
 //! Only commands this server answers are told. The order is the table's; Redis's
 //! is that of a hash table.
+//! Not here: how a row of the table is told (`keyward_commands::describe`).
 
 use crate::context::{Ctx, Outcome};
 use crate::glob::{self, Case};
-use keyward_commands::args;
 use keyward_commands::{
-    AclCategory, COMMANDS, Command, KeyFlags, KeyPositions, KeySpec, Names, WireError, keys_of_call,
+    AclCategory, COMMANDS, Command, Names, WireError, args, describe, keys_of_call,
 };
-use keyward_resp::ReplyWriter;
 
 /// The top-level commands this server answers by these names.
-pub(super) fn served(names: &Names) -> impl Iterator<Item = &'static Command> + Clone {
+fn served(names: &Names) -> impl Iterator<Item = &'static Command> + Clone {
     let is_told = |command: &&Command| command.served && command.container.is_none();
     COMMANDS.iter().filter(is_told).filter(|command| names.has(command))
 }
 
 /// A command by its full name, if this server answers it.
-pub(super) fn served_by_name(names: &Names, name: &[u8]) -> Option<&'static Command> {
+fn served_by_name(names: &Names, name: &[u8]) -> Option<&'static Command> {
     names.lookup_full_name(name).filter(|command| command.served)
-}
-
-pub(super) fn served_subcommands(
-    command: &Command,
-) -> impl Iterator<Item = &'static Command> + Clone {
-    command.subcommands().iter().filter(|sub| sub.served)
 }
 
 pub(crate) fn all(ctx: &mut Ctx<'_>) -> Outcome {
     let names = &ctx.shared.names;
     ctx.reply.array(served(names).count());
     for command in served(names) {
-        reply_info(&mut ctx.reply, command);
+        describe::write_info(command, &mut ctx.reply);
     }
     Ok(())
 }
@@ -51,106 +43,26 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.array(names.len());
     for name in names.iter() {
         match served_by_name(&ctx.shared.names, name) {
-            Some(command) => reply_info(&mut ctx.reply, command),
+            Some(command) => describe::write_info(command, &mut ctx.reply),
             None => ctx.reply.null(),
         }
     }
     Ok(())
 }
 
-fn reply_info(reply: &mut ReplyWriter<'_>, command: &Command) {
-    reply.array(10);
-    reply.bulk(command.name.as_bytes());
-    reply.integer(command.arity.wire());
-    reply_flags(reply, command.flags.wire_names());
-    let legacy = command.legacy_keys;
-    for number in [legacy.first, legacy.last, legacy.step] {
-        reply.integer(number);
-    }
-    let categories = command.acl.wire_names();
-    reply.set(categories.clone().count());
-    for category in categories {
-        reply.simple(&format!("@{category}"));
-    }
-    reply.set(command.tips.len());
-    for tip in command.tips {
-        reply.bulk(tip.as_bytes());
-    }
-    reply.set(command.keys.len());
-    for spec in command.keys {
-        reply_key_spec(reply, spec);
-    }
-    if command.subcommand_count == 0 {
-        return reply.set(0);
-    }
-    let subcommands = served_subcommands(command);
-    reply.array(subcommands.clone().count());
-    for subcommand in subcommands {
-        reply_info(reply, subcommand);
-    }
-}
-
-/// A set of simple strings.
-pub(super) fn reply_flags<'a>(
-    reply: &mut ReplyWriter<'_>,
-    names: impl Iterator<Item = &'a str> + Clone,
-) {
-    reply.set(names.clone().count());
-    for name in names {
-        reply.simple(name);
-    }
-}
-
-fn reply_key_spec(reply: &mut ReplyWriter<'_>, spec: &KeySpec) {
-    reply.map(3 + usize::from(spec.notes.is_some()));
-    if let Some(notes) = spec.notes {
-        reply.bulk(b"notes");
-        reply.bulk(notes.as_bytes());
-    }
-    reply.bulk(b"flags");
-    reply_key_flags(reply, spec.flags);
-    let (begin, find): (Option<u8>, Find) = match spec.positions {
-        KeyPositions::One(at) => {
-            (Some(at), ("range", &[("lastkey", 0), ("keystep", 1), ("limit", 0)]))
-        }
-        KeyPositions::Range { first, last, step } => {
-            let last = if last < 0 { last.into() } else { i64::from(last) - i64::from(first) };
-            let fields = [("lastkey", last), ("keystep", step.into()), ("limit", 0)];
-            return reply_searches(reply, Some(first), ("range", &fields));
-        }
-        KeyPositions::NumKeys(at) => {
-            (Some(at), ("keynum", &[("keynumidx", 0), ("firstkey", 1), ("keystep", 1)]))
-        }
-        KeyPositions::Unknown => (None, ("unknown", &[])),
+pub(crate) fn docs(ctx: &mut Ctx<'_>) -> Outcome {
+    let names = ctx.args.from(2);
+    let commands: Vec<&Command> = if names.is_empty() {
+        served(&ctx.shared.names).collect()
+    } else {
+        names.iter().filter_map(|name| served_by_name(&ctx.shared.names, name)).collect()
     };
-    reply_searches(reply, begin, find);
-}
-
-/// How keys are found from where the search begins: type and figures.
-type Find<'a> = (&'a str, &'a [(&'a str, i64)]);
-
-fn reply_searches(reply: &mut ReplyWriter<'_>, begin: Option<u8>, find: Find<'_>) {
-    let begin_fields = begin.map(|at| [("index", i64::from(at))]);
-    let begin: Find<'_> = match &begin_fields {
-        Some(fields) => ("index", fields),
-        None => ("unknown", &[]),
-    };
-    for (name, (kind, fields)) in [("begin_search", begin), ("find_keys", find)] {
-        reply.bulk(name.as_bytes());
-        reply.map(2);
-        reply.bulk(b"type");
-        reply.bulk(kind.as_bytes());
-        reply.bulk(b"spec");
-        reply.map(fields.len());
-        for (field, value) in fields {
-            reply.bulk(field.as_bytes());
-            reply.integer(*value);
-        }
+    ctx.reply.map(commands.len());
+    for command in commands {
+        ctx.reply.bulk(command.name.as_bytes());
+        describe::write_docs(command, &mut ctx.reply);
     }
-}
-
-fn reply_key_flags(reply: &mut ReplyWriter<'_>, flags: KeyFlags) {
-    reply_flags(reply, flags.wire_names());
+    Ok(())
 }
 
 pub(crate) fn getkeys(ctx: &mut Ctx<'_>) -> Outcome {
@@ -170,7 +82,7 @@ pub(crate) fn getkeysandflags(ctx: &mut Ctx<'_>) -> Outcome {
     for key in keys {
         ctx.reply.array(2);
         ctx.reply.bulk(call.at(key.index));
-        reply_key_flags(&mut ctx.reply, key.flags);
+        describe::write_words(&mut ctx.reply, key.flags.wire_names());
     }
     Ok(())
 }
