@@ -87,6 +87,13 @@ impl<'a> Aftermath<'a> {
         if !self.has_computed(table) || (!is_gone && !self.touches_entries(table, change)) {
             return;
         }
+        // A string that was written again as it was demands what it demanded.
+        if let (What::Whole(Some(before)), Some(after)) = (change.what, change.after)
+            && !is_gone
+            && before.text().is_some_and(|text| after.text() == Some(text))
+        {
+            return;
+        }
         let entries = |row| self.book.computed_entries(table, change.key, row);
         let before = Moment::before(change).map_or(Vec::new(), entries);
         // What a command wrote that need not be judged was found to fit.
