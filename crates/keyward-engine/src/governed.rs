@@ -381,6 +381,7 @@ fn follow_all_ended(
                 deadline_before: Some(row.deadline()),
                 after: None,
                 what: What::Whole(Some(&row)),
+                is_known_to_fit: false,
             };
             let answer = book.after(&keys.sight(db), &[change], Judged::Rows, cause);
             let Ok(consequences) = answer else {

@@ -19,6 +19,9 @@ pub struct Change<'a> {
     pub after: Option<&'a dyn Row>,
     /// What became of it.
     pub what: What<'a>,
+    /// Whether what it holds need not be judged: it came as it was from another key of
+    /// the same table, where nothing was wrong with it.
+    pub is_known_to_fit: bool,
 }
 
 /// How much of a row changed.

@@ -100,6 +100,12 @@ impl Keyspace {
         }
     }
 
+    /// Whether nothing is wrong with a row that has been there, or may be.
+    pub(super) fn is_sound(&self, db: usize, key: &[u8]) -> bool {
+        let is_known = self.heeded.suspects.is_empty() && self.leaving.is_none();
+        is_known && self.databases[db].faults(key).is_none()
+    }
+
     /// Something may be wrong with a row.
     pub(crate) fn suspect(&mut self, db: usize, key: &[u8]) {
         self.heeded.suspects.push((db, key.into()));

@@ -310,3 +310,21 @@ fn what_contradicts_its_sources_is_counted_until_they_agree() {
     after("DEL customers:by_email:none@x", ":1", emails, ":0");
     after("FLUSHDB", "+OK", plans, ":0");
 }
+
+#[test]
+fn a_misfit_is_judged_when_it_is_renamed_and_a_sound_row_moves_as_it_is() {
+    let mut shop = loaded(&[ADA, "HSET customer:3 email carl@x balance much plan free"]);
+    let client = shop.engine.connect();
+    let reply = shop.call(client, "RENAME customer:3 customer:4");
+    assert!(reply.starts_with("-SCHEMA customer:4"), "{reply}");
+    assert_eq!(figure(&mut shop, "customer:{id:uint}", "misfits"), ":1");
+    check(
+        &mut shop,
+        &[
+            ("RENAME customer:1 customer:5", "+OK"),
+            ("HGET customer:5 plan", "$4 paid"),
+            ("GET customers:by_email:ada@x", "$1 5"),
+            ("SMEMBERS customers:on:paid", "*1 $1 5"),
+        ],
+    );
+}

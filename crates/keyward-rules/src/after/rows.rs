@@ -48,7 +48,7 @@ impl<'a> Aftermath<'a> {
         if self.book.traits(table).is_computed {
             return Ok(fate);
         }
-        if !matches!(change.what, What::Lifetime) {
+        if !matches!(change.what, What::Lifetime) && !change.is_known_to_fit {
             match self.book.refuse_unfit(table, change.key, row, change.what) {
                 Some(refusal) => self.object(refusal)?,
                 None => self.judge_bounds(table, change, row.len() as u64)?,

@@ -142,6 +142,7 @@ impl Host {
             deadline_before: old.map(|row| row.deadline),
             after: new.map(|row| row as &dyn Row),
             what,
+            is_known_to_fit: false,
         })
     }
 
@@ -162,6 +163,7 @@ impl Host {
             deadline_before: Some(gone.deadline),
             after: None,
             what: What::Whole(Some(&gone)),
+            is_known_to_fit: false,
         };
         let judged = self.book.after(&self.scene(), &[change], Judged::Nothing, cause);
         let consequences = judged.expect("what ended by itself is not refused");

@@ -92,7 +92,22 @@ impl Keyspace {
             deadline_before: self.deadline_before(entry, shelf),
             after,
             what,
+            is_known_to_fit: self.is_known_to_fit(entry),
         }
+    }
+
+    /// Whether a row came as it was from another key of its table, where nothing was wrong
+    /// with it.
+    fn is_known_to_fit(&self, entry: Entry<'_>) -> bool {
+        let Journal { rows, steps, .. } = &self.journal;
+        let [came] = entry.steps else { return false };
+        let Some(Step { row: from, undo: Undo::MovedTo(to) }) = steps.get(came + 1) else {
+            return false;
+        };
+        let from = &rows[*from];
+        *to == steps[*came].row
+            && (from.db, from.table) == (entry.row.db, entry.row.table)
+            && self.is_sound(from.db, self.journal.text(from.key))
     }
 
     /// The row as it was, where it came, went or was replaced as a whole.
