@@ -12,7 +12,7 @@ use crate::keyspace::Contradictions;
 use crate::random::Random;
 use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
-use crate::table::{Neighbour, Place, Table};
+use crate::table::{Found, Neighbour, Place, Table};
 use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
@@ -163,6 +163,20 @@ impl Database {
             self.table_mut(key).companions.remove(&leader, key.bytes);
         }
         Some(row)
+    }
+
+    /// Removes the row of a key that nobody wants to see again, if it is packed, without
+    /// unpacking it; whether it did.
+    pub(crate) fn remove_packed(&mut self, key: Key<'_>) -> bool {
+        let table = self.table_mut(key);
+        let Some(Found::Packed(place)) = table.seek(key).filter(|_| table.is_captured()) else {
+            return false;
+        };
+        table.remove_packed(place, key.hash);
+        if let Some(leader) = self.leader(key) {
+            self.table_mut(key).companions.remove(&leader, key.bytes);
+        }
+        true
     }
 
     /// The key that this one lives with.

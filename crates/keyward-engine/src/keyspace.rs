@@ -436,7 +436,8 @@ impl Keyspace {
             return false;
         }
         self.yield_large(self.selected, key);
-        if let Some(row) = self.take_row(self.selected, key) {
+        let is_removed = !self.journal.is_on() && self.databases[self.selected].remove_packed(key);
+        if !is_removed && let Some(row) = self.take_row(self.selected, key) {
             self.discard(key, row, freeing);
         }
         self.changed(key, event, 1);

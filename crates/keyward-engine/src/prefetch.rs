@@ -6,6 +6,18 @@
 //! Not here: which addresses are worth fetching (`index`, `batch`).
 #![allow(unsafe_code)]
 
+const CACHE_LINE_BYTES: usize = 64;
+/// More than this is fetched by the processor itself, which has seen where it leads.
+const LINES_MAX: usize = 24;
+
+/// Hints that these bytes will be read soon.
+#[inline]
+pub(crate) fn prefetch_bytes(address: *const u8, bytes: usize) {
+    for line in 0..bytes.div_ceil(CACHE_LINE_BYTES).min(LINES_MAX) {
+        prefetch(address.wrapping_add(line * CACHE_LINE_BYTES));
+    }
+}
+
 /// Hints that the cache line at `address` will be read soon.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {

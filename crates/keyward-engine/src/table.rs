@@ -35,7 +35,7 @@ use crate::hasher::{Key, KeyHasher};
 use crate::index::{Entry, Index, Spot};
 use crate::linear::next_cursor;
 use crate::list::List;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_bytes};
 use crate::random::Random;
 use crate::row::{LentRow, NewValue, Row};
 use crate::snapshot::{Capture, LargeRow};
@@ -233,7 +233,12 @@ impl Table {
             // Rows were written a while ago, and lie anywhere: their misses overlap.
             oldest.iter().for_each(|hash| self.prefetch_bucket(u64::from(*hash)));
             oldest.iter().for_each(|hash| self.prefetch_row(u64::from(*hash)));
-            work += oldest.iter().map(|hash| self.pack_one(*hash)).sum::<usize>();
+            for (at, hash) in oldest.iter().enumerate() {
+                if let Some(next) = oldest.get(at + 1) {
+                    self.prefetch_whole(u64::from(*next));
+                }
+                work += self.pack_one(*hash);
+            }
         }
         work
     }
@@ -457,6 +462,14 @@ impl Table {
         }
         self.deadlines.change(key.hash, row.deadline(), None);
         Some(row)
+    }
+
+    /// Removes a packed row that nobody wants to see again, without unpacking it.
+    pub(crate) fn remove_packed(&mut self, place: Place, hash: u64) {
+        let packed = self.unopened_mut();
+        let deadline = packed.deadline(place);
+        packed.remove(place);
+        self.deadlines.change(hash, deadline, None);
     }
 
     /// Replaces the value and the deadline of the row at a spot. Answers the old
@@ -732,6 +745,15 @@ impl Table {
         });
         if let Some(packed) = &self.packed {
             packed.prefetch_tags(hash);
+        }
+    }
+
+    /// Hints that all of the row of this hash, and of the page that it belongs into, will
+    /// be read soon. Reads the beginning of the row.
+    fn prefetch_whole(&self, hash: u64) {
+        self.rows.each_candidate(hash, |row| prefetch_bytes(row.address(), row.heap_bytes()));
+        if let Some(packed) = &self.packed {
+            packed.prefetch_whole_page(hash);
         }
     }
 

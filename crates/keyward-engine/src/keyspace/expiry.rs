@@ -27,7 +27,10 @@ impl Keyspace {
         let db = self.selected;
         let freeing = Freeing::lazily_if(self.lazy.expire);
         self.yield_large(db, key);
-        if let Some(row) = self.take_row(db, key) {
+        let is_wanted = self.databases[db].leads(key.table);
+        if !is_wanted && self.databases[db].remove_packed(key) {
+            // There is nothing to free, and nobody follows it.
+        } else if let Some(row) = self.take_row(db, key) {
             self.end_row(db, key, row, (Cause::Expiry, freeing));
         }
         self.databases[db].table_mut(key).stats.expired += 1;

@@ -24,7 +24,7 @@ use crate::hasher::KeyHasher;
 use crate::linear::{Addressing, Split};
 use crate::list::{End, List};
 use crate::packed::Item;
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_bytes};
 use crate::random::Random;
 use crate::row::{NewValue, Row};
 use crate::size_class::size_class;
@@ -465,6 +465,14 @@ impl PackedRows {
     pub(super) fn prefetch_tags(&self, hash: u64) {
         if self.len > 0 {
             prefetch_lines(self.page(self.pages.of(hash)).address());
+        }
+    }
+
+    /// Hints that all of the page of this hash will be read soon.
+    pub(super) fn prefetch_whole_page(&self, hash: u64) {
+        if self.len > 0 {
+            let page = self.page(self.pages.of(hash));
+            prefetch_bytes(page.address(), page.len());
         }
     }
 
