@@ -45,6 +45,8 @@ const SWEEP_WORK_MAX: usize = 500;
 /// Allocations of large values freed per tick at most: less than a quarter of a
 /// millisecond of work.
 const RECLAIM_PER_TICK: usize = 1_000;
+/// The same while due rows are left, which take most of a tick.
+const RECLAIM_PER_SWEEP: usize = RECLAIM_PER_TICK / 4;
 
 /// What is decided when an engine is made.
 #[derive(Debug, Clone)]
@@ -417,7 +419,7 @@ impl Engine {
         stats.sweep_ns += ns;
         self.shared.note_latency("expire-cycle", ns);
         self.after_unit(host);
-        self.keys.reclaim.step(RECLAIM_PER_TICK);
+        self.keys.reclaim.step(if is_sweeping { RECLAIM_PER_SWEEP } else { RECLAIM_PER_TICK });
         self.keys.look_at_lists();
         let is_evicting = self.shared.hold().is_none() && self.evict(host);
         let is_planning = self.go_on_with_schemas(host);
