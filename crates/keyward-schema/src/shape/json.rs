@@ -8,7 +8,6 @@
 //! a name or a checked text is written with escapes.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use super::fit::Misfit;
@@ -80,12 +79,21 @@ impl Object {
         mut on_field: impl FnMut(JsonField<'v>) -> ControlFlow<()>,
     ) {
         let Ok(mut reader) = Reader::new(fitting) else { return };
-        let guess = Cell::new(0);
-        let name = |reader: &mut Reader<'v>| reader.field_name(self, guess.get());
+        let mut guess = 0;
         // It ends with the text, or before.
-        let _: Result<(), Enough> = reader.members(name, |reader, name| {
-            let Name::Field(index) = name else { return Ok(reader.skip()?) };
-            guess.set(index + 1);
+        let _: Result<(), Enough> = reader.members(|reader| {
+            let index = match reader.takes_name(self, guess) {
+                true => guess,
+                false => match reader.name_of(self)? {
+                    Name::Field(index) => index,
+                    Name::Extra(_) => {
+                        reader.expect(b':', "`:`")?;
+                        return Ok(reader.skip()?);
+                    }
+                },
+            };
+            reader.expect(b':', "`:`")?;
+            guess = index + 1;
             reader.skip_spaces();
             let start = reader.at;
             reader.skip()?;
@@ -223,8 +231,9 @@ impl<'v> Reader<'v> {
             return Err(self.unfit(shape));
         }
         let key_shape = Shape { secret: shape.secret, ..Shape::of(key.clone()) };
-        self.members(Reader::string, |reader, name| {
-            let name = name.plain();
+        self.members(|reader| {
+            let name = reader.string()?.plain();
+            reader.expect(b':', "`:`")?;
             key_shape.check_scalar(&name).map_err(|misfit| misfit.inside("its key"))?;
             // The keys of a secret map are secret too.
             let step = || if shape.secret { "[…]".to_owned() } else { step(&name) };
@@ -240,14 +249,17 @@ impl<'v> Reader<'v> {
         const WORDS: usize = MAX_FIELDS.div_ceil(64);
         let mut seen = [0_u64; WORDS];
         // Writers keep the order of their fields, mostly that of the schema.
-        let guess = Cell::new(0);
-        let name = |reader: &mut Self| reader.field_name(object, guess.get());
-        self.members(name, |reader, name| {
-            let index = match name {
-                Name::Field(index) => index,
-                Name::Extra(name) => return reader.extra(object, &name),
+        let mut guess = 0;
+        self.members(|reader| {
+            let index = match reader.takes_name(object, guess) {
+                true => guess,
+                false => match reader.name_of(object)? {
+                    Name::Field(index) => index,
+                    Name::Extra(name) => return reader.extra(object, &name),
+                },
             };
-            guess.set(index + 1);
+            reader.expect(b':', "`:`")?;
+            guess = index + 1;
             let (word, bit) = (index / 64, 1 << (index % 64));
             if seen[word] & bit != 0 {
                 return Err(Misfit::new("is there twice").inside(&object.fields[index].name));
@@ -270,22 +282,31 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Reads the name of a member, which may be that of the field of this index.
-    #[inline]
-    fn field_name(&mut self, object: &Object, guess: usize) -> Result<Name<'v>, Misfit> {
-        let name = self.string()?;
-        if !name.escaped
-            && let Some(field) = object.fields.get(guess)
-            && field.name.as_bytes() == name.inner
-        {
-            return Ok(Name::Field(guess));
+    /// Reads the name of the field of this index, if it is what comes.
+    #[inline(always)]
+    fn takes_name(&mut self, object: &Object, index: usize) -> bool {
+        let start = self.at;
+        let name = self.plain_string();
+        let is_it = name
+            .zip(object.fields.get(index))
+            .is_some_and(|(name, field)| field.name.as_bytes() == name);
+        if !is_it {
+            self.at = start;
         }
-        let name = name.plain();
+        is_it
+    }
+
+    /// Reads the name of a member.
+    #[inline(never)]
+    fn name_of(&mut self, object: &Object) -> Result<Name<'v>, Misfit> {
+        let name = self.string()?.plain();
         let index = object.fields.iter().position(|field| field.name.as_bytes() == &*name);
         Ok(index.map_or(Name::Extra(name), Name::Field))
     }
 
+    /// Reads what follows the name of a member that is not declared.
     fn extra(&mut self, object: &Object, name: &[u8]) -> Result<(), Misfit> {
+        self.expect(b':', "`:`")?;
         match &object.extra {
             Extra::Reject => Err(Misfit::unknown_field(object, name)),
             Extra::Allow => self.skip(),
@@ -293,12 +314,11 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// Walks `{"name": value, …}`; `name` reads each name, and `member` each value.
+    /// Walks `{"name": value, …}`; `member` reads each name and what follows it.
     #[inline]
-    fn members<N, E: From<Misfit>>(
+    fn members<E: From<Misfit>>(
         &mut self,
-        name: impl Fn(&mut Self) -> Result<N, Misfit>,
-        mut member: impl FnMut(&mut Self, N) -> Result<(), E>,
+        mut member: impl FnMut(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
         self.expect(b'{', "`{`")?;
         if self.take(b'}') {
@@ -306,9 +326,7 @@ impl<'v> Reader<'v> {
         }
         loop {
             self.skip_spaces();
-            let name = name(self)?;
-            self.expect(b':', "`:`")?;
-            member(self, name)?;
+            member(self)?;
             if self.take(b'}') {
                 return Ok(());
             }
@@ -375,15 +393,22 @@ impl<'v> Reader<'v> {
     /// Reads a string; what its escapes stand for is not worked out yet.
     #[inline(always)]
     fn string(&mut self) -> Result<Text<'v>, Misfit> {
-        let start = self.at + 1;
-        if self.is_plain
-            && self.peek() == Some(b'"')
-            && let Some(end) = quote_from(self.bytes, start)
-        {
-            self.at = end + 1;
-            return Ok(Text { inner: &self.bytes[start..end], escaped: false });
+        match self.plain_string() {
+            Some(inner) => Ok(Text { inner, escaped: false }),
+            None => self.unusual_string(),
         }
-        self.unusual_string()
+    }
+
+    /// Reads a string, if it is known that it has no escapes.
+    #[inline(always)]
+    fn plain_string(&mut self) -> Option<&'v [u8]> {
+        if !self.is_plain || self.peek() != Some(b'"') {
+            return None;
+        }
+        let start = self.at + 1;
+        let end = quote_from(self.bytes, start)?;
+        self.at = end + 1;
+        Some(&self.bytes[start..end])
     }
 
     /// A string that is none, that does not end, or that may have escapes.
