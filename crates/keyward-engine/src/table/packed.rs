@@ -31,6 +31,7 @@ use crate::size_class::size_class;
 use crate::string::{Decimal, Text};
 use crate::value::{Object, ObjectRef, Value};
 use keyward_packing::Packer;
+use std::ops::Range;
 
 /// Pages per allocation of the directory.
 const SEGMENT_PAGES: usize = 512;
@@ -77,6 +78,9 @@ pub(crate) struct PackedRows {
 pub(crate) struct Place {
     page: usize,
     index: usize,
+    /// Where its bytes are in the page, which is worked out once.
+    start: usize,
+    end: usize,
 }
 
 /// What came of packing a row.
@@ -151,8 +155,8 @@ impl PackedRows {
             return None;
         }
         let page = self.pages.of(hash);
-        let index = self.page(page).find(tag_of(hash), is_it)?;
-        Some(Place { page, index })
+        let (index, Range { start, end }) = self.page(page).find(tag_of(hash), is_it)?;
+        Some(Place { page, index, start, end })
     }
 
     /// When the row at a place ends.
@@ -176,14 +180,14 @@ impl PackedRows {
 
     /// Sets the access clock of the row at a place.
     pub(super) fn set_clock(&mut self, place: Place, clock: u32) {
-        self.page_mut(place.page).set_clock(place.index, clock);
+        self.page_mut(place.page).set_clock(place.start, clock);
     }
 
     /// Appends the text of the row at a place, which is the row of this key; whether it
     /// holds one.
     pub(super) fn text(&self, place: Place, key: &[u8], out: &mut Vec<u8>) -> bool {
         let row = self.row(place);
-        let is_text = row.head().form.is_text();
+        let is_text = row.form().is_text();
         if is_text {
             self.push_text(row, key, out);
         }
@@ -286,7 +290,7 @@ impl PackedRows {
     }
 
     fn add(&mut self, hash: u64, row: &[u8]) -> Packing {
-        let is_list = PackedRow::of(row).head().form == Form::List;
+        let is_list = PackedRow::of(row).form() == Form::List;
         if row.len() > if is_list { LIST_ROW_BYTES_MAX } else { ROW_BYTES_MAX } {
             return Packing::Unfit;
         }
@@ -314,7 +318,7 @@ impl PackedRows {
 
     /// Removes the row at a place.
     pub(super) fn remove(&mut self, place: Place) {
-        let Place { page, index } = place;
+        let Place { page, index, .. } = place;
         if let Some(number) = self.number_of_text(self.row(place)) {
             self.compressed.remove(number);
         }
@@ -370,7 +374,7 @@ impl PackedRows {
             !is_finer || (self.hash_of(self.page(page).row(*index)) ^ cursor) & shared == 0
         };
         let places = (0..self.page(page).count()).filter(belongs);
-        places.map(|index| Place { page, index }).collect()
+        places.map(|index| self.place(page, index)).collect()
     }
 
     /// Every row.
@@ -398,7 +402,7 @@ impl PackedRows {
             let count = self.page(page).count();
             let index = random.below(count.max(SAMPLE_PLACES) as u64) as usize;
             if index < count {
-                return Some(Place { page, index });
+                return Some(self.place(page, index));
             }
         }
     }
@@ -410,7 +414,7 @@ impl PackedRows {
 
     /// The places of a page's rows.
     pub(super) fn places_of(&self, page: usize) -> impl Iterator<Item = Place> {
-        (0..self.page(page).count()).map(move |index| Place { page, index })
+        (0..self.page(page).count()).map(move |index| self.place(page, index))
     }
 
     /// Hands over the rows of the last pages, about `budget` of them, and answers how
@@ -498,7 +502,12 @@ impl PackedRows {
 
     #[inline]
     fn row(&self, place: Place) -> PackedRow<'_> {
-        self.page(place.page).row(place.index)
+        self.page(place.page).row_at(place.start..place.end)
+    }
+
+    fn place(&self, page: usize, index: usize) -> Place {
+        let Range { start, end } = self.page(page).range(index);
+        Place { page, index, start, end }
     }
 
     fn key_of(&self, row: PackedRow<'_>) -> Vec<u8> {

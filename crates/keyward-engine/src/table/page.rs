@@ -115,18 +115,23 @@ impl<'a> PackedRow<'a> {
         PackedRow { bytes }
     }
 
-    /// What it begins with.
+    /// What its value is.
     #[inline]
-    pub(super) fn head(self) -> Head {
-        let form = match self.bytes[0] & FORM_MASK {
+    pub(super) fn form(self) -> Form {
+        match self.bytes[0] & FORM_MASK {
             0 => Form::Text,
             1 => Form::Edited,
             2 => Form::Number,
             3 => Form::Hash,
             _ => Form::List,
-        };
+        }
+    }
+
+    /// What it begins with.
+    #[inline]
+    pub(super) fn head(self) -> Head {
         Head {
-            form,
+            form: self.form(),
             has_number_of_text: self.has_number_of_text(),
             clock: self.clock(),
             epoch: self.epoch(),
@@ -153,8 +158,8 @@ impl<'a> PackedRow<'a> {
     /// The access clock.
     #[inline]
     pub(super) fn clock(self) -> u32 {
-        let [a, b, c] = [1, 2, 3].map(|at| self.bytes[at]);
-        u32::from_le_bytes([a, b, c, 0])
+        let head = [self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]];
+        u32::from_le_bytes(head) >> 8
     }
 
     /// When the row ends.
@@ -257,7 +262,7 @@ impl Page {
 
     /// Where a row is.
     #[inline]
-    fn range(&self, index: usize) -> Range<usize> {
+    pub(super) fn range(&self, index: usize) -> Range<usize> {
         let count = self.count();
         let rows_at = COUNT_BYTES + SLOT_BYTES * count;
         let start = if index == 0 { 0 } else { self.end(count, index - 1) };
@@ -273,7 +278,13 @@ impl Page {
     /// A row.
     #[inline]
     pub(super) fn row(&self, index: usize) -> PackedRow<'_> {
-        PackedRow { bytes: &self.bytes[self.range(index)] }
+        self.row_at(self.range(index))
+    }
+
+    /// The row whose bytes are here.
+    #[inline]
+    pub(super) fn row_at(&self, range: Range<usize>) -> PackedRow<'_> {
+        PackedRow { bytes: &self.bytes[range] }
     }
 
     /// Every row.
@@ -281,14 +292,19 @@ impl Page {
         (0..self.count()).map(|index| self.row(index))
     }
 
-    /// The row with this tag that `is_it` accepts.
+    /// The row with this tag that `is_it` accepts, and where it is.
     #[inline]
-    pub(super) fn find(&self, tag: u16, is_it: impl Fn(PackedRow<'_>) -> bool) -> Option<usize> {
+    pub(super) fn find(
+        &self,
+        tag: u16,
+        is_it: impl Fn(PackedRow<'_>) -> bool,
+    ) -> Option<(usize, Range<usize>)> {
         let mut from = 0;
         loop {
             let index = self.next_with(tag, from)?;
-            if is_it(self.row(index)) {
-                return Some(index);
+            let range = self.range(index);
+            if is_it(self.row_at(range.clone())) {
+                return Some((index, range));
             }
             from = index + 1;
         }
@@ -323,10 +339,10 @@ impl Page {
         Some(self.bytes[self.range(index)].as_ptr())
     }
 
-    /// Sets the access clock of a row.
+    /// Sets the access clock of the row that begins here.
     #[inline]
-    pub(super) fn set_clock(&mut self, index: usize, clock: u32) {
-        let at = self.range(index).start + CLOCK_AT;
+    pub(super) fn set_clock(&mut self, start: usize, clock: u32) {
+        let at = start + CLOCK_AT;
         self.bytes[at..at + CLOCK_BYTES].copy_from_slice(&clock.to_le_bytes()[..CLOCK_BYTES]);
     }
 
@@ -477,7 +493,7 @@ mod tests {
                 deadline,
             };
             assert_eq!((back.head(), back.body()), (head, b"body".as_slice()));
-            page.set_clock(0, 5);
+            page.set_clock(page.range(0).start, 5);
             page.set_epoch(0, false);
             assert_eq!(page.row(0).head(), Head { clock: 5, epoch: false, ..head });
         }
@@ -525,7 +541,7 @@ mod tests {
                 prop_assert_eq!(page.count(), model.len());
                 for (index, (tag, row)) in model.iter().enumerate() {
                     prop_assert_eq!(page.row(index).bytes, &row[..]);
-                    prop_assert_eq!(page.find(*tag, |_| true), Some(index));
+                    prop_assert_eq!(page.find(*tag, |_| true), Some((index, page.range(index))));
                 }
                 prop_assert_eq!(page.find(999, |_| true), None);
                 let (even, odd): (Vec<usize>, Vec<usize>) = (0..model.len()).partition(|n| n % 2 == 0);
