@@ -141,6 +141,10 @@ fn judge(ctx: &mut Ctx<'_>) -> Outcome {
             ctx.reply.integer(number);
             Ok(())
         }
+        // What leaves the server cannot be tried.
+        Verdict::Refuse(refusal) if ctx.command.id == CommandId::Migrate => {
+            Err(refused(ctx.keys, db, &refusal))
+        }
         Verdict::Refuse(refusal) => {
             // Redis's own errors come first: it must be seen whether there is one.
             let start = Start::recording(ctx.keys);

@@ -55,6 +55,8 @@ pub(crate) enum Call<'a> {
     },
     /// Carries a row into another database, whose book judges it there.
     Away,
+    /// Carries rows to another server.
+    Carry,
     /// Takes elements away, or whole rows, and puts nothing anywhere.
     Take {
         /// Whether only whole rows.
@@ -182,7 +184,7 @@ impl<'a> Call<'a> {
             Del | Unlink | GetDel => Call::Take { whole: true },
             Migrate => match keyward_commands::migrate::Migrate::parse(args) {
                 Ok(call) if call.copies => Call::Nothing,
-                Ok(_) => Call::Take { whole: true },
+                Ok(_) => Call::Carry,
                 Err(_) => Call::Malformed,
             },
             HDel | LPop | RPop | LMPop | BLMPop | BLPop | BRPop | LRem | LTrim | SRem | SPop

@@ -115,6 +115,7 @@ impl RuleBook {
                 _ => Err(UNJUDGED),
             },
             Call::Take { whole } => Ok(Verdict::Run(self.take(case, whole))),
+            Call::Carry => self.carry(case),
             Call::Expire(expiry) => self.expire(case, expiry),
             Call::GetEx(expiry) => self.getex(case, expiry),
             Call::Function => Ok(match self.call_misfit(case.args) {
@@ -175,6 +176,18 @@ impl RuleBook {
         let mut tables =
             case.command.keys_in(case.args).filter_map(|key| (case.table_of)(key.index));
         if tables.all(harmless) { Judged::All } else { Judged::Nothing }
+    }
+
+    /// Judges what leaves the server before it has left: computed rows stay.
+    fn carry(&self, case: Case<'_>) -> Judgement<Verdict> {
+        for key in case.command.keys_in(case.args) {
+            let Some(table) = (case.table_of)(key.index) else { continue };
+            if self.traits(table).is_computed {
+                let place = Place { table, key: case.args.at(key.index) };
+                return Err(self.stop(place, || self.refuse_contradiction(table, place.key)));
+            }
+        }
+        Ok(Verdict::Run(self.take(case, true)))
     }
 
     fn renews_on_write(&self, table: KeyId) -> bool {

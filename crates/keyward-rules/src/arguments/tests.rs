@@ -79,6 +79,8 @@ fn elements_and_destinations_are_found() {
     check("bitfield k get u8 0", "Nothing");
     check("bitop and d a b", "Make { key: 2, row_type: Some(String) }");
     check("rename a b", "Make { key: 2, row_type: None }");
+    check("migrate h 1 k 0 9", "Carry");
+    check("migrate h 1 k 0 9 copy", "Nothing");
     check("incrbyfloat k 1e2", "sum 1e2");
     check("decrby k 5", "count -5");
 }
