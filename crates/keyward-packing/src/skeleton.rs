@@ -276,11 +276,25 @@ pub(crate) fn put_together<S: Sink>(
     Ok(())
 }
 
-/// Where the next hole is. It is near: looking at one byte at a time is as fast as any way.
+/// Where the next hole is. It is near: looking at eight bytes at a time is as fast as any
+/// way.
 #[inline]
 fn next_hole(skeleton: &[u8]) -> Option<usize> {
-    skeleton.iter().position(|byte| *byte == HOLE)
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let (words, rest) = skeleton.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The highest bit of each byte that is zero. One that is marked falsely lies
+        // behind one that is marked rightly.
+        let marks = word.wrapping_sub(ONES) & !word & ONES << 7;
+        if marks != 0 {
+            return Some(8 * index + marks.trailing_zeros() as usize / 8);
+        }
+    }
+    rest.iter().position(|byte| *byte == HOLE).map(|place| 8 * words.len() + place)
 }
+
+const _: () = assert!(HOLE == 0, "a hole is told by its being zero");
 
 /// How many holes a skeleton of JSON has.
 pub(crate) fn holes(skeleton: &[u8]) -> usize {

@@ -100,6 +100,10 @@ impl<'a> Aftermath<'a> {
         let is_fitting = self.cause == Cause::Command && !self.judges_rows;
         let moment = if is_fitting { Moment::Fitting } else { Moment::Now };
         let now = change.after.filter(|_| !is_gone).map(moment).map_or(Vec::new(), entries);
+        if before.is_empty() {
+            demands.gained.extend(now.into_iter().map(|entry| (entry, table, change.key)));
+            return;
+        }
         let lost = before.iter().filter(|old| !now.iter().any(|new| new.is_of_same_element(old)));
         demands.lost.extend(lost.cloned());
         let gained = now.into_iter().filter(|new| !before.contains(new));
