@@ -64,6 +64,8 @@ const PACKED_AT_ONCE: usize = 16;
 pub(crate) const WORK_OF_PACKED: usize = 8;
 /// Bytes of a row that are packed as one piece of work.
 const PACKED_BYTES_PER_WORK: usize = 256;
+/// Items of a list that are, beside their bytes.
+const PACKED_ITEMS_PER_WORK: usize = 8;
 
 /// Rows by key.
 #[derive(Debug)]
@@ -255,17 +257,18 @@ impl Table {
         let Some(spot) = found else { return 1 };
         let row = self.rows.at(spot);
         // One that is too large is not even tried.
-        let is_list = matches!(row.value(), Value::Object(ObjectRef::List(_)));
-        let bytes = row.heap_bytes();
-        let work =
-            1 + if is_list { bytes } else { bytes.min(TEXT_BYTES_MAX) } / PACKED_BYTES_PER_WORK;
+        let (bytes, items) = match row.value() {
+            Value::Object(ObjectRef::List(list)) => (row.heap_bytes(), list.len()),
+            _ => (row.heap_bytes().min(TEXT_BYTES_MAX), 0),
+        };
+        let work = 1 + bytes / PACKED_BYTES_PER_WORK + items / PACKED_ITEMS_PER_WORK;
         match packed.insert(whole, row) {
             Packing::Done => {
                 let address = row.address();
                 self.rows.remove(whole, |row| row.address() == address);
             }
             // There will be room when others are packed.
-            Packing::NoRoom if is_list => self.lists.add(),
+            Packing::NoRoom if items > 0 => self.lists.add(),
             Packing::NoRoom | Packing::Unfit => {}
         }
         work
@@ -705,6 +708,7 @@ impl Table {
 
     /// As `replace_packed`, but answers the row that was there.
     pub(crate) fn exchange_packed(&mut self, place: Place, hash: u64, mut row: Row) -> Row {
+        self.deadlines.prefetch(hash, self.unopened().deadline(place));
         let before = self.unopened_mut().take(place);
         row.set_epoch(self.epoch);
         self.deadlines.change(hash, before.deadline(), row.deadline());
