@@ -34,8 +34,12 @@ impl Gatherer {
         self.walk.is_some() || is_worth_it(now, self.last)
     }
 
-    /// Takes a step. The walk being over, `look` tells what the allocator holds.
-    pub(crate) fn step(&mut self, engine: &mut Engine, look: impl FnOnce() -> Allocator) {
+    /// Takes a step; `look` tells what the allocator holds. What it was seen to hold a
+    /// moment ago may have been in the midst of packing: a walk does not begin by that.
+    pub(crate) fn step(&mut self, engine: &mut Engine, mut look: impl FnMut() -> Allocator) {
+        if self.walk.is_none() && !is_worth_it(look(), self.last) {
+            return;
+        }
         let walk = self.walk.get_or_insert_default();
         if !without_thread_cache(|| engine.gather(walk)) {
             (self.walk, self.last) = (None, Some(look()));
