@@ -89,11 +89,13 @@ fn depends_on_others(ctx: &Ctx<'_>) -> bool {
         CommandId::Sort | CommandId::SortRo | CommandId::Copy | CommandId::Move => true,
         _ => !command.has_keys() || command.group == Group::Scripting,
     };
-    let Some(book) = ctx.keys.database().book() else { return reaches_further };
-    let depends = |key: &[u8]| {
-        book.table_of(key).is_some_and(|table| !book.traits(table).due_first.is_empty())
+    let database = ctx.keys.database();
+    let Some(book) = database.book() else { return reaches_further };
+    let depends = |position: usize| {
+        let table = database.pattern(ctx.key(position).table);
+        table.is_some_and(|table| !book.traits(table).due_first.is_empty())
     };
-    reaches_further || command.keys_in(ctx.args).any(|key| depends(ctx.args.at(key.index)))
+    reaches_further || command.keys_in(ctx.args).any(|key| depends(key.index))
 }
 
 /// Whether a command edits the number that a string is.

@@ -83,6 +83,7 @@ impl Keyspace {
             }
         }
         self.selected = selected;
+        self.look_ahead();
         work >= budget
     }
 }

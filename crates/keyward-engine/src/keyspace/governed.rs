@@ -222,16 +222,23 @@ impl Keyspace {
     /// Removes every due row of tables on which others depend.
     pub(crate) fn settle(&mut self) {
         let selected = self.selected;
-        let mut next = i64::MAX;
         for db in 0..self.databases.len() {
             self.selected = db;
             while let Some(key) = self.databases[db].due_source(self.now_ms) {
                 self.remove_due(self.databases[db].key(&key));
             }
-            next = next.min(self.databases[db].next_source_deadline().unwrap_or(i64::MAX));
         }
         self.selected = selected;
-        self.source_deadline = next;
+        self.look_ahead();
+    }
+
+    /// Learns when the next row ends that others depend on, if one that is known to be
+    /// due has gone.
+    pub(super) fn look_ahead(&mut self) {
+        if self.has_due_source() {
+            let next = self.databases.iter().filter_map(Database::next_source_deadline).min();
+            self.source_deadline = next.unwrap_or(i64::MAX);
+        }
     }
 
     /// Keeps a row that went by itself until what depended on it has followed, or
@@ -261,5 +268,46 @@ impl Keyspace {
     /// The rows that went by themselves since the last call.
     pub(crate) fn take_ended(&mut self) -> Vec<Ended> {
         std::mem::take(&mut self.ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::{Engine, EngineOptions};
+    use crate::host::Nobody;
+    use crate::tunables::Tunables;
+
+    const SCHEMA: &[u8] = br#"
+        [keyspace]
+        name = "shop"
+
+        [key."user:{id:uint}"]
+        type   = "json"
+        ttl    = "1h"
+        fields = { email = "str" }
+
+        [key."by_email:{email}"]
+        type   = "string"
+        lookup = { of = "user:{id}", field = "email" }
+    "#;
+
+    #[test]
+    fn once_due_rows_are_swept_commands_need_not_look_for_them() {
+        let options = EngineOptions { seed: 1, databases: 1, tunables: Tunables::default() };
+        let mut engine = Engine::new(options);
+        engine.set_time(1_000_000);
+        let checked = keyward_schema::check("keyward.toml", SCHEMA);
+        engine.govern(0, checked.schema.expect("the schema here is sound"));
+        let rows = [("user:1", r#"{"email":"a"}"#, "1"), ("user:2", r#"{"email":"b"}"#, "60")];
+        for (key, value, seconds) in rows {
+            let words = ["SET", key, value, "EX", seconds].map(str::as_bytes);
+            assert_eq!(engine.call_trusted(&mut Nobody, &words), b"+OK\r\n");
+        }
+        engine.set_time(5_000_000);
+        assert!(engine.keys.has_due_source());
+        engine.tick(&mut Nobody);
+        assert!(!engine.keys.has_due_source());
+        engine.set_time(70_000_000);
+        assert!(engine.keys.has_due_source());
     }
 }
