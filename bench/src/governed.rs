@@ -3,8 +3,9 @@
 //! Three servers in one run: Keyward with the five systems' schemas, Keyward without
 //! one, and Redis. The first is sent the plain command; the others what a client must
 //! send so that the same is true afterwards, each of its commands measured by itself
-//! and the processor time added up. What the server does when the load is over, packing
-//! rows at leisure, is told beside it.
+//! and the processor time added up. redis-benchmark draws keys anew for each, so that what
+//! the others are sent second often finds no row, which is in their favour. What the
+//! server does when the load is over, packing rows at leisure, is told beside it.
 
 use crate::Arguments;
 use crate::load::Load;
@@ -120,13 +121,15 @@ pub(crate) fn run(arguments: &Arguments, schemas: &[PathBuf]) -> anyhow::Result<
 /// Microseconds of a command while it runs and of what is done later.
 type Spent = (f64, f64);
 
-/// The medians of the three, runs interleaved.
+/// The medians of the three. Runs are interleaved, and every round begins with another, so
+/// that nobody gains by what the one before left in the caches.
 fn measure(peers: &[Peer; 3], case: &Case, load: &Load, rounds: u32) -> anyhow::Result<[Spent; 3]> {
     let mut samples = [(); 3].map(|()| Vec::new());
-    for _ in 0..rounds {
-        for (peer, samples) in peers.iter().zip(&mut samples) {
-            let is_governed = std::ptr::eq(peer, &peers[0]);
-            let commands = if is_governed { &[case.governed][..] } else { case.plain };
+    for round in 0..rounds as usize {
+        for turn in 0..peers.len() {
+            let at = (round + turn) % peers.len();
+            let (peer, samples) = (&peers[at], &mut samples[at]);
+            let commands = if at == 0 { &[case.governed][..] } else { case.plain };
             let (mut now_ns, mut later_ns) = (0, 0);
             for command in commands {
                 let before_ns = peer.settle()?;
