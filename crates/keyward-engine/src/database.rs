@@ -12,7 +12,7 @@ use crate::keyspace::Contradictions;
 use crate::random::Random;
 use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
-use crate::table::{Found, Neighbour, Place, Table};
+use crate::table::{Found, LeavingRow, Neighbour, Place, Table};
 use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
@@ -501,7 +501,7 @@ impl Database {
 
     /// Hands over rows, about `budget` of them, and answers how much was done.
     /// The database is not to be used any more.
-    pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
+    pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
         let mut shed = self.tables.iter_mut().map(|table| table.shed(budget, &mut receive));
         shed.find(|shed| *shed > 0).unwrap_or(0)
     }

@@ -13,6 +13,7 @@
 
 use crate::database::Database;
 use crate::row::Row;
+use crate::table::LeavingRow;
 use std::collections::VecDeque;
 
 /// Values of no more allocations than this are not freed lazily: it costs less than
@@ -88,12 +89,9 @@ impl Held {
             Held::Row(row) => {
                 row.object_mut().map_or(0, |object| object.footprint_mut().shed(budget))
             }
-            Held::Database(database) => database.shed(budget, |row| {
-                if row.allocations() > NOT_LAZILY_MAX {
-                    aside.push(row);
-                } else {
-                    row_freed();
-                }
+            Held::Database(database) => database.shed(budget, |row| match row {
+                LeavingRow::Loose(row) if row.allocations() > NOT_LAZILY_MAX => aside.push(row),
+                _ => row_freed(),
             }),
         }
     }

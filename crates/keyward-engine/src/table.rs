@@ -45,6 +45,7 @@ use deadlines::Deadlines;
 use fresh::Fresh;
 use keyward_packing::Packer;
 use lists::Lists;
+pub(crate) use packed::LeavingRow;
 use packed::{PackedRows, Packing, TEXT_BYTES_MAX};
 use std::borrow::Cow;
 
@@ -553,7 +554,7 @@ impl Table {
 
     /// Hands over rows, about `budget` of them, and answers how much was done.
     /// The table is not to be used any more.
-    pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
+    pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
         let shed = match self.deadlines.shed(budget) {
             0 => self.companions.shed(budget, drop),
             shed => shed,
@@ -561,7 +562,7 @@ impl Table {
         if shed > 0 {
             return shed;
         }
-        match self.rows.shed(budget, &mut receive) {
+        match self.rows.shed(budget, |row| receive(LeavingRow::Loose(row))) {
             0 => self.packed.as_mut().map_or(0, |packed| {
                 packed.shed(budget.div_ceil(WORK_OF_PACKED), receive) * WORK_OF_PACKED
             }),

@@ -89,7 +89,7 @@ impl Keyspace {
         let Some(Leaving { db, before, .. }) = &mut self.leaving else { return 0 };
         let (db, mut rows, mut done) = (*db, Vec::new(), 0);
         while done < budget {
-            match before.shed(budget - done, |row| rows.push(row)) {
+            match before.shed(budget - done, |row| rows.push(row.into_row())) {
                 0 => break,
                 shed => done += shed,
             }

@@ -23,8 +23,6 @@ const SAVED_SHARE: usize = 8;
 
 /// Places per allocation, so that no step moves more of them.
 const BLOCK_PLACES: usize = 1024;
-/// The end of the chain of free places.
-const NO_NUMBER: u32 = u32::MAX;
 
 /// A text.
 #[derive(Debug)]
@@ -38,8 +36,54 @@ struct Frame {
 enum Place {
     /// A text has it.
     Taken(Frame),
-    /// It is free; the next one that is.
-    Free(u32),
+    /// It is free; the next one of its block that is.
+    Free(Option<u16>),
+}
+
+/// Places that come and go together. One without texts has no memory.
+#[derive(Debug, Default)]
+struct Block {
+    places: Vec<Place>,
+    /// How many are taken.
+    taken: usize,
+    /// The first of the chain of free ones.
+    free: Option<u16>,
+}
+
+impl Block {
+    fn is_full(&self) -> bool {
+        self.taken == BLOCK_PLACES
+    }
+
+    /// Takes a text in, and answers where it is.
+    fn put(&mut self, frame: Frame) -> usize {
+        self.taken += 1;
+        let Some(at) = self.free else {
+            self.places.push(Place::Taken(frame));
+            return self.places.len() - 1;
+        };
+        let at = usize::from(at);
+        match std::mem::replace(&mut self.places[at], Place::Taken(frame)) {
+            Place::Free(next) => self.free = next,
+            Place::Taken(_) => unreachable!("a free place has no text"),
+        }
+        at
+    }
+
+    /// Lets the text at a place go.
+    fn remove(&mut self, at: usize) {
+        self.taken -= 1;
+        if self.taken == 0 {
+            *self = Block::default();
+        } else {
+            self.places[at] = Place::Free(self.free);
+            self.free = Some(at as u16);
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_class(self.places.capacity() * size_of::<Place>())
+    }
 }
 
 /// Compressed texts by number.
@@ -47,14 +91,15 @@ enum Place {
 pub(super) struct Compressed {
     /// Texts of more bytes are compressed; `None` if none are.
     text_bytes_min: Option<usize>,
-    /// All blocks but the last are full.
-    blocks: Vec<Vec<Place>>,
-    /// The first of the chain of free places.
-    free: Option<u32>,
+    blocks: Vec<Block>,
+    /// The blocks that are not full, in any order.
+    open: Vec<u32>,
     /// How many texts there are.
     len: usize,
     /// Bytes of the frames.
     bytes: usize,
+    /// Bytes of the places.
+    place_bytes: usize,
 }
 
 impl Compressed {
@@ -82,21 +127,19 @@ impl Compressed {
 
     /// Gives a text a number.
     fn put(&mut self, frame: Frame) -> u32 {
-        if let Some(number) = self.free {
-            let before = std::mem::replace(self.place_mut(number), Place::Taken(frame));
-            let Place::Free(next) = before else { unreachable!("a free place has no text") };
-            self.free = (next != NO_NUMBER).then_some(next);
-            return number;
+        let number = self.open.last().map_or(self.blocks.len(), |open| *open as usize);
+        if number == self.blocks.len() {
+            self.blocks.push(Block::default());
+            self.open.push(number as u32);
         }
-        if self.blocks.last().is_none_or(|block| block.len() == BLOCK_PLACES) {
-            // The first block grows with the texts.
-            let places = if self.blocks.is_empty() { 0 } else { BLOCK_PLACES };
-            self.blocks.push(Vec::with_capacity(places));
+        let block = &mut self.blocks[number];
+        let bytes_before = block.heap_bytes();
+        let at = block.put(frame);
+        self.place_bytes = self.place_bytes + block.heap_bytes() - bytes_before;
+        if block.is_full() {
+            self.open.pop();
         }
-        let before = (self.blocks.len() - 1) * BLOCK_PLACES;
-        let block = self.blocks.last_mut().expect("a block was just ensured");
-        block.push(Place::Taken(frame));
-        (before + block.len() - 1) as u32
+        (number * BLOCK_PLACES + at) as u32
     }
 
     /// Appends a text.
@@ -109,30 +152,34 @@ impl Compressed {
         assert_eq!(bytes.ok(), Some(text_bytes), "a frame was made of a text here");
     }
 
-    /// Lets a text go.
+    /// Lets a text go. Memory of its block goes with the last one there, so that no step
+    /// frees more.
     pub(super) fn remove(&mut self, number: u32) {
         self.bytes -= self.bytes_of(number);
         self.len -= 1;
-        let next = self.free.unwrap_or(NO_NUMBER);
-        *self.place_mut(number) = Place::Free(next);
-        self.free = Some(number);
+        let (number, at) = split(number);
+        let block = &mut self.blocks[number];
+        let bytes_before = block.heap_bytes();
+        if block.is_full() {
+            self.open.push(number as u32);
+        }
+        block.remove(at);
+        self.place_bytes = self.place_bytes + block.heap_bytes() - bytes_before;
         if self.len == 0 {
-            (self.blocks, self.free) = (Vec::new(), None);
+            (self.blocks, self.open) = (Vec::new(), Vec::new());
         }
     }
 
     /// Moves the frame of a number to another allocation, if it is a small one; whether
     /// there are so many.
     pub(super) fn gather(&mut self, number: usize) -> bool {
-        let block = self.blocks.get_mut(number / BLOCK_PLACES);
-        let place = block.and_then(|block| block.get_mut(number % BLOCK_PLACES));
-        let is_there = place.is_some();
-        if let Some(Place::Taken(frame)) = place
+        let Some(block) = self.blocks.get_mut(number / BLOCK_PLACES) else { return false };
+        if let Some(Place::Taken(frame)) = block.places.get_mut(number % BLOCK_PLACES)
             && is_small(frame.bytes.len())
         {
             frame.bytes = frame.bytes.clone();
         }
-        is_there
+        true
     }
 
     /// Bytes that a text takes.
@@ -147,26 +194,23 @@ impl Compressed {
 
     /// Bytes of everything else.
     pub(super) fn own_bytes(&self) -> usize {
-        let last = self.blocks.last().map_or(0, Vec::capacity);
-        let full = self.blocks.len().saturating_sub(1);
-        full * size_class(BLOCK_PLACES * size_of::<Place>())
-            + size_class(last * size_of::<Place>())
-            + size_class(self.blocks.capacity() * size_of::<Vec<Place>>())
-    }
-
-    fn place_mut(&mut self, number: u32) -> &mut Place {
-        let number = number as usize;
-        &mut self.blocks[number / BLOCK_PLACES][number % BLOCK_PLACES]
+        self.place_bytes
+            + size_class(self.blocks.capacity() * size_of::<Block>())
+            + size_class(self.open.capacity() * size_of::<u32>())
     }
 
     fn frame(&self, number: u32) -> &Frame {
-        let number = number as usize;
-        let place = self.blocks.get(number / BLOCK_PLACES);
-        match place.and_then(|block| block.get(number % BLOCK_PLACES)) {
+        let (number, at) = split(number);
+        match self.blocks.get(number).and_then(|block| block.places.get(at)) {
             Some(Place::Taken(frame)) => frame,
             _ => panic!("a packed row has the number of a text that is there"),
         }
     }
+}
+
+/// The block of a number, and the place there.
+fn split(number: u32) -> (usize, usize) {
+    (number as usize / BLOCK_PLACES, number as usize % BLOCK_PLACES)
 }
 
 impl Frame {
@@ -197,6 +241,37 @@ mod tests {
         let noise: Vec<u8> = (0..1000).map(|_| random.next_u64() as u8).collect();
         assert_eq!(compressed.add(&noise), None, "noise does not become shorter");
         assert_eq!(Compressed::default().add(&[b'x'; 1000]), None);
+    }
+
+    #[test]
+    fn memory_goes_with_the_last_text_of_a_block_and_numbers_are_used_again() {
+        let mut compressed = compressed(20);
+        let texts = 3 * BLOCK_PLACES;
+        let text = |number: usize| format!("{number:08}").repeat(30).into_bytes();
+        let add = |compressed: &mut Compressed, number: usize| {
+            compressed.add(&text(number)).expect("it becomes shorter")
+        };
+        let numbers: Vec<u32> = (0..texts).map(|number| add(&mut compressed, number)).collect();
+        assert_eq!(numbers, (0..texts as u32).collect::<Vec<_>>());
+        let block_bytes = size_class(BLOCK_PLACES * size_of::<Place>());
+        let bytes = compressed.own_bytes();
+        // The last of each block but one stay.
+        let is_kept = |number: u32| number as usize % BLOCK_PLACES == 7 && number > 1024;
+        for number in numbers.iter().filter(|number| !is_kept(**number)) {
+            compressed.remove(*number);
+        }
+        assert_eq!(compressed.own_bytes(), bytes - block_bytes);
+        let again: Vec<u32> = (0..texts - 2).map(|number| add(&mut compressed, number)).collect();
+        let mut all: Vec<u32> = again.iter().copied().chain([1031, 2055]).collect();
+        all.sort_unstable();
+        assert_eq!(all, numbers);
+        for (number, place) in again.iter().enumerate() {
+            let mut back = Vec::new();
+            compressed.push_text(*place, &mut back);
+            assert_eq!(back, text(number));
+        }
+        all.iter().for_each(|number| compressed.remove(*number));
+        assert_eq!((compressed.own_bytes(), compressed.bytes()), (0, 0));
     }
 
     proptest! {

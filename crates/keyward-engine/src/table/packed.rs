@@ -83,6 +83,24 @@ pub(crate) struct Place {
     end: usize,
 }
 
+/// A row that leaves a table which is not used any more.
+pub(crate) enum LeavingRow<'a> {
+    /// As it is.
+    Loose(Row),
+    /// One that lies in a page, and goes with it. It is not large.
+    Packed(&'a PackedRows, PackedRow<'a>),
+}
+
+impl LeavingRow<'_> {
+    /// The row itself.
+    pub(crate) fn into_row(self) -> Row {
+        match self {
+            LeavingRow::Loose(row) => row,
+            LeavingRow::Packed(rows, row) => rows.unpacked(row),
+        }
+    }
+}
+
 /// What came of packing a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
@@ -419,7 +437,7 @@ impl PackedRows {
 
     /// Hands over the rows of the last pages, about `budget` of them, and answers how
     /// many they were. The words stay as they are: this is not to be used any more.
-    pub(super) fn shed(&mut self, budget: usize, mut receive: impl FnMut(Row)) -> usize {
+    pub(super) fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
         let mut shed = 0;
         while shed < budget
             && let Some(segment) = self.directory.last_mut()
@@ -429,7 +447,7 @@ impl PackedRows {
                 continue;
             };
             for row in page.iter() {
-                receive(self.unpacked(row));
+                receive(LeavingRow::Packed(self, row));
                 self.row_bytes -= row.page_bytes();
                 if let Some(number) = self.number_of_text(row) {
                     self.compressed.remove(number);
