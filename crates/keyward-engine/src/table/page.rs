@@ -105,7 +105,7 @@ impl Head {
 
 /// A row within a page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PackedRow<'a> {
+pub(crate) struct PackedRow<'a> {
     bytes: &'a [u8],
 }
 
