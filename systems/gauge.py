@@ -60,8 +60,8 @@ class Server:
         return int(line.split()[1]) * 1024
 
     def settle(self):
-        """Waits until memory no longer falls: Keyward packs rows at leisure, lists when
-        nobody has used them for some seconds, and gives what is free then back to the
+        """Waits until memory no longer falls: Keyward packs rows when nobody has
+        used them for some seconds, and gives what is free then back to the
         system within ten seconds."""
         client, least = self.client(), float("inf")
         while (total := client.info("memory")["used_memory"] + self.resident_bytes()) < least - MB:

@@ -9,6 +9,7 @@ use crate::Arguments;
 use crate::load::Load;
 use crate::paced::{self, Latencies};
 use crate::peer::{LOAD_CORE, Peer};
+use crate::report::median;
 use anyhow::{Context, bail};
 use std::io::Write as _;
 use std::path::Path;
@@ -119,12 +120,6 @@ fn wait_until(mut condition: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Re
         std::thread::sleep(PAUSE);
     }
     Ok(())
-}
-
-/// The middle one.
-fn median(mut figures: Vec<f64>) -> f64 {
-    figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
 }
 
 fn throughput(arguments: &Arguments) -> anyhow::Result<()> {

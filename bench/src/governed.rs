@@ -1,15 +1,21 @@
 //! What a schema costs, and what it saves.
 //!
-//! Three servers in one run: Keyward with the five systems' schemas, Keyward without
-//! one, and Redis. The first is sent the plain command; the others what a client must
-//! send so that the same is true afterwards, each of its commands measured by itself
+//! Four servers in one run: Keyward with the five systems' schemas twice, Keyward without
+//! one, and Redis. Those with schemas are sent the plain command; the others what a client
+//! must send so that the same is true afterwards, each of its commands measured by itself
 //! and the processor time added up. redis-benchmark draws keys anew for each, so that what
-//! the others are sent second often finds no row, which is in their favour. What the
-//! server does when the load is over, packing rows at leisure, is told beside it.
+//! the others are sent second often finds no row, which is in their favour.
+//!
+//! Rows that are in use are loose, those that nobody has used for some seconds packed. While
+//! one server is under load the others wait for longer than that: so the first packs
+//! only what was idle for longer than a round takes, and the second packs at once, which makes
+//! every load meet packed rows. What that takes at leisure, when the load is over, is told
+//! beside it.
 
 use crate::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
+use crate::report::median;
 use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
@@ -88,8 +94,10 @@ pub(crate) fn run(arguments: &Arguments, schemas: &[PathBuf]) -> anyhow::Result<
         .map(|path| path.to_str().context("a path is not text"))
         .collect::<Result<_, _>>()?;
     let first = [&["serve"], &schemas[..]].concat();
+    let in_use = ["--appendonly", "no", "--pack-after", IN_USE_SECONDS];
     let peers = [
-        Peer::start("with schema", &arguments.keyward, &first)?,
+        Peer::start_with("with schema, rows in use", &arguments.keyward, &first, &in_use)?,
+        Peer::start_packing("with schema, rows packed", &arguments.keyward, &first)?,
         Peer::start("without", &arguments.keyward, &["serve"])?,
         Peer::start("Redis", "redis-server".as_ref(), &[])?,
     ];
@@ -98,52 +106,82 @@ pub(crate) fn run(arguments: &Arguments, schemas: &[PathBuf]) -> anyhow::Result<
     writeln!(out, "\nµs of the server's processor time:\n")?;
     writeln!(
         out,
-        "| | pipeline | with schema | without | Redis | without / with | Redis / with | then, at leisure |"
+        "| | pipeline | rows in use | without schema | Redis | without / in use | Redis / in use | rows packed | and at leisure | without / packed | Redis / packed |"
     )?;
-    writeln!(out, "|---|---|---|---|---|---|---|---|")?;
+    writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|")?;
     for case in &CASES {
         for pipeline in &arguments.pipelines {
             let load = Load { pipeline: *pipeline, ..Load::new(arguments) };
-            let [(with, later), (without, _), (redis, _)] =
-                measure(&peers, case, &load, arguments.rounds)?;
+            let rounds = measure(&peers, case, &load, arguments.rounds)?;
+            let time = |at: usize| median(rounds.iter().map(|round| round.us[at]));
+            let ratio = |of: usize, to: usize| {
+                median(rounds.iter().map(|round| round.us[of] / round.us[to]))
+            };
+            let later = median(rounds.iter().map(|round| round.packing_us));
             writeln!(
                 out,
-                "| {} | {pipeline} | {with:.2} | {without:.2} | {redis:.2} | {:.2} | {:.2} | {later:.2} |",
+                "| {} | {pipeline} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {later:.2} | {:.2} | {:.2} |",
                 case.title,
-                without / with,
-                redis / with
+                time(IN_USE),
+                time(WITHOUT),
+                time(REDIS),
+                ratio(WITHOUT, IN_USE),
+                ratio(REDIS, IN_USE),
+                time(PACKED),
+                ratio(WITHOUT, PACKED),
+                ratio(REDIS, PACKED),
             )?;
         }
     }
     Ok(())
 }
 
-/// Microseconds of a command while it runs and of what is done later.
-type Spent = (f64, f64);
+/// The servers, by their places.
+const IN_USE: usize = 0;
+const PACKED: usize = 1;
+const WITHOUT: usize = 2;
+const REDIS: usize = 3;
+const PEERS: usize = 4;
 
-/// The medians of the three. Runs are interleaved, and every round begins with another, so
-/// that nobody gains by what the one before left in the caches.
-fn measure(peers: &[Peer; 3], case: &Case, load: &Load, rounds: u32) -> anyhow::Result<[Spent; 3]> {
-    let mut samples = [(); 3].map(|()| Vec::new());
-    for round in 0..rounds as usize {
-        for turn in 0..peers.len() {
-            let at = (round + turn) % peers.len();
-            let (peer, samples) = (&peers[at], &mut samples[at]);
-            let commands = if at == 0 { &[case.governed][..] } else { case.plain };
-            let (mut now_ns, mut later_ns) = (0, 0);
+/// Longer than a round takes.
+const IN_USE_SECONDS: &str = "120";
+
+/// What one round took.
+struct Round {
+    /// Microseconds of a command, by server.
+    us: [f64; PEERS],
+    /// What packing its row took later.
+    packing_us: f64,
+}
+
+/// Every round begins with another server, so that nobody gains by what the one before left in
+/// the caches. One round more than is asked for makes the rows.
+fn measure(
+    peers: &[Peer; PEERS],
+    case: &Case,
+    load: &Load,
+    rounds: u32,
+) -> anyhow::Result<Vec<Round>> {
+    let per_command = |ns: u64| ns as f64 / 1000.0 / load.requests as f64;
+    let mut measured = Vec::new();
+    for number in 0..=rounds as usize {
+        let mut round = Round { us: [0.0; PEERS], packing_us: 0.0 };
+        for turn in 0..PEERS {
+            let at = (number + turn) % PEERS;
+            let peer = &peers[at];
+            let commands =
+                if at == IN_USE || at == PACKED { &[case.governed][..] } else { case.plain };
             for command in commands {
                 let before_ns = peer.settle()?;
                 peer.load(&[&["--dbnum", case.db], *command].concat(), load)?;
                 let loaded_ns = peer.processor_ns()?;
-                now_ns += loaded_ns - before_ns;
-                later_ns += peer.settle()? - loaded_ns;
+                round.us[at] += per_command(loaded_ns - before_ns);
+                if at == PACKED {
+                    round.packing_us = per_command(peer.settle()? - loaded_ns);
+                }
             }
-            let per_command = |ns: u64| ns as f64 / 1000.0 / load.requests as f64;
-            samples.push((per_command(now_ns), per_command(later_ns)));
         }
+        measured.push(round);
     }
-    Ok(samples.map(|mut samples| {
-        samples.sort_by(|a: &Spent, b| a.0.total_cmp(&b.0));
-        samples[samples.len() / 2]
-    }))
+    Ok(measured.split_off(1))
 }

@@ -102,7 +102,7 @@ fn start_keyward(program: &Path, case: &Case, directory: &Path) -> anyhow::Resul
         ),
     )?;
     let schema = schema.to_str().context("a path is text")?;
-    Peer::start("Keyward", program, &["serve", schema])
+    Peer::start_packing("Keyward", program, &["serve", schema])
 }
 
 /// Sends the same reads to both, and their values where they miss.

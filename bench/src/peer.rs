@@ -34,6 +34,15 @@ impl Peer {
         Peer::start_with(name, program, first, &["--appendonly", "no"])
     }
 
+    /// As `start`, of a Keyward that packs rows as soon as it has leisure, in use or not.
+    pub(crate) fn start_packing(
+        name: &'static str,
+        program: &Path,
+        first: &[&str],
+    ) -> anyhow::Result<Peer> {
+        Peer::start_with(name, program, first, &["--appendonly", "no", "--pack-after", "0"])
+    }
+
     /// Starts a server without save points on a free port.
     pub(crate) fn start_with(
         name: &'static str,

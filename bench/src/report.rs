@@ -41,8 +41,9 @@ pub(crate) struct Row {
     pub(crate) samples: Vec<Vec<Measured>>,
 }
 
-fn median(figures: impl Iterator<Item = f64>) -> f64 {
-    let mut figures: Vec<f64> = figures.collect();
+/// The one in the middle.
+pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
+    let mut figures: Vec<f64> = figures.into_iter().collect();
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
 }

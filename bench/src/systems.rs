@@ -14,6 +14,7 @@ mod rows;
 use crate::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
+use crate::report::median;
 use keyward_resp::push_request;
 use rows::{Random, Written};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -120,7 +121,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     writeln!(out, "|---|---|---|---|---|")?;
     let mut times = Vec::new();
     for system in SYSTEMS.iter().filter(|system| system.name.contains(&arguments.only)) {
-        let keyward = Peer::start("Keyward", &arguments.keyward, &["serve", system.schema])?;
+        let keyward =
+            Peer::start_packing("Keyward", &arguments.keyward, &["serve", system.schema])?;
         let redis = Peer::start("Redis", "redis-server".as_ref(), &[])?;
         let (keys, keyward_bytes) = measure(&keyward, system, true, arguments.share)?;
         let (_, redis_bytes) = measure(&redis, system, false, arguments.share)?;
@@ -133,8 +135,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let Some(sample) = &system.sample else { continue };
         for pipeline in &arguments.pipelines {
             let load = Load { pipeline: *pipeline, ..Load::new(arguments) };
-            let ratios = times_of([&keyward, &redis], system.db, sample, &load)?;
-            times.push((system.name, *pipeline, ratios));
+            let rounds = (0..arguments.rounds)
+                .map(|_| times_of([&keyward, &redis], system.db, sample, &load))
+                .collect::<Result<Vec<_>, _>>()?;
+            let ratio = |at: usize| median(rounds.iter().map(|ratios| ratios[at]));
+            times.push((system.name, *pipeline, [0, 1, 2].map(ratio)));
         }
     }
     writeln!(

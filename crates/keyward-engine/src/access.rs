@@ -24,8 +24,8 @@ const USES_BITS: u32 = 8;
 /// What the counter of a new row is, so that it is not the first to go.
 const USES_AT_FIRST: u8 = 5;
 
-/// A row that was not used for so long is idle.
-const IDLE_SECONDS_MIN: u32 = 5;
+/// A row whose counter of uses is beyond this is used often: about a dozen times a minute.
+const USES_OFTEN: u8 = USES_AT_FIRST + 1;
 
 /// What the marks of a table's rows say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,12 +52,14 @@ pub(crate) struct AccessClock {
     second: u32,
     minute: u16,
     rates: FrequencyRates,
+    /// A row that was not used for so long is idle.
+    idle_seconds: u32,
 }
 
 impl AccessClock {
     /// A clock at time zero.
     pub(crate) fn new(rates: FrequencyRates) -> AccessClock {
-        AccessClock { second: 0, minute: 0, rates }
+        AccessClock { second: 0, minute: 0, rates, idle_seconds: 0 }
     }
 
     /// Sets the time.
@@ -69,6 +71,11 @@ impl AccessClock {
     /// Decides how counters of uses grow and decay.
     pub(crate) fn set_rates(&mut self, rates: FrequencyRates) {
         self.rates = rates;
+    }
+
+    /// Decides after how long without use a row is idle; zero if all are.
+    pub(crate) fn set_idle_seconds(&mut self, seconds: u32) {
+        self.idle_seconds = seconds;
     }
 
     /// The mark of a new row.
@@ -105,14 +112,30 @@ impl AccessClock {
     /// counted, since the last minute began.
     pub(crate) fn is_idle(&self, reading: Reading, mark: u32) -> bool {
         match reading {
-            Reading::Recency => self.idle_seconds(mark) >= IDLE_SECONDS_MIN,
-            Reading::Frequency => (mark >> USES_BITS) as u16 != self.minute,
+            Reading::Recency => self.idle_seconds(mark) >= self.idle_seconds,
+            Reading::Frequency => self.idle_seconds == 0 || self.minute_of(mark) != self.minute,
         }
+    }
+
+    /// Whether one more use of a row with this mark is one of many: the last was within
+    /// this second; where uses are counted, a dozen were lately.
+    #[inline(always)]
+    pub(crate) fn is_in_demand(&self, reading: Reading, mark: u32) -> bool {
+        let is_it = match reading {
+            Reading::Recency => mark == self.second,
+            Reading::Frequency => self.minute_of(mark) == self.minute && mark as u8 > USES_OFTEN,
+        };
+        is_it && self.idle_seconds > 0
+    }
+
+    /// The minute of a mark of frequency.
+    fn minute_of(&self, mark: u32) -> u16 {
+        (mark >> USES_BITS) as u16
     }
 
     /// The counter of uses in this mark of frequency, decayed to now.
     pub(crate) fn frequency(&self, mark: u32) -> u8 {
-        let idle_minutes = u32::from(self.minute.wrapping_sub((mark >> USES_BITS) as u16));
+        let idle_minutes = u32::from(self.minute.wrapping_sub(self.minute_of(mark)));
         let steps = idle_minutes.checked_div(self.rates.decay_minutes).unwrap_or(0);
         (mark as u8).saturating_sub(u8::try_from(steps).unwrap_or(u8::MAX))
     }

@@ -6,7 +6,7 @@
 //! a whole window at once they overlap. So before a window is executed, pass one
 //! resolves each command, hashes its keys and prefetches their buckets; pass two
 //! reads the buckets and prefetches the rows. A packed row is found by reading its
-//! page: under a schema pass three does that.
+//! page: under a schema pass three does that for the keys that no bucket has.
 //!
 //! Estimate: 16 commands at two misses of 80 ns each: 2.5 µs one by one, 0.3 µs
 //! overlapped.
@@ -48,9 +48,19 @@ pub(crate) struct Known {
     pub(crate) hash: u64,
     /// Its table.
     pub(crate) table: TableIndex,
+    /// Whether there is a packed row to look for.
+    may_be_packed: bool,
 }
 
-const UNKNOWN: Known = Known { hash: 0, table: TableIndex::PLAIN };
+const UNKNOWN: Known = Known { hash: 0, table: TableIndex::PLAIN, may_be_packed: false };
+
+impl Known {
+    /// The key, without its bytes.
+    #[inline(always)]
+    fn key(&self) -> Key<'static> {
+        Key { bytes: &[], hash: self.hash, table: self.table }
+    }
+}
 
 impl Prepared {
     /// Prepares the next commands of a batch; answers which.
@@ -76,20 +86,16 @@ impl Prepared {
         }
         // A single key is looked up at once: there is nothing to overlap with.
         if key_count > 1 {
-            self.each_key(|key| keys.prefetch_row(db, key));
+            for known in self.known.iter_mut().filter(|known| known.hash != 0) {
+                known.may_be_packed = keys.prefetch_row(db, known.key());
+            }
             if keys.is_governed() {
-                self.each_key(|key| keys.prefetch_packed_row(db, key));
+                for known in self.known.iter().filter(|known| known.may_be_packed) {
+                    keys.prefetch_packed_row(db, known.key());
+                }
             }
         }
         window
-    }
-
-    /// Shows the keys of the window, without their bytes.
-    #[inline(always)]
-    fn each_key(&self, visit: impl Fn(Key<'_>)) {
-        for Known { hash, table } in self.known.iter().filter(|known| known.hash != 0) {
-            visit(Key { bytes: &[], hash: *hash, table: *table });
-        }
     }
 
     /// Pass one for one command; answers how many keys it has.
@@ -115,7 +121,7 @@ impl Prepared {
             while position <= last && count < KEYS_MAX {
                 let key = keys.key_in(db, args.at(position as usize));
                 self.known.resize(start + position as usize, UNKNOWN);
-                self.known.push(Known { hash: key.hash, table: key.table });
+                self.known.push(Known { hash: key.hash, table: key.table, may_be_packed: false });
                 keys.prefetch_bucket(db, key);
                 count += 1;
                 position += legacy.step;

@@ -94,7 +94,7 @@ impl<'a> Ctx<'a> {
     pub(crate) fn key(&self, position: usize) -> Key<'a> {
         let bytes = self.args.at(position);
         match self.known.get(position) {
-            Some(&Known { hash, table }) if hash != 0 => Key { bytes, hash, table },
+            Some(&Known { hash, table, .. }) if hash != 0 => Key { bytes, hash, table },
             _ => self.keys.key(bytes),
         }
     }

@@ -429,16 +429,16 @@ impl Engine {
     }
 
     /// Uses a moment in which nothing else is to be done, or a small share of the time
-    /// while there is: rows that were written lately, and lists that nobody has used for a
-    /// while, are packed, a few at a time. Answers whether there are more.
+    /// while there is: rows that nobody has used for a while are packed, a few at a time.
+    /// Answers whether there are more.
     pub fn rest(&mut self) -> bool {
-        self.keys.pack(0..self.keys.database_count(), PACKED_PER_REST);
+        self.keys.pack_idle(PACKED_PER_REST);
         self.has_leisure_work()
     }
 
     /// Whether `rest` has something to do.
     pub fn has_leisure_work(&self) -> bool {
-        self.keys.is_fresh()
+        self.keys.has_idle()
     }
 
     /// Goes on with a walk that moves everything to other allocations, for a fraction of a

@@ -138,7 +138,7 @@ fn judge(ctx: &mut Ctx<'_>) -> Outcome {
             ctx.until = None;
             outcome
         }
-        Verdict::Instead { command, reply } => run_instead(ctx, &command, &reply),
+        Verdict::Instead(other) => run_instead(ctx, &other.command, &other.reply),
         Verdict::Answer(number) => {
             ctx.reply.integer(number);
             Ok(())
@@ -256,7 +256,7 @@ pub(crate) fn explain(
     let (until, judged) = match verdict {
         Verdict::Run(judged) => (None, judged),
         Verdict::RunUntil(at, judged) => (Some(at), judged),
-        Verdict::Instead { .. } | Verdict::Answer(_) | Verdict::Refuse(_) => return lines,
+        Verdict::Instead(_) | Verdict::Answer(_) | Verdict::Refuse(_) => return lines,
     };
     let start = Start::recording(ctx.keys);
     let mut ignored = Vec::new();

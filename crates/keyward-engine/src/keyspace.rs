@@ -53,6 +53,10 @@ use snapshot::Running;
 pub use snapshot::SnapshotProgress;
 pub(crate) use usage::Usage;
 
+/// How long after rows were packed because memory was short none is made loose for being
+/// read often.
+const EASE_MS: u64 = 5_000;
+
 /// The databases and what is recorded about them.
 #[derive(Debug)]
 pub struct Keyspace {
@@ -63,6 +67,8 @@ pub struct Keyspace {
     pub(crate) access: AccessClock,
     /// When lists that nobody uses were looked for last.
     lists_looked_at_ms: i64,
+    /// When rows were packed last because memory was short.
+    packed_by_need_at_ms: i64,
     hasher: KeyHasher,
     /// Due rows are invisible but stay. Only while nothing is written: a write must find
     /// the place of a due row free.
@@ -137,6 +143,7 @@ impl Keyspace {
             now_ms: 0,
             access: AccessClock::new(MemoryLimit::default().rates),
             lists_looked_at_ms: 0,
+            packed_by_need_at_ms: i64::MIN,
             hasher,
             is_expiry_held: false,
             random,
@@ -280,14 +287,26 @@ impl Keyspace {
         self.stats.hits += 1;
         self.databases[self.selected].table_mut(key).stats.hits += 1;
         if access == Access::Touch {
-            self.touch(key, found);
+            let before = self.touch(key, found);
             if self.governed > 0 && self.renews_on_read(key) {
                 let spot = self.loosen(key, found);
                 self.renew(key, spot);
                 return Some(Found::Loose(spot));
             }
+            if matches!(found, Found::Packed(_)) && self.is_worth_loosening(key, before) {
+                return Some(Found::Loose(self.loosen(key, found)));
+            }
         }
         Some(found)
+    }
+
+    /// Whether a packed row that had this mark before it was used again is in such demand
+    /// that it takes less to read it as a loose one.
+    fn is_worth_loosening(&self, key: Key<'_>, mark: u32) -> bool {
+        let table = self.database().table(key);
+        self.access.is_in_demand(table.reading(), mark)
+            && table.has_room_for_demand()
+            && self.now_ms.abs_diff(self.packed_by_need_at_ms) > EASE_MS
     }
 
     /// Looks a key up for reading.
@@ -313,14 +332,16 @@ impl Keyspace {
         Some(self.row(key, spot))
     }
 
+    /// Marks the row that was found as used; answers the mark it had.
     #[inline(always)]
-    fn touch(&mut self, key: Key<'_>, found: Found) {
+    fn touch(&mut self, key: Key<'_>, found: Found) -> u32 {
         let table = self.databases[self.selected].table_mut(key);
         let before = table.clock_at(found);
         let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         if before != clock {
             table.set_clock_at(found, clock);
         }
+        before
     }
 
     /// The mark of a new row of the selected database.
@@ -532,10 +553,10 @@ impl Keyspace {
         self.databases[db].table(key).prefetch_bucket(key.hash);
     }
 
-    /// Hints that a key's row will be read soon.
+    /// Hints that a key's row will be read soon; answers whether it may be packed.
     #[inline(always)]
-    pub(crate) fn prefetch_row(&self, db: usize, key: Key<'_>) {
-        self.databases[db].table(key).prefetch_row(key.hash);
+    pub(crate) fn prefetch_row(&self, db: usize, key: Key<'_>) -> bool {
+        self.databases[db].table(key).prefetch_row(key.hash)
     }
 
     /// Hints that a key's row will be read soon, if it is packed.

@@ -313,6 +313,7 @@ impl Shared {
         self.stats.obey(&tunables);
         keys.lazy = tunables.lazy;
         keys.access.set_rates(tunables.memory.rates);
+        keys.access.set_idle_seconds(tunables.pack_after_seconds);
         keys.set_policy(tunables.memory.policy);
         // What is impossible under a limit may be possible under another.
         self.relief = Relief::default();

@@ -1,11 +1,11 @@
 //! A table: the rows of one key pattern, or of a whole schemaless database.
 //!
 //! Owns its rows, the index over them and the order of their deadlines. Under a schema
-//! rows are packed (`packed`), but not by who writes them: a row that is written or
-//! handed out for changing is a loose one, and stays so until there is leisure
-//! (`Table::pack`). Only where loose rows become too many do writes pack as many as
-//! they add. Lists wait until nobody uses them (`lists`). Rows that cannot be packed stay
-//! loose for ever.
+//! rows are packed (`packed`), but not by who writes them: a row that is written,
+//! handed out for changing or read again and again is a loose one, and stays so until
+//! nobody has used it for some seconds and there is leisure (`Table::pack_idle`). Only
+//! where loose rows become too many do writes pack as many as they add (`Table::pack`).
+//! Lists are looked through (`lists`). Rows that cannot be packed stay loose for ever.
 //! Invariants: keys are unique, and a row is loose or packed; `deadlines` has exactly one entry for each row
 //! that has a deadline (so deadlines change only through this module); `row_bytes`
 //! is the sum over all rows, except while one is being changed. Every row is of the
@@ -27,7 +27,7 @@ pub(crate) use gather::{COLLECTION_PART, GatherPlace, PartMoved};
 pub(crate) use neighbours::Neighbour;
 pub(crate) use packed::Place;
 
-use crate::access::Reading;
+use crate::access::{AccessClock, Reading};
 use crate::companions::Companions;
 use crate::evict::Standing;
 use crate::footprint::HeapBytes;
@@ -211,8 +211,8 @@ impl Table {
         if matches!(row.value(), Value::Object(ObjectRef::List(_))) {
             self.lists.add();
         } else if let Some(packed) = &self.packed {
-            let bytes_max = FRESH_BYTES_MAX.max(packed.row_bytes() / FRESH_SHARE);
-            self.fresh.push(hash, row.heap_bytes());
+            let bytes_max = fresh_bytes_max(packed);
+            self.fresh.push(hash as u32, row.heap_bytes(), row.clock());
             if self.fresh.row_bytes() > bytes_max {
                 self.pack(PACKED_PER_WRITE);
             }
@@ -225,30 +225,56 @@ impl Table {
     /// how much was done.
     pub(crate) fn pack(&mut self, budget: usize) -> usize {
         let mut work = 0;
-        while work < budget && self.packed.is_some() {
-            let mut oldest = [0; PACKED_AT_ONCE];
-            let wanted = oldest.len().min(budget - work);
-            let count = self.fresh.pop(&mut oldest[..wanted]);
-            if count == 0 {
-                break;
-            }
-            let oldest = &oldest[..count];
-            // Rows were written a while ago, and lie anywhere: their misses overlap.
-            oldest.iter().for_each(|hash| self.prefetch_bucket(u64::from(*hash)));
-            oldest.iter().for_each(|hash| self.prefetch_row(u64::from(*hash)));
-            for (at, hash) in oldest.iter().enumerate() {
-                if let Some(next) = oldest.get(at + 1) {
-                    self.prefetch_whole(u64::from(*next));
-                }
-                work += self.pack_one(*hash);
-            }
+        while work < budget
+            && let done @ 1.. = self.pack_some(budget - work, |_, _| true)
+        {
+            work += done;
         }
         work
     }
 
-    /// Packs the row of a hash, of which 32 bits are known, if it is still there. Answers
-    /// how much was done.
-    fn pack_one(&mut self, hash: u32) -> usize {
+    /// As `pack`, of those that are idle.
+    pub(crate) fn pack_idle(&mut self, access: &AccessClock, budget: usize) -> usize {
+        let mut work = 0;
+        while work < budget
+            && self.has_idle(access)
+            && let done @ 1.. =
+                self.pack_some(budget - work, |reading, row| access.is_idle(reading, row.clock()))
+        {
+            work += done;
+        }
+        work
+    }
+
+    /// Packs the next few rows if they may be, and puts off the others. Answers how much
+    /// was done.
+    fn pack_some(&mut self, budget: usize, may_be: impl Fn(Reading, &Row) -> bool) -> usize {
+        if self.packed.is_none() {
+            return 0;
+        }
+        let mut oldest = [0; PACKED_AT_ONCE];
+        let wanted = oldest.len().min(budget);
+        let count = self.fresh.pop(&mut oldest[..wanted]);
+        let oldest = &oldest[..count];
+        // Rows were written a while ago, and lie anywhere: their misses overlap.
+        oldest.iter().for_each(|hash| self.prefetch_bucket(u64::from(*hash)));
+        for hash in oldest {
+            self.prefetch_row(u64::from(*hash));
+        }
+        let mut work = 0;
+        for (at, hash) in oldest.iter().enumerate() {
+            if let Some(next) = oldest.get(at + 1) {
+                self.prefetch_whole(u64::from(*next));
+            }
+            work += self.pack_one(*hash, &may_be);
+        }
+        work
+    }
+
+    /// Packs the row of a hash, of which 32 bits are known, if it is still there and may
+    /// be packed. Answers how much was done.
+    fn pack_one(&mut self, hash: u32, may_be: impl Fn(Reading, &Row) -> bool) -> usize {
+        let reading = self.reading();
         let Some(packed) = &mut self.packed else { return 0 };
         let mut whole = 0;
         let found = self.rows.locate(u64::from(hash), |row| {
@@ -257,6 +283,10 @@ impl Table {
         });
         let Some(spot) = found else { return 1 };
         let row = self.rows.at(spot);
+        if !may_be(reading, row) {
+            self.fresh.push(hash, row.heap_bytes(), row.clock());
+            return 1;
+        }
         // One that is too large is not even tried.
         let (bytes, items) = match row.value() {
             Value::Object(ObjectRef::List(list)) => (row.heap_bytes(), list.len()),
@@ -275,14 +305,25 @@ impl Table {
         work
     }
 
+    fn has_idle(&self, access: &AccessClock) -> bool {
+        self.fresh.first_mark().is_some_and(|mark| access.is_idle(self.reading(), mark))
+    }
+
     /// Whether rows are packed at all.
     pub(crate) fn packs(&self) -> bool {
         self.packed.is_some()
     }
 
-    /// Whether rows wait to be packed.
-    pub(crate) fn is_fresh(&self) -> bool {
-        !self.fresh.is_empty() || self.lists.are_looked_at()
+    /// Whether there are rows to look at that may have become idle.
+    pub(crate) fn has_work(&self, access: &AccessClock) -> bool {
+        self.lists.are_looked_at() || self.has_idle(access)
+    }
+
+    /// Whether packed rows that are in demand may become loose ones: there is room for
+    /// half of what writes may leave.
+    pub(crate) fn has_room_for_demand(&self) -> bool {
+        let bytes_max = self.packed.as_ref().map_or(0, |packed| fresh_bytes_max(packed));
+        self.fresh.row_bytes() < bytes_max / 2
     }
 
     /// The row at a spot.
@@ -740,16 +781,23 @@ impl Table {
         }
     }
 
-    /// Hints that the row of this hash will be read soon. Reads the bucket.
+    /// Hints that the row of this hash will be read soon; answers whether it may be packed.
+    /// Reads the bucket.
     #[inline(always)]
-    pub(crate) fn prefetch_row(&self, hash: u64) {
+    pub(crate) fn prefetch_row(&self, hash: u64) -> bool {
+        let mut is_loose = false;
         self.rows.each_candidate(hash, |row| {
+            is_loose = true;
             for line in 0..PREFETCH_LINES {
                 prefetch(row.address().wrapping_add(line * CACHE_LINE_BYTES));
             }
         });
-        if let Some(packed) = &self.packed {
-            packed.prefetch_tags(hash);
+        match &self.packed {
+            Some(packed) if !is_loose => {
+                packed.prefetch_tags(hash);
+                true
+            }
+            _ => false,
         }
     }
 
@@ -770,4 +818,9 @@ impl Table {
             packed.prefetch_row(hash);
         }
     }
+}
+
+/// Bytes of loose rows beyond which writes pack them.
+fn fresh_bytes_max(packed: &PackedRows) -> usize {
+    FRESH_BYTES_MAX.max(packed.row_bytes() / FRESH_SHARE)
 }

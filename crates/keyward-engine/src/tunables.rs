@@ -36,6 +36,8 @@ pub struct Tunables {
     pub memory: MemoryLimit,
     /// `lazyfree-lazy-…`.
     pub lazy: LazySettings,
+    /// `pack-after`: seconds without use after which a row is packed.
+    pub pack_after_seconds: u32,
     /// `hash-max-listpack-entries`: the most fields a packed hash has.
     pub hash_packed_fields_max: usize,
     /// `hash-max-listpack-value`: the longest field and value a packed hash has.
@@ -64,6 +66,7 @@ impl Default for Tunables {
             tracked_keys_max: 1_000_000,
             memory: MemoryLimit::default(),
             lazy: LazySettings::default(),
+            pack_after_seconds: 0,
             hash_packed_fields_max: 512,
             hash_packed_text_bytes_max: 64,
             intset_members_max: 512,

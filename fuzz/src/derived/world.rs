@@ -62,10 +62,10 @@ impl Host for World {
 }
 
 /// Settings under which so much memory may be used, and evictions are told.
-fn tunables(bytes_max: u64, policy: Option<Policy>) -> Tunables {
+fn tunables(bytes_max: u64, policy: Option<Policy>, pack_after_seconds: u32) -> Tunables {
     let memory = MemoryLimit { bytes_max, policy, ..MemoryLimit::default() };
     let notify = NotifyFlags::parse(b"Ee").expect("these letters exist");
-    Tunables { memory, notify, ..Tunables::default() }
+    Tunables { memory, notify, pack_after_seconds, ..Tunables::default() }
 }
 
 /// What came of the commands of a run.
@@ -86,6 +86,7 @@ pub(super) struct Stage {
     engine: Engine,
     world: World,
     now_ms: i64,
+    pack_after_seconds: u32,
     clients: [ClientId; 4],
     reader: ClientId,
     /// Is told which rows are evicted from the database under the schema.
@@ -102,8 +103,10 @@ impl Stage {
     pub(super) fn new(seed: u64) -> Stage {
         let checked = keyward_schema::check("shop.toml", SCHEMA.as_bytes());
         let schema = checked.schema.expect("the schema is sound");
-        let mut engine =
-            Engine::new(EngineOptions { seed, databases: 2, tunables: tunables(0, None) });
+        // In every second run rows in use stay loose.
+        let pack_after_seconds = (seed % 2) as u32;
+        let tunables = tunables(0, None, pack_after_seconds);
+        let mut engine = Engine::new(EngineOptions { seed, databases: 2, tunables });
         engine.set_time(START_MS * 1000);
         engine.govern(0, schema);
         let clients = std::array::from_fn(|_| engine.connect());
@@ -112,6 +115,7 @@ impl Stage {
             engine,
             world: World::default(),
             now_ms: START_MS,
+            pack_after_seconds,
             clients,
             reader,
             listener,
@@ -141,7 +145,8 @@ impl Stage {
                 self.engine.rest();
             }
             Step::Shortage(policy, rows) => {
-                self.engine.set_tunables(tunables(1, Policy::by_name(policy)));
+                let policy = Policy::by_name(policy);
+                self.engine.set_tunables(tunables(1, policy, self.pack_after_seconds));
                 self.world.short = *rows;
             }
             Step::Crowd(count) => (0..*count).for_each(|n| self.send(Who::Second, &newcomer(n))),

@@ -29,7 +29,9 @@ impl Stage {
         let checked = keyward_schema::check("shelf.toml", SCHEMA.as_bytes());
         let schema = checked.schema.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         let notify = NotifyFlags::parse(b"Ee").expect("these letters exist");
-        let tunables = Tunables { notify, ..Tunables::default() };
+        // In every second run rows in use stay loose.
+        let pack_after_seconds = (seed % 2) as u32;
+        let tunables = Tunables { notify, pack_after_seconds, ..Tunables::default() };
         let mut engine = Engine::new(EngineOptions { seed, databases: 1, tunables });
         engine.set_time(START_MS * 1000);
         engine.govern(0, schema);

@@ -89,9 +89,10 @@ impl Keyspace {
         None
     }
 
-    /// Packs rows of these databases that were written lately, within a budget of work;
-    /// answers how much was done.
+    /// Packs rows of these databases that wait for it, idle or not, within a budget of
+    /// work: memory is short. Answers how much was done.
     pub(crate) fn pack(&mut self, dbs: Range<usize>, budget: usize) -> usize {
+        self.packed_by_need_at_ms = self.now_ms;
         let mut work = 0;
         if self.governed > 0 {
             for table in self.databases[dbs].iter_mut().flat_map(Database::tables_mut) {
@@ -100,6 +101,17 @@ impl Keyspace {
             }
         }
         work
+    }
+
+    /// Packs rows that nobody uses, within a budget of work.
+    pub(crate) fn pack_idle(&mut self, budget: usize) {
+        let mut work = 0;
+        if self.governed > 0 {
+            for table in self.databases.iter_mut().flat_map(Database::tables_mut) {
+                work += table.pack_idle(&self.access, budget.saturating_sub(work));
+                work += table.pack_lists(&self.access, budget.saturating_sub(work));
+            }
+        }
     }
 
     /// Begins to look for lists that nobody uses, if the last time is some time ago.
@@ -111,9 +123,10 @@ impl Keyspace {
         }
     }
 
-    /// Whether rows wait to be packed.
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.governed > 0 && self.databases.iter().flat_map(Database::tables).any(Table::is_fresh)
+    /// Whether `pack_idle` has something to do.
+    pub(crate) fn has_idle(&self) -> bool {
+        let mut tables = self.databases.iter().flat_map(Database::tables);
+        self.governed > 0 && tables.any(|table| table.has_work(&self.access))
     }
 
     /// Visits the rows of one bucket of the selected database, due ones

@@ -3,7 +3,8 @@
 //! Owns the order in which rows were written, by 32 bits of their hashes, and how many
 //! bytes they had then. Rows are not taken out when they go or are packed: whoever takes
 //! an entry looks whether there is a row. Entries come in blocks, so that no step
-//! moves more than one block's worth.
+//! moves more than one block's worth. A block keeps the mark of use that its first row
+//! had, by which one knows whether its rows are worth a look.
 
 use std::collections::VecDeque;
 
@@ -13,11 +14,19 @@ const BLOCK_ENTRIES: usize = 512;
 /// The queue.
 #[derive(Debug, Default)]
 pub(super) struct Fresh {
-    blocks: VecDeque<Vec<Entry>>,
+    blocks: VecDeque<Block>,
     /// Entries of the first block that were taken.
     taken: usize,
     /// The sum over all entries.
     bytes: usize,
+    /// How many entries the blocks have room for.
+    room: usize,
+}
+
+#[derive(Debug)]
+struct Block {
+    first_mark: u32,
+    entries: Vec<Entry>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -27,16 +36,32 @@ struct Entry {
 }
 
 impl Fresh {
-    /// Adds a row of so many bytes.
+    /// Adds a row of so many bytes, with its mark of use.
     #[inline]
-    pub(super) fn push(&mut self, hash: u64, bytes: usize) {
+    pub(super) fn push(&mut self, hash: u32, bytes: usize, mark: u32) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.bytes += bytes as usize;
-        let entry = Entry { hash: hash as u32, bytes };
+        let entry = Entry { hash, bytes };
+        // What is put back while its block is emptied is not to be met again there.
+        let is_being_emptied = self.taken > 0 && self.blocks.len() == 1;
         match self.blocks.back_mut() {
-            Some(block) if block.len() < BLOCK_ENTRIES => block.push(entry),
-            _ => self.blocks.push_back(vec![entry]),
+            Some(Block { entries, .. }) if entries.len() < BLOCK_ENTRIES && !is_being_emptied => {
+                self.room -= entries.capacity();
+                entries.push(entry);
+                self.room += entries.capacity();
+            }
+            _ => {
+                let entries = vec![entry];
+                self.room += entries.capacity();
+                self.blocks.push_back(Block { first_mark: mark, entries });
+            }
         }
+    }
+
+    /// The mark of one of the oldest, if there are any.
+    #[inline]
+    pub(super) fn first_mark(&self) -> Option<u32> {
+        self.blocks.front().map(|block| block.first_mark)
     }
 
     /// Takes the oldest, as many as there is room for; answers how many. Their hashes are
@@ -46,24 +71,20 @@ impl Fresh {
         while count < hashes.len()
             && let Some(block) = self.blocks.front()
         {
-            let entries = block[self.taken..].iter().take(hashes.len() - count);
+            let entries = block.entries[self.taken..].iter().take(hashes.len() - count);
             for (entry, hash) in entries.zip(&mut hashes[count..]) {
                 *hash = entry.hash;
                 self.bytes -= entry.bytes as usize;
                 self.taken += 1;
                 count += 1;
             }
-            if self.taken == block.len() {
+            if self.taken == block.entries.len() {
                 self.taken = 0;
+                self.room -= block.entries.capacity();
                 self.blocks.pop_front();
             }
         }
         count
-    }
-
-    /// Whether there is none.
-    pub(super) fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
     }
 
     /// Bytes that the rows had when they came.
@@ -74,9 +95,7 @@ impl Fresh {
 
     /// Bytes of the queue.
     pub(super) fn heap_bytes(&self) -> usize {
-        let last = self.blocks.back().map_or(0, Vec::capacity);
-        let entries = self.blocks.len().saturating_sub(1) * BLOCK_ENTRIES + last;
-        entries * size_of::<Entry>() + self.blocks.capacity() * size_of::<Vec<Entry>>()
+        self.room * size_of::<Entry>() + self.blocks.capacity() * size_of::<Block>()
     }
 }
 
@@ -90,7 +109,7 @@ mod tests {
         let (mut next, mut oldest) = (0u64, 0u32);
         for round in 0..2_000usize {
             for _ in 0..round % 7 {
-                fresh.push(next, next as usize % 10);
+                fresh.push(next as u32, next as usize % 10, round as u32);
                 next += 1;
             }
             let mut hashes = [0; 5];
@@ -102,11 +121,23 @@ mod tests {
             }
             let bytes: u64 = (u64::from(oldest)..next).map(|hash| hash % 10).sum();
             assert_eq!(
-                (fresh.row_bytes() as u64, fresh.is_empty()),
+                (fresh.row_bytes() as u64, fresh.first_mark().is_none()),
                 (bytes, oldest as u64 == next)
             );
         }
         while fresh.pop(&mut [0; 3]) > 0 {}
-        assert!(fresh.is_empty() && fresh.heap_bytes() < 4_096);
+        assert!(fresh.first_mark().is_none() && fresh.heap_bytes() < 4_096);
+    }
+
+    #[test]
+    fn what_is_put_back_while_a_block_is_emptied_comes_after_all_others() {
+        let mut fresh = Fresh::default();
+        (0..3).for_each(|hash| fresh.push(hash, 1, 10));
+        assert_eq!((fresh.pop(&mut [0]), fresh.first_mark()), (1, Some(10)));
+        fresh.push(0, 1, 20);
+        assert_eq!((fresh.pop(&mut [0; 2]), fresh.first_mark()), (2, Some(20)));
+        let mut last = [9];
+        assert_eq!((fresh.pop(&mut last), last, fresh.first_mark()), (1, [0], None));
+        assert_eq!(fresh.room, 0);
     }
 }

@@ -51,8 +51,9 @@ const LIST_BYTES_MAX: usize = 32 * 1024;
 pub(super) const TEXT_BYTES_MAX: usize = 4 * ROW_BYTES_MAX;
 /// Places of a page that `sample` draws from: beyond the rows of nearly every page.
 const SAMPLE_PLACES: usize = 64;
-/// What is worth fetching ahead of a page, its tags, and of a row.
-const PREFETCH_LINES: usize = 2;
+/// What is worth fetching ahead of a page, its tags and where its rows end, and of a row.
+const PREFETCH_PAGE_LINES: usize = 3;
+const PREFETCH_ROW_LINES: usize = 2;
 const CACHE_LINE_BYTES: usize = 64;
 
 /// Packed rows by key.
@@ -486,7 +487,8 @@ impl PackedRows {
     #[inline(always)]
     pub(super) fn prefetch_tags(&self, hash: u64) {
         if self.len > 0 {
-            prefetch_lines(self.page(self.pages.of(hash)).address());
+            let page = self.page(self.pages.of(hash)).address();
+            prefetch_lines(page, PREFETCH_PAGE_LINES);
         }
     }
 
@@ -504,7 +506,7 @@ impl PackedRows {
         if self.len > 0
             && let Some(row) = self.page(self.pages.of(hash)).address_of(tag_of(hash))
         {
-            prefetch_lines(row);
+            prefetch_lines(row, PREFETCH_ROW_LINES);
         }
     }
 
@@ -633,8 +635,8 @@ impl PackedRows {
 }
 
 #[inline(always)]
-fn prefetch_lines(address: *const u8) {
-    for line in 0..PREFETCH_LINES {
+fn prefetch_lines(address: *const u8, lines: usize) {
+    for line in 0..lines {
         prefetch(address.wrapping_add(line * CACHE_LINE_BYTES));
     }
 }

@@ -360,14 +360,8 @@ fn the_bytes_of_patterns_follow_every_change() {
 fn rows_are_packed_at_leisure_and_before_any_is_evicted() {
     let mut test = TestEngine::governed(1, SHELF);
     let client = test.engine.connect();
-    for number in 0..1_000 {
-        test.call(client, &format!("SET text:{number} value{}", number % 10));
-    }
-    let bytes = |test: &mut TestEngine| {
-        let stats = test.call(client, "KEYWARD STATS text:{id}");
-        number_after(&stats, "bytes")
-    };
-    let loose = bytes(&mut test);
+    set_thousand_texts(&mut test, client);
+    let loose = bytes_of_texts(&mut test, client);
     let memory = MemoryLimit {
         bytes_max: LIMIT,
         policy: Policy::by_name("allkeys-lru"),
@@ -376,14 +370,85 @@ fn rows_are_packed_at_leisure_and_before_any_is_evicted() {
     test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
     test.press(100);
     test.call(client, "PING");
-    let (pressed, evicted) = (bytes(&mut test), test.engine.facts().keys.evicted);
+    let (pressed, evicted) = (bytes_of_texts(&mut test, client), test.engine.facts().keys.evicted);
     assert!(pressed < loose && evicted == 0, "{loose} bytes, then {pressed}; {evicted} evicted");
     let mut steps = 1;
     while test.engine.rest() {
         steps += 1;
     }
-    let packed = bytes(&mut test);
+    let packed = bytes_of_texts(&mut test, client);
     assert!(packed * 2 < loose, "{loose} bytes, then {packed}");
     assert!(steps > 10, "a step is short: there were {steps}");
     assert_eq!(test.call(client, "GET text:77"), "$6\r\nvalue7\r\n");
+}
+
+fn bytes_of_texts(test: &mut TestEngine, client: ClientId) -> i64 {
+    number_after(&test.call(client, "KEYWARD STATS text:{id}"), "bytes")
+}
+
+fn set_thousand_texts(test: &mut TestEngine, client: ClientId) {
+    for number in 0..1_000 {
+        test.call(client, &format!("SET text:{number} value{}", number % 10));
+    }
+}
+
+/// A thousand rows of which half are used in each of ten seconds; what the pattern takes
+/// then.
+fn bytes_while_half_are_used(use_one: impl Fn(usize) -> Vec<String>) -> [i64; 3] {
+    let mut test = TestEngine::governed(1, SHELF);
+    let client = test.engine.connect();
+    test.engine.set_tunables(Tunables { pack_after_seconds: 5, ..Tunables::default() });
+    set_thousand_texts(&mut test, client);
+    let loose = bytes_of_texts(&mut test, client);
+    for _ in 0..10 {
+        test.set_time(test.now_ms + 1_000);
+        for command in (0..500).flat_map(&use_one) {
+            let reply = test.call(client, &command);
+            assert!(!reply.starts_with('-'), "{command}: {reply}");
+        }
+        test.rest();
+    }
+    let half = bytes_of_texts(&mut test, client);
+    test.set_time(test.now_ms + 5_000);
+    test.rest();
+    [loose, half, bytes_of_texts(&mut test, client)]
+}
+
+#[test]
+fn rows_in_use_are_left_loose_until_nobody_has_used_them_for_a_while() {
+    let writes = |number| vec![format!("SET text:{number} value{}", number % 10)];
+    let reads = |number| vec![format!("GET text:{number}")];
+    for [loose, half, packed] in [writes, reads].map(bytes_while_half_are_used) {
+        assert!(packed * 2 < loose, "{loose} bytes, then {packed}");
+        assert!(half > (packed + loose) * 2 / 5, "half of them are loose: {half}");
+        assert!(half < loose, "the others are packed: {half}");
+    }
+}
+
+#[test]
+fn packed_rows_are_read_as_they_are_unless_they_are_read_often() {
+    let mut test = TestEngine::governed(1, SHELF);
+    let client = test.engine.connect();
+    set_thousand_texts(&mut test, client);
+    test.rest();
+    test.engine.set_tunables(Tunables { pack_after_seconds: 5, ..Tunables::default() });
+    let read_all = |test: &mut TestEngine| {
+        for number in 0..1_000 {
+            let reply = test.call(client, &format!("GET text:{number}"));
+            assert_eq!(reply, format!("$6\r\nvalue{}\r\n", number % 10));
+        }
+    };
+    let packed = bytes_of_texts(&mut test, client);
+    for _ in 0..3 {
+        test.set_time(test.now_ms + 1_000);
+        read_all(&mut test);
+        assert_eq!(bytes_of_texts(&mut test, client), packed, "once a second is not often");
+    }
+    read_all(&mut test);
+    let loose = bytes_of_texts(&mut test, client);
+    assert!(loose > packed * 2, "{packed} bytes, then {loose}");
+    test.check_bytes(client);
+    test.set_time(test.now_ms + 5_000);
+    test.rest();
+    assert!(bytes_of_texts(&mut test, client) < loose / 2, "they are packed again");
 }

@@ -138,6 +138,7 @@ impl Settings {
             text_bytes_max: self.text_bytes_max(),
             lacks_replicas: self.int(Id::MinReplicas) > 0 && self.int(Id::MinReplicasLag) > 0,
             compresses: self.is_on(Id::RdbCompression),
+            pack_after_seconds: self.int(Id::PackAfter) as u32,
             slow_log_us_min: u64::try_from(self.int(Id::SlowLogSlowerThan)).ok(),
             slow_log_len_max: self.int(Id::SlowLogMaxLen) as usize,
             latency_ms_min: self.int(Id::LatencyThreshold) as u64,

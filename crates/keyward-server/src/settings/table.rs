@@ -132,6 +132,7 @@ settings! {
     EvictionTenacity, "maxmemory-eviction-tenacity", Kind::Int(0, 100), "10", Live, "How much eviction is done before a command.";
     LfuLogFactor, "lfu-log-factor", Kind::Int(0, i32::MAX as i64), "10", Live, "How slowly counters of uses grow.";
     LfuDecayTime, "lfu-decay-time", Kind::Int(0, i32::MAX as i64), "1", Live, "Minutes after which counters of uses decay by one; 0 for never.";
+    PackAfter, "pack-after", Kind::Int(0, 86_400), "5", Live, "Seconds without use after which a row under a schema is packed.";
     LazyEviction, "lazyfree-lazy-eviction", Kind::Bool, "no", Live, "Whether what is evicted is freed in steps.";
     LazyExpire, "lazyfree-lazy-expire", Kind::Bool, "no", Live, "Whether what expires is freed in steps.";
     LazyServerDel, "lazyfree-lazy-server-del", Kind::Bool, "no", Live, "Whether what is overwritten is freed in steps.";
