@@ -139,8 +139,9 @@ impl<'a> Call<'a> {
         use CommandId::*;
         let make = |key, row_type| Call::Make { key, row_type: Some(row_type) };
         match command.id {
-            Set => set(args, now_ms).unwrap_or(Call::Malformed),
             SetNx | GetSet => Call::Set { value: args.at(2), asked: Asked::Silent },
+            Set if args.len() == 3 => Call::Set { value: args.at(2), asked: Asked::Silent },
+            Set => set(args, now_ms).unwrap_or(Call::Malformed),
             SetEx => set_for(args, 1000, now_ms),
             PSetEx => set_for(args, 1, now_ms),
             MSet | MSetNx if args.len() % 2 == 1 => Call::SetMany,

@@ -121,8 +121,8 @@ fn arguments_misfit(declared: &[Argument], given: Args<'_>) -> Option<String> {
             return None;
         }
         let misfit = argument.shape.check(value).err()?;
-        let dot = if misfit.path.is_empty() { "" } else { "." };
-        Some(format!("{}{dot}{} {}", argument.name, misfit.path, misfit.problem))
+        let dot = if misfit.path().is_empty() { "" } else { "." };
+        Some(format!("{}{dot}{} {}", argument.name, misfit.path(), misfit.problem()))
     })
 }
 

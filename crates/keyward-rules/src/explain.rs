@@ -74,7 +74,7 @@ impl Verdict {
             Verdict::Run(Judged::All) => "Runs as it is; nothing else follows.".to_owned(),
             Verdict::Run(Judged::Rows | Judged::Nothing) => "Runs as it is.".to_owned(),
             Verdict::RunUntil(end, _) => format!("Runs, and the key {}.", ends(*end, now_ms)),
-            Verdict::Instead { .. } => "The sum is reckoned exactly, and then set.".to_owned(),
+            Verdict::Instead(_) => "The sum is reckoned exactly, and then set.".to_owned(),
             Verdict::Answer(answer) => format!("Does nothing, and answers {answer}."),
             Verdict::Refuse(refusal) => format!("Refused: {refusal}."),
         }

@@ -129,10 +129,7 @@ fn check_fields(object: &Object, row: &dyn Row, what: What<'_>) -> Result<(), Mi
     }
     let is_missing = |name: &str| row.field(name.as_bytes()).is_none();
     match object.fields.iter().find(|field| field.required && is_missing(&field.name)) {
-        Some(field) => Err(Misfit {
-            path: String::new(),
-            problem: format!("lacks the required field {}", field.name),
-        }),
+        Some(field) => Err(Misfit::missing_field(&field.name)),
         None => Ok(()),
     }
 }

@@ -40,5 +40,5 @@ pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 pub use plan::{Difference, DifferenceKind, compare};
 pub use refusal::Refusal;
 pub use survey::{Conclusion, Faults, Findings, Ground, Report, Survey};
-pub use verdict::{Judged, Verdict};
+pub use verdict::{Judged, Substitute, Verdict};
 pub use view::{Blind, Element, NotYet, Row, RowType, View};

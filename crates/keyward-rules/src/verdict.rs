@@ -12,17 +12,21 @@ pub enum Verdict {
     /// since the epoch. For SET and its kin, whatever lifetime the command itself
     /// names, and for INCR and its kin where there is no row yet.
     RunUntil(i64, Judged),
-    /// Run this command in its place, and answer with this bulk string.
-    Instead {
-        /// The command.
-        command: ArgBuf,
-        /// The answer.
-        reply: Box<[u8]>,
-    },
+    /// Run another command in its place.
+    Instead(Box<Substitute>),
     /// Do nothing, and answer with this integer.
     Answer(i64),
     /// Refuse it.
     Refuse(Box<Refusal>),
+}
+
+/// What is done instead of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Substitute {
+    /// The command to run.
+    pub command: ArgBuf,
+    /// The bulk string to answer.
+    pub reply: Box<[u8]>,
 }
 
 /// How much of what a command does the book has judged before it runs.

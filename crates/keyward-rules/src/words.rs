@@ -55,14 +55,14 @@ impl RuleBook {
             Content::Items(shape) => within(shape),
             content => content.object(),
         };
-        let at = object.and_then(|object| field_at(object, &misfit.path));
+        let at = object.and_then(|object| field_at(object, misfit.path()));
         let at = Some(at.unwrap_or(declared.at));
-        let problem = match (&*misfit.path, &declared.content) {
+        let problem = match (misfit.path(), &declared.content) {
             ("", Content::Items(_) | Content::Scored { .. }) if declared.data != DataType::List => {
-                format!("a member {}", misfit.problem)
+                format!("a member {}", misfit.problem())
             }
-            ("", Content::Items(_)) => format!("an item {}", misfit.problem),
-            ("", _) if is_verb_of_key(&misfit.problem) => misfit.problem.clone(),
+            ("", Content::Items(_)) => format!("an item {}", misfit.problem()),
+            ("", _) if is_verb_of_key(misfit.problem()) => misfit.problem().to_owned(),
             _ => misfit.to_string(),
         };
         Refusal::new(&self.schema().source, Some(table), key, problem, at)

@@ -14,7 +14,7 @@ use super::{Case, Judgement, Place, UNJUDGED};
 use crate::book::RuleBook;
 use crate::decimal_sum::sum;
 use crate::refusal::shown_value;
-use crate::verdict::Verdict;
+use crate::verdict::{Substitute, Verdict};
 use crate::view::{Row, RowType};
 
 /// What a call adds to.
@@ -76,7 +76,7 @@ impl RuleBook {
             None => [b"SET", place.key, &total, b"KEEPTTL"].iter().collect(),
             Some(field) => [b"HSET", place.key, field, &total].iter().collect(),
         };
-        Ok(Verdict::Instead { command, reply: total.into() })
+        Ok(Verdict::Instead(Box::new(Substitute { command, reply: total.into() })))
     }
 
     /// The shape of what a call adds to. A field that is not declared ends the

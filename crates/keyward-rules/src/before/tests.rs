@@ -5,6 +5,7 @@ use keyward_commands::lookup;
 use keyward_resp::{ArgBuf, split_words};
 
 use super::*;
+use crate::verdict::Substitute;
 use crate::view::Element;
 
 const NOW: i64 = 1_800_000_000_000;
@@ -111,7 +112,8 @@ fn judge(book: &RuleBook, view: &dyn View, call: &str) -> String {
         Err(NotYet) => "not yet".to_owned(),
         Ok(Verdict::Run(judged)) => format!("run, judged {judged:?}"),
         Ok(Verdict::RunUntil(end, judged)) => format!("until +{}, judged {judged:?}", end - NOW),
-        Ok(Verdict::Instead { command, reply }) => {
+        Ok(Verdict::Instead(other)) => {
+            let Substitute { command, reply } = *other;
             let words: Vec<String> =
                 command.args().iter().map(|word| word.escape_ascii().to_string()).collect();
             format!("instead {} -> {}", words.join(" "), reply.escape_ascii())

@@ -71,8 +71,8 @@ impl Host {
                 }
                 (done, judged)
             }
-            Verdict::Instead { command, .. } => {
-                let words: Vec<Bytes> = command.args().iter().map(<[u8]>::to_vec).collect();
+            Verdict::Instead(other) => {
+                let words: Vec<Bytes> = other.command.args().iter().map(<[u8]>::to_vec).collect();
                 (run(&mut after, self.now_ms, &words), Judged::Nothing)
             }
             Verdict::Answer(_) => return Outcome::Done,

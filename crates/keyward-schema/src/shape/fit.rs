@@ -15,18 +15,32 @@ use crate::timestamp::is_timestamp;
 /// How much of a value an error shows.
 const SHOWN_BYTES: usize = 40;
 
-/// Why a value does not fit its shape.
+/// Why a value does not fit its shape. One word wide: nearly every value fits, and each
+/// part of it answers that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// The way to the part that does not fit, `settings.theme`; empty for the whole.
-    pub path: String,
-    /// What is wrong with that part: a clause that follows its name.
-    pub problem: String,
+    reason: Box<Reason>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Reason {
+    path: String,
+    problem: String,
 }
 
 impl Misfit {
     pub(crate) fn new(problem: impl Into<String>) -> Misfit {
-        Misfit { path: String::new(), problem: problem.into() }
+        Misfit { reason: Box::new(Reason { path: String::new(), problem: problem.into() }) }
+    }
+
+    /// The way to the part that does not fit, `settings.theme`; empty for the whole.
+    pub fn path(&self) -> &str {
+        &self.reason.path
+    }
+
+    /// What is wrong with that part: a clause that follows its name.
+    pub fn problem(&self) -> &str {
+        &self.reason.problem
     }
 
     /// "must be …, not …"; a secret is not shown.
@@ -39,16 +53,17 @@ impl Misfit {
 
     /// The same, one step further out.
     pub(super) fn inside(mut self, step: &str) -> Misfit {
-        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
-        self.path = format!("{step}{dot}{}", self.path);
+        let path = &mut self.reason.path;
+        let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+        *path = format!("{step}{dot}{path}");
         self
     }
 
     /// The same, where what was found stands without quotes in the value.
     pub(super) fn without_quotes(mut self, found: &[u8]) -> Misfit {
         let quoted = shown(found);
-        if let Some(clause) = self.problem.strip_suffix(&quoted) {
-            self.problem = format!("{clause}{}", quoted.trim_matches('"'));
+        if let Some(clause) = self.reason.problem.strip_suffix(&quoted) {
+            self.reason.problem = format!("{clause}{}", quoted.trim_matches('"'));
         }
         self
     }
@@ -60,15 +75,16 @@ impl Misfit {
         Misfit::new(format!("has no field {}{hint}", shown(name)))
     }
 
-    pub(super) fn missing_field(name: &str) -> Misfit {
+    /// A required field is not there.
+    pub fn missing_field(name: &str) -> Misfit {
         Misfit::new(format!("lacks the required field {name}"))
     }
 }
 
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let subject = if self.path.is_empty() { "the value" } else { &self.path };
-        write!(f, "{subject} {}", self.problem)
+        let subject = if self.path().is_empty() { "the value" } else { self.path() };
+        write!(f, "{subject} {}", self.problem())
     }
 }
 

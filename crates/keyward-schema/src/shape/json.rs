@@ -46,6 +46,7 @@ impl Shape {
     /// Says which part does not, and what it must be.
     pub fn check_json(&self, value: &[u8]) -> Result<(), Misfit> {
         let mut reader = Reader::new(value)?;
+        reader.skip_spaces();
         reader.value(self)?;
         reader.end()
     }
@@ -159,8 +160,8 @@ impl<'v> Reader<'v> {
         if self.at < self.bytes.len() { Err(self.broken("the end of the JSON")) } else { Ok(()) }
     }
 
+    /// Reads a value of a shape; spaces before it are skipped already.
     fn value(&mut self, shape: &Shape) -> Result<(), Misfit> {
-        self.skip_spaces();
         if self.peek() == Some(b'n') && (shape.nullable || matches!(shape.ty, Type::Json)) {
             return self.word(b"null");
         }
@@ -210,6 +211,7 @@ impl<'v> Reader<'v> {
         let mut count: u64 = 0;
         if !self.take(b']') {
             loop {
+                self.skip_spaces();
                 self.value(item).map_err(|misfit| misfit.inside(&format!("[{count}]")))?;
                 count += 1;
                 if self.take(b']') {
@@ -235,6 +237,7 @@ impl<'v> Reader<'v> {
             let name = reader.string()?.plain();
             reader.expect(b':', "`:`")?;
             key_shape.check_scalar(&name).map_err(|misfit| misfit.inside("its key"))?;
+            reader.skip_spaces();
             // The keys of a secret map are secret too.
             let step = || if shape.secret { "[…]".to_owned() } else { step(&name) };
             reader.value(value).map_err(|misfit| misfit.inside(&step()))
@@ -289,7 +292,7 @@ impl<'v> Reader<'v> {
         let name = self.plain_string();
         let is_it = name
             .zip(object.fields.get(index))
-            .is_some_and(|(name, field)| field.name.as_bytes() == name);
+            .is_some_and(|(name, field)| is_same(field.name.as_bytes(), name));
         if !is_it {
             self.at = start;
         }
@@ -307,6 +310,7 @@ impl<'v> Reader<'v> {
     /// Reads what follows the name of a member that is not declared.
     fn extra(&mut self, object: &Object, name: &[u8]) -> Result<(), Misfit> {
         self.expect(b':', "`:`")?;
+        self.skip_spaces();
         match &object.extra {
             Extra::Reject => Err(Misfit::unknown_field(object, name)),
             Extra::Allow => self.skip(),
@@ -327,10 +331,15 @@ impl<'v> Reader<'v> {
         loop {
             self.skip_spaces();
             member(self)?;
-            if self.take(b'}') {
-                return Ok(());
+            self.skip_spaces();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(self.broken("`,` or `}`").into()),
             }
-            self.expect(b',', "`,` or `}`")?;
         }
     }
 
@@ -595,6 +604,26 @@ fn quote_from(bytes: &[u8], start: usize) -> Option<usize> {
         at += 8;
     }
     bytes[at..].iter().position(|byte| *byte == b'"').map(|place| at + place)
+}
+
+/// Whether two texts, which are short mostly, are the same: for eight bytes calling the
+/// general comparison takes longer than comparing.
+#[inline(always)]
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    if let (Some(first_a), Some(last_a), Some(first_b), Some(last_b)) =
+        (a.first_chunk::<8>(), a.last_chunk::<8>(), b.first_chunk::<8>(), b.last_chunk::<8>())
+    {
+        return first_a == first_b && last_a == last_b && (a.len() <= 16 || a == b);
+    }
+    if let (Some(first_a), Some(last_a), Some(first_b), Some(last_b)) =
+        (a.first_chunk::<4>(), a.last_chunk::<4>(), b.first_chunk::<4>(), b.last_chunk::<4>())
+    {
+        return first_a == first_b && last_a == last_b;
+    }
+    a.iter().zip(b).all(|(a, b)| a == b)
 }
 
 /// How many bytes come before the first that is marked, eight looked at at a time; all of
