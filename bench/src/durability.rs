@@ -2,7 +2,8 @@
 //! latencies while a snapshot is written, and how long saving and loading take.
 //!
 //! All servers keep their files in directories beside each other, on the disk where
-//! temporary files are. Runs are interleaved: a disk is noisier than a processor. A server
+//! temporary files are. Runs are interleaved, and ratios are the medians of those of single
+//! turns: a disk is noisier than a processor. A server
 //! shares its core with what it saves by, a thread or another process.
 
 use crate::Arguments;
@@ -43,6 +44,8 @@ const POLICIES: [Policy; 3] = [
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How often each loads.
 const LOADS: usize = 3;
+/// Loads on each server in a round: what a disk does for a second is not to decide.
+const TURNS: u32 = 3;
 /// Between two looks at whether something is over.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -137,31 +140,53 @@ fn throughput(arguments: &Arguments) -> anyhow::Result<()> {
             let peers = start(arguments, directory.path(), policy.settings)?;
             let requests = arguments.requests / policy.share * u64::from(*pipeline).min(4);
             let load = Load { pipeline: *pipeline, requests, ..Load::new(arguments) };
-            let mut seen = [(Vec::new(), Vec::new()), (Vec::new(), Vec::new())];
-            for _ in 0..arguments.rounds {
-                for (peer, (per_second, processor)) in peers.iter().zip(&mut seen) {
-                    let before_ns = peer.processor_ns()?;
-                    per_second.push(peer.load(&["-t", "set"], &load)?.per_second);
-                    let spent_ns = peer.processor_ns()? - before_ns;
-                    processor.push(spent_ns as f64 / 1000.0 / load.requests as f64);
-                }
-            }
-            let [(ours, our_cpu), (theirs, their_cpu)] = seen;
-            let (ours, theirs) = (median(ours), median(theirs));
-            let (our_cpu, their_cpu) = (median(our_cpu), median(their_cpu));
+            let turns = measure_in_turns(&peers, &load, arguments.rounds * TURNS)?;
+            let of = |server: usize, figure: fn(&Turn) -> f64| {
+                median(turns.iter().map(|turn| figure(&turn[server])))
+            };
+            let [ours, theirs] = [0, 1].map(|server| of(server, |turn| turn.per_second));
+            let [our_cpu, their_cpu] = [0, 1].map(|server| of(server, |turn| turn.processor_us));
+            let ratio =
+                median(turns.iter().map(|[ours, theirs]| ours.per_second / theirs.per_second));
             let (our_first, their_first) = *without.get_or_insert((ours, theirs));
             writeln!(
                 out,
                 "| {} | {pipeline} | {ours:.0} | {theirs:.0} | {:.2} | {:.2} | {:.2} | \
                  {our_cpu:.2} | {their_cpu:.2} |",
                 policy.title,
-                ours / theirs,
+                ratio,
                 ours / our_first,
                 theirs / their_first,
             )?;
         }
     }
     Ok(())
+}
+
+/// What one load came to.
+struct Turn {
+    per_second: f64,
+    processor_us: f64,
+}
+
+/// Loads both servers in turns, each of them first in every second one.
+fn measure_in_turns(peers: &[Peer; 2], load: &Load, turns: u32) -> anyhow::Result<Vec<[Turn; 2]>> {
+    let measure = |peer: &Peer| -> anyhow::Result<Turn> {
+        let before_ns = peer.processor_ns()?;
+        let per_second = peer.load(&["-t", "set"], load)?.per_second;
+        let spent_ns = peer.processor_ns()? - before_ns;
+        Ok(Turn { per_second, processor_us: spent_ns as f64 / 1000.0 / load.requests as f64 })
+    };
+    let [ours, theirs] = peers;
+    let turn = |number| -> anyhow::Result<[Turn; 2]> {
+        if number % 2 == 0 {
+            Ok([measure(ours)?, measure(theirs)?])
+        } else {
+            let theirs = measure(theirs)?;
+            Ok([measure(ours)?, theirs])
+        }
+    };
+    (0..turns).map(turn).collect()
 }
 
 /// What the clients of a server see while it saves, and how long that takes.
