@@ -97,6 +97,11 @@ impl Engine {
         Engine { keys, shared, prepared: Prepared::default() }
     }
 
+    /// The time it was told last, in milliseconds since the epoch.
+    pub fn now_ms(&self) -> i64 {
+        self.keys.now_ms()
+    }
+
     /// Sets the time, in microseconds since the epoch. Commands see this one
     /// time until it is set again.
     pub fn set_time(&mut self, now_us: i64) {

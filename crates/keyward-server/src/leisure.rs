@@ -22,6 +22,7 @@ pub(crate) async fn use_leisure(server: Rc<Server>) {
     loop {
         server.leisure.notified().await;
         let mut last = (commands(), Instant::now());
+        server.is_resting.set(true);
         while server.core.borrow_mut().rest() {
             // Whoever is ready runs before this goes on.
             tokio::task::yield_now().await;
@@ -32,5 +33,6 @@ pub(crate) async fn use_leisure(server: Rc<Server>) {
                 tokio::time::sleep(PAUSE).await;
             }
         }
+        server.is_resting.set(false);
     }
 }

@@ -7,6 +7,7 @@
 use crate::peer::Addresses;
 use crate::settings::Settings;
 use crate::settings::table::Id;
+use crate::wire::Doorbell;
 use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, TcpKeepalive, Type};
@@ -116,26 +117,28 @@ impl Drop for SocketFile {
 }
 
 /// What the server listens on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Listeners {
     tcp: RefCell<Vec<TcpListener>>,
     unix: Option<(UnixListener, SocketFile)>,
     /// Wakes who accepts on TCP when there are others to accept on.
     waker: RefCell<Option<Waker>>,
+    doorbell: Doorbell,
 }
 
 impl Listeners {
     /// Binds everything. An address marked optional by `-` may fail.
-    pub(crate) fn bind(settings: &Settings) -> io::Result<Listeners> {
-        let tcp = RefCell::new(bind_all_tcp(settings)?);
-        let mut listeners = Listeners { tcp, ..Listeners::default() };
+    pub(crate) fn bind(settings: &Settings, doorbell: Doorbell) -> io::Result<Listeners> {
+        let tcp = bind_all_tcp(settings, &doorbell)?;
+        let mut unix = None;
         let path = settings.text(Id::UnixSocket);
         if !path.is_empty() {
             let permissions = settings.permissions(Id::UnixSocketPerm);
             let listener = bind_unix(&path, permissions).map_err(|error| named(error, &path))?;
-            listeners.unix = Some((listener, SocketFile(path.into())));
+            doorbell.watch(listener.as_fd())?;
+            unix = Some((listener, SocketFile(path.into())));
         }
-        Ok(listeners)
+        Ok(Listeners { tcp: RefCell::new(tcp), unix, waker: RefCell::default(), doorbell })
     }
 
     /// Listens on the port and the addresses of new settings, or else on those of the
@@ -149,10 +152,10 @@ impl Listeners {
             // One address can be listened on but once.
             self.tcp.borrow_mut().clear();
         }
-        let (outcome, listeners) = match bind_all_tcp(new) {
+        let (outcome, listeners) = match bind_all_tcp(new, &self.doorbell) {
             Ok(listeners) => (Ok(()), Ok(listeners)),
             Err(error) if is_other_port => return Err(error),
-            Err(error) => (Err(error), bind_all_tcp(old)),
+            Err(error) => (Err(error), bind_all_tcp(old, &self.doorbell)),
         };
         *self.tcp.borrow_mut() = listeners?;
         if let Some(waker) = &*self.waker.borrow() {
@@ -206,7 +209,7 @@ fn named(error: io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot listen on {what}: {error}"))
 }
 
-fn bind_all_tcp(settings: &Settings) -> io::Result<Vec<TcpListener>> {
+fn bind_all_tcp(settings: &Settings, doorbell: &Doorbell) -> io::Result<Vec<TcpListener>> {
     let port = u16::try_from(settings.int(Id::Port)).unwrap_or(0);
     let mut listeners = Vec::new();
     if port == 0 {
@@ -219,7 +222,10 @@ fn bind_all_tcp(settings: &Settings) -> io::Result<Vec<TcpListener>> {
             None => (false, word),
         };
         match bind_tcp(host, port, backlog) {
-            Ok(listener) => listeners.push(listener),
+            Ok(listener) => {
+                doorbell.watch(listener.as_fd())?;
+                listeners.push(listener);
+            }
             Err(_) if is_optional => {}
             Err(error) => return Err(named(error, &format!("{host}:{port}"))),
         }

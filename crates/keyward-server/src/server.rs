@@ -26,7 +26,7 @@ use crate::schemas::{self, SchemaError, ServedSchema};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
-use crate::wire::{self, Wire};
+use crate::wire::{self, LINGERING, PATIENCE, Wire};
 use keyward_engine::{
     ClientId, Delivery, Engine, EngineOptions, Host, Listening, LoadError, Random,
 };
@@ -170,6 +170,8 @@ pub(crate) struct Server {
     earlier_tick: Notify,
     /// Tells that there is something to do that has time.
     pub(crate) leisure: Notify,
+    /// Whether that is being done, bit by bit.
+    pub(crate) is_resting: Cell<bool>,
 }
 
 /// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
@@ -191,14 +193,15 @@ async fn serve(
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Start)?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!("keyward {version} starts, PID: {}", std::process::id());
-    let listeners = Listeners::bind(&settings).map_err(|error| {
+    let (wire, selector) = Wire::new().map_err(ServeError::Start)?;
+    let doorbell = wire.doorbell().map_err(ServeError::Start)?;
+    let listeners = Listeners::bind(&settings, doorbell).map_err(|error| {
         tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
         ServeError::Listen(error)
     })?;
     descriptors::provide(&mut settings);
     let databases = settings.int(Id::Databases);
     let listeners = Rc::new(listeners);
-    let (wire, selector) = Wire::new().map_err(ServeError::Start)?;
     let waiters = wire.waker().and_then(Waiters::new).map_err(ServeError::Start)?;
     let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners), (wire, waiters)));
     let governed = schemas::describe(&schemas);
@@ -342,6 +345,7 @@ impl Server {
             waiters,
             earlier_tick: Notify::new(),
             leisure: Notify::new(),
+            is_resting: Cell::new(false),
         }
     }
 
@@ -417,7 +421,8 @@ impl Server {
             peer.wake();
         }
         let next = core.engine.next_deadline();
-        if next.is_some_and(|next| next < self.planned_tick_ms.get()) {
+        if let Some(next) = next.filter(|next| *next < self.planned_tick_ms.get()) {
+            self.planned_tick_ms.set(next);
             self.earlier_tick.notify_one();
         }
     }
@@ -487,11 +492,16 @@ impl Server {
         }
     }
 
-    /// Whether tasks of the runtime are in a hurry.
-    pub(crate) fn needs_runtime(&self) -> bool {
-        let host = &self.core.borrow().host;
+    /// How long sockets may be waited for before tasks of the runtime have their turn.
+    pub(crate) fn time_for_sockets(&self) -> Duration {
+        let Core { host, engine, .. } = &*self.core.borrow();
         let is_snapshot_taken = host.saving.is_some() || host.is_sending;
-        self.is_behind.get() || is_snapshot_taken || host.loading.is_some()
+        if self.is_behind.get() || is_snapshot_taken || host.loading.is_some() {
+            return Duration::ZERO;
+        }
+        let until_tick_ms = self.planned_tick_ms.get() - engine.now_ms();
+        let is_soon = until_tick_ms <= LINGERING.as_millis() as i64;
+        if is_soon || self.is_resting.get() { PATIENCE } else { LINGERING }
     }
 
     /// Decides when the next tick is; answers how long until then.

@@ -8,13 +8,14 @@
 //! The runtime says when there is anything, through the selector's own descriptor. While
 //! there is, rounds follow each other and wait at the selector itself: as long as nobody
 //! needs the runtime, the next command is heard of with one call instead of three. The
-//! runtime, and with it ticks and newcomers, has its turn again after [`PATIENCE`], whether
-//! sockets are silent or not.
+//! runtime, and with it ticks and newcomers, has its turn again after [`PATIENCE`] where
+//! sockets are busy, and at the latest after [`LINGERING`] where they are silent. Newcomers
+//! end that: the selector watches the listening sockets too.
 //!
 //! Invariants: sockets are watched edge by edge, so a connection that has not emptied its
 //! socket wakes itself. A place may be given to a new connection while an event for the
 //! old one is still on its way; to be served without need does no harm.
-//! Not here: the listening sockets (`listen`), which the runtime watches.
+//! Not here: accepting on the listening sockets (`listen`), which the runtime does.
 #![allow(unsafe_code)]
 
 use crate::clock;
@@ -27,7 +28,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::Interest as Watch;
@@ -38,8 +39,14 @@ use tokio::sync::Notify;
 const EVENTS_MAX: usize = 1024;
 /// What the selector calls the end of a sync; sockets are called by their places.
 const SYNCED: Token = Token(usize::MAX);
-/// How long rounds follow each other, and how long the last of them waits at most.
-const PATIENCE: Duration = Duration::from_millis(1);
+/// What it calls the listening sockets.
+const NEWCOMERS: Token = Token(usize::MAX - 1);
+/// How long rounds follow each other, and how long the last of them waits where something
+/// is soon to be done by the runtime.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(1);
+/// How long it waits else. To set a timer that is the next to go off takes the machine as
+/// long as a command does, and every wait sets one: so it is far away.
+pub(crate) const LINGERING: Duration = Duration::from_millis(10);
 /// Rounds that follow each other at most: those in which nobody has sent anything read no clock.
 const ROUNDS_MAX: usize = 64;
 
@@ -99,6 +106,19 @@ impl Bell {
     }
 }
 
+/// Ends the wait for sockets when somebody connects.
+#[derive(Debug)]
+pub(crate) struct Doorbell {
+    registry: Registry,
+}
+
+impl Doorbell {
+    /// Rings for a listening socket, as long as that is open.
+    pub(crate) fn watch(&self, door: BorrowedFd<'_>) -> io::Result<()> {
+        self.registry.register(&mut SourceFd(&door.as_raw_fd()), NEWCOMERS, Interest::READABLE)
+    }
+}
+
 impl Wire {
     /// Without connections; the selector is for [`serve`].
     pub(crate) fn new() -> io::Result<(Wire, Poll)> {
@@ -111,6 +131,11 @@ impl Wire {
     /// Has the selector tell that a sync of the log is over.
     pub(crate) fn waker(&self) -> io::Result<Waker> {
         Waker::new(&self.registry, SYNCED)
+    }
+
+    /// What has the selector tell of newcomers.
+    pub(crate) fn doorbell(&self) -> io::Result<Doorbell> {
+        Ok(Doorbell { registry: self.registry.try_clone()? })
     }
 
     /// Sees to it that there is a round: something is to be sent or logged.
@@ -198,8 +223,10 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             fetch(selector.get_mut(), &mut events, patience)?;
             // Who is to be closed is gone before anybody else asks.
             server.wire.serve_woken(&server);
+            let mut has_newcomers = false;
             for event in &events {
                 match event.token() {
+                    NEWCOMERS => has_newcomers = true,
                     SYNCED => server.note_syncs(&mut server.core.borrow_mut()),
                     Token(place) => server.wire.serve(&server, place, Some(event)),
                 }
@@ -209,11 +236,11 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             let is_ringing = !woken.places.borrow().is_empty();
             let gathering = server.waiters.gathering_time();
             has_more = is_ringing || !events.is_empty() || gathering.is_some();
-            let may_wait = !is_ringing && !server.needs_runtime();
-            patience =
-                if may_wait { gathering.unwrap_or(PATIENCE).min(PATIENCE) } else { Duration::ZERO };
+            let time = if is_ringing { Duration::ZERO } else { server.time_for_sockets() };
+            patience = gathering.map_or(time, |gathering| gathering.min(time));
             let lately_ns = server.core.borrow().host.lately_ns;
-            if !has_more || lately_ns.saturating_sub(start_ns) > PATIENCE.as_nanos() as u64 {
+            let is_late = lately_ns.saturating_sub(start_ns) > PATIENCE.as_nanos() as u64;
+            if !has_more || has_newcomers || is_late {
                 break;
             }
         }
