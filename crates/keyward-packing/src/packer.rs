@@ -336,6 +336,11 @@ impl Packer {
         self.named = named;
     }
 
+    /// Frees about `budget` words; answers how many. This is not to be used any more.
+    pub fn shed(&mut self, budget: usize) -> usize {
+        self.words.shed(budget)
+    }
+
     /// How many words the table has.
     pub fn words(&self) -> usize {
         self.words.len()

@@ -7,15 +7,20 @@
 //! beyond what rows use. Words that a schema spells out are there from the start and
 //! stay.
 //!
-//! Estimate: 90 bytes for a word of 44, and a look-up of 60 ns, or 10 if it came lately. Growing moves a block of
-//! words, or one of many parts of the table that finds them: a part in 256 of a million
-//! words, some tens of microseconds.
+//! Words lie in blocks, whose memory goes with the last word there. What finds them by
+//! their texts (`numbers`) grows and shrinks in small steps too.
+//!
+//! Estimate: 90 bytes for a word of 44, and a look-up of 60 ns, or 10 if it came lately.
+//! Growing moves a thousand words' numbers at most: some tens of microseconds.
 //! Invariants: the text of a number stays the same while a row holds it; `uses` is
-//! how often packed rows name it.
+//! how often packed rows name it; `open` names exactly the blocks that are not full.
 
+mod block;
+mod numbers;
 mod recent;
 
-use hashbrown::HashTable;
+use block::{BLOCK_WORDS, Block, Word};
+use numbers::Numbers;
 use recent::Recent;
 use siphasher::sip::SipHasher13;
 
@@ -29,25 +34,19 @@ const WORDS_MAX: usize = 1 << 24;
 /// How many words are found without a hash.
 const LAST_WORDS: usize = 256;
 
-/// Entries per allocation, so that no step moves more of them.
-const BLOCK_WORDS: usize = 1024;
-/// Parts of the table that finds words, once there are many: each grows by itself.
-const PARTS: usize = 256;
-const PART_SHIFT: u32 = 32;
 /// Texts of a row among which one that comes twice is looked for.
 const SEEN_MAX: usize = 32;
 
 /// Texts by number.
 #[derive(Debug)]
 pub(crate) struct Words {
-    /// All but the last block are full.
-    blocks: Vec<Vec<Word>>,
-    /// A number whose word was forgotten: the first of a chain.
-    free: Option<u32>,
-    /// Numbers by text: one part, or `PARTS`.
-    parts: Vec<HashTable<u32>>,
-    /// Numbers that the parts have room for.
-    places: usize,
+    blocks: Vec<Block>,
+    /// The blocks that have free numbers, in any order.
+    open: Vec<u32>,
+    /// Bytes of the blocks.
+    block_bytes: usize,
+    /// Numbers by text.
+    numbers: Numbers,
     len: usize,
     recent: Recent,
     /// The word that came last of those whose texts are alike by `likeness`; none until
@@ -62,17 +61,7 @@ pub(crate) struct Words {
     text_bytes: usize,
 }
 
-#[derive(Debug)]
-struct Word {
-    text: Box<[u8]>,
-    /// None if it was forgotten.
-    uses: u32,
-    /// The lower half of its hash; of one that was forgotten, the next such number.
-    hash: u32,
-}
-
-/// What is no number of a word, and the end of the chain of those whose words were
-/// forgotten.
+/// What is no number of a word.
 pub(crate) const NO_NUMBER: u32 = u32::MAX;
 
 impl Words {
@@ -80,9 +69,9 @@ impl Words {
     pub(crate) fn new(hash_keys: [u64; 2]) -> Words {
         Words {
             blocks: Vec::new(),
-            free: None,
-            parts: vec![HashTable::new()],
-            places: 0,
+            open: Vec::new(),
+            block_bytes: 0,
+            numbers: Numbers::default(),
             len: 0,
             recent: Recent::default(),
             last: Vec::new(),
@@ -151,27 +140,58 @@ impl Words {
         if self.text(number).is_none() {
             return;
         }
-        let next_free = self.free.unwrap_or(NO_NUMBER);
         let word = self.word_mut(number);
         word.uses -= 1;
         if word.uses > 0 {
             return;
         }
-        let (text, hash) = (std::mem::take(&mut word.text), word.hash);
-        word.hash = next_free;
-        self.free = Some(number);
-        self.text_bytes -= text.len();
+        let (hash, text_bytes) = (spread(word.hash), word.text.len());
+        self.numbers.remove(hash, number, |number| hash_of(&self.blocks, number));
+        self.text_bytes -= text_bytes;
         self.len -= 1;
-        let part = self.part_of(hash);
-        let entry = self.parts[part].find_entry(spread(hash), |other| *other == number);
-        entry.expect("every word can be found by its text").remove();
+        self.forget(number);
+    }
+
+    /// Lets the word of a number go.
+    fn forget(&mut self, number: u32) {
+        let (at, place) = split(number);
+        let block = &mut self.blocks[at];
+        if block.is_full() {
+            self.open.push(at as u32);
+        }
+        self.block_bytes -= block.heap_bytes();
+        block.remove(place);
+        self.block_bytes += block.heap_bytes();
+        if self.len == 0 {
+            (self.blocks, self.open) = (Vec::new(), Vec::new());
+        }
+    }
+
+    /// Frees about `budget` words, or tables that find them; answers how many. The words
+    /// are not to be used any more.
+    pub(crate) fn shed(&mut self, budget: usize) -> usize {
+        let mut shed = self.numbers.shed(budget);
+        while shed < budget
+            && let Some(block) = self.blocks.last_mut()
+        {
+            let Some(word) = block.pop() else {
+                self.block_bytes -= block.heap_bytes();
+                self.blocks.pop();
+                shed += 1;
+                continue;
+            };
+            self.len -= usize::from(word.uses > 0);
+            self.text_bytes -= word.text.len();
+            shed += 1;
+        }
+        shed
     }
 
     /// The text of a word.
     #[inline]
     pub(crate) fn text(&self, number: u32) -> Option<&[u8]> {
-        let number = number as usize;
-        let word = self.blocks.get(number / BLOCK_WORDS)?.get(number % BLOCK_WORDS)?;
+        let (block, place) = split(number);
+        let word = self.blocks.get(block)?.get(place)?;
         (word.uses > 0).then_some(&*word.text)
     }
 
@@ -182,12 +202,11 @@ impl Words {
 
     /// Bytes of the words and of what finds them.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let last = self.blocks.last().map_or(0, Vec::capacity);
-        let words = self.blocks.len().saturating_sub(1) * BLOCK_WORDS + last;
         self.text_bytes
-            + words * size_of::<Word>()
-            + self.places * (size_of::<u32>() + 1)
-            + self.parts.capacity() * size_of::<HashTable<u32>>()
+            + self.block_bytes
+            + self.blocks.capacity() * size_of::<Block>()
+            + self.open.capacity() * size_of::<u32>()
+            + self.numbers.heap_bytes()
             + self.recent.heap_bytes()
             + self.last.capacity() * size_of::<u32>()
     }
@@ -196,79 +215,52 @@ impl Words {
         SipHasher13::new_with_keys(self.hash_keys[0], self.hash_keys[1]).hash(text)
     }
 
-    fn word(&self, number: u32) -> &Word {
-        &self.blocks[number as usize / BLOCK_WORDS][number as usize % BLOCK_WORDS]
-    }
-
     fn word_mut(&mut self, number: u32) -> &mut Word {
-        &mut self.blocks[number as usize / BLOCK_WORDS][number as usize % BLOCK_WORDS]
-    }
-
-    /// Which part of the table a text of this hash is in.
-    fn part_of(&self, hash: u32) -> usize {
-        (spread(hash) >> PART_SHIFT) as usize & (self.parts.len() - 1)
+        let (block, place) = split(number);
+        self.blocks[block].get_mut(place)
     }
 
     fn find(&self, hash: u32, text: &[u8]) -> Option<u32> {
-        let is_it = |number: &u32| *self.word(*number).text == *text;
-        self.parts[self.part_of(hash)].find(spread(hash), is_it).copied()
+        self.numbers.find(spread(hash), |number| self.text(number) == Some(text))
     }
 
     /// Makes a text a word that is used once.
     fn add(&mut self, hash: u32, text: &[u8]) -> u32 {
-        let word = Word { text: text.into(), uses: 1, hash };
         self.text_bytes += text.len();
         self.len += 1;
-        let number = match self.free {
-            Some(number) => {
-                let next = self.word(number).hash;
-                self.free = (next != NO_NUMBER).then_some(next);
-                *self.word_mut(number) = word;
-                number
-            }
-            None => self.push(word),
-        };
-        if self.len > BLOCK_WORDS && self.parts.len() == 1 {
-            self.part_up();
-        }
-        self.index(number, hash);
+        let number = self.put(Word { text: text.into(), uses: 1, hash });
+        self.numbers.insert(spread(hash), number, |number| hash_of(&self.blocks, number));
         number
     }
 
-    /// Adds a word under a new number.
-    fn push(&mut self, word: Word) -> u32 {
-        if self.blocks.last().is_none_or(|block| block.len() == BLOCK_WORDS) {
-            let words = if self.blocks.is_empty() { 0 } else { BLOCK_WORDS };
-            self.blocks.push(Vec::with_capacity(words));
+    /// Gives a word a number.
+    fn put(&mut self, word: Word) -> u32 {
+        let at = self.open.last().map_or(self.blocks.len(), |open| *open as usize);
+        if at == self.blocks.len() {
+            self.blocks.push(Block::default());
+            self.open.push(at as u32);
         }
-        let before = (self.blocks.len() - 1) * BLOCK_WORDS;
-        let block = self.blocks.last_mut().expect("a block was just ensured");
-        block.push(word);
-        (before + block.len() - 1) as u32
-    }
-
-    /// Lets a number be found by its text.
-    fn index(&mut self, number: u32, hash: u32) {
-        let part = self.part_of(hash);
-        let Words { blocks, parts, places, .. } = self;
-        let hash_of = |number: &u32| {
-            let word = &blocks[*number as usize / BLOCK_WORDS][*number as usize % BLOCK_WORDS];
-            spread(word.hash)
-        };
-        *places -= parts[part].capacity();
-        parts[part].insert_unique(spread(hash), number, hash_of);
-        *places += parts[part].capacity();
-    }
-
-    /// Makes many parts of the one.
-    fn part_up(&mut self) {
-        let whole = std::mem::take(&mut self.parts);
-        self.parts = (0..PARTS).map(|_| HashTable::new()).collect();
-        self.places = 0;
-        for number in whole.into_iter().flatten() {
-            self.index(number, self.word(number).hash);
+        let block = &mut self.blocks[at];
+        self.block_bytes -= block.heap_bytes();
+        // Small tables pay little: only the first block grows as words come.
+        let place = block.put(word, at > 0);
+        self.block_bytes += block.heap_bytes();
+        if block.is_full() {
+            self.open.pop();
         }
+        (at * BLOCK_WORDS + place) as u32
     }
+}
+
+/// The block of a number, and the place there.
+fn split(number: u32) -> (usize, usize) {
+    (number as usize / BLOCK_WORDS, number as usize % BLOCK_WORDS)
+}
+
+/// What a word is found by.
+fn hash_of(blocks: &[Block], number: u32) -> u64 {
+    let (block, place) = split(number);
+    spread(blocks[block].get(place).map_or(0, |word| word.hash))
 }
 
 /// A place among the last words, by the length and both ends of a text.
@@ -347,5 +339,66 @@ mod tests {
             words.hold(&(number % 25_000).to_le_bytes());
         }
         assert!(words.len() > 20_000, "{} words", words.len());
+    }
+
+    /// Words of so many texts, each in two rows.
+    fn many(count: u32) -> Words {
+        let mut words = Words::new([1, 2]);
+        for number in 0..count {
+            for row in [b"row 1", b"row 2"] {
+                words.begin_row(row);
+                words.hold(format!("the text of {number}").as_bytes());
+            }
+        }
+        words
+    }
+
+    fn check_bytes(words: &Words) {
+        let blocks: usize = words.blocks.iter().map(Block::heap_bytes).sum();
+        let held = words.blocks.iter().flat_map(Block::iter).filter(|word| word.uses > 0);
+        let texts: usize = held.map(|word| word.text.len()).sum();
+        assert_eq!((words.block_bytes, words.text_bytes), (blocks, texts));
+    }
+
+    #[test]
+    fn memory_goes_with_the_last_word_of_a_block_and_numbers_are_used_again() {
+        let blocks = 5;
+        let mut words = many((blocks * BLOCK_WORDS) as u32);
+        let full = words.heap_bytes();
+        assert_eq!((words.len(), words.open.len()), (blocks * BLOCK_WORDS, 0));
+        // One word of each of two blocks stays.
+        let is_kept = |number: u32| number == 7 || number == 2 * BLOCK_WORDS as u32 + 1;
+        let all = 0..(blocks * BLOCK_WORDS) as u32;
+        all.clone().filter(|number| !is_kept(*number)).for_each(|number| words.release(number));
+        check_bytes(&words);
+        assert_eq!(words.len(), 2);
+        let left = words.heap_bytes();
+        assert!(left < full / 2, "{left} bytes of {full} for two words");
+        let text = words.text(7).map(<[u8]>::to_vec);
+        let again: std::collections::BTreeSet<u32> = (0..(blocks * BLOCK_WORDS - 2) as u32)
+            .map(|number| words.add(number, format!("another {number}").as_bytes()))
+            .collect();
+        assert!(again.into_iter().eq(all.filter(|number| !is_kept(*number))));
+        assert_eq!(words.text(7).map(<[u8]>::to_vec), text);
+        check_bytes(&words);
+    }
+
+    #[test]
+    fn words_are_shed_in_steps_until_nothing_is_left() {
+        let mut words = many(20_000);
+        words.release(3);
+        let (mut steps, count) = (0, words.len());
+        loop {
+            let before = words.len();
+            let shed = words.shed(100);
+            assert!(shed <= 100 && before - words.len() <= shed, "a step is bounded");
+            check_bytes(&words);
+            if shed == 0 {
+                break;
+            }
+            steps += 1;
+        }
+        assert!(steps >= count / 100, "{steps} steps for {count} words");
+        assert_eq!((words.len(), words.text_bytes, words.block_bytes), (0, 0, 0));
     }
 }
