@@ -22,12 +22,14 @@ use crate::value::{Collection, ObjectMut, ObjectRef, Value};
 pub(crate) struct Companions {
     /// A leader's key, and the set of those that live with it.
     by_leader: Index<Row>,
+    /// The sets of a bucket, while all of them are freed.
+    leaving: Vec<Row>,
     hasher: KeyHasher,
 }
 
 impl Companions {
     pub(crate) fn new(hasher: KeyHasher) -> Companions {
-        Companions { by_leader: Index::default(), hasher }
+        Companions { by_leader: Index::default(), leaving: Vec::new(), hasher }
     }
 
     /// A row came that lives with `leader`.
@@ -71,10 +73,23 @@ impl Companions {
         }
     }
 
-    /// Hands over sets, about `budget` of them, and answers how many they were. This is
-    /// not to be used any more.
-    pub(crate) fn shed(&mut self, budget: usize, receive: impl FnMut(Row)) -> usize {
-        self.by_leader.shed(budget, receive)
+    /// Frees about `budget` sets, or members of large ones; answers how many they were.
+    /// This is not to be used any more.
+    pub(crate) fn shed(&mut self, budget: usize) -> usize {
+        let mut shed = 0;
+        while shed < budget {
+            shed += match self.leaving.last_mut() {
+                Some(row) => match set_of_mut(row).footprint_mut().shed(budget - shed) {
+                    0 => self.leaving.pop().map_or(0, |_| 1),
+                    members => members,
+                },
+                None => match self.by_leader.shed(1, |row| self.leaving.push(row)) {
+                    0 => break,
+                    _ => 0,
+                },
+            };
+        }
+        shed
     }
 }
 
@@ -129,5 +144,24 @@ mod tests {
             keys.iter().for_each(|key| companions.remove(leader.as_bytes(), key.as_bytes()));
         }
         assert_eq!(companions.by_leader.len(), 0, "who leads nobody is not listed");
+    }
+
+    #[test]
+    fn the_companions_of_one_leader_are_freed_in_steps() {
+        let mut companions = Companions::new(KeyHasher::new([1, 2]));
+        for number in 0..5_000 {
+            companions.add(b"leader", format!("companion {number}").as_bytes());
+            companions.add(format!("other {}", number / 10).as_bytes(), b"companion");
+        }
+        let mut steps = 0;
+        loop {
+            match companions.shed(100) {
+                0 => break,
+                shed => assert!(shed < 200, "{shed} at a time"),
+            }
+            steps += 1;
+        }
+        assert!(steps > 50, "{steps} steps");
+        assert!(companions.by_leader.len() == 0 && companions.leaving.is_empty());
     }
 }

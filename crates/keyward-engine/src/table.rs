@@ -254,7 +254,7 @@ impl Table {
         }
         let mut oldest = [0; PACKED_AT_ONCE];
         let wanted = oldest.len().min(budget);
-        let count = self.fresh.pop(&mut oldest[..wanted]);
+        let count = self.fresh.oldest(&mut oldest[..wanted]);
         let oldest = &oldest[..count];
         // Rows were written a while ago, and lie anywhere: their misses overlap.
         oldest.iter().for_each(|hash| self.prefetch_bucket(u64::from(*hash)));
@@ -263,9 +263,13 @@ impl Table {
         }
         let mut work = 0;
         for (at, hash) in oldest.iter().enumerate() {
+            if work >= budget {
+                break;
+            }
             if let Some(next) = oldest.get(at + 1) {
                 self.prefetch_whole(u64::from(*next));
             }
+            self.fresh.pop();
             work += self.pack_one(*hash, &may_be);
         }
         work
@@ -287,9 +291,9 @@ impl Table {
             self.fresh.push(hash, row.heap_bytes(), row.clock());
             return 1;
         }
-        // One that is too large is not even tried.
         let (bytes, items) = match row.value() {
             Value::Object(ObjectRef::List(list)) => (row.heap_bytes(), list.len()),
+            Value::Text(text) => (packed.bytes_tried(text), 0),
             _ => (row.heap_bytes().min(TEXT_BYTES_MAX), 0),
         };
         let work = 1 + bytes / PACKED_BYTES_PER_WORK + items / PACKED_ITEMS_PER_WORK;
@@ -596,18 +600,20 @@ impl Table {
     /// Hands over rows, about `budget` of them, and answers how much was done.
     /// The table is not to be used any more.
     pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
-        let shed = match self.deadlines.shed(budget) {
-            0 => self.companions.shed(budget, drop),
-            shed => shed,
-        };
-        if shed > 0 {
-            return shed;
+        let mut shed = self.deadlines.shed(budget);
+        if shed == 0 {
+            shed = self.companions.shed(budget);
         }
-        match self.rows.shed(budget, |row| receive(LeavingRow::Loose(row))) {
-            0 => self.packed.as_mut().map_or(0, |packed| {
-                packed.shed(budget.div_ceil(WORK_OF_PACKED), receive) * WORK_OF_PACKED
-            }),
-            shed => shed,
+        if shed == 0 {
+            shed = self.fresh.shed(budget);
+        }
+        if shed == 0 {
+            shed = self.rows.shed(budget, |row| receive(LeavingRow::Loose(row)));
+        }
+        let Some(packed) = self.packed.as_mut().filter(|_| shed == 0) else { return shed };
+        match packed.shed(budget.div_ceil(WORK_OF_PACKED), receive) {
+            0 => packed.shed_words(budget),
+            rows => rows * WORK_OF_PACKED,
         }
     }
 

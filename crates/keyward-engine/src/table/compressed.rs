@@ -108,10 +108,15 @@ impl Compressed {
         self.text_bytes_min = bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 
+    /// Whether a text is one that is to be compressed.
+    pub(super) fn takes(&self, text: &[u8]) -> bool {
+        let is_long = self.text_bytes_min.is_some_and(|min| text.len() > min);
+        is_long && text.len() <= TEXT_BYTES_MAX
+    }
+
     /// Takes a text in; answers its number. `None` if it is to stay as it is.
     pub(super) fn add(&mut self, text: &[u8]) -> Option<u32> {
-        let is_long = self.text_bytes_min.is_some_and(|min| text.len() > min);
-        if !is_long || text.len() > TEXT_BYTES_MAX {
+        if !self.takes(text) {
             return None;
         }
         let frame_bytes_max = text.len() - text.len() / SAVED_SHARE;

@@ -64,27 +64,33 @@ impl Fresh {
         self.blocks.front().map(|block| block.first_mark)
     }
 
-    /// Takes the oldest, as many as there is room for; answers how many. Their hashes are
-    /// told as far as they are kept.
-    pub(super) fn pop(&mut self, hashes: &mut [u32]) -> usize {
-        let mut count = 0;
-        while count < hashes.len()
-            && let Some(block) = self.blocks.front()
-        {
-            let entries = block.entries[self.taken..].iter().take(hashes.len() - count);
-            for (entry, hash) in entries.zip(&mut hashes[count..]) {
-                *hash = entry.hash;
-                self.bytes -= entry.bytes as usize;
-                self.taken += 1;
-                count += 1;
-            }
-            if self.taken == block.entries.len() {
-                self.taken = 0;
-                self.room -= block.entries.capacity();
-                self.blocks.pop_front();
-            }
+    /// Tells the oldest of one block, as many as there is room for; answers how many.
+    /// Their hashes are told as far as they are kept.
+    pub(super) fn oldest(&self, hashes: &mut [u32]) -> usize {
+        let Some(block) = self.blocks.front() else { return 0 };
+        let entries = block.entries[self.taken..].iter().zip(hashes);
+        entries.map(|(entry, hash)| *hash = entry.hash).count()
+    }
+
+    /// Takes the oldest out.
+    pub(super) fn pop(&mut self) {
+        let Some(block) = self.blocks.front() else { return };
+        self.bytes -= block.entries[self.taken].bytes as usize;
+        self.taken += 1;
+        if self.taken == block.entries.len() {
+            self.taken = 0;
+            self.room -= block.entries.capacity();
+            self.blocks.pop_front();
         }
-        count
+    }
+
+    /// Frees up to `budget` blocks; answers how many. This is not to be used any more.
+    pub(super) fn shed(&mut self, budget: usize) -> usize {
+        let shed = budget.min(self.blocks.len());
+        for block in self.blocks.drain(self.blocks.len() - shed..) {
+            self.room -= block.entries.capacity();
+        }
+        shed
     }
 
     /// Bytes that the rows had when they came.
@@ -113,10 +119,12 @@ mod tests {
                 next += 1;
             }
             let mut hashes = [0; 5];
-            let count = fresh.pop(&mut hashes[..round % 5]);
-            assert_eq!(count as u64, (next - u64::from(oldest)).min(round as u64 % 5));
+            let count = fresh.oldest(&mut hashes[..round % 5]);
+            assert!(count as u64 <= next - u64::from(oldest), "no more than there are");
+            assert_eq!(count == 0, fresh.first_mark().is_none() || round % 5 == 0);
             for hash in &hashes[..count] {
                 assert_eq!(*hash, oldest);
+                fresh.pop();
                 oldest += 1;
             }
             let bytes: u64 = (u64::from(oldest)..next).map(|hash| hash % 10).sum();
@@ -125,19 +133,32 @@ mod tests {
                 (bytes, oldest as u64 == next)
             );
         }
-        while fresh.pop(&mut [0; 3]) > 0 {}
-        assert!(fresh.first_mark().is_none() && fresh.heap_bytes() < 4_096);
+        while fresh.first_mark().is_some() {
+            fresh.pop();
+        }
+        assert!(fresh.row_bytes() == 0 && fresh.heap_bytes() < 4_096);
     }
 
     #[test]
     fn what_is_put_back_while_a_block_is_emptied_comes_after_all_others() {
         let mut fresh = Fresh::default();
         (0..3).for_each(|hash| fresh.push(hash, 1, 10));
-        assert_eq!((fresh.pop(&mut [0]), fresh.first_mark()), (1, Some(10)));
+        fresh.pop();
+        assert_eq!(fresh.first_mark(), Some(10));
         fresh.push(0, 1, 20);
-        assert_eq!((fresh.pop(&mut [0; 2]), fresh.first_mark()), (2, Some(20)));
-        let mut last = [9];
-        assert_eq!((fresh.pop(&mut last), last, fresh.first_mark()), (1, [0], None));
-        assert_eq!(fresh.room, 0);
+        let mut left = [9; 3];
+        assert_eq!((fresh.oldest(&mut left), left), (2, [1, 2, 9]));
+        (0..2).for_each(|_| fresh.pop());
+        assert_eq!((fresh.oldest(&mut left), left, fresh.first_mark()), (1, [0, 2, 9], Some(20)));
+        fresh.pop();
+        assert_eq!((fresh.room, fresh.first_mark()), (0, None));
+    }
+
+    #[test]
+    fn shedding_goes_block_by_block() {
+        let mut fresh = Fresh::default();
+        (0..10 * BLOCK_ENTRIES as u32).for_each(|hash| fresh.push(hash, 1, 0));
+        assert_eq!((fresh.shed(3), fresh.shed(100), fresh.shed(100)), (3, 7, 0));
+        assert_eq!((fresh.first_mark(), fresh.room), (None, 0));
     }
 }

@@ -23,6 +23,8 @@ use crate::value::ObjectRef;
 pub(super) struct Lists {
     /// The next bucket, while they are being looked at.
     cursor: Option<u64>,
+    /// The hashes of those that are idle in the last one, as far as rows have them.
+    idle: Vec<u32>,
     /// Whether there may be some to pack when all are looked at again.
     are_waiting: bool,
 }
@@ -36,15 +38,15 @@ impl Lists {
 
     /// Whether they are being looked at.
     pub(super) fn are_looked_at(&self) -> bool {
-        self.cursor.is_some()
+        self.cursor.is_some() || !self.idle.is_empty()
     }
 }
 
 impl Table {
     /// Begins to look at all lists, if any of them may have become idle.
     pub(crate) fn look_at_lists(&mut self) {
-        if self.lists.cursor.is_none() && self.lists.are_waiting && self.packs() {
-            self.lists = Lists { cursor: Some(0), are_waiting: false };
+        if !self.lists.are_looked_at() && self.lists.are_waiting && self.packs() {
+            self.lists = Lists { cursor: Some(0), ..Lists::default() };
         }
     }
 
@@ -52,23 +54,25 @@ impl Table {
     /// Answers how much was done.
     pub(crate) fn pack_lists(&mut self, access: &AccessClock, budget: usize) -> usize {
         let mut work = 0;
-        let mut idle = Vec::new();
-        while work < budget
-            && let Some(cursor) = self.lists.cursor
-        {
+        while work < budget {
+            if let Some(hash) = self.lists.idle.pop() {
+                work += self.pack_one(hash, |_, _| true);
+                continue;
+            }
+            let Some(cursor) = self.lists.cursor else { break };
             let reading = self.reading();
             let lists = &mut self.lists;
             let next = self.rows.scan(cursor, |row| {
                 let Value::Object(ObjectRef::List(list)) = row.value() else { return };
                 match is_packable(list) {
                     true if access.is_idle(reading, row.clock()) => {
-                        idle.push(self.hasher.hash(row.key()) as u32);
+                        lists.idle.push(self.hasher.hash(row.key()) as u32);
                     }
                     is_packable => lists.are_waiting |= is_packable,
                 }
             });
             lists.cursor = (next != 0).then_some(next);
-            work += 1 + idle.drain(..).map(|hash| self.pack_one(hash, |_, _| true)).sum::<usize>();
+            work += 1;
         }
         work
     }
@@ -201,5 +205,22 @@ max_len = 100000
         assert!(is_packed(&table, "log:used"));
         table.look_at_lists();
         assert!(!table.has_work(&clock(200)), "there are none to look at");
+    }
+
+    #[test]
+    fn a_step_packs_one_long_list_however_many_lie_in_a_bucket() {
+        let mut table = table();
+        let names: Vec<String> = (0..12).map(|number| format!("log:{number}")).collect();
+        names.iter().for_each(|name| add(&mut table, name, 300, 100));
+        let packed = |table: &Table| names.iter().filter(|name| is_packed(table, name)).count();
+        table.look_at_lists();
+        let mut steps = 0;
+        while table.has_work(&clock(110)) {
+            let before = packed(&table);
+            table.pack_lists(&clock(110), 8);
+            assert!(packed(&table) <= before + 1);
+            steps += 1;
+        }
+        assert_eq!((packed(&table), steps >= names.len()), (names.len(), true));
     }
 }

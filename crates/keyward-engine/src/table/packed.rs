@@ -235,6 +235,15 @@ impl PackedRows {
         self.unpacked(self.row(place))
     }
 
+    /// How many bytes of a text are worked on to pack it. One that is too large is not even
+    /// tried.
+    pub(super) fn bytes_tried(&self, text: &[u8]) -> usize {
+        match self.compressed.takes(text) {
+            true => text.len(),
+            false => text.len().min(TEXT_BYTES_MAX),
+        }
+    }
+
     /// Packs a row that is not there yet.
     pub(super) fn insert(&mut self, hash: u64, row: &Row) -> Packing {
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -459,6 +468,11 @@ impl PackedRows {
             self.page_bytes -= page.heap_bytes();
         }
         shed
+    }
+
+    /// Frees about `budget` words, of which no row is left; answers how many.
+    pub(super) fn shed_words(&mut self, budget: usize) -> usize {
+        self.packer.shed(budget)
     }
 
     /// Moves a page to another allocation; whether there is such a page.

@@ -202,3 +202,51 @@ fn writes_pack_as_much_as_they_add_once_too_much_waits() {
     assert!(waiting <= super::super::FRESH_BYTES_MAX, "{waiting} bytes wait");
     assert_eq!(table.len(), 20_000);
 }
+
+#[test]
+fn a_step_packs_one_long_text_however_many_wait() {
+    let schema = "[keyspace]\nname = \"test\"\ndb = 0\n[key.\"row:{id}\"]\n\
+                  type = \"string\"\nttl = \"1d\"\ncompress = \"1kb\"\n";
+    let schema = keyward_schema::check("test.toml", schema.as_bytes()).schema;
+    let mut table =
+        Table::governed(KeyHasher::new([5, 6]), &schema.expect("the schema is sound").keys[0]);
+    for id in 0..40 {
+        let (bytes, text) = (format!("row:{id}"), format!("text {id} ").repeat(3_000));
+        let hash = table.hasher().hash(bytes.as_bytes());
+        table.insert(hash, Row::new(bytes.as_bytes(), NewValue::Text(text.as_bytes()), None));
+    }
+    for packed in 1..=40 {
+        assert!(table.pack(32) >= 32);
+        assert_eq!(table.packed.as_ref().map(|rows| rows.len()), Some(packed));
+    }
+    assert_eq!(table.pack(32), 0);
+}
+
+#[test]
+fn a_table_that_is_not_used_any_more_goes_in_steps_and_so_do_its_words() {
+    let mut table = table();
+    let rows = 5_000;
+    for id in 0..rows {
+        let bytes = format!("row:k:{id}").into_bytes();
+        let text = format!("{{\"name\":\"the name of {}\"}}", id / 2);
+        let hash = key(&table, &bytes).hash;
+        table.insert(hash, Row::new(&bytes, NewValue::Text(text.as_bytes()), Some(id)));
+        table.pack(4);
+    }
+    let words = table.packed.as_ref().map_or(0, |rows| rows.packer.words());
+    assert!(words > 2_000, "{words} words");
+    let (mut left, mut steps_of_words) = (rows, 0);
+    loop {
+        let mut received = 0;
+        let shed = table.shed(100, |_| received += 1);
+        assert!(shed < 1_000 && received < 200, "{shed} at once, of which {received} rows");
+        if shed == 0 {
+            break;
+        }
+        left -= received;
+        steps_of_words += usize::from(left == 0 && received == 0);
+    }
+    assert_eq!(left, 0);
+    assert!(steps_of_words >= words / 100, "{steps_of_words} steps for {words} words");
+    assert!(table.heap_bytes() < 300_000, "{} bytes are left", table.heap_bytes());
+}
