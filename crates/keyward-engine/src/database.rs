@@ -6,6 +6,7 @@
 //! Not here: time and changes (`keyspace`).
 
 use crate::evict::{Order, Scope, Standing};
+use crate::faulty::Faulty;
 use crate::hasher::{Key, KeyHasher, TableIndex};
 use crate::index::Spot;
 use crate::keyspace::Contradictions;
@@ -13,7 +14,6 @@ use crate::random::Random;
 use crate::row::{LentRow, Row};
 use crate::stats::TableStats;
 use crate::table::{Found, LeavingRow, Neighbour, Place, Table};
-use hashbrown::HashMap;
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
 use std::borrow::Cow;
@@ -36,7 +36,7 @@ pub(crate) struct Database {
     /// What clients wrote to computed rows in spite of their sources.
     pub(crate) contradictions: Contradictions,
     /// Rows that something is wrong with; the counters of tables tell how many.
-    pub(crate) faulty: HashMap<Box<[u8]>, Faults, KeyHasher>,
+    pub(crate) faulty: Faulty,
     hasher: KeyHasher,
 }
 
@@ -50,7 +50,7 @@ impl Database {
             last_changed: TableIndex::PLAIN,
             changes: 0,
             contradictions: Contradictions::new(hasher),
-            faulty: HashMap::with_hasher(hasher),
+            faulty: Faulty::new(hasher),
             hasher,
         }
     }
@@ -69,7 +69,7 @@ impl Database {
             last_changed: TableIndex::PLAIN,
             changes: 0,
             contradictions: Contradictions::new(hasher),
-            faulty: HashMap::with_hasher(hasher),
+            faulty: Faulty::new(hasher),
             hasher,
         }
     }
@@ -503,7 +503,8 @@ impl Database {
     /// The database is not to be used any more.
     pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(LeavingRow<'_>)) -> usize {
         let mut shed = self.tables.iter_mut().map(|table| table.shed(budget, &mut receive));
-        shed.find(|shed| *shed > 0).unwrap_or(0)
+        let shed = shed.find(|shed| *shed > 0);
+        shed.unwrap_or_else(|| self.faulty.shed(budget, |_, _| ()))
     }
 
     /// Bytes of the indexes, rows aside.

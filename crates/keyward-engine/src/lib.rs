@@ -27,6 +27,7 @@ mod effects;
 mod engine;
 mod event;
 mod evict;
+mod faulty;
 mod first_of;
 mod footprint;
 mod generic;

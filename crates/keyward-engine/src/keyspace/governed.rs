@@ -11,13 +11,13 @@
 use super::journal::Gone;
 use super::{Keyspace, sight::Sight};
 use crate::database::Database;
+use crate::faulty::Faulty;
 use crate::hasher::{Key, TableIndex};
 use crate::index::Spot;
 use crate::reclaim::Freeing;
 use crate::row::{Row, Shelf};
 use crate::stats::TableStats;
 use crate::table::Found;
-use hashbrown::HashMap;
 use keyward_rules::{Cause, Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(super) struct Leaving {
     db: usize,
     before: Database,
     /// What was wrong with rows under the schema before.
-    faulty: hashbrown::hash_map::IntoIter<Box<[u8]>, Faults>,
+    faulty: Faulty,
 }
 
 impl Keyspace {
@@ -64,8 +64,8 @@ impl Keyspace {
         self.capture_now(&mut before);
         let first_end = self.databases[db].next_source_deadline();
         self.source_deadline = self.source_deadline.min(first_end.unwrap_or(i64::MAX));
-        let faulty = std::mem::replace(&mut before.faulty, HashMap::with_hasher(self.hasher));
-        self.leaving = Some(Leaving { db, before, faulty: faulty.into_iter() });
+        let faulty = std::mem::replace(&mut before.faulty, Faulty::new(self.hasher));
+        self.leaving = Some(Leaving { db, before, faulty });
         self.schema_version += 1;
     }
 
@@ -74,11 +74,10 @@ impl Keyspace {
     pub(crate) fn bring_over(&mut self, survey: &Survey, budget: usize) -> bool {
         let mut done = self.bring_rows(budget);
         let Some(mut leaving) = self.leaving.take() else { return true };
-        let faulty = leaving.faulty.by_ref().take(budget.saturating_sub(done));
-        for (key, faults) in faulty {
-            done += 1;
-            self.databases[leaving.db].inherit_faults(&key, faults, survey);
-        }
+        let database = &mut self.databases[leaving.db];
+        done += leaving.faulty.shed(budget.saturating_sub(done), |key, faults| {
+            database.inherit_faults(key, faults, survey);
+        });
         self.leaving = (done >= budget).then_some(leaving);
         self.leaving.is_none()
     }
@@ -139,7 +138,7 @@ impl Keyspace {
         }
         journal.end(|gone| match gone {
             Gone::Row(row) => self.reclaim.row(row, Freeing::AtOnce),
-            Gone::Database(held) => self.part_with(held, Freeing::AtOnce),
+            Gone::Database(held) => self.part_with(*held, Freeing::AtOnce),
         });
         self.journal = journal;
     }

@@ -10,6 +10,7 @@
 
 use super::Keyspace;
 use crate::database::Database;
+use crate::faulty::Faulty;
 use crate::hasher::KeyHasher;
 use hashbrown::HashMap;
 use keyward_rules::{Faults, Ground, RuleBook, Survey, View as _};
@@ -180,10 +181,10 @@ impl Keyspace {
 
     /// Nothing is wrong any more with the rows of a database, as far as is known.
     pub(crate) fn forget_faults(&mut self, db: usize) {
-        let faulty: Vec<Box<[u8]>> = self.databases[db].faulty.keys().cloned().collect();
-        for key in faulty {
-            self.databases[db].set_faults(&key, Faults::default());
-        }
+        let database = &mut self.databases[db];
+        let mut faulty = std::mem::replace(&mut database.faulty, Faulty::new(self.hasher));
+        faulty
+            .shed(usize::MAX, |key, faults| database.count_faults(key, faults, Faults::default()));
         self.databases[db].contradictions = Contradictions::new(self.hasher);
     }
 
@@ -229,17 +230,17 @@ impl Database {
 
     /// What is wrong with a row.
     fn faults(&self, key: &[u8]) -> Option<Faults> {
-        self.faulty.get(key).copied()
+        self.faulty.get(key)
     }
 
     /// Keeps in mind what is wrong with a row, or forgets it.
     pub(crate) fn set_faults(&mut self, key: &[u8], faults: Faults) {
-        let before = if faults == Faults::default() {
-            self.faulty.remove(key)
-        } else {
-            self.faulty.insert(key.into(), faults)
-        };
-        let before = before.unwrap_or_default();
+        let before = self.faulty.set(key, faults);
+        self.count_faults(key, before, faults);
+    }
+
+    /// Counts that other things are wrong with a row than before.
+    fn count_faults(&mut self, key: &[u8], before: Faults, faults: Faults) {
         let stats = self.stats_mut(self.table_of(key));
         stats.misfits += u64::from(faults.is_misfit);
         stats.misfits -= u64::from(before.is_misfit);

@@ -101,7 +101,7 @@ pub(super) enum Gone {
     /// A row.
     Row(Row),
     /// All rows of a database.
-    Database(Database),
+    Database(Box<Database>),
 }
 
 impl Journal {
@@ -128,7 +128,7 @@ impl Journal {
         for step in self.steps.drain(..) {
             match step.undo {
                 Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
-                Undo::Flushed(held) => receive(Gone::Database(*held)),
+                Undo::Flushed(held) => receive(Gone::Database(held)),
                 _ => {}
             }
         }
