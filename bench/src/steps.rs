@@ -8,6 +8,8 @@
 //! Commands whose reply or whose own work is as long as what they ask for are not among
 //! them.
 
+mod packed;
+
 use crate::Arguments;
 use keyward_engine::{ClientId, Engine, EngineOptions, Gathering, Nobody, Tunables};
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
@@ -17,11 +19,11 @@ use std::time::Duration;
 
 const START_MS: i64 = 1_700_000_000_000;
 const HOUR_MS: i64 = 3_600_000;
-/// Lists that were not used for so long are packed.
+/// Rows that were not used for so long are packed.
 const IDLE_MS: i64 = 10_000;
 /// What no step is to take.
 const TOO_LONG: Duration = Duration::from_millis(1);
-/// Commands between two rests.
+/// Commands of a millisecond, after which there is a rest.
 const COMMANDS_PER_REST: u64 = 16;
 
 const SCHEMA: &str = r#"
@@ -67,6 +69,11 @@ fields = { owner = "str?" }
 type  = "list"
 items = "str"
 ttl   = "2h"
+
+[key."visit:{id:uint}"]
+type   = "json"
+ttl    = "2h"
+fields = { page = "str", agent = "str" }
 "#;
 
 /// Times every call of an engine and writes a table of it.
@@ -140,10 +147,14 @@ fn parts(is_governed: bool) -> Vec<Part> {
     ];
     parts.extend(large);
     if is_governed {
-        parts.push(("sources of a lookup and their companions", |stage, rows| {
-            (0..rows).for_each(|id| stage.write_user(id));
+        parts.extend(packed::parts());
+    } else {
+        parts.push(("SWAPDB and FLUSHDB", |stage, rows| {
+            (0..rows).for_each(|id| stage.write(id, 1));
+            stage.call(&["SWAPDB", "0", "1"]);
+            stage.call(&["SWAPDB", "1", "0"]);
+            stage.call(&["FLUSHDB"]);
         }));
-        parts.push(("expiry of those", |stage, _| stage.pass(3 * HOUR_MS)));
     }
     parts
 }
@@ -182,6 +193,8 @@ struct Stage {
     client: ClientId,
     /// There is a schema, which gives rows their lifetimes.
     is_governed: bool,
+    /// There is time between commands.
+    has_leisure: bool,
     now_ms: i64,
     longest: Longest,
     out: Vec<u8>,
@@ -190,7 +203,9 @@ struct Stage {
 
 impl Stage {
     fn new(schema: Option<&str>) -> Stage {
-        let options = EngineOptions { seed: 1, databases: 1, tunables: Tunables::default() };
+        // As in the server.
+        let tunables = Tunables { pack_after_seconds: 5, ..Tunables::default() };
+        let options = EngineOptions { seed: 1, databases: 2, tunables };
         let mut engine = Engine::new(options);
         engine.set_time(START_MS * 1000);
         if let Some(schema) = schema {
@@ -202,6 +217,7 @@ impl Stage {
             engine,
             client,
             is_governed: schema.is_some(),
+            has_leisure: true,
             now_ms: START_MS,
             longest: Longest::default(),
             out: Vec::new(),
@@ -209,8 +225,22 @@ impl Stage {
         }
     }
 
-    /// Sends a command.
+    /// Sends a command that is not refused.
     fn call(&mut self, words: &[&str]) {
+        self.ask(words);
+        assert!(!self.out.starts_with(b"-"), "{words:?}: {}", self.out.escape_ascii());
+        self.engine.take_deliveries();
+        self.commands += 1;
+        if self.commands.is_multiple_of(COMMANDS_PER_REST) {
+            self.advance(1);
+            if self.has_leisure {
+                self.rest();
+            }
+        }
+    }
+
+    /// Sends a command.
+    fn ask(&mut self, words: &[&str]) {
         let mut buffer = Vec::new();
         push_request(&mut buffer, words.iter());
         let mut batch = Batch::new();
@@ -220,12 +250,6 @@ impl Stage {
         let begun = processor_time();
         self.engine.execute(&mut Nobody, self.client, &buffer, &batch, &mut self.out);
         self.longest.note(begun, || words.iter().take(2).copied().collect::<Vec<_>>().join(" "));
-        assert!(!self.out.starts_with(b"-"), "{words:?}: {}", self.out.escape_ascii());
-        self.engine.take_deliveries();
-        self.commands += 1;
-        if self.commands.is_multiple_of(COMMANDS_PER_REST) {
-            self.rest();
-        }
     }
 
     fn rest(&mut self) -> bool {
@@ -242,8 +266,9 @@ impl Stage {
         has_more
     }
 
-    /// Lets the engine do whatever it has to do.
+    /// Lets the engine do whatever it has to do, when rows are in use no more.
     fn settle(&mut self) {
+        self.advance(IDLE_MS);
         loop {
             while self.rest() {}
             while self.tick() {}
@@ -268,9 +293,13 @@ impl Stage {
 
     /// Time passes.
     fn pass(&mut self, ms: i64) {
+        self.advance(ms);
+        self.settle();
+    }
+
+    fn advance(&mut self, ms: i64) {
         self.now_ms += ms;
         self.engine.set_time(self.now_ms * 1000);
-        self.settle();
     }
 
     /// Writes a row whose size depends on its number and the round.
@@ -279,13 +308,6 @@ impl Stage {
         let (key, value) = (format!("page:{id}"), format!("{id}{}", "text ".repeat(bytes / 5)));
         let lifetime: &[&str] = if self.is_governed { &[] } else { &["PX", "3600000"] };
         self.call(&[&["SET", &*key, &*value], lifetime].concat());
-    }
-
-    fn write_user(&mut self, id: u64) {
-        let user =
-            format!("{{\"name\":\"name {id}\",\"email\":\"{id}@example.org\",\"plan\":\"gold\"}}");
-        self.call(&["SET", &format!("user:{id}"), &user]);
-        self.call(&["SET", &format!("note:{id}:1"), "hello"]);
     }
 
     /// Makes one collection of each type of so many elements.
