@@ -102,6 +102,16 @@ pub(crate) enum Found {
     Packed(Place),
 }
 
+/// What came of trying to pack a row.
+enum Tried {
+    /// That was all.
+    Over,
+    /// It is to be tried again: so far a part of it is done.
+    Begun,
+    /// It is in use, and to be tried later. It has so many bytes, and this mark of use.
+    InUse { bytes: usize, mark: u32 },
+}
+
 impl Table {
     /// A table without rows.
     pub(crate) fn new(hasher: KeyHasher, standing: Option<Standing>) -> Table {
@@ -269,27 +279,33 @@ impl Table {
             if let Some(next) = oldest.get(at + 1) {
                 self.prefetch_whole(u64::from(*next));
             }
+            let (done, tried) = self.pack_one(*hash, &may_be);
+            work += done;
+            if matches!(tried, Tried::Begun) {
+                break;
+            }
             self.fresh.pop();
-            work += self.pack_one(*hash, &may_be);
+            if let Tried::InUse { bytes, mark } = tried {
+                self.fresh.push(*hash, bytes, mark);
+            }
         }
         work
     }
 
     /// Packs the row of a hash, of which 32 bits are known, if it is still there and may
-    /// be packed. Answers how much was done.
-    fn pack_one(&mut self, hash: u32, may_be: impl Fn(Reading, &Row) -> bool) -> usize {
+    /// be packed. Answers how much was done, and what came of it.
+    fn pack_one(&mut self, hash: u32, may_be: impl Fn(Reading, &Row) -> bool) -> (usize, Tried) {
         let reading = self.reading();
-        let Some(packed) = &mut self.packed else { return 0 };
+        let Some(packed) = &mut self.packed else { return (0, Tried::Over) };
         let mut whole = 0;
         let found = self.rows.locate(u64::from(hash), |row| {
             whole = self.hasher.hash(row.key());
             whole as u32 == hash
         });
-        let Some(spot) = found else { return 1 };
+        let Some(spot) = found else { return (1, Tried::Over) };
         let row = self.rows.at(spot);
         if !may_be(reading, row) {
-            self.fresh.push(hash, row.heap_bytes(), row.clock());
-            return 1;
+            return (1, Tried::InUse { bytes: row.heap_bytes(), mark: row.clock() });
         }
         let (bytes, items) = match row.value() {
             Value::Object(ObjectRef::List(list)) => (row.heap_bytes(), list.len()),
@@ -298,6 +314,7 @@ impl Table {
         };
         let work = 1 + bytes / PACKED_BYTES_PER_WORK + items / PACKED_ITEMS_PER_WORK;
         match packed.insert(whole, row) {
+            Packing::Begun => return (work, Tried::Begun),
             Packing::Done => {
                 let address = row.address();
                 self.rows.remove(whole, |row| row.address() == address);
@@ -306,7 +323,7 @@ impl Table {
             Packing::NoRoom if items > 0 => self.lists.add(),
             Packing::NoRoom | Packing::Unfit => {}
         }
-        work
+        (work, Tried::Over)
     }
 
     fn has_idle(&self, access: &AccessClock) -> bool {

@@ -2,9 +2,10 @@
 //!
 //! Owns zstd's frames, by number: a packed row whose text is here has the number in its
 //! place. Invariants: a frame is smaller than its text by a fair part, or it is not kept;
-//! `bytes` is the sum over all frames. No step compresses or decompresses more than
-//! `TEXT_BYTES_MAX`, which takes about a millisecond, or moves more than a block of
-//! places.
+//! `bytes` is the sum over all frames. No step compresses more than `STEP_BYTES`, which
+//! takes a quarter of a millisecond, or moves more than a block of places: of a longer
+//! text each part has a frame, and they come one step after the other. Meanwhile the text
+//! may change, and so a copy of it is kept to compare it with.
 //!
 //! There is no dictionary: long texts have their own repetitions. Of search results of
 //! 7.9 KB a frame has 2.0 KB; one trained on a thousand of them (16 KB) would make that
@@ -18,6 +19,8 @@ use crate::size_class::{is_small, size_class};
 const LEVEL: i32 = 1;
 /// Longer texts stay as they are.
 const TEXT_BYTES_MAX: usize = 512 * 1024;
+/// What is compressed at a time.
+const STEP_BYTES: usize = 32 * 1024;
 /// A frame is kept if it saves at least one part in so many.
 const SAVED_SHARE: usize = 8;
 
@@ -86,6 +89,40 @@ impl Block {
     }
 }
 
+/// A long text on the way.
+#[derive(Debug)]
+struct Pressing {
+    text: Box<[u8]>,
+    /// How much of it is compressed.
+    done: usize,
+    /// The frames of its parts, so far.
+    frames: Vec<u8>,
+}
+
+impl Pressing {
+    /// Compresses the next part; whether that was the last.
+    fn advance(&mut self) -> bool {
+        let end = self.text.len().min(self.done + STEP_BYTES);
+        let part = &self.text[self.done..end];
+        let start = self.frames.len();
+        self.frames.resize(start + zstd::zstd_safe::compress_bound(part.len()), 0);
+        let frame = zstd::bulk::compress_to_buffer(part, &mut self.frames[start..], LEVEL);
+        let frame_bytes = frame.expect("there is room for any frame of that part");
+        self.frames.truncate(start + frame_bytes);
+        self.done = end;
+        end == self.text.len()
+    }
+
+    /// The frames of all its parts, if that pays.
+    fn into_frames(self) -> Option<Box<[u8]>> {
+        (self.frames.len() <= frame_bytes_max(&self.text)).then(|| Box::from(&self.frames[..]))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        size_class(self.text.len()) + size_class(self.frames.capacity())
+    }
+}
+
 /// Compressed texts by number.
 #[derive(Debug, Default)]
 pub(super) struct Compressed {
@@ -100,6 +137,8 @@ pub(super) struct Compressed {
     bytes: usize,
     /// Bytes of the places.
     place_bytes: usize,
+    /// The long text that was tried last, until all of it is compressed.
+    pressing: Option<Pressing>,
 }
 
 impl Compressed {
@@ -114,16 +153,39 @@ impl Compressed {
         is_long && text.len() <= TEXT_BYTES_MAX
     }
 
-    /// Takes a text in; answers its number. `None` if it is to stay as it is.
+    /// How much of a text one step works on, which is one that is to be compressed.
+    pub(super) fn step_bytes(text: &[u8]) -> usize {
+        text.len().min(STEP_BYTES)
+    }
+
+    /// Goes on to compress a text, if that takes several steps; whether it can be added.
+    pub(super) fn advance(&mut self, text: &[u8]) -> bool {
+        if !self.takes(text) || text.len() <= STEP_BYTES {
+            return true;
+        }
+        let pressing = self.pressing.take().filter(|pressing| *pressing.text == *text);
+        let new = || Pressing { text: text.into(), done: 0, frames: Vec::new() };
+        self.pressing.insert(pressing.unwrap_or_else(new)).advance()
+    }
+
+    /// Takes a text in that can be added; answers its number. `None` if it is to stay as it
+    /// is.
     pub(super) fn add(&mut self, text: &[u8]) -> Option<u32> {
         if !self.takes(text) {
             return None;
         }
-        let frame_bytes_max = text.len() - text.len() / SAVED_SHARE;
-        let mut bytes = vec![0; frame_bytes_max];
-        // It fails if the frame has no room: then compressing does not pay.
-        let frame_bytes = zstd::bulk::compress_to_buffer(text, &mut bytes, LEVEL).ok()?;
-        let bytes = Box::from(&bytes[..frame_bytes]);
+        let bytes = match text.len() {
+            0..=STEP_BYTES => {
+                let mut bytes = vec![0; frame_bytes_max(text)];
+                // It fails if the frame has no room: then compressing does not pay.
+                let frame_bytes = zstd::bulk::compress_to_buffer(text, &mut bytes, LEVEL).ok()?;
+                Box::from(&bytes[..frame_bytes])
+            }
+            _ => {
+                let pressing = self.pressing.take().filter(|pressing| *pressing.text == *text);
+                pressing.expect("all of it is compressed").into_frames()?
+            }
+        };
         let frame = Frame { bytes, text_bytes: u32::try_from(text.len()).ok()? };
         self.bytes += frame.heap_bytes();
         self.len += 1;
@@ -200,6 +262,7 @@ impl Compressed {
     /// Bytes of everything else.
     pub(super) fn own_bytes(&self) -> usize {
         self.place_bytes
+            + self.pressing.as_ref().map_or(0, Pressing::heap_bytes)
             + size_class(self.blocks.capacity() * size_of::<Block>())
             + size_class(self.open.capacity() * size_of::<u32>())
     }
@@ -211,6 +274,11 @@ impl Compressed {
             _ => panic!("a packed row has the number of a text that is there"),
         }
     }
+}
+
+/// The most bytes of a frame that is worth keeping.
+fn frame_bytes_max(text: &[u8]) -> usize {
+    text.len() - text.len() / SAVED_SHARE
 }
 
 /// The block of a number, and the place there.
@@ -240,12 +308,42 @@ mod tests {
         let mut compressed = compressed(100);
         assert_eq!(compressed.add(&[b'x'; 100]), None, "not longer than the threshold");
         assert!(compressed.add(&[b'x'; 101]).is_some());
-        assert!(compressed.add(&vec![b'x'; TEXT_BYTES_MAX]).is_some());
+        assert!(press(&mut compressed, &vec![b'x'; TEXT_BYTES_MAX]).1.is_some());
         assert_eq!(compressed.add(&vec![b'x'; TEXT_BYTES_MAX + 1]), None);
         let mut random = crate::random::Random::from_seed(1);
-        let noise: Vec<u8> = (0..1000).map(|_| random.next_u64() as u8).collect();
-        assert_eq!(compressed.add(&noise), None, "noise does not become shorter");
+        let noise: Vec<u8> = (0..3 * STEP_BYTES).map(|_| random.next_u64() as u8).collect();
+        assert_eq!(compressed.add(&noise[..1000]), None, "noise does not become shorter");
+        assert_eq!(press(&mut compressed, &noise).1, None);
+        assert!(compressed.pressing.is_none(), "nothing is kept of it");
         assert_eq!(Compressed::default().add(&[b'x'; 1000]), None);
+    }
+
+    /// Adds a text; answers in how many steps, and its number.
+    fn press(compressed: &mut Compressed, text: &[u8]) -> (usize, Option<u32>) {
+        let mut steps = 1;
+        while !compressed.advance(text) {
+            steps += 1;
+        }
+        (steps, compressed.add(text))
+    }
+
+    #[test]
+    fn a_long_text_is_compressed_in_steps_and_anew_if_it_changes() {
+        let mut compressed = compressed(100);
+        let mut text: Vec<u8> = (0..5 * STEP_BYTES + 1).map(|at| (at / 7) as u8).collect();
+        for _ in 0..3 {
+            assert!(!compressed.advance(&text));
+        }
+        assert!(compressed.own_bytes() > text.len(), "the copy counts");
+        text[7] = b'!';
+        let (steps, number) = press(&mut compressed, &text);
+        assert_eq!(steps, 6);
+        let number = number.expect("it becomes shorter");
+        let mut back = Vec::new();
+        compressed.push_text(number, &mut back);
+        assert!(back == text, "it came back otherwise");
+        assert!(compressed.bytes() < text.len() / 2 && compressed.pressing.is_none());
+        assert_eq!(press(&mut compressed, &text[..STEP_BYTES]).0, 1);
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Table {
         let mut work = 0;
         while work < budget {
             if let Some(hash) = self.lists.idle.pop() {
-                work += self.pack_one(hash, |_, _| true);
+                work += self.pack_one(hash, |_, _| true).0;
                 continue;
             }
             let Some(cursor) = self.lists.cursor else { break };

@@ -107,6 +107,8 @@ impl LeavingRow<'_> {
 pub(super) enum Packing {
     /// It is packed.
     Done,
+    /// It is on the way: it is to be tried again, as it is then.
+    Begun,
     /// Its page is full for now: pages are split one at a time, in their order.
     NoRoom,
     /// It is too large, or does not come back from its packed form.
@@ -235,17 +237,22 @@ impl PackedRows {
         self.unpacked(self.row(place))
     }
 
-    /// How many bytes of a text are worked on to pack it. One that is too large is not even
+    /// How many bytes of a text are worked on at a time to pack it. One that is too large is not even
     /// tried.
     pub(super) fn bytes_tried(&self, text: &[u8]) -> usize {
         match self.compressed.takes(text) {
-            true => text.len(),
+            true => Compressed::step_bytes(text),
             false => text.len().min(TEXT_BYTES_MAX),
         }
     }
 
     /// Packs a row that is not there yet.
     pub(super) fn insert(&mut self, hash: u64, row: &Row) -> Packing {
+        if let Value::Text(text) = row.value()
+            && !self.compressed.advance(text)
+        {
+            return Packing::Begun;
+        }
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
         let is_packed = self.pack(row, &mut buffer);

@@ -203,13 +203,40 @@ fn writes_pack_as_much_as_they_add_once_too_much_waits() {
     assert_eq!(table.len(), 20_000);
 }
 
-#[test]
-fn a_step_packs_one_long_text_however_many_wait() {
+/// A table whose long texts are compressed.
+fn table_of_texts() -> Table {
     let schema = "[keyspace]\nname = \"test\"\ndb = 0\n[key.\"row:{id}\"]\n\
                   type = \"string\"\nttl = \"1d\"\ncompress = \"1kb\"\n";
     let schema = keyward_schema::check("test.toml", schema.as_bytes()).schema;
-    let mut table =
-        Table::governed(KeyHasher::new([5, 6]), &schema.expect("the schema is sound").keys[0]);
+    Table::governed(KeyHasher::new([5, 6]), &schema.expect("the schema is sound").keys[0])
+}
+
+#[test]
+fn a_text_that_changes_while_it_is_compressed_is_packed_as_it_is_then() {
+    let mut table = table_of_texts();
+    let texts = ["first text ".repeat(20_000), "second text ".repeat(20_000)];
+    for id in 0..2 {
+        let bytes = format!("row:{id}");
+        let hash = table.hasher().hash(bytes.as_bytes());
+        table.insert(hash, Row::new(bytes.as_bytes(), NewValue::Text(texts[0].as_bytes()), None));
+    }
+    let bytes = b"row:0";
+    let key = key(&table, bytes);
+    assert!(table.pack(1) > 0);
+    let spot = table.locate(key).expect("it is not packed yet");
+    table.replace(spot, key.hash, NewValue::Text(texts[1].as_bytes()), None);
+    table.pack(usize::MAX);
+    assert!(table.find_loose(key).is_none() && table.rows.len() == 0);
+    let text_of = |bytes: &[u8]| {
+        let row = table.find(self::key(&table, bytes)).expect("the row is there");
+        content(&row).0
+    };
+    assert!(text_of(bytes) == texts[1].as_bytes() && text_of(b"row:1") == texts[0].as_bytes());
+}
+
+#[test]
+fn a_step_packs_one_long_text_however_many_wait() {
+    let mut table = table_of_texts();
     for id in 0..40 {
         let (bytes, text) = (format!("row:{id}"), format!("text {id} ").repeat(3_000));
         let hash = table.hasher().hash(bytes.as_bytes());
