@@ -199,7 +199,7 @@ fn writes_pack_as_much_as_they_add_once_too_much_waits() {
         table.insert(key.hash, Row::new(&bytes, NewValue::Text(&[b'x'; 4_000]), None));
     }
     let waiting = table.fresh.row_bytes();
-    assert!(waiting <= super::super::FRESH_BYTES_MAX, "{waiting} bytes wait");
+    assert!(waiting <= super::super::packing::FRESH_BYTES_MAX, "{waiting} bytes wait");
     assert_eq!(table.len(), 20_000);
 }
 
