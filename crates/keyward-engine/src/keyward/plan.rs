@@ -29,9 +29,9 @@ use keyward_schema::{Checked, Level, Schema, check, escape};
 const FILE_NAME: &str = "keyward.toml";
 /// Digits of a plan's name: enough that nobody applies another by mistake.
 const ID_DIGITS: usize = 12;
-/// Rows that are met, concluded, moved or changed per tick at most: one to two
-/// milliseconds of work.
-pub(super) const ROWS_PER_TICK: usize = 250;
+/// Rows that are met, concluded, moved or changed per tick at most: about half a
+/// millisecond of work.
+pub(super) const ROWS_PER_TICK: usize = 50;
 /// A plan that nobody applies is given up after so long: until then every write is
 /// looked at by its survey too.
 const PLAN_MS: i64 = 60 * 60 * 1000;
