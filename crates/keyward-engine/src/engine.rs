@@ -39,14 +39,15 @@ use std::sync::Arc;
 /// Rows packed per step of leisure, those of 256 bytes and less: about a twentieth of a
 /// millisecond of work.
 const PACKED_PER_REST: usize = 32;
-/// Due rows removed per tick at most, fewer if others depend on them: a quarter of a
-/// millisecond of work, up to twice as much where whole runs of the allocator become free.
-const SWEEP_WORK_MAX: usize = 300;
-/// Allocations of large values freed per tick at most: a sixth of a millisecond of work,
-/// up to half a one where whole runs of the allocator become free.
-const RECLAIM_PER_TICK: usize = 500;
+/// Due rows removed per tick at most, fewer if others depend on them: a sixth of a
+/// millisecond of work, several times as much where whole runs of the allocator become
+/// free.
+const SWEEP_WORK_MAX: usize = 200;
+/// Allocations of large values freed per tick at most: a twentieth of a millisecond of
+/// work, and up to a whole one where each is the last of a run.
+const RECLAIM_PER_TICK: usize = 150;
 /// The same while due rows are left, which take most of a tick.
-const RECLAIM_PER_SWEEP: usize = RECLAIM_PER_TICK / 4;
+const RECLAIM_PER_SWEEP: usize = RECLAIM_PER_TICK / 2;
 
 /// What is decided when an engine is made.
 #[derive(Debug, Clone)]
