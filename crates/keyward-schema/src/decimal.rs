@@ -85,27 +85,32 @@ impl Ord for DecimalText<'_> {
 
 /// A decimal number that owns its text: a bound in a schema.
 #[derive(Clone, Debug)]
-pub struct Decimal(Box<str>);
+pub struct Decimal {
+    text: Box<str>,
+    float: f64,
+}
 
 impl Decimal {
     /// Reads what [`DecimalText::parse`] reads.
     pub fn parse(text: &str) -> Option<Decimal> {
-        DecimalText::parse(text.as_bytes()).map(|_| Decimal(text.into()))
+        DecimalText::parse(text.as_bytes())?;
+        let float = text.parse().expect("every decimal is a float");
+        Some(Decimal { text: text.into(), float })
     }
 
     /// The number.
     pub fn as_text(&self) -> DecimalText<'_> {
-        DecimalText::parse(self.0.as_bytes()).expect("it was parsed when it was made")
+        DecimalText::parse(self.text.as_bytes()).expect("it was parsed when it was made")
     }
 
     /// Whether it is below zero.
     pub(crate) fn is_negative(&self) -> bool {
-        self.as_text() < Decimal("0".into()).as_text()
+        DecimalText::parse(b"0").is_some_and(|zero| self.as_text() < zero)
     }
 
     /// As a float, for bounds on floats.
     pub fn as_f64(&self) -> f64 {
-        self.0.parse().expect("every decimal is a float")
+        self.float
     }
 }
 
@@ -117,7 +122,7 @@ impl PartialEq for Decimal {
 
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
