@@ -492,6 +492,11 @@ impl Server {
         }
     }
 
+    /// Whether the last tick left something to do at once.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind.get()
+    }
+
     /// How long sockets may be waited for before tasks of the runtime have their turn.
     pub(crate) fn time_for_sockets(&self) -> Duration {
         let Core { host, engine, .. } = &*self.core.borrow();

@@ -41,8 +41,8 @@ const EVENTS_MAX: usize = 1024;
 const SYNCED: Token = Token(usize::MAX);
 /// What it calls the listening sockets.
 const NEWCOMERS: Token = Token(usize::MAX - 1);
-/// How long rounds follow each other, and how long the last of them waits where something
-/// is soon to be done by the runtime.
+/// How long rounds follow each other, a quarter of it while ticks have not kept up, and how
+/// long the last of them waits where something is soon to be done by the runtime.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1);
 /// How long it waits else. To set a timer that is the next to go off takes the machine as
 /// long as a command does, and every wait sets one: so it is far away.
@@ -239,7 +239,8 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             let time = if is_ringing { Duration::ZERO } else { server.time_for_sockets() };
             patience = gathering.map_or(time, |gathering| gathering.min(time));
             let lately_ns = server.core.borrow().host.lately_ns;
-            let is_late = lately_ns.saturating_sub(start_ns) > PATIENCE.as_nanos() as u64;
+            let turn = if server.is_behind() { PATIENCE / 4 } else { PATIENCE };
+            let is_late = lately_ns.saturating_sub(start_ns) > turn.as_nanos() as u64;
             if !has_more || has_newcomers || is_late {
                 break;
             }
