@@ -646,17 +646,15 @@ impl Table {
     }
 
     /// What a row takes: its own bytes and its part of everything else that the table
-    /// has. All rows together take what the table does; what cannot be shared out evenly
-    /// is the first row's.
+    /// has, in whole bytes. All rows together take what the table does, and less than a
+    /// byte each beyond it.
     pub(crate) fn usage(&self, key: Key<'_>) -> Option<usize> {
         let own = match self.seek(key)? {
             Found::Loose(spot) => self.row(spot).heap_bytes(),
             Found::Packed(place) => self.unopened().bytes_of(place),
         };
         let shared = self.index_bytes() + self.deadline_bytes();
-        let rest = shared % self.len();
-        let is_first = rest > 0 && self.iter().next().is_some_and(|row| row.key() == key.bytes);
-        Some(own + shared / self.len() + if is_first { rest } else { 0 })
+        Some(own + shared.div_ceil(self.len()))
     }
 
     /// Hints that the bucket of this hash will be read soon.
