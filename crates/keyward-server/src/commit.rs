@@ -4,15 +4,17 @@
 //! (`outbox`) the log is written once for every client of the round; with `appendfsync
 //! always` the replies stay with their peers then, until a sync that serves all of them.
 //!
-//! A thread syncs, and others are served meanwhile: what they change gathers for the next
-//! sync, which begins as soon as the last is over, before anybody is told of that. So the
-//! disk works while replies are sent and the next commands are read.
+//! Where a sync takes a fraction of a millisecond, the thread that serves waits for it: to
+//! have another one do it costs the processor as much again, and clients are answered
+//! later. Rounds go on before it as long as each brings somebody, who shares it then.
+//!
+//! Else a thread syncs, and others are served meanwhile: what they change gathers for the
+//! next sync, which begins as soon as the last is over, before anybody is told of that. So
+//! the disk works while replies are sent and the next commands are read.
 //!
 //! Where a sync takes milliseconds, the next one waits until as many are waiting as were
 //! before, for a quarter of what a sync takes at most: else those who were just answered
-//! would always come too late for it, and half of them would share each sync. Where it
-//! takes next to nothing but many write, it still costs the processor as much as five
-//! commands: then syncs keep [`SYNC_DISTANCE`].
+//! would always come too late for it, and half of them would share each sync.
 
 mod syncer;
 
@@ -20,7 +22,6 @@ use crate::append_only::Policy;
 use crate::peer::Peer;
 use crate::server::{Core, Server};
 use crate::settings::table::Id;
-use keyward_persist::aof::Sync;
 use mio::Waker;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -29,20 +30,21 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use syncer::{Done, Syncer};
 
-/// Syncs that take less than four times this are not waited for.
-const GATHER_MIN: Duration = Duration::from_micros(500);
-/// Between the beginnings of two syncs where at least [`MANY`] clients wait.
-const SYNC_DISTANCE: Duration = Duration::from_micros(250);
-/// With so many at a time somebody soon comes again; the selector counts milliseconds, and
-/// would wait for one where nobody does.
-const MANY: usize = 8;
+/// Syncs that usually take less are waited for.
+const QUICK: Duration = Duration::from_micros(200);
+/// Of what is usual, the last sync is one part in so many.
+const USUAL_OF: u32 = 8;
+/// A sync waits for clients this part of the time that one takes, at least so long. Else it
+/// begins at once: that replies are sent meanwhile is worth more.
+const GATHERING_SHARE: u32 = 4;
+const GATHERING_MIN: Duration = Duration::from_micros(500);
 
 /// Who waits for the log.
 #[derive(Debug)]
 pub(crate) struct Waiters {
     syncer: Syncer,
-    /// When the sync that is under way has begun.
-    began: Cell<Instant>,
+    /// How long syncs have taken lately, once there was one.
+    usual: Cell<Option<Duration>>,
     /// What the next sync waits for.
     gathering: Cell<Option<Gathering>>,
     /// Clients whose replies are held, with the position they wait for, in its order.
@@ -64,7 +66,7 @@ impl Waiters {
     pub(crate) fn new(waker: Waker) -> io::Result<Waiters> {
         Ok(Waiters {
             syncer: Syncer::start(waker)?,
-            began: Cell::new(Instant::now()),
+            usual: Cell::new(None),
             gathering: Cell::new(None),
             held: RefCell::default(),
             released: Cell::new(u64::MAX),
@@ -95,22 +97,25 @@ impl Waiters {
         (!is_whole && !left.is_zero()).then_some(left)
     }
 
-    /// A sync is over: has the next one wait, if that pays.
-    fn gather(&self) {
-        let (began, now) = (self.began.get(), Instant::now());
-        let longest = (now - began) / 4;
-        let expected = self.held.borrow().len();
-        let end = if longest >= GATHER_MIN {
-            Some(now + longest)
-        } else {
-            (expected >= MANY).then(|| began + SYNC_DISTANCE)
-        };
-        self.gathering.set(end.map(|end| Gathering { expected, end }));
+    /// Whether a sync is over before anybody would notice.
+    fn is_quick(&self) -> bool {
+        self.usual.get().is_some_and(|usual| usual < QUICK)
     }
 
-    fn order(&self, sync: Sync) {
-        self.began.set(Instant::now());
-        self.syncer.order(sync);
+    /// A sync is over.
+    fn note(&self, took: Duration) {
+        let usual = self.usual.get().unwrap_or(took);
+        self.usual.set(Some((usual * (USUAL_OF - 1) + took) / USUAL_OF));
+    }
+
+    /// A sync is over, and nobody has heard of it yet: whether the next one waits for them
+    /// to come again.
+    fn gather(&self, took: Duration) -> bool {
+        let (longest, expected) = (took / GATHERING_SHARE, self.held.borrow().len());
+        let pays = longest >= GATHERING_MIN;
+        let gathering = Gathering { expected, end: Instant::now() + longest };
+        self.gathering.set(pays.then_some(gathering));
+        pays
     }
 
     /// Lets replies go up to a position.
@@ -123,11 +128,6 @@ impl Waiters {
             peer.wake();
             held.pop_front();
         }
-    }
-
-    /// Those who wait will never be answered.
-    fn give_up(&self) {
-        self.held.borrow_mut().drain(..).for_each(|(_, peer)| peer.close());
     }
 }
 
@@ -146,13 +146,37 @@ impl Server {
         let policy = Policy::of(&core.host.settings);
         let was_whole = core.host.append_only.problem.is_none();
         if core.host.append_only.write(policy) {
-            self.waiters.give_up();
+            self.give_up(core);
         }
         if core.host.append_only.problem.is_none() != was_whole {
             // At once: what follows could not be made safe.
             core.refuse_writes_if_needed();
         }
         self.waiters.release(core.host.append_only.released());
+    }
+
+    /// Those who wait will never be answered.
+    fn give_up(&self, core: &mut Core) {
+        self.waiters.held.borrow_mut().drain(..).for_each(|(_, peer)| peer.close());
+        core.host.outbox.refuse();
+    }
+
+    /// Whether the log is synced while everybody waits, and has to be.
+    pub(crate) fn is_to_sync_at_once(&self, core: &Core) -> bool {
+        self.waiters.is_quick()
+            && Policy::of(&core.host.settings) == Policy::Always
+            && core.host.append_only.has_unsynced()
+            && !core.host.append_only.is_syncing()
+    }
+
+    /// Writes the log and syncs it.
+    pub(crate) fn sync_at_once(&self, core: &mut Core) {
+        self.waiters.gathering.set(None);
+        self.write_log(core);
+        while let Some(sync) = core.host.append_only.begin_due_sync(Policy::Always, true) {
+            self.settle(core, Done::by_waiting(sync));
+            self.write_log(core);
+        }
     }
 
     /// Writes the log and begins to sync it, unless that has to wait.
@@ -164,7 +188,7 @@ impl Server {
         self.waiters.gathering.set(None);
         self.write_log(core);
         if let Some(sync) = core.host.append_only.begin_due_sync(Policy::Always, true) {
-            self.waiters.order(sync);
+            self.waiters.syncer.order(sync);
         }
     }
 
@@ -174,7 +198,7 @@ impl Server {
         let may_sync = !(settings.is_on(Id::NoFsyncOnRewrite) && core.host.saving.is_some());
         let policy = Policy::of(settings);
         if let Some(sync) = core.host.append_only.begin_due_sync(policy, may_sync) {
-            self.waiters.order(sync);
+            self.waiters.syncer.order(sync);
         }
     }
 
@@ -187,19 +211,60 @@ impl Server {
     }
 
     /// A sync is over: the next begins, and those go who have waited for this one.
-    fn end_sync(&self, core: &mut Core, (sync, outcome): Done) {
-        let policy = Policy::of(&core.host.settings);
-        if core.host.append_only.end_sync(&sync, outcome, policy) {
-            self.waiters.give_up();
-        }
-        core.refuse_writes_if_needed();
-        if policy == Policy::Always {
-            self.waiters.gather();
-        }
+    fn end_sync(&self, core: &mut Core, done: Done) {
+        let took = done.took;
+        self.settle(core, done);
         let released = core.host.append_only.released();
-        if policy == Policy::Always && core.host.append_only.has_unsynced() {
+        if Policy::of(&core.host.settings) == Policy::Always && !self.waiters.gather(took) {
             self.commit(core);
         }
         self.waiters.release(released);
+    }
+
+    /// Takes note of how a sync went.
+    fn settle(&self, core: &mut Core, done: Done) {
+        self.waiters.note(done.took);
+        let policy = Policy::of(&core.host.settings);
+        if core.host.append_only.end_sync(&done.sync, done.outcome, policy) {
+            self.give_up(core);
+        }
+        core.refuse_writes_if_needed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mio::{Poll, Token};
+
+    fn waiters() -> Waiters {
+        let selector = Poll::new().expect("a selector");
+        let waker = Waker::new(selector.registry(), Token(0)).expect("a waker");
+        Waiters::new(waker).expect("a thread")
+    }
+
+    #[test]
+    fn syncs_are_waited_for_while_they_are_quick() {
+        let waiters = waiters();
+        assert!(!waiters.is_quick(), "nobody knows yet");
+        waiters.note(QUICK / 2);
+        assert!(waiters.is_quick());
+        waiters.note(QUICK * 10);
+        assert!(!waiters.is_quick(), "one that is slow is enough");
+        let again = (1..100).find(|_| {
+            waiters.note(QUICK / 2);
+            waiters.is_quick()
+        });
+        assert!(again.is_some_and(|count| (5..50).contains(&count)), "{again:?}");
+    }
+
+    #[test]
+    fn the_next_sync_waits_where_one_takes_long() {
+        let waiters = waiters();
+        let least = GATHERING_MIN * GATHERING_SHARE;
+        assert!(!waiters.gather(least - Duration::from_nanos(4)));
+        assert_eq!(waiters.gathering_time(), None);
+        assert!(waiters.gather(least * 100));
+        assert_eq!(waiters.gathering_time(), None, "nobody is expected");
     }
 }

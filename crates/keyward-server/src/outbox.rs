@@ -59,6 +59,12 @@ impl Outbox {
         }
     }
 
+    /// Empties the box: nobody who has a letter here is ever answered.
+    pub(crate) fn refuse(&mut self) {
+        self.letters.drain(..).for_each(|letter| letter.peer.close());
+        self.bytes.clear();
+    }
+
     /// Empties the box: each letter goes to its socket unless it `must_wait`. What stays
     /// lies with its peer then, and `left` is told.
     pub(crate) fn send(
@@ -146,6 +152,9 @@ impl Server {
         let policy = Policy::of(&core.host.settings);
         if policy != Policy::Always && core.host.append_only.has_unwritten() {
             self.write_log(core);
+        }
+        if self.is_to_sync_at_once(core) {
+            self.sync_at_once(core);
         }
         if !core.host.outbox.is_empty() {
             self.send_letters(core);

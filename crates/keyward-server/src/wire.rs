@@ -219,7 +219,7 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
         woken.is_serving.set(true);
         let start_ns = clock::monotonic_ns();
         let (mut has_more, mut patience) = (true, Duration::ZERO);
-        for _ in 0..ROUNDS_MAX {
+        for round in 1..=ROUNDS_MAX {
             fetch(selector.get_mut(), &mut events, patience)?;
             // Who is to be closed is gone before anybody else asks.
             server.wire.serve_woken(&server);
@@ -232,15 +232,20 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
                 }
             }
             server.wire.serve_woken(&server);
+            let lately_ns = server.core.borrow().host.lately_ns;
+            let turn = if server.is_behind() { PATIENCE / 4 } else { PATIENCE };
+            let is_late = lately_ns.saturating_sub(start_ns) > turn.as_nanos() as u64;
+            let must_end = events.is_empty() || has_newcomers || is_late || round == ROUNDS_MAX;
+            if !must_end && server.is_to_sync_at_once(&server.core.borrow()) {
+                patience = Duration::ZERO;
+                continue;
+            }
             server.end_round(&mut server.core.borrow_mut());
             let is_ringing = !woken.places.borrow().is_empty();
             let gathering = server.waiters.gathering_time();
             has_more = is_ringing || !events.is_empty() || gathering.is_some();
             let time = if is_ringing { Duration::ZERO } else { server.time_for_sockets() };
             patience = gathering.map_or(time, |gathering| gathering.min(time));
-            let lately_ns = server.core.borrow().host.lately_ns;
-            let turn = if server.is_behind() { PATIENCE / 4 } else { PATIENCE };
-            let is_late = lately_ns.saturating_sub(start_ns) > turn.as_nanos() as u64;
             if !has_more || has_newcomers || is_late {
                 break;
             }

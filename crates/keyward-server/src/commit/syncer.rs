@@ -8,9 +8,24 @@ use keyward_persist::aof::Sync;
 use mio::Waker;
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 /// A sync that was tried, and how it went.
-pub(crate) type Done = (Sync, io::Result<()>);
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) sync: Sync,
+    pub(crate) outcome: io::Result<()>,
+    pub(crate) took: Duration,
+}
+
+impl Done {
+    /// Syncs, on this thread.
+    pub(crate) fn by_waiting(sync: Sync) -> Done {
+        let began = Instant::now();
+        let outcome = sync.run();
+        Done { sync, outcome, took: began.elapsed() }
+    }
+}
 
 /// The thread, for whoever has something to sync.
 #[derive(Debug)]
@@ -26,9 +41,8 @@ impl Syncer {
         let (finished, done) = channel();
         std::thread::Builder::new().name("sync".to_owned()).spawn(move || {
             for sync in ordered {
-                let outcome = sync.run();
                 // When the server goes down nobody waits for it.
-                if finished.send((sync, outcome)).is_err() {
+                if finished.send(Done::by_waiting(sync)).is_err() {
                     break;
                 }
                 waker.wake().expect("a selector can be woken while it is there");
