@@ -206,9 +206,20 @@ impl Engine {
 
     fn is_exceeded(&mut self, limit: Limit, host: &mut dyn Host) -> bool {
         match limit {
-            Limit::Server(bytes_max) => bytes_max > 0 && host.used_memory() > bytes_max,
+            Limit::Server(0) => false,
+            Limit::Server(bytes_max) => {
+                let used = host.used_memory();
+                used > bytes_max && used.saturating_sub(self.outgoing_bytes(host)) > bytes_max
+            }
             Limit::Keyspace(db) => self.keys.exceeds_quota(db),
         }
+    }
+
+    /// Bytes that are on their way to files and replicas: removing rows adds to them, so
+    /// none goes because of them.
+    fn outgoing_bytes(&self, host: &mut dyn Host) -> u64 {
+        let captured = self.keys.captured_bytes() as u64;
+        captured + host.outgoing_memory(self.shared.replicas.clients())
     }
 
     /// Removes the row of these databases that is the next to go, and what depended on

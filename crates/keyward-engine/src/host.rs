@@ -136,6 +136,10 @@ pub struct MemoryReport {
     pub clients: u64,
     /// Connections of replicas and their buffers.
     pub replicas: u64,
+    /// Logged and not yet written.
+    pub log: u64,
+    /// Handed over by a snapshot and not yet written.
+    pub unsaved: u64,
 }
 
 impl MemoryReport {
@@ -144,7 +148,14 @@ impl MemoryReport {
         let scripts = facts.scripts.script_bytes + facts.scripts.library_bytes;
         let tables = facts.index_bytes + facts.deadline_bytes;
         let sessions = facts.client_bytes;
-        self.startup + self.clients + self.replicas + (scripts + tables + sessions) as u64
+        let own = (scripts + tables + sessions) as u64;
+        self.startup + self.clients + own + self.uncounted(facts)
+    }
+
+    /// Bytes that `maxmemory` does not count: they are on their way elsewhere, and removing
+    /// rows would only add to them.
+    pub fn uncounted(&self, facts: &Facts) -> u64 {
+        self.replicas + self.log + self.unsaved + facts.captured_bytes as u64
     }
 
     /// Bytes of keys and values.
@@ -286,6 +297,13 @@ pub trait Host {
     /// Bytes of memory in use, which `maxmemory` limits. Asked before every command
     /// while there is a limit: it must cost next to nothing.
     fn used_memory(&mut self) -> u64 {
+        0
+    }
+
+    /// Those bytes of it that wait for files or for these replicas: `maxmemory` does not
+    /// count them. Asked where more is in use than may be.
+    fn outgoing_memory(&mut self, replicas: &[ClientId]) -> u64 {
+        let _ = replicas;
         0
     }
 

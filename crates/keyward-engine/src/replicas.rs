@@ -46,6 +46,10 @@ impl Replicas {
         self.clients.len()
     }
 
+    pub(crate) fn clients(&self) -> &[ClientId] {
+        &self.clients
+    }
+
     /// Sends effects.
     pub(crate) fn feed(&mut self, effects: &[Effect], outbox: &mut Vec<Delivery>) {
         if self.clients.is_empty() {

@@ -178,6 +178,11 @@ impl AppendOnly {
         self.log.as_ref().is_some_and(|log| log.buffered() > 0)
     }
 
+    /// Bytes of memory for what is logged and not in the file yet.
+    pub(crate) fn buffer_memory(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.buffer_memory() as u64)
+    }
+
     /// Whether a sync is under way.
     #[inline]
     pub(crate) fn is_syncing(&self) -> bool {

@@ -104,6 +104,11 @@ impl ServerHost {
         })
     }
 
+    /// Bytes that a snapshot has handed over and that are not yet written.
+    pub(crate) fn unsaved_bytes(&self) -> u64 {
+        self.saving.as_ref().map_or(0, |saving| saving.unwritten_bytes() as u64)
+    }
+
     /// Counts a client that comes, and says why it is turned away if it is.
     pub(crate) fn judge_newcomer(&mut self, is_local: bool) -> Option<&'static [u8]> {
         let count = self.peers.count() + self.busy.guest_count();
@@ -248,6 +253,12 @@ impl Host for ServerHost {
         self.memory.used()
     }
 
+    fn outgoing_memory(&mut self, replicas: &[ClientId]) -> u64 {
+        let peers = replicas.iter().filter_map(|client| self.peers.get(*client));
+        let replicas: usize = peers.map(|peer| peer.bytes()).sum();
+        replicas as u64 + self.append_only.buffer_memory() + self.unsaved_bytes()
+    }
+
     fn memory(&mut self) -> MemoryReport {
         // What eviction went by. The allocator's own total is coarser: it counts what
         // this thread has freed and keeps for itself.
@@ -268,6 +279,8 @@ impl Host for ServerHost {
             mapped: allocator.resident,
             clients: clients as u64,
             replicas: replicas as u64,
+            log: self.append_only.buffer_memory(),
+            unsaved: self.unsaved_bytes(),
         }
     }
 

@@ -8,7 +8,7 @@ mod memory;
 
 use crate::host::ServerHost;
 use crate::loading::Progress;
-use crate::saving::{Saving, Target};
+use crate::saving::Target;
 use crate::settings::table::Id;
 use keyward_engine::{Facts, Host as _, REDIS_VERSION, Section};
 use std::fmt::Write as _;
@@ -106,7 +106,7 @@ fn human(bytes: u64) -> String {
 
 fn persistence(host: &ServerHost, facts: &Facts) -> Vec<Line> {
     let saving = host.saving.as_ref();
-    let captured = facts.captured_bytes + saving.map_or(0, Saving::unwritten_bytes);
+    let captured = facts.captured_bytes + host.unsaved_bytes() as usize;
     let peak = captured.max(saving.map_or(0, |saving| saving.peak_bytes));
     let progress = facts.snapshot.unwrap_or_default();
     let mut lines = vec![

@@ -22,8 +22,6 @@ use keyward_persist::snapshot_file::NewFile;
 use keyward_rdb::{Compressor, Ending, FileOptions};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -65,11 +63,14 @@ enum Chunk {
 pub(crate) struct Saving {
     pub(crate) target: Target,
     sender: Sender<Chunk>,
+    /// What the thread has written comes back, to be freed here: of memory that other
+    /// threads free nobody hears for a while (`memory`).
+    written: Receiver<Vec<u8>>,
     thread: JoinHandle<()>,
     /// What the thread has not got yet.
     waiting: VecDeque<Vec<u8>>,
-    /// Bytes that it has got and not yet written.
-    taken_bytes: Arc<AtomicUsize>,
+    /// Bytes that it has got and that have not come back.
+    taken_bytes: usize,
     /// The most bytes that were captured and not yet written.
     pub(crate) peak_bytes: usize,
     /// The engine has given everything.
@@ -88,15 +89,16 @@ enum Step {
 impl Saving {
     /// Whether the thread has all it should have.
     fn is_thread_full(&self) -> bool {
-        self.taken_bytes.load(Ordering::Relaxed) >= TAKEN_BYTES_MAX && !self.thread.is_finished()
+        self.taken_bytes >= TAKEN_BYTES_MAX && !self.thread.is_finished()
     }
 
     /// Hands over what the thread should have.
     fn send(&mut self) {
+        self.taken_bytes -= self.written.try_iter().map(|bytes| bytes.capacity()).sum::<usize>();
         while !self.is_thread_full()
             && let Some(bytes) = self.waiting.pop_front()
         {
-            self.taken_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+            self.taken_bytes += bytes.capacity();
             self.is_broken |= self.sender.send(Chunk::Bytes(bytes)).is_err();
         }
     }
@@ -112,12 +114,12 @@ impl Saving {
 
     /// Bytes that wait for the thread.
     fn waiting_bytes(&self) -> usize {
-        self.waiting.iter().map(Vec::len).sum()
+        self.waiting.iter().map(Vec::capacity).sum()
     }
 
     /// Bytes that were handed over and are not yet written.
     pub(crate) fn unwritten_bytes(&self) -> usize {
-        self.waiting_bytes() + self.taken_bytes.load(Ordering::Relaxed)
+        self.waiting_bytes() + self.taken_bytes
     }
 
     fn note_peak(&mut self, captured_bytes: usize) {
@@ -188,22 +190,23 @@ impl Core {
         self.engine.begin_snapshot(SnapshotOptions { coverage, sums, used_bytes });
         let (sender, receiver) = channel();
         let (outcome, writer) = oneshot::channel();
-        let taken_bytes = Arc::default();
-        let (counter, turns) = (Arc::clone(&taken_bytes), Turns::of_this_thread());
+        let (returning, written) = channel();
+        let turns = Turns::of_this_thread();
         let thread = std::thread::spawn(move || {
             // Whoever serves goes first. Where that is not granted it is only slower.
             let _ = rustix::process::nice(WRITER_NICENESS);
             let options = FileOptions { compresses, sums };
-            let written = write_chunks(file, &receiver, &counter, &turns, options);
+            let ended = write_chunks(file, &receiver, &returning, &turns, options);
             // Nobody waits for it when the server goes down.
-            let _ = outcome.send(written);
+            let _ = outcome.send(ended);
         });
         self.host.saving = Some(Saving {
             target,
             sender,
+            written,
             thread,
             waiting: VecDeque::new(),
-            taken_bytes,
+            taken_bytes: 0,
             peak_bytes: 0,
             is_over: false,
             is_broken: false,
@@ -216,7 +219,7 @@ impl Core {
 fn write_chunks(
     mut file: NewFile,
     chunks: &Receiver<Chunk>,
-    taken_bytes: &AtomicUsize,
+    returning: &Sender<Vec<u8>>,
     turns: &Turns,
     options: FileOptions,
 ) -> Result<u64, PersistError> {
@@ -225,14 +228,15 @@ fn write_chunks(
     let mut is_part = false;
     loop {
         match chunks.recv() {
-            Ok(Chunk::Bytes(mut bytes)) => {
-                let len = bytes.len();
-                if options.compresses && std::mem::replace(&mut is_part, true) {
-                    bytes = compressor.part(&bytes).expect("the engine's parts are sound");
-                }
-                ending.add(&bytes);
-                file.write(&bytes)?;
-                taken_bytes.fetch_sub(len, Ordering::Relaxed);
+            Ok(Chunk::Bytes(bytes)) => {
+                let has_part = std::mem::replace(&mut is_part, true);
+                let compressed = (options.compresses && has_part)
+                    .then(|| compressor.part(&bytes).expect("the engine's parts are sound"));
+                let content = compressed.as_ref().unwrap_or(&bytes);
+                ending.add(content);
+                file.write(content)?;
+                // Nobody wants it back when the server goes down.
+                let _ = returning.send(bytes);
                 turns.end_one();
             }
             Ok(Chunk::End) => break,
@@ -372,19 +376,20 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const PART_BYTES: usize = 1024 * 1024;
 
-    fn saving(write: impl FnOnce(Receiver<Chunk>, &AtomicUsize) + Send + 'static) -> Saving {
-        let (sender, receiver) = channel();
-        let taken_bytes = Arc::default();
-        let counter = Arc::clone(&taken_bytes);
+    fn saving(write: impl FnOnce(Receiver<Chunk>, Sender<Vec<u8>>) + Send + 'static) -> Saving {
+        let ((sender, receiver), (returning, written)) = (channel(), channel());
         Saving {
             target: Target::Snapshot,
             sender,
-            thread: std::thread::spawn(move || write(receiver, &counter)),
+            written,
+            thread: std::thread::spawn(move || write(receiver, returning)),
             waiting: VecDeque::new(),
-            taken_bytes,
+            taken_bytes: 0,
             peak_bytes: 0,
             is_over: false,
             is_broken: false,
@@ -395,11 +400,15 @@ mod tests {
     fn what_the_thread_has_to_write_is_bounded_in_bytes() {
         let most = Arc::new(AtomicUsize::new(0));
         let seen = Arc::clone(&most);
-        let mut saving = saving(move |chunks, taken_bytes| {
-            while let Ok(Chunk::Bytes(bytes)) = chunks.recv() {
-                std::thread::sleep(Duration::from_millis(1));
-                seen.fetch_max(taken_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
-                taken_bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
+        let mut saving = saving(move |chunks, returning| {
+            while let Ok(first) = chunks.recv() {
+                let all: Vec<Chunk> = std::iter::once(first).chain(chunks.try_iter()).collect();
+                seen.fetch_max(all.len() * PART_BYTES, Ordering::Relaxed);
+                for chunk in all {
+                    std::thread::sleep(Duration::from_millis(1));
+                    let Chunk::Bytes(bytes) = chunk else { return };
+                    let _ = returning.send(bytes);
+                }
             }
         });
         // Few and large, as a script has them that changes a lot.

@@ -16,7 +16,7 @@ fn serve(options: &[&str]) -> Server {
 
 /// A field of INFO.
 fn field(client: &mut Client, name: &str) -> i64 {
-    let Frame::Bulk(text) = client.call(["INFO", "memory"]).expect("an answer") else {
+    let Frame::Bulk(text) = client.call(["INFO"]).expect("an answer") else {
         panic!("INFO is text");
     };
     let text = String::from_utf8(text).expect("INFO is text");
@@ -151,6 +151,31 @@ fn memory_stays_within_its_limit() {
     assert!(used < 21 << 20, "{used} bytes used");
     let last = client.call(["EXISTS", &format!("row:{}", ROWS - 1)]).expect("an answer");
     assert_eq!(last, Frame::Integer(1));
+}
+
+#[test]
+fn nothing_is_evicted_because_of_what_is_being_saved() {
+    // A batch of commands, and what the server does not see of its own threads.
+    const ROOM: i64 = 6 << 20;
+    let server = serve(&["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"]);
+    let mut client = server.client();
+    let command = |value: &'static str| {
+        move |at| vec!["SET".to_owned(), format!("row:{at}"), value.repeat(1000)]
+    };
+    pipeline(&mut client, (0..ROWS).map(command("v")));
+    let limit = field(&mut client, "used_memory") + ROOM;
+    client.call(["CONFIG", "SET", "maxmemory", &limit.to_string()]).expect("an answer");
+    client.call(["BGREWRITEAOF"]).expect("an answer");
+    // What changes while it is written is captured first.
+    pipeline(&mut client, (0..ROWS).rev().map(command("w")));
+    let end = Instant::now() + PATIENCE;
+    while field(&mut client, "aof_rewrite_in_progress") > 0 {
+        assert!(Instant::now() < end, "it is written within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let most = field(&mut client, "aof_last_cow_size");
+    assert!(most > ROOM, "{most} bytes were on their way at most");
+    assert_eq!(field(&mut client, "evicted_keys"), 0, "{most} bytes were on their way");
 }
 
 #[test]

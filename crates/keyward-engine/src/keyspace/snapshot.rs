@@ -51,10 +51,10 @@ pub struct SnapshotProgress {
 impl Running {
     /// Hands over what a table has captured, large rows aside.
     fn hand_over(&mut self, capture: &mut Capture, receive: &mut dyn FnMut(Vec<u8>)) {
-        let (bytes, rows) = capture.take();
+        let (parts, rows) = capture.take();
         self.progress.rows += rows;
-        if !bytes.is_empty() && !self.is_abandoned {
-            receive(bytes);
+        if !self.is_abandoned {
+            parts.into_iter().for_each(receive);
         }
     }
 

@@ -88,7 +88,7 @@ fn figures(ctx: &mut Ctx<'_>) -> Vec<(String, Figure)> {
         bytes("clients.slaves", report.replicas),
         bytes("clients.normal", report.clients + facts.client_bytes as u64),
         bytes("cluster.links", 0),
-        bytes("aof.buffer", 0),
+        bytes("aof.buffer", report.log),
         bytes("lua.caches", facts.scripts.script_bytes as u64),
         bytes("functions.caches", facts.scripts.library_bytes as u64),
     ];

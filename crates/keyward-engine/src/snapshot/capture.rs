@@ -48,12 +48,20 @@ impl RowFacts {
     }
 }
 
+/// A part that has so many bytes is full: one that grew on would be copied again and again,
+/// and take twice the memory that it needs.
+const PART_BYTES: usize = 56 * 1024;
+
 /// A snapshot being taken of one table.
 #[derive(Debug)]
 pub(crate) struct Capture {
     database: u64,
-    /// What is captured and not yet taken; `None` once nobody wants it.
+    /// What is captured last and not yet taken; `None` once nobody wants it.
     part: Option<Part>,
+    /// What was captured before that.
+    full: Vec<Vec<u8>>,
+    /// Bytes of memory that `full` takes.
+    full_bytes: usize,
     /// Large rows that are begun, by key.
     large: HashMap<Box<[u8]>, LargeRow, KeyHasher>,
     /// The key of the one that is being handed over.
@@ -69,6 +77,8 @@ impl Capture {
         Capture {
             database,
             part: Some(Part::new(database, false)),
+            full: Vec::new(),
+            full_bytes: 0,
             large: HashMap::with_hasher(hasher),
             current: None,
             facts,
@@ -101,6 +111,11 @@ impl Capture {
         output
             .and_then(|output| content::write(value, output))
             .expect("writing to memory succeeds");
+        if part.bytes() >= PART_BYTES {
+            let bytes = part.take().expect("writing to memory succeeds");
+            self.full_bytes += bytes.capacity();
+            self.full.push(bytes);
+        }
     }
 
     /// The large row of a key that is in the table and being captured.
@@ -176,13 +191,14 @@ impl Capture {
     /// kept.
     pub(crate) fn abandon(&mut self) -> impl Iterator<Item = Row> {
         self.part = None;
+        (self.full, self.full_bytes) = (Vec::new(), 0);
         self.current = None;
         self.large.drain().filter_map(|(_, large)| large.into_kept())
     }
 
     /// Bytes of rows that are captured and not yet taken, large ones aside.
     pub(crate) fn bytes(&self) -> usize {
-        self.part.as_ref().map_or(0, Part::bytes)
+        self.full_bytes + self.part.as_ref().map_or(0, Part::bytes)
     }
 
     /// Bytes that large rows take.
@@ -191,9 +207,11 @@ impl Capture {
     }
 
     /// Takes what is captured of rows other than large ones, and how many rows are.
-    pub(crate) fn take(&mut self) -> (Vec<u8>, u64) {
-        let bytes = self.part.as_mut().filter(|part| part.bytes() > 0).map(Part::take);
-        let bytes = bytes.map(|bytes| bytes.expect("writing to memory succeeds"));
-        (bytes.unwrap_or_default(), std::mem::take(&mut self.rows))
+    pub(crate) fn take(&mut self) -> (Vec<Vec<u8>>, u64) {
+        self.full_bytes = 0;
+        let mut parts = std::mem::take(&mut self.full);
+        let last = self.part.as_mut().filter(|part| part.bytes() > 0).map(Part::take);
+        parts.extend(last.map(|bytes| bytes.expect("writing to memory succeeds")));
+        (parts, std::mem::take(&mut self.rows))
     }
 }

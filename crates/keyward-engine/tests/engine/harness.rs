@@ -18,6 +18,8 @@ pub(crate) struct TestHost {
     pub(crate) step_ns: u64,
     /// The next answers to how much memory is in use; then none is.
     pub(crate) used_memory: VecDeque<u64>,
+    /// How much of it is on its way to files and replicas.
+    pub(crate) outgoing_memory: u64,
     /// The lines it was given for its log.
     pub(crate) logged: Vec<String>,
     /// The code of the libraries beside a schema.
@@ -35,6 +37,10 @@ impl Host for TestHost {
 
     fn used_memory(&mut self) -> u64 {
         self.used_memory.pop_front().unwrap_or(0)
+    }
+
+    fn outgoing_memory(&mut self, _replicas: &[ClientId]) -> u64 {
+        self.outgoing_memory
     }
 
     fn log(&mut self, _level: LogLevel, line: &[u8]) {

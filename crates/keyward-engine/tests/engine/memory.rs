@@ -1,5 +1,6 @@
 //! Eviction, refusals for want of memory, and freeing in steps.
 
+use crate::forkless::Taken;
 use crate::harness::{TestEngine, number_after};
 use keyward_engine::{ClientId, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
 
@@ -43,6 +44,22 @@ fn without_a_policy_commands_that_take_memory_are_refused() {
         assert_eq!(test.call(client, command), expected, "{command}");
     }
     assert_eq!(test.call(client, "SET k w"), "+OK\r\n");
+}
+
+#[test]
+fn nothing_goes_because_of_what_is_on_its_way_elsewhere() {
+    let (mut test, client) = limited("allkeys-lru");
+    (0..100).for_each(|key| drop(test.call(client, &format!("SET {key} v"))));
+    let mut snapshot = Taken::begin(&mut test);
+    test.call(client, "MSET 1 w 2 w 3 w 4 w 5 w");
+    let captured = test.engine.captured_bytes() as u64;
+    assert!(captured > 0, "rows that change are captured");
+    test.host.outgoing_memory = 1000;
+    for (beyond, rows) in [(0, 100), (1, 99)] {
+        test.host.used_memory = [LIMIT + captured + 1000 + beyond].into();
+        assert_eq!(test.call(client, "DBSIZE"), format!(":{rows}\r\n"), "{beyond} beyond");
+    }
+    while !snapshot.step(&mut test) {}
 }
 
 #[test]

@@ -93,6 +93,11 @@ impl Log {
         self.buffer.len()
     }
 
+    /// Bytes of memory that they take, or took a moment ago.
+    pub fn buffer_memory(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Whether a sync is under way.
     pub fn is_syncing(&self) -> bool {
         self.is_syncing

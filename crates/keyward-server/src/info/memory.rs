@@ -13,13 +13,13 @@ pub(super) fn lines(host: &ServerHost, report: &MemoryReport, facts: &Facts) -> 
     lines.extend(limit(host));
     lines.extend(ratios(report));
     lines.extend([
-        ("mem_not_counted_for_evict", "0".to_owned()),
+        ("mem_not_counted_for_evict", report.uncounted(facts).to_string()),
         ("mem_replication_backlog", "0".to_owned()),
         ("mem_total_replication_buffers", "0".to_owned()),
         ("mem_clients_slaves", report.replicas.to_string()),
         ("mem_clients_normal", (report.clients + facts.client_bytes as u64).to_string()),
         ("mem_cluster_links", "0".to_owned()),
-        ("mem_aof_buffer", "0".to_owned()),
+        ("mem_aof_buffer", report.log.to_string()),
         ("mem_allocator", "jemalloc-5.3.1".to_owned()),
         ("active_defrag_running", "0".to_owned()),
         ("lazyfree_pending_objects", facts.lazy_pending.to_string()),

@@ -92,6 +92,8 @@ mod tests {
         mapped: 104 << 20,
         clients: 1 << 10,
         replicas: 0,
+        log: 0,
+        unsaved: 0,
     };
 
     fn check(report: MemoryReport, expected: &str) {
