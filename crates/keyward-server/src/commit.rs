@@ -7,6 +7,7 @@
 //! Where a sync takes a fraction of a millisecond, the thread that serves waits for it: to
 //! have another one do it costs the processor as much again, and clients are answered
 //! later. Rounds go on before it as long as each brings somebody, who shares it then.
+//! Whether it still is so quick is tried from time to time.
 //!
 //! Else a thread syncs, and others are served meanwhile: what they change gathers for the
 //! next sync, which begins as soon as the last is over, before anybody is told of that. So
@@ -31,9 +32,15 @@ use std::time::{Duration, Instant};
 use syncer::{Done, Syncer};
 
 /// Syncs that usually take less are waited for.
-const QUICK: Duration = Duration::from_micros(200);
-/// Of what is usual, the last sync is one part in so many.
+const QUICK: Duration = Duration::from_micros(300);
+/// Of what is usual, the last sync is one part in so many, and counts as this many times
+/// [`QUICK`] at most: one that takes long by chance decides nothing.
 const USUAL_OF: u32 = 8;
+const QUICK_TIMES_MAX: u32 = 4;
+/// Where syncs are not quick, one is waited for all the same in this many times what it
+/// takes, to see whether they still are not. How long the thread takes says nothing of the
+/// disk: it may have waited for a processor.
+const TRIED_AGAIN_AFTER: u32 = 50;
 /// A sync waits for clients this part of the time that one takes, at least so long. Else it
 /// begins at once: that replies are sent meanwhile is worth more.
 const GATHERING_SHARE: u32 = 4;
@@ -43,8 +50,10 @@ const GATHERING_MIN: Duration = Duration::from_micros(500);
 #[derive(Debug)]
 pub(crate) struct Waiters {
     syncer: Syncer,
-    /// How long syncs have taken lately, once there was one.
+    /// How long syncs take that are waited for, once there was one.
     usual: Cell<Option<Duration>>,
+    /// When one is waited for again, quick or not.
+    tried_again_at: Cell<Instant>,
     /// What the next sync waits for.
     gathering: Cell<Option<Gathering>>,
     /// Clients whose replies are held, with the position they wait for, in its order.
@@ -67,6 +76,7 @@ impl Waiters {
         Ok(Waiters {
             syncer: Syncer::start(waker)?,
             usual: Cell::new(None),
+            tried_again_at: Cell::new(Instant::now()),
             gathering: Cell::new(None),
             held: RefCell::default(),
             released: Cell::new(u64::MAX),
@@ -97,15 +107,22 @@ impl Waiters {
         (!is_whole && !left.is_zero()).then_some(left)
     }
 
+    /// Whether a sync that begins at this time is waited for.
+    fn waits(&self, now: impl FnOnce() -> Instant) -> bool {
+        self.is_quick() || now() >= self.tried_again_at.get()
+    }
+
     /// Whether a sync is over before anybody would notice.
     fn is_quick(&self) -> bool {
         self.usual.get().is_some_and(|usual| usual < QUICK)
     }
 
-    /// A sync is over.
-    fn note(&self, took: Duration) {
-        let usual = self.usual.get().unwrap_or(took);
-        self.usual.set(Some((usual * (USUAL_OF - 1) + took) / USUAL_OF));
+    /// A sync that was waited for is over.
+    fn note(&self, took: Duration, now: Instant) {
+        let counted = took.min(QUICK * QUICK_TIMES_MAX);
+        let usual = self.usual.get().filter(|usual| *usual < QUICK).unwrap_or(counted);
+        self.usual.set(Some((usual * (USUAL_OF - 1) + counted) / USUAL_OF));
+        self.tried_again_at.set(now + took * TRIED_AGAIN_AFTER);
     }
 
     /// A sync is over, and nobody has heard of it yet: whether the next one waits for them
@@ -163,10 +180,10 @@ impl Server {
 
     /// Whether the log is synced while everybody waits, and has to be.
     pub(crate) fn is_to_sync_at_once(&self, core: &Core) -> bool {
-        self.waiters.is_quick()
-            && Policy::of(&core.host.settings) == Policy::Always
-            && core.host.append_only.has_unsynced()
+        core.host.append_only.has_unsynced()
             && !core.host.append_only.is_syncing()
+            && Policy::of(&core.host.settings) == Policy::Always
+            && self.waiters.waits(Instant::now)
     }
 
     /// Writes the log and syncs it.
@@ -174,7 +191,9 @@ impl Server {
         self.waiters.gathering.set(None);
         self.write_log(core);
         while let Some(sync) = core.host.append_only.begin_due_sync(Policy::Always, true) {
-            self.settle(core, Done::by_waiting(sync));
+            let done = Done::by_waiting(sync);
+            self.waiters.note(done.took, Instant::now());
+            self.settle(core, done);
             self.write_log(core);
         }
     }
@@ -223,7 +242,6 @@ impl Server {
 
     /// Takes note of how a sync went.
     fn settle(&self, core: &mut Core, done: Done) {
-        self.waiters.note(done.took);
         let policy = Policy::of(&core.host.settings);
         if core.host.append_only.end_sync(&done.sync, done.outcome, policy) {
             self.give_up(core);
@@ -245,17 +263,17 @@ mod tests {
 
     #[test]
     fn syncs_are_waited_for_while_they_are_quick() {
-        let waiters = waiters();
-        assert!(!waiters.is_quick(), "nobody knows yet");
-        waiters.note(QUICK / 2);
-        assert!(waiters.is_quick());
-        waiters.note(QUICK * 10);
-        assert!(!waiters.is_quick(), "one that is slow is enough");
-        let again = (1..100).find(|_| {
-            waiters.note(QUICK / 2);
-            waiters.is_quick()
-        });
-        assert!(again.is_some_and(|count| (5..50).contains(&count)), "{again:?}");
+        let (waiters, now) = (waiters(), Instant::now());
+        assert!(waiters.waits(|| now), "nobody knows yet");
+        waiters.note(QUICK / 2, now);
+        waiters.note(QUICK * 100, now);
+        assert!(waiters.waits(|| now), "one that is slow decides nothing");
+        (0..8).for_each(|_| waiters.note(QUICK * 2, now));
+        assert!(!waiters.waits(|| now));
+        let later = now + QUICK * 2 * TRIED_AGAIN_AFTER;
+        assert!(waiters.waits(|| later), "it is tried again");
+        waiters.note(QUICK / 2, later);
+        assert!(waiters.waits(|| later), "and believed");
     }
 
     #[test]
