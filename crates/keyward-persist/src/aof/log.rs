@@ -93,9 +93,9 @@ impl Log {
         self.buffer.len()
     }
 
-    /// Bytes of memory that they take, or took a moment ago.
+    /// Bytes of memory that they take.
     pub fn buffer_memory(&self) -> usize {
-        self.buffer.capacity()
+        if self.buffer.is_empty() { 0 } else { self.buffer.capacity() }
     }
 
     /// Whether a sync is under way.
