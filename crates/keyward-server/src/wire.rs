@@ -236,6 +236,7 @@ pub(crate) async fn serve(server: Rc<Server>, selector: Poll) -> io::Result<()> 
             let turn = if server.is_behind() { PATIENCE / 4 } else { PATIENCE };
             let is_late = lately_ns.saturating_sub(start_ns) > turn.as_nanos() as u64;
             let must_end = events.is_empty() || has_newcomers || is_late || round == ROUNDS_MAX;
+            // Who comes meanwhile shares the sync that the round would end with.
             if !must_end && server.is_to_sync_at_once(&server.core.borrow()) {
                 patience = Duration::ZERO;
                 continue;
