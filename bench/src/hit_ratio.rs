@@ -8,11 +8,11 @@
 //! caches up; hits are counted in the second.
 
 use crate::Arguments;
+use crate::connection::Connection;
 use crate::peer::Peer;
-use anyhow::{Context, bail};
-use keyward_resp::push_request;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use crate::random::Random;
+use anyhow::Context;
+use std::io::Write;
 use std::path::Path;
 
 /// Reads sent before their replies are awaited.
@@ -121,18 +121,14 @@ fn read(caches: &mut [Cache; 2], zipf: &Zipf, keys: usize) -> anyhow::Result<()>
 /// A server used as a cache.
 struct Cache {
     peer: Peer,
-    stream: TcpStream,
-    replies: BufReader<TcpStream>,
+    connection: Connection,
     hits: u64,
     reads: u64,
 }
 
 impl Cache {
     fn new(peer: Peer) -> anyhow::Result<Cache> {
-        let stream = peer.connect()?;
-        stream.set_nodelay(true)?;
-        let replies = BufReader::new(stream.try_clone()?);
-        Ok(Cache { peer, stream, replies, hits: 0, reads: 0 })
+        Ok(Cache { connection: peer.open()?, peer, hits: 0, reads: 0 })
     }
 
     /// What all keys take in it, and what it takes without them.
@@ -175,15 +171,10 @@ impl Cache {
 
     /// Reads these keys, and writes those that are missing.
     fn read(&mut self, ids: &[usize], counts: bool) -> anyhow::Result<()> {
-        let mut requests = Vec::new();
-        ids.iter().for_each(|id| push_request(&mut requests, ["GET", &key(*id)].iter()));
-        self.stream.write_all(&requests)?;
-        let mut missing = Vec::new();
-        for id in ids {
-            if !self.receives_text()? {
-                missing.push(*id);
-            }
-        }
+        let commands: Vec<_> = ids.iter().map(|id| ["GET".to_owned(), key(*id)]).collect();
+        let replies = self.connection.exchange(&commands)?;
+        let missing = ids.iter().zip(replies).filter(|(_, texts)| texts.is_empty());
+        let missing: Vec<usize> = missing.map(|(id, _)| *id).collect();
         if counts {
             self.reads += ids.len() as u64;
             self.hits += (ids.len() - missing.len()) as u64;
@@ -192,33 +183,10 @@ impl Cache {
     }
 
     fn write(&mut self, ids: &[usize]) -> anyhow::Result<()> {
-        let mut requests = Vec::new();
-        for id in ids {
-            push_request(&mut requests, ["SET", &key(*id), &value(*id)].iter());
-        }
-        self.stream.write_all(&requests)?;
-        for _ in ids {
-            let line = self.line()?;
-            if line != "+OK" {
-                bail!("{}: {line}", self.peer.name);
-            }
-        }
+        let command = |id: &usize| ["SET".to_owned(), key(*id), value(*id)];
+        let commands: Vec<_> = ids.iter().map(command).collect();
+        self.connection.exchange(&commands).with_context(|| self.peer.name)?;
         Ok(())
-    }
-
-    /// Whether the next reply is a text and not nothing.
-    fn receives_text(&mut self) -> anyhow::Result<bool> {
-        let line = self.line()?;
-        let Some(bytes) = line.strip_prefix('$') else { bail!("{}: {line}", self.peer.name) };
-        let Ok(bytes) = bytes.parse::<usize>() else { return Ok(false) };
-        self.replies.read_exact(&mut vec![0; bytes + 2])?;
-        Ok(true)
-    }
-
-    fn line(&mut self) -> anyhow::Result<String> {
-        let mut line = String::new();
-        self.replies.read_line(&mut line)?;
-        Ok(line.trim_end().to_owned())
     }
 }
 
@@ -230,24 +198,6 @@ fn key(id: usize) -> String {
 fn value(id: usize) -> String {
     let mut random = Random(id as u64);
     (0..6).map(|_| format!("{:016x}", random.next())).collect()
-}
-
-/// Small numbers that look like chance (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number from 0 to below 1.
-    fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
 }
 
 /// Keys of which few are read often and many seldom.

@@ -7,7 +7,7 @@
 use crate::Arguments;
 use anyhow::Context;
 
-const CLIENTS: u32 = 50;
+pub(crate) const CLIENTS: u32 = 50;
 
 /// How much is sent, and how.
 #[derive(Debug, Clone, Copy)]

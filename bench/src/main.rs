@@ -18,6 +18,8 @@
 //! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
+mod clients;
+mod connection;
 mod durability;
 mod governed;
 mod hit_ratio;
@@ -25,6 +27,7 @@ mod load;
 mod memory;
 mod paced;
 mod peer;
+mod random;
 mod report;
 mod steps;
 mod systems;
@@ -92,7 +95,8 @@ struct Arguments {
     /// Measure the resident memory of the systems' own data instead
     #[arg(long)]
     systems: bool,
-    /// Only those systems that have this in their name
+    /// Only those systems, or parts of --durability (snapshots, increments, throughput), that
+    /// have this in their name
     #[arg(long, default_value = "")]
     only: String,
     /// The share of the systems' data to load

@@ -1,9 +1,12 @@
 //! Reading at a fixed rate, and how long that takes.
 //!
 //! Each read has its time. What is late because of the one before counts as late: so a
-//! server that stops for a while is seen to, however few commands it holds up.
+//! server that stops for a while is seen to, however few commands it holds up. A reader that
+//! wakes up late, since its core had other things to do, has its later times put off:
+//! nobody had asked the server anything.
 
 use crate::peer::Peer;
+use crate::random::Random;
 use anyhow::{Context, bail};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -69,13 +72,14 @@ fn read_on(
     stream.set_nodelay(true)?;
     let mut reply = vec![0; REPLY_BYTES_MAX];
     let mut seen = Vec::new();
-    let mut state = seed;
+    let mut random = Random(seed);
     while !is_over() {
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-        // A linear congruence: chance enough to choose a key.
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let key = format!("key:{}", (state >> 33) % keys);
+        let pause = due.saturating_duration_since(Instant::now());
+        if !pause.is_zero() {
+            std::thread::sleep(pause);
+            due = Instant::now();
+        }
+        let key = format!("key:{}", random.below(keys as usize));
         stream.write_all(format!("*2\r\n$3\r\nGET\r\n${}\r\n{key}\r\n", key.len()).as_bytes())?;
         let count = stream.read(&mut reply).context("the server has closed the connection")?;
         if reply[0] != b'$' || count == 0 {

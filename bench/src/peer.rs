@@ -1,5 +1,7 @@
 //! A server under measurement.
 
+use crate::clients;
+use crate::connection::Connection;
 use crate::load::{Load, Seen};
 use anyhow::{Context, bail};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -94,18 +96,15 @@ impl Peer {
         Seen::read(&report)
     }
 
+    /// Sets keys from this thread; answers how many a second.
+    pub(crate) fn set(&self, load: &Load) -> anyhow::Result<f64> {
+        let address = (Ipv4Addr::LOCALHOST, self.port).into();
+        clients::set(address, load).with_context(|| self.name)
+    }
+
     /// What it answers to a command.
     pub(crate) fn call(&self, command: &[&str]) -> anyhow::Result<String> {
-        let output = Command::new("redis-cli")
-            .args(["-e", "-p", &self.port.to_string()])
-            .args(command)
-            .output()
-            .context("cannot run redis-cli")?;
-        let answer = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        if !output.status.success() {
-            bail!("{}: {command:?}: {answer}", self.name);
-        }
-        Ok(answer)
+        self.open()?.call(command).with_context(|| format!("{}: {command:?}", self.name))
     }
 
     /// Nanoseconds its threads have had a processor.
@@ -138,6 +137,11 @@ impl Peer {
         std::thread::sleep(step);
         let spent = Duration::from_nanos(self.processor_ns()? - before_ns);
         Ok(spent * IDLE_SHARE < step)
+    }
+
+    /// A connection for many commands.
+    pub(crate) fn open(&self) -> anyhow::Result<Connection> {
+        Connection::new(self.connect()?)
     }
 
     /// A connection to it.

@@ -14,11 +14,10 @@ mod rows;
 use crate::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
+use crate::random::Random;
 use crate::report::median;
-use keyward_resp::push_request;
-use rows::{Random, Written};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use rows::Written;
+use std::io::Write;
 use std::time::Duration;
 
 /// Rows written before their replies are awaited.
@@ -193,8 +192,8 @@ fn measure(
 ) -> anyhow::Result<(u64, f64)> {
     let before = peer.resident_bytes()?;
     let steps = ((system.steps as f64 * share) as usize).max(1);
-    let mut connection = Connection::open(peer)?;
-    connection.exchange(&[vec!["SELECT".to_owned(), system.db.to_owned()]])?;
+    let mut connection = peer.open()?;
+    connection.call(&["SELECT", system.db])?;
     each_batch(system, steps, |rows| {
         let mut commands: Vec<Vec<String>> = rows.iter().map(|row| row.command.clone()).collect();
         if !is_governed {
@@ -264,47 +263,4 @@ fn each_batch(
         }
     }
     visit(&rows)
-}
-
-/// A pipelined connection.
-struct Connection {
-    stream: TcpStream,
-    replies: BufReader<TcpStream>,
-}
-
-impl Connection {
-    fn open(peer: &Peer) -> anyhow::Result<Connection> {
-        let stream = peer.connect()?;
-        Ok(Connection { replies: BufReader::new(stream.try_clone()?), stream })
-    }
-
-    /// Sends commands and answers the texts of each reply; an error of the server is one
-    /// here.
-    fn exchange(&mut self, commands: &[Vec<String>]) -> anyhow::Result<Vec<Vec<String>>> {
-        let mut requests = Vec::new();
-        commands.iter().for_each(|command| push_request(&mut requests, command.iter()));
-        self.stream.write_all(&requests)?;
-        commands.iter().map(|_| self.reply()).collect()
-    }
-
-    fn reply(&mut self) -> anyhow::Result<Vec<String>> {
-        let mut line = String::new();
-        self.replies.read_line(&mut line)?;
-        let number = || line[1..].trim_end().parse::<i64>();
-        match line.as_bytes().first() {
-            Some(b'*') => {
-                let parts = (0..number()?).map(|_| self.reply());
-                Ok(parts.collect::<anyhow::Result<Vec<_>>>()?.concat())
-            }
-            Some(b'$') if number()? < 0 => Ok(Vec::new()),
-            Some(b'$') => {
-                let mut text = vec![0; number()? as usize + 2];
-                self.replies.read_exact(&mut text)?;
-                text.truncate(text.len() - 2);
-                Ok(vec![String::from_utf8(text)?])
-            }
-            Some(b'+' | b':') => Ok(vec![line[1..].trim_end().to_owned()]),
-            _ => anyhow::bail!("{line:?}"),
-        }
-    }
 }

@@ -4,6 +4,8 @@
 //! (the words of a message, events' mixture of sessions, caches and search results) is
 //! made up here.
 
+use crate::random::Random;
+
 /// A command that writes, and what reads the same back.
 pub(super) struct Written {
     pub(super) command: Vec<String>,
@@ -24,27 +26,6 @@ impl Written {
 /// Whether a row may be gone when it is read back.
 pub(super) fn is_short_lived(key: &str) -> bool {
     key.ends_with(":minute") || key.starts_with("event:stats:")
-}
-
-/// Small numbers that look like chance (SplitMix64).
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    fn text(&mut self, alphabet: &[u8], len: usize) -> String {
-        (0..len).map(|_| char::from(alphabet[self.below(alphabet.len())])).collect()
-    }
 }
 
 const BASE58: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
