@@ -201,7 +201,7 @@ fn measure(
         }
         connection.exchange(&commands).map(|_| ())
     })?;
-    let keys: u64 = peer.call(&["-n", system.db, "DBSIZE"])?.parse()?;
+    let keys: u64 = connection.call(&["DBSIZE"])?.parse()?;
     let resident = settled_bytes(peer)? - before;
     each_batch(system, steps, |rows| {
         let reads: Vec<&(Vec<String>, Vec<String>)> =
