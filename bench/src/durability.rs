@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// Both, in this order in every second turn and else the other way round.
 fn order(turn: usize) -> [usize; 2] {
-    if turn % 2 == 0 { [0, 1] } else { [1, 0] }
+    if turn.is_multiple_of(2) { [0, 1] } else { [1, 0] }
 }
 
 /// Starts Keyward or Redis with a directory of its own below this one, and waits until it

@@ -25,7 +25,9 @@ struct Saved {
     save_seconds: f64,
 }
 
-const FIGURES: [(&str, fn(&Saved) -> f64); 10] = [
+type Figure = fn(&Saved) -> f64;
+
+const FIGURES: [(&str, Figure); 10] = [
     ("GET at rest: p50, ms", |saved| saved.quiet.p50),
     ("p99", |saved| saved.quiet.p99),
     ("p99.9", |saved| saved.quiet.p999),
