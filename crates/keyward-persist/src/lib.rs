@@ -15,20 +15,20 @@ use std::path::{Path, PathBuf};
 
 /// Why a file could not be written or read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {}: {source}", file.display())]
+#[error("cannot {action} {}: {problem}", file.display())]
 pub struct PersistError {
     /// What was tried.
     pub action: &'static str,
     /// With which file.
     pub file: PathBuf,
-    /// What the system said.
-    pub source: io::Error,
+    /// What the system said. No source of the error: the text has all of it.
+    pub problem: io::Error,
 }
 
 impl PersistError {
     /// Says what was tried when the system refused.
     fn when(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> PersistError {
         let file: PathBuf = file.into();
-        move |source| PersistError { action, file, source }
+        move |problem| PersistError { action, file, problem }
     }
 }

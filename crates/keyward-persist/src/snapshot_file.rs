@@ -92,7 +92,7 @@ impl Drop for NewFile {
 
 impl Write for NewFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        NewFile::write(self, bytes).map(|()| bytes.len()).map_err(|error| error.source)
+        NewFile::write(self, bytes).map(|()| bytes.len()).map_err(|error| error.problem)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -236,7 +236,7 @@ impl AppendOnly {
         if self.problem.is_none() {
             tracing::warn!("Error writing to the AOF file: {error}");
         }
-        self.problem = Some(problem(system_text(&error.source)));
+        self.problem = Some(problem(system_text(&error.problem)));
     }
 
     fn release(&mut self, policy: Policy) {

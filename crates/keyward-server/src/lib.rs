@@ -49,7 +49,7 @@ pub enum CommandError {
     Settings(#[from] SettingsError),
     /// There is no log.
     #[error("the log: {0}")]
-    Log(#[from] LogError),
+    Log(LogError),
     /// The server could not start.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -65,7 +65,7 @@ pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeEr
 pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result<(), CommandError> {
     let mut settings = Settings::from_command_line(arguments)?;
     settings.keep_data()?;
-    let log = log::start(&settings)?;
+    let log = log::start(&settings).map_err(CommandError::Log)?;
     stop_on_panic();
     Ok(server::run(settings, schemas, Some(log))?)
 }

@@ -73,9 +73,9 @@ struct Loading<'a> {
 /// Loads what there is, and begins the log. The log of the server tells why it could not.
 pub(crate) async fn load(server: &Rc<Server>) -> Result<(), ServeError> {
     load_all(server).await.inspect_err(|error| match error {
-        ServeError::Open(PersistError { action: "open", file, source }) => {
+        ServeError::Open(PersistError { action: "open", file, problem }) => {
             let file = file.display();
-            tracing::warn!("Fatal error: can't open the file {file} for reading: {source}");
+            tracing::warn!("Fatal error: can't open the file {file} for reading: {problem}");
         }
         ServeError::Load {
             problem: LoadError::File(keyward_rdb::Error::Checksum { .. }), ..
@@ -315,10 +315,10 @@ impl Loading<'_> {
         let name = path.display();
         tracing::warn!("!!! Warning: short read while loading the AOF file {name}!!!");
         tracing::warn!("!!! Truncating the AOF {name} at offset {sound} !!!");
-        self.disk.truncate(path, sound).map_err(|source| PersistError {
+        self.disk.truncate(path, sound).map_err(|problem| PersistError {
             action: "truncate",
             file: path.into(),
-            source,
+            problem,
         })?;
         tracing::warn!("AOF {name} loaded anyway because aof-load-truncated is enabled");
         Ok(())
@@ -327,7 +327,7 @@ impl Loading<'_> {
 
 fn open(disk: &dyn Disk, path: &Path) -> Result<Source, PersistError> {
     let opened = disk.open(path);
-    opened.map_err(|source| PersistError { action: "open", file: path.into(), source })
+    opened.map_err(|problem| PersistError { action: "open", file: path.into(), problem })
 }
 
 /// Says in Redis's words why a file cannot be loaded.
@@ -353,7 +353,7 @@ fn tell_apart(source: Source, path: &Path) -> Result<(Source, bool), PersistErro
     let Source { mut content, bytes } = source;
     let mut mark = Vec::with_capacity(MARK_BYTES);
     let read = content.by_ref().take(MARK_BYTES as u64).read_to_end(&mut mark);
-    read.map_err(|source| PersistError { action: "read", file: path.into(), source })?;
+    read.map_err(|problem| PersistError { action: "read", file: path.into(), problem })?;
     let is_snapshot = SNAPSHOT_MARKS.contains(&mark.as_slice());
     let content = Box::new(io::Cursor::new(mark).chain(content));
     Ok((Source { content, bytes }, is_snapshot))
@@ -374,7 +374,7 @@ fn begin_log(core: &mut Core, mut files: AofFiles) -> Result<(), PersistError> {
         core.engine
             .snapshot()
             .write_to(&mut base as &mut dyn Write, options)
-            .map_err(|source| PersistError { action: "write", file: path.clone(), source })?;
+            .map_err(|problem| PersistError { action: "write", file: path.clone(), problem })?;
         core.host.append_only.older_bytes = base.finish()?;
         files.adopt_base()?;
     } else {

@@ -26,10 +26,10 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file cannot be written.
-    #[error("{0}")]
+    #[error(transparent)]
     File(#[from] io::Error),
     /// The process has a log already.
-    #[error("{0}")]
+    #[error(transparent)]
     Taken(#[from] TryInitError),
 }
 

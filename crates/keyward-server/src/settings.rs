@@ -58,12 +58,12 @@ pub enum SettingsError {
         reason: String,
     },
     /// A file could not be read.
-    #[error("{file}: {source}")]
+    #[error("{file}: {problem}")]
     Unreadable {
         /// The file.
         file: String,
-        /// Why.
-        source: std::io::Error,
+        /// Why. No source of the error: the text has all of it.
+        problem: std::io::Error,
     },
     /// A quote was left open.
     #[error("{place}: a quote is not closed, or is followed by text")]
@@ -180,7 +180,7 @@ impl Settings {
         }
         if !self.given.contains(&(Id::Dir as usize)) && self.is_on(Id::AppendOnly) {
             let unreadable =
-                |source| SettingsError::Unreadable { file: DIRECTORY.to_owned(), source };
+                |problem| SettingsError::Unreadable { file: DIRECTORY.to_owned(), problem };
             std::fs::create_dir_all(DIRECTORY).map_err(unreadable)?;
             self.set_from(PLACE, b"dir", &[DIRECTORY.as_bytes()])?;
         }
@@ -188,7 +188,7 @@ impl Settings {
     }
 
     fn load(&mut self, path: &str) -> Result<(), SettingsError> {
-        let unreadable = |source| SettingsError::Unreadable { file: path.to_owned(), source };
+        let unreadable = |problem| SettingsError::Unreadable { file: path.to_owned(), problem };
         file::load(self, Path::new(path))?;
         self.file = Some(std::path::absolute(path).map_err(unreadable)?);
         Ok(())

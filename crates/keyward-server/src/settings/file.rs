@@ -19,7 +19,7 @@ fn load_at_depth(settings: &mut Settings, path: &Path, depth: usize) -> Result<(
         return Err(SettingsError::IncludesTooDeep { file });
     }
     let text = std::fs::read(path)
-        .map_err(|source| SettingsError::Unreadable { file: file.clone(), source })?;
+        .map_err(|problem| SettingsError::Unreadable { file: file.clone(), problem })?;
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
         let place = format!("{file}:{}", index + 1);
         let line = line.trim_ascii();

@@ -41,8 +41,9 @@ pub(crate) enum CheckError {
     /// It is damaged, or holds what is not served.
     #[error("{file} cannot be used: {}", problems.join("; "))]
     Unusable { file: String, problems: Vec<String> },
-    #[error("cannot {action} {file}: {source}")]
-    Io { action: &'static str, file: String, source: io::Error },
+    /// No source of the error: the text has all of it.
+    #[error("cannot {action} {file}: {problem}")]
+    Io { action: &'static str, file: String, problem: io::Error },
     #[error("told to stop")]
     Stopped,
 }
@@ -50,7 +51,7 @@ pub(crate) enum CheckError {
 /// The sum a backup should have; `None` if nobody has said.
 pub(crate) fn expected_sum(backup: &Path) -> Result<Option<Sum>, CheckError> {
     let path = sum_path(backup);
-    let failed = |source| CheckError::Io { action: "read", file: shown(&path), source };
+    let failed = |problem| CheckError::Io { action: "read", file: shown(&path), problem };
     let file = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(failed)?,
@@ -75,7 +76,7 @@ pub(crate) fn check(
     progress: &mut Progress,
     stop: &Stop,
 ) -> Result<Contents, CheckError> {
-    let failed = |source| CheckError::Io { action: "read", file: shown(path), source };
+    let failed = |problem| CheckError::Io { action: "read", file: shown(path), problem };
     let file = open(path).map_err(failed)?;
     let total = file.metadata().map_err(failed)?.len();
     progress.begin("checking", Some(total));
@@ -88,8 +89,8 @@ pub(crate) fn check(
     });
     let Tee { bytes: snapshot_bytes, failure, .. } = tee;
     progress.end();
-    if let Some(source) = failure {
-        return Err(CheckError::Io { action: "write the snapshot of", file: shown(path), source });
+    if let Some(problem) = failure {
+        return Err(CheckError::Io { action: "write the snapshot of", file: shown(path), problem });
     }
     if stop.is_set() {
         return Err(CheckError::Stopped);

@@ -11,3 +11,4 @@ mod init;
 mod match_keys;
 mod plan;
 mod run;
+mod serve;

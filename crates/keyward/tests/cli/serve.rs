@@ -1,0 +1,25 @@
+//! What does not let a server start is told once.
+
+use crate::run::Folder;
+
+/// A server that does not start says this.
+fn refused(folder: &Folder, arguments: &[&str], said: &str) {
+    let transcript = folder.run(&[&["serve"], arguments, &["--port", "0"]].concat());
+    let told: Vec<&str> = transcript.lines().filter(|line| line.starts_with("keyward: ")).collect();
+    assert_eq!(told, [format!("keyward: {said}")], "{transcript}");
+}
+
+#[test]
+fn why_a_file_cannot_be_used_is_told_once() {
+    let folder = Folder::new(&[("data/appendonlydir/appendonly.aof.manifest/file", "")]);
+    let missing = "No such file or directory (os error 2)";
+    let place = folder.path().canonicalize().expect("a directory");
+    let manifest = place.join("data/appendonlydir/appendonly.aof.manifest");
+    refused(&folder, &["./missing.conf"], &format!("./missing.conf: {missing}"));
+    refused(&folder, &["--logfile", "missing/log"], &format!("the log: {missing}"));
+    refused(
+        &folder,
+        &["--dir", "data"],
+        &format!("cannot read {}: Is a directory (os error 21)", manifest.display()),
+    );
+}
