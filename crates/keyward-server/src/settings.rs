@@ -128,7 +128,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Reads arguments as redis-server takes them: a file of settings first if there is
-    /// one, then `--name value…`; `--config FILE` reads a file too.
+    /// one, then `--name value…`; `--config FILE` and `--include FILE` read a file too.
     pub fn from_command_line(arguments: &[String]) -> Result<Settings, SettingsError> {
         let mut settings = Settings::default();
         let mut rest = arguments;
@@ -157,6 +157,9 @@ impl Settings {
                         let argument = (*argument).to_owned();
                         return Err(SettingsError::NotASetting { argument });
                     }
+                }
+                ("include", paths) => {
+                    paths.iter().try_for_each(|path| file::load(&mut settings, path.as_ref()))?;
                 }
                 (name, words) => {
                     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();

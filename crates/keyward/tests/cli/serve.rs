@@ -16,10 +16,18 @@ fn why_a_file_cannot_be_used_is_told_once() {
     let place = folder.path().canonicalize().expect("a directory");
     let manifest = place.join("data/appendonlydir/appendonly.aof.manifest");
     refused(&folder, &["./missing.conf"], &format!("./missing.conf: {missing}"));
+    refused(&folder, &["--include", "missing.conf"], &format!("missing.conf: {missing}"));
     refused(&folder, &["--logfile", "missing/log"], &format!("the log: {missing}"));
     refused(
         &folder,
         &["--dir", "data"],
         &format!("cannot read {}: Is a directory (os error 21)", manifest.display()),
     );
+}
+
+#[test]
+fn files_are_included_by_the_command_line_too() {
+    let folder = Folder::new(&[("one.conf", "port 0\n"), ("two.conf", "\nnonsense yes\n")]);
+    let said = "two.conf:2: there is no setting \"nonsense\"";
+    refused(&folder, &["--include", "one.conf", "two.conf"], said);
 }
