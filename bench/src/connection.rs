@@ -36,7 +36,9 @@ impl Connection {
 
     fn reply(&mut self) -> anyhow::Result<Vec<String>> {
         let mut line = String::new();
-        self.replies.read_line(&mut line)?;
+        if self.replies.read_line(&mut line)? == 0 {
+            bail!("the server has closed the connection");
+        }
         let number = || line[1..].trim_end().parse::<i64>();
         match line.as_bytes().first() {
             Some(b'*') => {

@@ -86,6 +86,9 @@ struct Arguments {
     /// Measure what durability costs instead
     #[arg(long)]
     durability: bool,
+    /// Reads a second while snapshots are written
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    reads_per_second: u32,
     /// Measure hit ratios at half the memory instead
     #[arg(long)]
     hit_ratio: bool,

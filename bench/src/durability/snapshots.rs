@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 
 /// How often each server is filled, read and saved.
 const TURNS: usize = 5;
-/// Reads a second: far less than either server can do.
-const READS_PER_SECOND: u32 = 4_000;
 /// How long is read at rest, and during snapshots at least.
 const READING: Duration = Duration::from_secs(10);
 
@@ -65,11 +63,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn save(arguments: &Arguments, peer: &Peer) -> anyhow::Result<Saved> {
-    let Arguments { keys, value_bytes, .. } = *arguments;
+    let Arguments { keys, value_bytes, reads_per_second, .. } = *arguments;
     peer.call(&["DEBUG", "POPULATE", &keys.to_string(), "key", &value_bytes.to_string()])?;
     let end = Instant::now() + READING;
-    let quiet = paced::read(peer, keys, READS_PER_SECOND, &|| Instant::now() >= end)?;
-    let (busy, background_seconds) = save_while_reading(peer, keys)?;
+    let quiet = paced::read(peer, keys, reads_per_second, &|| Instant::now() >= end)?;
+    let (busy, background_seconds) = save_while_reading(peer, keys, reads_per_second)?;
     let begin = Instant::now();
     peer.call(&["SAVE"])?;
     let save_seconds = begin.elapsed().as_secs_f64();
@@ -81,13 +79,12 @@ fn is_saving(connection: &mut Connection) -> anyhow::Result<bool> {
 }
 
 /// Reads while it saves, again and again until enough was read.
-fn save_while_reading(peer: &Peer, keys: u64) -> anyhow::Result<(Latencies, f64)> {
+fn save_while_reading(peer: &Peer, keys: u64, per_second: u32) -> anyhow::Result<(Latencies, f64)> {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let is_over = &is_over;
-        let reader = scope.spawn(|| {
-            paced::read(peer, keys, READS_PER_SECOND, &|| is_over.load(Ordering::Relaxed))
-        });
+        let reader = scope
+            .spawn(|| paced::read(peer, keys, per_second, &|| is_over.load(Ordering::Relaxed)));
         let mut connection = peer.open()?;
         let (begin, mut seconds) = (Instant::now(), Vec::new());
         let saved = loop {

@@ -158,9 +158,7 @@ impl Settings {
                         return Err(SettingsError::NotASetting { argument });
                     }
                 }
-                ("include", paths) => {
-                    paths.iter().try_for_each(|path| file::load(&mut settings, path.as_ref()))?;
-                }
+                ("include", [path]) => file::load(&mut settings, path.as_ref())?,
                 (name, words) => {
                     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
                     settings.set_from("command line", name.as_bytes(), &words)?;

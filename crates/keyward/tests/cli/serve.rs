@@ -29,5 +29,7 @@ fn why_a_file_cannot_be_used_is_told_once() {
 fn files_are_included_by_the_command_line_too() {
     let folder = Folder::new(&[("one.conf", "port 0\n"), ("two.conf", "\nnonsense yes\n")]);
     let said = "two.conf:2: there is no setting \"nonsense\"";
-    refused(&folder, &["--include", "one.conf", "two.conf"], said);
+    refused(&folder, &["--include", "one.conf", "--include", "two.conf"], said);
+    refused(&folder, &["--include", "two.conf", "--include", "one.conf"], said);
+    refused(&folder, &["--include"], "command line: there is no setting \"include\"");
 }
