@@ -53,6 +53,17 @@ pub(crate) enum Mirror {
     NamedBy(KeyId),
 }
 
+impl Mirror {
+    /// The table of the mirrors of a table that finds them this way.
+    pub(crate) fn table(self, schema: &Schema, of: KeyId) -> Option<KeyId> {
+        match (self, &schema.key(of).derived) {
+            (Mirror::NamedBy(namer), _) => Some(namer),
+            (Mirror::Named, Some(Derived::Inverse { other, .. })) => Some(other.key),
+            (Mirror::Named, _) => None,
+        }
+    }
+}
+
 impl Links {
     /// The links of all tables, by the index of their ids.
     pub(crate) fn of(schema: &Schema) -> Box<[Links]> {

@@ -26,6 +26,7 @@ struct Demands<'c> {
 impl<'a> Aftermath<'a> {
     /// Judges what follows for derived keys.
     pub(super) fn judge_dependents(&mut self) -> Result<(), Objection> {
+        self.judge_fanout()?;
         let mut demands = Demands::default();
         for (place, change) in self.changes.iter().enumerate() {
             let is_gone = self.fates[place] == Some(Fate::Gone);

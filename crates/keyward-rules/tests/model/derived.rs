@@ -243,6 +243,55 @@ fn one_command_changes_only_so_many_rows() {
     );
 }
 
+/// A host with these followers of user 1 and of user 2, who may then change only two.
+fn wide_host(followers: [std::ops::Range<u32>; 2]) -> Host {
+    let schema = |fanout: &str| SCHEMA.replace("max_members = 4", fanout);
+    let mut host = Host::new(&schema("max_fanout = 1000"));
+    for (user, followers) in (1..).zip(followers) {
+        for follower in followers {
+            let command = format!("SADD user:{user}:in {follower}");
+            assert_eq!(host.run(&command), Outcome::Done, "{command}");
+        }
+    }
+    Host { keyspace: host.keyspace, ..Host::new(&schema("max_fanout = 2")) }
+}
+
+#[track_caller]
+fn refused_unseen(host: &mut Host, command: &str, count: usize) {
+    host.rows_asked.set(0);
+    let expected = format!(
+        "SCHEMA user:{{id:uint}}:out: one command may change at most 2 of its entries \
+         (max_fanout), not {count}; write in smaller steps (shop.toml:63)"
+    );
+    refused(host, command, &expected);
+    let asked = host.rows_asked.get();
+    assert!(asked <= 4, "{command}: {asked} rows were looked at");
+}
+
+#[test]
+fn too_wide_a_command_is_refused_before_mirrors_are_looked_at() {
+    let mut host = wide_host([100..200, 150..230]);
+    refused_unseen(&mut host, "DEL user:1:in", 100);
+    refused_unseen(&mut host, "DEL user:1:in user:2:in", 180);
+    refused_unseen(&mut host, "PEXPIREAT user:1:in 5", 100);
+    refused_unseen(&mut host, "SREM user:1:in 100 101 102 103 999", 4);
+    refused_unseen(&mut host, "SADD user:1:in 100 301 302 303 304 304", 4);
+    refused_unseen(&mut host, "SUNIONSTORE user:3:in user:1:in user:2:in", 130);
+    refused_unseen(&mut host, "SUNIONSTORE user:1:in user:2:in", 80);
+    refused_unseen(&mut host, "RENAME user:1:in user:3:in", 200);
+}
+
+#[test]
+fn a_command_of_few_mirrors_is_counted_to_the_end() {
+    let mut host = wide_host([100..102, 100..102]);
+    // What the command itself takes out of the mirrors is not to be taken out again.
+    let commands = ["DEL user:1:in", "SADD user:1:in 100 101", "DEL user:2:in user:100:out"];
+    for command in commands {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    shows(&host, &[("user:1:in", "101"), ("user:101:out", "1"), ("user:100:out", "nothing")]);
+}
+
 #[test]
 fn a_row_in_the_way_of_a_derived_one_goes() {
     let mut host = Host::new(&SCHEMA.replace("[keyspace]", "[keyspace]\nmode = \"warn\""));

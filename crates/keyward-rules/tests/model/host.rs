@@ -4,6 +4,7 @@
 //! book, run the command on a copy, report what changed, keep the copy if the book
 //! agrees, run the follow-ups with the rules off.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use keyward_commands::lookup;
@@ -22,6 +23,8 @@ pub(crate) struct Host {
     pub(crate) now_ms: i64,
     /// What passed all the same.
     pub(crate) warnings: Vec<String>,
+    /// How many rows the book has asked for.
+    pub(crate) rows_asked: Cell<usize>,
 }
 
 /// What became of a command.
@@ -43,11 +46,17 @@ impl Host {
             keyspace: Keyspace::default(),
             now_ms: 1_000_000,
             warnings: Vec::new(),
+            rows_asked: Cell::new(0),
         }
     }
 
     pub(crate) fn scene(&self) -> Scene<'_> {
-        Scene { keyspace: &self.keyspace, book: &self.book, now_ms: self.now_ms }
+        self.scene_of(&self.keyspace)
+    }
+
+    fn scene_of<'a>(&'a self, keyspace: &'a Keyspace) -> Scene<'a> {
+        let Host { book, now_ms, rows_asked, .. } = self;
+        Scene { keyspace, book, now_ms: *now_ms, rows_asked }
     }
 
     /// Runs a command of words.
@@ -102,7 +111,7 @@ impl Host {
                 self.change(key, touch, parts.as_deref(), before, &after)
             })
             .collect();
-        let scene = Scene { keyspace: &after, book: &self.book, now_ms: self.now_ms };
+        let scene = self.scene_of(&after);
         let consequences = match judged {
             Judged::All => Ok(Consequences::default()),
             judged => self.book.after(&scene, &changes, judged, Cause::Command),

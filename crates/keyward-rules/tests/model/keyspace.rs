@@ -1,6 +1,7 @@
 //! Rows in memory, as simple as can be.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use keyward_rules::{Element, NotYet, Row, RowType, RuleBook, View};
@@ -33,6 +34,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) keyspace: &'a Keyspace,
     pub(crate) book: &'a RuleBook,
     pub(crate) now_ms: i64,
+    /// How many rows the book has asked for.
+    pub(crate) rows_asked: &'a Cell<usize>,
 }
 
 impl Stored {
@@ -47,6 +50,7 @@ impl View for Scene<'_> {
     }
 
     fn row(&self, key: &[u8]) -> Result<Option<&dyn Row>, NotYet> {
+        self.rows_asked.set(self.rows_asked.get() + 1);
         let row = self.keyspace.rows.get(key).filter(|row| !row.is_over(self.now_ms));
         Ok(row.map(|row| row as &dyn Row))
     }
