@@ -32,9 +32,10 @@ impl Aftermath<'_> {
     }
 
     fn share(&mut self, key: Vec<u8>, fate: Fate) -> Result<(), Objection> {
+        let mut deadline_before = None;
+        self.view.glance(&key, &mut |row| deadline_before = row.map(|row| row.deadline()))?;
         // One whose own time is over ends by itself, and is reported then.
-        let Some(row) = self.view.row(&key)? else { return Ok(()) };
-        let before = row.deadline();
+        let Some(before) = deadline_before else { return Ok(()) };
         match fate {
             Fate::Gone => self.follow_up([b"DEL", &key]),
             Fate::Lives(deadline) if deadline == before => return Ok(()),

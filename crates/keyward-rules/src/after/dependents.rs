@@ -186,12 +186,18 @@ impl<'a> Aftermath<'a> {
     /// Rows that ended with another are no sources any more either.
     fn take_companions_out(&self, demands: &mut Demands<'a>) -> Result<(), NotYet> {
         for (key, fate) in &self.moved {
-            if let (Fate::Gone, Some(table)) = (fate, self.book.table_of(key))
-                && let Some(row) = self.view.row(key)?
+            let (Fate::Gone, Some(table)) = (fate, self.book.table_of(key)) else { continue };
+            if self.book.traits(table).dependents.is_empty()
+                && self.book.links(table).mirror.is_none()
             {
-                demands.lost.extend(self.book.entries_of(table, key, row));
-                self.leave_followers(table, key, demands);
+                continue;
             }
+            self.view.glance(key, &mut |row| {
+                if let Some(row) = row {
+                    demands.lost.extend(self.book.entries_of(table, key, row));
+                    self.leave_followers(table, key, demands);
+                }
+            })?;
         }
         Ok(())
     }

@@ -222,6 +222,23 @@ fn companions_share_the_end_of_their_leader() {
 }
 
 #[test]
+fn rows_that_follow_their_leader_are_not_kept_while_they_do() {
+    let doc = |ends: i64| format!("SET doc:2 {{\"ends\":{ends},\"kind\":\"text\"}}");
+    let mut host = Host::new(SCHEMA);
+    assert_eq!(host.run(&doc(1_005_000)), Outcome::Done);
+    for note in 0..100 {
+        assert_eq!(host.run(&format!("SET note:2:{note} hi")), Outcome::Done);
+    }
+    for command in [&doc(1_009_000), "PEXPIREAT doc:2 1009000", "DEL doc:2"] {
+        host.rows_asked.set(0);
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+        let asked = host.rows_asked.get();
+        assert!(asked <= 4, "{command}: {asked} rows were asked for");
+    }
+    assert!(host.keyspace.rows.is_empty(), "{:?}", host.keyspace.rows);
+}
+
+#[test]
 fn an_end_in_the_past_takes_everything_along() {
     let doc = |ends: i64| format!("SET doc:1 {{\"ends\":{ends},\"kind\":\"text\"}}");
     let mut host = Host::new(SCHEMA);

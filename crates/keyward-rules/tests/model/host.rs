@@ -23,7 +23,7 @@ pub(crate) struct Host {
     pub(crate) now_ms: i64,
     /// What passed all the same.
     pub(crate) warnings: Vec<String>,
-    /// How many rows the book has asked for.
+    /// How many rows the book has asked for, to keep them.
     pub(crate) rows_asked: Cell<usize>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) keyspace: &'a Keyspace,
     pub(crate) book: &'a RuleBook,
     pub(crate) now_ms: i64,
-    /// How many rows the book has asked for.
+    /// How many rows the book has asked for, to keep them.
     pub(crate) rows_asked: &'a Cell<usize>,
 }
 
@@ -53,6 +53,13 @@ impl View for Scene<'_> {
         self.rows_asked.set(self.rows_asked.get() + 1);
         let row = self.keyspace.rows.get(key).filter(|row| !row.is_over(self.now_ms));
         Ok(row.map(|row| row as &dyn Row))
+    }
+
+    /// What is only glanced at is not kept, and not counted.
+    fn glance(&self, key: &[u8], visit: &mut dyn FnMut(Option<&dyn Row>)) -> Result<(), NotYet> {
+        let row = self.keyspace.rows.get(key).filter(|row| !row.is_over(self.now_ms));
+        visit(row.map(|row| row as &dyn Row));
+        Ok(())
     }
 
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet> {
