@@ -20,6 +20,13 @@
 //! Estimate: a text of up to 127 bytes takes one byte more than itself (Redis's
 //! listpack: two), a number of six digits four (five).
 
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "a length that is cut off is memory that is not there"
+)]
+
 mod boxed;
 
 pub(crate) use boxed::BoxedItems;
@@ -103,27 +110,27 @@ impl<'a> Code<'a> {
     #[inline]
     pub(crate) fn of(item: Item<'a>) -> Code<'a> {
         let mut head = [0; HEAD_BYTES_MAX];
-        let (first, follow, body): (u8, &[u8], &[u8]) = match item {
-            Item::Bytes(bytes) => {
-                let length = u32::try_from(bytes.len()).expect("arguments are limited to 512 MB");
-                if length <= u32::from(SHORT_MAX) {
-                    (length as u8, &[], bytes)
-                } else {
-                    let width = 4 - length.leading_zeros() as usize / 8;
-                    (LONG + width as u8, &length.to_le_bytes()[..width], bytes)
+        let (first, width, follow, body): (u8, u8, [u8; 8], &[u8]) = match item {
+            Item::Bytes(bytes) => match u8::try_from(bytes.len()) {
+                Ok(length @ 0..=SHORT_MAX) => (length, 0, [0; 8], bytes),
+                _ => {
+                    let length = u32::try_from(bytes.len()).expect("a text has at most 4 GB");
+                    let width = 4 - low_byte(length.leading_zeros() / 8);
+                    (LONG + width, width, u64::from(length).to_le_bytes(), bytes)
                 }
-            }
-            Item::Int(number @ 0..=0x6f) => (SMALL + number as u8, &[], &[]),
+            },
+            Item::Int(number @ 0..=0x6f) => (SMALL + number.to_le_bytes()[0], 0, [0; 8], &[]),
             Item::Int(number) => {
                 // One bit of a number is its sign.
                 let sign = if number < 0 { number.leading_ones() } else { number.leading_zeros() };
-                let width = 8 - (sign as usize - 1) / 8;
-                (INT + width as u8, &number.to_le_bytes()[..width], &[])
+                let width = 8 - low_byte((sign - 1) / 8);
+                (INT + width, width, number.to_le_bytes(), &[])
             }
         };
         head[0] = first;
-        head[1..=follow.len()].copy_from_slice(follow);
-        Code { head, head_bytes: 1 + follow.len() as u8, body }
+        // Only the first `width` bytes of what follows belong to the head.
+        head[1..].copy_from_slice(&follow);
+        Code { head, head_bytes: 1 + width, body }
     }
 
     /// How many bytes the encoding has.
@@ -154,6 +161,13 @@ impl<'a> Code<'a> {
             && bytes.starts_with(self.head())
             && bytes[self.head().len()..].starts_with(self.body)
     }
+}
+
+/// The lowest byte of a number that has no other.
+#[inline(always)]
+fn low_byte(number: u32) -> u8 {
+    debug_assert!(number <= u32::from(u8::MAX), "{number} has other bytes too");
+    number.to_le_bytes()[0]
 }
 
 /// How many bytes the head of an item has, by its first byte: all that tells how

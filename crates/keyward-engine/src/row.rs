@@ -18,18 +18,27 @@
 //! it is needed.
 //!
 //! Invariants: the layout always agrees with `flags` and the two lengths; an
-//! object slot is always initialised; the text of an integer is never stored.
+//! object slot is always initialised; the text of an integer is never stored. A
+//! length is checked here, where a row is made or grows (`stored_length`), and
+//! nowhere cut off, whatever callers have checked before.
 //!
 //! This module is `unsafe` inside because a thin pointer to bytes of varying
 //! length cannot be expressed otherwise; its interface is safe.
 //! Not here: what a value means (`string`, `list`), when a row expires (`table`).
 #![allow(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "a length that is cut off is memory that is not there"
+)]
 
 mod layout;
 mod lent;
 mod shelf;
 mod slot;
 
+pub(crate) use layout::BYTES_MAX;
 pub(crate) use lent::LentRow;
 pub(crate) use shelf::Shelf;
 
@@ -39,8 +48,8 @@ use crate::size_class::is_small;
 use crate::string::Decimal;
 use crate::value::{Object, ObjectMut, Value};
 use layout::{
-    BODY_AT, BYTES_MAX, EDITED, EPOCH, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT,
-    object_flags,
+    BODY_AT, EDITED, EPOCH, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT, object_flags,
+    stored_length,
 };
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -68,6 +77,9 @@ unsafe impl Send for Row {}
 
 impl Row {
     /// A row with this content. The access clock starts at zero.
+    ///
+    /// # Panics
+    /// If the key or the text is longer than `BYTES_MAX`.
     pub fn new(key: &[u8], value: NewValue<'_>, deadline: Option<i64>) -> Row {
         let (kind, text): (u8, &[u8]) = match &value {
             NewValue::Text(text) => (KIND_TEXT, text),
@@ -75,13 +87,10 @@ impl Row {
             NewValue::Int(_) => (KIND_INT, &[]),
             NewValue::Object(object) => (object_flags(object.kind()), &[]),
         };
-        assert!(
-            key.len() <= BYTES_MAX && text.len() <= BYTES_MAX,
-            "arguments are limited to 512 MB"
-        );
+        let (key_bytes, text_bytes) = (stored_length(key.len()), stored_length(text.len()));
         let flags = kind | if deadline.is_some() { HAS_DEADLINE } else { 0 };
-        let head = Head { key_bytes: key.len() as u32, clock: [0; 3], flags };
-        let mut row = Row::allocate(head, text.len() as u32);
+        let head = Head { key_bytes, clock: [0; 3], flags };
+        let mut row = Row::allocate(head, text_bytes);
         row.write(head.key_at(), key);
         row.write(head.text_at(), text);
         if let Some(deadline) = deadline {
@@ -280,6 +289,9 @@ impl Row {
     }
 
     /// Replaces the value and the deadline, in place where the size class allows.
+    ///
+    /// # Panics
+    /// If the text is longer than `BYTES_MAX`.
     pub fn replace(&mut self, value: NewValue<'_>, deadline: Option<i64>) {
         let head = self.head();
         let same_deadline = head.has_deadline() == deadline.is_some();
@@ -287,10 +299,10 @@ impl Row {
             NewValue::Text(text)
                 if same_deadline
                     && head.kind() == KIND_TEXT
-                    && head.layout(text.len() as u32) == self.layout() =>
+                    && head.layout(stored_length(text.len())) == self.layout() =>
             {
                 self.write(head.text_at(), text);
-                self.set_text_bytes(text.len() as u32);
+                self.set_text_bytes(stored_length(text.len()));
                 self.set_head(Head { flags: head.flags & !EDITED, ..head });
             }
             NewValue::Int(number) if same_deadline && head.kind() == KIND_INT => {
@@ -316,25 +328,31 @@ impl Row {
 
     /// Writes `patch` over the text from `offset` on, lengthening it with zero
     /// bytes if needed; an integer becomes text first. Not for objects.
+    ///
+    /// # Panics
+    /// If it would end behind `BYTES_MAX`; the row is unchanged then.
     pub fn patch_text(&mut self, offset: usize, patch: &[u8]) {
+        let patch_end = stored_length(offset.saturating_add(patch.len()));
         if let Value::Int(number) = self.value() {
             self.replace(NewValue::Text(Decimal::of(number).as_bytes()), self.deadline());
         }
         let head = self.head();
         assert!(head.kind() == KIND_TEXT, "only strings are patched");
         let old_bytes = self.text_bytes() as usize;
-        let new_bytes = old_bytes.max(offset + patch.len());
-        if head.layout(new_bytes as u32) == self.layout() {
+        let new_length = self.text_bytes().max(patch_end);
+        let new_bytes = new_length as usize;
+        if head.layout(new_length) == self.layout() {
             if offset > old_bytes {
                 // Bytes between the old end and the patch read as zero.
-                // SAFETY: within the allocation, whose size covers `new_bytes`.
+                // SAFETY: within the allocation, whose layout is that of `new_length`
+                // bytes of text, and the gap ends at `offset`, which is not behind them.
                 unsafe {
                     let gap = self.at.add(head.text_at() + old_bytes);
                     gap.write_bytes(0, offset - old_bytes);
                 }
             }
             self.write(head.text_at() + offset, patch);
-            self.set_text_bytes(new_bytes as u32);
+            self.set_text_bytes(new_length);
             self.set_head(Head { flags: head.flags | EDITED, ..head });
             return;
         }
@@ -532,6 +550,24 @@ mod tests {
         assert_eq!(text_of(&row).len(), 1003);
         assert_eq!(&text_of(&row)[998..], b"\0\0end");
         assert_eq!(row.deadline(), Some(1));
+    }
+
+    /// A patch that ends behind the longest text: it panics, and the row is as before.
+    fn check_too_long(offset: usize, patch: &[u8]) {
+        let mut row = Row::new(b"k", NewValue::Text(b"abcdef"), None);
+        let patched = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            row.patch_text(offset, patch);
+        }));
+        assert!(patched.is_err(), "{offset}");
+        assert_eq!(text_of(&row), b"abcdef");
+    }
+
+    #[test]
+    fn a_patch_never_ends_behind_the_longest_text() {
+        check_too_long(1 << 32, b"");
+        check_too_long(1 << 32, b"x");
+        check_too_long(u32::MAX as usize, b"x");
+        check_too_long(usize::MAX, b"x");
     }
 
     #[test]

@@ -16,6 +16,12 @@
 //! length cannot be expressed otherwise; its interface is safe.
 //! Not here: what the bytes mean (`packed`, `set::intset`, `zset::packed`).
 #![allow(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "a length that is cut off is memory that is not there"
+)]
 
 mod either;
 
@@ -132,7 +138,8 @@ impl ThinBytes {
 
     /// Changes the length; new bytes are zero.
     fn resize(&mut self, length: usize) {
-        assert!(length <= BYTES_MAX, "callers give up packing before it gets this long");
+        let stored = u32::try_from(length).ok().filter(|_| length <= BYTES_MAX);
+        let stored = stored.expect("callers give up packing before it gets this long");
         let old = self.head();
         let (before, after) = (layout(old.length as usize), layout(length));
         self.at = match (before, after) {
@@ -152,7 +159,7 @@ impl ThinBytes {
                 checked(realloc(self.at.as_ptr(), before, after.size()), after)
             },
         };
-        let head = Head { length: length as u32, count: old.count };
+        let head = Head { length: stored, count: old.count };
         // SAFETY: the allocation is aligned to 8 and holds the head and `length`
         // bytes, of which those beyond the old length are written here.
         unsafe {
@@ -231,7 +238,7 @@ mod tests {
             for (step, (start, removed, added)) in steps.into_iter().enumerate() {
                 let start = start.min(model.len());
                 let range = start..(start + removed).min(model.len());
-                let added = vec![step as u8; added];
+                let added = vec![step.to_le_bytes()[0]; added];
                 run.replace(range.clone(), added.len()).copy_from_slice(&added);
                 model.splice(range, added);
                 run = run.clone();

@@ -6,6 +6,7 @@
 use crate::event::NotifyFlags;
 use crate::evict::MemoryLimit;
 use crate::reclaim::LazySettings;
+use crate::row;
 
 /// The settings the engine obeys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +15,8 @@ pub struct Tunables {
     pub password: Option<Box<[u8]>>,
     /// `notify-keyspace-events`.
     pub notify: NotifyFlags,
-    /// `proto-max-bulk-len`: the longest string a value may grow to.
+    /// `proto-max-bulk-len`: the longest string a value may grow to, as far as a row can
+    /// hold it ([`Tunables::grown_bytes_max`]).
     pub text_bytes_max: u64,
     /// `rdbcompression`: long texts in DUMP's payloads and in snapshots are compressed.
     pub compresses: bool,
@@ -48,6 +50,13 @@ pub struct Tunables {
     pub zset_packed_entries_max: usize,
     /// `zset-max-listpack-value`: the longest member a packed sorted set has.
     pub zset_packed_member_bytes_max: usize,
+}
+
+impl Tunables {
+    /// The longest string that a command may make.
+    pub fn grown_bytes_max(&self) -> u64 {
+        self.text_bytes_max.min(row::BYTES_MAX as u64)
+    }
 }
 
 impl Default for Tunables {

@@ -211,12 +211,18 @@ impl TextEdit<'_> {
     }
 
     /// Makes it these bytes; the lifetime stays.
+    ///
+    /// # Panics
+    /// If they are more than a row can hold, 4 GB.
     pub fn set_bytes(&mut self, bytes: &[u8]) {
         let row = self.row_mut();
         row.replace(NewValue::Text(bytes), row.deadline());
     }
 
     /// Writes over it from `offset` on, lengthening it with zero bytes if needed.
+    ///
+    /// # Panics
+    /// If it would grow beyond the longest string that a row can hold, 4 GB.
     pub fn patch(&mut self, offset: usize, bytes: &[u8]) {
         self.row_mut().patch_text(offset, bytes);
     }

@@ -18,8 +18,21 @@ const ALIGN: usize = 8;
 const _: () = assert!(size_of::<Head>() == HEAD_BYTES);
 const _: () = assert!(BODY_AT.is_multiple_of(SLOT_BYTES) && SLOT_BYTES <= ALIGN);
 
-/// Longest key and longest text: `u32` holds both, and Redis's limit is 512 MB.
-pub(super) const BYTES_MAX: usize = u32::MAX as usize;
+/// Longest key and longest text: a row stores their lengths in 32 bits.
+pub(crate) const BYTES_MAX: usize = u32::MAX as usize;
+
+/// The length of a key or a text, as a row stores it.
+///
+/// # Panics
+/// If it is above [`BYTES_MAX`]. Commands refuse what would grow beyond that; a
+/// length that was cut off would make a row that is shorter than what is written to it.
+#[inline(always)]
+pub(super) fn stored_length(bytes: usize) -> u32 {
+    match u32::try_from(bytes) {
+        Ok(length) => length,
+        Err(_) => panic!("a key or a string has at most {BYTES_MAX} bytes, not {bytes}"),
+    }
+}
 
 /// What every row begins with.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@
 
 use super::bits::{self, SETBIT};
 use crate::context::{Ctx, Outcome};
+use crate::row;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::number::parse_i64;
@@ -132,7 +133,7 @@ impl Operation {
 }
 
 fn parse(ctx: &Ctx<'_>) -> Result<Vec<Operation>, WireError> {
-    let bytes_max = ctx.shared.tunables.text_bytes_max;
+    let bytes_max = ctx.shared.tunables.grown_bytes_max();
     let mut operations = Vec::new();
     let mut overflow = Overflow::Wrap;
     let mut options = Options::new(ctx.args, 2);
@@ -194,9 +195,17 @@ pub(crate) fn bitfield(ctx: &mut Ctx<'_>) -> Outcome {
     let operations = parse(ctx)?;
     let writes = operations.iter().filter(|operation| !matches!(operation.action, Action::Get));
     match writes.map(Operation::bytes_needed).max() {
-        Some(bytes) => write(ctx, &operations, bytes as usize),
+        Some(bytes) => write(ctx, &operations, writable(bytes)?),
         None => read(ctx, &operations),
     }
+}
+
+/// The length a string must have, if a row can hold it. Redis 7.0 bounds where a number
+/// begins and not where it ends: one that begins in the last byte that
+/// `proto-max-bulk-len` allows makes a string some bytes longer than that.
+fn writable(bytes_needed: u64) -> Result<usize, WireError> {
+    let bytes = usize::try_from(bytes_needed).ok();
+    bytes.filter(|bytes| *bytes <= row::BYTES_MAX).ok_or(WireError::StringTooLong)
 }
 
 /// Replies to operations that only read.

@@ -22,7 +22,7 @@ pub(super) fn parse_offset(argument: &[u8], text_bytes_max: u64) -> Result<u64, 
 
 pub(crate) fn setbit(ctx: &mut Ctx<'_>) -> Outcome {
     const ERROR: WireError = WireError::Err("bit is not an integer or out of range");
-    let offset = parse_offset(ctx.args.at(2), ctx.shared.tunables.text_bytes_max)?;
+    let offset = parse_offset(ctx.args.at(2), ctx.shared.tunables.grown_bytes_max())?;
     let is_set = match args::integer_or(ctx.args.at(3), ERROR)? {
         0 => false,
         1 => true,
@@ -45,7 +45,7 @@ pub(crate) fn setbit(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn getbit(ctx: &mut Ctx<'_>) -> Outcome {
-    let offset = parse_offset(ctx.args.at(2), ctx.shared.tunables.text_bytes_max)?;
+    let offset = parse_offset(ctx.args.at(2), ctx.shared.tunables.grown_bytes_max())?;
     let key = ctx.key(1);
     let text = ctx.keys.read_text(key)?;
     let byte = text.and_then(|text| text.as_bytes().get((offset >> 3) as usize).copied());

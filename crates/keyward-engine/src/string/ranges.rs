@@ -18,7 +18,7 @@ pub(crate) fn append(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     };
     let old_bytes = edit.text().as_bytes().len();
-    check_length(ctx.shared.tunables.text_bytes_max, old_bytes, tail.len())?;
+    check_length(ctx.shared.tunables.grown_bytes_max(), old_bytes, tail.len())?;
     edit.patch(old_bytes, tail);
     edit.changed(APPEND);
     ctx.reply.count(old_bytes + tail.len());
@@ -29,7 +29,7 @@ pub(crate) fn setrange(ctx: &mut Ctx<'_>) -> Outcome {
     let (key, patch) = (ctx.key(1), ctx.args.at(3));
     let offset = args::integer(ctx.args.at(2))?;
     let offset = usize::try_from(offset).map_err(|_| WireError::OffsetOutOfRange)?;
-    let text_bytes_max = ctx.shared.tunables.text_bytes_max;
+    let text_bytes_max = ctx.shared.tunables.grown_bytes_max();
     let Some(mut edit) = ctx.keys.edit_text(key)? else {
         if !patch.is_empty() {
             check_length(text_bytes_max, offset, patch.len())?;

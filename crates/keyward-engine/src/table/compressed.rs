@@ -206,7 +206,8 @@ impl Compressed {
         if block.is_full() {
             self.open.pop();
         }
-        (number * BLOCK_PLACES + at) as u32
+        let number = u32::try_from(number * BLOCK_PLACES + at);
+        number.expect("four billion long texts need more memory than there is")
     }
 
     /// Appends a text.

@@ -207,6 +207,12 @@ pub(super) fn bit_in_tag(tag: u16, bit: usize) -> Option<bool> {
     (shift < u16::BITS).then(|| tag >> shift & 1 != 0)
 }
 
+/// A count, a tag or an end, as a page stores it.
+#[inline(always)]
+fn stored(number: usize) -> [u8; 2] {
+    u16::try_from(number).expect("a page has room for what is put into it").to_le_bytes()
+}
+
 /// Packed rows.
 #[derive(Debug, Default)]
 pub(super) struct Page {
@@ -252,7 +258,7 @@ impl Page {
     }
 
     fn set_number(&mut self, at: usize, number: usize) {
-        self.bytes[at..at + 2].copy_from_slice(&(number as u16).to_le_bytes());
+        self.bytes[at..at + 2].copy_from_slice(&stored(number));
     }
 
     #[inline]
@@ -360,14 +366,14 @@ impl Page {
         }
         let rows: usize = indexes.iter().map(|index| self.row(*index).page_bytes()).sum();
         page.reserve(COUNT_BYTES + rows);
-        page.bytes.extend_from_slice(&(indexes.len() as u16).to_le_bytes());
+        page.bytes.extend_from_slice(&stored(indexes.len()));
         for index in indexes {
             page.bytes.extend_from_slice(&self.tag(*index).to_le_bytes());
         }
         let mut end = 0;
         for index in indexes {
             end += self.row(*index).bytes.len();
-            page.bytes.extend_from_slice(&(end as u16).to_le_bytes());
+            page.bytes.extend_from_slice(&stored(end));
         }
         for index in indexes {
             page.bytes.extend_from_slice(self.row(*index).bytes);

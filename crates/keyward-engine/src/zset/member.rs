@@ -12,6 +12,12 @@
 //! This module is `unsafe` inside because a thin pointer to bytes of varying
 //! length, owned once and seen twice, cannot be expressed otherwise.
 #![allow(unsafe_code)]
+#![deny(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "a length that is cut off is memory that is not there"
+)]
 
 use crate::footprint::HeapBytes;
 use crate::index::Entry;
@@ -60,7 +66,7 @@ unsafe fn bytes_of<'a>(at: NonNull<u8>) -> &'a [u8] {
 
 impl Member {
     pub(super) fn new(bytes: &[u8], score: f64) -> Member {
-        let length = u32::try_from(bytes.len()).expect("arguments are limited to 512 MB");
+        let length = u32::try_from(bytes.len()).expect("a member has at most 4 GB");
         let layout = layout(bytes.len());
         // SAFETY: the layout is not of size zero, and holds what is written here:
         // the head at aligned offsets, then `length` bytes.

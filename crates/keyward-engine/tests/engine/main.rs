@@ -23,5 +23,6 @@ mod replay;
 mod scanning;
 mod shop;
 mod sorted_sets;
+mod strings;
 mod tracking;
 mod undo;

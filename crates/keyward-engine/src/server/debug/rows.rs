@@ -148,7 +148,7 @@ pub(super) fn populate(ctx: &mut Ctx<'_>) -> Outcome {
     let count = args::non_negative(ctx.args.at(2))?;
     let prefix = ctx.args.get(3).unwrap_or(b"key");
     let size = ctx.args.get(4).map(args::non_negative).transpose()?.unwrap_or(0);
-    if size > ctx.shared.tunables.text_bytes_max {
+    if size > ctx.shared.tunables.grown_bytes_max() {
         return Err(WireError::StringTooLong);
     }
     if ctx.keys.database().book().is_some() {

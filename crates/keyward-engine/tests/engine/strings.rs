@@ -1,0 +1,50 @@
+//! Strings at the limits of their length.
+
+use crate::harness::TestEngine;
+use keyward_engine::{ClientId, Tunables};
+
+/// An engine whose clients may send strings of any length.
+fn unlimited() -> (TestEngine, ClientId) {
+    let mut test = TestEngine::new(1);
+    test.engine.set_tunables(Tunables { text_bytes_max: u64::MAX, ..Tunables::default() });
+    let client = test.engine.connect();
+    assert_eq!(test.call(client, "SET k abcdef"), "+OK\r\n");
+    (test, client)
+}
+
+#[test]
+fn no_command_makes_a_string_longer_than_a_row_can_hold() {
+    const TOO_LONG: &str = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+    const NO_OFFSET: &str = "-ERR bit offset is not an integer or out of range\r\n";
+    let (mut test, client) = unlimited();
+    let cases = [
+        // Begins within the longest string and ends behind it.
+        ("BITFIELD k SET i64 34359738352 1", TOO_LONG),
+        ("BITFIELD k SET u1 0 1 INCRBY u8 34359738353 1", TOO_LONG),
+        ("BITFIELD other SET i64 #536870911 1", TOO_LONG),
+        ("BITFIELD k SET u1 34359738360 1", NO_OFFSET),
+        ("BITFIELD k SET u1 9223372036854775807 1", NO_OFFSET),
+        ("SETBIT k 34359738360 1", NO_OFFSET),
+        ("SETRANGE k 4294967295 x", TOO_LONG),
+        ("SETRANGE k 4294967296 x", TOO_LONG),
+        ("SETRANGE other 4294967295 x", TOO_LONG),
+        ("DEBUG POPULATE 1 key 4294967296", TOO_LONG),
+    ];
+    for (command, reply) in cases {
+        assert_eq!(test.call(client, command), reply, "{command}");
+        assert_eq!(test.call(client, "GET k"), "$6\r\nabcdef\r\n", "{command}");
+        assert_eq!(test.call(client, "DBSIZE"), ":1\r\n", "{command}");
+    }
+    // What only reads may look anywhere that a string can reach.
+    assert_eq!(test.call(client, "BITFIELD_RO k GET i64 34359738352"), "*1\r\n:0\r\n");
+}
+
+#[test]
+#[should_panic(expected = "a string has at most 4294967295 bytes")]
+fn an_edit_beyond_the_longest_string_panics() {
+    let (mut test, _) = unlimited();
+    let keys = test.engine.keyspace();
+    let key = keys.key(b"k");
+    let mut edit = keys.edit_text(key).expect("it is a string").expect("it is there");
+    edit.patch(1 << 32, b"");
+}
