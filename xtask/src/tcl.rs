@@ -53,13 +53,14 @@ const EXTERNAL: [&str; 28] = [
 /// As `EXTERNAL`, but pausing all clients: alone, and last.
 const EXTERNAL_LAST: [&str; 1] = ["unit/pause"];
 /// Files that start servers themselves.
-const STARTED: [&str; 12] = [
+const STARTED: [&str; 13] = [
     "unit/auth",
     "unit/info",
     "unit/limits",
     "unit/networking",
     "unit/pubsubshard",
     "unit/client-eviction",
+    "unit/maxmemory",
     "integration/aof",
     "integration/aof-multi-part",
     "integration/rdb",

@@ -7,8 +7,12 @@
 //! Not here: who is told what (`pubsub`, `tracking`, `monitor`).
 
 use crate::session::{ClientId, Session, Sessions};
+use crate::size_class::size_class;
 use keyward_resp::{Protocol, ReplyWriter};
 use std::rc::Rc;
+
+/// Bytes that an `Rc` has before what it holds.
+const COUNTS_BYTES: usize = 2 * size_of::<usize>();
 
 /// Something for a client other than the one whose command ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +25,45 @@ pub enum Delivery {
     Close(ClientId),
 }
 
+/// What waits for the host to take it.
+#[derive(Debug, Default)]
+pub(crate) struct Deliveries {
+    waiting: Vec<Delivery>,
+    /// Bytes of what is to be sent as they are allocated, each once, whoever gets it.
+    output_bytes: usize,
+}
+
+impl Deliveries {
+    pub(crate) fn push(&mut self, delivery: Delivery) {
+        if let Delivery::Output(_, bytes) = &delivery {
+            // Who sends the same to several clients has it too, and counts it for the first.
+            let is_first = Rc::strong_count(bytes) <= 2;
+            let allocated = size_class(COUNTS_BYTES + bytes.len());
+            self.output_bytes += if is_first { allocated } else { 0 };
+        }
+        self.waiting.push(delivery);
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<Delivery> {
+        self.output_bytes = 0;
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Bytes of it all.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.output_bytes + size_class(self.waiting.capacity() * size_of::<Delivery>())
+    }
+}
+
 /// The way to all clients, that of the running command included.
 pub(crate) struct Courier<'a> {
     /// All clients but the one whose command runs.
     pub(crate) sessions: &'a mut Sessions,
-    pub(crate) outbox: &'a mut Vec<Delivery>,
+    pub(crate) outbox: &'a mut Deliveries,
     /// Whose command runs; `None` between commands.
     pub(crate) current: Option<&'a mut Session>,
 }

@@ -10,6 +10,7 @@
 //! whose command depends on time, chance or previous state says instead what
 //! happened (`Ctx::log_instead`).
 
+use crate::size_class::size_class;
 use keyward_resp::{ArgBuf, Args};
 
 /// One command of the log.
@@ -23,12 +24,19 @@ pub struct Effect {
     pub command: ArgBuf,
 }
 
+/// Bytes of a command, at least.
+fn bytes_of(command: &ArgBuf) -> usize {
+    size_class(command.heap_bytes())
+}
+
 /// The recorder of effects.
 #[derive(Debug, Default)]
 pub struct Effects {
     listening: bool,
     unit: u64,
     log: Vec<Effect>,
+    /// Bytes of the commands in it.
+    command_bytes: usize,
     /// The running command has said what to log in its place.
     replaced: bool,
 }
@@ -47,6 +55,7 @@ impl Effects {
 
     /// What was recorded since the last call, oldest first.
     pub fn take(&mut self) -> Vec<Effect> {
+        self.command_bytes = 0;
         std::mem::take(&mut self.log)
     }
 
@@ -58,7 +67,8 @@ impl Effects {
     /// Forgets all but the first `len` commands, and that the running command
     /// said anything.
     pub(crate) fn truncate(&mut self, len: usize) {
-        self.log.truncate(len);
+        let forgotten = self.log.drain(len.min(self.log.len())..);
+        self.command_bytes -= forgotten.map(|effect| bytes_of(&effect.command)).sum::<usize>();
     }
 
     /// Begins a unit: what is recorded until the next one belongs together.
@@ -109,7 +119,13 @@ impl Effects {
         }
     }
 
+    /// Bytes of what is recorded and not taken yet.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.command_bytes + size_class(self.log.capacity() * size_of::<Effect>())
+    }
+
     fn push(&mut self, db: usize, command: ArgBuf) {
+        self.command_bytes += bytes_of(&command);
         self.log.push(Effect { db, unit: self.unit, command });
     }
 }

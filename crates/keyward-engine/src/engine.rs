@@ -20,6 +20,7 @@ use crate::batch::{Known, Prepared};
 use crate::blocking::Blocked;
 use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
+use crate::evict::Caller;
 use crate::governed;
 use crate::host::{Facts, Host};
 use crate::keyspace::{Gathering, Keyspace};
@@ -210,7 +211,8 @@ impl Engine {
         let is_skipped = session.begin_reply();
         session.active_ms = self.keys.now_ms();
         let admitted = command.map_or_else(|| self.shared.names.resolve(args), Ok);
-        let admitted = admitted.and_then(|command| self.admit(host, session, command, args));
+        let admitted =
+            admitted.and_then(|command| self.admit(host, session, command, args, out.capacity()));
         // What was evicted for the command is told before its reply.
         if !session.pushes.is_empty() {
             out.append(&mut session.pushes);
@@ -283,13 +285,14 @@ impl Engine {
         session: &mut Session,
         command: &'static Command,
         args: Args<'_>,
+        reply_bytes: usize,
     ) -> Result<&'static Command, WireError> {
         if self.shared.is_loading && session.id == ClientId(0) {
             return Ok(command);
         }
         self.shared.judge(session, command)?;
         if self.may_lack_memory() && self.shared.hold().is_none() {
-            self.make_room(host, session, command, args)?;
+            self.make_room(host, session, (command, args), reply_bytes)?;
         }
         if self.keys.is_governed() && transaction::queues(session, command) {
             governed::check_arguments(&mut self.keys, session.db, command, args)?;
@@ -427,7 +430,7 @@ impl Engine {
         self.after_unit(host);
         self.keys.reclaim.step(if is_sweeping { RECLAIM_PER_SWEEP } else { RECLAIM_PER_TICK });
         self.keys.look_at_lists();
-        let is_evicting = self.shared.hold().is_none() && self.evict(host);
+        let is_evicting = self.shared.hold().is_none() && self.evict(host, Caller::default());
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
@@ -471,7 +474,7 @@ impl Engine {
         let Shared { sessions, outbox, tracking, .. } = &mut self.shared;
         tracking.send_broadcasts(&mut Courier { sessions, outbox, current: None });
         self.shared.feed_followers(&mut self.keys);
-        std::mem::take(&mut self.shared.outbox)
+        self.shared.outbox.take()
     }
 
     /// What a client is shown without asking, for the limits of its output.

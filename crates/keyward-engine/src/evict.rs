@@ -6,7 +6,11 @@
 //! an input like any other, so a replay that gives the same answers evicts the
 //! same rows. What a keyspace takes is the sum over its tables.
 //!
-//! Invariants: one call does a bounded amount of work (`maxmemory-eviction-tenacity`
+//! What is counted moves with the rows: what is said about their removal, to clients,
+//! replicas and the log, is not counted while it is on its way, or each row that goes would
+//! be a reason for the next.
+//!
+//! Invariants: no more than one row goes beyond what is missing. One call does a bounded amount of work (`maxmemory-eviction-tenacity`
 //! says how much), and what is left to do is continued by ticks; while there is
 //! anything to evict no command is refused.
 //! Not here: which row is the next to go (`keyspace::victim`), how large values
@@ -24,8 +28,9 @@ pub(crate) use standing::{Order, Rivals, Scope, Standing, Turn};
 use crate::access::FrequencyRates;
 use crate::engine::Engine;
 use crate::governed;
-use crate::host::Host;
+use crate::host::{Host, Outgoing};
 use crate::session::Session;
+use crate::shared::Shared;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::Args;
@@ -37,6 +42,8 @@ const WORK_MIN: usize = 16;
 pub(crate) const FREED_PER_WORK: usize = 16;
 /// Rows looked at to find one that goes, however many are asked for: work is bounded.
 const SAMPLES_MAX: usize = 64;
+/// Messages to clients that are one piece of work.
+const MESSAGES_PER_WORK: usize = 8;
 /// Microseconds a piece of work takes, about: one row found and removed.
 const WORK_US: usize = 2;
 
@@ -99,6 +106,15 @@ impl Relief {
     }
 }
 
+/// Whose command room is made for.
+#[derive(Debug, Default)]
+pub(crate) struct Caller<'a> {
+    /// Its session; `None` between commands.
+    session: Option<&'a mut Session>,
+    /// Bytes of the buffer to which its replies are written.
+    reply_bytes: usize,
+}
+
 /// What must not take more than so much.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
@@ -130,13 +146,10 @@ impl Engine {
         &mut self,
         host: &mut dyn Host,
         session: &mut Session,
-        command: &'static Command,
-        args: Args<'_>,
+        (command, args): (&'static Command, Args<'_>),
+        reply_bytes: usize,
     ) -> Result<(), WireError> {
-        self.evict(host);
-        if !self.keys.changes.news.is_empty() {
-            self.shared.spread_news(&mut self.keys, Some(session));
-        }
+        self.evict(host, Caller { session: Some(&mut *session), reply_bytes });
         if self.shared.relief.refuses(session.db) && self.needs_memory(session, command, args) {
             return Err(WireError::OutOfMemory);
         }
@@ -145,21 +158,21 @@ impl Engine {
 
     /// Does as much eviction as may be done at a time; answers whether there is
     /// more to do.
-    pub(crate) fn evict(&mut self, host: &mut dyn Host) -> bool {
+    pub(crate) fn evict(&mut self, host: &mut dyn Host, mut caller: Caller<'_>) -> bool {
         self.shared.relief = match self.shared.pause {
             // During a pause the data stay as they are.
             Some(_) => Relief::default(),
-            None => self.relieve(host),
+            None => self.relieve(host, &mut caller),
         };
         self.shared.relief.is_underway
     }
 
     /// Frees and evicts until memory is within all limits or enough work was done.
-    fn relieve(&mut self, host: &mut dyn Host) -> Relief {
+    fn relieve(&mut self, host: &mut dyn Host, caller: &mut Caller<'_>) -> Relief {
         let mut work = self.shared.tunables.memory.work_max();
         let mut relief = Relief::default();
         for db in self.keys.exceeded_quotas() {
-            match self.keep_within(Limit::Keyspace(db), host, &mut work) {
+            match self.keep_within(Limit::Keyspace(db), host, caller, &mut work) {
                 Kept::Within => {}
                 Kept::NotYet => relief.is_underway = true,
                 Kept::Impossible => relief.full.push(db),
@@ -168,6 +181,7 @@ impl Engine {
         match self.keep_within(
             Limit::Server(self.shared.tunables.memory.bytes_max),
             host,
+            caller,
             &mut work,
         ) {
             Kept::Within => {}
@@ -177,8 +191,14 @@ impl Engine {
         relief
     }
 
-    fn keep_within(&mut self, limit: Limit, host: &mut dyn Host, work: &mut usize) -> Kept {
-        while self.is_exceeded(limit, host) {
+    fn keep_within(
+        &mut self,
+        limit: Limit,
+        host: &mut dyn Host,
+        caller: &mut Caller<'_>,
+        work: &mut usize,
+    ) -> Kept {
+        while self.is_exceeded(limit, host, caller) {
             if *work == 0 {
                 return Kept::NotYet;
             }
@@ -193,7 +213,7 @@ impl Engine {
             // What takes more room than it must is packed before anything goes.
             let done = if frees { 1 } else { self.keys.pack(dbs.clone(), 1) };
             let done = match done {
-                0 => match self.evict_one(dbs, host) {
+                0 => match self.evict_one(dbs, host, caller) {
                     Some(done) => done,
                     None => return Kept::Impossible,
                 },
@@ -204,31 +224,47 @@ impl Engine {
         Kept::Within
     }
 
-    fn is_exceeded(&mut self, limit: Limit, host: &mut dyn Host) -> bool {
+    fn is_exceeded(&mut self, limit: Limit, host: &mut dyn Host, caller: &Caller<'_>) -> bool {
         match limit {
             Limit::Server(0) => false,
             Limit::Server(bytes_max) => {
                 let used = host.used_memory();
-                used > bytes_max && used.saturating_sub(self.outgoing_bytes(host)) > bytes_max
+                used > bytes_max
+                    && used.saturating_sub(self.outgoing_bytes(host, caller)) > bytes_max
             }
             Limit::Keyspace(db) => self.keys.exceeds_quota(db),
         }
     }
 
-    /// Bytes that are on their way to files and replicas: removing rows adds to them, so
-    /// none goes because of them.
-    fn outgoing_bytes(&self, host: &mut dyn Host) -> u64 {
-        let captured = self.keys.captured_bytes() as u64;
-        captured + host.outgoing_memory(self.shared.replicas.clients())
+    /// Bytes that are on their way to files, replicas and clients: removing rows adds to
+    /// them, so none goes because of them.
+    fn outgoing_bytes(&self, host: &mut dyn Host, caller: &Caller<'_>) -> u64 {
+        let Shared { outbox, tracking, replicas, log, .. } = &self.shared;
+        let told = outbox.heap_bytes() + tracking.collected_bytes();
+        let pushed = caller.session.as_ref().map_or(0, |session| session.pushes.capacity());
+        let recorded =
+            self.keys.captured_bytes() + self.keys.effects.heap_bytes() + log.heap_bytes();
+        let outgoing = Outgoing { replicas: replicas.clients(), reply_bytes: caller.reply_bytes };
+        (told + pushed + recorded) as u64 + host.outgoing_memory(&outgoing)
     }
 
     /// Removes the row of these databases that is the next to go, and what depended on
-    /// it. Answers how much work that was.
-    fn evict_one(&mut self, dbs: Range<usize>, host: &mut dyn Host) -> Option<usize> {
+    /// it, and tells whoever is concerned. Answers how much work that was.
+    fn evict_one(
+        &mut self,
+        dbs: Range<usize>,
+        host: &mut dyn Host,
+        caller: &mut Caller<'_>,
+    ) -> Option<usize> {
         let samples = self.shared.tunables.memory.samples.min(SAMPLES_MAX);
         let done = self.keys.evict_one(dbs, samples)?;
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
-        Some(done)
+        if self.keys.changes.news.is_empty() {
+            return Some(done);
+        }
+        let told = self.shared.outbox.len();
+        self.shared.spread_news(&mut self.keys, caller.session.as_deref_mut());
+        Some(done + (self.shared.outbox.len() - told) / MESSAGES_PER_WORK)
     }
 
     /// Whether a command is refused while there is no memory. What is queued in a

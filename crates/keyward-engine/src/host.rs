@@ -115,6 +115,15 @@ pub struct Facts {
     pub replica_snapshots: u64,
 }
 
+/// What the host has to know to say which bytes are on their way elsewhere.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    /// The clients that are replicas.
+    pub replicas: &'a [ClientId],
+    /// Bytes of the buffer to which replies are being written.
+    pub reply_bytes: usize,
+}
+
 /// Memory as only the host can count it, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MemoryReport {
@@ -300,10 +309,10 @@ pub trait Host {
         0
     }
 
-    /// Those bytes of it that wait for files or for these replicas: `maxmemory` does not
-    /// count them. Asked where more is in use than may be.
-    fn outgoing_memory(&mut self, replicas: &[ClientId]) -> u64 {
-        let _ = replicas;
+    /// Those bytes of it that are on their way elsewhere: `maxmemory` does not count them.
+    /// Asked where more is in use than may be.
+    fn outgoing_memory(&mut self, outgoing: &Outgoing<'_>) -> u64 {
+        let _ = outgoing;
         0
     }
 

@@ -25,8 +25,12 @@ use crate::random::Random;
 use crate::size_class::size_class;
 use bucket::{Bucket, tag_of};
 
-/// Buckets per allocation. The first segment starts smaller and doubles.
+/// Buckets per allocation. The last segment grows up to this.
 const SEGMENT_BUCKETS: usize = 512;
+/// Buckets by which the last segment grows, once it has as many; before, it doubles. A
+/// whole segment at once would be a jump for which many rows are evicted where memory is
+/// limited. A page of 4 kB is a step between the allocator's size classes at any length.
+const GROWTH_BUCKETS: usize = 64;
 /// Split when there are more entries than this per bucket on average.
 const FILL_MAX: usize = 4;
 /// Merge when there are fewer than `FILL_MIN_HALVES / 2` per bucket.
@@ -242,10 +246,16 @@ impl<T: Entry> Index<T> {
     /// Adds an empty bucket; answers what is to be moved into it.
     fn push_bucket(&mut self) -> Option<Split> {
         if self.count().is_multiple_of(SEGMENT_BUCKETS) {
-            let capacity = if self.count() == 0 { 1 } else { SEGMENT_BUCKETS };
-            self.segments.push(Vec::with_capacity(capacity));
+            self.segments.push(Vec::new());
         }
+        let is_first = self.segments.len() == 1;
         let last = self.segments.last_mut().expect("a segment was just ensured");
+        if last.len() == last.capacity() {
+            let page = (last.len() + 1).next_multiple_of(GROWTH_BUCKETS);
+            let twice = (2 * last.len()).max(1);
+            let capacity = if is_first { page.min(twice) } else { page };
+            last.reserve_exact(capacity - last.len());
+        }
         last.push(Bucket::default());
         self.addressing.grow()
     }
@@ -261,10 +271,13 @@ impl<T: Entry> Index<T> {
     fn pop_bucket(&mut self) -> (Bucket<T>, usize) {
         let segment = self.segments.last_mut().expect("there is at least one bucket");
         let leaving = segment.pop().expect("the last segment is never empty");
+        let spare = segment.capacity() - segment.len();
         if segment.is_empty() {
             self.segments.pop();
         } else if segment.len() <= segment.capacity() / 4 {
             segment.shrink_to(segment.len() * 2);
+        } else if spare >= 2 * GROWTH_BUCKETS {
+            segment.shrink_to(segment.len() + GROWTH_BUCKETS);
         }
         self.overflows -= leaving.overflows();
         (leaving, self.addressing.shrink())
@@ -445,6 +458,27 @@ mod tests {
             let bytes = index.own_bytes();
             assert!(bytes <= 20 * len as usize, "{bytes} bytes for {len} entries");
         }
+    }
+
+    #[test]
+    fn the_index_grows_and_shrinks_by_a_page_at_most() {
+        let mut index = Index::default();
+        let (mut before, mut step_max) = (0, 0);
+        let mut look = |index: &Index<NonZeroU64>| {
+            let segments = index.segments.iter().map(Vec::capacity).sum::<usize>();
+            let bytes = segments * size_of::<Bucket<NonZeroU64>>();
+            step_max = step_max.max(bytes.abs_diff(std::mem::replace(&mut before, bytes)));
+        };
+        let values = || (1..=20_000).map(|v| NonZeroU64::new(v).unwrap());
+        for value in values() {
+            index.insert(spread(value.get()), value, |v| spread(v.get()));
+            look(&index);
+        }
+        for value in values() {
+            index.remove(spread(value.get()), |v| *v == value);
+            look(&index);
+        }
+        assert_eq!(step_max, 4096);
     }
 
     #[test]

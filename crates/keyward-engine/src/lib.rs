@@ -87,7 +87,7 @@ pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher, TableIndex};
 pub use host::{
     BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host, Library,
-    LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Remote, Section,
+    LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote, Section,
 };
 pub use keyspace::{Gathering, Keyspace, Lifetime, SnapshotProgress};
 pub use packed::Item;

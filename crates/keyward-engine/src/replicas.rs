@@ -11,7 +11,7 @@
 //! being a replica oneself.
 
 use crate::context::{Ctx, Outcome};
-use crate::courier::Delivery;
+use crate::courier::{Deliveries, Delivery};
 use crate::effects::Effect;
 use crate::session::{ClientId, Session};
 use crate::snapshot::{Coverage, Snapshot, SnapshotOptions};
@@ -51,15 +51,16 @@ impl Replicas {
     }
 
     /// Sends effects.
-    pub(crate) fn feed(&mut self, effects: &[Effect], outbox: &mut Vec<Delivery>) {
+    pub(crate) fn feed(&mut self, effects: &[Effect], outbox: &mut Deliveries) {
         if self.clients.is_empty() {
             return;
         }
         let mut stream = Vec::new();
         push_stream(effects, &mut self.selected, |_| true, &mut stream);
         let stream: Rc<[u8]> = stream.into();
-        let outputs = self.clients.iter().map(|id| Delivery::Output(*id, Rc::clone(&stream)));
-        outbox.extend(outputs);
+        for id in &self.clients {
+            outbox.push(Delivery::Output(*id, Rc::clone(&stream)));
+        }
     }
 
     /// A client goes; whether it was a replica.

@@ -7,7 +7,7 @@
 
 use crate::blocking::TimeoutReply;
 use crate::context::Outcome;
-use crate::courier::{Courier, Delivery};
+use crate::courier::{Courier, Deliveries, Delivery};
 use crate::database::Database;
 use crate::engine::EngineOptions;
 use crate::evict::Relief;
@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     /// What commands are called.
     pub(crate) names: Names,
     /// What is to go to other clients.
-    pub(crate) outbox: Vec<Delivery>,
+    pub(crate) outbox: Deliveries,
     /// What is known about commands that have run.
     pub(crate) stats: Stats,
     /// The time in microseconds, for TIME.
@@ -88,7 +88,7 @@ impl Shared {
             stats: Stats::new(&options.tunables),
             tunables: Tunables::default(),
             names: Names::default(),
-            outbox: Vec::new(),
+            outbox: Deliveries::default(),
             now_us: 0,
             slept_us: 0,
             scripts: Scripts::new(options.seed),

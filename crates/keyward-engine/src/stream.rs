@@ -63,6 +63,11 @@ impl AppendLog {
         push_stream(effects, &mut self.selected, wants, &mut self.bytes);
     }
 
+    /// Bytes of the buffer of what was recorded.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Takes what was recorded.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) {
         if out.is_empty() {

@@ -17,6 +17,7 @@ use crate::courier::Courier;
 use crate::hasher::KeyHasher;
 use crate::random::Random;
 use crate::session::{ClientId, Session};
+use crate::size_class::size_class;
 use keyward_commands::Group;
 use keyward_commands::flags::Flag;
 use keyward_resp::{Protocol, ReplyWriter};
@@ -24,6 +25,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys dropped at a time when there are too many.
 const DROPPED_KEYS_MAX: usize = 100;
+/// Bytes that a key collected for a broadcast takes beside its own in a half-filled tree.
+const COLLECTED_KEY_BYTES: usize = 2 * size_of::<(Box<[u8]>, Option<ClientId>)>();
 /// Where RESP2 clients listen for invalidations.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
 
@@ -84,6 +87,8 @@ pub(crate) struct Tracking {
     reader_count: usize,
     prefixes: BTreeMap<Box<[u8]>, Broadcast>,
     has_broadcast: bool,
+    /// Bytes of the keys collected for broadcasts.
+    collected_bytes: usize,
     client_count: usize,
 }
 
@@ -114,6 +119,7 @@ impl Tracking {
             reader_count: 0,
             prefixes: BTreeMap::new(),
             has_broadcast: false,
+            collected_bytes: 0,
             client_count: 0,
         }
     }
@@ -177,7 +183,9 @@ impl Tracking {
         let by = courier.current.as_ref().map(|session| session.id);
         for (prefix, broadcast) in &mut self.prefixes {
             if key.starts_with(prefix) {
-                broadcast.changed.insert(key.clone(), by);
+                if broadcast.changed.insert(key.clone(), by).is_none() {
+                    self.collected_bytes += size_class(key.len()) + COLLECTED_KEY_BYTES;
+                }
                 self.has_broadcast = true;
             }
         }
@@ -242,11 +250,17 @@ impl Tracking {
         }
     }
 
+    /// Bytes of what is collected for broadcasts, about.
+    pub(crate) fn collected_bytes(&self) -> usize {
+        self.collected_bytes
+    }
+
     /// Sends the broadcasts that have been collected.
     pub(crate) fn send_broadcasts(&mut self, courier: &mut Courier<'_>) {
         if !std::mem::take(&mut self.has_broadcast) {
             return;
         }
+        self.collected_bytes = 0;
         for broadcast in self.prefixes.values_mut() {
             let changed = std::mem::take(&mut broadcast.changed);
             for client in broadcast.clients.iter().filter(|_| !changed.is_empty()) {

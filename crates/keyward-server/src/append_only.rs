@@ -183,6 +183,11 @@ impl AppendOnly {
         self.log.as_ref().map_or(0, |log| log.buffer_memory() as u64)
     }
 
+    /// Bytes of its buffer, empty or not.
+    pub(crate) fn buffer_capacity(&self) -> usize {
+        self.log.as_ref().map_or(0, Log::buffer_capacity)
+    }
+
     /// Whether a sync is under way.
     #[inline]
     pub(crate) fn is_syncing(&self) -> bool {

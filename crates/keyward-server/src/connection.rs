@@ -321,6 +321,7 @@ impl Connection {
     /// The connection is no more.
     pub(crate) fn end(&self, server: &Server, core: &mut Core) {
         core.client_memory.forget(self.client, &self.peer);
+        self.peer.departed(&core.host.departing_bytes);
         server.peers.remove(self.client);
         core.engine.disconnect(self.client);
     }

@@ -24,9 +24,10 @@ use crate::settings::value::ClientClass;
 use keyward_commands::WireError;
 use keyward_engine::{
     BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, Library, Loaded,
-    LogFile, LogLevel, MemoryReport, Remote, RunningScript, Section, Snapshot, Tunables,
+    LogFile, LogLevel, MemoryReport, Outgoing, Remote, RunningScript, Section, Snapshot, Tunables,
 };
 use keyward_persist::aof::{AofFiles, OpenError};
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -81,6 +82,8 @@ pub(crate) struct ServerHost {
     pub(crate) append_only: AppendOnly,
     /// What is said to clients in this round.
     pub(crate) outbox: Outbox,
+    /// Bytes of clients that are to be disconnected to save them, and are not yet.
+    pub(crate) departing_bytes: Cell<usize>,
     /// What is being written in the background.
     pub(crate) saving: Option<Saving>,
     /// Told when something is to be.
@@ -253,10 +256,15 @@ impl Host for ServerHost {
         self.memory.used()
     }
 
-    fn outgoing_memory(&mut self, replicas: &[ClientId]) -> u64 {
-        let peers = replicas.iter().filter_map(|client| self.peers.get(*client));
+    fn outgoing_memory(&mut self, outgoing: &Outgoing<'_>) -> u64 {
+        let peers = outgoing.replicas.iter().filter_map(|client| self.peers.get(*client));
         let replicas: usize = peers.map(|peer| peer.bytes()).sum();
-        replicas as u64 + self.append_only.buffer_memory() + self.unsaved_bytes()
+        // A reply that makes its client too large ends the client, and costs no row.
+        let is_limited = self.settings.client_memory_limit().is_some();
+        let reply = if is_limited { outgoing.reply_bytes } else { 0 };
+        let clients = self.outbox.spare_bytes() + reply + self.departing_bytes.get();
+        let log = self.append_only.buffer_capacity();
+        (replicas + clients + log) as u64 + self.unsaved_bytes()
     }
 
     fn memory(&mut self) -> MemoryReport {

@@ -22,11 +22,25 @@ use std::rc::Rc;
 
 /// A round that has more to say ends at once. This much stays in a processor's cache.
 const ROUND_BYTES_MAX: usize = 64 * 1024;
-/// A buffer that grew beyond this is given back.
-const BYTES_KEPT_MAX: usize = 1024 * 1024;
+/// The buffers of replies are this large, whether they are used or not, so that what is
+/// said takes no memory which rows would have to make room for. One that grew beyond it is
+/// given back.
+const BUFFER_BYTES: usize = 2 * ROUND_BYTES_MAX;
+
+/// An empty buffer for replies.
+pub(crate) fn reply_buffer() -> Vec<u8> {
+    Vec::with_capacity(BUFFER_BYTES)
+}
+
+/// Gives back what an unusually large reply took, once it is gone.
+pub(crate) fn release_large(buffer: &mut Vec<u8>) {
+    if buffer.capacity() > BUFFER_BYTES {
+        *buffer = reply_buffer();
+    }
+}
 
 /// Replies and messages on their way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Outbox {
     /// What all letters say, one after the other.
     bytes: Vec<u8>,
@@ -42,6 +56,16 @@ struct Letter {
 }
 
 impl Outbox {
+    pub(crate) fn new() -> Outbox {
+        Outbox { bytes: reply_buffer(), letters: Vec::new() }
+    }
+
+    /// Bytes by which it is larger than it is while nothing is said.
+    pub(crate) fn spare_bytes(&self) -> usize {
+        let letters = self.letters.capacity() * size_of::<Letter>();
+        self.bytes.capacity().saturating_sub(BUFFER_BYTES) + letters
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }
@@ -81,7 +105,8 @@ impl Outbox {
                 let sent = peer.send(letter);
                 letter = &letter[sent..];
             }
-            if !letter.is_empty() {
+            // Who is to be disconnected reads nothing more.
+            if !letter.is_empty() && !peer.must_close.get() {
                 peer.output.borrow_mut().extend(letter);
                 if !is_waiting {
                     peer.wake();
@@ -90,9 +115,7 @@ impl Outbox {
             }
         }
         self.bytes.clear();
-        if self.bytes.capacity() > BYTES_KEPT_MAX {
-            self.bytes = Vec::new();
-        }
+        release_large(&mut self.bytes);
     }
 }
 
@@ -166,7 +189,9 @@ impl Server {
     }
 
     fn send_letters(&self, core: &mut Core) {
-        let mut outbox = std::mem::take(&mut core.host.outbox);
+        // Nothing is posted meanwhile: what takes its place allocates nothing.
+        let empty = Outbox { bytes: Vec::new(), letters: Vec::new() };
+        let mut outbox = std::mem::replace(&mut core.host.outbox, empty);
         let held_until = core.host.append_only.held_until();
         outbox.send(
             |peer| self.waiters.hold(held_until, peer),

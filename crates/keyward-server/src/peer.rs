@@ -52,6 +52,8 @@ pub(crate) struct Peer {
     pub(crate) class: Cell<ClientClass>,
     /// Bytes for which `maxmemory-clients` counts it.
     pub(crate) counted_bytes: Cell<usize>,
+    /// Bytes it gives back when it ends, if it has been ended to save them.
+    departing_bytes: Cell<usize>,
     /// Its replies stay here until the log has got so far.
     pub(crate) held_until: Cell<u64>,
     bell: Bell,
@@ -80,6 +82,7 @@ impl Peer {
             over_limit_since_ms: Cell::default(),
             class: Cell::default(),
             counted_bytes: Cell::default(),
+            departing_bytes: Cell::default(),
             held_until: Cell::default(),
             bell,
         }
@@ -130,6 +133,20 @@ impl Peer {
     pub(crate) fn close(&self) {
         self.must_close.set(true);
         self.wake();
+    }
+
+    /// Ends the connection for want of memory: what it has not read is freed at once, the
+    /// rest when it has its turn. Until then that counts as `departing`.
+    pub(crate) fn depart(&self, departing: &Cell<usize>) {
+        *self.output.borrow_mut() = VecDeque::new();
+        self.departing_bytes.set(self.bytes());
+        departing.set(departing.get() + self.bytes());
+        self.close();
+    }
+
+    /// The connection has ended.
+    pub(crate) fn departed(&self, departing: &Cell<usize>) {
+        departing.set(departing.get() - self.departing_bytes.take());
     }
 
     /// Bytes of this connection and its buffers.

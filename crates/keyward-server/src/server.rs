@@ -17,7 +17,7 @@ use crate::listen::{Listeners, Stream};
 use crate::loading;
 use crate::log::LogControl;
 use crate::memory::Memory;
-use crate::outbox::Outbox;
+use crate::outbox::{self, Outbox};
 use crate::peer::{Peer, Peers};
 use crate::persistence::Persistence;
 use crate::rates::{Rates, Totals};
@@ -46,8 +46,6 @@ use tokio::sync::Notify;
 
 /// What one read takes at most.
 const INPUT_BYTES: usize = 64 * 1024;
-/// A shared output buffer that grew beyond this is given back.
-const OUTPUT_BYTES_KEPT: usize = 1024 * 1024;
 /// How long accepting pauses when the process has no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -148,9 +146,7 @@ impl Core {
 
     /// Gives memory back after an unusually large reply.
     pub(crate) fn release_large_buffers(&mut self) {
-        if self.output.capacity() > OUTPUT_BYTES_KEPT {
-            self.output = Vec::new();
-        }
+        outbox::release_large(&mut self.output);
     }
 }
 
@@ -319,7 +315,8 @@ impl Server {
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),
             append_only: AppendOnly::new(),
-            outbox: Outbox::default(),
+            outbox: Outbox::new(),
+            departing_bytes: Cell::default(),
             saving: None,
             files_wanted: Rc::default(),
             loading: None,
@@ -331,7 +328,7 @@ impl Server {
             engine,
             host,
             input: Vec::with_capacity(INPUT_BYTES),
-            output: Vec::new(),
+            output: outbox::reply_buffer(),
             batch: Batch::new(),
             client_memory: ClientMemory::default(),
             gatherer: Gatherer::default(),
@@ -488,7 +485,7 @@ impl Server {
             );
             core.host.stats.evicted += 1;
             core.client_memory.forget(client, &peer);
-            peer.close();
+            peer.depart(&core.host.departing_bytes);
         }
     }
 

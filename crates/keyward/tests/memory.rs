@@ -153,6 +153,86 @@ fn memory_stays_within_its_limit() {
     assert_eq!(last, Frame::Integer(1));
 }
 
+/// A setting.
+fn set(client: &mut Client, name: &str, value: &str) {
+    let reply = client.call(["CONFIG", "SET", name, value]).expect("an answer");
+    assert_eq!(reply, Frame::Simple(b"OK".to_vec()), "{name} {value}");
+}
+
+/// Limits memory to what is in use and so much more, or less.
+fn limit_to(client: &mut Client, more: i64) {
+    // The first INFO takes memory for itself.
+    field(client, "used_memory");
+    let limit = field(client, "used_memory") + more;
+    set(client, "maxmemory", &limit.to_string());
+}
+
+#[test]
+fn a_small_row_near_the_limit_evicts_none() {
+    let server = serve(&["--appendonly", "no", "--maxmemory-policy", "allkeys-random"]);
+    let mut client = server.client();
+    let row = |at: usize| vec!["SET".to_owned(), format!("row:{at}"), "x".to_owned()];
+    pipeline(&mut client, (0..4096).map(row));
+    limit_to(&mut client, 10 << 10);
+    // The index grows for them.
+    pipeline(&mut client, (4096..4100).map(row));
+    assert_eq!(field(&mut client, "evicted_keys"), 0);
+}
+
+#[test]
+fn what_trackers_are_told_of_evictions_evicts_no_more() {
+    const ROWS: usize = 300;
+    for (log, mode) in [("no", None), ("yes", None), ("no", Some("BCAST"))] {
+        let policy = ["--maxmemory-policy", "allkeys-lru", "--maxmemory-eviction-tenacity", "100"];
+        let server = serve(&[&["--appendonly", log], policy.as_slice()].concat());
+        let mut client = server.client();
+        let mut trackers: Vec<Client> = (0..10).map(|_| server.client()).collect();
+        let key = |at: usize| format!("{at:0>1000}");
+        for at in 0..ROWS {
+            client.call(["SET", &key(at), "x"]).expect("an answer");
+        }
+        for tracker in &mut trackers {
+            tracker.call(["HELLO", "3"]).expect("an answer");
+            let words = ["CLIENT", "TRACKING", "ON"].into_iter().chain(mode);
+            tracker.call(words).expect("an answer");
+            for at in 0..ROWS {
+                tracker.call(["GET", &key(at)]).expect("an answer");
+            }
+        }
+        limit_to(&mut client, -40_000);
+        for _ in 0..20 {
+            client.call(["PING"]).expect("an answer");
+        }
+        let evicted = field(&mut client, "evicted_keys");
+        assert!((10..=60).contains(&evicted), "log {log}, {mode:?}: {evicted} rows evicted");
+    }
+}
+
+#[test]
+fn clients_that_take_too_much_go_before_any_row() {
+    let server = serve(&["--appendonly", "no", "--maxmemory-policy", "allkeys-lru"]);
+    let mut client = server.client();
+    client.call(["CLIENT", "NO-EVICT", "ON"]).expect("an answer");
+    let value = "x".repeat(100_000);
+    let row = |at: usize| vec!["SET".to_owned(), format!("row:{at}"), value.clone()];
+    pipeline(&mut client, (0..50).map(row));
+    set(&mut client, "maxmemory-clients", "3mb");
+    limit_to(&mut client, 4 << 20);
+    let mut readers: Vec<Client> = (0..20).map(|_| server.client()).collect();
+    let end = Instant::now() + PATIENCE;
+    while field(&mut client, "evicted_clients") == 0 {
+        assert!(Instant::now() < end, "clients are disconnected within {PATIENCE:?}");
+        for reader in &mut readers {
+            let mut bytes = Vec::new();
+            keyward_resp::push_request(&mut bytes, ["MGET", "row:1"].iter());
+            // One that was disconnected cannot send.
+            let _ = reader.send(&bytes.repeat(5));
+        }
+    }
+    assert_eq!(field(&mut client, "evicted_keys"), 0);
+    assert_eq!(client.call(["DBSIZE"]).expect("an answer"), Frame::Integer(50));
+}
+
 #[test]
 fn nothing_is_evicted_because_of_what_is_being_saved() {
     // A batch of commands, and what the server does not see of its own threads.

@@ -37,7 +37,7 @@ impl Host for World {
     fn used_memory(&mut self) -> u64 {
         let is_short = self.short > 0;
         self.short = self.short.saturating_sub(1);
-        if is_short { 2 } else { 0 }
+        if is_short { 1 << 40 } else { 0 }
     }
 
     fn config_get(&mut self, _: &[&[u8]]) -> Vec<(String, Vec<u8>)> {

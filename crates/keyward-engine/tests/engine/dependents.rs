@@ -46,7 +46,7 @@ fn short_of(rows: usize, policy: &str) -> TestEngine {
     test.effects();
     // What can be packed would be before anything goes.
     test.rest();
-    test.host.used_memory.extend(vec![2; rows]);
+    test.host.used_memory.extend(vec![1 << 40; rows]);
     test
 }
 

@@ -2,7 +2,7 @@
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Effect, Engine, EngineOptions, Facts, Host,
-    Library, LogLevel, NotifyFlags, Progress, Section, Tunables,
+    Library, LogLevel, NotifyFlags, Outgoing, Progress, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ impl Host for TestHost {
         self.used_memory.pop_front().unwrap_or(0)
     }
 
-    fn outgoing_memory(&mut self, _replicas: &[ClientId]) -> u64 {
+    fn outgoing_memory(&mut self, _outgoing: &Outgoing<'_>) -> u64 {
         self.outgoing_memory
     }
 

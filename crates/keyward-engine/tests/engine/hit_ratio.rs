@@ -12,7 +12,7 @@ const KEPT: u64 = KEYS as u64 / 2;
 const READS: usize = 20_000;
 /// Milliseconds between two reads: use is told apart by the second.
 const READ_MS: i64 = 50;
-const OVER: u64 = 2;
+const OVER: u64 = 1 << 40;
 
 /// The keys that are read, few of them often and many seldom.
 fn reads() -> Vec<usize> {
@@ -63,7 +63,7 @@ fn engine_ratio(reads: &[usize], schema: Option<&str>, policy: &str) -> f64 {
         None => TestEngine::new(1),
     };
     let policy = Policy::by_name(policy);
-    let memory = MemoryLimit { bytes_max: OVER - 1, policy, ..MemoryLimit::default() };
+    let memory = MemoryLimit { bytes_max: 1, policy, ..MemoryLimit::default() };
     test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
     let client = test.engine.connect();
     let mut written = 0;

@@ -20,7 +20,8 @@ fn limited(policy: &str) -> (TestEngine, ClientId) {
 impl TestEngine {
     /// Memory is above the limit for so many questions.
     fn press(&mut self, questions: usize) {
-        self.host.used_memory = std::iter::repeat_n(LIMIT + 1, questions).collect();
+        // So far that what is on its way to the log and to listeners does not matter.
+        self.host.used_memory = std::iter::repeat_n(LIMIT + (1 << 40), questions).collect();
     }
 
     /// Memory is within the limit again.
@@ -55,11 +56,55 @@ fn nothing_goes_because_of_what_is_on_its_way_elsewhere() {
     let captured = test.engine.captured_bytes() as u64;
     assert!(captured > 0, "rows that change are captured");
     test.host.outgoing_memory = 1000;
+    test.effects();
     for (beyond, rows) in [(0, 100), (1, 99)] {
         test.host.used_memory = [LIMIT + captured + 1000 + beyond].into();
         assert_eq!(test.call(client, "DBSIZE"), format!(":{rows}\r\n"), "{beyond} beyond");
     }
     while !snapshot.step(&mut test) {}
+}
+
+/// How many rows there are after a command before which this much is in use.
+fn rows_with(test: &mut TestEngine, client: ClientId, used: u64) -> u64 {
+    test.host.used_memory = [used].into();
+    let reply = test.call(client, "DBSIZE");
+    reply.trim_matches([':', '\r', '\n']).parse().expect("a number")
+}
+
+#[test]
+fn what_readers_are_told_of_a_row_that_went_takes_no_other_with_it() {
+    const NAME_BYTES: u64 = 1000;
+    let name = |key: usize| format!("{key:0>1000}");
+    for tracking in ["CLIENT TRACKING ON", "CLIENT TRACKING ON BCAST"] {
+        let (mut test, client) = limited("allkeys-lru");
+        let readers: Vec<ClientId> = (0..3).map(|_| test.engine.connect()).collect();
+        (0..20).for_each(|key| drop(test.call(client, &format!("SET {} v", name(key)))));
+        for reader in &readers {
+            test.call(*reader, "HELLO 3");
+            assert_eq!(test.call(*reader, tracking), "+OK\r\n");
+            (0..20).for_each(|key| drop(test.call(*reader, &format!("GET {}", name(key)))));
+        }
+        test.effects();
+        test.deliveries();
+        assert_eq!(rows_with(&mut test, client, LIMIT + 1), 19);
+        // As long as nobody has taken it, it is there.
+        test.effects();
+        assert_eq!(rows_with(&mut test, client, LIMIT + NAME_BYTES), 19, "{tracking}");
+        let told = test.deliveries();
+        assert_eq!(told.len(), readers.len(), "{told:?}");
+        assert_eq!(rows_with(&mut test, client, LIMIT + NAME_BYTES), 18, "{tracking}");
+    }
+}
+
+#[test]
+fn what_is_to_be_logged_takes_no_row_with_it() {
+    let (mut test, client) = limited("allkeys-lru");
+    (0..20).for_each(|key| drop(test.call(client, &format!("SET {key} v"))));
+    test.effects();
+    test.call(client, &format!("SET 0 {}", "v".repeat(1000)));
+    assert_eq!(rows_with(&mut test, client, LIMIT + 1000), 20);
+    assert_eq!(test.effects().len(), 1);
+    assert_eq!(rows_with(&mut test, client, LIMIT + 1000), 19);
 }
 
 #[test]

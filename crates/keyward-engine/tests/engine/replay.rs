@@ -108,7 +108,7 @@ fn play_on(mut test: TestEngine, inputs: &[Input]) -> (Vec<String>, String) {
                 String::new()
             }
             Input::Pressure(count) => {
-                test.host.used_memory = std::iter::repeat_n(2, *count).collect();
+                test.host.used_memory = std::iter::repeat_n(1 << 40, *count).collect();
                 String::new()
             }
             Input::Tick => format!("{:?}", test.tick()),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A buffer that grew beyond this is given back.
-const BUFFER_BYTES_KEPT: usize = 1024 * 1024;
+const BUFFER_BYTES_KEPT: usize = 128 * 1024;
 
 /// A sync that is to be done, on any thread.
 #[derive(Debug)]
@@ -96,6 +96,11 @@ impl Log {
     /// Bytes of memory that they take.
     pub fn buffer_memory(&self) -> usize {
         if self.buffer.is_empty() { 0 } else { self.buffer.capacity() }
+    }
+
+    /// Bytes of the buffer, whether there is something in it or not.
+    pub fn buffer_capacity(&self) -> usize {
+        self.buffer.capacity()
     }
 
     /// Whether a sync is under way.
