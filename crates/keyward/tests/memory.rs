@@ -169,7 +169,10 @@ fn limit_to(client: &mut Client, more: i64) {
 
 #[test]
 fn a_small_row_near_the_limit_evicts_none() {
-    let server = serve(&["--appendonly", "no", "--maxmemory-policy", "allkeys-random"]);
+    // Otherwise each command takes memory for its latencies when it is first called.
+    let quiet = ["--appendonly", "no", "--latency-tracking", "no"];
+    let policy = ["--maxmemory-policy", "allkeys-random"];
+    let server = serve(&[quiet.as_slice(), &policy].concat());
     let mut client = server.client();
     let row = |at: usize| vec!["SET".to_owned(), format!("row:{at}"), "x".to_owned()];
     pipeline(&mut client, (0..4096).map(row));
@@ -184,7 +187,9 @@ fn what_trackers_are_told_of_evictions_evicts_no_more() {
     const ROWS: usize = 300;
     for (log, mode) in [("no", None), ("yes", None), ("no", Some("BCAST"))] {
         let policy = ["--maxmemory-policy", "allkeys-lru", "--maxmemory-eviction-tenacity", "100"];
-        let server = serve(&[&["--appendonly", log], policy.as_slice()].concat());
+        let server = serve(
+            &[&["--latency-tracking", "no", "--appendonly", log], policy.as_slice()].concat(),
+        );
         let mut client = server.client();
         let mut trackers: Vec<Client> = (0..10).map(|_| server.client()).collect();
         let key = |at: usize| format!("{at:0>1000}");
@@ -193,7 +198,7 @@ fn what_trackers_are_told_of_evictions_evicts_no_more() {
         }
         for tracker in &mut trackers {
             tracker.call(["HELLO", "3"]).expect("an answer");
-            let words = ["CLIENT", "TRACKING", "ON"].into_iter().chain(mode);
+            let words: Vec<&str> = ["CLIENT", "TRACKING", "ON"].into_iter().chain(mode).collect();
             tracker.call(words).expect("an answer");
             for at in 0..ROWS {
                 tracker.call(["GET", &key(at)]).expect("an answer");
@@ -204,7 +209,8 @@ fn what_trackers_are_told_of_evictions_evicts_no_more() {
             client.call(["PING"]).expect("an answer");
         }
         let evicted = field(&mut client, "evicted_keys");
-        assert!((10..=60).contains(&evicted), "log {log}, {mode:?}: {evicted} rows evicted");
+        // Redis evicts 36 in the first case, and 82 in the last.
+        assert!((10..=100).contains(&evicted), "log {log}, {mode:?}: {evicted} rows evicted");
     }
 }
 
