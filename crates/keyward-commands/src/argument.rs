@@ -1,6 +1,7 @@
 //! The tree of arguments that COMMAND DOCS shows for a command.
 //!
-//! Documentation only: nothing parses a command by it (handlers use [`crate::args`]).
+//! Documentation only: no handler parses a command by it (they use [`crate::args`]);
+//! [`crate::roles`] reads calls by it that are not run but shown.
 
 /// One argument, or a group of arguments.
 #[derive(Clone, Copy, Debug)]

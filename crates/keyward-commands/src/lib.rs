@@ -8,6 +8,7 @@
 //! - [`Command::keys_in`]: the key positions of a call with their flags, without
 //!   allocation. [`keys_of_call`] answers COMMAND GETKEYS.
 //! - [`describe`]: rows as COMMAND, COMMAND INFO and COMMAND DOCS show them.
+//! - [`Command::roles_in`]: what each argument of a call is, by its documentation.
 //! - [`args`]: reading arguments with Redis's error texts.
 //! - [`WireError`]: errors as clients see them.
 //! - [`ABSENT`]: the commands that are left out; [`compat_markdown`]: COMPAT.md.
@@ -39,6 +40,7 @@ pub mod keys;
 pub mod lookup;
 pub mod migrate;
 pub mod names;
+pub mod roles;
 pub mod table;
 
 pub use absent::{ABSENT, Absent, Reason};
@@ -49,4 +51,5 @@ pub use flags::{AclCategories, AclCategory, DocFlag, Flag, Flags, KeyFlag, KeyFl
 pub use keys::{KeyRef, Keys, keys_of_call};
 pub use lookup::{find, lookup, lookup_full_name, lookup_subcommand, resolve};
 pub use names::{Names, RenameError};
+pub use roles::Role;
 pub use table::{COMMANDS, CommandId};
