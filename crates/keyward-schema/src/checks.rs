@@ -41,6 +41,7 @@ pub(crate) mod missing_setting;
 pub(crate) mod money_as_float;
 pub(crate) mod no_such_field;
 pub(crate) mod no_such_pattern;
+pub(crate) mod no_such_placeholder;
 pub(crate) mod not_text;
 pub(crate) mod null_in_text;
 pub(crate) mod optional_subject;
@@ -95,6 +96,7 @@ pub static RULES: &[&Rule] = &[
     &unreachable_pattern::RULE,
     &secret_in_placeholder::RULE,
     &entangled_patterns::RULE,
+    &no_such_placeholder::RULE,
     // Types and shapes.
     &unknown_type::RULE,
     &malformed_shape::RULE,

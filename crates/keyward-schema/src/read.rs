@@ -14,6 +14,7 @@ mod function;
 mod key;
 mod lifetime;
 pub(crate) mod mirrors;
+pub(crate) mod secrets;
 mod shape;
 pub(crate) mod table;
 pub(crate) mod template;

@@ -213,8 +213,11 @@ pub struct Key {
     pub compress: Option<u64>,
     /// How many there are expected to be.
     pub expect: Option<u64>,
-    /// Whether its values are kept out of logs, errors and dashboards.
+    /// Whether its values are shown to nobody but those who read them.
     pub secret: bool,
+    /// The placeholders that are not shown either, by index: those that the
+    /// schema names, and those whose values are secret where they come from.
+    pub secret_placeholders: Vec<usize>,
     /// Whether it is enforced, where that differs from the keyspace.
     pub mode: Option<Mode>,
     /// How Keyward keeps it, if it does.
@@ -254,7 +257,7 @@ pub enum Content {
 }
 
 impl Content {
-    /// Keeps all of it out of logs, errors and dashboards.
+    /// Makes all of it secret.
     pub(crate) fn make_secret(&mut self) {
         match self {
             Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
@@ -266,6 +269,18 @@ impl Content {
                 score.make_secret();
             }
             Content::Opaque => {}
+        }
+    }
+
+    /// Whether any part of it is secret.
+    pub fn has_secret(&self) -> bool {
+        match self {
+            Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
+                shape.has_secret()
+            }
+            Content::Fields(object) => object.has_secret(),
+            Content::Scored { member, score } => member.has_secret() || score.has_secret(),
+            Content::Opaque => false,
         }
     }
 

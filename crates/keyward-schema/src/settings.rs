@@ -140,6 +140,8 @@ pub enum Form {
     TextTable,
     /// A key, or a table with a key and a value.
     Example,
+    /// `true`, or an array of placeholders.
+    Secret,
     /// Whatever value fits the key's type.
     Any,
 }
@@ -237,7 +239,7 @@ settings! {
         "compress": Form::Size, LARGE, "Values of more bytes are compressed inside, never on the wire.", "\"4kb\"";
         "evict": Form::Choice(crate::schema::Evict::NAMES), &[], "In which order rows go when memory is short: never, first, the least recently or frequently used, the nearest to its end.", "\"lru\"";
         "expect": Form::Count, &[], "How many keys are expected: the document estimates memory from it.", "\"2.5M\"";
-        "secret": Form::Switch, &[], "Keeps values out of logs, errors and dashboards.", "true";
+        "secret": Form::Secret, &[], "Keeps values out of MONITOR, the slow log, logs and refusals; or those parts of the key whose placeholders it names.", "true";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "The keyspace's `mode`, for this key.", "\"warn\"";
         "lookup": Form::Table(Scope::Lookup), LOOKUPS, "A unique index of another key's field or value.", "{ of = \"user:{user_id}\", field = \"email\" }";
         "rank": Form::Table(Scope::Rank), ZSET, "Another key's ids, scored by a field.", "{ of = \"user:{user_id}\", by = \"score\" }";
@@ -268,7 +270,7 @@ settings! {
         "max": Form::Number, &[], "The greatest number.", "100";
         "len": Form::Length, &[], "How many bytes a text or items an array has.", "\"1..64\"";
         "prefix": Form::Text, &[], "How a text begins.", "\"kikuai_\"";
-        "secret": Form::Switch, &[], "Keeps it out of logs, errors and dashboards.", "true";
+        "secret": Form::Switch, &[], "Keeps it out of MONITOR, the slow log, logs and refusals.", "true";
         "doc": Form::Text, &[], "What it means.", "\"In US dollars.\"";
     }
     Lookup {

@@ -173,7 +173,18 @@ impl Shape {
     }
 
     /// Keeps it and all within out of logs, errors and dashboards.
-    pub(crate) fn make_secret(&mut self) {
+    /// Whether it is secret, or any part of it is.
+    pub fn has_secret(&self) -> bool {
+        self.secret
+            || match &self.ty {
+                Type::Array(item) | Type::Map { value: item, .. } => item.has_secret(),
+                Type::Object(object) => object.has_secret(),
+                _ => false,
+            }
+    }
+
+    /// Makes it secret, and every part of it.
+    pub fn make_secret(&mut self) {
         self.secret = true;
         match &mut self.ty {
             Type::Array(item) | Type::Map { value: item, .. } => item.make_secret(),
@@ -268,6 +279,15 @@ impl Type {
 }
 
 impl Object {
+    /// Whether any of its fields is secret, or holds one that is.
+    pub fn has_secret(&self) -> bool {
+        let extra = match &self.extra {
+            Extra::Typed(shape) => shape.has_secret(),
+            Extra::Reject | Extra::Allow => false,
+        };
+        extra || self.fields.iter().any(|field| field.shape.has_secret())
+    }
+
     pub(crate) fn make_secret(&mut self) {
         self.fields.iter_mut().for_each(|field| field.shape.make_secret());
         if let Extra::Typed(shape) = &mut self.extra {

@@ -35,7 +35,7 @@ mode = "enforce"
 
 pub(crate) fn found(entry: Entry<'_>, expected: &str) -> Diagnostic {
     let better = match entry.value.get_ref() {
-        DeValue::String(text) if expected == "true or false" => {
+        DeValue::String(text) if expected.starts_with("true or false") => {
             ["true", "false"].into_iter().find(|word| *word == &**text).map(str::to_owned)
         }
         DeValue::String(text) if expected.starts_with("the number") => {

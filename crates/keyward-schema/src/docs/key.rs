@@ -68,7 +68,7 @@ fn badges(key: &Key) -> Vec<Badge> {
     if let Some(derived) = &key.derived {
         badges.push(Badge { text: keeper(derived).to_owned(), tone: "derived" });
     }
-    if key.secret {
+    if key.secret || !key.secret_placeholders.is_empty() {
         badges.push(Badge { text: "secret".to_owned(), tone: "secret" });
     }
     badges
@@ -104,10 +104,7 @@ fn facts(part: &Part<'_>, id: KeyId, key: &Key) -> Vec<(&'static str, Vec<Line>)
     facts.push(("Compression", compress.into_iter().collect()));
     let expect = key.expect.map(|count| Line::text(format!("About {}.", things(count, "key"))));
     facts.push(("Expected", expect.into_iter().collect()));
-    if key.secret {
-        let secret = "Its values are kept out of logs, errors and dashboards.";
-        facts.push(("Secret", vec![Line::text(secret)]));
-    }
+    facts.push(("Secret", secret(key)));
     let mode = key.mode.map(|mode| Line::text(mode_in_words(mode)));
     facts.push(("Enforcement", mode.into_iter().collect()));
     facts.push(("Accepted warnings", key.allowed.iter().map(allowance).collect()));
@@ -116,11 +113,27 @@ fn facts(part: &Part<'_>, id: KeyId, key: &Key) -> Vec<(&'static str, Vec<Line>)
 }
 
 fn placeholders(key: &Key) -> Vec<Line> {
-    let in_words = |placeholder: &crate::Placeholder| {
+    let in_words = |(index, placeholder): (usize, &crate::Placeholder)| {
         let tagged = if placeholder.tagged { ", in a hash tag" } else { "" };
-        Line::code(&*placeholder.name).and(format!(": {}{tagged}", placeholder.kind.in_words()))
+        let secret = if key.secret_placeholders.contains(&index) { ", secret" } else { "" };
+        let kind = placeholder.kind.in_words();
+        Line::code(&*placeholder.name).and(format!(": {kind}{tagged}{secret}"))
     };
-    key.pattern.placeholders().iter().map(in_words).collect()
+    key.pattern.placeholders().iter().enumerate().map(in_words).collect()
+}
+
+/// What of a key is shown only to those who read it.
+fn secret(key: &Key) -> Vec<Line> {
+    const KEPT_OUT: &str = "kept out of MONITOR, the slow log, logs and refusals";
+    let values = key.secret.then(|| Line::text(format!("Its values are {KEPT_OUT}.")));
+    let names = key.secret_placeholders.iter();
+    let names = names.map(|index| Line::code(&*key.pattern.placeholders()[*index].name));
+    let names = Line::join(names, ", ");
+    let names = (!names.is_empty()).then(|| {
+        let verb = if key.secret_placeholders.len() == 1 { "is" } else { "are" };
+        names.and(format!(" {verb} {KEPT_OUT}; SCAN and notifications show the whole key."))
+    });
+    values.into_iter().chain(names).collect()
 }
 
 fn content_facts(content: &Content) -> Vec<(&'static str, Vec<Line>)> {

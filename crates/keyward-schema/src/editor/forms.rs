@@ -60,6 +60,10 @@ pub(super) fn form(form: Form) -> Value {
             "additionalProperties": { "type": "string" },
         }),
         Form::Example => json!({ "anyOf": [{ "type": "string" }, reference("example")] }),
+        Form::Secret => json!({ "anyOf": [
+            { "type": "boolean" },
+            { "type": "array", "items": { "type": "string" } },
+        ] }),
         Form::Any => json!({}),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::content::{self, ContentDraft};
 use super::mirrors::Mirrors;
+use super::secrets::{self, Secret};
 use super::table::{Entry, Table, table};
 use super::{derived, example, lifetime};
 use crate::checks::{
@@ -104,7 +105,10 @@ fn report_settings_of_other_types(table: &Table<'_>, data: DataType, report: &mu
 /// Completes the drafts; `None` for each that has an error.
 pub(super) fn finish(drafts: &[KeyDraft<'_>], report: &mut Report) -> Vec<Option<Key>> {
     let mirrors = Mirrors::of(drafts);
-    (0..drafts.len()).map(|index| finish_one(index, drafts, &mirrors, report)).collect()
+    let mut keys: Vec<_> =
+        (0..drafts.len()).map(|index| finish_one(index, drafts, &mirrors, report)).collect();
+    secrets::spread(&mut keys);
+    keys
 }
 
 fn finish_one(
@@ -120,7 +124,7 @@ fn finish_one(
     let bounds = read_bounds(table, report);
     let compress = table.size("compress", report).map(|size| size.value);
     let expect = table.count("expect", report).map(|count| count.value);
-    let secret = table.switch("secret", report).is_some_and(|secret| secret.value);
+    let secret = secrets::read(draft, report);
     let mode = table.choice("mode", Mode::NAMES, Mode::named, report).map(|mode| mode.value);
     let max_fanout = table.count("max_fanout", report).map(|count| count.value);
     let doc = table.owned_text("doc", report);
@@ -141,7 +145,7 @@ fn finish_one(
     let example = example::read(draft, report);
     let (lifetime, derived) = (lifetime?, derived?);
     let mut content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);
-    if secret {
+    if secret == Secret::Values {
         content.make_secret();
     }
     Some(Key {
@@ -157,7 +161,11 @@ fn finish_one(
         evict: evict?,
         compress,
         expect,
-        secret,
+        secret: secret == Secret::Values,
+        secret_placeholders: match secret {
+            Secret::Placeholders(named) => named,
+            Secret::Values | Secret::Nothing => Vec::new(),
+        },
         mode,
         derived,
         max_fanout: max_fanout.unwrap_or(DEFAULT_MAX_FANOUT),

@@ -1,0 +1,208 @@
+//! What is secret: what the schema says of a key, and what follows for others.
+//!
+//! Owns the reading of a key's `secret`, and the way of a secret through
+//! derived keys: a value that is secret in its row is secret in the name and in
+//! the members of every key that Keyward keeps from it. Not here: the `secret`
+//! of a field (`shape`), what is shown (the rule book).
+
+use std::borrow::Cow;
+
+use toml::de::DeValue;
+
+use super::KeyDraft;
+use crate::checks::{no_such_placeholder, wrong_value};
+use crate::derived::{Binding, Derived, Reference};
+use crate::diagnostic::Report;
+use crate::lifetime::Lifetime;
+use crate::schema::{Content, Key};
+
+/// What `secret` of a key says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Secret {
+    /// Nothing.
+    Nothing,
+    /// Its values are secret.
+    Values,
+    /// These placeholders are, in order.
+    Placeholders(Vec<usize>),
+}
+
+/// Reads `secret` of a key.
+pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Secret {
+    let Some(entry) = draft.table.entry("secret") else { return Secret::Nothing };
+    match entry.value.get_ref() {
+        DeValue::Boolean(true) => Secret::Values,
+        DeValue::Boolean(false) => Secret::Nothing,
+        DeValue::Array(_) => {
+            let Some(pattern) = &draft.pattern else { return Secret::Nothing };
+            let mut named = Vec::new();
+            for name in draft.table.texts("secret", report) {
+                match pattern.placeholder(name.value) {
+                    Some(index) => named.push(index),
+                    None => report.push(no_such_placeholder::found(name.value, pattern, name.at)),
+                }
+            }
+            named.sort_unstable();
+            named.dedup();
+            Secret::Placeholders(named)
+        }
+        _ => {
+            let expected = "true or false, or an array of placeholders";
+            report.push(wrong_value::found(entry, expected));
+            Secret::Nothing
+        }
+    }
+}
+
+/// The placeholders of a derived key that hold a value of its source: which one,
+/// and the field that it comes from, or the whole value.
+pub(crate) fn filled_from_values(key: &Key) -> Cow<'_, [(usize, Option<usize>)]> {
+    match &key.derived {
+        Some(Derived::Lookup { field, slot, .. }) => Cow::Owned(vec![(*slot, *field)]),
+        Some(Derived::Members { split, .. }) => {
+            Cow::Owned(split.iter().map(|&(slot, field)| (slot, Some(field))).collect())
+        }
+        _ => Cow::Borrowed(&[]),
+    }
+}
+
+/// Makes secret what comes from secrets, until nothing more follows: each round makes at
+/// least one placeholder or member secret, so there is an end.
+pub(super) fn spread(keys: &mut [Option<Key>]) {
+    let mut has_news = true;
+    while has_news {
+        has_news = false;
+        for index in 0..keys.len() {
+            let Some(key) = &keys[index] else { continue };
+            let (mut placeholders, member) = consequences(key, keys);
+            placeholders.retain(|at| !key.secret_placeholders.contains(at));
+            let member = member && !is_member_secret(&key.content);
+            let Some(key) = &mut keys[index] else { continue };
+            has_news |= member || !placeholders.is_empty();
+            key.secret_placeholders.extend(placeholders);
+            key.secret_placeholders.sort_unstable();
+            key.secret_placeholders.dedup();
+            if member {
+                make_member_secret(&mut key.content);
+            }
+        }
+    }
+}
+
+/// What of a key is secret because of the keys it is derived from or lives with.
+fn consequences(key: &Key, keys: &[Option<Key>]) -> (Vec<usize>, bool) {
+    let mut placeholders = Vec::new();
+    let mut member = false;
+    let derived = key.derived.as_ref().map(Derived::source);
+    let leader = match &key.lifetime {
+        Lifetime::With { key } => Some(key),
+        _ => None,
+    };
+    for Reference { key: of, bindings } in derived.into_iter().chain(leader) {
+        let Some(source) = &keys[of.index()] else { continue };
+        for at in &source.secret_placeholders {
+            match bindings.get(*at) {
+                Some(Binding::Bound(own)) => placeholders.push(*own),
+                Some(Binding::Member) => member = true,
+                Some(Binding::Literal(_)) | None => {}
+            }
+        }
+    }
+    if let Some(source) = derived.and_then(|of| keys[of.key.index()].as_ref()) {
+        let from_values = filled_from_values(key);
+        placeholders.extend(
+            from_values
+                .iter()
+                .filter(|(_, field)| is_value_secret(source, *field))
+                .map(|(slot, _)| *slot),
+        );
+        // The mirror of a set has the set's members in its name.
+        if let Some(Derived::Inverse { slot, .. }) = &key.derived
+            && is_member_secret(&source.content)
+        {
+            placeholders.push(*slot);
+        }
+    }
+    (placeholders, member)
+}
+
+fn is_value_secret(source: &Key, field: Option<usize>) -> bool {
+    match (field, &source.content) {
+        (Some(field), content) => content
+            .object()
+            .and_then(|object| object.fields.get(field))
+            .is_some_and(|field| field.shape.secret),
+        (None, Content::Value(shape)) => shape.secret,
+        _ => false,
+    }
+}
+
+fn is_member_secret(content: &Content) -> bool {
+    match content {
+        Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => shape.secret,
+        Content::Scored { member, .. } => member.secret,
+        // Neither has members.
+        Content::Fields(_) | Content::Opaque => true,
+    }
+}
+
+fn make_member_secret(content: &mut Content) {
+    match content {
+        Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
+            shape.make_secret();
+        }
+        Content::Scored { member, .. } => member.make_secret(),
+        Content::Fields(_) | Content::Opaque => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check;
+
+    /// The keys with the names of their secret placeholders, `*` where members or
+    /// values are secret.
+    fn secrets(keys: &str) -> Vec<String> {
+        let file = format!("[keyspace]\nname = 'x'\n{keys}");
+        let checked = check("x", file.as_bytes());
+        let schema = checked.schema.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
+        let line = |key: &crate::Key| {
+            let names = key
+                .secret_placeholders
+                .iter()
+                .map(|at| key.pattern.placeholders()[*at].name.to_string());
+            let content = key.content.has_secret().then(|| "*".to_owned());
+            let names: Vec<String> = names.chain(content).collect();
+            format!("{} {}", key.pattern.text().split(':').next().unwrap_or(""), names.join(" "))
+        };
+        schema.keys.iter().map(line).filter(|line| !line.ends_with(' ')).collect()
+    }
+
+    #[test]
+    fn a_lookup_of_a_secret_field_has_a_secret_name() {
+        let keys = "[key.'user:{id}']\ntype = 'hash'\nttl = 'none'\n\
+            fields = { code = { type = 'str', secret = true }, name = 'str' }\n\
+            [key.'code:{c}']\ntype = 'string'\nlookup = { of = 'user:{id}', field = 'code' }\n\
+            [key.'name:{n}']\ntype = 'string'\nlookup = { of = 'user:{id}', field = 'name' }\n";
+        assert_eq!(secrets(keys), ["user *", "code c"]);
+    }
+
+    #[test]
+    fn a_secret_placeholder_is_secret_as_a_member_and_in_other_names() {
+        let keys = "[key.'login:{code}']\ntype = 'hash'\nttl = '1h'\nsecret = ['code']\n\
+            fields = { at = 'uint', on = 'yes | no' }\n\
+            [key.'recent']\ntype = 'zset'\nrank = { of = 'login:{code}', by = 'at' }\n\
+            [key.'all']\ntype = 'set'\nmembers = { of = 'login:{code}' }\n\
+            [key.'trial:{code}']\ntype = 'string'\nttl = { with = 'login:{code}' }\n";
+        assert_eq!(secrets(keys), ["login code", "recent *", "all *", "trial code"]);
+    }
+
+    #[test]
+    fn what_is_public_makes_nothing_secret() {
+        let keys = "[key.'login:{tenant}:{code}']\ntype = 'hash'\nttl = '1h'\nsecret = ['code']\n\
+            fields = { at = 'uint' }\n\
+            [key.'recent:{code}']\ntype = 'zset'\n\
+            rank = { of = 'login:{tenant}:{code}', by = 'at' }\n";
+        assert_eq!(secrets(keys), ["login code", "recent code"]);
+    }
+}
