@@ -292,7 +292,8 @@ impl<'a> Ctx<'a> {
             counters.record(whole_ns);
         }
         if whole_ns >= stats.slow_ns {
-            self.shared.note_slow(self.host, self.session, self.command, self.args, whole_ns);
+            let (place, call) = ((&*self.keys, self.session.db), (self.command, self.args));
+            self.shared.note_slow(self.host, place, self.session, call, whole_ns);
         }
     }
 

@@ -280,7 +280,7 @@ pub(crate) fn explain(
                 book.after(&ctx.keys.sight(db), changes, judged, Cause::Command)
             });
             let after = match answer {
-                Ok(consequences) => consequences.in_words(now_ms),
+                Ok(consequences) => consequences.in_words(book, now_ms),
                 Err(objection) => vec![objection.in_words()],
             };
             lines.extend(after.into_iter().map(|line| format!("After: {line}")));

@@ -51,7 +51,6 @@ mod pubsub;
 mod random;
 mod rebuild;
 mod reclaim;
-mod redaction;
 mod replicas;
 mod row;
 mod sampling;

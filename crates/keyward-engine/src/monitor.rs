@@ -1,14 +1,14 @@
 //! MONITOR: showing every command to those who watch.
 //!
-//! Owns the line a command is shown as. Commands of administrators are not shown,
-//! passwords are masked; a script is shown before the commands it calls.
+//! Owns the line a command is shown as. Commands of administrators are not shown; a
+//! script is shown before the commands it calls.
+//! Not here: which arguments are secret (`keyward_rules::Books`).
 
 use crate::context::{Ctx, Mode, Outcome};
 use crate::courier::Courier;
 use crate::session::Session;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, CommandId, WireError, args};
-use keyward_resp::Args;
+use keyward_commands::{Command, CommandId, WireError};
 use std::rc::Rc;
 
 pub(crate) fn monitor(ctx: &mut Ctx<'_>) -> Outcome {
@@ -81,26 +81,12 @@ fn line(ctx: &Ctx<'_>) -> Vec<u8> {
         }
     };
     let mut line = format!("+{seconds}.{rest:06} [{db} {who}]").into_bytes();
-    for (index, word) in ctx.args.iter().enumerate() {
+    for word in ctx.keys.shown(db, ctx.command, ctx.args) {
         line.push(b' ');
-        let is_secret = is_secret(ctx.command.id, ctx.args, index);
-        quote(if is_secret { b"(redacted)" } else { word }, &mut line);
+        quote(&word, &mut line);
     }
     line.extend_from_slice(b"\r\n");
     line
-}
-
-/// Whether an argument is a name or a password of a user.
-fn is_secret(command: CommandId, words: Args<'_>, index: usize) -> bool {
-    let follows_auth = |index: usize| {
-        let is_auth = |at: usize| at >= 2 && words.get(at).is_some_and(|w| args::is(w, "AUTH"));
-        index >= 2 && (is_auth(index - 1) || is_auth(index - 2))
-    };
-    match command {
-        CommandId::Auth => index > 0,
-        CommandId::Hello => follows_auth(index),
-        _ => false,
-    }
 }
 
 /// Appends text in double quotes, what does not print escaped.

@@ -218,7 +218,8 @@ impl Shared {
             counters.record(ns);
         }
         if ns >= self.stats.slow_ns {
-            self.note_slow(host, &session, blocked.command, blocked.args.args(), ns);
+            let call = (blocked.command, blocked.args.args());
+            self.note_slow(host, (keys, blocked.db), &session, call, ns);
         }
         let mut out = Vec::new();
         let mut reply = ReplyWriter::new(&mut out, session.protocol);

@@ -1,15 +1,14 @@
 //! The slow log: the last commands that took long.
 //!
 //! Owns the entries, newest first, and how an entry is made: of a long command only
-//! the beginning is kept, and secrets are not. Invariant: bounded by the setting
+//! the beginning is kept. Invariant: bounded by the setting
 //! `slowlog-max-len`, and an entry by the constants here.
-//! Not here: how long is long (`stats`).
+//! Not here: how long is long (`stats`), which arguments are secret
+//! (`keyward_rules::Books`).
 
 pub(crate) mod commands;
 
-use crate::redaction;
-use keyward_commands::Command;
-use keyward_resp::Args;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Arguments of an entry, the remark that there were more included.
@@ -47,16 +46,10 @@ pub(crate) struct SlowLog {
 }
 
 impl SlowLog {
-    /// Notes a command, and forgets the oldest beyond `len_max`.
-    pub(crate) fn push(
-        &mut self,
-        command: &Command,
-        args: Args<'_>,
-        occasion: Occasion<'_>,
-        len_max: usize,
-    ) {
+    /// Notes a command by what is shown of it, and forgets the oldest beyond `len_max`.
+    pub(crate) fn push(&mut self, shown: &[Cow<'_, [u8]>], occasion: Occasion<'_>, len_max: usize) {
         let Occasion { time_s, us, address, client_name } = occasion;
-        let arguments = shown(command, args);
+        let arguments = cut(shown);
         let entry = Entry {
             id: self.next_id,
             time_s,
@@ -85,40 +78,35 @@ impl SlowLog {
     }
 }
 
-/// What an entry shows of a command.
-fn shown(command: &Command, args: Args<'_>) -> Vec<Box<[u8]>> {
-    let all = args.len();
+/// The beginning of a command, and of each of its arguments.
+fn cut(words: &[Cow<'_, [u8]>]) -> Vec<Box<[u8]>> {
+    let all = words.len();
     let whole = if all > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { all };
-    let argument = |(index, bytes): (usize, &[u8])| -> Box<[u8]> {
-        if redaction::is_secret(command, args, index) {
-            return redaction::PLACEHOLDER.into();
-        }
+    let argument = |bytes: &Cow<'_, [u8]>| -> Box<[u8]> {
         match bytes.split_at_checked(ARGUMENT_BYTES_MAX) {
             Some((start, rest)) if !rest.is_empty() => {
                 let remark = format!("... ({} more bytes)", rest.len());
                 [start, remark.as_bytes()].concat().into()
             }
-            _ => bytes.into(),
+            _ => (**bytes).into(),
         }
     };
-    let mut shown: Vec<_> = args.iter().take(whole).enumerate().map(argument).collect();
+    let mut cut: Vec<_> = words.iter().take(whole).map(argument).collect();
     if whole < all {
-        shown.push(format!("... ({} more arguments)", all - whole).into_bytes().into());
+        cut.push(format!("... ({} more arguments)", all - whole).into_bytes().into());
     }
-    shown
+    cut
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use keyward_commands::resolve;
-    use keyward_resp::ArgBuf;
 
     fn check(words: &[&str], expected: &[&str]) {
-        let args: ArgBuf = words.iter().collect();
-        let shown = shown(resolve(args.args()).expect("a command"), args.args());
-        let shown: Vec<_> = shown.iter().map(|word| String::from_utf8_lossy(word)).collect();
-        assert_eq!(shown, expected);
+        let words: Vec<_> = words.iter().map(|word| Cow::Borrowed(word.as_bytes())).collect();
+        let cut = cut(&words);
+        let cut: Vec<_> = cut.iter().map(|word| String::from_utf8_lossy(word)).collect();
+        assert_eq!(cut, expected);
     }
 
     #[test]
@@ -131,18 +119,5 @@ mod tests {
         expected.push("... (2 more arguments)");
         check(&many, &expected);
         check(&many[1..], &many[1..]);
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        check(&["AUTH", "user", "secret"], &["AUTH", "(redacted)", "(redacted)"]);
-        check(
-            &["config", "set", "port", "1", "RequirePass", "x"],
-            &["config", "set", "port", "1", "RequirePass", "(redacted)"],
-        );
-        check(
-            &["HELLO", "3", "AUTH", "u", "p", "SETNAME", "n"],
-            &["HELLO", "3", "AUTH", "(redacted)", "(redacted)", "SETNAME", "n"],
-        );
     }
 }

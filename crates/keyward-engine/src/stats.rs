@@ -15,6 +15,7 @@ pub(crate) mod errors;
 pub(crate) mod histogram;
 
 use crate::host::Host;
+use crate::keyspace::Keyspace;
 use crate::latency::Latency;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -119,9 +120,9 @@ impl Shared {
     pub(crate) fn note_slow(
         &mut self,
         host: &mut dyn Host,
+        (keys, db): (&Keyspace, usize),
         session: &Session,
-        command: &Command,
-        args: Args<'_>,
+        (command, args): (&Command, Args<'_>),
         ns: u64,
     ) {
         let is_fast = command.flags.has(Flag::Fast);
@@ -135,7 +136,8 @@ impl Shared {
                 address: host.connection(session.id).address,
                 client_name: session.name.as_deref().unwrap_or_default(),
             };
-            self.stats.slow_log.push(command, args, occasion, self.tunables.slow_log_len_max);
+            let shown = keys.shown(db, command, args);
+            self.stats.slow_log.push(&shown, occasion, self.tunables.slow_log_len_max);
         }
     }
 

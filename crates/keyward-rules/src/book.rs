@@ -12,6 +12,7 @@ use keyward_schema::{
 
 use crate::derived::Links;
 use crate::naming::Values;
+use crate::shown::Secrets;
 use crate::view::RowType;
 
 /// What a schema demands of commands and of their effects.
@@ -21,6 +22,7 @@ pub struct RuleBook {
     matcher: Matcher,
     traits: Box<[Traits]>,
     links: Box<[Links]>,
+    secrets: Secrets,
     /// Overrules what the schema says of modes.
     mode: Option<Mode>,
 }
@@ -104,7 +106,8 @@ impl RuleBook {
             .expect("a checked schema has patterns that a matcher can tell apart");
         let traits = schema.ids().map(|id| Traits::of(&schema, id)).collect();
         let links = Links::of(&schema);
-        RuleBook { schema, matcher, traits, links, mode: None }
+        let secrets = Secrets::of(&schema);
+        RuleBook { schema, matcher, traits, links, secrets, mode: None }
     }
 
     /// The schema.
@@ -122,6 +125,11 @@ impl RuleBook {
     #[inline]
     pub fn traits(&self, table: KeyId) -> &Traits {
         &self.traits[table.index()]
+    }
+
+    /// What of the schema is secret.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// What is kept from the rows of a table.

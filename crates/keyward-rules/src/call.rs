@@ -29,9 +29,20 @@ impl RuleBook {
         }
         let (keys, given) = given.split_at(key_count);
         let problem =
-            self.keys_misfit(function, keys).or_else(|| arguments_misfit(&function.args, given))?;
+            self.keys_misfit(function, keys).or_else(|| self.arguments_misfit(function, given))?;
         let at = Some(function.at);
         Some(Refusal::new(&self.schema().source, None, name, problem, at))
+    }
+
+    /// Under a schema with secrets any argument may be one, and none is repeated.
+    fn arguments_misfit(&self, function: &Function, given: Args<'_>) -> Option<String> {
+        let problem = arguments_misfit(&function.args, given)?;
+        if !self.has_secrets() {
+            return Some(problem);
+        }
+        let mut declared = function.args.clone();
+        declared.iter_mut().for_each(|argument| argument.shape.make_secret());
+        arguments_misfit(&declared, given)
     }
 
     /// Whether a misfitting call of a function is refused.
@@ -57,7 +68,10 @@ impl RuleBook {
             let fits = self.key_fits(expected, key, &mut variables);
             (!fits).then(|| {
                 let (place, template) = (index + 1, &expected.template);
-                format!("key {place} must be {template}, not {}", shown_value(key))
+                format!(
+                    "key {place} must be {template}, not {}",
+                    shown_value(&self.shown_name(key))
+                )
             })
         })
     }

@@ -3,14 +3,16 @@
 //! Owns the sentences behind KEYWARD MATCH and KEYWARD EXPLAIN. What a pattern
 //! demands is told in the words of its document ([`keyward_schema::docs`]).
 //! Invariant: a line is printable, whatever a key or an argument holds; values
-//! that a client sent are not repeated.
+//! that a client sent are not repeated, and secrets are not shown (`shown`).
 
+use keyward_commands::resolve;
 use keyward_resp::ArgBuf;
 use keyward_schema::{Duration, KeyId, Unknown, docs, escape};
 
 use crate::after::{Consequences, Objection};
 use crate::book::RuleBook;
 use crate::refusal::shown_key;
+use crate::shown::{Books, REDACTED};
 use crate::verdict::{Judged, Verdict};
 
 /// How many arguments of a follow-up are shown.
@@ -37,11 +39,15 @@ impl RuleBook {
         let place = format!("{}:{}", schema.source.name, schema.source.line(declared.at));
         let names = declared.pattern.placeholders().iter().map(|placeholder| &placeholder.name);
         let values = self.placeholders(table, key);
-        let value = |(name, value): (_, &&[u8])| format!("{name} = {}", shown_key(value));
+        let secrets = &declared.secret_placeholders;
+        let value = |(index, (name, value)): (usize, (_, &&[u8]))| match secrets.contains(&index) {
+            true => format!("{name} = {REDACTED}"),
+            false => format!("{name} = {}", shown_key(value)),
+        };
         let mut facts = vec![
             ("Pattern", vec![declared.pattern.text().to_owned()]),
             ("Declared", vec![place]),
-            ("Values", names.zip(values.iter()).map(value).collect()),
+            ("Values", names.zip(values.iter()).enumerate().map(value).collect()),
         ];
         facts.extend(docs::facts(schema, table));
         if !self.is_enforced(table) {
@@ -83,10 +89,10 @@ impl Verdict {
 
 impl Consequences {
     /// What follows, a line for each thing.
-    pub fn in_words(&self, now_ms: i64) -> Vec<String> {
+    pub fn in_words(&self, book: &RuleBook, now_ms: i64) -> Vec<String> {
         let warnings =
             self.warnings.iter().map(|warning| format!("Passes with a warning: {warning}."));
-        let follow_ups = self.follow_ups.iter().map(|command| follow_up(command, now_ms));
+        let follow_ups = self.follow_ups.iter().map(|command| follow_up(book, command, now_ms));
         warnings.chain(follow_ups).collect()
     }
 }
@@ -101,14 +107,20 @@ impl Objection {
     }
 }
 
-fn follow_up(command: &ArgBuf, now_ms: i64) -> String {
+fn follow_up(book: &RuleBook, command: &ArgBuf, now_ms: i64) -> String {
     let args = command.args();
     if let (Some(b"PEXPIREAT"), Some(key), Some(end)) = (args.get(0), args.get(1), args.get(2))
         && let Some(end) = keyward_resp::number::parse_i64(end)
     {
-        return format!("Then {} {}.", shown_key(key), ends(end, now_ms));
+        return format!("Then {} {}.", book.named(key), ends(end, now_ms));
     }
-    let shown: Vec<String> = args.iter().take(SHOWN_ARGUMENTS).map(shown_key).collect();
+    let shown: Vec<String> = match resolve(args) {
+        Ok(command) => {
+            let shown = Books::one(&book).shown(command, args);
+            shown.iter().take(SHOWN_ARGUMENTS).map(|word| shown_key(word)).collect()
+        }
+        Err(_) => vec![REDACTED.to_owned()],
+    };
     let more = args.len().saturating_sub(SHOWN_ARGUMENTS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     escape(&format!("Then {}{more}.", shown.join(" "))).into_owned()
@@ -183,16 +195,16 @@ members = { of = "user:{id}", when = "status = active" }
         let consequences = Consequences {
             follow_ups: vec![
                 ["PEXPIREAT", "a\n", "61000"].iter().collect(),
-                ["SADD", "k", "1", "2", "3", "4", "5", "6", "7", "8"].iter().collect(),
+                ["SADD", "active", "1", "2", "3", "4", "5", "6", "7", "8"].iter().collect(),
             ],
             warnings: vec![book().refuse_unknown(b"zzz")],
         };
         assert_eq!(
-            consequences.in_words(1000),
+            consequences.in_words(&book(), 1000),
             [
                 "Passes with a warning: SCHEMA zzz: matches no pattern of shop (shop.toml).",
                 "Then a\\n ends in 1 minute.",
-                "Then SADD k 1 2 3 4 5 6 and 2 more.",
+                "Then SADD active 1 2 3 4 5 6 and 2 more.",
             ]
         );
     }

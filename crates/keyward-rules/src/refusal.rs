@@ -2,8 +2,10 @@
 //!
 //! `SCHEMA <key>: <problem> (<file>:<line>)`. Owns the form of the line and how
 //! client bytes stand in it. Invariant: one line of printable text, whatever a
-//! key or a value holds. Secrets are left out by who words the problem
-//! ([`keyward_schema::Misfit`] does).
+//! key or a value holds. Secrets are left out by who words the problem: of values
+//! [`keyward_schema::Misfit`], of keys [`RuleBook::shown_name`].
+//!
+//! [`RuleBook::shown_name`]: crate::RuleBook::shown_name
 
 use std::fmt;
 

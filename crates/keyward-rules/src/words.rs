@@ -23,7 +23,7 @@ impl RuleBook {
         problem: impl std::fmt::Display,
     ) -> Refusal {
         let at = self.schema().key(table).at;
-        Refusal::new(&self.schema().source, Some(table), key, problem, Some(at))
+        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, Some(at))
     }
 
     /// A key that belongs to no table would come to be.
@@ -31,7 +31,7 @@ impl RuleBook {
         let schema = self.schema();
         let hint = self.nearest(key).map_or(String::new(), |near| format!("; nearest is {near}"));
         let problem = format!("matches no pattern of {}{hint}", schema.keyspace.name);
-        Refusal::new(&schema.source, None, key, problem, None)
+        Refusal::new(&schema.source, None, &self.shown_name(key), problem, None)
     }
 
     /// The pattern that a key comes nearest to, and where they part.
@@ -65,7 +65,7 @@ impl RuleBook {
             ("", _) if is_verb_of_key(misfit.problem()) => misfit.problem().to_owned(),
             _ => misfit.to_string(),
         };
-        Refusal::new(&self.schema().source, Some(table), key, problem, at)
+        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, at)
     }
 
     /// Something about this field breaks the schema.
@@ -81,7 +81,7 @@ impl RuleBook {
         let at = declared.content.object().and_then(|object| field_at(object, &name));
         let at = Some(at.unwrap_or(declared.at));
         let problem = format_args!("{}: {problem}", shown_key(field));
-        Refusal::new(&self.schema().source, Some(table), key, problem, at)
+        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, at)
     }
 
     /// A value is larger than `max_size`.
@@ -123,12 +123,12 @@ impl RuleBook {
                 let leader = self.leader(table, key).unwrap_or_default();
                 format!(
                     "lives with {}, which does not exist; create that first",
-                    shown_key(&leader)
+                    self.named(&leader)
                 )
             }
         };
         let at = Some(declared.lifetime_at);
-        Refusal::new(&self.schema().source, Some(table), key, problem, at)
+        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, at)
     }
 
     /// What decides when a row ends, and what to do about it.
@@ -141,7 +141,7 @@ impl RuleBook {
             }
             _ => {
                 let leader = self.leader(table, key).unwrap_or_default();
-                format!("lives with {} and ends with it", shown_key(&leader))
+                format!("lives with {} and ends with it", self.named(&leader))
             }
         }
     }

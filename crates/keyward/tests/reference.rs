@@ -161,6 +161,7 @@ fn takes(setting: &Setting) -> String {
         Form::Any => return "a value that fits".to_owned(),
         Form::Text => "text",
         Form::Switch => "a switch",
+        Form::Secret => "a switch, or names of placeholders",
         Form::Db => "a number",
         Form::Count => "a count",
         Form::Size => "a size",

@@ -18,8 +18,11 @@ use crate::reclaim::Freeing;
 use crate::row::{Row, Shelf};
 use crate::stats::TableStats;
 use crate::table::Found;
-use keyward_rules::{Cause, Faults, RuleBook, Survey};
+use keyward_commands::Command;
+use keyward_resp::Args;
+use keyward_rules::{Books, Cause, Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A renewal by reading is logged when it crosses a line of this many to a
@@ -51,6 +54,24 @@ pub(super) struct Leaving {
 }
 
 impl Keyspace {
+    /// What is shown of a command of a database to others than its client.
+    #[cold]
+    pub(crate) fn shown<'a>(
+        &self,
+        db: usize,
+        command: &Command,
+        args: Args<'a>,
+    ) -> Vec<Cow<'a, [u8]>> {
+        let all: Vec<&RuleBook> = self
+            .databases
+            .iter()
+            .filter_map(|database| database.book())
+            .map(|book| &**book)
+            .collect();
+        let own = self.databases[db].book().map(|book| &**book);
+        Books { own, all: &all }.shown(command, args)
+    }
+
     /// Puts a database under a schema. Whole tables go over at once where the survey of
     /// them says so; other rows are still to be brought (`bring_over`) to the tables of
     /// their patterns, and nobody may ask for them until then.

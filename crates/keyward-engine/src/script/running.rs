@@ -225,10 +225,13 @@ impl<'a> RunningScript<'a> {
         reply.bulk(b"name");
         reply.bulk(self.name);
         reply.bulk(b"command");
-        reply.array(self.command.len());
-        for argument in self.command.iter() {
-            reply.bulk(argument);
-        }
+        // Who asks is another client than the one whose call it is.
+        let shown = match self.shared.names.find(self.command) {
+            Ok(command) => self.keys.shown(self.keys.selected(), command, self.command),
+            Err(_) => Vec::new(),
+        };
+        reply.array(shown.len());
+        shown.iter().for_each(|argument| reply.bulk(argument));
         reply.bulk(b"duration_ms");
         reply.count(elapsed.as_millis() as usize);
         self.shared.scripts.write_engines(reply);

@@ -22,6 +22,7 @@ mod rebuild;
 mod replay;
 mod scanning;
 mod shop;
+mod shown;
 mod sorted_sets;
 mod strings;
 mod tracking;

@@ -34,11 +34,14 @@ impl RuleBook {
             _ => None,
         };
         let what = field.map_or("the value", |field| &field.name);
-        let owner = shown_key(owner);
+        let owner = match derived.content.has_secret() {
+            true => "another row".to_owned(),
+            false => shown_key(owner),
+        };
         let pattern = &derived.pattern;
         let problem = format!("{what} belongs to {owner} already, and {pattern} is unique");
         let at = field.map_or(declared.at, |field| field.at);
-        Refusal::new(&self.schema().source, Some(source), key, problem, Some(at))
+        Refusal::new(&self.schema().source, Some(source), &self.shown_name(key), problem, Some(at))
     }
 
     /// A client's write to a computed key is not what its source says.
@@ -53,7 +56,7 @@ impl RuleBook {
 
     /// A member names a row that is not there.
     pub(crate) fn refuse_stranger(&self, table: KeyId, key: &[u8], named: &[u8]) -> Refusal {
-        let named = shown_key(named);
+        let named = self.named(named);
         let problem = format!(
             "a member must name a living key, and {named} does not exist; write that first"
         );
@@ -67,7 +70,8 @@ impl RuleBook {
             _ => self.traits(table).source,
         };
         let mirror = mirror.map_or("its mirror", |mirror| self.schema().key(mirror).pattern.text());
-        let member = shown_key(member);
+        let is_secret = self.schema().key(table).content.has_secret();
+        let member = if is_secret { "this one".to_owned() } else { shown_key(member) };
         self.refuse(
             table,
             key,

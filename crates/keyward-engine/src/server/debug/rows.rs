@@ -13,6 +13,7 @@ use crate::snapshot::content;
 use crate::string;
 use crate::value::{ObjectRef, Value};
 use keyward_commands::{WireError, args};
+use keyward_rules::REDACTED;
 
 /// Bytes of a payload besides the value: its type, its version, its checksum.
 const PAYLOAD_FRAME_BYTES: usize = 11;
@@ -67,12 +68,23 @@ pub(super) fn sdslen(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
+/// A row for the log, without anything that the schema calls secret.
+fn described(ctx: &Ctx<'_>, row: &Row) -> String {
+    match ctx.keys.database().book() {
+        Some(book) if !book.shows_values_of(row.key()) => {
+            format!("{}: {REDACTED}", book.shown_name(row.key()).escape_ascii())
+        }
+        Some(book) if book.shown_name(row.key()) != row.key() => REDACTED.to_owned(),
+        _ => format!("{row:?}"),
+    }
+}
+
 pub(super) fn listpack(ctx: &mut Ctx<'_>) -> Outcome {
     let row = row(ctx, 2).ok_or(WireError::NoSuchKey)?;
     if encoding(&row) != "listpack" {
         return Err(WireError::Err("Not a listpack encoded object."));
     }
-    let shown = format!("{row:?}");
+    let shown = described(ctx, &row);
     ctx.host.log(LogLevel::Notice, shown.as_bytes());
     ctx.reply.simple("Listpack structure printed on stdout");
     Ok(())
@@ -83,7 +95,7 @@ pub(super) fn quicklist(ctx: &mut Ctx<'_>) -> Outcome {
     if !matches!(row.value(), Value::Object(ObjectRef::List(_))) {
         return Err(WireError::Err("Not a quicklist encoded object."));
     }
-    let shown = format!("{row:?}");
+    let shown = described(ctx, &row);
     ctx.host.log(LogLevel::Notice, shown.as_bytes());
     ctx.reply.simple("Quicklist structure printed on stdout");
     Ok(())
