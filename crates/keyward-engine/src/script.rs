@@ -2,8 +2,9 @@
 //!
 //! Owns everything between EVAL or FCALL and the Lua interpreter:
 //!
-//! - `sandbox` holds a Lua state and runs code in it; `globals` and `builtins` are what
-//!   code sees, `stack` and `runtime` what our functions in it work with;
+//! - `sandbox` holds a Lua state and runs code in it, `seat` is where it waits for that;
+//!   `globals`, `builtins`, `strings` (with `pattern`) and `tables` are what code sees,
+//!   `stack`, `runtime` and `watch` what our functions in it work with;
 //! - `api` is the `redis` table, `resp` its conversions; `json`, `msgpack`, `structs`,
 //!   `bits` and `random` are the libraries;
 //! - `eval` and `function` are the commands, `library` the loaded libraries, `run` the
@@ -37,10 +38,14 @@ mod run;
 mod running;
 mod runtime;
 mod sandbox;
+mod seat;
 mod stack;
+mod strings;
 mod structs;
+mod tables;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use caller::LogLevel;
 pub use running::{Activity, RunningScript};

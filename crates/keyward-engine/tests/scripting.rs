@@ -524,3 +524,72 @@ fn the_log_has_what_a_script_wrote_as_one_unit() {
     ours.call(&["FUNCTION", "LOAD", &source]);
     assert_eq!(effects(&mut ours)[0].2, format!("FUNCTION LOAD {source}"));
 }
+
+/// The SHA-1 of a script, as SCRIPT LOAD gives it on a server of its own.
+fn sha_of(script: &str) -> String {
+    let Frame::Bulk(sha) = Ours::new().call(&["SCRIPT", "LOAD", script]) else {
+        panic!("a name is a string")
+    };
+    String::from_utf8_lossy(&sha).into_owned()
+}
+
+#[test]
+fn a_script_within_a_script_is_never_found_under_anothers_sha() {
+    let mut ours = Ours::new();
+    ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    ours.call(&["EVAL", "return 'outer'", "0"]);
+    let nested = "local reply = redis.pcall('eval', ARGV[1], 0) return reply.err or reply";
+    let told = ours.call(&["EVAL", nested, "0", "return 'inner'"]);
+    assert_eq!(told, Frame::Bulk(b"ERR Scripts can not be run or loaded from a script".to_vec()));
+    let again = ours.call(&["EVALSHA", &sha_of("return 'inner'"), "0"]);
+    assert!(error_text(&again).starts_with("NOSCRIPT "), "{again:?}");
+    let nested = "return redis.pcall('script', 'load', ARGV[1]).err";
+    ours.call(&["EVAL", nested, "0", "return 'loaded'"]);
+    let loaded = ours.call(&["EVALSHA", &sha_of("return 'loaded'"), "0"]);
+    assert!(error_text(&loaded).starts_with("NOSCRIPT "), "{loaded:?}");
+    assert_eq!(ours.call(&["EVAL", "return 'outer'", "0"]), Frame::Bulk(b"outer".to_vec()));
+    assert_eq!(ours.call(&["EVAL", "return 'inner'", "0"]), Frame::Bulk(b"inner".to_vec()));
+    // A script that empties the cache it runs from goes on, and nothing of it is left.
+    let flush = "redis.call('script', 'flush') return redis.call('eval', 'return 5', 0)";
+    assert_eq!(ours.call(&["EVAL", flush, "0"]), Frame::Integer(5));
+    assert_eq!(ours.call(&["EVALSHA", &sha_of("return 5"), "0"]), Frame::Integer(5));
+    let flushed = ours.call(&["EVALSHA", &sha_of("return 'outer'"), "0"]);
+    assert!(error_text(&flushed).starts_with("NOSCRIPT "), "{flushed:?}");
+}
+
+#[test]
+fn a_function_within_a_function_is_never_anothers() {
+    let mut ours = Ours::new();
+    ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    let call = "local reply = redis.pcall(unpack(args)) return reply.err or reply";
+    let source = format!(
+        "#!lua name=l\nredis.register_function('f', function(keys, args) {call} end)\n\
+         redis.register_function('g', function() return 'g' end)"
+    );
+    ours.call(&["FUNCTION", "LOAD", &source]);
+    let busy = Frame::Bulk(b"ERR Scripts can not be run or loaded from a script".to_vec());
+    assert_eq!(ours.call(&["FCALL", "f", "0", "FCALL", "g", "0"]), busy);
+    let other = library("m", "h", "return 'h'");
+    assert_eq!(ours.call(&["FCALL", "f", "0", "FUNCTION", "LOAD", &other]), busy);
+    assert_eq!(error_text(&ours.call(&["FCALL", "h", "0"])), "ERR Function not found");
+    assert_eq!(ours.call(&["FCALL", "g", "0"]), Frame::Bulk(b"g".to_vec()));
+    // The library that runs is deleted: its code goes when it has ended.
+    ours.call(&["FCALL", "f", "0", "FUNCTION", "DELETE", "l"]);
+    assert_eq!(error_text(&ours.call(&["FCALL", "g", "0"])), "ERR Function not found");
+    ours.call(&["FUNCTION", "LOAD", &other]);
+    assert_eq!(ours.call(&["FCALL", "h", "0"]), Frame::Bulk(b"h".to_vec()));
+}
+
+#[test]
+fn a_library_names_its_functions_by_numbers_or_not_at_all() {
+    let source = "#!lua name=l\nlocal junk = {} for i = 1, 200 do \
+                  redis.register_function{function_name = 1000 + i, description = i / 7, \
+                  callback = function() return i end} \
+                  junk[i] = string.rep(i, 100) end collectgarbage()";
+    in_both_protocols(&[
+        &["FUNCTION", "LOAD", source],
+        &["FCALL", "1007", "0"],
+        &["FCALL", "1200", "0"],
+        &["FUNCTION", "LIST"],
+    ]);
+}

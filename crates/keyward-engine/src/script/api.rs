@@ -3,11 +3,12 @@
 //! Owns its functions as Lua calls them, with Redis's messages. What they do to the
 //! keys is the caller's business.
 //! Not here: `redis.register_function` (`registration`).
+#![allow(unsafe_code)]
 
 use super::caller::{LogLevel, Propagation};
 use super::resp::{push_error, push_reply};
 use super::runtime::{Activity, Runtime};
-use super::stack::{Body, Kind, Raised, Returned, Stack};
+use super::stack::{Body, Kind, Raised, Returned, RuntimeRef, Stack};
 use crate::REDIS_VERSION;
 use keyward_resp::Protocol;
 use keyward_resp::number::push_f64;
@@ -44,7 +45,7 @@ const REPL_CONSTANTS: &[(&str, u8)] = &[
 ];
 
 /// Pushes the `redis` table of scripts, or that of functions.
-pub(super) fn push_library(stack: Stack, runtime: *mut Runtime, for_scripts: bool) {
+pub(super) fn push_library(stack: Stack, runtime: RuntimeRef, for_scripts: bool) {
     stack.push_table();
     set_functions(stack, runtime, FUNCTIONS);
     if for_scripts {
@@ -58,7 +59,7 @@ pub(super) fn push_library(stack: Stack, runtime: *mut Runtime, for_scripts: boo
 }
 
 /// Sets what also a library being loaded has: the log and the version.
-pub(super) fn set_common(stack: Stack, runtime: *mut Runtime) {
+pub(super) fn set_common(stack: Stack, runtime: RuntimeRef) {
     set_functions(stack, runtime, &[("log", log)]);
     for (index, name) in
         ["LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"].iter().enumerate()
@@ -73,7 +74,7 @@ pub(super) fn set_common(stack: Stack, runtime: *mut Runtime) {
 }
 
 /// Puts functions into the table on top.
-pub(super) fn set_functions(stack: Stack, runtime: *mut Runtime, functions: &[(&str, Body)]) {
+pub(super) fn set_functions(stack: Stack, runtime: RuntimeRef, functions: &[(&str, Body)]) {
     for (name, body) in functions {
         stack.push_function(runtime, *body);
         stack.set_field(-2, name.as_bytes());
@@ -104,7 +105,8 @@ enum Answer {
 }
 
 fn run_command(stack: Stack, runtime: &mut Runtime) -> Result<Answer, Raised> {
-    let (Activity::Script(protocol), Some(_)) = (&runtime.activity, runtime.caller.get()) else {
+    let (Activity::Script(protocol), Some(_)) = (&runtime.activity, runtime.watch.caller.get())
+    else {
         return fail(stack, "redis.call/pcall can only be called inside a script invocation");
     };
     let protocol = *protocol;
@@ -112,9 +114,9 @@ fn run_command(stack: Stack, runtime: &mut Runtime) -> Result<Answer, Raised> {
         push_error(stack, complaint.as_bytes());
         return Ok(Answer::Error);
     }
-    let Runtime { caller, command, reply, .. } = runtime;
+    let Runtime { watch, command, reply, .. } = runtime;
     reply.clear();
-    if let Some(caller) = caller.get() {
+    if let Some(caller) = watch.caller.get() {
         caller.call(command.args(), protocol, reply);
     }
     push_reply(stack, reply);
@@ -130,7 +132,8 @@ fn take_command(stack: Stack, runtime: &mut Runtime) -> Result<(), &'static str>
         return Err("Please specify at least one argument for this redis lib call");
     }
     for position in 1..=count {
-        if let Some(bytes) = stack.bytes(position) {
+        // SAFETY: the argument stays at its place while it is copied.
+        if let Some(bytes) = unsafe { stack.bytes(position) } {
             command.push(bytes);
         } else if stack.kind(position) == Kind::Number {
             // Lua's own conversion would lose digits.
@@ -152,8 +155,8 @@ fn acl_check_cmd(stack: Stack, runtime: &mut Runtime) -> Returned {
     if let Err(complaint) = take_command(stack, runtime) {
         return fail(stack, complaint);
     }
-    let Runtime { caller, command, .. } = runtime;
-    match caller.get().and_then(|caller| caller.may_call(command.args())) {
+    let Runtime { watch, command, .. } = runtime;
+    match watch.caller.get().and_then(|caller| caller.may_call(command.args())) {
         Some(may_call) => stack.push_boolean(may_call),
         None => return fail(stack, "Invalid command passed to redis.acl_check_cmd()"),
     }
@@ -190,22 +193,25 @@ fn sha1hex(stack: Stack, _: &mut Runtime) -> Returned {
     if stack.len() != 1 {
         return fail(stack, "wrong number of arguments");
     }
-    let digest = sha1_hex(stack.text(1).unwrap_or_default());
+    // SAFETY: the argument stays at its place while it is read.
+    let digest = sha1_hex(unsafe { stack.text(1) }.unwrap_or_default());
     stack.push_bytes(&digest);
     Ok(1)
 }
 
-/// The only argument, if it is a string; else what to return instead is pushed.
-fn only_string<'a>(stack: Stack) -> Option<&'a [u8]> {
-    let text = if stack.len() == 1 { stack.bytes(1) } else { None };
-    if text.is_none() {
+/// Whether the only argument is a string; else what to return instead is pushed.
+fn is_only_string(stack: Stack) -> bool {
+    let is_only = stack.len() == 1 && stack.kind(1) == Kind::String;
+    if !is_only {
         push_error(stack, b"wrong number or type of arguments");
     }
-    text
+    is_only
 }
 
 fn error_reply(stack: Stack, runtime: &mut Runtime) -> Returned {
-    if let Some(text) = only_string(stack) {
+    if is_only_string(stack) {
+        // SAFETY: the argument stays at its place while it is copied.
+        let text = unsafe { stack.bytes(1) }.unwrap_or_default();
         let scratch = &mut runtime.scratch;
         scratch.clear();
         if text.first() != Some(&b'-') {
@@ -218,7 +224,7 @@ fn error_reply(stack: Stack, runtime: &mut Runtime) -> Returned {
 }
 
 fn status_reply(stack: Stack, _: &mut Runtime) -> Returned {
-    if only_string(stack).is_some() {
+    if is_only_string(stack) {
         stack.push_table();
         stack.push_copy(1);
         stack.set_field(-2, b"ok");
@@ -244,7 +250,7 @@ fn set_repl(stack: Stack, runtime: &mut Runtime) -> Returned {
         aof: flags & i32::from(REPL_AOF) != 0,
         replicas: flags & i32::from(REPL_REPLICA) != 0,
     };
-    if let Some(caller) = runtime.caller.get() {
+    if let Some(caller) = runtime.watch.caller.get() {
         caller.propagate(propagation);
     }
     Ok(0)
@@ -261,17 +267,18 @@ fn log(stack: Stack, runtime: &mut Runtime) -> Returned {
     let Some(level) = level.and_then(|level| LogLevel::ALL.get(level)) else {
         return fail(stack, "Invalid debug level.");
     };
-    let Runtime { caller, scratch, .. } = runtime;
+    let Runtime { watch, scratch, .. } = runtime;
     scratch.clear();
     for position in 2..=stack.len() {
-        if let Some(text) = stack.text(position) {
+        // SAFETY: the argument stays at its place while it is copied.
+        if let Some(text) = unsafe { stack.text(position) } {
             if position > 2 {
                 scratch.push(b' ');
             }
             scratch.extend_from_slice(text);
         }
     }
-    if let Some(caller) = caller.get() {
+    if let Some(caller) = watch.caller.get() {
         caller.log(*level, scratch);
     }
     Ok(0)

@@ -1,28 +1,30 @@
 //! Lua's own functions where they must behave otherwise than in plain Lua.
 //!
-//! Owns three kinds of replacements:
+//! Owns four kinds of replacements:
 //! - Redis's Lua has read-only tables, plain Lua 5.1 has not. Here a read-only table
 //!   is an empty *front* whose metatable finds everything in a table *behind* it
 //!   and refuses writes. Functions that bypass metatables (`rawset`, `next`,
 //!   `table.insert` …) are told about fronts by the map of all of them.
 //! - `load`, `loadstring` and `unpack` close known holes of Lua 5.1 (bytecode,
-//!   CVE-2025-49844, CVE-2025-46817); the pattern functions and `string.rep` bound
-//!   what a C function does that cannot be interrupted.
+//!   CVE-2025-49844, CVE-2025-46817).
+//! - Functions that take long on large arguments, where no hook runs, count that work
+//!   beforehand (`watch`), so that a run that is to end gets no further.
 //! - `pcall` shows a script the message of an error, not Redis's table.
 //!
 //! A replacement checks, then runs the original in its own frame, so that messages
 //! name the right function and the right line.
-//! Not here: which functions are replaced (`globals`).
+//! Invariant: Lua leaves these functions by a long jump, which runs no destructors, so none
+//! of them owns anything that has one.
+//! Not here: which functions are replaced (`globals`); those that are written anew because
+//! they can be endless (`strings`, `tables`).
 #![allow(unsafe_code)]
 
-use super::pattern::{self, Search};
+use super::runtime::Runtime;
+use super::stack::raise_ended;
+use super::watch::{COPIED_BYTES_PER_STEP, STEPS_PER_LOOK};
 use mlua::ffi::{self, lua_State};
 use std::ffi::{CStr, c_int};
 
-/// Longest pattern: matching recurses once per item on the thread's stack.
-const PATTERN_BYTES_MAX: usize = 4 * 1024;
-/// Longest result of `string.rep`: what a string value may have.
-const REP_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Most results of `unpack`: Lua's own limit.
 const UNPACK_RESULTS_MAX: i64 = 8_000;
 
@@ -30,11 +32,23 @@ const UNPACK_RESULTS_MAX: i64 = 8_000;
 const ORIGINAL: c_int = ffi::lua_upvalueindex(1);
 const FRONTS: c_int = ffi::lua_upvalueindex(2);
 
+const RUNTIME: c_int = ffi::lua_upvalueindex(3);
+
+/// The runtime of the running function's state.
+///
+/// # Safety
+/// The running function must be a replacement, whose third upvalue is the runtime.
+pub(super) unsafe fn runtime_of(state: *mut lua_State) -> *mut Runtime {
+    // SAFETY: reading an upvalue of the running function is always allowed.
+    unsafe { ffi::lua_touserdata(state, RUNTIME).cast() }
+}
+
 /// Runs the function that was replaced, in this frame.
 ///
 /// # Safety
 /// The first upvalue must be a C function without upvalues of its own.
 unsafe fn run_original(state: *mut lua_State) -> c_int {
+    // SAFETY: it sees the arguments as if Lua had called it.
     unsafe {
         match ffi::lua_tocfunction(state, ORIGINAL) {
             Some(original) => original(state),
@@ -43,8 +57,13 @@ unsafe fn run_original(state: *mut lua_State) -> c_int {
     }
 }
 
-/// Pushes what is behind the first argument and answers true, if that is a front.
-unsafe fn push_behind(state: *mut lua_State) -> bool {
+/// Pushes what is behind the first argument and returns true, if that is a front.
+///
+/// # Safety
+/// The running function must be a replacement, whose second upvalue is the map of fronts,
+/// with room for a value.
+pub(super) unsafe fn push_behind(state: *mut lua_State) -> bool {
+    // SAFETY: the map is a table, and each push is popped unless its value is returned.
     unsafe {
         if ffi::lua_type(state, 1) != ffi::LUA_TTABLE {
             return false;
@@ -58,14 +77,25 @@ unsafe fn push_behind(state: *mut lua_State) -> bool {
     }
 }
 
-unsafe fn raise(state: *mut lua_State, message: &CStr) -> c_int {
+/// Raises an error with this message.
+///
+/// # Safety
+/// `state` is that of the running function, with room for a value; nothing with a
+/// destructor may be alive in the frames up to Lua's.
+pub(super) unsafe fn raise(state: *mut lua_State, message: &CStr) -> c_int {
+    // SAFETY: Lua copies the message before it jumps.
     unsafe {
         ffi::lua_pushstring_(state, message.as_ptr());
         ffi::lua_error(state)
     }
 }
 
-unsafe fn raise_with_place(state: *mut lua_State, message: &CStr) -> c_int {
+/// As [`raise`]; the message begins with the place in the script.
+///
+/// # Safety
+/// As for [`raise`].
+pub(super) unsafe fn raise_with_place(state: *mut lua_State, message: &CStr) -> c_int {
+    // SAFETY: as there; the place and the message are the two values joined.
     unsafe {
         ffi::luaL_where(state, 1);
         ffi::lua_pushstring_(state, message.as_ptr());
@@ -74,15 +104,18 @@ unsafe fn raise_with_place(state: *mut lua_State, message: &CStr) -> c_int {
     }
 }
 
-const READ_ONLY: &CStr = c"Attempt to modify a readonly table";
+pub(super) const READ_ONLY: &CStr = c"Attempt to modify a readonly table";
 
 /// `__newindex` of a front.
 pub(super) unsafe extern "C-unwind" fn refuse_write(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this with the state of the running function.
     unsafe { raise_with_place(state, READ_ONLY) }
 }
 
 /// `__index` of the globals: a name that is none.
 pub(super) unsafe extern "C-unwind" fn refuse_name(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this with the state of the running function; that the second
+    // argument is a string, which `%s` needs, has been seen.
     unsafe {
         if ffi::lua_gettop(state) != 2 {
             let message = c"Wrong number of arguments to luaProtectedTableError";
@@ -99,6 +132,7 @@ pub(super) unsafe extern "C-unwind" fn refuse_name(state: *mut lua_State) -> c_i
 
 /// Functions that write to their first argument without asking its metatable.
 pub(super) unsafe extern "C-unwind" fn checked_writer(state: *mut lua_State) -> c_int {
+    // SAFETY: `globals` gives every replacement its upvalues.
     unsafe {
         if push_behind(state) {
             return raise(state, READ_ONLY);
@@ -109,6 +143,7 @@ pub(super) unsafe extern "C-unwind" fn checked_writer(state: *mut lua_State) -> 
 
 /// Functions that read their first argument without asking its metatable.
 pub(super) unsafe extern "C-unwind" fn checked_reader(state: *mut lua_State) -> c_int {
+    // SAFETY: as above; what is behind the front takes its place among the arguments.
     unsafe {
         if push_behind(state) {
             ffi::lua_replace(state, 1);
@@ -119,6 +154,8 @@ pub(super) unsafe extern "C-unwind" fn checked_reader(state: *mut lua_State) -> 
 
 /// `getmetatable`: a front shows the metatable of what is behind it.
 pub(super) unsafe extern "C-unwind" fn getmetatable(state: *mut lua_State) -> c_int {
+    // SAFETY: as above. Every front has a metatable, which `protect` gave it, so that there
+    // is a table to read from.
     unsafe {
         if !push_behind(state) {
             return run_original(state);
@@ -132,6 +169,7 @@ pub(super) unsafe extern "C-unwind" fn getmetatable(state: *mut lua_State) -> c_
 
 /// `pairs`; its first upvalue is our `next`.
 pub(super) unsafe extern "C-unwind" fn pairs(state: *mut lua_State) -> c_int {
+    // SAFETY: the first upvalue is `next`; a frame has room for three results.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         ffi::lua_pushvalue(state, ORIGINAL);
@@ -143,6 +181,7 @@ pub(super) unsafe extern "C-unwind" fn pairs(state: *mut lua_State) -> c_int {
 
 /// `unpack`: its own check for too many results is undone by optimizing compilers.
 pub(super) unsafe extern "C-unwind" fn unpack(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this with the state of the running function.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         // As C's int, which the original uses.
@@ -158,73 +197,75 @@ pub(super) unsafe extern "C-unwind" fn unpack(state: *mut lua_State) -> c_int {
     }
 }
 
-/// `string.rep`: bounded, and without a loop when there is nothing to repeat.
-pub(super) unsafe extern "C-unwind" fn rep(state: *mut lua_State) -> c_int {
+/// Functions whose work is about as much as their arguments are long.
+pub(super) unsafe extern "C-unwind" fn counted_by_arguments(state: *mut lua_State) -> c_int {
+    // SAFETY: `globals` gives every replacement its upvalues, and the places are those of
+    // arguments.
     unsafe {
-        let mut len = 0;
-        ffi::luaL_checklstring(state, 1, &mut len);
-        let count = ffi::luaL_checkinteger(state, 2).max(0) as u64;
-        if (len as u64).saturating_mul(count) > REP_BYTES_MAX {
-            return raise_with_place(state, c"resulting string too large");
-        }
-        if len == 0 {
-            ffi::lua_settop(state, 1);
-            return 1;
-        }
-        run_original(state)
-    }
-}
-
-/// `string.find` and `match`: the first match from a place on.
-pub(super) unsafe extern "C-unwind" fn first_match(state: *mut lua_State) -> c_int {
-    unsafe { check_pattern(state, Search::First) }
-}
-
-/// `string.gmatch` and `gsub`: all matches.
-pub(super) unsafe extern "C-unwind" fn all_matches(state: *mut lua_State) -> c_int {
-    unsafe { check_pattern(state, Search::All) }
-}
-
-/// Runs a function whose arguments begin with a text and a pattern, unless that would
-/// take too long. What is no string is left to the function to complain about.
-unsafe fn check_pattern(state: *mut lua_State, search: Search) -> c_int {
-    unsafe {
-        if let (Some(text), Some(pattern)) = (string(state, 1), string(state, 2)) {
-            let skipped = match search {
-                Search::All => 0,
-                Search::First => start(ffi::lua_tointeger(state, 3) as i64, text.len()),
-            };
-            if pattern.len() > PATTERN_BYTES_MAX
-                || !pattern::is_affordable(&text[skipped..], pattern, search)
-            {
-                return raise_with_place(state, c"pattern too complex");
+        let mut bytes = 0_usize;
+        for position in 1..=ffi::lua_gettop(state) {
+            // Only of strings: asked for the length of a number, Lua makes it a string.
+            if ffi::lua_type(state, position) == ffi::LUA_TSTRING {
+                bytes = bytes.saturating_add(ffi::lua_objlen(state, position));
             }
         }
+        count_work(state, bytes / COPIED_BYTES_PER_STEP);
         run_original(state)
     }
 }
 
-/// The bytes of an argument that is a string; it stays on the stack meanwhile.
-unsafe fn string<'a>(state: *mut lua_State, index: c_int) -> Option<&'a [u8]> {
+/// Functions whose work is about as much as their first argument has elements.
+pub(super) unsafe extern "C-unwind" fn counted_by_elements(state: *mut lua_State) -> c_int {
+    // SAFETY: as above.
     unsafe {
-        if ffi::lua_type(state, index) != ffi::LUA_TSTRING {
-            return None;
+        if ffi::lua_type(state, 1) == ffi::LUA_TTABLE {
+            count_work(state, ffi::lua_objlen(state, 1));
         }
-        let mut len = 0;
-        let bytes = ffi::lua_tolstring(state, index, &mut len);
-        Some(std::slice::from_raw_parts(bytes.cast(), len))
+        run_original(state)
     }
 }
 
-/// Where a search begins that is told to at a place from 1, or from the end if negative.
-fn start(place: i64, len: usize) -> usize {
-    let from_end = place.unsigned_abs() as usize;
-    let start = if place < 0 { len.saturating_sub(from_end) } else { from_end.saturating_sub(1) };
-    start.min(len)
+/// `table.remove`, which moves all elements behind a place it is given.
+pub(super) unsafe extern "C-unwind" fn checked_remover(state: *mut lua_State) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if push_behind(state) {
+            return raise(state, READ_ONLY);
+        }
+        if ffi::lua_gettop(state) > 1 && ffi::lua_type(state, 1) == ffi::LUA_TTABLE {
+            count_work(state, ffi::lua_objlen(state, 1));
+        }
+        run_original(state)
+    }
+}
+
+/// `collectgarbage`, which may walk through all of Lua's memory.
+pub(super) unsafe extern "C-unwind" fn collectgarbage(state: *mut lua_State) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        count_work(state, STEPS_PER_LOOK as usize);
+        run_original(state)
+    }
+}
+
+/// Counts the work that a function is about to do; does not return if the run is to end.
+///
+/// # Safety
+/// `state` is that of a running replacement, and nobody may have borrowed the runtime.
+pub(super) unsafe fn count_work(state: *mut lua_State, steps: usize) {
+    // SAFETY: the runtime outlives the state; the borrow ends before Lua goes on.
+    unsafe {
+        let runtime = runtime_of(state);
+        if (*runtime).watch.spend(steps).is_err() {
+            raise_ended(state, runtime);
+        }
+    }
 }
 
 /// `pcall`: an error that is a table with a field `err` becomes that.
 pub(super) unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
+    // SAFETY: at least one argument is there, so that the function called lies below
+    // its arguments; what the call leaves lies above the place kept for the outcome.
     unsafe {
         ffi::luaL_checkany(state, 1);
         let arguments = ffi::lua_gettop(state) - 1;
@@ -249,6 +290,7 @@ pub(super) unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
 
 /// `loadstring(text [, name])`
 pub(super) unsafe extern "C-unwind" fn loadstring(state: *mut lua_State) -> c_int {
+    // SAFETY: two places are there after `lua_settop`, both strings.
     unsafe {
         ffi::luaL_checklstring(state, 1, std::ptr::null_mut());
         ffi::luaL_optlstring(state, 2, c"".as_ptr(), std::ptr::null_mut());
@@ -263,6 +305,8 @@ pub(super) unsafe extern "C-unwind" fn loadstring(state: *mut lua_State) -> c_in
 
 /// `load(reader [, name])`
 pub(super) unsafe extern "C-unwind" fn load(state: *mut lua_State) -> c_int {
+    // SAFETY: places 1 and 2 stay below what is pushed; each reading joins two strings into
+    // one, so that the stack does not grow.
     unsafe {
         ffi::luaL_optlstring(state, 2, c"".as_ptr(), std::ptr::null_mut());
         ffi::luaL_checktype(state, 1, ffi::LUA_TFUNCTION);
@@ -302,7 +346,12 @@ pub(super) unsafe extern "C-unwind" fn load(state: *mut lua_State) -> c_int {
 }
 
 /// Compiles the text at 1 under the name at 2: a function, or nil and a message.
+///
+/// # Safety
+/// Strings must lie at both places, and nothing above them.
 unsafe fn load_text(state: *mut lua_State) -> c_int {
+    // SAFETY: text and name stay at their places while the parser reads them; a Lua
+    // string that is not empty has a first byte.
     unsafe {
         let mut len = 0;
         let mut text = ffi::lua_tolstring(state, 1, &mut len);
@@ -333,6 +382,8 @@ unsafe fn load_text(state: *mut lua_State) -> c_int {
 /// error raised by a C function belongs to the one that called it. Its second upvalue
 /// is the map of fronts.
 pub(super) unsafe extern "C-unwind" fn error_handler(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this with the error as its only argument. `frame` is plain data that
+    // Lua fills in; its texts are read only if a frame was found, and belong to that frame.
     unsafe {
         let mut frame: ffi::lua_Debug = std::mem::zeroed();
         let what = c"Sl".as_ptr();

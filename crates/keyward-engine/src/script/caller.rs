@@ -72,11 +72,14 @@ pub(super) trait Caller {
 pub(super) struct CallerSlot(Option<NonNull<dyn Caller>>);
 
 impl CallerSlot {
-    /// Puts a caller in, until [`CallerSlot::clear`], which must come before the
-    /// caller goes.
-    pub(super) fn fill<'a>(&mut self, caller: &'a mut (dyn Caller + 'a)) {
+    /// Puts a caller in, until [`CallerSlot::clear`].
+    ///
+    /// # Safety
+    /// The slot must be cleared before the caller goes, and nobody may use the caller
+    /// until then.
+    pub(super) unsafe fn fill<'a>(&mut self, caller: &'a mut (dyn Caller + 'a)) {
         let caller = NonNull::from(caller);
-        // Only the lifetime changes.
+        // SAFETY: only the lifetime changes, and whoever fills the slot sees to that.
         let caller = unsafe {
             std::mem::transmute::<NonNull<dyn Caller + 'a>, NonNull<dyn Caller + 'static>>(caller)
         };
@@ -88,7 +91,8 @@ impl CallerSlot {
     }
 
     pub(super) fn get(&mut self) -> Option<&mut dyn Caller> {
-        // The slot is cleared before the caller goes, and is borrowed mutably here.
+        // SAFETY: the slot is cleared before the caller goes (`fill`), and as nobody else uses
+        // that and the slot is borrowed mutably here, this is the only reference to it.
         self.0.map(|mut caller| unsafe { caller.as_mut() })
     }
 }

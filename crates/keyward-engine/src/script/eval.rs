@@ -2,13 +2,15 @@
 //!
 //! Owns the cache of scripts by their SHA-1. It lives until SCRIPT FLUSH, which also
 //! makes a new Lua state.
+//! Invariant: the code of the cache belongs to the state in its seat; they only go together.
 
 use super::api::sha1_hex;
 use super::flags::{ScriptFlags, read_script};
 use super::globals::Audience;
 use super::run::{Access, Program, input, run};
 use super::running::Activity;
-use super::sandbox::{Code, MEMORY_BYTES_MAX, Sandbox};
+use super::sandbox::Code;
+use super::seat::Seat;
 use crate::context::{Ctx, Outcome};
 use crate::monitor;
 use keyward_commands::{WireError, args};
@@ -28,8 +30,7 @@ struct Script {
 #[derive(Debug, Default)]
 pub(super) struct ScriptCache {
     scripts: BTreeMap<Sha, Script>,
-    /// Made when first needed; out while a script runs.
-    sandbox: Option<Box<Sandbox>>,
+    seat: Seat,
 }
 
 impl ScriptCache {
@@ -39,17 +40,7 @@ impl ScriptCache {
 
     /// The bytes Lua has allocated.
     pub(super) fn used_bytes(&self) -> usize {
-        self.sandbox.as_ref().map_or(0, |sandbox| sandbox.used_bytes())
-    }
-
-    /// The Lua state; [`ScriptCache::put_back`] must follow.
-    fn take_sandbox(&mut self, seed: u64) -> Box<Sandbox> {
-        let made = || Box::new(Sandbox::new(Audience::Scripts, seed, MEMORY_BYTES_MAX));
-        self.sandbox.take().unwrap_or_else(made)
-    }
-
-    fn put_back(&mut self, sandbox: Box<Sandbox>) {
-        self.sandbox = Some(sandbox);
+        self.seat.used_bytes()
     }
 
     /// The flags a script declares, whether it is in the cache or not.
@@ -68,9 +59,9 @@ impl ScriptCache {
             return Ok(*script);
         }
         let (flags, code) = read_script(body).map_err(|text| WireError::line(&[b"ERR ", &text]))?;
-        let mut sandbox = self.take_sandbox(seed);
+        let mut sandbox = self.seat.take(Audience::Scripts, seed)?;
         let compiled = sandbox.compile(code, c"@user_script");
-        self.put_back(sandbox);
+        self.seat.put_back(sandbox);
         let code = compiled.map_err(|text| {
             WireError::line(&[b"ERR Error compiling script (new function): ", &text])
         })?;
@@ -128,11 +119,11 @@ fn run_script(
     access: Access,
 ) -> Outcome {
     let scripts = &mut ctx.shared.scripts;
-    let mut sandbox = scripts.cache.take_sandbox(scripts.seed);
+    let mut sandbox = scripts.cache.seat.take(Audience::Scripts, scripts.seed)?;
     let Script { code, flags } = script;
     let program = Program { code, name: sha, activity: Activity::Script, flags };
     let outcome = run(ctx, &mut sandbox, program, input, access);
-    ctx.shared.scripts.cache.put_back(sandbox);
+    ctx.shared.scripts.cache.seat.put_back(sandbox);
     outcome
 }
 

@@ -2,9 +2,11 @@
 //!
 //! Not here: what libraries are (`library`), FUNCTION DUMP's format (`keyward-rdb`).
 
+use super::globals::Audience;
 use super::library::{Library, OnConflict, declared_name, load};
 use super::run::{Access, Program, ScriptCaller, input, run};
 use super::running::Activity;
+use super::seat::Busy;
 use crate::context::{Ctx, Outcome};
 use crate::glob::{self, Case};
 use crate::monitor;
@@ -26,10 +28,10 @@ fn call(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
     let function = function.ok_or(WireError::Err("Function not found"))?;
     let (name, code, flags) = (function.name.clone(), function.code, function.flags);
     let input = input(ctx.args, WireError::Err("Bad number of keys provided"))?;
-    let mut sandbox = scripts.libraries.take_sandbox(scripts.seed);
+    let mut sandbox = scripts.libraries.seat.take(Audience::Libraries, scripts.seed)?;
     let program = Program { code, name: &name, activity: Activity::Function, flags: Some(flags) };
     let outcome = run(ctx, &mut sandbox, program, input, access);
-    ctx.shared.scripts.libraries.put_back(sandbox);
+    ctx.shared.scripts.libraries.seat.put_back(sandbox);
     outcome
 }
 
@@ -61,10 +63,12 @@ pub(crate) fn function_load(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn load_library(ctx: &mut Ctx<'_>, source: &[u8]) -> Result<Library, Vec<u8>> {
     let scripts = &mut ctx.shared.scripts;
-    let mut sandbox = scripts.libraries.take_sandbox(scripts.seed);
+    let seat = &mut scripts.libraries.seat;
+    let taken = seat.take(Audience::Libraries, scripts.seed);
+    let mut sandbox = taken.map_err(|Busy| Busy::TEXT)?;
     let mut caller = ScriptCaller::new(ctx, b"", Activity::LibraryLoad, Access::ReadOnly);
     let loaded = load(&mut sandbox, source, &mut caller);
-    ctx.shared.scripts.libraries.put_back(sandbox);
+    ctx.shared.scripts.libraries.seat.put_back(sandbox);
     loaded
 }
 

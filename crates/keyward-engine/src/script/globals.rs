@@ -5,30 +5,21 @@
 //! each library is a front again. Distributions of Redis 7.0 with the security fixes of
 //! 2025 have no `getfenv`, `setfenv` and `newproxy`; neither has this.
 //! Invariant: no script ever holds a table that lies behind a front.
+#![allow(unsafe_code)]
 
-use super::runtime::Runtime;
-use super::stack::{Kept, Stack};
-use super::{api, bits, builtins, json, msgpack, random, registration, structs};
+use super::stack::{Kept, RuntimeRef, Stack};
+use super::{api, bits, builtins, json, msgpack, random, registration, strings, structs, tables};
 use mlua::lua_CFunction;
 
 /// Functions and constants of Lua itself, as they are.
 const PLAIN: &[&str] = &[
-    "_VERSION",
-    "assert",
-    "collectgarbage",
-    "error",
-    "gcinfo",
-    "ipairs",
-    "rawequal",
-    "select",
-    "tonumber",
-    "tostring",
-    "type",
-    "xpcall",
+    "_VERSION", "assert", "error", "gcinfo", "ipairs", "rawequal", "select", "tonumber",
+    "tostring", "type", "xpcall",
 ];
 
 /// Functions of Lua itself that are replaced.
 const REPLACED: &[(&str, lua_CFunction)] = &[
+    ("collectgarbage", builtins::collectgarbage),
     ("getmetatable", builtins::getmetatable),
     ("load", builtins::load),
     ("loadstring", builtins::loadstring),
@@ -41,18 +32,24 @@ const REPLACED: &[(&str, lua_CFunction)] = &[
 ];
 
 const REPLACED_IN_STRING: &[(&str, lua_CFunction)] = &[
-    ("find", builtins::first_match),
-    ("gfind", builtins::all_matches),
-    ("gmatch", builtins::all_matches),
-    ("gsub", builtins::all_matches),
-    ("match", builtins::first_match),
-    ("rep", builtins::rep),
+    ("find", strings::find),
+    ("format", builtins::counted_by_arguments),
+    ("gfind", strings::gmatch),
+    ("gmatch", strings::gmatch),
+    ("gsub", strings::gsub),
+    ("lower", builtins::counted_by_arguments),
+    ("match", strings::match_),
+    ("rep", strings::rep),
+    ("reverse", builtins::counted_by_arguments),
+    ("upper", builtins::counted_by_arguments),
 ];
 
 const REPLACED_IN_TABLE: &[(&str, lua_CFunction)] = &[
-    ("insert", builtins::checked_writer),
-    ("remove", builtins::checked_writer),
-    ("sort", builtins::checked_writer),
+    ("concat", builtins::counted_by_elements),
+    ("insert", tables::insert),
+    ("maxn", builtins::counted_by_elements),
+    ("remove", builtins::checked_remover),
+    ("sort", tables::sort),
 ];
 
 /// Whose globals they are.
@@ -78,8 +75,8 @@ pub(super) struct Globals {
 }
 
 impl Globals {
-    /// Replaces the globals of a fresh state. `runtime` must outlive it.
-    pub(super) fn build(stack: Stack, runtime: *mut Runtime, audience: Audience) -> Globals {
+    /// Replaces the globals of a fresh state.
+    pub(super) fn build(stack: Stack, runtime: RuntimeRef, audience: Audience) -> Globals {
         let builder = Builder::new(stack, runtime);
         builder.collect_names(audience);
         let behind = builder.keep_copy(BEHIND);
@@ -122,11 +119,11 @@ const BEHIND: i32 = 3;
 
 struct Builder {
     stack: Stack,
-    runtime: *mut Runtime,
+    runtime: RuntimeRef,
 }
 
 impl Builder {
-    fn new(stack: Stack, runtime: *mut Runtime) -> Builder {
+    fn new(stack: Stack, runtime: RuntimeRef) -> Builder {
         stack.truncate(0);
         stack.push_globals();
         stack.push_table();
@@ -151,7 +148,8 @@ impl Builder {
             stack.set_field(BEHIND, name.as_bytes());
         }
         stack.push_field(BEHIND, b"next");
-        stack.push_closure(builtins::pairs, 1);
+        // SAFETY: the upvalue is our `next`, which is what `pairs` returns.
+        unsafe { stack.push_closure(builtins::pairs, 1) };
         stack.set_field(BEHIND, b"pairs");
         self.collect_lua_libraries();
         for (name, functions) in [("bit", bits::FUNCTIONS), ("struct", structs::FUNCTIONS)] {
@@ -204,7 +202,10 @@ impl Builder {
             None => self.stack.push_nil(),
         }
         self.stack.push_copy(FRONTS);
-        self.stack.push_closure(function, 2);
+        self.stack.push_runtime(self.runtime);
+        // SAFETY: these are the three upvalues of every replacement (`builtins`); the first
+        // is the C function that Lua itself has under the name, which has no upvalues.
+        unsafe { self.stack.push_closure(function, 3) };
     }
 
     /// Makes the library on top a global, read-only.
@@ -221,7 +222,8 @@ impl Builder {
         stack.push_table();
         stack.push_copy(behind);
         stack.set_field(-2, b"__index");
-        stack.push_closure(builtins::refuse_write, 0);
+        // SAFETY: it has no upvalues.
+        unsafe { stack.push_closure(builtins::refuse_write, 0) };
         stack.set_field(-2, b"__newindex");
         if stack.push_metatable(behind) {
             self.protect();
@@ -238,7 +240,8 @@ impl Builder {
     fn refuse_unknown_names(&self) {
         let stack = self.stack;
         stack.push_table();
-        stack.push_closure(builtins::refuse_name, 0);
+        // SAFETY: it has no upvalues.
+        unsafe { stack.push_closure(builtins::refuse_name, 0) };
         stack.set_field(-2, b"__index");
         stack.set_metatable(-2);
     }

@@ -3,12 +3,13 @@
 //! Owns its functions and their settings, which last until the Lua state is reset
 //! (SCRIPT FLUSH), as in Redis.
 //! Not here: JSON values of the schema, which are never decoded by this.
+#![allow(unsafe_code)]
 
 mod decode;
 mod encode;
 
 use super::runtime::Runtime;
-use super::stack::{Body, Kind, Raised, Returned, Stack};
+use super::stack::{Body, Kind, Raised, Returned, RuntimeRef, Stack};
 
 /// How to encode NaN and infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ const FUNCTIONS: &[(&str, Body)] = &[
 ];
 
 /// Pushes a `cjson` table with settings of its own.
-pub(super) fn push_library(stack: Stack, runtime: *mut Runtime) {
+pub(super) fn push_library(stack: Stack, runtime: RuntimeRef) {
     stack.push_table();
     stack.push_functions_with(runtime, FUNCTIONS, JsonSettings::default());
     stack.push_null();
@@ -87,7 +88,11 @@ fn change(
     outcome
 }
 
-fn new(stack: Stack, runtime: &mut Runtime) -> Returned {
+fn new(stack: Stack, _: &mut Runtime) -> Returned {
+    // SAFETY: this is a function of a library, made by `push_functions_with`. The new ones
+    // get the very address that this one has: one made of the borrow here would be no
+    // longer valid once another function borrows the runtime.
+    let runtime = unsafe { stack.runtime() };
     push_library(stack, runtime);
     Ok(1)
 }
@@ -123,7 +128,8 @@ fn integer_setting(
 
 /// An argument that is one of these words, by its place among them.
 fn word_argument(stack: Stack, position: i32, words: &[&str]) -> Result<usize, Raised> {
-    let word = stack.text_argument(position)?;
+    // SAFETY: the argument stays at its place until this returns.
+    let word = unsafe { stack.text_argument(position)? };
     match words.iter().position(|known| known.as_bytes() == word) {
         Some(index) => Ok(index),
         None => stack.fail_option(position, "invalid option", word),

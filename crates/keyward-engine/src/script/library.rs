@@ -8,9 +8,9 @@
 
 use super::caller::Caller;
 use super::flags::{ScriptFlags, read_library};
-use super::globals::Audience;
-use super::registration::{NAME_RULE, Registration, is_name};
-use super::sandbox::{Code, MEMORY_BYTES_MAX, Sandbox};
+use super::registration::{NAME_RULE, is_name};
+use super::sandbox::{Code, Sandbox};
+use super::seat::Seat;
 use std::collections::BTreeMap;
 
 /// A function of a library.
@@ -44,8 +44,7 @@ pub(super) struct Libraries {
     by_name: BTreeMap<Vec<u8>, Library>,
     /// From a function's name in lower case to its library's.
     owners: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// Made when first needed; out while a function runs.
-    sandbox: Option<Box<Sandbox>>,
+    pub(super) seat: Seat,
 }
 
 /// A text for the client, without its code.
@@ -62,7 +61,7 @@ impl Libraries {
 
     /// The bytes Lua has allocated.
     pub(super) fn used_bytes(&self) -> usize {
-        self.sandbox.as_ref().map_or(0, |sandbox| sandbox.used_bytes())
+        self.seat.used_bytes()
     }
 
     /// A function by its name, in any case.
@@ -70,16 +69,6 @@ impl Libraries {
         let name = name.to_ascii_lowercase();
         let library = self.by_name.get(self.owners.get(&name)?)?;
         library.functions.iter().find(|function| function.name.eq_ignore_ascii_case(&name))
-    }
-
-    /// The Lua state; [`Libraries::put_back`] must follow.
-    pub(super) fn take_sandbox(&mut self, seed: u64) -> Box<Sandbox> {
-        let made = || Box::new(Sandbox::new(Audience::Libraries, seed, MEMORY_BYTES_MAX));
-        self.sandbox.take().unwrap_or_else(made)
-    }
-
-    pub(super) fn put_back(&mut self, sandbox: Box<Sandbox>) {
-        self.sandbox = Some(sandbox);
     }
 
     /// Adds libraries, all or none.
@@ -141,10 +130,8 @@ impl Libraries {
 
     /// Gives the code of a library's functions back to Lua.
     pub(super) fn forget(&mut self, library: Library) {
-        if let Some(sandbox) = &mut self.sandbox {
-            for function in library.functions {
-                sandbox.forget(function.code);
-            }
+        for function in library.functions {
+            self.seat.forget(function.code);
         }
     }
 }
@@ -171,16 +158,12 @@ pub(super) fn load(
     let code = sandbox
         .compile(head.code, c"@user_function")
         .map_err(|text| [b"Error compiling function: ", &text[..]].concat())?;
-    let registered = sandbox.load(code, caller);
+    let functions = sandbox.load(code, caller);
     sandbox.forget(code);
-    let registered =
-        registered.map_err(|text| [b"Error registering functions: ", &text[..]].concat())?;
-    if registered.is_empty() {
+    let functions =
+        functions.map_err(|text| [b"Error registering functions: ", &text[..]].concat())?;
+    if functions.is_empty() {
         return Err(b"No functions registered".to_vec());
     }
-    let functions = registered.into_iter().map(|registration| {
-        let Registration { name, description, flags, callback } = registration;
-        Function { name, description, flags, code: Code(callback) }
-    });
-    Ok(Library { name: head.name, source: source.to_vec(), functions: functions.collect() })
+    Ok(Library { name: head.name, source: source.to_vec(), functions })
 }

@@ -6,8 +6,7 @@
 mod pack;
 mod unpack;
 
-use super::runtime::Runtime;
-use super::stack::{Body, Stack};
+use super::stack::{Body, RuntimeRef, Stack};
 
 const FUNCTIONS: &[(&str, Body)] = &[
     ("pack", pack::pack),
@@ -24,7 +23,7 @@ const ABOUT: &[(&str, &str)] = &[
 ];
 
 /// Pushes the `cmsgpack` table.
-pub(super) fn push_library(stack: Stack, runtime: *mut Runtime) {
+pub(super) fn push_library(stack: Stack, runtime: RuntimeRef) {
     stack.push_table();
     for (name, body) in FUNCTIONS {
         stack.push_function(runtime, *body);

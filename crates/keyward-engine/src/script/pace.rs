@@ -4,11 +4,13 @@
 //! their bytes, so that making one of many long strings that are alike compares it with
 //! all of them. Where looks come late, they are made more often.
 
-/// Instructions before the first look.
-pub(super) const INSTRUCTIONS_FIRST: i32 = 1_000;
+/// Instructions before the first look, and from there to the second, which is the first to
+/// know how long they take.
+pub(super) const INSTRUCTIONS_FIRST: i32 = 100;
 /// Instructions between two looks, while instructions are short.
 pub(super) const INSTRUCTIONS_MAX: i32 = 100_000;
-const INSTRUCTIONS_MIN: i32 = 100;
+/// One that copies a text may take a tenth of a second.
+const INSTRUCTIONS_MIN: i32 = 1;
 /// A look after more than this is late.
 const LATE_NS: u64 = 20_000_000;
 
@@ -20,14 +22,22 @@ pub(super) struct Pace {
     looked_ns: Option<u64>,
 }
 
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace::START
+    }
+}
+
 impl Pace {
     /// The pace of a run that begins.
     pub(super) const START: Pace = Pace { instructions: INSTRUCTIONS_FIRST, looked_ns: None };
 
-    /// A look has begun and ended. Answers after how many instructions the next one is.
+    /// A look has begun and ended. Returns after how many instructions the next one is.
     pub(super) fn looked(&mut self, begun_ns: u64, ended_ns: u64) -> i32 {
-        let passed_ns = self.looked_ns.map_or(0, |looked| begun_ns.saturating_sub(looked));
-        self.looked_ns = Some(ended_ns);
+        let Some(looked_ns) = self.looked_ns.replace(ended_ns) else {
+            return self.instructions;
+        };
+        let passed_ns = begun_ns.saturating_sub(looked_ns);
         let instructions = if passed_ns > LATE_NS {
             self.instructions / 10
         } else if passed_ns < LATE_NS / 20 {
@@ -47,8 +57,9 @@ mod tests {
     #[test]
     fn late_looks_are_made_more_often_and_early_ones_less() {
         let mut pace = Pace::START;
+        assert_eq!(pace.looked(0, 0), INSTRUCTIONS_FIRST, "nobody knows yet");
         assert_eq!(pace.looked(0, 0), 2 * INSTRUCTIONS_FIRST);
-        for _ in 0..9 {
+        for _ in 0..20 {
             pace.looked(0, 5);
         }
         assert_eq!(pace.looked(0, 5), INSTRUCTIONS_MAX);

@@ -5,12 +5,16 @@
 //! `double`, `big_number`, `verbatim_string`). Statuses and errors are tables with
 //! `ok` or `err` in both.
 //! Invariant: the replies read here are our own, so they are well formed.
+#![allow(unsafe_code)]
 
 use super::stack::{Kind, Stack, to_i64};
+use super::watch::{Ended, Watch};
 use crate::stats::errors::ErrorStats;
 use keyward_resp::number::{parse_f64, parse_i64};
 use keyward_resp::{Protocol, ReplyWriter};
 
+/// What a value of an answer is worth, in steps.
+const STEPS_PER_VALUE: usize = 20;
 /// Tables within tables in a script's answer: the thread's stack must hold it.
 const ANSWER_DEPTH_MAX: u32 = 2_000;
 
@@ -196,31 +200,42 @@ pub(super) struct AnswerStyle {
     pub(super) script_protocol: Protocol,
 }
 
-/// Writes the value on top of the stack as a reply, and pops it. Answers whether there
-/// is an error in it; `errors` counts those that are not in the statistics yet.
+/// Writes the value on top of the stack as a reply, and pops it. Returns whether there
+/// is an error in it; `errors` counts those that are not in the statistics yet. A few
+/// tables that hold each other twice are an endless answer, so the run can be ended here,
+/// too; then what has been written is not whole.
 pub(super) fn write_answer(
     stack: Stack,
     style: AnswerStyle,
+    watch: &mut Watch,
     reply: &mut ReplyWriter<'_>,
     errors: &mut ErrorStats,
-) -> bool {
-    let mut writer = Writer { stack, style, reply, errors, has_error: false };
+) -> Result<bool, Ended> {
+    let (has_error, is_ended) = (false, false);
+    let mut writer = Writer { stack, style, watch, reply, errors, has_error, is_ended };
     writer.value(0);
-    writer.has_error
+    if writer.is_ended { Err(Ended) } else { Ok(writer.has_error) }
 }
 
 struct Writer<'a, 'b> {
     stack: Stack,
     style: AnswerStyle,
+    watch: &'a mut Watch,
     reply: &'a mut ReplyWriter<'b>,
     errors: &'a mut ErrorStats,
     has_error: bool,
+    /// The run is to end: nothing more is written.
+    is_ended: bool,
 }
 
 impl Writer<'_, '_> {
     /// Writes the value on top and pops it.
     fn value(&mut self, depth: u32) {
         let stack = self.stack;
+        self.is_ended = self.is_ended || self.watch.spend(STEPS_PER_VALUE).is_err();
+        if self.is_ended {
+            return stack.pop(1);
+        }
         if depth > ANSWER_DEPTH_MAX || !stack.has_room(4) {
             let text = b"ERR reached lua stack limit";
             self.has_error = true;
@@ -229,7 +244,8 @@ impl Writer<'_, '_> {
             return stack.pop(1);
         }
         match stack.kind(-1) {
-            Kind::String => self.reply.bulk(stack.bytes(-1).unwrap_or_default()),
+            // SAFETY: the value stays on top while it is copied.
+            Kind::String => self.reply.bulk(unsafe { stack.bytes(-1) }.unwrap_or_default()),
             Kind::Number => self.reply.integer(to_i64(stack.number(-1))),
             Kind::Boolean => match (self.style.script_protocol, stack.boolean(-1)) {
                 (Protocol::Resp2, true) => self.reply.integer(1),
@@ -250,7 +266,7 @@ impl Writer<'_, '_> {
             let mut len = 0;
             loop {
                 stack.push_element(-1, len + 1);
-                if stack.kind(-1) == Kind::Nil {
+                if self.is_ended || stack.kind(-1) == Kind::Nil {
                     stack.pop(1);
                     break;
                 }
@@ -264,13 +280,15 @@ impl Writer<'_, '_> {
     /// Writes a table that stands for one value; false if it does not.
     fn scalar(&mut self) -> bool {
         let stack = self.stack;
-        if let Some(text) = self.string_field(b"err") {
+        // SAFETY: the table stays on top until this returns, and nothing changes it.
+        let string_field = |name: &[u8]| unsafe { string_field(stack, name) };
+        if let Some(text) = string_field(b"err") {
             self.error(until_zero(text));
-        } else if let Some(text) = self.string_field(b"ok") {
+        } else if let Some(text) = string_field(b"ok") {
             self.status(until_zero(text));
         } else if let Some(value) = self.number_field(b"double") {
             self.reply.double(value);
-        } else if let Some(digits) = self.string_field(b"big_number") {
+        } else if let Some(digits) = string_field(b"big_number") {
             self.reply.big_number(&in_one_line(digits));
         } else {
             stack.push_field(-1, b"verbatim_string");
@@ -301,9 +319,9 @@ impl Writer<'_, '_> {
     }
 
     fn verbatim(&mut self) -> bool {
-        let (Some(format), Some(text)) =
-            (self.string_field(b"format"), self.string_field(b"string"))
-        else {
+        // SAFETY: as in `scalar`.
+        let string_field = |name: &[u8]| unsafe { string_field(self.stack, name) };
+        let (Some(format), Some(text)) = (string_field(b"format"), string_field(b"string")) else {
             return false;
         };
         let mut name = *b"   ";
@@ -354,18 +372,22 @@ impl Writer<'_, '_> {
         is_set
     }
 
-    /// A field of the table on top that is a string. The table keeps it alive.
-    fn string_field<'s>(&self, name: &[u8]) -> Option<&'s [u8]> {
-        self.stack.push_field(-1, name);
-        let text = self.stack.bytes(-1);
-        self.stack.pop(1);
-        text
-    }
-
     fn number_field(&self, name: &[u8]) -> Option<f64> {
         self.stack.push_field(-1, name);
         let number = (self.stack.kind(-1) == Kind::Number).then(|| self.stack.number(-1));
         self.stack.pop(1);
         number
     }
+}
+
+/// A field of the table on top that is a string.
+///
+/// # Safety
+/// For `'a` the table must stay where Lua sees it and keep the field.
+unsafe fn string_field<'a>(stack: Stack, name: &[u8]) -> Option<&'a [u8]> {
+    stack.push_field(-1, name);
+    // SAFETY: the table, which has the string, keeps it when it is popped here.
+    let text = unsafe { stack.bytes(-1) };
+    stack.pop(1);
+    text
 }

@@ -1,12 +1,11 @@
 //! What the functions of the libraries need besides their arguments: the running
 //! script's caller, buffers that a long jump does not lose, the random numbers.
 //!
-//! Not here: the Lua state (`sandbox`), the interface to the engine (`caller`).
+//! Not here: the Lua state (`sandbox`), the interface to the engine (`caller`, `watch`).
 
-use super::caller::CallerSlot;
-use super::pace::Pace;
 use super::random::Random;
 use super::registration::Registration;
+use super::watch::Watch;
 use keyward_resp::{ArgBuf, Protocol};
 
 /// Buffers above this are given back after each run.
@@ -28,7 +27,7 @@ pub(super) enum Activity {
 #[derive(Debug)]
 pub(super) struct Runtime {
     pub(super) activity: Activity,
-    pub(super) caller: CallerSlot,
+    pub(super) watch: Watch,
     /// The command a script is calling.
     pub(super) command: ArgBuf,
     /// The reply to it.
@@ -36,23 +35,17 @@ pub(super) struct Runtime {
     /// Text under construction.
     pub(super) scratch: Vec<u8>,
     pub(super) random: Random,
-    /// The run is to end: every further instruction raises an error.
-    pub(super) is_ended: bool,
-    /// How often it is looked at.
-    pub(super) pace: Pace,
 }
 
 impl Runtime {
     pub(super) fn new(seed: u64) -> Runtime {
         Runtime {
             activity: Activity::Idle,
-            caller: CallerSlot::default(),
+            watch: Watch::default(),
             command: ArgBuf::new(),
             reply: Vec::new(),
             scratch: Vec::new(),
             random: Random::new(seed as u32),
-            is_ended: false,
-            pace: Pace::START,
         }
     }
 
@@ -61,9 +54,9 @@ impl Runtime {
         matches!(self.activity, Activity::Script(_))
     }
 
-    /// Ends what is going on, and answers what that was.
+    /// Ends what is going on, and returns what that was.
     pub(super) fn end(&mut self) -> Activity {
-        self.caller.clear();
+        self.watch.caller.clear();
         for buffer in [&mut self.reply, &mut self.scratch] {
             buffer.clear();
             buffer.shrink_to(BUFFER_BYTES_KEPT);

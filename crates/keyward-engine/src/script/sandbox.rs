@@ -6,21 +6,25 @@
 //! Limits: memory ([`MEMORY_BYTES_MAX`]) by the allocator; time by a hook every
 //! `pace::INSTRUCTIONS_MAX`, at a cost of about 6 %, that asks the caller. A script that
 //! is to end gets an error at every further instruction, so no `pcall` outlives it.
-//! Not here: which scripts there are (`cache`, `library`).
+//! Invariant: what Lua may jump over owns nothing with a destructor. So everything that is
+//! read from Lua is read first, and only then is memory allocated for it.
+//! Not here: which scripts there are (`eval`, `library`).
 #![allow(unsafe_code)]
 
 use super::caller::Caller;
 use super::globals::{Audience, Globals};
-use super::pace::{INSTRUCTIONS_FIRST, Pace};
-use super::registration::Registration;
-use super::resp::{AnswerStyle, push_error, write_answer};
+use super::library::Function;
+use super::pace::INSTRUCTIONS_FIRST;
+use super::resp::{AnswerStyle, write_answer};
 use super::runtime::{Activity, Runtime};
-use super::stack::{Kept, Kind, Stack};
+use super::stack::{Kept, Kind, RuntimeRef, Stack, raise_ended};
+use super::watch::Ended;
 use crate::stats::errors::ErrorStats;
 use keyward_resp::{Args, Protocol, ReplyWriter};
 use mlua::{Lua, LuaOptions, StdLib, ffi};
 use std::ffi::CStr;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most memory a Lua state may have.
 pub(super) const MEMORY_BYTES_MAX: usize = 512 * 1024 * 1024;
@@ -38,11 +42,27 @@ pub(super) struct Sandbox {
     runtime: OwnedRuntime,
     audience: Audience,
     memory_bytes_max: usize,
+    id: StateId,
 }
 
-/// A compiled piece of code, until it is forgotten.
+/// A compiled piece of code, until it is forgotten. Only the state that made it can make
+/// one, and no other runs it: there the same number could stand for anything.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Code(pub(super) Kept);
+pub(super) struct Code {
+    kept: Kept,
+    state: StateId,
+}
+
+/// Which of all states of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StateId(u64);
+
+impl StateId {
+    fn next() -> StateId {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        StateId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// The keys and arguments of a run.
 #[derive(Clone, Copy, Debug)]
@@ -58,13 +78,17 @@ impl Sandbox {
         let lua = Lua::new_with(libraries, LuaOptions::new());
         let lua = lua.unwrap_or_else(|error| panic!("Lua's own libraries are safe: {error}"));
         let runtime = OwnedRuntime::new(Runtime::new(seed));
-        let pointer = runtime.0.as_ptr();
+        // SAFETY: the sandbox drops the state before the runtime, and borrows the runtime
+        // only while no code runs.
+        let pointer = unsafe { RuntimeRef::new(runtime.0) };
         let mut globals = None;
+        // SAFETY: the state is alive during the call; building the globals keeps to Lua's
+        // stack, and owns nothing.
         let built = unsafe {
             lua.exec_raw::<()>((), |state| {
                 let stack = Stack::of(state);
                 globals = Some(Globals::build(stack, pointer, audience));
-                ffi::lua_pushlightuserdata(state, pointer.cast());
+                stack.push_runtime(pointer);
                 ffi::lua_setfield(state, ffi::LUA_REGISTRYINDEX, RUNTIME.as_ptr());
                 stack.truncate(0);
             })
@@ -75,7 +99,7 @@ impl Sandbox {
         };
         lua.set_memory_limit(memory_bytes_max)
             .unwrap_or_else(|error| panic!("the state was made with our allocator: {error}"));
-        Sandbox { lua, globals, runtime, audience, memory_bytes_max }
+        Sandbox { lua, globals, runtime, audience, memory_bytes_max, id: StateId::next() }
     }
 
     /// The bytes Lua has allocated.
@@ -96,22 +120,34 @@ impl Sandbox {
         };
         let mut outcome = Err(b"not enough memory".to_vec());
         self.with_stack(|stack, _| {
-            let loaded = stack.load(code, name);
-            outcome = match loaded {
-                Ok(()) => Ok(Code(stack.keep())),
-                Err(_) => Err(stack.text(-1).unwrap_or_default().to_vec()),
+            outcome = match stack.load(code, name) {
+                Ok(()) => Ok(stack.keep()),
+                // SAFETY: the message stays on the stack while it is copied.
+                Err(_) => Err(unsafe { stack.text(-1) }.unwrap_or_default().to_vec()),
             };
         });
-        outcome
+        outcome.map(|kept| self.own(kept))
+    }
+
+    /// What this state has kept, as its code.
+    fn own(&self, kept: Kept) -> Code {
+        Code { kept, state: self.id }
+    }
+
+    /// What this state has kept under code that must be its own.
+    fn kept(&self, code: Code) -> Kept {
+        assert!(code.state == self.id, "code runs in the Lua state that it was compiled in");
+        code.kept
     }
 
     /// Forgets compiled code.
     pub(super) fn forget(&mut self, code: Code) {
-        self.with_stack(|stack, _| stack.release(code.0));
+        let kept = self.kept(code);
+        self.with_stack(|stack, _| stack.release(kept));
     }
 
     /// Runs a script or a function and writes its answer. `name` is what an error says
-    /// it is. Answers whether an error was written; `errors` counts those that are not in
+    /// it is. Returns whether an error was written; `errors` counts those that are not in
     /// the statistics yet.
     pub(super) fn run(
         &mut self,
@@ -123,12 +159,13 @@ impl Sandbox {
         errors: &mut ErrorStats,
     ) -> bool {
         let is_script = self.audience == Audience::Scripts;
+        let kept = self.kept(code);
         let place = reply.defer();
-        let mut is_error = None;
+        let mut written = None;
         let activity = Activity::Script(Protocol::Resp2);
         self.with_caller(caller, activity, |stack, runtime, globals| {
             stack.push_kept(globals.error_handler);
-            stack.push_kept(code.0);
+            stack.push_kept(kept);
             push_list(stack, input.keys);
             if is_script {
                 globals.set(stack, b"KEYS");
@@ -138,24 +175,31 @@ impl Sandbox {
                 globals.set(stack, b"ARGV");
             }
             let outcome = if is_script { stack.call(0, -2) } else { stack.call(2, -4) };
-            // SAFETY of the borrow: Lua is not running any more.
-            let script_protocol = match unsafe { &(*runtime).activity } {
-                Activity::Script(protocol) => *protocol,
+            // SAFETY: no code of the script runs any more, so that none of our functions
+            // has the runtime.
+            let runtime = unsafe { &mut *runtime };
+            let script_protocol = match runtime.activity {
+                Activity::Script(protocol) => protocol,
                 _ => Protocol::Resp2,
             };
-            is_error = Some(match outcome {
-                Ok(()) => write_answer(stack, AnswerStyle { script_protocol }, reply, errors),
+            let style = AnswerStyle { script_protocol };
+            written = Some(match outcome {
+                Ok(()) => write_answer(stack, style, &mut runtime.watch, reply, errors)
+                    .map_err(|Ended| runtime.watch.ended_text()),
                 Err(_) => {
                     write_error(stack, name, reply, errors);
-                    true
+                    Ok(true)
                 }
             });
         });
-        is_error.unwrap_or_else(|| {
-            reply.abandon(place);
-            write_failure(name, b"not enough memory", reply, errors);
-            true
-        })
+        let failure = match written {
+            Some(Ok(is_error)) => return is_error,
+            Some(Err(ended)) => ended,
+            None => "not enough memory",
+        };
+        reply.abandon(place);
+        write_failure(name, failure.as_bytes(), reply, errors);
+        true
     }
 
     /// Runs a library's code, which registers functions.
@@ -163,12 +207,13 @@ impl Sandbox {
         &mut self,
         code: Code,
         caller: &mut dyn Caller,
-    ) -> Result<Vec<Registration>, Vec<u8>> {
+    ) -> Result<Vec<Function>, Vec<u8>> {
+        let kept = self.kept(code);
         let mut outcome = Err(b"not enough memory".to_vec());
         let activity = Activity::Load(Vec::new());
         let activity = self.with_caller(caller, activity, |stack, _, globals| {
             globals.show_load_time(stack, true);
-            stack.push_kept(code.0);
+            stack.push_kept(kept);
             outcome = stack.call(0, 0).map_err(|_| error_text(stack));
         });
         self.with_stack(|stack, globals| globals.show_load_time(stack, false));
@@ -176,18 +221,23 @@ impl Sandbox {
             Activity::Load(registered) => registered,
             Activity::Idle | Activity::Script(_) => Vec::new(),
         };
+        let functions = registered.into_iter().map(|registration| Function {
+            name: registration.name,
+            description: registration.description,
+            flags: registration.flags,
+            code: self.own(registration.callback),
+        });
+        let functions: Vec<Function> = functions.collect();
         match outcome {
-            Ok(()) => Ok(registered),
+            Ok(()) => Ok(functions),
             Err(text) => {
-                for registration in registered {
-                    self.forget(Code(registration.callback));
-                }
+                functions.into_iter().for_each(|function| self.forget(function.code));
                 Err(text)
             }
         }
     }
 
-    /// Works on the state with a caller to ask; answers what was going on at the end.
+    /// Works on the state with a caller to ask; returns what was going on at the end.
     fn with_caller(
         &mut self,
         caller: &mut dyn Caller,
@@ -196,14 +246,17 @@ impl Sandbox {
     ) -> Activity {
         let runtime = self.runtime.0.as_ptr();
         let globals = &self.globals;
-        // Nothing else refers to the runtime while Lua is not running.
+        let is_load = matches!(activity, Activity::Load(_));
+        // SAFETY: nothing else refers to the runtime while Lua is not running. The slot is
+        // cleared by `Runtime::end` below, before which the caller, borrowed by this
+        // function, is not used by anybody else; neither Lua nor `work` unwinds past here.
         unsafe {
             (*runtime).activity = activity;
-            (*runtime).is_ended = false;
-            (*runtime).pace = Pace::START;
-            (*runtime).caller.fill(caller);
+            (*runtime).watch.begin(is_load);
+            (*runtime).watch.caller.fill(caller);
         }
         in_state(&self.lua, |stack| {
+            // SAFETY: the state is alive; `hook` is made for states of a sandbox.
             unsafe {
                 let state = stack.state();
                 ffi::lua_sethook(state, Some(hook), ffi::LUA_MASKCOUNT, INSTRUCTIONS_FIRST);
@@ -218,6 +271,7 @@ impl Sandbox {
             // and scripts have none.
             let _ = self.lua.gc_collect();
         }
+        // SAFETY: Lua is not running any more.
         unsafe { (*runtime).end() }
     }
 
@@ -230,6 +284,9 @@ impl Sandbox {
 /// Works on the stack of a state. `work` must own nothing while it pushes: it may be
 /// left by a long jump when memory runs out, and what it had to say is then unsaid.
 fn in_state(lua: &Lua, work: impl FnOnce(Stack)) {
+    // SAFETY: the state is alive during the call, which is a protected one. Everything that
+    // works on a stack is in this folder and keeps to the rules of `stack`; what `work` has
+    // captured are references, so that nothing is lost if Lua jumps over it.
     let done = unsafe {
         lua.exec_raw::<()>((), |state| {
             let stack = Stack::of(state);
@@ -253,22 +310,29 @@ fn push_list(stack: Stack, items: Args<'_>) {
 /// Writes the error value on top of the stack as the reply of a run.
 fn write_error(stack: Stack, name: &[u8], reply: &mut ReplyWriter<'_>, errors: &mut ErrorStats) {
     if stack.kind(-1) != Kind::Table {
-        let text = stack.text(-1).unwrap_or(b"execution failure");
+        // SAFETY: the value stays on the stack while it is copied.
+        let text = unsafe { stack.text(-1) }.unwrap_or(b"execution failure");
         return write_failure(name, text, reply, errors);
     }
     let table = stack.len();
-    // C reads these texts up to a zero byte.
     let field = |name: &[u8]| {
         stack.push_field(table, name);
-        stack.text(-1)?.split(|byte| *byte == 0).next()
+        // SAFETY: the value stays where it was pushed until the caller of this function
+        // cuts the stack down.
+        let text: Option<&[u8]> = unsafe { stack.text(-1) };
+        // C reads these texts up to a zero byte.
+        text?.split(|byte| *byte == 0).next()
     };
-    let mut text = field(b"err").unwrap_or(b"ERR unknown error").to_vec();
-    if let (Some(line), Some(source)) = (field(b"line"), field(b"source")) {
-        let parts: [&[u8]; 7] = [b" script: ", name, b", on ", source, b":", line, b"."];
-        text.extend(parts.concat());
-    }
+    let text = field(b"err").unwrap_or(b"ERR unknown error");
+    let (line, source) = (field(b"line"), field(b"source"));
     stack.push_field(table, b"ignore_error_stats_update");
     let is_counted = stack.boolean(-1);
+    // From here on Lua is not called, so that memory can be owned.
+    let mut text = text.to_vec();
+    if let (Some(line), Some(source)) = (line, source) {
+        let parts: [&[u8]; 7] = [b" script: ", name, b", on ", source, b":", line, b"."];
+        parts.iter().for_each(|part| text.extend_from_slice(part));
+    }
     reply.error(&text);
     if !is_counted {
         errors.count(&text);
@@ -288,38 +352,30 @@ fn write_failure(name: &[u8], text: &[u8], reply: &mut ReplyWriter<'_>, errors: 
 fn error_text(stack: Stack) -> Vec<u8> {
     if stack.kind(-1) == Kind::Table {
         stack.push_field(-1, b"err");
-        return stack.text(-1).unwrap_or(b"ERR unknown error").to_vec();
+        // SAFETY: the value stays on the stack while it is copied.
+        return unsafe { stack.text(-1) }.unwrap_or(b"ERR unknown error").to_vec();
     }
-    let parts: [&[u8]; 2] = [b"ERR ", stack.text(-1).unwrap_or_default()];
+    // SAFETY: as above.
+    let parts: [&[u8]; 2] = [b"ERR ", unsafe { stack.text(-1) }.unwrap_or_default()];
     parts.concat()
 }
 
-/// What Lua calls every so many instructions.
+/// What Lua calls after some instructions.
 unsafe extern "C-unwind" fn hook(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: the registry of a sandbox's state has the runtime under this name, and Lua
+    // gives a hook room for a value. Code of the script is running, so that none of our
+    // functions has the runtime, and nothing here has a destructor.
     unsafe {
         ffi::lua_getfield_(state, ffi::LUA_REGISTRYINDEX, RUNTIME.as_ptr());
         let runtime = ffi::lua_touserdata(state, -1).cast::<Runtime>();
         ffi::lua_settop(state, -2);
-        // Lua code is running, so no library function has the runtime.
-        let runtime = &mut *runtime;
-        if !runtime.is_ended {
-            // Code that runs outside any run has no business here.
-            runtime.is_ended = runtime.caller.get().is_none_or(|caller| {
-                let begun_ns = caller.monotonic_ns();
-                let is_ended = caller.is_ended();
-                let next = runtime.pace.looked(begun_ns, caller.monotonic_ns());
+        match (*runtime).watch.look_from_hook() {
+            Ok(next) => {
                 ffi::lua_sethook(state, Some(hook), ffi::LUA_MASKCOUNT, next);
-                is_ended
-            });
-        }
-        if runtime.is_ended {
-            ffi::lua_sethook(state, Some(hook), ffi::LUA_MASKCOUNT, 1);
-            let text = match runtime.activity {
-                Activity::Load(_) => "FUNCTION LOAD timeout",
-                Activity::Script(_) | Activity::Idle => "Script killed by user with SCRIPT KILL...",
-            };
-            push_error(Stack::of(state), text.as_bytes());
-            ffi::lua_error(state);
+            }
+            Err(Ended) => {
+                raise_ended(state, runtime);
+            }
         }
     }
 }
@@ -336,7 +392,8 @@ impl OwnedRuntime {
 
 impl Drop for OwnedRuntime {
     fn drop(&mut self) {
-        // Made from a box, and the Lua state that pointed here is closed.
+        // SAFETY: made from a box, and the Lua state that pointed here is closed: the
+        // sandbox drops that first.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

@@ -9,14 +9,23 @@
 //! destructors. So a function that Lua calls never owns anything on its Rust
 //! stack while it pushes: buffers live in the [`Runtime`], errors are pushed as
 //! Lua values and announced by [`Raised`], and only [`enter`] jumps.
+//!
+//! What makes the calls sound, and what whoever makes a [`Stack`] vouches for: the state
+//! is alive; a place that is named exists; whoever pushes more than a few values makes
+//! room first (`has_room`; Lua gives every function room for 20). The methods are safe
+//! on these terms. Those that hand out memory of Lua are not: how long that lives depends
+//! on what stays on the stack.
 //! Not here: what any function does.
 #![allow(unsafe_code)]
 
+use super::resp::push_error;
 use super::runtime::Runtime;
+use super::watch::Watch;
 use mlua::ffi;
 use std::any::TypeId;
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt::{self, Write as _};
+use std::ptr::NonNull;
 
 /// An error value lies on top of the stack.
 #[derive(Debug)]
@@ -46,6 +55,26 @@ pub(super) enum Kind {
     Other,
 }
 
+/// The runtime of a state, as the functions in it carry it along.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RuntimeRef(NonNull<Runtime>);
+
+impl RuntimeRef {
+    /// A runtime for functions of a state.
+    ///
+    /// # Safety
+    /// The runtime must outlive the state, and nobody may borrow it while a function of the
+    /// state runs, except that function.
+    pub(super) unsafe fn new(runtime: NonNull<Runtime>) -> RuntimeRef {
+        RuntimeRef(runtime)
+    }
+
+    /// The address, from which everything that touches the runtime is derived.
+    pub(super) fn as_ptr(self) -> *mut Runtime {
+        self.0.as_ptr()
+    }
+}
+
 /// A Lua stack. Places count from 1 at the bottom, from -1 at the top.
 #[derive(Clone, Copy)]
 pub(super) struct Stack(*mut ffi::lua_State);
@@ -54,32 +83,45 @@ impl Stack {
     /// The stack of a state.
     ///
     /// # Safety
-    /// The state must be alive for as long as the stack is used.
+    /// The state must be alive for as long as the stack is used; whoever is given the stack
+    /// must name places that exist and make room before pushing many values. Nothing with a
+    /// destructor may be alive in the frames between those functions and Lua's protected
+    /// call, because all that push may end in a jump to there.
     pub(super) unsafe fn of(state: *mut ffi::lua_State) -> Stack {
         Stack(state)
     }
 
     /// How many values there are.
     pub(super) fn len(self) -> i32 {
+        // SAFETY: reads the height of the stack of a live state.
         unsafe { ffi::lua_gettop(self.0) }
     }
 
     /// Cuts the stack down, or fills it up with nil.
     pub(super) fn truncate(self, len: i32) {
+        // SAFETY: the stack reaches as high as asked for (`Stack::of`).
         unsafe { ffi::lua_settop(self.0, len) }
     }
 
     pub(super) fn pop(self, count: i32) {
+        // SAFETY: as many values are there.
         unsafe { ffi::lua_settop(self.0, -count - 1) }
     }
 
     /// Makes room; false if the stack cannot grow that far.
     pub(super) fn has_room(self, count: i32) -> bool {
+        // SAFETY: Lua grows the stack or says that it cannot.
         unsafe { ffi::lua_checkstack(self.0, count) != 0 }
     }
 
+    /// Lua's number for the kind of a value.
+    fn type_of(self, place: i32) -> c_int {
+        // SAFETY: reads a place; one that is empty has a kind of its own.
+        unsafe { ffi::lua_type(self.0, place) }
+    }
+
     pub(super) fn kind(self, place: i32) -> Kind {
-        match unsafe { ffi::lua_type(self.0, place) } {
+        match self.type_of(place) {
             ffi::LUA_TNONE => Kind::None,
             ffi::LUA_TNIL => Kind::Nil,
             ffi::LUA_TBOOLEAN => Kind::Boolean,
@@ -87,6 +129,7 @@ impl Stack {
             ffi::LUA_TSTRING => Kind::String,
             ffi::LUA_TTABLE => Kind::Table,
             ffi::LUA_TFUNCTION => Kind::Function,
+            // SAFETY: reads a place whose value is a pointer.
             ffi::LUA_TLIGHTUSERDATA if unsafe { ffi::lua_touserdata(self.0, place) }.is_null() => {
                 Kind::Null
             }
@@ -96,7 +139,7 @@ impl Stack {
 
     /// The name Lua gives to the kind of the value.
     pub(super) fn kind_name(self, place: i32) -> &'static str {
-        match unsafe { ffi::lua_type(self.0, place) } {
+        match self.type_of(place) {
             ffi::LUA_TNONE => "no value",
             ffi::LUA_TNIL => "nil",
             ffi::LUA_TBOOLEAN => "boolean",
@@ -110,27 +153,35 @@ impl Stack {
     }
 
     pub(super) fn boolean(self, place: i32) -> bool {
+        // SAFETY: reads a place; one that is empty is false.
         unsafe { ffi::lua_toboolean(self.0, place) != 0 }
     }
 
     /// The value as a number, zero if it is none; strings are converted.
     pub(super) fn number(self, place: i32) -> f64 {
+        // SAFETY: reads a place and converts a copy.
         unsafe { ffi::lua_tonumber(self.0, place) }
     }
 
     /// Whether the value is a number or a string that can be read as one.
     pub(super) fn is_numeric(self, place: i32) -> bool {
+        // SAFETY: reads a place.
         unsafe { ffi::lua_isnumber(self.0, place) != 0 }
     }
 
-    /// The bytes of a string. The value must stay on the stack while they are used,
-    /// which the lifetime cannot say.
-    pub(super) fn bytes<'a>(self, place: i32) -> Option<&'a [u8]> {
+    /// The bytes of a string.
+    ///
+    /// # Safety
+    /// For `'a` the value must stay where Lua sees it: on the stack, or in a table that does.
+    pub(super) unsafe fn bytes<'a>(self, place: i32) -> Option<&'a [u8]> {
         // A number would be converted in place, which confuses a table's traversal.
         if self.kind(place) != Kind::String {
             return None;
         }
         let mut len = 0;
+        // SAFETY: the value is a string, so that this is no conversion and returns the
+        // string's own `len` bytes, which Lua never changes and frees when nothing holds
+        // the value any more; the caller sees to that.
         unsafe {
             let start = ffi::lua_tolstring(self.0, place, &mut len);
             Some(std::slice::from_raw_parts(start.cast(), len))
@@ -138,8 +189,12 @@ impl Stack {
     }
 
     /// As [`Stack::bytes`]; a number is replaced by its text.
-    pub(super) fn text<'a>(self, place: i32) -> Option<&'a [u8]> {
+    ///
+    /// # Safety
+    /// For `'a` the value must stay at this place: the text of a number is nowhere else.
+    pub(super) unsafe fn text<'a>(self, place: i32) -> Option<&'a [u8]> {
         let mut len = 0;
+        // SAFETY: as in `bytes`; null is for what is neither string nor number.
         unsafe {
             let start = ffi::lua_tolstring(self.0, place, &mut len);
             (!start.is_null()).then(|| std::slice::from_raw_parts(start.cast(), len))
@@ -147,55 +202,68 @@ impl Stack {
     }
 
     pub(super) fn push_nil(self) {
+        // SAFETY: there is room for a value (`Stack::of`).
         unsafe { ffi::lua_pushnil(self.0) }
     }
 
     pub(super) fn push_boolean(self, value: bool) {
+        // SAFETY: as above.
         unsafe { ffi::lua_pushboolean(self.0, c_int::from(value)) }
     }
 
     pub(super) fn push_number(self, value: f64) {
+        // SAFETY: as above.
         unsafe { ffi::lua_pushnumber(self.0, value) }
     }
 
     pub(super) fn push_bytes(self, bytes: &[u8]) {
+        // SAFETY: Lua copies the bytes.
         unsafe { ffi::lua_pushlstring_(self.0, bytes.as_ptr().cast(), bytes.len()) }
     }
 
     pub(super) fn push_null(self) {
+        // SAFETY: there is room for a value; Lua does not follow the address.
         unsafe { ffi::lua_pushlightuserdata(self.0, std::ptr::null_mut()) }
     }
 
     /// Pushes a copy of the value at a place.
     pub(super) fn push_copy(self, place: i32) {
+        // SAFETY: the place exists, and there is room for a value.
         unsafe { ffi::lua_pushvalue(self.0, place) }
     }
 
     pub(super) fn push_table(self) {
+        // SAFETY: there is room for a value.
         unsafe { ffi::lua_createtable(self.0, 0, 0) }
     }
 
     /// Joins the strings on top into one.
     pub(super) fn concatenate(self, count: i32) {
+        // SAFETY: as many strings are there.
         unsafe { ffi::lua_concat(self.0, count) }
     }
 
     /// Moves the top value to a place and those above it up.
     pub(super) fn insert(self, place: i32) {
+        // SAFETY: the place exists.
         unsafe { ffi::lua_insert(self.0, place) }
     }
 
     /// Moves the top value over the one at a place.
     pub(super) fn replace(self, place: i32) {
+        // SAFETY: the place exists.
         unsafe { ffi::lua_replace(self.0, place) }
     }
 
     pub(super) fn remove(self, place: i32) {
+        // SAFETY: the place exists.
         unsafe { ffi::lua_remove(self.0, place) }
     }
 
     /// Pushes what a table holds under a name, without metamethods.
     pub(super) fn push_field(self, table: i32, name: &[u8]) {
+        // SAFETY: the place is that of a table, counted from the bottom before the name
+        // is pushed.
         unsafe {
             let table = ffi::lua_absindex(self.0, table);
             self.push_bytes(name);
@@ -205,11 +273,13 @@ impl Stack {
 
     /// Pushes the element of a table at an index, without metamethods.
     pub(super) fn push_element(self, table: i32, index: i32) {
+        // SAFETY: the place is that of a table, and there is room for a value.
         unsafe { ffi::lua_rawgeti_(self.0, table, index) }
     }
 
     /// Pops a value into a table under a name.
     pub(super) fn set_field(self, table: i32, name: &[u8]) {
+        // SAFETY: as above; the value lies below the name when they are exchanged.
         unsafe {
             let table = ffi::lua_absindex(self.0, table);
             self.push_bytes(name);
@@ -220,68 +290,104 @@ impl Stack {
 
     /// Pops a value into a table at an index.
     pub(super) fn set_element(self, table: i32, index: i32) {
+        // SAFETY: the place is that of a table, and a value is there to pop.
         unsafe { ffi::lua_rawseti_(self.0, table, index) }
     }
 
     /// Pops a key and a value into a table. The key must be neither nil nor NaN.
     pub(super) fn set_pair(self, table: i32) {
+        // SAFETY: the place is that of a table, with a pair above it.
         unsafe { ffi::lua_rawset(self.0, table) }
     }
 
     /// Replaces the key on top by the next key and value of a table; at its end,
-    /// pops the key and answers false. Nil is before the first.
+    /// pops the key and returns false. Nil is before the first.
     pub(super) fn next(self, table: i32) -> bool {
+        // SAFETY: the place is that of a table, with a key above it.
         unsafe { ffi::lua_next(self.0, table) != 0 }
     }
 
     /// The length of a table's list, as `#` gives it without metamethods.
     pub(super) fn list_len(self, table: i32) -> usize {
+        // SAFETY: the place is that of a table.
         unsafe { ffi::lua_objlen(self.0, table) }
     }
 
     /// Pushes the metatable of a value, if it has one; says whether it has.
     pub(super) fn push_metatable(self, place: i32) -> bool {
+        // SAFETY: the place exists, and there is room for a value.
         unsafe { ffi::lua_getmetatable(self.0, place) != 0 }
     }
 
     /// Pops a table and makes it the metatable of another.
     pub(super) fn set_metatable(self, table: i32) {
+        // SAFETY: both places are those of tables.
         unsafe { ffi::lua_setmetatable(self.0, table) };
     }
 
     pub(super) fn push_globals(self) {
+        // SAFETY: the globals are a place that always exists.
         unsafe { ffi::lua_pushvalue(self.0, ffi::LUA_GLOBALSINDEX) }
     }
 
     /// Pops a table and makes it the globals of functions compiled from now on.
     pub(super) fn set_globals(self) {
+        // SAFETY: as above; what is popped is a table.
         unsafe { ffi::lua_replace(self.0, ffi::LUA_GLOBALSINDEX) }
     }
 
     /// Takes the value on top into Lua's registry.
     pub(super) fn keep(self) -> Kept {
+        // SAFETY: the registry is a table, and a value is there to pop.
         Kept(unsafe { ffi::luaL_ref(self.0, ffi::LUA_REGISTRYINDEX) })
     }
 
     pub(super) fn push_kept(self, kept: Kept) {
+        // SAFETY: the registry is a table, and there is room for a value.
         unsafe { ffi::lua_rawgeti_(self.0, ffi::LUA_REGISTRYINDEX, kept.0) }
     }
 
     pub(super) fn release(self, kept: Kept) {
+        // SAFETY: the registry is a table; a reference is released once.
         unsafe { ffi::luaL_unref(self.0, ffi::LUA_REGISTRYINDEX, kept.0) }
     }
 
     /// Pushes a function of a library.
-    pub(super) fn push_function(self, runtime: *mut Runtime, body: Body) {
+    pub(super) fn push_function(self, runtime: RuntimeRef, body: Body) {
+        // SAFETY: the two upvalues are those that `enter` reads.
         unsafe {
-            ffi::lua_pushlightuserdata(self.0, runtime.cast());
+            self.push_runtime(runtime);
             ffi::lua_pushlightuserdata(self.0, body as *mut c_void);
             ffi::lua_pushcclosure(self.0, enter, 2);
         }
     }
 
+    /// Pushes a runtime, as an upvalue of a function.
+    pub(super) fn push_runtime(self, runtime: RuntimeRef) {
+        // SAFETY: pushes an address.
+        unsafe { ffi::lua_pushlightuserdata(self.0, runtime.as_ptr().cast()) }
+    }
+
+    /// The runtime of the running function.
+    ///
+    /// # Safety
+    /// The running function must have been pushed by [`Stack::push_function`] or
+    /// [`Stack::push_functions_with`].
+    pub(super) unsafe fn runtime(self) -> RuntimeRef {
+        // SAFETY: the first upvalue of such a function is the address of a runtime that was
+        // given as a `RuntimeRef`.
+        unsafe {
+            let runtime = ffi::lua_touserdata(self.0, ffi::lua_upvalueindex(1));
+            RuntimeRef(NonNull::new_unchecked(runtime.cast()))
+        }
+    }
+
     /// Pops upvalues and pushes a C function with them.
-    pub(super) fn push_closure(self, function: ffi::lua_CFunction, upvalues: i32) {
+    ///
+    /// # Safety
+    /// The upvalues must be those that the function expects.
+    pub(super) unsafe fn push_closure(self, function: ffi::lua_CFunction, upvalues: i32) {
+        // SAFETY: as the caller says.
         unsafe { ffi::lua_pushcclosure(self.0, function, upvalues) }
     }
 
@@ -289,19 +395,23 @@ impl Stack {
     /// settings.
     pub(super) fn push_functions_with<T: Copy + 'static>(
         self,
-        runtime: *mut Runtime,
+        runtime: RuntimeRef,
         functions: &[(&str, Body)],
         settings: T,
     ) {
+        const { assert!(align_of::<Settings<T>>() <= USER_DATA_ALIGN) };
         let table = self.len();
+        // SAFETY: Lua returns memory of this size, aligned to `USER_DATA_ALIGN`, which
+        // suffices; it keeps the memory while a function has it as an upvalue.
         unsafe {
-            // Lua aligns user data for any type.
             let memory = ffi::lua_newuserdata(self.0, size_of::<Settings<T>>());
             memory.cast::<Settings<T>>().write(Settings(TypeId::of::<T>(), settings));
         }
         for (name, body) in functions {
+            self.push_runtime(runtime);
+            // SAFETY: the first two upvalues are those that `enter` reads, the third is
+            // the one that `settings_place` does; it lies right above the table.
             unsafe {
-                ffi::lua_pushlightuserdata(self.0, runtime.cast());
                 ffi::lua_pushlightuserdata(self.0, *body as *mut c_void);
                 ffi::lua_pushvalue(self.0, table + 1);
                 ffi::lua_pushcclosure(self.0, enter, 3);
@@ -313,17 +423,22 @@ impl Stack {
 
     /// The settings of the running function, which must have been pushed with such.
     pub(super) fn settings<T: Copy + 'static>(self) -> T {
+        // SAFETY: `settings_place` has found settings of this type. Nobody else refers to
+        // them: they are only ever copied in and out.
         unsafe { (*self.settings_place()).1 }
     }
 
     /// Changes the settings of the running function and of those it shares them with.
     pub(super) fn set_settings<T: Copy + 'static>(self, settings: T) {
+        // SAFETY: as above.
         unsafe { (*self.settings_place()).1 = settings }
     }
 
     fn settings_place<T: Copy + 'static>(self) -> *mut Settings<T> {
+        // SAFETY: an upvalue that does not exist is none, for which Lua returns null.
         let place = unsafe { ffi::lua_touserdata(self.0, ffi::lua_upvalueindex(3)) };
         assert!(
+            // SAFETY: a third upvalue is settings, which begin with their type.
             !place.is_null() && unsafe { *place.cast::<TypeId>() } == TypeId::of::<T>(),
             "a function asks for the settings it was made with"
         );
@@ -333,6 +448,7 @@ impl Stack {
     /// Compiles a chunk and pushes its function, or the message why not.
     pub(super) fn load(self, chunk: &[u8], name: &CStr) -> Result<(), Raised> {
         let (start, len) = (chunk.as_ptr().cast(), chunk.len());
+        // SAFETY: the chunk outlives the call, which reads all of it; the name is a C string.
         unsafe {
             // Lua 5.1's parser does not anchor what it is working on (CVE-2025-49844):
             // the collector must not run meanwhile.
@@ -346,6 +462,7 @@ impl Stack {
     /// Calls the function below its arguments. It leaves one result or an error
     /// value, which `handler` has seen.
     pub(super) fn call(self, arguments: i32, handler: i32) -> Result<(), Raised> {
+        // SAFETY: function and arguments lie on top, the handler below them.
         match unsafe { ffi::lua_pcall(self.0, arguments, 1, handler) } {
             ffi::LUA_OK => Ok(()),
             _ => Err(Raised),
@@ -360,11 +477,27 @@ impl Stack {
         self.push_bytes(&text.bytes[..text.len]);
     }
 
+    /// Pushes the place in the script that called the running function.
+    fn push_place(self) {
+        // SAFETY: a level that does not exist has an empty place.
+        unsafe { ffi::luaL_where(self.0, 1) }
+    }
+
+    /// Ends the run: every further instruction raises an error, as this does.
+    pub(super) fn end_run(self, watch: &Watch) -> Raised {
+        // SAFETY: the hook stays the one that is set; only its count changes.
+        unsafe {
+            ffi::lua_sethook(self.0, ffi::lua_gethook(self.0), ffi::LUA_MASKCOUNT, 1);
+        }
+        push_error(self, watch.ended_text().as_bytes());
+        Raised
+    }
+
     /// Raises an error whose message begins with the place in the script.
     pub(super) fn fail<T>(self, message: fmt::Arguments<'_>) -> Result<T, Raised> {
-        unsafe { ffi::luaL_where(self.0, 1) };
+        self.push_place();
         self.push_message(message);
-        unsafe { ffi::lua_concat(self.0, 2) };
+        self.concatenate(2);
         Err(Raised)
     }
 
@@ -388,29 +521,30 @@ impl Stack {
         self.push_message(format_args!("{complaint} '"));
         self.push_bytes(option);
         self.push_bytes(b"'");
-        unsafe { ffi::lua_concat(self.0, 3) };
+        self.concatenate(3);
         self.fail_argument_as_pushed(position)
     }
 
     /// Complains about an argument; the complaint lies on top.
     fn fail_argument_as_pushed<T>(self, position: i32) -> Result<T, Raised> {
-        let mut frame: ffi::lua_Debug = unsafe { std::mem::zeroed() };
         let mut name = "?".as_bytes();
-        let mut position = position;
+        let mut is_method = false;
+        // SAFETY: `frame` is plain data, all zero a value of it; Lua fills in the part asked
+        // for. Its texts belong to the running function, so that they live until it returns.
         unsafe {
+            let mut frame: ffi::lua_Debug = std::mem::zeroed();
             if ffi::lua_getstack(self.0, 0, &mut frame) != 0 {
                 ffi::lua_getinfo(self.0, c"n".as_ptr(), &mut frame);
                 if !frame.name.is_null() {
                     name = CStr::from_ptr(frame.name).to_bytes();
                 }
-                if CStr::from_ptr(frame.namewhat) == c"method" {
-                    position -= 1;
-                }
+                is_method = CStr::from_ptr(frame.namewhat) == c"method";
             }
         }
-        let is_self = position == 0 && unsafe { CStr::from_ptr(frame.namewhat) } == c"method";
-        let complaint = unsafe { ffi::lua_gettop(self.0) };
-        unsafe { ffi::luaL_where(self.0, 1) };
+        let position = position - i32::from(is_method);
+        let is_self = position == 0 && is_method;
+        let complaint = self.len();
+        self.push_place();
         if is_self {
             self.push_bytes(b"calling '");
         } else {
@@ -418,9 +552,9 @@ impl Stack {
         }
         self.push_bytes(name);
         self.push_bytes(if is_self { b"' on bad self (" } else { b"' (" });
-        unsafe { ffi::lua_pushvalue(self.0, complaint) };
+        self.push_copy(complaint);
         self.push_bytes(b")");
-        unsafe { ffi::lua_concat(self.0, 6) };
+        self.concatenate(6);
         Err(Raised)
     }
 
@@ -439,8 +573,12 @@ impl Stack {
     }
 
     /// An argument that must be a string; a number will do.
-    pub(super) fn text_argument<'a>(self, position: i32) -> Result<&'a [u8], Raised> {
-        match self.text(position) {
+    ///
+    /// # Safety
+    /// As for [`Stack::text`]: the argument must stay at its place for `'a`.
+    pub(super) unsafe fn text_argument<'a>(self, position: i32) -> Result<&'a [u8], Raised> {
+        // SAFETY: passed on.
+        match unsafe { self.text(position) } {
             Some(text) => Ok(text),
             None => self.fail_kind(position, "string"),
         }
@@ -464,6 +602,10 @@ impl Stack {
         self.0
     }
 }
+
+/// How Lua 5.1 aligns user data: its header is a union with a double and a pointer in it
+/// (`LUAI_USER_ALIGNMENT_T`), and the allocator aligns what it gives to at least that.
+const USER_DATA_ALIGN: usize = align_of::<*mut c_void>();
 
 /// Settings in Lua's memory. The type comes first, so that it can be checked.
 #[repr(C)]
@@ -499,16 +641,32 @@ pub(super) fn to_i64(value: f64) -> i64 {
 /// What Lua calls for each function of a library: the runtime and the body are its
 /// upvalues.
 unsafe extern "C-unwind" fn enter(state: *mut ffi::lua_State) -> c_int {
+    // SAFETY: only `push_function` and `push_functions_with` make this closure, from a
+    // `RuntimeRef` and a `Body`, and scripts cannot see upvalues; so the address is that of
+    // a runtime that outlives the state, and the other one that of a function of this type.
+    // No body runs code of the script, so no other function of ours runs before it
+    // returns: the runtime is borrowed once at a time.
     unsafe {
         let runtime = ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)).cast::<Runtime>();
         let body = ffi::lua_touserdata(state, ffi::lua_upvalueindex(2));
-        // Only `push_function` makes this closure, from a `Body`; scripts cannot see
-        // upvalues. No body calls Lua code, so the runtime is borrowed once at a time.
         let body = std::mem::transmute::<*mut c_void, Body>(body);
         match body(Stack(state), &mut *runtime) {
             Ok(count) => count,
             Err(Raised) => ffi::lua_error(state),
         }
+    }
+}
+
+/// Ends the run from within a function that is no [`Body`]; does not return.
+///
+/// # Safety
+/// `state` is that of the running function, `runtime` that of the state, borrowed by nobody.
+/// Nothing with a destructor may be alive in the frames up to Lua's.
+pub(super) unsafe fn raise_ended(state: *mut ffi::lua_State, runtime: *mut Runtime) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe {
+        let Raised = Stack(state).end_run(&(*runtime).watch);
+        ffi::lua_error(state)
     }
 }
 

@@ -8,6 +8,7 @@
 //! s        bytes up to a zero
 //! ```
 //! Not here: MessagePack (`msgpack`).
+#![allow(unsafe_code)]
 
 use super::runtime::Runtime;
 use super::stack::{Body, Raised, Returned, Stack, to_i64};
@@ -109,7 +110,8 @@ fn is_integer(option: u8) -> bool {
 }
 
 fn pack(stack: Stack, runtime: &mut Runtime) -> Returned {
-    let mut format = Format::new(stack.text_argument(1)?);
+    // SAFETY: the argument stays at its place until this returns.
+    let mut format = Format::new(unsafe { stack.text_argument(1)? });
     // In Redis's library a missing argument is nil, not "no value".
     stack.push_nil();
     let out = &mut runtime.scratch;
@@ -136,7 +138,8 @@ fn pack(stack: Stack, runtime: &mut Runtime) -> Returned {
                 argument += 1;
             }
             b'c' | b's' => {
-                let text = stack.text_argument(argument)?;
+                // SAFETY: the argument stays at its place while it is copied.
+                let text = unsafe { stack.text_argument(argument)? };
                 argument += 1;
                 let size = if size == 0 { text.len() } else { size };
                 let Some(text) = text.get(..size) else {
@@ -177,8 +180,10 @@ fn to_u64(number: f64) -> u64 {
 }
 
 fn unpack(stack: Stack, _: &mut Runtime) -> Returned {
-    let mut format = Format::new(stack.text_argument(1)?);
-    let data = stack.text_argument(2)?;
+    // SAFETY: the argument stays at its place until this returns.
+    let mut format = Format::new(unsafe { stack.text_argument(1)? });
+    // SAFETY: as above.
+    let data = unsafe { stack.text_argument(2)? };
     let start = stack.integer_or(3, 1)?;
     if start == 0 {
         return stack.fail_argument(3, format_args!("offset must be 1 or greater"));
@@ -249,7 +254,8 @@ fn integer(bytes: &[u8], is_big_endian: bool, is_signed: bool) -> f64 {
 }
 
 fn size(stack: Stack, _: &mut Runtime) -> Returned {
-    let mut format = Format::new(stack.text_argument(1)?);
+    // SAFETY: the argument stays at its place until this returns.
+    let mut format = Format::new(unsafe { stack.text_argument(1)? });
     let mut position: usize = 0;
     while let Some((option, size)) = format.next(stack)? {
         position = position.wrapping_add(format.padding(position, option, size));

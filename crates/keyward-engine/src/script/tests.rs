@@ -377,3 +377,115 @@ fn a_log_line_and_the_propagation_reach_the_caller() {
     assert_eq!(desk.log, [(LogLevel::Warning, b"a 1 b".to_vec())]);
     assert_eq!(desk.propagation, Some(Propagation { aof: true, replicas: false }));
 }
+
+#[test]
+fn functions_that_take_long_are_ended_like_a_loop() {
+    let mut sandbox = Sandbox::new(Audience::Scripts, 0, MEMORY_BYTES_MAX);
+    for script in [
+        "return string.find(string.rep('a', 30000), '.-b')",
+        "return string.match(string.rep('a', 30000), '(.-)b')",
+        "return string.gsub(string.rep('a', 30000), '.-b', '')",
+        "for word in string.gmatch(string.rep('a', 30000), '.-b') do end",
+        "return string.find(string.rep('a', 30000), ('a*'):rep(20) .. 'b')",
+        "local s = ('a'):rep(1e6) local t = {} for i = 1, 1e4 do t[i] = s end table.sort(t)",
+        "table.insert({1}, -2147483647, 1)",
+        "local t = {} for i = 1, 30 do t = {t, t} end return cjson.encode(t)",
+        "local t = {} for i = 1, 15 do t = {t, t, t, t} end return cmsgpack.pack(t)",
+        "local t = {} for i = 1, 30 do t = {t, t} end return t",
+        "local s = ('a'):rep(1e6) for i = 1, 70 do s:upper() end",
+        "for i = 1, 10 do collectgarbage() end",
+        // Caught once, it is not caught for long.
+        "while true do pcall(string.find, string.rep('a', 30000), '.-b') end",
+    ] {
+        let mut desk = Desk { patience: Some(3), ..Desk::default() };
+        let answer = run_with(&mut sandbox, &mut desk, script.as_bytes(), &[]);
+        let text = String::from_utf8_lossy(&answer);
+        assert!(text.contains("Script killed by user with SCRIPT KILL..."), "{script}: {text}");
+    }
+    assert_eq!(run(&mut sandbox, b"return 1", &[]), b":1\r\n", "the next one runs again");
+}
+
+#[test]
+fn a_search_that_takes_long_gives_the_result_it_gives_otherwise() {
+    let mut pair = Pair::new();
+    pair.check(b"return {string.find(string.rep('a', 3000), '.-b'), 1}", &[]);
+    pair.check(b"return {string.gsub(string.rep('a', 3000) .. 'b', 'a-b', 'c')}", &[]);
+}
+
+/// A pattern, mostly well formed, of the parts that patterns have.
+fn pattern() -> impl Strategy<Value = Vec<u8>> {
+    let item = prop_oneof![
+        5 => "[ab.1]".prop_map(String::into_bytes),
+        3 => "%[acdlpswuxzADWS.%b]".prop_map(String::into_bytes),
+        2 => "\\[\\^?[]a-c%-]{0,3}[ab%]?\\]?".prop_map(String::into_bytes),
+        1 => Just(b"%b()".to_vec()),
+        1 => Just(b"%f[%w]".to_vec()),
+        1 => "%[0-9]".prop_map(String::into_bytes),
+        1 => "[()]".prop_map(String::into_bytes),
+        1 => Just(b"()".to_vec()),
+        1 => "\\([ab.]\\)".prop_map(String::into_bytes),
+        1 => Just(vec![0]),
+        1 => any::<u8>().prop_map(|byte| vec![byte]),
+    ];
+    let part = (
+        item,
+        prop_oneof![4 => Just(""), 1 => Just("*"), 1 => Just("+"), 1 => Just("-"), 1 => Just("?")],
+    )
+        .prop_map(|(item, suffix)| [&item[..], suffix.as_bytes()].concat());
+    ("\\^?", proptest::collection::vec(part, 0..6), "\\$?").prop_map(|(head, parts, tail)| {
+        [head.as_bytes(), &parts.concat(), tail.as_bytes()].concat()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn patterns_match_as_on_redis(
+        pattern in pattern(),
+        text in "[ab1()\\. ]{0,12}",
+        replacement in "([a%]|%[0-3%]){0,4}",
+        start in -14i32..14,
+    ) {
+        let script = "local function show(...) \
+                        local shown = {n = select('#', ...), ...} \
+                        for i = 1, shown.n do shown[i] = type(shown[i]) .. tostring(shown[i]) end \
+                        return table.concat(shown, '|') end \
+                      local text, pattern, start = ARGV[1], ARGV[2], tonumber(ARGV[4]) \
+                      local words = {} \
+                      return {show(pcall(string.find, text, pattern, start)), \
+                              show(pcall(string.find, text, pattern, 1, true)), \
+                              show(pcall(string.match, text, pattern, start)), \
+                              show(pcall(string.gsub, text, pattern, ARGV[3])), \
+                              show(pcall(string.gsub, text, pattern, ARGV[3], 2)), \
+                              show(pcall(string.gsub, text, pattern, function(a, b) \
+                                words[#words + 1] = show(a, b) return b end)), \
+                              show(pcall(string.gsub, text, pattern, {a = 'x', b = 1, ['1'] = false})), \
+                              show(pcall(function() for a, b in string.gmatch(text, pattern) do \
+                                words[#words + 1] = show(a, b) end end)), \
+                              table.concat(words, '/')}";
+        let start = start.to_string();
+        check(script, &[text.as_bytes(), &pattern, replacement.as_bytes(), start.as_bytes()])?;
+    }
+
+    #[test]
+    fn tables_are_sorted_as_on_redis(
+        items in proptest::collection::vec(prop_oneof![4 => "[0-9]{1,2}", 1 => "'[a-c]{0,2}'"], 0..30),
+        order in prop_oneof![
+            Just("nil"), Just("function(a, b) return tostring(a) > tostring(b) end"),
+            Just("function(a, b) return true end"), Just("function() return false end"), Just("1"),
+        ],
+        position in -3i32..8,
+    ) {
+        let script = format!(
+            "local t = {{{}}} local calls = 0 local order = {order} local f = order \
+             if type(order) == 'function' then \
+               f = function(a, b) calls = calls + 1 return order(a, b) end end \
+             local ok, told = pcall(table.sort, t, f) \
+             local ok2, told2 = pcall(table.insert, t, {position}, 'new') \
+             local shown = {{tostring(told), calls, tostring(told2)}} \
+             for i = -4, #t do shown[#shown + 1] = tostring(t[i]) end \
+             return shown", items.join(","));
+        check(&script, &[])?;
+    }
+}

@@ -2,12 +2,16 @@
 //!
 //! As lax as lua-cjson: numbers are what `strtod` reads (`01`, `0x10`, `-inf`), and
 //! the text ends at its first zero byte.
+#![allow(unsafe_code)]
 
 use super::JsonSettings;
 use crate::script::number::read_prefix;
 use crate::script::runtime::Runtime;
 use crate::script::stack::{Raised, Returned, Stack};
+use crate::script::watch::Watch;
 
+/// What a value is worth, in steps.
+const STEPS_PER_VALUE: usize = 20;
 /// Deepest nesting, whatever the settings say: the thread's stack must hold it.
 const DEPTH_MAX: i32 = 2_500;
 
@@ -16,14 +20,16 @@ pub(super) fn decode(stack: Stack, runtime: &mut Runtime) -> Returned {
     if stack.len() != 1 {
         return stack.fail_argument(1, format_args!("expected 1 argument"));
     }
-    let text = stack.text_argument(1)?;
+    // SAFETY: the argument stays at its place until this returns: values are pushed above it.
+    let text = unsafe { stack.text_argument(1)? };
     if let [0, _, ..] | [_, 0, ..] = text {
         return stack.fail(format_args!("JSON parser does not support UTF-16 or UTF-32"));
     }
     let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
     let settings: JsonSettings = stack.settings();
-    let scratch = &mut runtime.scratch;
-    let mut parser = Parser { stack, settings, text: &text[..end], at: 0, depth: 0, scratch };
+    let Runtime { scratch, watch, .. } = runtime;
+    let text = &text[..end];
+    let mut parser = Parser { stack, settings, text, at: 0, depth: 0, scratch, watch };
     let (token, start) = parser.token();
     parser.value(token, start)?;
     match parser.token() {
@@ -76,6 +82,7 @@ struct Parser<'a> {
     at: usize,
     depth: i32,
     scratch: &'a mut Vec<u8>,
+    watch: &'a mut Watch,
 }
 
 impl Parser<'_> {
@@ -86,6 +93,7 @@ impl Parser<'_> {
 
     /// Pushes the value that begins with `token`.
     fn value(&mut self, token: Token, start: usize) -> Result<(), Raised> {
+        self.watch.spend(STEPS_PER_VALUE).map_err(|_| self.stack.end_run(self.watch))?;
         match token {
             Token::String => self.stack.push_bytes(self.scratch),
             Token::Number(value) => self.stack.push_number(value),

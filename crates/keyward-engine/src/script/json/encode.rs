@@ -2,12 +2,19 @@
 //!
 //! A table is an array if all its keys are integers from one, an object otherwise;
 //! an empty one is an object. The order of an object's pairs is that of the table.
+#![allow(unsafe_code)]
 
 use super::{InvalidNumbers, JsonSettings};
 use crate::script::number::push_general;
 use crate::script::runtime::Runtime;
 use crate::script::stack::{Kind, Raised, Returned, Stack};
+use crate::script::watch::{COPIED_BYTES_PER_STEP, Watch};
 
+/// What a value is worth, in steps, and what a key that is only looked at.
+const STEPS_PER_VALUE: usize = 20;
+const STEPS_PER_KEY: usize = 4;
+/// Longest result: what a string value may have.
+const RESULT_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Deepest nesting, whatever the settings say: the thread's stack must hold it.
 const DEPTH_MAX: i32 = 2_500;
 
@@ -17,7 +24,8 @@ pub(super) fn encode(stack: Stack, runtime: &mut Runtime) -> Returned {
         return stack.fail_argument(1, format_args!("expected 1 argument"));
     }
     let settings: JsonSettings = stack.settings();
-    let mut encoder = Encoder { stack, settings, out: &mut runtime.scratch };
+    let Runtime { scratch, watch, .. } = runtime;
+    let mut encoder = Encoder { stack, settings, out: scratch, watch };
     encoder.out.clear();
     encoder.value(0)?;
     stack.push_bytes(&runtime.scratch);
@@ -28,14 +36,24 @@ struct Encoder<'a> {
     stack: Stack,
     settings: JsonSettings,
     out: &'a mut Vec<u8>,
+    watch: &'a mut Watch,
 }
 
 impl Encoder<'_> {
     /// The value on top, which stays there.
     fn value(&mut self, depth: i32) -> Result<(), Raised> {
         let stack = self.stack;
+        self.spend(STEPS_PER_VALUE)?;
+        if self.out.len() > RESULT_BYTES_MAX {
+            return stack.fail(format_args!("result too large"));
+        }
         match stack.kind(-1) {
-            Kind::String => self.string(stack.bytes(-1).unwrap_or_default()),
+            Kind::String => {
+                // SAFETY: the value stays on top while it is copied.
+                let bytes = unsafe { stack.bytes(-1) }.unwrap_or_default();
+                self.spend(bytes.len() / COPIED_BYTES_PER_STEP)?;
+                self.string(bytes);
+            }
             Kind::Number => self.number(-1)?,
             Kind::Boolean if stack.boolean(-1) => self.out.extend_from_slice(b"true"),
             Kind::Boolean => self.out.extend_from_slice(b"false"),
@@ -46,6 +64,11 @@ impl Encoder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Counts steps; a run that is to end ends here.
+    fn spend(&mut self, steps: usize) -> Result<(), Raised> {
+        self.watch.spend(steps).map_err(|_| self.stack.end_run(self.watch))
     }
 
     fn refuse<T>(&mut self, place: i32, reason: &str) -> Result<T, Raised> {
@@ -71,6 +94,7 @@ impl Encoder<'_> {
         stack.push_nil();
         while stack.next(-2) {
             stack.pop(1);
+            self.spend(STEPS_PER_KEY)?;
             let index = if stack.kind(-1) == Kind::Number { stack.number(-1) } else { 0.0 };
             if index < 1.0 || index.floor() != index {
                 stack.pop(1);
@@ -120,7 +144,8 @@ impl Encoder<'_> {
                     self.number(-2)?;
                     self.out.push(b'"');
                 }
-                Kind::String => self.string(stack.bytes(-2).unwrap_or_default()),
+                // SAFETY: the key stays on the stack while it is copied.
+                Kind::String => self.string(unsafe { stack.bytes(-2) }.unwrap_or_default()),
                 _ => return self.refuse(-2, "table key must be a number or string"),
             }
             self.out.push(b':');

@@ -1,10 +1,15 @@
 //! Lua values to MessagePack.
+#![allow(unsafe_code)]
 
 use crate::script::runtime::Runtime;
 use crate::script::stack::{Kind, Raised, Returned, Stack, to_i64};
+use crate::script::watch::{COPIED_BYTES_PER_STEP, Watch};
 
 /// Tables within tables; what is deeper becomes nil, so that circles end.
 const DEPTH_MAX: u32 = 16;
+/// What a value is worth, in steps, and what a key that is only looked at.
+const STEPS_PER_VALUE: usize = 20;
+const STEPS_PER_KEY: usize = 4;
 /// Longest result, as for a string value.
 const RESULT_BYTES_MAX: usize = 512 * 1024 * 1024;
 
@@ -14,7 +19,8 @@ pub(super) fn pack(stack: Stack, runtime: &mut Runtime) -> Returned {
     if count == 0 {
         return stack.fail_argument(0, format_args!("MessagePack pack needs input."));
     }
-    let mut packer = Packer { stack, out: &mut runtime.scratch };
+    let Runtime { scratch, watch, .. } = runtime;
+    let mut packer = Packer { stack, out: scratch, watch };
     packer.out.clear();
     for position in 1..=count {
         stack.push_copy(position);
@@ -27,6 +33,7 @@ pub(super) fn pack(stack: Stack, runtime: &mut Runtime) -> Returned {
 struct Packer<'a> {
     stack: Stack,
     out: &'a mut Vec<u8>,
+    watch: &'a mut Watch,
 }
 
 /// The marks of a type's lengths: within the mark, in one byte if there is such a
@@ -47,12 +54,15 @@ impl Packer<'_> {
     /// Packs the value on top and pops it.
     fn value(&mut self, depth: u32) -> Result<(), Raised> {
         let stack = self.stack;
+        self.spend(STEPS_PER_VALUE)?;
         if self.out.len() > RESULT_BYTES_MAX {
             return stack.fail(format_args!("result too large"));
         }
         match stack.kind(-1) {
             Kind::String => {
-                let bytes = stack.bytes(-1).unwrap_or_default();
+                // SAFETY: the value stays on top while it is copied.
+                let bytes = unsafe { stack.bytes(-1) }.unwrap_or_default();
+                self.spend(bytes.len() / COPIED_BYTES_PER_STEP)?;
                 self.head(&STRING, bytes.len());
                 self.out.extend_from_slice(bytes);
             }
@@ -63,6 +73,11 @@ impl Packer<'_> {
         }
         stack.pop(1);
         Ok(())
+    }
+
+    /// Counts steps; a run that is to end ends here.
+    fn spend(&mut self, steps: usize) -> Result<(), Raised> {
+        self.watch.spend(steps).map_err(|_| self.stack.end_run(self.watch))
     }
 
     fn head(&mut self, marks: &Marks, len: usize) {
@@ -116,7 +131,7 @@ impl Packer<'_> {
         if !stack.has_room(5) {
             return stack.fail(format_args!("stack overflow (in function mp_encode_lua_table)"));
         }
-        let (pairs, is_array) = self.survey();
+        let (pairs, is_array) = self.survey()?;
         if is_array {
             let len = stack.list_len(-1);
             self.head(&ARRAY, len);
@@ -137,17 +152,18 @@ impl Packer<'_> {
     }
 
     /// How many pairs the table on top has, and whether its keys are 1 to that.
-    fn survey(&self) -> (usize, bool) {
+    fn survey(&mut self) -> Result<(usize, bool), Raised> {
         let stack = self.stack;
         let (mut pairs, mut last, mut is_array) = (0, 0.0, true);
         stack.push_nil();
         while stack.next(-2) {
             stack.pop(1);
+            self.spend(STEPS_PER_KEY)?;
             pairs += 1;
             let index = if stack.kind(-1) == Kind::Number { stack.number(-1) } else { 0.0 };
             is_array &= index > 0.0 && f64::from(index as i32) == index;
             last = f64::max(last, index);
         }
-        (pairs, is_array && last == pairs as f64)
+        Ok((pairs, is_array && last == pairs as f64))
     }
 }

@@ -1,31 +1,37 @@
 //! MessagePack to Lua values.
+#![allow(unsafe_code)]
 
 use crate::script::runtime::Runtime;
 use crate::script::stack::{Kind, Raised, Returned, Stack};
+use crate::script::watch::Watch;
 
+/// What a value is worth, in steps.
+const STEPS_PER_VALUE: usize = 20;
 /// Containers within containers: the thread's stack must hold it.
 const DEPTH_MAX: u32 = 2_000;
 
 /// `cmsgpack.unpack(bytes)`: all values.
-pub(super) fn unpack(stack: Stack, _: &mut Runtime) -> Returned {
-    unpack_from(stack, 0, 0)
+pub(super) fn unpack(stack: Stack, runtime: &mut Runtime) -> Returned {
+    unpack_from(stack, runtime, 0, 0)
 }
 
 /// `cmsgpack.unpack_one(bytes [, offset])`: where the next begins, and a value.
-pub(super) fn unpack_one(stack: Stack, _: &mut Runtime) -> Returned {
+pub(super) fn unpack_one(stack: Stack, runtime: &mut Runtime) -> Returned {
     let offset = stack.integer_or(2, 0)?;
-    unpack_from(stack, 1, offset)
+    unpack_from(stack, runtime, 1, offset)
 }
 
 /// `cmsgpack.unpack_limit(bytes, limit [, offset])`
-pub(super) fn unpack_limit(stack: Stack, _: &mut Runtime) -> Returned {
+pub(super) fn unpack_limit(stack: Stack, runtime: &mut Runtime) -> Returned {
     let limit = stack.integer_argument(2)?;
     let offset = stack.integer_or(3, 0)?;
-    unpack_from(stack, limit, offset)
+    unpack_from(stack, runtime, limit, offset)
 }
 
-fn unpack_from(stack: Stack, limit: i64, offset: i64) -> Returned {
-    let data = stack.text_argument(1)?;
+fn unpack_from(stack: Stack, runtime: &mut Runtime, limit: i64, offset: i64) -> Returned {
+    // SAFETY: the argument stays at its place until this returns: what is above it is cut
+    // off, and values are pushed there.
+    let data = unsafe { stack.text_argument(1)? };
     stack.truncate(1);
     let len = data.len();
     if offset < 0 || limit < 0 {
@@ -38,7 +44,7 @@ fn unpack_from(stack: Stack, limit: i64, offset: i64) -> Returned {
     };
     let is_whole = limit == 0 && offset == 0;
     let limit = if is_whole { i64::from(i32::MAX) } else { limit };
-    let mut unpacker = Unpacker { stack, rest };
+    let mut unpacker = Unpacker { stack, rest, watch: &mut runtime.watch };
     let mut count = 0;
     while !unpacker.rest.is_empty() && i64::from(count) < limit {
         unpacker.value(0)?;
@@ -56,6 +62,7 @@ fn unpack_from(stack: Stack, limit: i64, offset: i64) -> Returned {
 struct Unpacker<'a> {
     stack: Stack,
     rest: &'a [u8],
+    watch: &'a mut Watch,
 }
 
 impl<'a> Unpacker<'a> {
@@ -89,6 +96,7 @@ impl<'a> Unpacker<'a> {
                  use unpack_one or unpack_limit instead.)"
             ));
         }
+        self.watch.spend(STEPS_PER_VALUE).map_err(|_| stack.end_run(self.watch))?;
         let mark = self.take(1)?[0];
         match mark {
             0x00..=0x7f => stack.push_number(f64::from(mark)),
