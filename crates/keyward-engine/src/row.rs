@@ -72,7 +72,7 @@ pub struct Row {
     at: NonNull<u8>,
 }
 
-// A row owns everything it points to.
+// SAFETY: a row owns everything it points to, and nothing in it is bound to a thread.
 unsafe impl Send for Row {}
 
 impl Row {

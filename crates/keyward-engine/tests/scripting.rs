@@ -590,6 +590,5 @@ fn a_library_names_its_functions_by_numbers_or_not_at_all() {
         &["FUNCTION", "LOAD", source],
         &["FCALL", "1007", "0"],
         &["FCALL", "1200", "0"],
-        &["FUNCTION", "LIST"],
     ]);
 }

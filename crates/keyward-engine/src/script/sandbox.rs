@@ -281,6 +281,29 @@ impl Sandbox {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Whether tests may have an allocation fail: not those of the wrapper around Lua, for
+    /// which it puts the limit of memory out of force.
+    pub(super) static MAY_FAIL: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+#[cfg(test)]
+impl Sandbox {
+    /// The state, whose allocator tests replace.
+    pub(super) fn state(&mut self) -> *mut ffi::lua_State {
+        let mut state = std::ptr::null_mut();
+        self.with_stack(|stack, _| state = stack.state());
+        state
+    }
+
+    pub(super) fn collect_garbage(&mut self) {
+        for _ in 0..2 {
+            self.lua.gc_collect().expect("there are no finalizers");
+        }
+    }
+}
+
 /// Works on the stack of a state. `work` must own nothing while it pushes: it may be
 /// left by a long jump when memory runs out, and what it had to say is then unsaid.
 fn in_state(lua: &Lua, work: impl FnOnce(Stack)) {
@@ -290,10 +313,16 @@ fn in_state(lua: &Lua, work: impl FnOnce(Stack)) {
     let done = unsafe {
         lua.exec_raw::<()>((), |state| {
             let stack = Stack::of(state);
+            #[cfg(test)]
+            MAY_FAIL.set(true);
             work(stack);
+            #[cfg(test)]
+            MAY_FAIL.set(false);
             stack.truncate(0);
         })
     };
+    #[cfg(test)]
+    MAY_FAIL.set(false);
     // The one error there is, memory, shows in that nothing was said.
     drop(done);
 }

@@ -44,7 +44,7 @@ unsafe fn argument<'a>(state: *mut lua_State, position: c_int) -> &'a [u8] {
 ///
 /// # Safety
 /// `text` must be the bytes of a Lua string.
-unsafe fn as_c<'a>(text: &'a [u8]) -> &'a CStr {
+unsafe fn as_c(text: &[u8]) -> &CStr {
     // SAFETY: behind the bytes of every Lua string lies a zero, which is part of its
     // allocation.
     unsafe { CStr::from_ptr(text.as_ptr().cast()) }

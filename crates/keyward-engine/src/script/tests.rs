@@ -1,5 +1,7 @@
 //! The sandbox against a real Redis: the same script on both, the same bytes back.
 
+mod allocations;
+
 use super::api::sha1_hex;
 use super::caller::{Caller, LogLevel, Propagation};
 use super::globals::Audience;

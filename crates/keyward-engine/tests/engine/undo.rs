@@ -152,3 +152,24 @@ fn what_was_undone_breaks_no_watch() {
     test.call(client, "MULTI");
     assert_eq!(test.call(client, "EXEC"), "*-1\r\n");
 }
+
+#[test]
+fn a_script_that_runs_out_of_memory_leaves_every_row_as_it_was() {
+    let mut test = TestEngine::governed(1, OPEN);
+    let client = test.engine.connect();
+    test.call(client, "SET s1 before");
+    test.call(client, "RPUSH l1 a b");
+    test.effects();
+    let before = sorted_state(&mut test);
+    let text = "redis.call('SET', 's1', 'after') redis.call('RPUSH', 'l1', 'c') \
+                redis.call('SET', 'declared:1', 'new') \
+                local s = 'x' while true do s = s .. s end";
+    let mut script = Vec::new();
+    push_request(&mut script, ["EVAL", text, "0"].iter());
+    let (_, reply) = test.send(client, &script);
+    let reply = String::from_utf8_lossy(&reply).into_owned();
+    assert!(reply.starts_with('-') && reply.contains("not enough memory"), "{reply}");
+    assert_eq!(sorted_state(&mut test), before);
+    assert_eq!(test.effect_lines(), Vec::<String>::new());
+    test.check_bytes(client);
+}
