@@ -50,6 +50,10 @@ impl Host for Watcher {
         }
     }
 
+    fn may_debug(&self, _: ClientId) -> bool {
+        true
+    }
+
     fn log(&mut self, level: LogLevel, line: &[u8]) {
         self.log.push((level, line.to_vec()));
     }
@@ -536,7 +540,8 @@ fn sha_of(script: &str) -> String {
 #[test]
 fn a_script_within_a_script_is_never_found_under_anothers_sha() {
     let mut ours = Ours::new();
-    ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    let switched = ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    assert_eq!(switched, Frame::Simple(b"OK".to_vec()));
     ours.call(&["EVAL", "return 'outer'", "0"]);
     let nested = "local reply = redis.pcall('eval', ARGV[1], 0) return reply.err or reply";
     let told = ours.call(&["EVAL", nested, "0", "return 'inner'"]);
@@ -560,7 +565,8 @@ fn a_script_within_a_script_is_never_found_under_anothers_sha() {
 #[test]
 fn a_function_within_a_function_is_never_anothers() {
     let mut ours = Ours::new();
-    ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    let switched = ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    assert_eq!(switched, Frame::Simple(b"OK".to_vec()));
     let call = "local reply = redis.pcall(unpack(args)) return reply.err or reply";
     let source = format!(
         "#!lua name=l\nredis.register_function('f', function(keys, args) {call} end)\n\
