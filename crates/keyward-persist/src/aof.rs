@@ -19,6 +19,6 @@ mod manifest;
 mod reader;
 
 pub use files::{AofFiles, AofPart, Listing, OpenError};
-pub use log::{Log, Sync};
+pub use log::{Log, Sync, Write};
 pub use manifest::{FileKind, Manifest, ManifestError, NamedFile};
 pub use reader::{ReadError, Reader};

@@ -2,14 +2,19 @@
 //!
 //! Owns the log, its files and its figures. What commands changed is collected after each
 //! batch of one client and written once for all clients that were ready (`commit`);
-//! replies are held back until then. With `appendfsync always` they are held until it is
-//! synced, and while one sync is under way the changes of others gather for the next.
-//! With `everysec` a sync is begun every second, and writing is put off while it lasts,
-//! for at most two seconds, as Redis does.
+//! replies are held back until then, whatever `appendfsync` says: what the system was
+//! given outlives the process. With `always` they are held until it is synced, and while
+//! one sync is under way the changes of others gather for the next. With `everysec` a sync
+//! is begun every second; while it lasts a thread writes, since the file system may let
+//! whoever writes wait for it. Redis acknowledges such writes before they are written.
+//!
+//! While the log changes to another file nothing is written until all of the last one is
+//! synced (`keyward-persist`), and replies are held that long.
 //!
 //! After a failure writes are refused until the log is whole again: what cannot be
 //! written is tried again, and after a sync that failed, of which nobody knows what it
-//! left, everything is written anew.
+//! left, everything is written anew. Whoever waits for what could not be written is never
+//! answered.
 //! Not here: the form of the log (`keyward-engine`), that of the files
 //! (`keyward-persist`), writing it anew (`saving`).
 
@@ -18,12 +23,13 @@ use crate::settings::table::Id;
 use keyward_commands::WireError;
 use keyward_engine::Engine;
 use keyward_persist::PersistError;
-use keyward_persist::aof::{AofFiles, Log, Sync};
+use keyward_persist::aof::{AofFiles, Log, Sync, Write};
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long writing is put off while a sync is under way. The number is Redis's.
-const PUT_OFF_MAX: Duration = Duration::from_secs(2);
+/// A sync that takes longer is told of and counted. The number is Redis's.
+const SYNC_TIME_MAX: Duration = Duration::from_secs(2);
 /// How often a sync is begun with `everysec`.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// After so many failures in a row writing anew waits, for a minute and then for longer.
@@ -106,13 +112,21 @@ pub(crate) struct AppendOnly {
     pub(crate) files: Option<AofFiles>,
     /// Replies up to this position of the log may go.
     released: u64,
+    /// Where what the last batch changed ends; zero if it changed nothing.
+    batch_end: u64,
+    /// Where the last log ended: no position is used twice.
+    ended_at: u64,
     pub(crate) problem: Option<Problem>,
+    /// There is a new one, and those who wait are still to be given up.
+    has_failed: bool,
     /// Bytes of the files before the one that grows.
     pub(crate) older_bytes: u64,
     /// Bytes after it was last written anew.
     pub(crate) base_bytes: u64,
-    put_off_since: Option<Instant>,
     delayed_syncs: u64,
+    /// That the sync under way takes long was told.
+    is_delay_told: bool,
+    /// When a sync was last begun.
     synced_at: Instant,
     pub(crate) rewrites: Rewrites,
 }
@@ -125,11 +139,14 @@ impl AppendOnly {
             must_end: false,
             files: None,
             released: u64::MAX,
+            batch_end: 0,
+            ended_at: 0,
             problem: None,
+            has_failed: false,
             older_bytes: 0,
             base_bytes: 0,
-            put_off_since: None,
             delayed_syncs: 0,
+            is_delay_told: false,
             synced_at: Instant::now(),
             rewrites: Rewrites {
                 is_wanted: false,
@@ -146,6 +163,7 @@ impl AppendOnly {
 
     /// Begins to log to a file.
     pub(crate) fn begin(&mut self, log: Log) {
+        let log = log.counting_from(self.ended_at);
         self.released = log.logged();
         self.problem = None;
         self.synced_at = Instant::now();
@@ -154,7 +172,14 @@ impl AppendOnly {
 
     /// No longer logs.
     pub(crate) fn end(&mut self) {
-        self.log = None;
+        if let Some(mut log) = self.log.take() {
+            // Its file may be made anew under the same name.
+            if let Err(error) = log.wait_for_write() {
+                tracing::warn!("Error writing to the AOF file: {error}");
+            }
+            self.ended_at = log.logged();
+        }
+        self.batch_end = 0;
         self.must_end = false;
         self.problem = None;
         self.released = u64::MAX;
@@ -165,7 +190,7 @@ impl AppendOnly {
         self.released
     }
 
-    /// The position that replies have to wait for, if they have to.
+    /// The position that replies have to wait for, if they have to and everybody does.
     #[inline]
     pub(crate) fn held_until(&self) -> Option<u64> {
         let logged = self.log.as_ref()?.logged();
@@ -199,34 +224,75 @@ impl AppendOnly {
         self.log.as_ref().is_some_and(|log| log.logged() > log.synced())
     }
 
+    /// Whether the log cannot go on in another file yet.
+    pub(crate) fn is_amid_work(&self, policy: Policy) -> bool {
+        // With `always` there is hardly a moment without a sync.
+        let is_waiting = |log: &Log| log.is_syncing() && policy != Policy::Always;
+        let log = self.log.as_ref();
+        log.is_some_and(|log| log.is_switching() || log.is_writing() || is_waiting(log))
+    }
+
+    /// Whether a thread writes.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.log.as_ref().is_some_and(Log::is_writing)
+    }
+
+    /// Where what the last batch changed ends; zero if it changed nothing.
+    #[inline]
+    pub(crate) fn batch_end(&self) -> u64 {
+        self.batch_end
+    }
+
     /// Logs what commands have changed; whether there is anything to write.
     #[inline]
     pub(crate) fn collect(&mut self, engine: &mut Engine) -> bool {
         let Some(log) = &mut self.log else { return false };
-        log.append(|buffer| engine.take_log(buffer)) > 0
+        let has_changed = log.append(|buffer| engine.take_log(buffer)) > 0;
+        self.batch_end = if has_changed { log.logged() } else { 0 };
+        has_changed
     }
 
-    /// Writes what is logged; whether that has just failed under `always`, so that those
-    /// who wait will never be answered.
-    pub(crate) fn write(&mut self, policy: Policy) -> bool {
-        let Some(log) = &mut self.log else { return false };
-        if policy == Policy::EverySecond && log.is_syncing() && log.buffered() > 0 {
-            let since = *self.put_off_since.get_or_insert_with(Instant::now);
-            if since.elapsed() < PUT_OFF_MAX {
-                self.released = log.logged();
-                return false;
-            }
+    /// Writes what is logged, or returns what a thread is to write.
+    pub(crate) fn write(&mut self, policy: Policy) -> Option<Arc<Write>> {
+        self.end_write(policy);
+        let log = self.log.as_mut()?;
+        if policy == Policy::Always || !log.is_syncing() {
+            self.write_now(policy);
+            return None;
+        }
+        let write = log.begin_write()?;
+        if self.synced_at.elapsed() >= SYNC_TIME_MAX && !self.is_delay_told {
+            self.is_delay_told = true;
             self.delayed_syncs += 1;
             tracing::info!(
                 "Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF \
                  buffer without waiting for fsync to complete, this may slow down Keyward."
             );
         }
-        self.put_off_since = None;
-        let written = log.write();
-        let was_whole = self.problem.is_none();
-        match written {
+        Some(write)
+    }
+
+    /// Writes what is logged on this thread, whatever it has to wait for.
+    pub(crate) fn write_now(&mut self, policy: Policy) {
+        self.end_write(policy);
+        if let Some(log) = &mut self.log {
+            let outcome = log.write();
+            self.note_write(outcome, policy);
+        }
+    }
+
+    /// Takes note of what a thread has written, if that is over.
+    fn end_write(&mut self, policy: Policy) {
+        if let Some(outcome) = self.log.as_mut().and_then(Log::end_write) {
+            self.note_write(outcome, policy);
+        }
+    }
+
+    fn note_write(&mut self, outcome: Result<(), PersistError>, policy: Policy) {
+        match outcome {
             Err(error) => self.note(error, Problem::Write),
+            // While the log changes to another file, or a thread writes, nothing was tried.
+            Ok(()) if self.has_unwritten() => {}
             Ok(()) if matches!(self.problem, Some(Problem::Write(_))) => {
                 tracing::warn!("AOF write error looks solved, Keyward can write again.");
                 self.problem = None;
@@ -234,20 +300,36 @@ impl AppendOnly {
             Ok(()) => {}
         }
         self.release(policy);
-        was_whole && self.problem.is_some() && policy == Policy::Always
     }
 
     fn note(&mut self, error: PersistError, problem: fn(String) -> Problem) {
         if self.problem.is_none() {
             tracing::warn!("Error writing to the AOF file: {error}");
+            self.has_failed = true;
         }
         self.problem = Some(problem(system_text(&error.problem)));
     }
 
+    /// Whether there was a failure since this was last asked, so that those who wait will
+    /// never be answered.
+    pub(crate) fn take_failure(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
+    }
+
+    /// Whether those who wait will never be answered, and have not been told.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     fn release(&mut self, policy: Policy) {
         if let Some(log) = &self.log {
-            let is_waiting = policy == Policy::Always && self.problem.is_none();
-            self.released = if is_waiting { log.synced() } else { log.logged() };
+            let reached = match policy {
+                // Writes are refused, and nobody else has to wait for what is not whole.
+                _ if self.problem.is_some() => log.logged(),
+                Policy::Always => log.synced(),
+                Policy::EverySecond | Policy::Never => log.written(),
+            };
+            self.released = self.released.max(reached);
         }
     }
 
@@ -264,25 +346,32 @@ impl AppendOnly {
         if !is_due {
             return None;
         }
-        self.synced_at = Instant::now();
-        log.begin_sync()
+        self.begin_sync()
     }
 
-    /// A sync is over; whether it has failed under `always`.
-    pub(crate) fn end_sync(
-        &mut self,
-        sync: &Sync,
-        outcome: io::Result<()>,
-        policy: Policy,
-    ) -> bool {
-        let Some(log) = &mut self.log else { return false };
-        let outcome = log.end_sync(sync, outcome);
-        let has_failed = outcome.is_err();
-        if let Err(error) = outcome {
+    /// Begins a sync of what is written, unless there is none or one is under way.
+    pub(crate) fn begin_sync(&mut self) -> Option<Sync> {
+        let sync = self.log.as_mut()?.begin_sync()?;
+        self.synced_at = Instant::now();
+        self.is_delay_told = false;
+        Some(sync)
+    }
+
+    /// A sync is over.
+    pub(crate) fn end_sync(&mut self, sync: &Sync, outcome: io::Result<()>, policy: Policy) {
+        let Some(log) = &mut self.log else { return };
+        if let Err(error) = log.end_sync(sync, outcome) {
+            if policy != Policy::Always {
+                // Who waits for a write only is answered, if it can still be written; if it
+                // cannot, the sync has failed all the same.
+                let _ = log.write();
+            }
+            let must_give_up = policy == Policy::Always || self.has_unwritten();
+            let was_given_up = self.has_failed;
             self.note(error, Problem::Sync);
+            self.has_failed &= must_give_up || was_given_up;
         }
         self.release(policy);
-        has_failed && policy == Policy::Always
     }
 
     /// Bytes of all files.

@@ -2,7 +2,12 @@
 //!
 //! Owns when the log is written and synced, and who waits for that. At the end of a round
 //! (`outbox`) the log is written once for every client of the round; with `appendfsync
-//! always` the replies stay with their peers then, until a sync that serves all of them.
+//! always` the replies stay with their peers then, until a sync that serves all of them
+//! (group commit).
+//!
+//! With `everysec` and `no` replies stay only where the log cannot be written at once: a
+//! sync is under way, and a thread writes beside it; or the log changes to another file.
+//! Then only those wait who have changed something, everybody else is served.
 //!
 //! Where a sync takes a fraction of a millisecond, the thread that serves waits for it: to
 //! have another one do it costs the processor as much again, and clients are answered
@@ -62,6 +67,29 @@ pub(crate) struct Waiters {
     released: Cell<u64>,
 }
 
+/// Who has to wait at the end of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hold {
+    Nobody,
+    /// Who has changed something that is not written.
+    Writers,
+    /// With `always`, until the log has got so far: nobody is to see what is not safe.
+    Everybody(u64),
+}
+
+impl Hold {
+    #[inline]
+    pub(crate) fn of(core: &Core) -> Hold {
+        match core.host.append_only.held_until() {
+            None => Hold::Nobody,
+            Some(position) if Policy::of(&core.host.settings) == Policy::Always => {
+                Hold::Everybody(position)
+            }
+            Some(_) => Hold::Writers,
+        }
+    }
+}
+
 /// A sync waits for those who were just answered.
 #[derive(Debug, Clone, Copy)]
 struct Gathering {
@@ -97,6 +125,19 @@ impl Waiters {
             self.held.borrow_mut().push_back((until, Rc::clone(peer)));
         }
         true
+    }
+
+    /// Whether the letter of a client that changed something up to `until` has to wait.
+    #[inline]
+    pub(crate) fn must_wait(&self, hold: Hold, peer: &Rc<Peer>, until: u64) -> bool {
+        match hold {
+            Hold::Nobody => false,
+            Hold::Everybody(position) => self.hold(Some(position), peer),
+            Hold::Writers => {
+                let until = (until > self.released.get()).then_some(until);
+                self.hold(until, peer) || self.holds(peer)
+            }
+        }
     }
 
     /// How long the next sync still waits for clients, if it does.
@@ -162,9 +203,10 @@ impl Server {
     pub(crate) fn write_log(&self, core: &mut Core) {
         let policy = Policy::of(&core.host.settings);
         let was_whole = core.host.append_only.problem.is_none();
-        if core.host.append_only.write(policy) {
-            self.give_up(core);
+        if let Some(write) = core.host.append_only.write(policy) {
+            self.waiters.syncer.order_write(write);
         }
+        self.give_up_if_failed(core);
         if core.host.append_only.problem.is_none() != was_whole {
             // At once: what follows could not be made safe.
             core.refuse_writes_if_needed();
@@ -172,10 +214,19 @@ impl Server {
         self.waiters.release(core.host.append_only.released());
     }
 
-    /// Those who wait will never be answered.
-    fn give_up(&self, core: &mut Core) {
-        self.waiters.held.borrow_mut().drain(..).for_each(|(_, peer)| peer.close());
-        core.host.outbox.refuse();
+    /// After a failure those who wait will never be answered.
+    fn give_up_if_failed(&self, core: &mut Core) {
+        if core.host.append_only.take_failure() {
+            self.waiters.held.borrow_mut().drain(..).for_each(|(_, peer)| peer.close());
+            core.host.outbox.refuse();
+        }
+    }
+
+    /// Has a client wait that was served by what another has just changed.
+    pub(crate) fn wait_with_others(&self, core: &Core, peer: &Rc<Peer>) {
+        if Policy::of(&core.host.settings) != Policy::Always {
+            self.waiters.hold(core.host.append_only.held_until(), peer);
+        }
     }
 
     /// Whether the log is synced while everybody waits, and has to be.
@@ -221,11 +272,29 @@ impl Server {
         }
     }
 
-    /// Takes note of syncs that are over. The selector tells once of several: there are
-    /// two when a log ended amid a sync and another one has begun.
+    /// Begins a sync of all that is written, so that little is left to be synced when the
+    /// log changes to another file; whether one is under way.
+    pub(crate) fn sync_ahead(&self, core: &mut Core) -> bool {
+        if core.host.append_only.problem.is_some() {
+            return false;
+        }
+        if let Some(sync) = core.host.append_only.begin_sync() {
+            self.waiters.syncer.order(sync);
+        }
+        core.host.append_only.is_syncing()
+    }
+
+    /// Takes note of syncs and writes that are over. The selector tells once of several:
+    /// there are two syncs when a log ended amid one and another log has begun.
     pub(crate) fn note_syncs(&self, core: &mut Core) {
         while let Some(done) = self.waiters.syncer.take() {
             self.end_sync(core, done);
+        }
+        if core.host.append_only.is_writing() {
+            match Policy::of(&core.host.settings) {
+                Policy::Always => self.commit(core),
+                Policy::EverySecond | Policy::Never => self.write_log(core),
+            }
         }
     }
 
@@ -233,8 +302,12 @@ impl Server {
     fn end_sync(&self, core: &mut Core, done: Done) {
         let took = done.took;
         self.settle(core, done);
+        if Policy::of(&core.host.settings) != Policy::Always {
+            // What could not be written before, in the next file too.
+            return self.write_log(core);
+        }
         let released = core.host.append_only.released();
-        if Policy::of(&core.host.settings) == Policy::Always && !self.waiters.gather(took) {
+        if !self.waiters.gather(took) {
             self.commit(core);
         }
         self.waiters.release(released);
@@ -243,9 +316,8 @@ impl Server {
     /// Takes note of how a sync went.
     fn settle(&self, core: &mut Core, done: Done) {
         let policy = Policy::of(&core.host.settings);
-        if core.host.append_only.end_sync(&done.sync, done.outcome, policy) {
-            self.give_up(core);
-        }
+        core.host.append_only.end_sync(&done.sync, done.outcome, policy);
+        self.give_up_if_failed(core);
         core.refuse_writes_if_needed();
     }
 }

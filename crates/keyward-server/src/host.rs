@@ -215,7 +215,10 @@ impl Host for ServerHost {
             // While it is written anew there is more to end than the log.
             let AppendOnly { log, rewrites, must_end, .. } = &mut self.append_only;
             let may_end = log.is_some() && rewrites.started.is_none();
-            *must_end = may_end && !self.settings.is_on(Id::AppendOnly);
+            let is_on = self.settings.is_on(Id::AppendOnly);
+            *must_end = may_end && !is_on;
+            // It begins by being written anew, and INFO tells so at once.
+            rewrites.is_wanted = is_on && log.is_none();
             self.files_wanted.notify_one();
         }
         if let Some(log) = &self.log {

@@ -9,11 +9,12 @@
 //!
 //! Invariants: what is posted to a client is sent in that order, whatever it is. A letter
 //! is on its way for one round at most; then what its socket does not take, or what has
-//! to wait for a sync, lies with its `Peer`. The box is emptied when it holds more than
+//! to wait for the log, lies with its `Peer`. The box is emptied when it holds more than
 //! [`ROUND_BYTES_MAX`].
 //! Not here: syncing the log (`commit`).
 
 use crate::append_only::Policy;
+use crate::commit::Hold;
 use crate::host::ServerHost;
 use crate::peer::Peer;
 use crate::server::{Core, Server};
@@ -53,6 +54,8 @@ struct Letter {
     peer: Rc<Peer>,
     /// Where it ends; it begins where the one before ends.
     end: usize,
+    /// What the client changed ends here in the log; zero if it changed nothing.
+    until: u64,
 }
 
 impl Outbox {
@@ -75,11 +78,13 @@ impl Outbox {
         self.letters.iter().any(|letter| letter.client == client)
     }
 
-    fn address(&mut self, client: ClientId, peer: &Rc<Peer>) {
+    fn address(&mut self, client: ClientId, peer: &Rc<Peer>, until: u64) {
         let end = self.bytes.len();
         match self.letters.last_mut() {
-            Some(last) if Rc::ptr_eq(&last.peer, peer) => last.end = end,
-            _ => self.letters.push(Letter { client, peer: Rc::clone(peer), end }),
+            Some(last) if Rc::ptr_eq(&last.peer, peer) => {
+                (last.end, last.until) = (end, last.until.max(until));
+            }
+            _ => self.letters.push(Letter { client, peer: Rc::clone(peer), end, until }),
         }
     }
 
@@ -89,18 +94,18 @@ impl Outbox {
         self.bytes.clear();
     }
 
-    /// Empties the box: each letter goes to its socket unless it `must_wait`. What stays
-    /// lies with its peer then, and `left` is told.
+    /// Empties the box: each letter goes to its socket unless it `must_wait`, which is told
+    /// what the log must have. What stays lies with its peer then, and `left` is told.
     pub(crate) fn send(
         &mut self,
-        mut must_wait: impl FnMut(&Rc<Peer>) -> bool,
+        mut must_wait: impl FnMut(&Rc<Peer>, u64) -> bool,
         mut left: impl FnMut(ClientId, &Rc<Peer>),
     ) {
         let mut start = 0;
-        for Letter { client, peer, end } in self.letters.drain(..) {
+        for Letter { client, peer, end, until } in self.letters.drain(..) {
             let mut letter = &self.bytes[start..end];
             start = end;
-            let is_waiting = must_wait(&peer);
+            let is_waiting = must_wait(&peer, until);
             if !is_waiting && peer.output.borrow().is_empty() {
                 let sent = peer.send(letter);
                 letter = &letter[sent..];
@@ -124,10 +129,13 @@ impl ServerHost {
     pub(crate) fn send_meanwhile(&mut self) {
         let policy = Policy::of(&self.settings);
         if policy != Policy::Always {
-            self.append_only.write(policy);
+            self.append_only.write_now(policy);
+        }
+        if self.append_only.has_failed() {
+            self.outbox.refuse();
         }
         if self.append_only.held_until().is_none() {
-            self.outbox.send(|_| false, |_, _| {});
+            self.outbox.send(|_, _| false, |_, _| {});
         }
     }
 }
@@ -161,7 +169,7 @@ impl Server {
         if outbox.is_empty() {
             self.wire.demand_round();
         }
-        outbox.address(client, peer);
+        outbox.address(client, peer, core.host.append_only.batch_end());
         if outbox.bytes.len() > ROUND_BYTES_MAX {
             self.end_round(core);
         }
@@ -192,9 +200,9 @@ impl Server {
         // Nothing is posted meanwhile: what takes its place allocates nothing.
         let empty = Outbox { bytes: Vec::new(), letters: Vec::new() };
         let mut outbox = std::mem::replace(&mut core.host.outbox, empty);
-        let held_until = core.host.append_only.held_until();
+        let hold = Hold::of(core);
         outbox.send(
-            |peer| self.waiters.hold(held_until, peer),
+            |peer, until| self.waiters.must_wait(hold, peer, until),
             |client, peer| {
                 self.check_output(core, client, peer);
                 core.count_client(client, peer);

@@ -411,7 +411,10 @@ impl Server {
                     self.post(core, client, &peer, &bytes);
                     continue;
                 }
-                Delivery::Unblocked(_) => peer.must_resume.set(true),
+                Delivery::Unblocked(_) => {
+                    self.wait_with_others(core, &peer);
+                    peer.must_resume.set(true);
+                }
                 Delivery::Close(_) => peer.must_close.set(true),
             }
             core.count_client(client, &peer);

@@ -28,13 +28,6 @@ fn text(frame: &Frame) -> String {
     String::from_utf8_lossy(frame.as_bytes().expect("a text")).into_owned()
 }
 
-/// Waits until all that is acknowledged is written: while a sync is under way, writing
-/// with `everysec` is put off.
-fn settle(server: &Server) {
-    let mut client = server.client();
-    wait_until(|| info(&mut client, "aof_buffer_length") == "0");
-}
-
 fn digest(server: &Server) -> String {
     match call(&mut server.client(), "DEBUG DIGEST") {
         Frame::Simple(digest) => String::from_utf8_lossy(&digest).into_owned(),
@@ -128,7 +121,6 @@ fn what_was_acknowledged_is_there_after_a_kill() {
             );
             call(&mut server.client(), "MULTI");
             before = Some(digest(&server));
-            settle(&server);
         }
         let server = keyward(directory.path(), &[]);
         assert_eq!(call(&mut server.client(), "FCALL f 0"), Frame::Integer(7));
@@ -148,7 +140,6 @@ fn redis_loads_our_files_and_we_load_its() {
             change_much(&ours, &mut random, 100);
         }
         let before = digest(&ours);
-        settle(&ours);
         drop(ours);
         let manifest = file(directory.path(), "appendonly.aof.manifest");
         let checked = Command::new("redis-check-aof").arg(&manifest).output();
@@ -164,7 +155,6 @@ fn redis_loads_our_files_and_we_load_its() {
             change_much(&theirs, &mut random, 100);
         }
         let before = digest(&theirs);
-        settle(&theirs);
         drop(theirs);
         assert_eq!(digest(&keyward(directory.path(), &[])), before);
     }
@@ -185,14 +175,12 @@ fn debug_loadaof_loads_it_again() {
         }
         let before = digest(&server);
         // What is not in a file yet cannot be loaded from it.
-        settle(&server);
         call(&mut client, "DEBUG LOADAOF");
         assert_eq!(digest(&server), before);
     }
     // What follows is logged, and only once.
     call(&mut client, "RPUSH behind a");
     let before = digest(&server);
-    settle(&server);
     drop(server);
     assert_eq!(digest(&keyward(directory.path(), &[])), before);
     // Its files are there although nothing is logged any more.
@@ -215,6 +203,26 @@ fn a_rewrite_is_in_progress_as_soon_as_it_was_asked_for() {
     wait_for_rewrite(&mut client);
     call(&mut client, "DEBUG LOADAOF");
     assert_eq!(client.call(&["GET", "k"]).expect("an answer"), Frame::Bulk(b"v".to_vec()));
+}
+
+#[test]
+fn a_rewrite_is_in_progress_as_soon_as_the_file_is_turned_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(directory.path(), &["--appendonly", "no"]);
+    let mut client = server.client();
+    // In one go: the server has no moment between the two.
+    client.send(b"CONFIG SET appendonly yes\r\nINFO persistence\r\n").expect("it is sent");
+    assert_eq!(client.receive().expect("a reply"), Frame::Simple(b"OK".to_vec()));
+    let info = text(&client.receive().expect("a reply"));
+    assert!(info.contains("aof_rewrite_in_progress:1\r\n"), "{info}");
+    wait_for_rewrite(&mut client);
+    // Nor is one left that was demanded for nothing.
+    client
+        .send(b"CONFIG SET appendonly no\r\nCONFIG SET appendonly yes\r\nCONFIG SET appendonly no\r\nINFO persistence\r\n")
+        .expect("it is sent");
+    (0..3).for_each(|_| drop(client.receive().expect("a reply")));
+    let info = text(&client.receive().expect("a reply"));
+    assert!(info.contains("aof_rewrite_in_progress:0\r\n"), "{info}");
 }
 
 #[test]
@@ -291,7 +299,6 @@ fn it_can_be_turned_on_and_off_while_clients_write() {
     wait_for_rewrite(&mut client);
     call(&mut client, "SET c 1");
     let before = digest(&server);
-    settle(&server);
     drop(server);
     let server = keyward(directory.path(), &[]);
     assert_eq!(digest(&server), before);
@@ -328,7 +335,6 @@ fn a_torn_end_is_cut_off_and_damage_is_not_served_over() {
     let server = keyward(directory.path(), &[]);
     call(&mut server.client(), "SET a 1");
     let before = digest(&server);
-    settle(&server);
     drop(server);
     let path = last_increment(directory.path());
     let whole = fs::read(&path).expect("it was written");
@@ -376,7 +382,6 @@ fn a_snapshot_becomes_the_base_of_a_new_append_only_file() {
     drop(server);
     let server = keyward(directory.path(), &[]);
     call(&mut server.client(), "INCR a");
-    settle(&server);
     drop(server);
     fs::remove_file(directory.path().join("dump.rdb")).expect("it was saved");
     let server = keyward(directory.path(), &[]);
@@ -484,7 +489,6 @@ fn rows_carried_between_databases_are_logged_where_the_log_has_one_of_them() {
     let before: Vec<_> = [0, 5].map(|db| rows(&mut client, db)).into();
     assert_eq!(before[0].0.iter().map(text).collect::<Vec<_>>(), ["k:3"]);
     assert_eq!(before[1].0.len(), 10);
-    settle(&server);
     drop(server);
     let server = keyward(directory.path(), &options);
     let mut client = server.client();
@@ -522,7 +526,6 @@ fn a_keyspace_may_change_what_outlives_a_restart() {
         call(&mut client, &format!("SELECT {db}"));
         call(&mut client, "SET k:1 logged");
     }
-    settle(&server);
     drop(server);
     // Without a snapshot there is nothing better than what was logged.
     let server = start(["aof", "rdb", "none"]);

@@ -3,17 +3,21 @@
 //! Owns what is logged and not yet written, and how far writing and syncing have come,
 //! as positions: bytes since the log began, whatever file they are in.
 //!
+//! A write can be done here and now, or handed to a thread ([`Write`]): while a file is
+//! being synced some file systems let whoever writes to it wait. One is under way at a
+//! time; what is logged meanwhile waits for the next.
+//!
 //! Invariants: `synced ≤ written ≤ logged`. A file ends with a whole write: one that
 //! fails half-way is taken back. Nothing is written to the next file before all of the
 //! last one is synced, so what is on disk after a power cut is a beginning of what was
 //! logged.
-//! Not here: when to write and to sync, and the thread that does the latter.
+//! Not here: when to write and to sync, and the threads that do.
 
 use crate::PersistError;
 use crate::disk::DiskFile;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// A buffer that grew beyond this is given back.
 const BUFFER_BYTES_KEPT: usize = 128 * 1024;
@@ -33,6 +37,74 @@ impl Sync {
     }
 }
 
+/// A write that is to be done, on any thread.
+#[derive(Debug)]
+pub struct Write {
+    file: Arc<dyn DiskFile>,
+    /// How long the file is before.
+    file_bytes: u64,
+    bytes: Vec<u8>,
+    /// How it went, once it is over.
+    attempt: Mutex<Option<Attempt>>,
+    is_over: Condvar,
+}
+
+impl Write {
+    /// Does it.
+    pub fn run(&self) {
+        let attempt = Attempt::at(&*self.file, &self.bytes, self.file_bytes);
+        *self.attempt.lock().unwrap_or_else(PoisonError::into_inner) = Some(attempt);
+        self.is_over.notify_all();
+    }
+
+    fn take(&self) -> Option<Attempt> {
+        self.attempt.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn wait(&self) -> Attempt {
+        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(attempt) = attempt.take() {
+                return attempt;
+            }
+            attempt = self.is_over.wait(attempt).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// How writing went.
+#[derive(Debug)]
+struct Attempt {
+    /// Bytes that are in the file and stay there.
+    written: usize,
+    outcome: io::Result<()>,
+}
+
+impl Attempt {
+    /// Writes all of the bytes to a file that has so many. Of a write that fails half-way
+    /// nothing stays, unless it cannot be taken back.
+    fn at(file: &dyn DiskFile, bytes: &[u8], file_bytes: u64) -> Attempt {
+        let mut done = 0;
+        while done < bytes.len() {
+            let error = match file.write(&bytes[done..]) {
+                Ok(0) => io::ErrorKind::WriteZero.into(),
+                Ok(count) => {
+                    done += count;
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => error,
+            };
+            if done > 0 && file.truncate(file_bytes).is_ok() {
+                done = 0;
+            }
+            // Else half a command is in the file: the rest must follow it.
+            return Attempt { written: done, outcome: Err(error) };
+        }
+        Attempt { written: done, outcome: Ok(()) }
+    }
+}
+
 /// The log.
 #[derive(Debug)]
 pub struct Log {
@@ -43,6 +115,8 @@ pub struct Log {
     /// The file to go on with, once all of this one is synced.
     next: Option<(Arc<dyn DiskFile>, PathBuf)>,
     buffer: Vec<u8>,
+    /// What a thread writes.
+    handed: Option<Arc<Write>>,
     logged: u64,
     written: u64,
     synced: u64,
@@ -58,11 +132,18 @@ impl Log {
             file_bytes,
             next: None,
             buffer: Vec::new(),
+            handed: None,
             logged: 0,
             written: 0,
             synced: 0,
             is_syncing: false,
         }
+    }
+
+    /// Counts from this position on: one that nobody had in a log before.
+    pub fn counting_from(self, position: u64) -> Log {
+        assert_eq!(self.logged, 0, "nothing is logged yet");
+        Log { logged: position, written: position, synced: position, ..self }
     }
 
     /// Everything that was logged, as a position.
@@ -90,12 +171,18 @@ impl Log {
 
     /// Bytes that are logged and not written.
     pub fn buffered(&self) -> usize {
-        self.buffer.len()
+        (self.logged - self.written) as usize
     }
 
     /// Bytes of memory that they take.
     pub fn buffer_memory(&self) -> usize {
-        if self.buffer.is_empty() { 0 } else { self.buffer.capacity() }
+        let buffer = if self.buffer.is_empty() { 0 } else { self.buffer.capacity() };
+        buffer + self.handed.as_ref().map_or(0, |write| write.bytes.capacity())
+    }
+
+    /// Whether a thread writes.
+    pub fn is_writing(&self) -> bool {
+        self.handed.is_some()
     }
 
     /// Bytes of the buffer, whether there is something in it or not.
@@ -122,39 +209,69 @@ impl Log {
         added
     }
 
-    /// Writes all that is logged. What cannot be written stays logged.
+    /// Writes all that is logged, unless a thread writes. What cannot be written stays
+    /// logged.
     pub fn write(&mut self) -> Result<(), PersistError> {
-        if self.next.is_some() || self.buffer.is_empty() {
+        if self.next.is_some() || self.handed.is_some() || self.buffer.is_empty() {
             return Ok(());
         }
-        let mut done = 0;
-        while done < self.buffer.len() {
-            let error = match self.file.write(&self.buffer[done..]) {
-                Ok(0) => io::ErrorKind::WriteZero.into(),
-                Ok(count) => {
-                    done += count;
-                    continue;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => error,
-            };
-            if done > 0 && self.file.truncate(self.file_bytes).is_err() {
-                // Half a command is in the file, and stays: the rest must follow it.
-                self.advance(done);
-                self.buffer.drain(..done);
+        let Attempt { written, outcome } = Attempt::at(&*self.file, &self.buffer, self.file_bytes);
+        self.advance(written);
+        if outcome.is_ok() {
+            self.buffer.clear();
+            if self.buffer.capacity() > BUFFER_BYTES_KEPT {
+                self.buffer = Vec::new();
             }
-            return Err(PersistError::when("write", &self.path)(error));
+        } else if written > 0 {
+            self.buffer.drain(..written);
         }
-        self.advance(done);
-        self.buffer.clear();
-        if self.buffer.capacity() > BUFFER_BYTES_KEPT {
-            self.buffer = Vec::new();
+        outcome.map_err(PersistError::when("write", &self.path))
+    }
+
+    /// Hands all that is logged to a thread, if there is anything and it may be written.
+    pub fn begin_write(&mut self) -> Option<Arc<Write>> {
+        if self.next.is_some() || self.handed.is_some() || self.buffer.is_empty() {
+            return None;
         }
-        Ok(())
+        let write = Arc::new(Write {
+            file: Arc::clone(&self.file),
+            file_bytes: self.file_bytes,
+            bytes: std::mem::take(&mut self.buffer),
+            attempt: Mutex::default(),
+            is_over: Condvar::new(),
+        });
+        self.handed = Some(Arc::clone(&write));
+        Some(write)
+    }
+
+    /// Takes note of what a thread has written, if that is over. What it could not write
+    /// is logged as before.
+    pub fn end_write(&mut self) -> Option<Result<(), PersistError>> {
+        let attempt = self.handed.as_ref()?.take()?;
+        Some(self.settle(attempt))
+    }
+
+    /// Waits for what a thread writes.
+    pub fn wait_for_write(&mut self) -> Result<(), PersistError> {
+        match self.handed.clone() {
+            Some(write) => self.settle(write.wait()),
+            None => Ok(()),
+        }
+    }
+
+    fn settle(&mut self, Attempt { written, outcome }: Attempt) -> Result<(), PersistError> {
+        let write = self.handed.take();
+        self.advance(written);
+        if let Some(write) = write.filter(|_| outcome.is_err()) {
+            let later = std::mem::take(&mut self.buffer);
+            self.buffer = [&write.bytes[written..], &later].concat();
+        }
+        outcome.map_err(PersistError::when("write", &self.path))
     }
 
     /// Writes and syncs everything, on this thread.
     pub fn finish(&mut self) -> Result<(), PersistError> {
+        self.wait_for_write()?;
         loop {
             self.write()?;
             self.is_syncing = false;
@@ -203,6 +320,7 @@ impl Log {
     /// If that fails nothing is changed.
     pub fn switch(&mut self, file: Arc<dyn DiskFile>, path: &Path) -> Result<(), PersistError> {
         assert!(self.next.is_none(), "one switch is under way at a time");
+        assert!(self.handed.is_none(), "what a thread writes goes to the old file");
         self.write()?;
         self.next = Some((file, path.into()));
         Ok(())
@@ -213,6 +331,7 @@ impl Log {
     pub fn replace(&mut self, file: Arc<dyn DiskFile>, path: &Path) {
         (self.file, self.path, self.file_bytes) = (file, path.into(), 0);
         self.next = None;
+        self.handed = None;
         self.buffer.clear();
         self.written = self.logged;
         self.synced = self.logged;

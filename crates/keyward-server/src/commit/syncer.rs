@@ -1,12 +1,14 @@
-//! The thread that syncs the log while the server serves.
+//! The threads that sync the log while the server serves, and write it meanwhile.
 //!
 //! Owns the way there and back. What is done is told by the selector, as if a socket were
-//! ready: the runtime would take three calls for that.
+//! ready: the runtime would take three calls for that. What was written the log sees for
+//! itself.
 //! Not here: when the log is synced (`commit`), and what follows from it (`append_only`).
 
-use keyward_persist::aof::Sync;
+use keyward_persist::aof::{Sync, Write};
 use mio::Waker;
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -27,37 +29,61 @@ impl Done {
     }
 }
 
-/// The thread, for whoever has something to sync.
+/// The threads, for whoever has something to sync or to write.
 #[derive(Debug)]
 pub(crate) struct Syncer {
-    orders: Sender<Sync>,
+    syncs: Sender<Sync>,
+    writes: Sender<Arc<Write>>,
     done: Receiver<Done>,
 }
 
 impl Syncer {
-    /// Starts the thread, which ends with this. It rings `waker` after each sync.
+    /// Starts the threads, which end with this. They ring `waker` after each order.
     pub(crate) fn start(waker: Waker) -> io::Result<Syncer> {
-        let (orders, ordered) = channel::<Sync>();
         let (finished, done) = channel();
-        std::thread::Builder::new().name("sync".to_owned()).spawn(move || {
-            for sync in ordered {
-                // When the server goes down nobody waits for it.
-                if finished.send(Done::by_waiting(sync)).is_err() {
-                    break;
-                }
-                waker.wake().expect("a selector can be woken while it is there");
-            }
-        })?;
-        Ok(Syncer { orders, done })
+        let waker = Arc::new(waker);
+        // When the server goes down nobody waits for it.
+        let sync = move |sync| finished.send(Done::by_waiting(sync)).is_ok();
+        let write = |write: Arc<Write>| {
+            write.run();
+            true
+        };
+        let syncs = start_thread("sync", Arc::clone(&waker), sync)?;
+        let writes = start_thread("write", waker, write)?;
+        Ok(Syncer { syncs, writes, done })
     }
 
     /// Has something synced.
     pub(crate) fn order(&self, sync: Sync) {
-        self.orders.send(sync).expect("the thread takes orders as long as there may be any");
+        self.syncs.send(sync).expect("the thread takes orders as long as there may be any");
+    }
+
+    /// Has something written, beside a sync.
+    pub(crate) fn order_write(&self, write: Arc<Write>) {
+        self.writes.send(write).expect("the thread takes orders as long as there may be any");
     }
 
     /// A sync that is over.
     pub(crate) fn take(&self) -> Option<Done> {
         self.done.try_recv().ok()
     }
+}
+
+/// Starts a thread that takes orders until nobody can give any, or `run` says that nobody
+/// wants to know.
+fn start_thread<Order: Send + 'static>(
+    name: &str,
+    waker: Arc<Waker>,
+    run: impl Fn(Order) -> bool + Send + 'static,
+) -> io::Result<Sender<Order>> {
+    let (orders, ordered) = channel();
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        for order in ordered {
+            if !run(order) {
+                break;
+            }
+            waker.wake().expect("a selector can be woken while it is there");
+        }
+    })?;
+    Ok(orders)
 }

@@ -19,6 +19,7 @@ pub(crate) fn open_log(
 ) -> Result<Vec<LogFile>, String> {
     let mut is_written = true;
     if let Some(log) = &mut append_only.log {
+        log.wait_for_write().map_err(|error| error.to_string())?;
         log.append(|buffer| buffer.extend_from_slice(logged));
         log.write().map_err(|error| error.to_string())?;
         is_written = log.buffered() == 0;

@@ -1,10 +1,12 @@
 //! The append-only file written anew, and begun.
 //!
-//! The next increment is made first, on a thread; then, between two commands, the log goes
-//! on in it and the snapshot of that instant begins, which becomes the base; then the
-//! manifest names both.
+//! The next increment is made first, on a thread, and the last one synced; then, between
+//! two commands, the log goes on in it and the snapshot of that instant begins, which
+//! becomes the base; then the manifest names both. Replies to writes wait while the rest of
+//! the last increment is synced, which is what was written since.
 
 use super::{BEHIND_PAUSE, Target, Writer, finish_snapshot};
+use crate::append_only::Policy;
 use crate::server::Server;
 use crate::settings::table::Id;
 use keyward_persist::PersistError;
@@ -13,7 +15,11 @@ use keyward_persist::disk::DiskFile;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Syncs before the log changes to another file at most, and until one is as quick as this.
+const SYNCS_AHEAD_MAX: usize = 3;
+const QUICK_SYNC: Duration = Duration::from_millis(20);
 
 /// Why the append-only file could not be written anew.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +70,8 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
         (files, next)
     })
     .await;
-    while server.core.borrow().host.append_only.log.as_ref().is_some_and(Log::is_switching) {
+    sync_ahead(server).await;
+    while is_amid_work(server) {
         tokio::time::sleep(BEHIND_PAUSE).await;
     }
     let begun = next.and_then(|next| begin_rewrite(server, &files, next));
@@ -100,6 +107,35 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
             Err(error.into())
         }
     }
+}
+
+/// Syncs what is written, again while that takes long: what is then left is what replies
+/// have to wait for when the log changes to another file.
+async fn sync_ahead(server: &Rc<Server>) {
+    if Policy::of(&server.core.borrow().host.settings) == Policy::Always {
+        // One sync follows another anyway.
+        return;
+    }
+    for _ in 0..SYNCS_AHEAD_MAX {
+        while is_amid_work(server) {
+            tokio::time::sleep(BEHIND_PAUSE).await;
+        }
+        let began = Instant::now();
+        if !server.sync_ahead(&mut server.core.borrow_mut()) {
+            return;
+        }
+        while server.core.borrow().host.append_only.is_syncing() {
+            tokio::time::sleep(BEHIND_PAUSE).await;
+        }
+        if began.elapsed() < QUICK_SYNC {
+            return;
+        }
+    }
+}
+
+fn is_amid_work(server: &Rc<Server>) -> bool {
+    let host = &server.core.borrow().host;
+    host.append_only.is_amid_work(Policy::of(&host.settings))
 }
 
 /// The instant between two commands: the log goes on in another file, and a snapshot
