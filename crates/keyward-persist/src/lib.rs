@@ -2,12 +2,13 @@
 //!
 //! Owns how bytes get to disk and back so that they can be relied on: the disk itself
 //! ([`disk`]), files that are there whole or not at all ([`snapshot_file`]), the log that
-//! grows ([`aof`]).
+//! grows ([`aof`]), and who may write them ([`file_lock`]).
 //! Not here: what the bytes mean (`keyward-rdb`, `keyward-engine`), when files are
 //! written (`keyward-server`).
 
 pub mod aof;
 pub mod disk;
+pub mod file_lock;
 pub mod snapshot_file;
 
 use std::io;

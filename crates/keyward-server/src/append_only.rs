@@ -290,7 +290,11 @@ impl AppendOnly {
 
     fn note_write(&mut self, outcome: Result<(), PersistError>, policy: Policy) {
         match outcome {
-            Err(error) => self.note(error, Problem::Write),
+            Err(error) => {
+                let was_failing = matches!(self.problem, Some(Problem::Write(_)));
+                self.has_failed |= !was_failing;
+                self.note(error, Problem::Write);
+            }
             // While the log changes to another file, or a thread writes, nothing was tried.
             Ok(()) if self.has_unwritten() => {}
             Ok(()) if matches!(self.problem, Some(Problem::Write(_))) => {
@@ -305,9 +309,11 @@ impl AppendOnly {
     fn note(&mut self, error: PersistError, problem: fn(String) -> Problem) {
         if self.problem.is_none() {
             tracing::warn!("Error writing to the AOF file: {error}");
-            self.has_failed = true;
         }
-        self.problem = Some(problem(system_text(&error.problem)));
+        // A sync that failed is not mended by a write that succeeds later.
+        if !matches!(self.problem, Some(Problem::Sync(_))) {
+            self.problem = Some(problem(system_text(&error.problem)));
+        }
     }
 
     /// Whether there was a failure since this was last asked, so that those who wait will
@@ -323,11 +329,11 @@ impl AppendOnly {
 
     fn release(&mut self, policy: Policy) {
         if let Some(log) = &self.log {
-            let reached = match policy {
+            let reached = match (policy, &self.problem) {
                 // Writes are refused, and nobody else has to wait for what is not whole.
-                _ if self.problem.is_some() => log.logged(),
-                Policy::Always => log.synced(),
-                Policy::EverySecond | Policy::Never => log.written(),
+                (_, Some(Problem::Write(_))) | (Policy::Always, Some(_)) => log.logged(),
+                (Policy::Always, None) => log.synced(),
+                (Policy::EverySecond | Policy::Never, _) => log.written(),
             };
             self.released = self.released.max(reached);
         }
@@ -361,15 +367,9 @@ impl AppendOnly {
     pub(crate) fn end_sync(&mut self, sync: &Sync, outcome: io::Result<()>, policy: Policy) {
         let Some(log) = &mut self.log else { return };
         if let Err(error) = log.end_sync(sync, outcome) {
-            if policy != Policy::Always {
-                // Who waits for a write only is answered, if it can still be written; if it
-                // cannot, the sync has failed all the same.
-                let _ = log.write();
-            }
-            let must_give_up = policy == Policy::Always || self.has_unwritten();
-            let was_given_up = self.has_failed;
+            // Who waits for a write only is answered when that is done.
+            self.has_failed |= policy == Policy::Always && self.problem.is_none();
             self.note(error, Problem::Sync);
-            self.has_failed &= must_give_up || was_given_up;
         }
         self.release(policy);
     }
@@ -439,3 +439,6 @@ fn system_text(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

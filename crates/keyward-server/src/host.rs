@@ -5,6 +5,7 @@
 use crate::append_only::AppendOnly;
 use crate::busy::{self, Busy};
 use crate::clock::{self, EngineClock};
+use crate::data_locks::{DataLocks, Guarded};
 use crate::descriptors;
 use crate::exchange;
 use crate::info;
@@ -80,6 +81,8 @@ pub(crate) struct ServerHost {
     pub(crate) persistence: Persistence,
     /// The append-only file.
     pub(crate) append_only: AppendOnly,
+    /// Which files are this server's alone.
+    pub(crate) locks: DataLocks,
     /// What is said to clients in this round.
     pub(crate) outbox: Outbox,
     /// Bytes of clients that are to be disconnected to save them, and are not yet.
@@ -208,6 +211,10 @@ impl Host for ServerHost {
                  {clients_max}"
             ));
         }
+        self.own_data(&changed).map_err(|(guarded, error)| {
+            let name = guarded.setting();
+            format!("CONFIG SET failed (possibly related to argument '{name}') - {error}")
+        })?;
         self.rebind(&changed)?;
         let is_other = changed.is_on(Id::AppendOnly) != self.settings.is_on(Id::AppendOnly);
         self.settings = changed;
@@ -218,7 +225,7 @@ impl Host for ServerHost {
             let is_on = self.settings.is_on(Id::AppendOnly);
             *must_end = may_end && !is_on;
             // It begins by being written anew, and INFO tells so at once.
-            rewrites.is_wanted = is_on && log.is_none();
+            rewrites.is_wanted = is_on && (rewrites.is_wanted || log.is_none());
             self.files_wanted.notify_one();
         }
         if let Some(log) = &self.log {
@@ -304,7 +311,10 @@ impl Host for ServerHost {
     }
 
     fn save(&mut self, snapshot: &Snapshot<'_>) -> bool {
-        let outcome = self.persistence.save(&self.settings, snapshot, self.memory.used());
+        let used_bytes = self.memory.used();
+        let outcome = self
+            .own_before_writing(Guarded::Snapshot)
+            .and_then(|()| self.persistence.save(&self.settings, snapshot, used_bytes));
         if let Err(error) = &outcome {
             tracing::warn!(%error, "the snapshot is not saved");
         }

@@ -14,6 +14,7 @@ mod clock;
 mod commit;
 mod compat;
 mod connection;
+mod data_locks;
 mod descriptors;
 mod exchange;
 mod gathering;

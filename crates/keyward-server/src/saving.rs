@@ -13,6 +13,7 @@ mod rewriting;
 mod turns;
 
 use crate::clock;
+use crate::data_locks::Guarded;
 use crate::sending;
 use crate::server::{Core, Server};
 use crate::settings::table::Id;
@@ -303,7 +304,8 @@ async fn save(server: &Rc<Server>) {
         let core = &mut *server.core.borrow_mut();
         let dirty = core.engine.dirty();
         core.host.persistence.begin_background(dirty);
-        let file = core.host.persistence.new_file(&core.host.settings);
+        let owned = core.host.own_before_writing(Guarded::Snapshot);
+        let file = owned.and_then(|()| core.host.persistence.new_file(&core.host.settings));
         file.map(|file| core.begin_snapshot(Target::Snapshot, file))
     };
     let outcome = match begun {

@@ -9,6 +9,7 @@ use crate::busy::{Busy, Guest};
 use crate::client_memory::ClientMemory;
 use crate::clock::{self, EngineClock};
 use crate::commit::Waiters;
+use crate::data_locks::DataLocks;
 use crate::descriptors;
 use crate::gathering::Gatherer;
 use crate::host::{NetStats, ServerHost};
@@ -32,6 +33,7 @@ use keyward_engine::{
 };
 use keyward_persist::PersistError;
 use keyward_persist::aof::{OpenError, ReadError};
+use keyward_persist::file_lock::LockError;
 use keyward_resp::Batch;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -73,6 +75,9 @@ pub enum ServeError {
     /// The append-only file there is cannot be read.
     #[error("{0}; make a copy of it, then repair it with redis-check-aof --fix")]
     AppendOnly(ReadError),
+    /// Another server writes the same files.
+    #[error("{0}; stop that one, or say another --dir")]
+    Locked(LockError),
     /// A socket could not be bound.
     #[error("{0}")]
     Listen(io::Error),
@@ -200,6 +205,11 @@ async fn serve(
     let listeners = Rc::new(listeners);
     let waiters = wire.waker().and_then(Waiters::new).map_err(ServeError::Start)?;
     let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners), (wire, waiters)));
+    let owned = server.core.borrow_mut().host.own_data_in_force();
+    owned.map_err(|error| {
+        tracing::warn!("{error}, aborting.");
+        ServeError::Locked(error)
+    })?;
     let governed = schemas::describe(&schemas);
     let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
     let place = listeners.describe();
@@ -315,6 +325,7 @@ impl Server {
             busy: Busy::default(),
             persistence: Persistence::new(clock::now_us() / 1_000_000),
             append_only: AppendOnly::new(),
+            locks: DataLocks::default(),
             outbox: Outbox::new(),
             departing_bytes: Cell::default(),
             saving: None,

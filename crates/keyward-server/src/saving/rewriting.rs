@@ -7,6 +7,7 @@
 
 use super::{BEHIND_PAUSE, Target, Writer, finish_snapshot};
 use crate::append_only::Policy;
+use crate::data_locks::Guarded;
 use crate::server::Server;
 use crate::settings::table::Id;
 use keyward_persist::PersistError;
@@ -52,6 +53,7 @@ pub(super) async fn rewrite(server: &Rc<Server>) {
 async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
     let (mut files, listing) = {
         let host = &mut server.core.borrow_mut().host;
+        host.own_before_writing(Guarded::AppendOnly)?;
         let files = match host.append_only.files.take() {
             Some(files) => files,
             None => host.open_append_only()?,

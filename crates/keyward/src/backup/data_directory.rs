@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use keyward_persist::file_lock::{FileLock, LockError};
 use keyward_schema::timestamp_text;
 use tempfile::NamedTempFile;
 
@@ -19,6 +20,8 @@ use super::archive::sync_directory;
 const SNAPSHOT: &str = "dump.rdb";
 /// Everything a server would load, by the names that are used unless settings say others.
 const DATA: [&str; 3] = [SNAPSHOT, "appendonly.aof", "appendonlydir"];
+/// What a server has locked that runs.
+const LOCKED: [&str; 2] = [SNAPSHOT, "appendonly.aof"];
 /// Whoever runs the server must be able to read the snapshot.
 const MODE: u32 = 0o644;
 
@@ -32,6 +35,20 @@ impl DataDirectory {
     pub(crate) fn at(directory: &Path) -> io::Result<DataDirectory> {
         fs::create_dir_all(directory)?;
         Ok(DataDirectory { directory: directory.into() })
+    }
+
+    /// Keeps servers from starting on the data, as long as what this returns is held;
+    /// an error if one runs. Of a redis-server nobody can tell.
+    pub(crate) fn lock(&self) -> Result<Vec<FileLock>, LockError> {
+        let mut locks = Vec::new();
+        for name in LOCKED {
+            match FileLock::take_if_there(&self.directory, name) {
+                // Where there are no locks a server has none either.
+                Err(LockError::None(_)) => {}
+                other => locks.extend(other?),
+            }
+        }
+        Ok(locks)
     }
 
     /// The names of the data that is there.

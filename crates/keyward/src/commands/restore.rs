@@ -49,6 +49,7 @@ impl Restore {
         let candidates = self.candidates()?;
         let place = || self.to.display().to_string();
         let target = DataDirectory::at(&self.to).with_context(place)?;
+        let _locks = target.lock()?;
         let data = target.data().with_context(place)?;
         ensure!(
             self.force || data.is_empty(),
