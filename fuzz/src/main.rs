@@ -1,5 +1,6 @@
 //! The command line of the fuzzer.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -8,6 +9,9 @@ use keyward_fuzz::{Random, TARGETS, Target};
 
 /// The most of a processor's time that one round may take: others may use the machine.
 const ROUND_MAX: Duration = Duration::from_secs(2);
+
+/// The seed of the round under way.
+static SEED: AtomicU64 = AtomicU64::new(0);
 
 /// Throws random input at whatever reads bytes from outside.
 #[derive(Parser)]
@@ -33,6 +37,7 @@ fn main() -> Result<()> {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
         format!("there is no target {:?}; there are {}", arguments.target, names.join(", "))
     })?;
+    tell_seed_on_panic();
     let start = Instant::now();
     let mut rounds = 0;
     while start.elapsed() < Duration::from_secs(arguments.seconds) && rounds < arguments.rounds {
@@ -49,11 +54,21 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
+/// Says which seed it was: a release build ends with the panic.
+#[allow(clippy::print_stderr, reason = "this is what the program is for")]
+fn tell_seed_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        let seed = SEED.load(Ordering::Relaxed);
+        eprintln!("seed {seed} panics; repeat it by --seed {seed} --rounds 1");
+    }));
+}
+
 fn run(target: &Target, seed: u64) -> Result<()> {
     let start = processor_time();
-    if std::panic::catch_unwind(|| (target.round)(&mut Random::new(seed))).is_err() {
-        bail!("seed {seed} panics; repeat it by --seed {seed} --rounds 1");
-    }
+    SEED.store(seed, Ordering::Relaxed);
+    (target.round)(&mut Random::new(seed));
     let taken = processor_time() - start;
     if taken > ROUND_MAX {
         bail!("seed {seed} takes {taken:?}; repeat it by --seed {seed} --rounds 1");

@@ -218,7 +218,9 @@ pub struct Connection {
     pub parsed_bytes: usize,
     /// Bytes of the input buffer that are free.
     pub input_free_bytes: usize,
-    /// Bytes of the buffer of replies that are not yet sent; zero if all are.
+    /// Buffers of replies that are not yet sent.
+    pub output_buffers: usize,
+    /// Bytes of those buffers.
     pub output_buffer_bytes: usize,
     /// Bytes of it all.
     pub bytes: usize,

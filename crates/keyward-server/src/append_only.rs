@@ -18,6 +18,7 @@
 //! Not here: the form of the log (`keyward-engine`), that of the files
 //! (`keyward-persist`), writing it anew (`saving`).
 
+use crate::clock::Instant;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_commands::WireError;
@@ -26,7 +27,7 @@ use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, Log, Sync, Write};
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A sync that takes longer is told of and counted. The number is Redis's.
 const SYNC_TIME_MAX: Duration = Duration::from_secs(2);

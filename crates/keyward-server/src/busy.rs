@@ -12,15 +12,14 @@
 //! [`PEEK_BYTES`], stays in the socket for the connection to read when the script is over.
 //! Limits: [`PEEK_BYTES`] of requests per client and look, [`GUESTS_MAX`] guests.
 
+use crate::clock::Instant;
 use crate::host::ServerHost;
-use crate::listen::Stream;
 use crate::settings::table::Id;
+use crate::transport::Stream;
 use keyward_engine::{Activity, ClientId, Progress, RunningScript};
 use keyward_resp::{Batch, RequestLimits, RequestParser};
-use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketFlags};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a library may take to register its functions.
 const LOAD_TIME_MAX: Duration = Duration::from_millis(500);
@@ -81,6 +80,8 @@ impl Busy {
 
 /// Looks up from a running script: ends it if it must, answers others if it is slow.
 pub(crate) fn look(host: &mut ServerHost, script: &mut RunningScript<'_>) {
+    #[cfg(test)]
+    crate::simulation::pass_script_time();
     let threshold_ms = host.settings.int(Id::BusyReplyThreshold);
     let watch = host.busy.watch(script.number);
     let elapsed = watch.since.elapsed();
@@ -121,24 +122,24 @@ impl Desk<'_, '_> {
         let peers = Rc::clone(&self.host.peers);
         peers.each_client(|client, peer| {
             let is_ready = peer.input_bytes.get() == 0
-                && peer.output.borrow().is_empty()
+                && peer.unsent_bytes() == 0
                 && !self.host.outbox.has_letter_for(client)
                 && !peer.must_close.get();
             if !is_ready {
                 return;
             }
-            let socket = peer.socket.as_fd();
-            let (progress, unsent) = self.serve(client, socket);
-            peer.output.borrow_mut().extend(&unsent);
+            let (progress, unsent) = self.serve(client, &peer.socket);
+            peer.output.borrow_mut().push(&unsent);
             if progress == Progress::Closing {
                 // The connection hears the same from the engine afterwards, and ends; the
                 // client is told at once.
                 peer.must_resume.set(true);
                 if unsent.is_empty() {
-                    let _ = rustix::net::shutdown(socket, Shutdown::Both);
+                    peer.socket.shut_down();
                 }
             }
-            if progress == Progress::Closing || !unsent.is_empty() {
+            let is_unfinished = !unsent.is_empty() || peer.unsent_bytes() > 0;
+            if progress == Progress::Closing || is_unfinished || peer.socket.has_received() {
                 peer.wake();
             }
         });
@@ -146,22 +147,12 @@ impl Desk<'_, '_> {
 
     /// Lets clients in that are at the door.
     fn let_in(&mut self) {
-        let mut arrived = Vec::new();
-        let room = GUESTS_MAX - self.host.busy.guests.len();
-        self.host.listeners.each(|door, is_unix| {
-            while arrived.len() < room {
-                let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-                let Ok(descriptor) = rustix::net::accept_with(door, flags) else { break };
-                arrived.push(if is_unix {
-                    Stream::Unix(descriptor.into())
-                } else {
-                    Stream::Tcp(descriptor.into())
-                });
-            }
-        });
-        for socket in arrived {
+        let listeners = Rc::clone(&self.host.listeners);
+        while self.host.busy.guests.len() < GUESTS_MAX
+            && let Some(socket) = listeners.accept()
+        {
             if let Some(refusal) = self.host.judge_newcomer(socket.is_local()) {
-                send(socket.as_fd(), refusal);
+                let _ = socket.send(refusal);
             } else {
                 let client = self.script.connect();
                 self.host.busy.guests.push(Guest { socket, client, unsent: Vec::new() });
@@ -175,7 +166,7 @@ impl Desk<'_, '_> {
             if !guest.unsent.is_empty() {
                 return true;
             }
-            let (progress, unsent) = self.serve(guest.client, guest.socket.as_fd());
+            let (progress, unsent) = self.serve(guest.client, &guest.socket);
             guest.unsent = unsent;
             let stays = progress != Progress::Closing;
             if !stays {
@@ -188,17 +179,15 @@ impl Desk<'_, '_> {
 
     /// Takes the complete requests of a socket and answers them. What the socket does not
     /// take of the replies is returned.
-    fn serve(&mut self, client: ClientId, socket: BorrowedFd<'_>) -> (Progress, Vec<u8>) {
+    fn serve(&mut self, client: ClientId, socket: &Stream) -> (Progress, Vec<u8>) {
         let mut progress = Progress::Done;
-        let mut input = vec![0; PEEK_BYTES];
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         if !self.script.is_open_to(client) {
             return (progress, Vec::new());
         }
-        let Ok((count, _)) = rustix::net::recv(socket, &mut input[..], flags) else {
+        let mut input = Vec::with_capacity(PEEK_BYTES);
+        let Ok(count) = socket.peek(&mut input) else {
             return (progress, Vec::new());
         };
-        input.truncate(count);
         let mut parser = RequestParser::new();
         let mut batch = Batch::new();
         let parsed = parser.parse(&mut input, &RequestLimits::default(), &mut batch);
@@ -212,15 +201,25 @@ impl Desk<'_, '_> {
             }
         }
         parser.consume(&mut input);
-        let mut taken = vec![0; count - input.len()];
-        // What was peeked at is there.
-        let _ = rustix::net::recv(socket, &mut taken[..], RecvFlags::DONTWAIT);
-        let sent = send(socket, &replies);
+        take(socket, count - input.len());
+        let sent = socket.send(&replies).unwrap_or(0);
         (progress, replies.split_off(sent))
     }
 }
 
-/// Sends what a socket takes at once; answers how much that is.
-fn send(socket: BorrowedFd<'_>, bytes: &[u8]) -> usize {
-    rustix::net::send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).unwrap_or(0)
+/// Takes bytes that were peeked at, and so are there.
+fn take(socket: &Stream, count: usize) {
+    let mut left = count;
+    while left > 0 {
+        let mut taken = Vec::with_capacity(left);
+        // A buffer may have got more room than was asked for.
+        taken.resize(taken.capacity() - left, 0);
+        match socket.receive(&mut taken) {
+            Ok(0) => break,
+            Ok(_) => left = taken.capacity() - taken.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            // The connection is lost; its turn will tell.
+            Err(_) => break,
+        }
+    }
 }

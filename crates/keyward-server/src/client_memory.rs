@@ -64,7 +64,7 @@ impl ClientMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listen::Stream;
+    use crate::transport::Stream;
     use crate::wire::Bell;
     use std::os::unix::net::UnixStream;
 

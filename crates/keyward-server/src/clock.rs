@@ -1,11 +1,19 @@
 //! The clocks: the only place that reads the wall clock, the one that the engine is told,
 //! and the one by which commands are timed.
+//!
+//! Everything in this crate asks here for the time, so that a simulation can have a time of
+//! its own (`simulated`).
 
 use rustix::time::{ClockId, clock_gettime};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::ops::{Add, Sub};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Microseconds since the epoch.
 pub(crate) fn now_us() -> i64 {
+    #[cfg(test)]
+    if let Some(now_ns) = simulated::read() {
+        return simulated::EPOCH_US + (now_ns / 1000) as i64;
+    }
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_micros() as i64)
 }
@@ -67,6 +75,13 @@ impl EngineClock {
         (monotonic_ns / 1000) as i64 + self.wall_ahead_us
     }
 
+    /// When the clock that never goes back will be at the moment at which this one shows
+    /// so many milliseconds, if nobody sets a clock.
+    pub(crate) fn monotonic_ns_at(&self, engine_ms: i64) -> u64 {
+        let us = engine_ms.saturating_mul(1000) - self.ahead_us - self.wall_ahead_us;
+        u64::try_from(us).unwrap_or(0).saturating_mul(1000)
+    }
+
     /// Moves it ahead, and never back.
     pub(crate) fn advance(&mut self, microseconds: u64) {
         self.ahead_us = self.ahead_us.saturating_add_unsigned(microseconds);
@@ -77,8 +92,102 @@ impl EngineClock {
 /// more than read.
 #[inline]
 pub(crate) fn monotonic_ns() -> u64 {
+    #[cfg(test)]
+    if let Some(now_ns) = simulated::read() {
+        return now_ns;
+    }
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Does nothing for some time.
+pub(crate) fn sleep(time: Duration) {
+    #[cfg(test)]
+    if simulated::read().is_some() {
+        return simulated::advance(time.as_nanos() as u64);
+    }
+    std::thread::sleep(time);
+}
+
+/// A moment by the clock that never goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Instant {
+    ns: u64,
+}
+
+impl Instant {
+    pub(crate) fn now() -> Instant {
+        Instant { ns: monotonic_ns() }
+    }
+
+    /// So much earlier.
+    #[cfg(test)]
+    pub(crate) fn before(self, time: Duration) -> Instant {
+        Instant { ns: self.ns.saturating_sub(time.as_nanos() as u64) }
+    }
+
+    /// How long ago it was.
+    pub(crate) fn elapsed(self) -> Duration {
+        Instant::now() - self
+    }
+
+    /// How long after another moment it is; zero if it is before.
+    pub(crate) fn saturating_duration_since(self, earlier: Instant) -> Duration {
+        self - earlier
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Instant;
+
+    fn add(self, time: Duration) -> Instant {
+        Instant { ns: self.ns.saturating_add(time.as_nanos() as u64) }
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+
+    fn sub(self, earlier: Instant) -> Duration {
+        Duration::from_nanos(self.ns.saturating_sub(earlier.ns))
+    }
+}
+
+/// The time of a simulation, one for each thread. It passes while somebody waits, and a
+/// little whenever it is asked for: so work takes time, the same in every run.
+#[cfg(test)]
+pub(crate) mod simulated {
+    use std::cell::Cell;
+
+    /// What the wall clock shows when a simulation begins.
+    pub(crate) const EPOCH_US: i64 = 1_700_000_000_000_000;
+    /// What each look at the clock takes.
+    const LOOK_NS: u64 = 100;
+
+    thread_local! {
+        static NOW_NS: Cell<Option<u64>> = const { Cell::new(None) };
+    }
+
+    /// The time from now on; `None` for the true one.
+    pub(crate) fn set(now_ns: Option<u64>) {
+        NOW_NS.set(now_ns);
+    }
+
+    /// The time, if it is simulated, without letting any pass.
+    pub(crate) fn peek() -> Option<u64> {
+        NOW_NS.get()
+    }
+
+    pub(super) fn read() -> Option<u64> {
+        let now_ns = NOW_NS.get()? + LOOK_NS;
+        NOW_NS.set(Some(now_ns));
+        Some(now_ns)
+    }
+
+    /// Lets time pass.
+    pub(crate) fn advance(ns: u64) {
+        NOW_NS.set(NOW_NS.get().map(|now_ns| now_ns + ns));
+    }
 }
 
 #[cfg(test)]

@@ -24,17 +24,20 @@
 
 mod syncer;
 
+pub(crate) use syncer::Done;
+
 use crate::append_only::Policy;
+use crate::clock::Instant;
 use crate::peer::Peer;
+use crate::selector::Alarm;
 use crate::server::{Core, Server};
 use crate::settings::table::Id;
-use mio::Waker;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
-use syncer::{Done, Syncer};
+use std::time::Duration;
+use syncer::Syncer;
 
 /// Syncs that usually take less are waited for.
 const QUICK: Duration = Duration::from_micros(300);
@@ -99,10 +102,10 @@ struct Gathering {
 }
 
 impl Waiters {
-    /// Nobody; `waker` makes the selector say that a sync is over.
-    pub(crate) fn new(waker: Waker) -> io::Result<Waiters> {
+    /// Nobody; `alarm` makes the selector say that a sync is over.
+    pub(crate) fn new(alarm: Alarm) -> io::Result<Waiters> {
         Ok(Waiters {
-            syncer: Syncer::start(waker)?,
+            syncer: Syncer::start(alarm)?,
             usual: Cell::new(None),
             tried_again_at: Cell::new(Instant::now()),
             gathering: Cell::new(None),
@@ -195,7 +198,6 @@ impl Server {
     pub(crate) fn collect_log(&self, core: &mut Core) {
         if core.host.append_only.collect(&mut core.engine) {
             self.waiters.released.set(core.host.append_only.released());
-            self.wire.demand_round();
         }
     }
 
@@ -325,12 +327,9 @@ impl Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mio::{Poll, Token};
 
     fn waiters() -> Waiters {
-        let selector = Poll::new().expect("a selector");
-        let waker = Waker::new(selector.registry(), Token(0)).expect("a waker");
-        Waiters::new(waker).expect("a thread")
+        Waiters::new(Alarm::silent()).expect("a thread")
     }
 
     #[test]

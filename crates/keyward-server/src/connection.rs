@@ -2,8 +2,13 @@
 //!
 //! Owns the request parser and the input that is not complete yet.
 //! A connection has its turn (`wire`) when its socket is readable or writable, or when
-//! somebody woke its `Peer`. It reads what is there, lets the engine execute all
-//! complete commands as one batch, and posts all their replies as one letter (`outbox`).
+//! somebody woke its `Peer`. It reads what is there, lets the engine execute the
+//! complete commands in batches, and posts all their replies as one letter (`outbox`).
+//!
+//! A turn is bounded, in what is read, in time ([`TURN_NS_MAX`]) and in replies
+//! ([`TURN_OUTPUT_BYTES_MAX`]): what is left of a large pipeline stays in the connection's
+//! own buffer, and goes on when everybody else has had a turn. A batch is as large as the
+//! last ones suggest, since only between two of them anything is looked at.
 //!
 //! Invariants: input is read into a buffer all connections share, and copied into
 //! a buffer of the connection only if a command is incomplete; replies are
@@ -14,14 +19,14 @@
 //! Cost per turn: one read, one letter, no allocation.
 
 use crate::clock;
-use crate::listen::Stream;
 use crate::peer::Peer;
+use crate::selector::Ready;
 use crate::server::{Core, Server};
 use crate::settings::table::Id;
+use crate::transport::Stream;
 use crate::wire::Bell;
 use keyward_engine::{ClientId, Progress};
 use keyward_resp::{Parsed, Protocol, ReplyWriter, RequestLimits, RequestParser};
-use mio::event::Event;
 use std::io;
 use std::rc::Rc;
 
@@ -32,6 +37,15 @@ const READ_BYTES_MIN: usize = 16 * 1024;
 /// at between batches, so it is exceeded by no more than their replies.
 const LIMITED_BATCH_COMMANDS: usize = 16;
 
+/// A turn ends when its commands have taken this long.
+const TURN_NS_MAX: u64 = 500_000;
+/// A turn ends when there are this many bytes of replies.
+const TURN_OUTPUT_BYTES_MAX: usize = 256 * 1024;
+/// Commands of the first batch of a connection, of which nobody knows what they cost.
+const FIRST_BATCH_COMMANDS: u16 = 16;
+/// Commands of a batch at most.
+const BATCH_COMMANDS_MAX: u16 = 1024;
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -40,7 +54,11 @@ pub(crate) struct Connection {
     parser: RequestParser,
     /// What has been received of commands that are not complete or must wait.
     input: Vec<u8>,
-    /// The socket may have more than has been read.
+    /// `input` may begin with whole commands, which wait for the next turn.
+    has_commands: bool,
+    /// Commands of the next batch.
+    batch_commands: u16,
+    /// The transport may have more than has been read.
     has_unread: bool,
     /// The peer sends no more; of the end itself no edge tells.
     is_hung_up: bool,
@@ -75,16 +93,23 @@ impl Connection {
             peer,
             parser: RequestParser::new(),
             input: Vec::new(),
+            has_commands: false,
+            batch_commands: FIRST_BATCH_COMMANDS,
             has_unread: false,
             is_hung_up: false,
             is_closing: false,
         }
     }
 
+    /// What carries its bytes.
+    pub(crate) fn socket(&self) -> &Stream {
+        &self.peer.socket
+    }
+
     /// The socket has told something.
-    pub(crate) fn hear(&mut self, event: &Event) {
+    pub(crate) fn hear(&mut self, ready: &Ready) {
         self.has_unread = true;
-        self.is_hung_up |= event.is_read_closed();
+        self.is_hung_up |= ready.is_read_closed;
     }
 
     /// Does what there is to do.
@@ -108,7 +133,12 @@ impl Connection {
             return self.close(server);
         }
         self.send_pending(server)?;
-        if !self.has_unread {
+        if self.has_commands && !self.peer.is_blocked.get() {
+            self.execute(server, core);
+            return self.end_turn(server, core);
+        }
+        // Somebody may have looked at what is there, which no edge tells of then.
+        if !self.has_unread && !self.peer.socket.has_received() {
             return Ok(Turn::Waits);
         }
         match self.receive(core) {
@@ -116,6 +146,10 @@ impl Connection {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.has_unread = false;
+                return Ok(Turn::Waits);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                self.peer.wake();
                 return Ok(Turn::Waits);
             }
             Err(error) => return Err(error),
@@ -129,9 +163,16 @@ impl Connection {
         }
         if !self.peer.is_blocked.get() {
             self.execute(server, core);
-            server.admit_guests(core);
         }
+        self.end_turn(server, core)
+    }
+
+    fn end_turn(&mut self, server: &Server, core: &mut Core) -> io::Result<Turn> {
+        server.admit_guests(core);
         self.count_memory(server, core);
+        if self.has_commands || self.has_unread {
+            self.peer.wake();
+        }
         match (self.peer.must_close.get(), self.is_closing) {
             (true, _) => Ok(Turn::Ended),
             (false, true) => self.close(server),
@@ -170,10 +211,8 @@ impl Connection {
         };
         let room = buffer.capacity() - buffer.len();
         let count = self.peer.socket.receive(buffer)?;
-        self.has_unread = count == room || self.is_hung_up;
-        if self.has_unread {
-            self.peer.wake();
-        }
+        // The buffer was too small, or no edge tells of what is left.
+        self.has_unread = count == room || self.is_hung_up || self.peer.socket.has_received();
         core.host.stats.input_bytes += count as u64;
         core.host.stats.reads += 1;
         if self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
@@ -236,23 +275,17 @@ impl Connection {
     }
 
     fn execute_buffer(&mut self, core: &mut Core, buffer: &mut Vec<u8>) {
+        let began_ns = core.host.lately_ns;
+        self.has_commands = false;
         loop {
             let output_bytes_max = core.output_limit(self.client, &self.peer).hard_bytes;
-            let Core { engine, host, output, batch, .. } = core;
-            let defaults = RequestLimits::default();
             let is_limited = output_bytes_max > 0;
-            let limits = RequestLimits {
-                bulk_bytes_max: host.settings.text_bytes_max(),
-                authenticated: engine.is_authenticated(self.client),
-                batch_commands_max: if is_limited {
-                    LIMITED_BATCH_COMMANDS
-                } else {
-                    defaults.batch_commands_max
-                },
-            };
+            let limits = self.request_limits(core, is_limited);
+            let Core { engine, host, output, batch, .. } = core;
             let parsed = self.parser.parse(buffer, &limits, batch);
             if !batch.is_empty() {
                 self.peer.input_bytes.set(buffer.len());
+                let (before_bytes, before_ns) = (output.len(), host.lately_ns);
                 let progress = engine.execute(host, self.client, buffer, batch, output);
                 batch.clear();
                 self.peer.is_blocked.set(progress == Progress::Blocked);
@@ -260,7 +293,7 @@ impl Connection {
                 if progress != Progress::Done {
                     break;
                 }
-                let unread = output.len() + self.peer.output.borrow().len();
+                let unread = output.len() + self.peer.unsent_bytes();
                 if is_limited && unread as u64 > output_bytes_max {
                     tracing::warn!(
                         client = self.client.0,
@@ -270,9 +303,16 @@ impl Connection {
                     self.peer.must_close.set(true);
                     break;
                 }
+                self.learn(output.len() - before_bytes, host.lately_ns.saturating_sub(before_ns));
             }
             match parsed {
-                Ok(Parsed::BatchFull) => {}
+                Ok(Parsed::BatchFull) => {
+                    let taken_ns = host.lately_ns.saturating_sub(began_ns);
+                    if output.len() > TURN_OUTPUT_BYTES_MAX || taken_ns > TURN_NS_MAX {
+                        self.has_commands = true;
+                        break;
+                    }
+                }
                 Ok(Parsed::NeedsInput) => break,
                 Err(error) => {
                     ReplyWriter::new(output, Protocol::Resp2).protocol_error(&error);
@@ -282,17 +322,46 @@ impl Connection {
             }
         }
         self.parser.consume(buffer);
+        // Without input of its own a connection executes what the shared buffer holds.
+        self.has_commands &= !buffer.is_empty();
+    }
+
+    fn request_limits(&self, core: &Core, is_limited: bool) -> RequestLimits {
+        let commands = usize::from(self.batch_commands);
+        RequestLimits {
+            bulk_bytes_max: core.host.settings.text_bytes_max(),
+            authenticated: core.engine.is_authenticated(self.client),
+            batch_commands_max: match is_limited {
+                true => commands.min(LIMITED_BATCH_COMMANDS),
+                false => commands,
+            },
+        }
+    }
+
+    /// Learns from a batch how many commands the next one may have, for a turn not to be
+    /// much longer than it should.
+    fn learn(&mut self, output_bytes: usize, taken_ns: u64) {
+        let is_large = output_bytes > TURN_OUTPUT_BYTES_MAX / 2 || taken_ns > TURN_NS_MAX / 2;
+        self.batch_commands = match is_large {
+            true => (self.batch_commands / 4).max(1),
+            false => (self.batch_commands * 2).min(BATCH_COMMANDS_MAX),
+        };
     }
 
     /// Goes on after a wait: first with what the engine kept, then with the input.
     fn resume(&mut self, server: &Server, core: &mut Core) {
-        core.engine.set_time(core.host.clock.now_us());
+        core.host.lately_ns = clock::monotonic_ns();
+        let now_us = core.host.clock.wall_us_at(core.host.lately_ns);
+        core.engine.set_time(core.host.clock.at(now_us));
         let Core { engine, host, output, .. } = core;
         let progress = engine.resume(host, self.client, output);
         self.peer.is_blocked.set(progress == Progress::Blocked);
         self.is_closing = progress == Progress::Closing;
         if progress == Progress::Done && !self.input.is_empty() {
             self.execute_input(core);
+        }
+        if self.has_commands {
+            self.peer.wake();
         }
         self.finish(server, core);
     }
@@ -310,7 +379,7 @@ impl Connection {
         core.release_large_buffers();
     }
 
-    /// Sends what is left of earlier replies; answers whether all is sent.
+    /// Sends what is left of earlier replies; returns whether all is sent.
     fn send_pending(&self, server: &Server) -> io::Result<bool> {
         if server.waiters.holds(&self.peer) {
             return Ok(false);

@@ -2,9 +2,10 @@
 //!
 //! Owns the settings in force and the counters of connections.
 
+use crate::agenda::Notice;
 use crate::append_only::AppendOnly;
 use crate::busy::{self, Busy};
-use crate::clock::{self, EngineClock};
+use crate::clock::{self, EngineClock, Instant};
 use crate::data_locks::{DataLocks, Guarded};
 use crate::descriptors;
 use crate::exchange;
@@ -19,6 +20,7 @@ use crate::persistence::Persistence;
 use crate::rates::Rates;
 use crate::saving::{CAPTURED_BYTES_MAX, Saving, Target};
 use crate::schemas::Functions;
+use crate::selector::Alarm;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
@@ -35,8 +37,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::Notify;
+use std::time::Duration;
 
 const TOO_MANY_CLIENTS: &[u8] = b"-ERR max number of clients reached\r\n";
 const PROTECTED: &[u8] = b"-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. In this mode connections are only accepted from the loopback interface. If you want to connect from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. 4) Setup a an authentication password for the default user. NOTE: You only need to do one of the above things in order for the server to start accepting connections from the outside.\r\n";
@@ -62,8 +63,10 @@ pub(crate) struct ServerHost {
     pub(crate) peers: Rc<Peers>,
     pub(crate) stats: NetStats,
     pub(crate) rates: Rates,
-    /// Told when the process is to end.
-    pub(crate) stop: Rc<Notify>,
+    /// The process is to end.
+    pub(crate) must_stop: bool,
+    /// By which threads end a wait.
+    pub(crate) alarm: Alarm,
     pub(crate) started: Instant,
     /// The time that the engine is told.
     pub(crate) clock: EngineClock,
@@ -90,7 +93,7 @@ pub(crate) struct ServerHost {
     /// What is being written in the background.
     pub(crate) saving: Option<Saving>,
     /// Told when something is to be.
-    pub(crate) files_wanted: Rc<Notify>,
+    pub(crate) files_wanted: Rc<Notice>,
     /// Clients that wait for a snapshot.
     pub(crate) snapshots_wanted: VecDeque<ClientId>,
     /// One is being sent.
@@ -182,7 +185,7 @@ impl ServerHost {
 impl Host for ServerHost {
     fn send_snapshot(&mut self, client: ClientId) -> bool {
         self.snapshots_wanted.push_back(client);
-        self.files_wanted.notify_one();
+        self.files_wanted.give();
         true
     }
 
@@ -226,7 +229,7 @@ impl Host for ServerHost {
             *must_end = may_end && !is_on;
             // It begins by being written anew, and INFO tells so at once.
             rewrites.is_wanted = is_on && (rewrites.is_wanted || log.is_none());
-            self.files_wanted.notify_one();
+            self.files_wanted.give();
         }
         if let Some(log) = &self.log {
             log.apply(&self.settings);
@@ -249,7 +252,7 @@ impl Host for ServerHost {
 
     fn shut_down(&mut self) {
         tracing::info!("User requested shutdown...");
-        self.stop.notify_one();
+        self.must_stop = true;
     }
 
     fn monotonic_ns(&mut self) -> u64 {
@@ -327,7 +330,7 @@ impl Host for ServerHost {
             return BackgroundSave::AlreadyRunning;
         }
         self.persistence.is_wanted = true;
-        self.files_wanted.notify_one();
+        self.files_wanted.give();
         if must_wait { BackgroundSave::Scheduled } else { BackgroundSave::Begun }
     }
 
@@ -337,7 +340,7 @@ impl Host for ServerHost {
         }
         self.append_only.rewrites.is_wanted = true;
         self.append_only.rewrites.failures = 0;
-        self.files_wanted.notify_one();
+        self.files_wanted.give();
         match must_wait || self.is_writing(Target::Snapshot) {
             true => BackgroundSave::Scheduled,
             false => BackgroundSave::Begun,
@@ -402,7 +405,7 @@ impl Host for ServerHost {
     }
 
     fn sleep_us(&mut self, microseconds: u64) {
-        std::thread::sleep(Duration::from_micros(microseconds));
+        clock::sleep(Duration::from_micros(microseconds));
     }
 
     fn advance_clock(&mut self, microseconds: u64) {

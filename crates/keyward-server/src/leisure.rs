@@ -6,9 +6,10 @@
 //! it sleeps: a tick wakes it.
 //! Not here: what there is to do (`Engine::rest`, `gathering`).
 
+use crate::clock::Instant;
 use crate::server::Server;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the engine serves before it may rest again. A step takes about a twentieth
 /// of a millisecond, which is a hundredth of that.
@@ -20,19 +21,17 @@ const QUIET: Duration = Duration::from_millis(50);
 pub(crate) async fn use_leisure(server: Rc<Server>) {
     let commands = || server.core.borrow().engine.commands_processed();
     loop {
-        server.leisure.notified().await;
+        server.leisure.taken().await;
         let mut last = (commands(), Instant::now());
-        server.is_resting.set(true);
         while server.core.borrow_mut().rest() {
             // Whoever is ready runs before this goes on.
-            tokio::task::yield_now().await;
+            server.agenda.pause().await;
             if commands() != last.0 {
                 last = (commands(), Instant::now());
             }
             if last.1.elapsed() < QUIET {
-                tokio::time::sleep(PAUSE).await;
+                server.agenda.sleep(PAUSE).await;
             }
         }
-        server.is_resting.set(false);
     }
 }

@@ -1,12 +1,14 @@
 //! The server around the engine: sockets, settings, limits, the process.
 //!
 //! Owns everything the engine must not know. One thread runs the engine and all
-//! connections (`server`); each connection is a small state machine that reads,
-//! lets the engine execute what is complete, and writes (`connection`).
+//! connections (`server`) in one loop (`event_loop`); each connection is a small state
+//! machine that reads, lets the engine execute what is complete, and writes
+//! (`connection`).
 //!
 //! `keyward serve` calls [`serve_command`]; a program that embeds the server
 //! calls [`run`].
 
+mod agenda;
 mod append_only;
 mod busy;
 mod client_memory;
@@ -16,6 +18,7 @@ mod compat;
 mod connection;
 mod data_locks;
 mod descriptors;
+mod event_loop;
 mod exchange;
 mod gathering;
 mod host;
@@ -26,14 +29,20 @@ mod loading;
 mod log;
 mod memory;
 mod outbox;
+mod output;
 mod peer;
 mod persistence;
 mod rates;
 mod saving;
 mod schemas;
+mod selector;
 mod sending;
 mod server;
 pub mod settings;
+mod signals;
+#[cfg(test)]
+mod simulation;
+mod transport;
 mod wire;
 
 pub use compat::compat_markdown;
@@ -57,6 +66,9 @@ pub enum CommandError {
 }
 
 /// Serves until the process is told to stop. Logging is the caller's to set up.
+///
+/// From then on a panic, on any thread of the process, ends the process (SIGABRT) after it
+/// was reported: nobody can vouch for the engine afterwards, and one thread serves everybody.
 pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeError> {
     server::run(settings, schemas, None)
 }
@@ -67,16 +79,5 @@ pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result
     let mut settings = Settings::from_command_line(arguments)?;
     settings.keep_data()?;
     let log = log::start(&settings).map_err(CommandError::Log)?;
-    stop_on_panic();
     Ok(server::run(settings, schemas, Some(log))?)
-}
-
-/// Ends the process when an invariant is broken. The runtime would let only the
-/// one connection die, and go on with an engine nobody can vouch for.
-fn stop_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
-        std::process::abort();
-    }));
 }

@@ -1,110 +1,28 @@
-//! Listening sockets, and the little a connection needs to know of its socket.
+//! Listening sockets.
 //!
 //! Owns binding and accepting on TCP and Unix sockets, and changing the former while
-//! the server runs. The rest of the server sees only [`Stream`], so that other
-//! transports (TLS) are an addition here.
+//! the server runs. Invariant: listening sockets are watched edge by edge, so that
+//! `has_newcomers` stays set until accepting has said `WouldBlock` on each of them.
+//! Not here: what becomes of who was accepted (`server`), the sockets themselves
+//! (`transport`).
 
-use crate::peer::Addresses;
+use crate::clock;
+use crate::selector::{Watcher, Who};
 use crate::settings::Settings;
 use crate::settings::table::Id;
-use crate::wire::Doorbell;
-use rustix::buffer::spare_capacity;
-use rustix::net::{RecvFlags, SendFlags};
-use socket2::{Domain, Protocol, SockRef, Socket as RawSocket, TcpKeepalive, Type};
-use std::cell::RefCell;
+#[cfg(test)]
+use crate::simulation::World;
+use crate::transport::Stream;
+use socket2::{Domain, Protocol, Socket as RawSocket, Type};
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener};
 
-/// A connected socket of any kind, which never blocks.
-#[derive(Debug)]
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Tcp(socket) => socket.as_fd(),
-            Stream::Unix(socket) => socket.as_fd(),
-        }
-    }
-}
-
-impl Stream {
-    /// Receives behind what the buffer holds, as much as it has room for; zero at the end.
-    #[inline]
-    pub(crate) fn receive(&self, buffer: &mut Vec<u8>) -> io::Result<usize> {
-        let (count, _) = rustix::net::recv(self, spare_capacity(buffer), RecvFlags::empty())?;
-        Ok(count)
-    }
-
-    /// Sends what the socket takes at once; answers how much that is.
-    #[inline]
-    pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::net::send(self, bytes, SendFlags::NOSIGNAL)?)
-    }
-
-    /// Both ends, as CLIENT LIST shows them.
-    pub(crate) fn addresses(&self) -> Addresses {
-        let descriptor = self.as_fd().as_raw_fd().into();
-        match self {
-            Stream::Tcp(socket) => {
-                let text = |address: io::Result<SocketAddr>| {
-                    address.map_or_else(|_| "?:0".to_owned(), |a| show(&a))
-                };
-                let (peer, local) = (text(socket.peer_addr()), text(socket.local_addr()));
-                Addresses { peer, local, descriptor, is_unix: false }
-            }
-            Stream::Unix(socket) => {
-                let address = socket.local_addr().ok();
-                let path = address.and_then(|a| a.as_pathname().map(|p| p.display().to_string()));
-                let path = format!("{}:0", path.unwrap_or_default());
-                Addresses { peer: path.clone(), local: path, descriptor, is_unix: true }
-            }
-        }
-    }
-
-    /// Whether the peer is on this machine.
-    pub(crate) fn is_local(&self) -> bool {
-        match self {
-            Stream::Tcp(socket) => {
-                socket.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
-            }
-            Stream::Unix(_) => true,
-        }
-    }
-
-    /// Applies the settings that concern sockets.
-    pub(crate) fn configure(&self, settings: &Settings) {
-        let Stream::Tcp(socket) = self else { return };
-        // A socket that is closed already refuses options; reading will tell.
-        let _ = socket.set_nodelay(true);
-        let seconds = settings.int(Id::TcpKeepAlive);
-        if let Ok(seconds @ 1..) = u64::try_from(seconds) {
-            let probe = Duration::from_secs((seconds / 3).max(1));
-            let keepalive = TcpKeepalive::new()
-                .with_time(Duration::from_secs(seconds))
-                .with_interval(probe)
-                .with_retries(3);
-            let _ = SockRef::from(socket).set_tcp_keepalive(&keepalive);
-        }
-    }
-}
-
-/// An address as Redis writes it: without brackets around IPv6.
-fn show(address: &SocketAddr) -> String {
-    match address {
-        SocketAddr::V4(address) => address.to_string(),
-        SocketAddr::V6(address) => format!("[{}]:{}", address.ip(), address.port()),
-    }
-}
+/// How long accepting pauses when the process has no descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A Unix socket's file, removed when the server ends.
 #[derive(Debug)]
@@ -121,24 +39,49 @@ impl Drop for SocketFile {
 pub(crate) struct Listeners {
     tcp: RefCell<Vec<TcpListener>>,
     unix: Option<(UnixListener, SocketFile)>,
-    /// Wakes who accepts on TCP when there are others to accept on.
-    waker: RefCell<Option<Waker>>,
-    doorbell: Doorbell,
+    #[cfg(test)]
+    simulated: Option<World>,
+    watcher: Watcher,
+    /// Somebody may be at the door.
+    has_newcomers: Cell<bool>,
+    /// Nobody is let in before this time.
+    paused_until_ns: Cell<u64>,
 }
 
 impl Listeners {
     /// Binds everything. An address marked optional by `-` may fail.
-    pub(crate) fn bind(settings: &Settings, doorbell: Doorbell) -> io::Result<Listeners> {
-        let tcp = bind_all_tcp(settings, &doorbell)?;
+    pub(crate) fn bind(settings: &Settings, watcher: Watcher) -> io::Result<Listeners> {
+        let tcp = bind_all_tcp(settings, &watcher)?;
         let mut unix = None;
         let path = settings.text(Id::UnixSocket);
         if !path.is_empty() {
             let permissions = settings.permissions(Id::UnixSocketPerm);
             let listener = bind_unix(&path, permissions).map_err(|error| named(error, &path))?;
-            doorbell.watch(listener.as_fd())?;
+            watcher.watch_source(Who::Newcomer, &listener)?;
             unix = Some((listener, SocketFile(path.into())));
         }
-        Ok(Listeners { tcp: RefCell::new(tcp), unix, waker: RefCell::default(), doorbell })
+        Ok(Listeners {
+            tcp: RefCell::new(tcp),
+            unix,
+            #[cfg(test)]
+            simulated: None,
+            watcher,
+            has_newcomers: Cell::new(false),
+            paused_until_ns: Cell::new(0),
+        })
+    }
+
+    /// On a simulated network.
+    #[cfg(test)]
+    pub(crate) fn simulated(world: &World) -> Listeners {
+        Listeners {
+            tcp: RefCell::default(),
+            unix: None,
+            simulated: Some(world.clone()),
+            watcher: Watcher::Simulated,
+            has_newcomers: Cell::new(false),
+            paused_until_ns: Cell::new(0),
+        }
     }
 
     /// Listens on the port and the addresses of new settings, or else on those of the
@@ -152,47 +95,70 @@ impl Listeners {
             // One address can be listened on but once.
             self.tcp.borrow_mut().clear();
         }
-        let (outcome, listeners) = match bind_all_tcp(new, &self.doorbell) {
+        let (outcome, listeners) = match bind_all_tcp(new, &self.watcher) {
             Ok(listeners) => (Ok(()), Ok(listeners)),
             Err(error) if is_other_port => return Err(error),
-            Err(error) => (Err(error), bind_all_tcp(old, &self.doorbell)),
+            Err(error) => (Err(error), bind_all_tcp(old, &self.watcher)),
         };
         *self.tcp.borrow_mut() = listeners?;
-        if let Some(waker) = &*self.waker.borrow() {
-            waker.wake_by_ref();
-        }
+        self.expect_newcomers();
         outcome
     }
 
-    /// The next TCP connection. One task may wait for it.
-    pub(crate) async fn accept_tcp(&self) -> io::Result<Stream> {
-        std::future::poll_fn(|cx| self.poll_tcp(cx)).await
+    /// The selector has told of somebody.
+    pub(crate) fn expect_newcomers(&self) {
+        self.has_newcomers.set(true);
     }
 
-    fn poll_tcp(&self, cx: &mut Context<'_>) -> Poll<io::Result<Stream>> {
-        *self.waker.borrow_mut() = Some(cx.waker().clone());
-        for listener in &*self.tcp.borrow() {
-            if let Poll::Ready(accepted) = listener.poll_accept(cx) {
-                return Poll::Ready(
-                    accepted.and_then(|(socket, _)| Ok(Stream::Tcp(socket.into_std()?))),
-                );
+    /// When somebody is to be let in: now, if it is in the past; never, if nobody is there.
+    pub(crate) fn next_ns(&self) -> u64 {
+        if self.has_newcomers.get() { self.paused_until_ns.get() } else { u64::MAX }
+    }
+
+    /// Somebody who is at the door. Errors are the peer's, or pass.
+    pub(crate) fn accept(&self) -> Option<Stream> {
+        loop {
+            match self.accept_any() {
+                Ok(stream) => return Some(stream),
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => {
+                        self.has_newcomers.set(false);
+                        return None;
+                    }
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted => {}
+                    _ => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        let pause_ns = ACCEPT_PAUSE.as_nanos() as u64;
+                        self.paused_until_ns.set(clock::monotonic_ns() + pause_ns);
+                        return None;
+                    }
+                },
             }
         }
-        Poll::Pending
     }
 
-    /// The next connection by the Unix socket; waits for ever if there is none.
-    pub(crate) async fn accept_unix(&self) -> io::Result<Stream> {
-        match &self.unix {
-            Some((listener, _)) => Ok(Stream::Unix(listener.accept().await?.0.into_std()?)),
-            None => std::future::pending().await,
+    fn accept_any(&self) -> io::Result<Stream> {
+        let is_nobody = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        for listener in &*self.tcp.borrow() {
+            match listener.accept() {
+                Err(error) if is_nobody(&error) => {}
+                accepted => {
+                    let (socket, _) = accepted?;
+                    socket.set_nonblocking(true)?;
+                    return Ok(Stream::Tcp(socket));
+                }
+            }
         }
-    }
-
-    /// Visits the listening sockets, and says of each whether it is a Unix one.
-    pub(crate) fn each(&self, mut visit: impl FnMut(BorrowedFd<'_>, bool)) {
-        self.tcp.borrow().iter().for_each(|listener| visit(listener.as_fd(), false));
-        self.unix.iter().for_each(|(listener, _)| visit(listener.as_fd(), true));
+        if let Some((listener, _)) = &self.unix {
+            let (socket, _) = listener.accept()?;
+            socket.set_nonblocking(true)?;
+            return Ok(Stream::Unix(socket));
+        }
+        #[cfg(test)]
+        if let Some(world) = &self.simulated {
+            return Ok(Stream::Simulated(world.accept()?));
+        }
+        Err(io::ErrorKind::WouldBlock.into())
     }
 
     /// Where the server can be reached, for the banner.
@@ -209,7 +175,7 @@ fn named(error: io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot listen on {what}: {error}"))
 }
 
-fn bind_all_tcp(settings: &Settings, doorbell: &Doorbell) -> io::Result<Vec<TcpListener>> {
+fn bind_all_tcp(settings: &Settings, watcher: &Watcher) -> io::Result<Vec<TcpListener>> {
     let port = u16::try_from(settings.int(Id::Port)).unwrap_or(0);
     let mut listeners = Vec::new();
     if port == 0 {
@@ -223,7 +189,7 @@ fn bind_all_tcp(settings: &Settings, doorbell: &Doorbell) -> io::Result<Vec<TcpL
         };
         match bind_tcp(host, port, backlog) {
             Ok(listener) => {
-                doorbell.watch(listener.as_fd())?;
+                watcher.watch_source(Who::Newcomer, &listener)?;
                 listeners.push(listener);
             }
             Err(_) if is_optional => {}
@@ -249,7 +215,7 @@ fn bind_tcp(host: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(backlog)?;
-    TcpListener::from_std(socket.into())
+    Ok(socket.into())
 }
 
 fn bind_unix(path: &str, mode: u32) -> io::Result<UnixListener> {
@@ -259,6 +225,7 @@ fn bind_unix(path: &str, mode: u32) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(path)?;
+    listener.set_nonblocking(true)?;
     if mode != 0 {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     }

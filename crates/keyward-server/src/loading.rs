@@ -10,7 +10,7 @@ mod again;
 
 pub(crate) use again::open_log;
 
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::server::{Core, ServeError, Server};
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, Settling, SnapshotOptions};
@@ -21,7 +21,7 @@ use keyward_resp::Batch;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Rows loaded between two looks at the connections.
 const STEP_ROWS: usize = 1000;
@@ -152,7 +152,7 @@ async fn settle(server: &Server) {
         engine.settle_rows(host, settling, STEP_ROWS)
     };
     while step(&mut settling) {
-        tokio::task::yield_now().await;
+        server.agenda.pause().await;
     }
 }
 
@@ -209,7 +209,7 @@ impl Loading<'_> {
             if !has_more {
                 break;
             }
-            tokio::task::yield_now().await;
+            self.server.agenda.pause().await;
         }
         self.loaded.rows += loader.loaded.rows;
         self.loaded.expired += loader.loaded.expired;
@@ -294,7 +294,7 @@ impl Loading<'_> {
                 })?;
             }
             self.report(reader.offset());
-            tokio::task::yield_now().await;
+            self.server.agenda.pause().await;
         }
         if replay.failures > 0 {
             let failures = replay.failures;

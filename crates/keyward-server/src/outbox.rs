@@ -106,13 +106,15 @@ impl Outbox {
             let mut letter = &self.bytes[start..end];
             start = end;
             let is_waiting = must_wait(&peer, until);
-            if !is_waiting && peer.output.borrow().is_empty() {
+            if !is_waiting && peer.unsent_bytes() == 0 {
                 let sent = peer.send(letter);
                 letter = &letter[sent..];
             }
-            // Who is to be disconnected reads nothing more.
-            if !letter.is_empty() && !peer.must_close.get() {
-                peer.output.borrow_mut().extend(letter);
+            // A transport may have taken more than its socket. Who is to be disconnected
+            // reads nothing more.
+            let is_left = !letter.is_empty() || peer.socket.held_bytes() > 0;
+            if is_left && !peer.must_close.get() {
+                peer.output.borrow_mut().push(letter);
                 if !is_waiting {
                     peer.wake();
                 }
@@ -166,9 +168,6 @@ impl Server {
 
     fn close_letter(&self, core: &mut Core, client: ClientId, peer: &Rc<Peer>) {
         let outbox = &mut core.host.outbox;
-        if outbox.is_empty() {
-            self.wire.demand_round();
-        }
         outbox.address(client, peer, core.host.append_only.batch_end());
         if outbox.bytes.len() > ROUND_BYTES_MAX {
             self.end_round(core);

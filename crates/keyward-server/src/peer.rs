@@ -3,18 +3,27 @@
 //! Owns the shared half of a connection: its addresses, the replies it has not
 //! read yet, and the flags by which others wake it. Invariant: `output` holds
 //! only what the socket did not take at once; an idle connection holds no buffer.
+//!
+//! What one connection sends in one turn is bounded ([`Peer::send_rest`], [`DIRECT_BYTES_MAX`]):
+//! a fast reader of a huge reply holds nobody up.
 
-use crate::listen::Stream;
+use crate::clock;
+use crate::output::{Output, PARTS_MAX};
 use crate::settings::value::ClientClass;
+use crate::transport::Stream;
 use crate::wire::Bell;
 use keyward_engine::{ClientId, Connection as Facts};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
-use std::io;
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
 use std::rc::Rc;
 
-/// What an idle connection takes, about: its task, its session, this half.
+/// What an idle connection takes, about: its session and both halves.
 const CONNECTION_BYTES: usize = 1200;
+/// Bytes of a letter that go to the socket straight away. To copy the rest of a larger one
+/// costs about as much as to send it, so it is not less; the kernel takes this much in a
+/// tenth of a millisecond.
+pub(crate) const DIRECT_BYTES_MAX: usize = 256 * 1024;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +40,7 @@ pub(crate) struct Peer {
     pub(crate) addresses: Addresses,
     pub(crate) socket: Stream,
     /// Replies the socket has not taken yet.
-    pub(crate) output: RefCell<VecDeque<u8>>,
+    pub(crate) output: RefCell<Output>,
     /// Bytes received and not executed.
     pub(crate) input_bytes: Cell<usize>,
     /// Those of them that are arguments of a command which is not complete.
@@ -68,10 +77,12 @@ impl Peer {
         bell: Bell,
         now_ms: i64,
     ) -> Peer {
+        let mut output = Output::default();
+        output.push(&unsent);
         Peer {
             addresses,
             socket,
-            output: RefCell::new(unsent.into()),
+            output: RefCell::new(output),
             input_bytes: Cell::default(),
             parsed_bytes: Cell::default(),
             input_free_bytes: Cell::default(),
@@ -88,35 +99,60 @@ impl Peer {
         }
     }
 
-    /// Sends what the socket takes at once; answers how much that is. A socket that is
+    /// Sends what the socket takes at once; returns how much that is. A socket that is
     /// broken ends the connection.
     pub(crate) fn send(&self, bytes: &[u8]) -> usize {
-        match self.socket.send(bytes) {
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => {
-                tracing::debug!(address = self.addresses.peer, %error, "connection lost");
-                self.close();
-                bytes.len()
-            }
+        loop {
+            return match self.socket.send(&bytes[..bytes.len().min(DIRECT_BYTES_MAX)]) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+                Err(error) => {
+                    tracing::debug!(address = self.addresses.peer, %error, "connection lost");
+                    self.close();
+                    bytes.len()
+                }
+            };
         }
     }
 
-    /// Sends what the socket did not take at once; answers whether all is sent. If not,
-    /// the socket tells when it takes more.
+    /// Sends some of what the socket did not take at once; returns whether all is sent. If
+    /// not, the connection has another turn at once, or the socket tells when it takes more.
     pub(crate) fn send_rest(&self) -> io::Result<bool> {
         let mut output = self.output.borrow_mut();
-        while !output.is_empty() {
-            match self.socket.send(output.as_slices().0) {
-                Ok(count) => drop(output.drain(..count)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(error),
-            }
+        if output.is_empty() && self.socket.held_bytes() == 0 {
+            return Ok(true);
         }
-        if output.capacity() > 0 {
-            *output = VecDeque::new();
+        match self.send_parts(&mut output) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error),
         }
-        Ok(true)
+        let is_over = output.is_empty() && self.socket.held_bytes() == 0;
+        if !is_over {
+            // Only a call that takes nothing makes the socket tell.
+            self.wake();
+        }
+        Ok(is_over)
+    }
+
+    fn send_parts(&self, output: &mut Output) -> io::Result<()> {
+        self.socket.flush()?;
+        if !output.is_empty() {
+            let mut parts = [IoSlice::new(&[]); PARTS_MAX];
+            let count = output.parts(&mut parts);
+            let sent = self.socket.send_parts(&parts[..count])?;
+            output.note_sent(sent);
+            // As in Redis, who still takes replies is not idle.
+            self.active_ms.set(clock::now_us() / 1000);
+        }
+        Ok(())
+    }
+
+    /// Bytes that the peer has yet to be sent.
+    pub(crate) fn unsent_bytes(&self) -> usize {
+        self.output.borrow().len() + self.socket.held_bytes()
     }
 
     /// Makes the connection look at its flags and its output.
@@ -138,7 +174,7 @@ impl Peer {
     /// Ends the connection for want of memory: what it has not read is freed at once, the
     /// rest when it has its turn. Until then that counts as `departing`.
     pub(crate) fn depart(&self, departing: &Cell<usize>) {
-        *self.output.borrow_mut() = VecDeque::new();
+        *self.output.borrow_mut() = Output::default();
         self.departing_bytes.set(self.bytes());
         departing.set(departing.get() + self.bytes());
         self.close();
@@ -152,7 +188,7 @@ impl Peer {
     /// Bytes of this connection and its buffers.
     pub(crate) fn bytes(&self) -> usize {
         let input = self.input_bytes.get() + self.input_free_bytes.get();
-        CONNECTION_BYTES + input + self.output.borrow().capacity()
+        CONNECTION_BYTES + input + self.output.borrow().memory() + self.socket.held_bytes()
     }
 
     /// What CLIENT LIST shows.
@@ -165,7 +201,8 @@ impl Peer {
             input_bytes: self.input_bytes.get().saturating_sub(self.parsed_bytes.get()),
             parsed_bytes: self.parsed_bytes.get(),
             input_free_bytes: self.input_free_bytes.get(),
-            output_buffer_bytes: self.output.borrow().capacity(),
+            output_buffers: self.output.borrow().chunk_count(),
+            output_buffer_bytes: self.output.borrow().memory(),
             bytes: self.bytes(),
         }
     }
@@ -201,7 +238,7 @@ impl Peers {
 
     /// The most bytes a client has left unread.
     pub(crate) fn largest_output(&self) -> usize {
-        self.peers.borrow().values().map(|peer| peer.output.borrow().len()).max().unwrap_or(0)
+        self.peers.borrow().values().map(|peer| peer.unsent_bytes()).max().unwrap_or(0)
     }
 
     pub(crate) fn each(&self, mut visit: impl FnMut(&Peer)) {

@@ -5,7 +5,7 @@
 //! the background (`saving`).
 //! Not here: how a file is written (`keyward-persist`).
 
-use crate::clock;
+use crate::clock::{self, Instant};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, Loaded, Snapshot, SnapshotOptions};
@@ -14,7 +14,6 @@ use keyward_persist::snapshot_file::NewFile;
 use keyward_persist::{PersistError, snapshot_file};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Seconds until a snapshot that failed is tried again.
 const RETRY_SECONDS: i64 = 5;

@@ -3,7 +3,7 @@
 //! Owns the last samples, taken with the ticks. A figure is the mean over them, as in
 //! Redis.
 
-use std::time::Instant;
+use crate::clock::Instant;
 
 /// Samples that are kept; at ten ticks a second, of the last 1.6 seconds.
 const SAMPLES: usize = 16;
@@ -41,7 +41,7 @@ impl Rates {
             self.last = Some((now, totals));
             return;
         };
-        let seconds = now.duration_since(then).as_secs_f64();
+        let seconds = (now - then).as_secs_f64();
         if seconds < SPAN_S_MIN {
             return;
         }

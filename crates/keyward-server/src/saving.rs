@@ -12,6 +12,7 @@
 mod rewriting;
 mod turns;
 
+use crate::agenda;
 use crate::clock;
 use crate::data_locks::Guarded;
 use crate::sending;
@@ -26,7 +27,6 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::oneshot;
 use turns::Turns;
 
 /// The thread gets nothing more while it has so many bytes to write.
@@ -43,7 +43,7 @@ const BEHIND_PAUSE: Duration = Duration::from_millis(4);
 const WRITTEN_PAUSE: Duration = Duration::from_micros(100);
 
 /// What the thread that writes has come to: how long the file is.
-type Writer = oneshot::Receiver<Result<u64, PersistError>>;
+type Writer = Receiver<Result<u64, PersistError>>;
 
 /// What is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,7 +190,8 @@ impl Core {
         let used_bytes = self.host.memory.used();
         self.engine.begin_snapshot(SnapshotOptions { coverage, sums, used_bytes });
         let (sender, receiver) = channel();
-        let (outcome, writer) = oneshot::channel();
+        let (outcome, writer) = channel();
+        let alarm = self.host.alarm.clone();
         let (returning, written) = channel();
         let turns = Turns::of_this_thread();
         let thread = std::thread::spawn(move || {
@@ -200,6 +201,7 @@ impl Core {
             let ended = write_chunks(file, &receiver, &returning, &turns, options);
             // Nobody waits for it when the server goes down.
             let _ = outcome.send(ended);
+            alarm.ring();
         });
         self.host.saving = Some(Saving {
             target,
@@ -254,8 +256,8 @@ async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, Persist
     loop {
         let step = server.core.borrow_mut().step_snapshot();
         match step {
-            Step::More => tokio::task::yield_now().await,
-            Step::Behind => tokio::time::sleep(BEHIND_PAUSE).await,
+            Step::More => server.agenda.pause().await,
+            Step::Behind => server.agenda.sleep(BEHIND_PAUSE).await,
             Step::Over => break,
         }
     }
@@ -263,7 +265,7 @@ async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, Persist
         // A thread that is gone has told why.
         let _ = saving.sender.send(Chunk::End);
     }
-    let written = writer.await.expect("the thread that writes does not panic");
+    let written = agenda::received(&writer).await;
     let host = &mut server.core.borrow_mut().host;
     if let Some(saving) = host.saving.take() {
         match saving.target {
@@ -278,7 +280,7 @@ async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, Persist
 pub(crate) async fn keep_files(server: Rc<Server>) {
     let wanted = Rc::clone(&server.core.borrow().host.files_wanted);
     loop {
-        wanted.notified().await;
+        wanted.taken().await;
         server.match_append_only();
         if server.core.borrow().host.append_only.rewrites.is_wanted {
             rewriting::rewrite(&server).await;
@@ -293,7 +295,7 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
         let host = &server.core.borrow().host;
         let is_file_wanted = host.append_only.rewrites.is_wanted || host.persistence.is_wanted;
         if is_file_wanted || !host.snapshots_wanted.is_empty() {
-            wanted.notify_one();
+            wanted.give();
         }
     }
 }
@@ -357,7 +359,7 @@ impl Server {
         let is_rewrite_due = host.append_only.is_rewrite_due(&host.settings);
         host.append_only.rewrites.is_wanted |= is_rewrite_due;
         if host.persistence.is_wanted || host.append_only.rewrites.is_wanted {
-            host.files_wanted.notify_one();
+            host.files_wanted.give();
         }
         if host.append_only.log.as_ref().is_some_and(|log| log.buffered() > 0) {
             self.write_log(core);

@@ -49,8 +49,8 @@ pub(crate) async fn send(server: &Rc<Server>, client: ClientId) {
     sending.begin(&mark);
     loop {
         match sending.step() {
-            Step::More => tokio::task::yield_now().await,
-            Step::Behind => tokio::time::sleep(BEHIND_PAUSE).await,
+            Step::More => server.agenda.pause().await,
+            Step::Behind => server.agenda.sleep(BEHIND_PAUSE).await,
             Step::Over => break,
         }
     }
@@ -87,7 +87,7 @@ impl Sending<'_> {
     /// Leaves bytes with the client's connection, if it is there.
     fn push(&self, bytes: &[u8]) {
         if let Some(peer) = self.peer() {
-            peer.output.borrow_mut().extend(bytes);
+            peer.output.borrow_mut().push(bytes);
             self.server.check_output(&mut self.server.core.borrow_mut(), self.client, &peer);
             peer.wake();
         }
@@ -96,7 +96,7 @@ impl Sending<'_> {
     /// Goes on for a fraction of a millisecond.
     fn step(&mut self) -> Step {
         let peer = self.peer();
-        let waiting = peer.as_ref().map_or(0, |peer| peer.output.borrow().len());
+        let waiting = peer.as_ref().map_or(0, |peer| peer.unsent_bytes());
         let mut captured = Vec::new();
         let is_over = {
             let engine = &mut self.server.core.borrow_mut().engine;

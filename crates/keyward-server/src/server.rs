@@ -1,20 +1,22 @@
 //! The thread that runs the engine and all connections.
 //!
-//! Owns the engine, the shared buffers, the accept loops, the ticks and the end.
-//! Everything here runs on one thread in one local runtime: tasks borrow `core`
-//! only between awaits, so the borrow never fails.
+//! Owns the engine, the shared buffers, the ticks, the start and the end.
+//! Everything here runs on one thread (`event_loop`): jobs borrow `core` only between
+//! awaits, so the borrow never fails.
 
+use crate::agenda::{Agenda, Notice};
 use crate::append_only::AppendOnly;
 use crate::busy::{Busy, Guest};
 use crate::client_memory::ClientMemory;
-use crate::clock::{self, EngineClock};
+use crate::clock::{self, EngineClock, Instant};
 use crate::commit::Waiters;
 use crate::data_locks::DataLocks;
 use crate::descriptors;
+use crate::event_loop::EventLoop;
 use crate::gathering::Gatherer;
 use crate::host::{NetStats, ServerHost};
 use crate::leisure;
-use crate::listen::{Listeners, Stream};
+use crate::listen::Listeners;
 use crate::loading;
 use crate::log::LogControl;
 use crate::memory::Memory;
@@ -23,11 +25,14 @@ use crate::peer::{Peer, Peers};
 use crate::persistence::Persistence;
 use crate::rates::{Rates, Totals};
 use crate::saving;
-use crate::schemas::{self, SchemaError, ServedSchema};
+use crate::schemas::{self, Functions, SchemaError, ServedSchema};
+use crate::selector::{Alarm, Selector};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
-use crate::wire::{self, LINGERING, PATIENCE, Wire};
+use crate::signals::{Signal, Signals};
+use crate::transport::Stream;
+use crate::wire::Wire;
 use keyward_engine::{
     ClientId, Delivery, Engine, EngineOptions, Host, Listening, LoadError, Random,
 };
@@ -41,20 +46,17 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, LocalOptions};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Notify;
+use std::sync::Once;
 
 /// What one read takes at most.
 const INPUT_BYTES: usize = 64 * 1024;
-/// How long accepting pauses when the process has no descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Connections accepted before others have their turn.
+const ACCEPTS_MAX: usize = 64;
 
 /// Why the server did not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The runtime or a signal handler could not be set up.
+    /// The selector, a thread or a signal handler could not be set up.
     #[error("cannot start: {0}")]
     Start(io::Error),
     /// The snapshot there is cannot be read.
@@ -155,56 +157,61 @@ impl Core {
     }
 }
 
-/// What all tasks share.
+/// What the loop and all jobs share.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) core: RefCell<Core>,
     pub(crate) peers: Rc<Peers>,
     pub(crate) wire: Wire,
-    /// When the next tick is planned, in milliseconds since the epoch.
+    /// When jobs go on.
+    pub(crate) agenda: Rc<Agenda>,
+    /// When the next tick is planned, in milliseconds by the engine's clock, and by the one
+    /// that never goes back.
     planned_tick_ms: Cell<i64>,
+    planned_tick_ns: Cell<u64>,
     /// Whether the last tick left something to do at once.
     is_behind: Cell<bool>,
     /// Who waits for the log.
     pub(crate) waiters: Waiters,
-    /// Wakes the ticker when a wait ends before that.
-    earlier_tick: Notify,
     /// Tells that there is something to do that has time.
-    pub(crate) leisure: Notify,
-    /// Whether that is being done, bit by bit.
-    pub(crate) is_resting: Cell<bool>,
+    pub(crate) leisure: Notice,
+    /// Why the server could not start.
+    failure: RefCell<Option<ServeError>>,
+}
+
+/// What a server is made from.
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) log: Option<LogControl>,
+    pub(crate) listeners: Listeners,
+    pub(crate) wire: Wire,
+    pub(crate) alarm: Alarm,
+    /// What the engine's chance follows from.
+    pub(crate) seed: u64,
 }
 
 /// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
 pub(crate) fn run(
-    settings: Settings,
-    schemas: Vec<ServedSchema>,
-    log: Option<LogControl>,
-) -> Result<(), ServeError> {
-    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
-    runtime.map_err(ServeError::Start)?.block_on(serve(settings, schemas, log))
-}
-
-async fn serve(
     mut settings: Settings,
     schemas: Vec<ServedSchema>,
     log: Option<LogControl>,
 ) -> Result<(), ServeError> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Start)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Start)?;
+    abort_on_panic();
+    let selector = Selector::new().map_err(ServeError::Start)?;
+    let watcher = || selector.watcher().map_err(ServeError::Start);
+    let signals = Signals::hear(&watcher()?).map_err(ServeError::Start)?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!("keyward {version} starts, PID: {}", std::process::id());
-    let (wire, selector) = Wire::new().map_err(ServeError::Start)?;
-    let doorbell = wire.doorbell().map_err(ServeError::Start)?;
-    let listeners = Listeners::bind(&settings, doorbell).map_err(|error| {
+    let listeners = Listeners::bind(&settings, watcher()?).map_err(|error| {
         tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
         ServeError::Listen(error)
     })?;
     descriptors::provide(&mut settings);
-    let databases = settings.int(Id::Databases);
-    let listeners = Rc::new(listeners);
-    let waiters = wire.waker().and_then(Waiters::new).map_err(ServeError::Start)?;
-    let server = Rc::new(Server::new(settings, log, Rc::clone(&listeners), (wire, waiters)));
+    let wire = Wire::new(watcher()?);
+    let alarm = selector.alarm().map_err(ServeError::Start)?;
+    let seed = RandomState::new().hash_one(clock::now_us());
+    let server = Server::new(Parts { settings, log, listeners, wire, alarm, seed })?;
+    let server = Rc::new(server);
     let owned = server.core.borrow_mut().host.own_data_in_force();
     owned.map_err(|error| {
         tracing::warn!("{error}, aborting.");
@@ -212,91 +219,64 @@ async fn serve(
     })?;
     let governed = schemas::describe(&schemas);
     let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
-    let place = listeners.describe();
-    let tcp = Rc::clone(&listeners);
-    tokio::task::spawn_local(accept_all(Rc::clone(&server), async move || tcp.accept_tcp().await));
-    let accept_unix = async move || listeners.accept_unix().await;
-    tokio::task::spawn_local(accept_all(Rc::clone(&server), accept_unix));
-    tokio::task::spawn_local(tick(Rc::clone(&server)));
-    tokio::task::spawn_local(serve_connections(Rc::clone(&server), selector));
-    tokio::task::spawn_local(leisure::use_leisure(Rc::clone(&server)));
-    let stop = Rc::clone(&server.core.borrow().host.stop);
-    tokio::select! {
-        loaded = loading::load(&server) => loaded?,
-        () = stop.notified() => return Ok(()),
-        _ = terminate.recv() => return Ok(()),
-        _ = interrupt.recv() => return Ok(()),
+    let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
+    event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
+    event_loop.begin(start(Rc::clone(&server), functions, governed));
+    let outcome = event_loop.run();
+    drop(event_loop);
+    if let Err(error) = outcome {
+        tracing::error!(%error, "stopping: cannot watch the sockets");
+    }
+    server.end();
+    server.failure.take().map_or(Ok(()), Err)
+}
+
+/// Ends the process when an invariant is broken, on whichever thread: an embedding program
+/// may be built to unwind, and would go on with an engine nobody can vouch for.
+fn abort_on_panic() {
+    static SET: Once = Once::new();
+    SET.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            report(panic);
+            std::process::abort();
+        }));
+    });
+}
+
+/// Loads what there is, then looks after files for ever.
+pub(crate) async fn start(
+    server: Rc<Server>,
+    functions: Vec<(usize, Functions)>,
+    governed: String,
+) {
+    if let Err(error) = load(&server, functions).await {
+        *server.failure.borrow_mut() = Some(error);
+        server.core.borrow_mut().host.must_stop = true;
+        return;
     }
     {
-        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
-        engine.set_time(host.clock.now_us());
-        host.functions = functions;
-        schemas::load_libraries(engine, host)?;
+        let host = &server.core.borrow().host;
+        let (place, databases) = (host.listeners.describe(), host.settings.int(Id::Databases));
+        tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     }
-    tokio::task::spawn_local(saving::keep_files(Rc::clone(&server)));
-    tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
-    loop {
-        tokio::select! {
-            // SHUTDOWN has saved already, if that was to be done.
-            () = stop.notified() => break,
-            _ = terminate.recv() => tracing::info!("stopping: told to by SIGTERM"),
-            _ = interrupt.recv() => tracing::info!("stopping: told to by SIGINT"),
-        }
-        if server.core.borrow_mut().save_before_the_end() {
-            break;
-        }
-    }
-    server.end_round(&mut server.core.borrow_mut());
-    server.end_log(&mut server.core.borrow_mut());
-    server.peers.each(Peer::close);
-    Ok(())
+    saving::keep_files(server).await;
 }
 
-/// Serves connections for ever.
-async fn serve_connections(server: Rc<Server>, selector: mio::Poll) {
-    if let Err(error) = wire::serve(Rc::clone(&server), selector).await {
-        tracing::error!(%error, "stopping: cannot watch the sockets");
-        server.core.borrow().host.stop.notify_one();
-    }
-}
-
-/// Accepts connections for ever. Errors are the peer's, or pass.
-async fn accept_all(server: Rc<Server>, accept: impl AsyncFn() -> io::Result<Stream>) {
-    loop {
-        match accept().await {
-            Ok(socket) => server.admit(socket),
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-/// Lets the engine do what time demands, `hz` times a second or when a wait ends.
-async fn tick(server: Rc<Server>) {
-    loop {
-        let pause = server.plan_tick();
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = server.earlier_tick.notified() => continue,
-        }
-        while server.tick() {
-            tokio::task::yield_now().await;
-        }
-    }
+async fn load(server: &Rc<Server>, functions: Vec<(usize, Functions)>) -> Result<(), ServeError> {
+    loading::load(server).await?;
+    let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+    engine.set_time(host.clock.now_us());
+    host.functions = functions;
+    Ok(schemas::load_libraries(engine, host)?)
 }
 
 impl Server {
-    fn new(
-        settings: Settings,
-        log: Option<LogControl>,
-        listeners: Rc<Listeners>,
-        (wire, waiters): (Wire, Waiters),
-    ) -> Server {
-        let seed = RandomState::new().hash_one(clock::now_us());
-        let mut random = Random::from_seed(RandomState::new().hash_one(seed));
+    pub(crate) fn new(parts: Parts) -> Result<Server, ServeError> {
+        let Parts { settings, log, listeners, wire, alarm, seed } = parts;
+        let waiters = Waiters::new(alarm.clone()).map_err(ServeError::Start)?;
+        let agenda = Rc::new(Agenda::default());
+        let mut random = Random::from_seed(seed.rotate_left(32));
         let digits = (0..5).map(|_| format!("{:08x}", random.next_u64() as u32));
         let peers = Rc::new(Peers::default());
         let options = EngineOptions {
@@ -309,11 +289,12 @@ impl Server {
         let host = ServerHost {
             settings,
             log,
-            listeners,
+            listeners: Rc::new(listeners),
             peers: Rc::clone(&peers),
             stats: NetStats::default(),
             rates: Rates::default(),
-            stop: Rc::default(),
+            must_stop: false,
+            alarm,
             started: Instant::now(),
             clock: EngineClock::new(),
             turn_began_ns: None,
@@ -329,7 +310,7 @@ impl Server {
             outbox: Outbox::new(),
             departing_bytes: Cell::default(),
             saving: None,
-            files_wanted: Rc::default(),
+            files_wanted: Rc::new(Notice::new(&agenda)),
             loading: None,
             functions: Vec::new(),
         };
@@ -344,21 +325,61 @@ impl Server {
             client_memory: ClientMemory::default(),
             gatherer: Gatherer::default(),
         };
-        Server {
+        Ok(Server {
             core: RefCell::new(core),
             peers,
             wire,
+            leisure: Notice::new(&agenda),
+            agenda,
             planned_tick_ms: Cell::new(0),
+            planned_tick_ns: Cell::new(0),
             is_behind: Cell::new(false),
             waiters,
-            earlier_tick: Notify::new(),
-            leisure: Notify::new(),
-            is_resting: Cell::new(false),
+            failure: RefCell::default(),
+        })
+    }
+
+    /// A signal has come. Called between two rounds.
+    pub(crate) fn on_signal(&self, signal: Signal) {
+        let core = &mut *self.core.borrow_mut();
+        let name = match signal {
+            Signal::Terminate => "SIGTERM",
+            Signal::Interrupt => "SIGINT",
+            Signal::HangUp => {
+                tracing::info!("SIGHUP: there is nothing to reload");
+                return;
+            }
+        };
+        tracing::info!("stopping: told to by {name}");
+        // What is not yet loaded is not saved either.
+        core.host.must_stop = core.host.is_loading() || core.save_before_the_end();
+    }
+
+    /// Whether the loop is to end. SHUTDOWN has saved already, if that was to be done.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.core.borrow().host.must_stop
+    }
+
+    /// The end: what was said is sent, what was logged is safe.
+    pub(crate) fn end(&self) {
+        let core = &mut *self.core.borrow_mut();
+        if !core.host.is_loading() {
+            self.end_round(core);
+            self.end_log(core);
+        }
+        self.peers.each(Peer::close);
+    }
+
+    /// Lets the engine do what time demands, `hz` times a second or when a wait ends.
+    pub(crate) fn tick_if_due(&self, now_ns: u64) {
+        if self.is_behind.get() || now_ns >= self.planned_tick_ns.get() {
+            self.tick();
+            self.plan_tick();
         }
     }
 
-    /// One bounded step of background work; answers whether there is more.
-    fn tick(&self) -> bool {
+    /// One bounded step of background work.
+    fn tick(&self) {
         let core = &mut *self.core.borrow_mut();
         let now_us = clock::now_us();
         core.host.clock.look_at_wall();
@@ -375,10 +396,19 @@ impl Server {
         self.check_clients(core, now_us / 1000);
         self.limit_client_memory(core);
         if core.has_leisure_work() {
-            self.leisure.notify_one();
+            self.leisure.give();
         }
         self.is_behind.set(has_more);
-        has_more
+    }
+
+    /// Lets in who is at the door, some at a time.
+    pub(crate) fn admit_newcomers(&self, now_ns: u64) {
+        let listeners = Rc::clone(&self.core.borrow().host.listeners);
+        for _ in 0..ACCEPTS_MAX {
+            let is_due = now_ns >= listeners.next_ns();
+            let Some(socket) = is_due.then(|| listeners.accept()).flatten() else { break };
+            self.admit(socket);
+        }
     }
 
     /// Takes those who came while a script was running.
@@ -433,14 +463,13 @@ impl Server {
         }
         let next = core.engine.next_deadline();
         if let Some(next) = next.filter(|next| *next < self.planned_tick_ms.get()) {
-            self.planned_tick_ms.set(next);
-            self.earlier_tick.notify_one();
+            self.set_tick(core, next);
         }
     }
 
     /// Disconnects a client that leaves more replies unread than it may.
     pub(crate) fn check_output(&self, core: &mut Core, client: ClientId, peer: &Peer) {
-        let unread = peer.output.borrow().len() as u64;
+        let unread = peer.unsent_bytes() as u64;
         if unread == 0 {
             return peer.over_limit_since_ms.set(None);
         }
@@ -508,25 +537,26 @@ impl Server {
         self.is_behind.get()
     }
 
-    /// How long sockets may be waited for before tasks of the runtime have their turn.
-    pub(crate) fn time_for_sockets(&self) -> Duration {
-        let Core { host, engine, .. } = &*self.core.borrow();
-        let is_snapshot_taken = host.saving.is_some() || host.is_sending;
-        if self.is_behind.get() || is_snapshot_taken || host.loading.is_some() {
-            return Duration::ZERO;
+    /// When something is to be done if nobody comes before; zero for at once.
+    pub(crate) fn next_ns(&self) -> u64 {
+        if self.is_behind.get() || self.wire.is_ringing() {
+            return 0;
         }
-        let until_tick_ms = self.planned_tick_ms.get() - engine.now_ms();
-        let is_soon = until_tick_ms <= LINGERING.as_millis() as i64;
-        if is_soon || self.is_resting.get() { PATIENCE } else { LINGERING }
+        let newcomers_ns = self.core.borrow().host.listeners.next_ns();
+        self.planned_tick_ns.get().min(self.agenda.next_ns()).min(newcomers_ns)
     }
 
-    /// Decides when the next tick is; answers how long until then.
-    fn plan_tick(&self) -> Duration {
+    /// Decides when the next tick is.
+    fn plan_tick(&self) {
         let core = &*self.core.borrow();
         let now_ms = core.host.clock.now_us() / 1000;
         let regular = now_ms + 1000 / core.host.settings.int(Id::Hz).max(1);
         let next = core.engine.next_deadline().map_or(regular, |wait| wait.min(regular));
-        self.planned_tick_ms.set(next);
-        Duration::from_millis(u64::try_from(next - now_ms).unwrap_or(0))
+        self.set_tick(core, next);
+    }
+
+    fn set_tick(&self, core: &Core, engine_ms: i64) {
+        self.planned_tick_ms.set(engine_ms);
+        self.planned_tick_ns.set(core.host.clock.monotonic_ns_at(engine_ms));
     }
 }

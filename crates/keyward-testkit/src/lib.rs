@@ -5,6 +5,7 @@
 //!   when dropped.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3; [`call`] has it send a line.
 //! - [`FakeDisk`] is a disk in memory whose power can fail.
+//! - [`network`] is a network in memory on which everything goes wrong.
 //! - [`markdown`] holds pages of documentation against what is true.
 //! - [`Random`] is a seeded generator of numbers.
 //! - [`wire`] runs scripts of commands on two servers and compares the replies.
@@ -14,6 +15,7 @@
 mod client;
 mod disk;
 pub mod markdown;
+pub mod network;
 mod random;
 mod server;
 pub mod wire;

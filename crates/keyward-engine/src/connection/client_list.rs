@@ -96,8 +96,8 @@ fn running_bytes(ctx: &Ctx<'_>, session: &Session) -> usize {
     }
 }
 
-/// A client in the words of Redis 7.0. Replies that wait are in one buffer that grows,
-/// which counts as a list of one: there is no fixed buffer besides.
+/// A client in the words of Redis 7.0. Replies that wait are in a list of buffers; there is
+/// no fixed buffer besides.
 fn line(ctx: &Ctx<'_>, session: &Session) -> String {
     let connection = ctx.host.connection(session.id);
     let now_s = ctx.keys.now_ms() / 1000;
@@ -132,7 +132,7 @@ fn line(ctx: &Ctx<'_>, session: &Session) -> String {
         queued,
         connection.input_bytes,
         connection.input_free_bytes,
-        usize::from(output > 0),
+        connection.output_buffers,
         if output > 0 { "rw" } else { "r" },
         session.last_command.map_or("NULL", |command| command.name),
         shown_redirect(session.tracker.as_deref()),

@@ -1,16 +1,18 @@
 //! The threads that sync the log while the server serves, and write it meanwhile.
 //!
 //! Owns the way there and back. What is done is told by the selector, as if a socket were
-//! ready: the runtime would take three calls for that. What was written the log sees for
-//! itself.
+//! ready. What was written the log sees for itself.
 //! Not here: when the log is synced (`commit`), and what follows from it (`append_only`).
 
+use crate::clock::Instant;
+use crate::selector::Alarm;
+#[cfg(test)]
+use crate::{clock, simulation};
 use keyward_persist::aof::{Sync, Write};
-use mio::Waker;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A sync that was tried, and how it went.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ impl Done {
     pub(crate) fn by_waiting(sync: Sync) -> Done {
         let began = Instant::now();
         let outcome = sync.run();
+        #[cfg(test)]
+        simulation::syncs::take_time();
         Done { sync, outcome, took: began.elapsed() }
     }
 }
@@ -38,33 +42,40 @@ pub(crate) struct Syncer {
 }
 
 impl Syncer {
-    /// Starts the threads, which end with this. They ring `waker` after each order.
-    pub(crate) fn start(waker: Waker) -> io::Result<Syncer> {
+    /// Starts the threads, which end with this. They ring `alarm` after each order.
+    pub(crate) fn start(alarm: Alarm) -> io::Result<Syncer> {
         let (finished, done) = channel();
-        let waker = Arc::new(waker);
         // When the server goes down nobody waits for it.
         let sync = move |sync| finished.send(Done::by_waiting(sync)).is_ok();
         let write = |write: Arc<Write>| {
             write.run();
             true
         };
-        let syncs = start_thread("sync", Arc::clone(&waker), sync)?;
-        let writes = start_thread("write", waker, write)?;
+        let syncs = start_thread("sync", alarm.clone(), sync)?;
+        let writes = start_thread("write", alarm, write)?;
         Ok(Syncer { syncs, writes, done })
     }
 
     /// Has something synced.
     pub(crate) fn order(&self, sync: Sync) {
+        #[cfg(test)]
+        let Some(sync) = simulation::syncs::order(sync) else { return };
         self.syncs.send(sync).expect("the thread takes orders as long as there may be any");
     }
 
     /// Has something written, beside a sync.
     pub(crate) fn order_write(&self, write: Arc<Write>) {
+        #[cfg(test)]
+        let Some(write) = simulation::syncs::order_write(write) else { return };
         self.writes.send(write).expect("the thread takes orders as long as there may be any");
     }
 
     /// A sync that is over.
     pub(crate) fn take(&self) -> Option<Done> {
+        #[cfg(test)]
+        if clock::simulated::peek().is_some() {
+            return simulation::syncs::take();
+        }
         self.done.try_recv().ok()
     }
 }
@@ -73,7 +84,7 @@ impl Syncer {
 /// wants to know.
 fn start_thread<Order: Send + 'static>(
     name: &str,
-    waker: Arc<Waker>,
+    alarm: Alarm,
     run: impl Fn(Order) -> bool + Send + 'static,
 ) -> io::Result<Sender<Order>> {
     let (orders, ordered) = channel();
@@ -82,7 +93,7 @@ fn start_thread<Order: Send + 'static>(
             if !run(order) {
                 break;
             }
-            waker.wake().expect("a selector can be woken while it is there");
+            alarm.ring();
         }
     })?;
     Ok(orders)

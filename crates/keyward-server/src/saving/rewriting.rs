@@ -6,7 +6,9 @@
 //! the last increment is synced, which is what was written since.
 
 use super::{BEHIND_PAUSE, Target, Writer, finish_snapshot};
+use crate::agenda::on_thread;
 use crate::append_only::Policy;
+use crate::clock::Instant;
 use crate::data_locks::Guarded;
 use crate::server::Server;
 use crate::settings::table::Id;
@@ -16,7 +18,7 @@ use keyward_persist::disk::DiskFile;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Syncs before the log changes to another file at most, and until one is as quick as this.
 const SYNCS_AHEAD_MAX: usize = 3;
@@ -65,16 +67,17 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
         };
         (files, listing)
     };
+    let alarm = || server.core.borrow().host.alarm.clone();
     // The next increment: making it safe takes a while.
     let next;
-    (files, next) = on_thread(move || {
+    (files, next) = on_thread(alarm(), move || {
         let next = listing.map(|listing| files.next_increment(listing)).transpose();
         (files, next)
     })
     .await;
     sync_ahead(server).await;
     while is_amid_work(server) {
-        tokio::time::sleep(BEHIND_PAUSE).await;
+        server.agenda.sleep(BEHIND_PAUSE).await;
     }
     let begun = next.and_then(|next| begin_rewrite(server, &files, next));
     let is_new = listing == Some(Listing::WithBase);
@@ -83,7 +86,7 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
         Err(error) => Err(error),
     };
     let adopted;
-    (files, adopted) = on_thread(move || {
+    (files, adopted) = on_thread(alarm(), move || {
         let adopted = base.and_then(|bytes| files.adopt_base().map(|()| bytes));
         (files, adopted)
     })
@@ -120,14 +123,14 @@ async fn sync_ahead(server: &Rc<Server>) {
     }
     for _ in 0..SYNCS_AHEAD_MAX {
         while is_amid_work(server) {
-            tokio::time::sleep(BEHIND_PAUSE).await;
+            server.agenda.sleep(BEHIND_PAUSE).await;
         }
         let began = Instant::now();
         if !server.sync_ahead(&mut server.core.borrow_mut()) {
             return;
         }
         while server.core.borrow().host.append_only.is_syncing() {
-            tokio::time::sleep(BEHIND_PAUSE).await;
+            server.agenda.sleep(BEHIND_PAUSE).await;
         }
         if began.elapsed() < QUICK_SYNC {
             return;
@@ -174,9 +177,4 @@ fn begin_rewrite(
     server.write_log(core);
     server.sync_log_if_due(core);
     Ok(writer)
-}
-
-/// Does something that takes a while.
-async fn on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("what takes a while does not panic")
 }

@@ -1,10 +1,11 @@
 //! The wish to stop: SIGTERM and SIGINT.
 
-use std::io;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
-
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Whether the process was told to stop.
 #[derive(Clone, Debug, Default)]
@@ -15,20 +16,14 @@ pub(crate) struct Stop {
 impl Stop {
     /// From now on signals are heard here, and end the process no more.
     pub(crate) fn on_signals() -> io::Result<Stop> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut terminate, mut interrupt) = {
-            let _context = runtime.enter();
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
-        };
+        let (mut came, handler) = UnixStream::pair()?;
+        pipe::register(SIGTERM, handler.try_clone()?)?;
+        pipe::register(SIGINT, handler)?;
         let stop = Stop::default();
         let told = stop.clone();
         std::thread::spawn(move || {
-            runtime.block_on(async {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
-            });
+            // The handlers stay for ever, and so does their end: there is no other error.
+            let _ = came.read_exact(&mut [0]);
             let (is_set, changed) = &*told.state;
             *is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
             changed.notify_all();
