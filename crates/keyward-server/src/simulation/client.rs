@@ -12,7 +12,7 @@ use keyward_resp::{Batch, RequestLimits, RequestParser};
 use keyward_testkit::Random;
 use keyward_testkit::network::{End, Network};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::ErrorKind;
 use std::rc::Rc;
 
@@ -34,7 +34,7 @@ pub(super) struct Ledger {
     /// Connections that may be ended.
     pub(super) victims: Vec<usize>,
     /// Channels and queues that nobody will add anything to.
-    pub(super) is_over: BTreeMap<String, bool>,
+    pub(super) is_over: BTreeSet<String>,
 }
 
 /// What a client is for.
@@ -185,7 +185,7 @@ impl Client {
             Role::Idler | Role::Hog | Role::Subscriber(_) => 1,
             Role::Spinner => 2,
             Role::Assassin => 10,
-            Role::ScriptKiller => 100,
+            Role::ScriptKiller => usize::MAX,
             Role::Consumer(_) => usize::MAX,
             _ => 1 + random.below(120),
         };
@@ -246,6 +246,19 @@ impl Client {
         self.next_ns.is_none()
     }
 
+    /// What it is at, for who looks into a failure.
+    pub(super) fn describe(&self) -> String {
+        let Client { name, role, left, replies, expected, outgoing, received, .. } = self;
+        let (outgoing, received) = (outgoing.len(), received.len());
+        let first = expected.front().map(|first| format!("{first:.80?}"));
+        format!(
+            "{name} {role:?} on link {:?}: {left} commands left, {replies} replies, {} expected \
+             ({first:?}), {outgoing} bytes to send, {received} received",
+            self.link(),
+            expected.len(),
+        )
+    }
+
     /// Which connection it has, once it has one.
     pub(super) fn link(&self) -> Option<usize> {
         self.end.as_ref().map(End::number)
@@ -292,9 +305,12 @@ impl Client {
             end.close();
         }
         self.next_ns = None;
-        if let Role::Source(target, _) = &self.role {
-            self.ledger.borrow_mut().is_over.insert(target.clone(), true);
-        }
+        let over = match &self.role {
+            Role::Source(target, _) => target.as_str(),
+            Role::Spinner => SCRIPTS,
+            _ => return,
+        };
+        self.ledger.borrow_mut().is_over.insert(over.to_owned());
     }
 
     /// Goes, if it is time to.
@@ -312,7 +328,7 @@ impl Client {
             }
             (Ending::Closes, Role::Subscriber(channel)) => {
                 let ledger = self.ledger.borrow();
-                let is_over = ledger.is_over.contains_key(channel);
+                let is_over = ledger.is_over.contains(channel);
                 let last = ledger.accepted.get(channel).and_then(|all| all.last());
                 let has_all = last.is_none() || last == self.got.last() || self.got.is_empty();
                 drop(ledger);
@@ -321,12 +337,14 @@ impl Client {
                     self.leave();
                 }
             }
-            (Ending::Closes, Role::Consumer(queue)) => {
-                let ledger = self.ledger.borrow();
-                let accepted = ledger.accepted.get(queue).map_or(0, Vec::len);
-                let has_all = ledger.is_over.contains_key(queue) && self.got.len() == accepted;
-                drop(ledger);
-                if has_all && self.expected.is_empty() && self.outgoing.is_empty() {
+            (Ending::Closes, Role::Consumer(_)) => {
+                if self.has_popped_all() && self.expected.is_empty() && self.outgoing.is_empty() {
+                    self.leave();
+                }
+            }
+            (Ending::Closes, Role::ScriptKiller) => {
+                let is_over = self.ledger.borrow().is_over.contains(SCRIPTS);
+                if is_over && self.expected.is_empty() && self.outgoing.is_empty() {
                     self.leave();
                 }
             }
@@ -335,6 +353,14 @@ impl Client {
             (Ending::Closes, _) if is_through && self.expected.is_empty() => self.leave(),
             _ => {}
         }
+    }
+
+    /// Whether nothing more will come to its queue.
+    fn has_popped_all(&self) -> bool {
+        let Role::Consumer(queue) = &self.role else { return false };
+        let ledger = self.ledger.borrow();
+        let accepted = ledger.accepted.get(queue).map_or(0, Vec::len);
+        ledger.is_over.contains(queue) && self.got.len() == accepted
     }
 
     /// Reads and checks; whether the connection is open.
@@ -514,8 +540,13 @@ impl Client {
                 return;
             }
         }
+        let are_scripts_over = self.ledger.borrow().is_over.contains(SCRIPTS);
+        if self.role == Role::ScriptKiller && self.expected.is_empty() && !are_scripts_over {
+            self.send_next();
+        }
         if let Role::Consumer(queue) = self.role.clone()
             && self.expected.is_empty()
+            && !self.has_popped_all()
         {
             let seconds = 1 + self.random.below(3) as u64;
             let time = seconds.to_string();
@@ -649,5 +680,7 @@ impl Client {
     }
 }
 
+/// What is over when no script will run any more.
+const SCRIPTS: &str = "scripts";
 /// Keys of a client.
 const KEYS: usize = 6;

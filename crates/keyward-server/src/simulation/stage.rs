@@ -60,6 +60,12 @@ impl Stage {
         self.event_loop.round().expect("a simulated selector does not fail");
     }
 
+    /// Those who are not through, with what they wait for.
+    fn unfinished(&self) -> Vec<String> {
+        let clients = self.world.clients.borrow();
+        clients.iter().filter(|client| !client.is_over()).map(Client::describe).collect()
+    }
+
     /// Rounds until something is so.
     pub(super) fn until(&mut self, mut is_so: impl FnMut(&Stage) -> bool) {
         let start_ns = simulated::peek().expect("the time is simulated");
@@ -67,7 +73,8 @@ impl Stage {
             self.round();
             assert!(!self.server.must_stop(), "the server stops");
             let now_ns = simulated::peek().expect("the time is simulated");
-            assert!(now_ns - start_ns < WORLD_NS_MAX, "it never comes to an end");
+            let is_late = now_ns - start_ns > WORLD_NS_MAX;
+            assert!(!is_late, "it never comes to an end: {:?}", self.unfinished());
         }
     }
 }
