@@ -52,6 +52,13 @@ struct Capture {
 const UNFINISHED: i32 = -1;
 const POSITION: i32 = -2;
 
+/// The class, `item..end` of a pattern, that the first byte of a match belongs to.
+#[derive(Clone, Copy)]
+pub(super) struct First {
+    item: usize,
+    end: usize,
+}
+
 /// A search of a text.
 pub(super) struct Matcher<'a> {
     text: &'a [u8],
@@ -110,13 +117,45 @@ impl<'a> Matcher<'a> {
         mut at: usize,
         item: usize,
     ) -> Result<Option<(usize, usize)>, Fault> {
+        let first = self.first_item(item);
         while at <= self.text.len() {
-            if let Some(end) = self.match_at(at, item)? {
+            if self.is_hopeless(first, at) {
+                if self.spend(1) {
+                    return Err(self.fault);
+                }
+            } else if let Some(end) = self.match_at(at, item)? {
                 return Ok(Some((at, end)));
             }
             at += 1;
         }
         Ok(None)
+    }
+
+    /// What every match of the pattern from `item` on begins with, if that is one byte of
+    /// a class: where there is none, there is no need to try.
+    #[inline]
+    pub(super) fn first_item(&self, item: usize) -> Option<First> {
+        let pattern = self.pattern;
+        let end = match pattern[item] {
+            0 | b'(' | b')' | b'$' | b'.' => return None,
+            b'%' => match pattern[item + 1] {
+                0 | b'b' | b'f' | b'0'..=b'9' => return None,
+                _ => item + 2,
+            },
+            b'[' => set_end(pattern, item)?,
+            _ => item + 1,
+        };
+        match pattern[end] {
+            b'?' | b'*' | b'-' => None,
+            _ => Some(First { item, end }),
+        }
+    }
+
+    /// Whether no match begins at a place because of the byte there.
+    #[inline]
+    pub(super) fn is_hopeless(&self, first: Option<First>, at: usize) -> bool {
+        let Some(First { item, end }) = first else { return false };
+        !self.text.get(at).is_some_and(|&byte| is_one(byte, self.pattern, item, end))
     }
 
     /// The text of a match.
@@ -269,23 +308,11 @@ impl<'a> Matcher<'a> {
                 self.stop(Fault::Pattern(c"malformed pattern (ends with '%')"))
             }
             b'%' => item + 2,
-            b'[' => self.set_end(item),
+            b'[' => match set_end(pattern, item) {
+                Some(end) => end,
+                None => self.stop(Fault::Pattern(c"malformed pattern (missing ']')")),
+            },
             _ => item + 1,
-        }
-    }
-
-    fn set_end(&mut self, item: usize) -> usize {
-        let pattern = self.pattern;
-        let mut at = item + 1 + usize::from(pattern[item + 1] == b'^');
-        loop {
-            match pattern[at] {
-                0 => return self.stop(Fault::Pattern(c"malformed pattern (missing ']')")),
-                b'%' if pattern[at + 1] != 0 => at += 2,
-                _ => at += 1,
-            }
-            if pattern[at] == b']' {
-                return at + 1;
-            }
         }
     }
 
@@ -303,8 +330,9 @@ impl<'a> Matcher<'a> {
                 break;
             }
         }
+        let first = self.first_item(end + 1);
         loop {
-            match self.run(to, end + 1) {
+            match self.try_at(first, to, end + 1) {
                 NONE if to == at => return NONE,
                 NONE => to -= 1,
                 found => return found,
@@ -314,8 +342,9 @@ impl<'a> Matcher<'a> {
 
     /// As few as possible, then more.
     fn shortest(&mut self, mut at: usize, item: usize, end: usize) -> usize {
+        let first = self.first_item(end + 1);
         loop {
-            match self.run(at, end + 1) {
+            match self.try_at(first, at, end + 1) {
                 NONE => {}
                 found => return found,
             }
@@ -324,6 +353,15 @@ impl<'a> Matcher<'a> {
                 _ => return NONE,
             }
         }
+    }
+
+    /// As [`Matcher::run`], for who knows what it begins with.
+    #[inline]
+    fn try_at(&mut self, first: Option<First>, at: usize, item: usize) -> usize {
+        if !self.is_hopeless(first, at) {
+            return self.run(at, item);
+        }
+        if self.spend(1) { STOP } else { NONE }
     }
 
     fn open(&mut self, at: usize, item: usize, mark: i32) -> usize {
@@ -404,6 +442,21 @@ impl<'a> Matcher<'a> {
             return STOP;
         }
         if self.text[start..start + len] == self.text[at..at + len] { at + len } else { NONE }
+    }
+}
+
+/// Where the set that begins at an item of the pattern ends; nowhere if it is malformed.
+fn set_end(pattern: &[u8], item: usize) -> Option<usize> {
+    let mut at = item + 1 + usize::from(pattern[item + 1] == b'^');
+    loop {
+        match pattern[at] {
+            0 => return None,
+            b'%' if pattern[at + 1] != 0 => at += 2,
+            _ => at += 1,
+        }
+        if pattern[at] == b']' {
+            return Some(at + 1);
+        }
     }
 }
 

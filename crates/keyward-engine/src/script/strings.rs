@@ -24,7 +24,7 @@ use std::slice;
 const REP_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Comparisons of a plain search before it is made by an algorithm that is linear in the
 /// worst case, and slower to begin.
-const PLAIN_TRIES_MAX: u32 = 256;
+const PLAIN_TRIES_MAX: u32 = 8;
 
 /// The string argument at a position, or an error in Lua's words.
 ///
@@ -198,10 +198,17 @@ fn start(place: i64, len: usize) -> usize {
 
 /// Where a text lies within another.
 fn find_plain(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    const SHORT_BYTES: usize = 16;
     let Some((&first, rest)) = wanted.split_first() else { return Some(0) };
     let mut from = 0;
     for _ in 0..PLAIN_TRIES_MAX {
-        let at = from + memchr::memchr(first, text.get(from..)?)?;
+        let left = text.get(from..)?;
+        // A short text is looked through before a search has begun.
+        let at = match left.len() {
+            0..SHORT_BYTES => left.iter().position(|&byte| byte == first),
+            _ => memchr::memchr(first, left),
+        };
+        let at = from + at?;
         if text[at + 1..].starts_with(rest) {
             return Some(at);
         }
@@ -286,10 +293,15 @@ pub(super) unsafe extern "C-unwind" fn gsub(state: *mut lua_State) -> c_int {
         let steps = (*runtime).watch.steps_left();
         let mut matcher = Matcher::new(text, pattern, steps, &mut look);
         let (mut at, mut count) = (0, 0);
+        let item = usize::from(is_anchored);
+        let first = matcher.first_item(item);
         while count < most {
-            let end = match matcher.match_at(at, usize::from(is_anchored)) {
-                Ok(end) => end,
-                Err(fault) => return raise(state, fault),
+            let end = match matcher.is_hopeless(first, at) {
+                true => None,
+                false => match matcher.match_at(at, item) {
+                    Ok(end) => end,
+                    Err(fault) => return raise(state, fault),
+                },
             };
             if let Some(end) = end {
                 count += 1;
