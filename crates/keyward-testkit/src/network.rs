@@ -10,7 +10,8 @@
 //! Invariants: bytes arrive in the order they were sent. An edge is told after bytes, an
 //! end or a reset have arrived, and after room has come for a sender who was told
 //! `WouldBlock`; never else, but for edges that mean nothing, which systems have too. A
-//! read takes all that has arrived, if there is room for it.
+//! read takes all that has arrived, if there is room for it, and never fails where a look
+//! has just not.
 
 mod lane;
 
@@ -92,6 +93,8 @@ struct Link {
     from_server: Lane,
     watched_by: Option<usize>,
     is_edge_due: bool,
+    /// The server has looked at what there is, and not read it.
+    is_seen: bool,
 }
 
 impl Link {
@@ -139,6 +142,7 @@ impl Network {
             from_server: Lane::new(capacity),
             watched_by: None,
             is_edge_due: false,
+            is_seen: false,
         });
         state.door.push_back(link);
         state.has_newcomer = true;
@@ -277,6 +281,7 @@ impl End {
     pub fn read(&self, room: usize) -> io::Result<Vec<u8>> {
         let bytes = self.look(room)?;
         let state = &mut *self.network.state.borrow_mut();
+        state.links[self.link].is_seen = false;
         let (_, received) = state.links[self.link].lanes(self.side);
         let has_room = received.take(bytes.len());
         if has_room && self.side == Side::Client {
@@ -292,11 +297,14 @@ impl End {
     /// As [`End::read`].
     pub fn look(&self, room: usize) -> io::Result<Vec<u8>> {
         let state = &mut *self.network.state.borrow_mut();
-        if self.side == Side::Server {
+        // What was seen can be read.
+        if self.side == Side::Server && !state.links[self.link].is_seen {
             state.fail_by_chance(self.link)?;
         }
         let (_, received) = state.links[self.link].lanes(self.side);
-        received.look(room)
+        let bytes = received.look(room)?;
+        state.links[self.link].is_seen = !bytes.is_empty();
+        Ok(bytes)
     }
 
     /// Sends what there is room for; returns how much that is.

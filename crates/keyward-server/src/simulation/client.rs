@@ -18,6 +18,8 @@ use std::rc::Rc;
 
 /// Bytes a client reads at once.
 const READ_BYTES_MAX: usize = 60_000;
+/// Bytes a client sends at once.
+const WRITE_BYTES_MAX: usize = 60_000;
 /// A wait of BLPOP may end so much later than it should.
 const LATE_NS_MAX: u64 = 3_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -610,7 +612,7 @@ impl Client {
             }
             Role::Hog => {
                 self.outgoing.extend(b"*2\r\n$4\r\nECHO\r\n$100000000\r\n");
-                self.outgoing.extend(std::iter::repeat_n(b'x', 3_000_000));
+                self.outgoing.extend(std::iter::repeat_n(b'x', 1_300_000));
             }
             Role::Idler => self.ask(&[b"PING"]),
             Role::Consumer(_) => {}
@@ -657,7 +659,7 @@ impl Client {
             let count = match self.random.below(4) {
                 0 => 1 + self.random.below(3),
                 1 => 1 + self.random.below(100),
-                _ => self.outgoing.len(),
+                _ => WRITE_BYTES_MAX,
             };
             let bytes: Vec<u8> = self.outgoing.iter().take(count).copied().collect();
             match end.write(&bytes) {
