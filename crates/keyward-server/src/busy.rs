@@ -120,7 +120,13 @@ struct Desk<'a, 'b> {
 impl Desk<'_, '_> {
     fn serve_peers(&mut self) {
         let peers = Rc::clone(&self.host.peers);
+        let released = self.host.append_only.released();
         peers.each_client(|client, peer| {
+            // A reply that waited for the log, which has been written since. A connection
+            // that is lost is noticed by its turn.
+            if peer.unsent_bytes() > 0 && peer.held_until.get() <= released {
+                let _ = peer.send_rest();
+            }
             let is_ready = peer.input_bytes.get() == 0
                 && peer.unsent_bytes() == 0
                 && !self.host.outbox.has_letter_for(client)

@@ -30,7 +30,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// What a look up from a script takes.
-const SCRIPT_LOOK_NS: u64 = 50_000;
+const SCRIPT_LOOK_NS: u64 = 1_000_000;
 /// Bytes that a layered transport takes beyond what its socket does.
 const HELD_BYTES_MAX: usize = 4096;
 
@@ -89,7 +89,7 @@ impl World {
                 });
             }
             let now_ns = simulated::peek().expect("the time is simulated");
-            if syncs::write_due(now_ns) | syncs::is_done(now_ns) {
+            if syncs::take_written(now_ns) | syncs::is_done(now_ns) {
                 ready.push(Ready { who: Who::Thread, is_read_closed: false });
             }
             if !ready.is_empty() || now_ns >= until_ns {
@@ -241,8 +241,8 @@ impl Drop for Pipe {
     }
 }
 
-/// The threads that sync and write, as a simulation has them: a sync is done at once and
-/// told of later; a write is done later.
+/// The threads that sync and write, as a simulation has them: what they do is done at once
+/// and told of later.
 pub(crate) mod syncs {
     use crate::clock::simulated;
     use crate::commit::Done;
@@ -255,15 +255,14 @@ pub(crate) mod syncs {
     thread_local! {
         static TAKES_NS: Cell<u64> = const { Cell::new(0) };
         static DONE: RefCell<VecDeque<(u64, Done)>> = const { RefCell::new(VecDeque::new()) };
-        static WRITES: RefCell<VecDeque<(u64, Arc<Write>)>> =
-            const { RefCell::new(VecDeque::new()) };
+        static WRITTEN: RefCell<VecDeque<u64>> = const { RefCell::new(VecDeque::new()) };
     }
 
     /// How long the disk takes from now on; what was ordered before is forgotten.
     pub(crate) fn set_time(takes_ns: u64) {
         TAKES_NS.set(takes_ns);
         DONE.take();
-        WRITES.take();
+        WRITTEN.take();
     }
 
     /// A sync that is waited for takes its time.
@@ -281,23 +280,22 @@ pub(crate) mod syncs {
         None
     }
 
-    /// Writes later, unless the time is the true one.
+    /// Writes, unless the time is the true one.
     pub(crate) fn order_write(write: Arc<Write>) -> Option<Arc<Write>> {
         let Some(now_ns) = simulated::peek() else { return Some(write) };
-        WRITES.with_borrow_mut(|all| all.push_back((now_ns + TAKES_NS.get() / 2, write)));
+        // At once: whoever ends the log waits for it, and no time passes there.
+        write.run();
+        WRITTEN.with_borrow_mut(|all| all.push_back(now_ns + TAKES_NS.get() / 2));
         None
     }
 
-    /// Does what is to be written by now; whether there was anything.
-    pub(crate) fn write_due(now_ns: u64) -> bool {
-        let mut has_written = false;
-        WRITES.with_borrow_mut(|all| {
-            while let Some((_, write)) = all.pop_front_if(|(due_ns, _)| *due_ns <= now_ns) {
-                write.run();
-                has_written = true;
-            }
-        });
-        has_written
+    /// Tells that something was written; whether that is so by now.
+    pub(crate) fn take_written(now_ns: u64) -> bool {
+        WRITTEN.with_borrow_mut(|all| {
+            let is_over = all.front().is_some_and(|told_ns| *told_ns <= now_ns);
+            all.retain(|told_ns| *told_ns > now_ns);
+            is_over
+        })
     }
 
     fn next_sync_ns() -> Option<u64> {
@@ -306,7 +304,7 @@ pub(crate) mod syncs {
 
     /// The next moment at which one of the threads has something to tell.
     pub(crate) fn next_ns() -> Option<u64> {
-        let write_ns = WRITES.with_borrow(|all| all.front().map(|(due_ns, _)| *due_ns));
+        let write_ns = WRITTEN.with_borrow(|all| all.front().copied());
         next_sync_ns().into_iter().chain(write_ns).min()
     }
 

@@ -20,7 +20,7 @@ fn a_panic_ends_a_program_that_embeds_the_server() {
     let directory = tempfile::tempdir().expect("a directory can be made");
     let name = "a_panic_ends_a_program_that_embeds_the_server";
     let child = Command::new(std::env::current_exe().expect("a test has a file"))
-        .args(["--exact", name])
+        .args(["--exact", name, "--nocapture"])
         .env(SOCKET, directory.path().join("socket"))
         .output()
         .expect("a test can be started");

@@ -297,9 +297,22 @@ impl Client {
             self.was_closed = true;
             return self.leave();
         }
+        if self.role == Role::ScriptKiller && self.silent_ns(now_ns) > KILLER_NS_MAX {
+            return self.begin_again();
+        }
         self.plan(now_ns);
         self.write(now_ns);
         self.end_if_done();
+    }
+
+    /// Comes again: while a script runs, who had sent half a request is not listened to.
+    fn begin_again(&mut self) {
+        if let Some(end) = self.end.take() {
+            end.close();
+        }
+        self.outgoing.clear();
+        self.expected.clear();
+        self.received.clear();
     }
 
     fn leave(&mut self) {
@@ -682,6 +695,8 @@ impl Client {
     }
 }
 
+/// How long one that ends scripts waits for an answer.
+const KILLER_NS_MAX: u64 = SECOND_NS / 4;
 /// What is over when no script will run any more.
 const SCRIPTS: &str = "scripts";
 /// Keys of a client.
