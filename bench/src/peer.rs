@@ -3,7 +3,7 @@
 use crate::clients;
 use crate::connection::Connection;
 use crate::load::{Load, Seen};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -52,6 +52,32 @@ impl Peer {
         first: &[&str],
         settings: &[&str],
     ) -> anyhow::Result<Peer> {
+        Peer::launch(name, program, &[first, settings], None)
+    }
+
+    /// As `start`, with another allocator than it was built with: a shared library.
+    pub(crate) fn start_preloading(
+        name: &'static str,
+        program: &Path,
+        allocator: &Path,
+    ) -> anyhow::Result<Peer> {
+        let arguments = [&[][..], &["--appendonly", "no"]];
+        let mut peer = Peer::launch(name, program, &arguments, Some(allocator))?;
+        // What cannot be preloaded is left out with a warning that nobody sees.
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", peer.child.id()))?;
+        let file_name = allocator.file_name().and_then(|name| name.to_str()).context("a name")?;
+        ensure!(maps.contains(file_name), "{name} has not loaded {}", allocator.display());
+        peer.version += &format!(", {} preloaded", allocator.display());
+        Ok(peer)
+    }
+
+    /// Starts a server with these arguments, the first ones before those all servers get.
+    fn launch(
+        name: &'static str,
+        program: &Path,
+        [first, settings]: &[&[&str]; 2],
+        preloaded: Option<&Path>,
+    ) -> anyhow::Result<Peer> {
         let version = Command::new(program)
             .arg("--version")
             .output()
@@ -61,9 +87,10 @@ impl Peer {
         let child = Command::new("taskset")
             .args(["-c", SERVER_CORE])
             .arg(program)
-            .args(first)
+            .args(*first)
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
-            .args(settings)
+            .args(*settings)
+            .envs(preloaded.map(|library| ("LD_PRELOAD", library)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
