@@ -35,7 +35,7 @@ const KNOWN_FAILURES: &str = include_str!("known_failures.txt");
 const KNOWN_FAILURES_HEAD: &str = "
 ## Redis's own tests
 
-Tests of Redis 7.0.15 that it passes and Keyward does not, as far as they are known; `cargo xtask tcl` runs the suite against both. Written from `known_failures.txt` in `keyward-commands`.
+Tests of Redis 7.0.15 that it passes and Keyward does not, and why; `cargo xtask tcl` runs every file of its suite on both. `*` stands for all tests of a file, about something that is absent altogether. Written from `known_failures.txt` in `keyward-commands`.
 
 | file | test | reason |
 | --- | --- | --- |

@@ -12,6 +12,8 @@ use anyhow::{Context, ensure};
 
 /// Seconds after which a file is given up.
 const PATIENCE_S: &str = "900";
+/// What the suite says when something fails that is no test.
+const ENDED_EARLY: &str = "Executing test client:";
 /// Attempts to reach a server that was started, ten a second.
 const START_ATTEMPTS: usize = 100;
 
@@ -88,28 +90,40 @@ impl Suite {
         Ok(Suite { place, server: server.to_owned() })
     }
 
-    /// Runs a file without some of its tests; exceptions fail their test, not the file.
-    pub(super) fn run(
-        &self,
-        file: &str,
-        is_external: bool,
-        skipped: &[&str],
-    ) -> anyhow::Result<Outcome> {
+    /// The files that the suite consists of.
+    pub(super) fn files(&self) -> anyhow::Result<Vec<String>> {
+        let path = self.place.path().join("tests/test_helper.tcl");
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let files = listed(&text);
+        ensure!(!files.is_empty(), "{} lists no files", path.display());
+        Ok(files)
+    }
+
+    /// Runs a file without some of its tests, the suite starting the servers. Exceptions
+    /// fail their test, not the file; one outside of any test ends the file, and then it is
+    /// run again on a server that is up, where the suite leaves such parts out.
+    pub(super) fn run(&self, file: &str, skipped: &[&str]) -> anyhow::Result<Outcome> {
+        let output = self.runtest(file, skipped, &[])?;
+        if !output.contains(ENDED_EARLY) {
+            return Ok(Outcome::read(&output));
+        }
+        let port = free_port()?;
+        let server = self.start(port)?;
+        let again =
+            self.runtest(file, skipped, &["--host", "127.0.0.1", "--port", &port.to_string()])?;
+        drop(server);
+        Ok(Outcome::read(&(output + &again)))
+    }
+
+    /// What the suite says.
+    fn runtest(&self, file: &str, skipped: &[&str], more: &[&str]) -> anyhow::Result<String> {
         let mut suite = Command::new("timeout");
-        suite.args([PATIENCE_S, "./runtest", "--durable", "--single", file]);
+        suite.args([PATIENCE_S, "./runtest", "--durable", "--single", file]).args(more);
         for name in skipped {
             suite.args(["--skiptest", name]);
         }
-        let server = if is_external {
-            let port = free_port()?;
-            suite.args(["--host", "127.0.0.1", "--port", &port.to_string()]);
-            Some(self.start(port)?)
-        } else {
-            None
-        };
         let output = suite.current_dir(self.place.path()).output().context("runtest")?;
-        drop(server);
-        Ok(Outcome::read(&String::from_utf8_lossy(&output.stdout)))
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     fn start(&self, port: u16) -> anyhow::Result<Server> {
@@ -152,9 +166,21 @@ impl Drop for Server {
     }
 }
 
+/// The names between the braces of `set ::all_tests {…}`.
+fn listed(helper: &str) -> Vec<String> {
+    let names = helper.split_once("set ::all_tests {").and_then(|(_, rest)| rest.split_once('}'));
+    names.map_or("", |(names, _)| names).split_whitespace().map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_suite_lists_its_files() {
+        let helper = "source x\nset ::all_tests {\n    unit/a\n    integration/b-c\n}\nset x {}\n";
+        assert_eq!(listed(helper), ["unit/a", "integration/b-c"]);
+    }
 
     #[test]
     fn the_output_tells_what_passed() {

@@ -29,6 +29,7 @@ pub static HIDDEN: &[&str] = &[
     "key-load-delay",
     "loading-process-events-interval-bytes",
     "rdb-key-save-delay",
+    "use-exit-on-panic",
     "watchdog-period",
 ];
 
@@ -92,6 +93,7 @@ kept! {
     "always-show-logo", Kind::Bool, "no", AtStart, "There is no logo.";
     "crash-log-enabled", Kind::Bool, "yes", Live, "A panic is always reported.";
     "crash-memcheck-enabled", Kind::Bool, "yes", Live, "Memory is not tested after a crash.";
+    "use-exit-on-panic", Kind::Bool, "no", Live, "A panic ends the process as it does.";
     "set-proc-title", Kind::Bool, "yes", AtStart, "The process keeps its command line.";
     "proc-title-template", Kind::Text, "{title} {listen-addr} {server-mode}", Live, "The process keeps its command line.";
     "disable-thp", Kind::Bool, "yes", AtStart, "Huge pages are left as the system has them.";
