@@ -6,11 +6,15 @@
 
 pub mod aof;
 pub mod derived;
+pub mod guided;
+pub mod heap;
 pub mod packing;
 pub mod rdb;
+pub mod requests;
 pub mod schema;
 pub mod simulation;
 
+use guided::Subject;
 pub use keyward_testkit::Random;
 
 /// Something that is fuzzed.
@@ -19,14 +23,20 @@ pub struct Target {
     pub name: &'static str,
     /// Runs one round; panics if a promise is broken.
     pub round: fn(&mut Random),
+    /// How it is fuzzed by a guide, if it can be.
+    pub subject: Option<Subject>,
 }
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    Target { name: "aof", round: aof::round },
-    Target { name: "derived", round: derived::round },
-    Target { name: "packing", round: packing::round },
-    Target { name: "rdb", round: rdb::round },
-    Target { name: "schema", round: schema::round },
-    Target { name: "simulation", round: simulation::round },
+    Target { name: "aof", round: aof::round, subject: None },
+    Target { name: "derived", round: derived::round, subject: None },
+    Target { name: "packing", round: packing::round, subject: None },
+    Target { name: "rdb", round: rdb::round, subject: None },
+    Target { name: "requests", round: requests::round, subject: Some(REQUESTS) },
+    Target { name: "schema", round: schema::round, subject: None },
+    Target { name: "simulation", round: simulation::round, subject: None },
 ];
+
+const REQUESTS: Subject =
+    Subject { generate: requests::generate, mutate: requests::mutate, judge: requests::judge };
