@@ -10,7 +10,6 @@ use crate::output::CHUNK_BYTES;
 use crate::selector::{Alarm, Selector};
 use crate::server::{self, Parts, Server};
 use crate::settings::Settings;
-use crate::settings::value::ClientClass;
 use crate::wire::Wire;
 use keyward_testkit::network::{Faults, Network};
 use keyward_testkit::{FakeDisk, Random};
@@ -207,7 +206,8 @@ pub(super) fn live(seed: u64) -> Outcome {
     };
     let disk = FakeDisk::new();
     let mut arguments = weather.arguments();
-    let policy: &'static str = *random.pick(&["always", "everysec", "no"]);
+    let policies: [&'static str; 3] = ["always", "everysec", "no"];
+    let policy = policies[random.below(policies.len())];
     arguments.extend(["--appendfsync", policy]);
     simulated::set(Some(1_000_000));
     syncs::set_time(*random.pick(&[0, 100_000, 3_000_000]));
@@ -258,21 +258,18 @@ fn verify(arguments: &[&str], random: &mut Random, disk: &FakeDisk, clients: Vec
 
 /// What must hold at any time.
 fn check_bounds(stage: &Stage, weather: Weather) {
-    if !weather.is_limited {
-        return;
-    }
-    stage.server.peers.each(|peer| {
-        let is_limited = peer.class.get() != ClientClass::Replica && !peer.must_close.get();
-        let most = OUTPUT_BYTES_MAX + OUTPUT_BYTES_BEYOND;
-        let bytes = peer.unsent_bytes();
-        assert!(!is_limited || bytes <= most, "{} bytes wait for {:?}", bytes, peer.addresses);
-    });
     let now_ns = simulated::peek().expect("the time is simulated");
     for client in stage.world.clients.borrow().iter() {
         let is_idle = weather.has_timeout && client.role == Role::Idler && client.link().is_some();
         let most = TIMEOUT_NS + TIMEOUT_LATE_NS;
         assert!(!is_idle || client.silent_ns(now_ns) < most, "{} is not closed", client.name);
     }
+    stage.server.peers.each(|peer| {
+        let is_limited = weather.is_limited && !peer.must_close.get();
+        let most = OUTPUT_BYTES_MAX + OUTPUT_BYTES_BEYOND;
+        let bytes = peer.unsent_bytes();
+        assert!(!is_limited || bytes <= most, "{} bytes wait for {:?}", bytes, peer.addresses);
+    });
 }
 
 /// Nothing is held for nobody.
@@ -305,7 +302,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// Seeds of an ordinary run.
-    const SEEDS: u64 = 30;
+    const SEEDS: u64 = 20;
 
     fn number(name: &str) -> Option<u64> {
         std::env::var(name).ok().map(|text| text.parse().expect("a number"))
@@ -350,7 +347,7 @@ mod tests {
 
     #[test]
     fn simulated_network_has_one_history_for_each_seed() {
-        let outcomes: Vec<Outcome> = (1..=8).map(live).collect();
+        let outcomes: Vec<Outcome> = (1..=5).map(live).collect();
         for (seed, outcome) in (1..).zip(&outcomes) {
             assert_eq!(live(seed), *outcome, "seed {seed}");
         }
