@@ -148,17 +148,24 @@ impl<'a> Ctx<'a> {
                 unique.push((*key).into());
             }
         }
-        self.begin_wait(unique, wants, timeout_ms, TimeoutReply::NullArray);
+        let args = self.args.into();
+        self.begin_wait(args, unique, wants, timeout_ms, TimeoutReply::NullArray);
     }
 
     /// Makes the client wait for nothing but the end of its time, which comes
     /// with a zero. Not for commands that must not wait.
     pub(crate) fn block_in_vain(&mut self, timeout_ms: u64) {
-        self.begin_wait(Vec::new(), Type::String, timeout_ms, TimeoutReply::Zero);
+        self.block_in_vain_in(self.args.into(), timeout_ms);
+    }
+
+    /// The same, going on with these arguments.
+    pub(crate) fn block_in_vain_in(&mut self, args: ArgBuf, timeout_ms: u64) {
+        self.begin_wait(args, Vec::new(), Type::String, timeout_ms, TimeoutReply::Zero);
     }
 
     fn begin_wait(
         &mut self,
+        args: ArgBuf,
         keys: Vec<Box<[u8]>>,
         wants: Type,
         timeout_ms: u64,
@@ -168,7 +175,7 @@ impl<'a> Ctx<'a> {
             (timeout_ms > 0).then(|| self.keys.now_ms().saturating_add_unsigned(timeout_ms));
         let blocked = Blocked {
             command: self.command,
-            args: self.args.into(),
+            args,
             db: self.keys.selected(),
             keys,
             wants,

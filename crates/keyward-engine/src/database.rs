@@ -87,8 +87,7 @@ impl Database {
 
     /// Overrules the modes of its schema, or leaves it to them.
     pub(crate) fn set_mode(&mut self, mode: Option<Mode>) {
-        if let Some(book) = &mut self.book {
-            let book = Arc::get_mut(book).expect("nobody holds the rules between commands");
+        if let Some(book) = &self.book {
             book.set_mode(mode);
         }
     }

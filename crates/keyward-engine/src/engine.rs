@@ -22,8 +22,10 @@ use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
 use crate::evict::Caller;
 use crate::governed;
-use crate::host::{Facts, Host};
+use crate::host::{Facts, Host, Library};
 use crate::keyspace::{Gathering, Keyspace};
+use crate::keyward::proposal::{Draft, Proposal};
+use crate::keyward::reload::Reloading;
 use crate::pause::may_write;
 use crate::script::LogLevel;
 use crate::session::{ClientId, Listening, ReplyMode, Session};
@@ -264,9 +266,10 @@ impl Engine {
         session.postponed.push_front(args.into());
         session.is_paused = true;
         let pause = shared.pause.as_mut().filter(|_| is_paused).map(|pause| &mut pause.clients);
-        let hold = shared.changeover.as_mut().and_then(|changeover| changeover.hold.as_mut());
-        let clients = pause.or(hold.map(|hold| &mut hold.clients));
-        clients.into_iter().for_each(|clients| clients.push(session.id));
+        match pause {
+            Some(clients) => clients.push(session.id),
+            None => shared.hold_mut().into_iter().for_each(|hold| hold.clients.push(session.id)),
+        }
         true
     }
 
@@ -379,12 +382,39 @@ impl Engine {
         let planned = self.shared.go_on_planning(&mut self.keys);
         self.keys.effects.begin_unit();
         let applied = self.shared.go_on_changing_over(&mut self.keys, host);
+        self.shared.go_on_reloading(&mut self.keys, host);
         for client in planned.into_iter().chain(applied) {
             self.retry(host, client, Type::String, &[]);
         }
         self.after_unit(host);
-        self.shared.remains.shed();
+        self.shared.remains.shed(host);
         self.shared.is_at_schemas(&self.keys)
+    }
+
+    /// Goes on with the client whose text of a schema the host has read.
+    pub fn schema_read(&mut self, host: &mut dyn Host, draft: Draft) {
+        if let Some(client) = self.shared.take_draft(host, draft) {
+            self.keys.effects.begin_unit();
+            self.retry(host, client, Type::String, &[]);
+            self.after_unit(host);
+        }
+    }
+
+    /// What is needed to read the file of a database's schema anew, but its text.
+    pub fn proposal(&self, db: usize, file: &str) -> Proposal {
+        Proposal::of_file(&self.keys, db, file.to_owned())
+    }
+
+    /// The text of the schema that a database is under.
+    pub fn schema_text(&self, db: usize) -> Option<&str> {
+        self.keys.book_of(db).map(|book| book.schema().source.text.as_str())
+    }
+
+    /// Puts schemas in force that were read from their files anew, and loads libraries of
+    /// functions: in steps by ticks, all or none, and only where that changes no row. The
+    /// host hears what came of it (`Host::reloaded`).
+    pub fn reload(&mut self, drafts: Vec<Draft>, libraries: Vec<Library>) {
+        self.shared.reloading = Some(Box::new(Reloading::new(drafts, libraries)));
     }
 
     /// Runs what a client sent while it was waiting. The host calls this when it

@@ -5,6 +5,7 @@
 //! answers is an input of the engine: a replay must give the same answers.
 
 use crate::keyspace::SnapshotProgress;
+use crate::keyward::proposal::Proposal;
 use crate::script::{LogLevel, RunningScript, ScriptFacts};
 use crate::session::ClientId;
 use crate::snapshot::{Loaded, Snapshot};
@@ -12,6 +13,7 @@ use crate::stats::KeyStats;
 use crate::tracking::TrackingFacts;
 use crate::tunables::Tunables;
 use keyward_resp::Batch;
+use std::any::Any;
 use std::io::Read;
 
 /// The sections of INFO, in the order Redis prints them.
@@ -271,6 +273,15 @@ pub enum ExchangeFailure {
     Reading,
 }
 
+/// Which settings are written back to the file they came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rewrite {
+    /// Those that the file has, and those that differ from their defaults.
+    Changed,
+    /// All.
+    Everything,
+}
+
 /// The program around the engine.
 pub trait Host {
     /// The names and values of the settings that match one of the glob patterns.
@@ -285,7 +296,24 @@ pub trait Host {
     ) -> Result<Tunables, ConfigRefusal>;
 
     /// Writes the settings back to the file they came from.
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal>;
+    fn config_rewrite(&mut self, scope: Rewrite) -> Result<(), ConfigRefusal>;
+
+    /// Takes a text of a schema to read elsewhere (`Proposal::read`); what comes of it goes to
+    /// `Engine::schema_read`. A host that cannot gives it back, and the engine reads it at
+    /// once. There is one at a time.
+    fn read_schema(&mut self, proposal: Proposal) -> Option<Proposal> {
+        Some(proposal)
+    }
+
+    /// What came of a reload (`Engine::reload`): why nothing was put in force, if so.
+    fn reloaded(&mut self, outcome: Result<(), String>) {
+        let _ = outcome;
+    }
+
+    /// Frees something large, elsewhere if it can.
+    fn discard(&mut self, remains: Box<dyn Any + Send>) {
+        drop(remains);
+    }
 
     /// Resets the counters the host keeps.
     fn reset_stats(&mut self);
@@ -467,7 +495,7 @@ impl Host for Nobody {
         Err("there are no settings".to_owned())
     }
 
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
         Err("there are no settings".to_owned())
     }
 

@@ -8,6 +8,8 @@
 pub(crate) mod changeover;
 mod hold;
 pub(crate) mod plan;
+pub(crate) mod proposal;
+pub(crate) mod reload;
 
 use crate::context::{Ctx, Outcome};
 use crate::governed;

@@ -86,9 +86,10 @@ pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher, TableIndex};
 pub use host::{
     BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host, Library,
-    LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote, Section,
+    LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote, Rewrite, Section,
 };
 pub use keyspace::{Gathering, Keyspace, Lifetime, SnapshotProgress};
+pub use keyward::proposal::{Draft, Proposal};
 pub use packed::Item;
 pub use random::Random;
 pub use reclaim::{Freeing, LazySettings};

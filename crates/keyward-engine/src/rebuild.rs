@@ -23,17 +23,6 @@ pub(crate) struct Walk {
     cursor: u64,
 }
 
-/// Begins a survey of a database as it would be under a book.
-pub(crate) fn begin(keys: &Keyspace, db: usize, book: &RuleBook) -> Survey {
-    let database = keys.database_at(db);
-    let before = database.book().map(Arc::as_ref);
-    Survey::new(book, before, |table| {
-        let is_computed = before.is_some_and(|before| before.traits(table).is_computed);
-        let table = &database.tables()[usize::from(TableIndex::of(table).0)];
-        !is_computed || table.stats.misfits == 0
-    })
-}
-
 /// Shows the survey of a database about `budget` more rows; whether it has seen all.
 pub(crate) fn advance(
     keys: &Keyspace,

@@ -15,7 +15,8 @@ use crate::host::{Facts, Host};
 use crate::keyspace::Keyspace;
 use crate::keyspace::changes::News;
 use crate::keyward::changeover::Changeover;
-use crate::keyward::plan::{Plan, Remains};
+use crate::keyward::plan::{Plan, Reading, Remains};
+use crate::keyward::reload::Reloading;
 use crate::monitor;
 use crate::pause::Pause;
 use crate::pubsub::{self, PubSub};
@@ -72,10 +73,14 @@ pub(crate) struct Shared {
     pub(crate) pause: Option<Pause>,
     /// How memory stood before the running command.
     pub(crate) relief: Relief,
+    /// The text of a schema that the host reads.
+    pub(crate) reading: Option<Reading>,
     /// The schema that was planned last, if it was not applied.
     pub(crate) plan: Option<Plan>,
     /// The schema that is on the way into force.
     pub(crate) changeover: Option<Changeover>,
+    /// Files of schemas that are being reloaded.
+    pub(crate) reloading: Option<Box<Reloading>>,
     /// What plans left behind.
     pub(crate) remains: Remains,
 }
@@ -102,8 +107,10 @@ impl Shared {
             replicas: Replicas::default(),
             pause: None,
             relief: Relief::default(),
+            reading: None,
             plan: None,
             changeover: None,
+            reloading: None,
             remains: Remains::default(),
         };
         shared.set_tunables(keys, options.tunables);

@@ -2,7 +2,7 @@
 //! both, the same replies from both, in RESP2 and in RESP3.
 
 use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Engine, EngineOptions, Facts, Host, LogLevel,
+    ClientId, ConfigRefusal, Connection, Engine, EngineOptions, Facts, Host, LogLevel, Rewrite,
     RunningScript, Section, Tunables,
 };
 use keyward_resp::{
@@ -32,7 +32,7 @@ impl Host for Watcher {
         Ok(Tunables::default())
     }
 
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
         Ok(())
     }
 

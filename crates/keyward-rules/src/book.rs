@@ -10,6 +10,8 @@ use keyward_schema::{
     Schema, Unknown,
 };
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use crate::derived::Links;
 use crate::naming::Values;
 use crate::shown::Secrets;
@@ -24,7 +26,37 @@ pub struct RuleBook {
     links: Box<[Links]>,
     secrets: Secrets,
     /// Overrules what the schema says of modes.
-    mode: Option<Mode>,
+    mode: Overruling,
+}
+
+/// What overrules the modes of a schema. Atomic, so that it can be set while another thread
+/// compares the schema with one that may come.
+#[derive(Debug, Default)]
+struct Overruling(AtomicU8);
+
+impl Overruling {
+    const NOTHING: u8 = 0;
+    const ENFORCE: u8 = 1;
+    const WARN: u8 = 2;
+
+    fn set(&self, mode: Option<Mode>) {
+        let code = match mode {
+            None => Overruling::NOTHING,
+            Some(Mode::Enforce) => Overruling::ENFORCE,
+            Some(Mode::Warn) => Overruling::WARN,
+        };
+        // Only the thread that serves sets it and heeds it.
+        self.0.store(code, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn get(&self) -> Option<Mode> {
+        match self.0.load(Ordering::Relaxed) {
+            Overruling::ENFORCE => Some(Mode::Enforce),
+            Overruling::WARN => Some(Mode::Warn),
+            _ => None,
+        }
+    }
 }
 
 /// What is to be known of a table.
@@ -107,7 +139,7 @@ impl RuleBook {
         let traits = schema.ids().map(|id| Traits::of(&schema, id)).collect();
         let links = Links::of(&schema);
         let secrets = Secrets::of(&schema);
-        RuleBook { schema, matcher, traits, links, secrets, mode: None }
+        RuleBook { schema, matcher, traits, links, secrets, mode: Overruling::default() }
     }
 
     /// The schema.
@@ -143,27 +175,27 @@ impl RuleBook {
     }
 
     /// Overrules the modes that the schema sets, or leaves it to them again.
-    pub fn set_mode(&mut self, mode: Option<Mode>) {
-        self.mode = mode;
+    pub fn set_mode(&self, mode: Option<Mode>) {
+        self.mode.set(mode);
     }
 
     /// What overrules the modes that the schema sets.
     pub fn mode(&self) -> Option<Mode> {
-        self.mode
+        self.mode.get()
     }
 
     /// Whether what breaks the schema is refused in this table, rather than
     /// passed with a warning.
     pub fn is_enforced(&self, table: KeyId) -> bool {
         let key = self.schema.key(table);
-        let mode = self.mode.or(key.mode).unwrap_or(self.schema.keyspace.mode);
+        let mode = self.mode.get().or(key.mode).unwrap_or(self.schema.keyspace.mode);
         mode == Mode::Enforce
     }
 
     /// What happens to a key that comes to be and belongs to no table.
     pub fn unknown(&self) -> Unknown {
         let keyspace = &self.schema.keyspace;
-        match (keyspace.unknown, self.mode.unwrap_or(keyspace.mode)) {
+        match (keyspace.unknown, self.mode.get().unwrap_or(keyspace.mode)) {
             (Unknown::Reject, Mode::Warn) => Unknown::Warn,
             (unknown, _) => unknown,
         }

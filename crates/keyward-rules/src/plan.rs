@@ -8,6 +8,7 @@
 //! Not here: what becomes of rows (`survey`).
 
 use keyward_schema::{KeyId, Keyspace, Schema, docs, escape};
+use std::collections::BTreeMap;
 
 /// One difference between two schemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,9 +59,10 @@ impl Difference {
 /// order of the new schema, then the patterns that are gone.
 pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
     let mut differences = keyspace_differences(&old.keyspace, &new.keyspace);
+    let (before, after) = (by_pattern(old), by_pattern(new));
     for id in new.ids() {
         let pattern = text(new, id);
-        match find(old, &pattern) {
+        match before.get(&pattern).copied() {
             Some(before) => {
                 let facts = [docs::facts(old, before), docs::facts(new, id)];
                 differences.extend(fact_differences(Some(&pattern), facts));
@@ -74,7 +76,7 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
     let old_texts = old.ids().map(|id| text(old, id));
     differences.extend(
         old_texts
-            .filter(|pattern| find(new, pattern).is_none())
+            .filter(|pattern| !after.contains_key(pattern))
             .map(|pattern| Difference { pattern: Some(pattern), kind: DifferenceKind::Removed }),
     );
     differences
@@ -84,8 +86,9 @@ fn text(schema: &Schema, id: KeyId) -> String {
     escape(schema.key(id).pattern.text()).into_owned()
 }
 
-fn find(schema: &Schema, pattern: &str) -> Option<KeyId> {
-    schema.ids().find(|id| text(schema, *id) == pattern)
+/// The tables by the texts of their patterns.
+fn by_pattern(schema: &Schema) -> BTreeMap<String, KeyId> {
+    schema.ids().map(|id| (text(schema, id), id)).collect()
 }
 
 fn keyspace_differences(old: &Keyspace, new: &Keyspace) -> Vec<Difference> {

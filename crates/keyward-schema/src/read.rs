@@ -19,6 +19,8 @@ mod shape;
 pub(crate) mod table;
 pub(crate) mod template;
 
+use std::collections::BTreeSet;
+
 use toml::de::{DeTable, DeValue};
 
 use crate::checks;
@@ -88,15 +90,15 @@ fn check_text(source: Source) -> Checked {
     let mut report = Report::default();
     let (document, syntax_errors) = DeTable::parse_recoverable(&source.text);
     for error in &syntax_errors {
-        report.push(syntax::found(error, &source));
+        report.push_with(&syntax::RULE, || syntax::found(error, &source));
     }
     let syntax_is_broken = !syntax_errors.is_empty();
     let parts = read_file(document.get_ref(), &mut report);
     if syntax_is_broken {
         // Where TOML is broken, settings seem to be missing or misplaced, and
         // the broken value cannot be read either.
-        let broken: Vec<usize> =
-            syntax_errors.iter().filter_map(|error| error.span()).map(|span| span.start).collect();
+        let starts = syntax_errors.iter().filter_map(|error| error.span());
+        let broken: BTreeSet<usize> = starts.map(|span| span.start).collect();
         let dragged = [missing_setting::RULE.code, misplaced_setting::RULE.code];
         report.retain(|found| {
             let is_broken_value = broken.contains(&(found.primary.span.start as usize));

@@ -18,18 +18,22 @@ use crate::outbox::Outbox;
 use crate::peer::Peers;
 use crate::persistence::Persistence;
 use crate::rates::Rates;
+use crate::reading::Readings;
 use crate::saving::{CAPTURED_BYTES_MAX, Saving, Target};
 use crate::schemas::Functions;
 use crate::selector::Alarm;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
+use crate::supervisor::Supervisor;
 use keyward_commands::WireError;
 use keyward_engine::{
     BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, Library, Loaded,
-    LogFile, LogLevel, MemoryReport, Outgoing, Remote, RunningScript, Section, Snapshot, Tunables,
+    LogFile, LogLevel, MemoryReport, Outgoing, Proposal, Remote, Rewrite, RunningScript, Section,
+    Snapshot, Tunables,
 };
 use keyward_persist::aof::{AofFiles, OpenError};
+use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -102,6 +106,10 @@ pub(crate) struct ServerHost {
     pub(crate) loading: Option<Progress>,
     /// The functions of the databases under a schema.
     pub(crate) functions: Vec<(usize, Functions)>,
+    /// Schemas that are read elsewhere.
+    pub(crate) readings: Readings,
+    /// Who looks after the process.
+    pub(crate) supervisor: Rc<Supervisor>,
 }
 
 impl ServerHost {
@@ -238,8 +246,22 @@ impl Host for ServerHost {
         Ok(self.settings.tunables())
     }
 
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
-        self.settings.rewrite().inspect_err(|error| tracing::warn!("{error}"))
+    fn config_rewrite(&mut self, scope: Rewrite) -> Result<(), ConfigRefusal> {
+        self.settings.rewrite(scope).inspect_err(|error| tracing::warn!("{error}"))
+    }
+
+    fn read_schema(&mut self, proposal: Proposal) -> Option<Proposal> {
+        self.readings.want(proposal);
+        None
+    }
+
+    fn reloaded(&mut self, outcome: Result<(), String>) {
+        self.readings.end_reload(outcome);
+    }
+
+    fn discard(&mut self, remains: Box<dyn Any + Send>) {
+        // Where no thread can be started it is freed here.
+        let _ = std::thread::Builder::new().spawn(move || drop(remains));
     }
 
     fn reset_stats(&mut self) {

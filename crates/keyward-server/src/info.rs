@@ -65,7 +65,7 @@ fn server(host: &ServerHost) -> Vec<Line> {
         ("atomicvar_api", "none".to_owned()),
         ("gcc_version", "0.0.0".to_owned()),
         ("process_id", std::process::id().to_string()),
-        ("process_supervised", "no".to_owned()),
+        ("process_supervised", host.supervisor.name().to_owned()),
         ("run_id", host.run_id.clone()),
         ("tcp_port", host.settings.int(Id::Port).to_string()),
         ("server_time_usec", now_us.to_string()),

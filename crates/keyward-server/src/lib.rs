@@ -16,6 +16,7 @@ mod clock;
 mod commit;
 mod compat;
 mod connection;
+mod daemon;
 mod data_locks;
 mod descriptors;
 mod event_loop;
@@ -32,7 +33,9 @@ mod outbox;
 mod output;
 mod peer;
 mod persistence;
+mod pid_file;
 mod rates;
+mod reading;
 mod saving;
 mod schemas;
 mod selector;
@@ -42,8 +45,11 @@ pub mod settings;
 mod signals;
 #[cfg(test)]
 mod simulation;
+mod supervisor;
 mod transport;
 mod wire;
+
+use daemon::Process;
 
 pub use compat::compat_markdown;
 pub use log::LogError;
@@ -60,6 +66,9 @@ pub enum CommandError {
     /// There is no log.
     #[error("the log: {0}")]
     Log(LogError),
+    /// It cannot go to the background.
+    #[error("cannot go to the background: {0}")]
+    Background(std::io::Error),
     /// The server could not start.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -74,10 +83,15 @@ pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeEr
 }
 
 /// `keyward serve`: reads the arguments after `serve` as redis-server would,
-/// starts the log and serves.
+/// goes to the background if they say so, starts the log and serves.
 pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result<(), CommandError> {
     let mut settings = Settings::from_command_line(arguments)?;
     settings.keep_data()?;
+    // The log comes later, but one that cannot be written is told to who started the server.
+    log::check(&settings).map_err(CommandError::Log)?;
+    if daemon::enter(&settings).map_err(CommandError::Background)? == Process::Starter {
+        return Ok(());
+    }
     let log = log::start(&settings).map_err(CommandError::Log)?;
     Ok(server::run(settings, schemas, Some(log))?)
 }

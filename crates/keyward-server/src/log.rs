@@ -1,21 +1,24 @@
 //! The log, in Redis's format: `PID:M 15 Nov 2026 06:47:00.123 * text`.
 //!
 //! Owns where lines go and which ones are written. Programs that read Redis's log read
-//! this one. Times are UTC.
+//! this one. Times are UTC. A file that was moved away is opened anew before the next line,
+//! as logrotate expects: redis-server opens its file for every line.
 //! Not here: what is worth a line (`tracing` calls where it happens).
 
 use crate::clock;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::sync::Mutex;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Registry;
 use tracing_subscriber::fmt::format::{FormatFields, Writer};
-use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriter};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
@@ -51,7 +54,7 @@ impl LogControl {
 pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
     let path = settings.text(Id::LogFile);
     let writer = if !path.is_empty() {
-        BoxMakeWriter::new(Mutex::new(File::options().create(true).append(true).open(path)?))
+        BoxMakeWriter::new(LogFile::open(path.into())?)
     } else if settings.file().is_some() {
         BoxMakeWriter::new(io::stdout)
     } else {
@@ -64,6 +67,69 @@ pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
         .with_writer(writer);
     tracing_subscriber::registry().with(filter).with(lines).try_init()?;
     Ok(LogControl(handle))
+}
+
+/// Whether the log can be written where the settings say.
+pub(crate) fn check(settings: &Settings) -> Result<(), LogError> {
+    let path = settings.text(Id::LogFile);
+    if !path.is_empty() {
+        append_to(Path::new(&path))?;
+    }
+    Ok(())
+}
+
+fn append_to(path: &Path) -> io::Result<File> {
+    // What somebody else cuts off is not written over: lines go to the end there is.
+    File::options().create(true).append(true).open(path)
+}
+
+/// The file lines go to.
+#[derive(Debug)]
+struct LogFile {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl LogFile {
+    fn open(path: PathBuf) -> io::Result<LogFile> {
+        let file = Mutex::new(append_to(&path)?);
+        Ok(LogFile { path, file })
+    }
+}
+
+/// Whether the path names another file than the open one, or none.
+fn has_moved(path: &Path, file: &File) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    let (named, open) = (fs::metadata(path), file.metadata());
+    named.ok().map(identity) != open.ok().map(identity)
+}
+
+impl<'a> MakeWriter<'a> for LogFile {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where it cannot be made anew, the old one is better than none.
+        if has_moved(&self.path, &file)
+            && let Ok(opened) = append_to(&self.path)
+        {
+            *file = opened;
+        }
+        Line(file)
+    }
+}
+
+/// What writes one line.
+struct Line<'a>(MutexGuard<'a, File>);
+
+impl io::Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn level(settings: &Settings) -> LevelFilter {
@@ -145,6 +211,48 @@ impl fmt::Display for Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+
+    fn write(log: &LogFile, line: &str) {
+        writeln!(log.make_writer(), "{line}").expect("a line");
+    }
+
+    #[test]
+    fn a_file_that_was_moved_is_opened_anew() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, moved) = (folder.path().join("log"), folder.path().join("log.1"));
+        let log = LogFile::open(path.clone()).expect("a file");
+        write(&log, "first");
+        fs::rename(&path, &moved).expect("logrotate moves it");
+        write(&log, "second");
+        fs::remove_file(&path).expect("somebody removes it");
+        fs::write(&path, "theirs\n").expect("and makes another one");
+        write(&log, "third");
+        assert_eq!(fs::read_to_string(&moved).expect("text"), "first\n");
+        assert_eq!(fs::read_to_string(&path).expect("text"), "theirs\nthird\n");
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_goes_on_at_its_end() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("log");
+        let log = LogFile::open(path.clone()).expect("a file");
+        write(&log, "first");
+        File::options().write(true).truncate(true).open(&path).expect("copytruncate");
+        write(&log, "second");
+        assert_eq!(fs::read_to_string(&path).expect("text"), "second\n");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_made_anew_is_kept() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (inner, moved) = (folder.path().join("logs"), folder.path().join("gone"));
+        fs::create_dir(&inner).expect("a directory");
+        let log = LogFile::open(inner.join("log")).expect("a file");
+        fs::rename(&inner, &moved).expect("it is moved");
+        write(&log, "kept");
+        assert_eq!(fs::read_to_string(moved.join("log")).expect("text"), "kept\n");
+    }
 
     #[test]
     fn moments_are_dates_of_the_calendar() {

@@ -5,6 +5,7 @@
 //! Reading schemas is the caller's.
 
 use crate::host::ServerHost;
+use crate::reading::SchemaFile;
 pub use keyward_engine::Library;
 use keyward_engine::{Engine, Host as _};
 use keyward_schema::Schema;
@@ -21,10 +22,12 @@ pub struct ServedSchema {
     pub db: usize,
     /// Its functions.
     pub functions: Functions,
+    /// The file it came from, if it is to be read anew at SIGHUP.
+    pub file: Option<PathBuf>,
 }
 
 /// Where the functions of a schema are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Functions {
     /// In the files of this folder, which need not be there.
     In(PathBuf),
@@ -78,7 +81,7 @@ pub(crate) fn govern(
     served: Vec<ServedSchema>,
 ) -> Result<Vec<(usize, Functions)>, SchemaError> {
     let mut all = Vec::new();
-    for ServedSchema { schema, db, functions } in served {
+    for ServedSchema { schema, db, functions, .. } in served {
         let databases = engine.keyspace().database_count();
         if db >= databases {
             let schema = schema.keyspace.name.to_string();
@@ -128,6 +131,20 @@ fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
         Err(error) => Err(cannot(&path, error)),
     };
     paths.into_iter().map(library).collect()
+}
+
+/// What is to be known of the files they came from.
+pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
+    let file = |served: &ServedSchema| {
+        Some(SchemaFile {
+            path: served.file.clone()?,
+            db: served.db,
+            db_named: usize::from(served.schema.keyspace.db),
+            functions: served.functions.clone(),
+            text: served.schema.source.text.clone(),
+        })
+    };
+    served.iter().filter_map(file).collect()
 }
 
 /// The schemas in words: `calls-bot in 0, events in 1`.

@@ -23,7 +23,9 @@ use crate::memory::Memory;
 use crate::outbox::{self, Outbox};
 use crate::peer::{Peer, Peers};
 use crate::persistence::Persistence;
+use crate::pid_file::PidFile;
 use crate::rates::{Rates, Totals};
+use crate::reading::{self, Readings};
 use crate::saving;
 use crate::schemas::{self, Functions, SchemaError, ServedSchema};
 use crate::selector::{Alarm, Selector};
@@ -31,6 +33,7 @@ use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
 use crate::signals::{Signal, Signals};
+use crate::supervisor::{Phase, Supervisor};
 use crate::transport::Stream;
 use crate::wire::Wire;
 use keyward_engine::{
@@ -136,6 +139,9 @@ impl Core {
     /// may end.
     fn save_before_the_end(&mut self) -> bool {
         self.engine.gather_rows();
+        if self.host.saves_by_itself() {
+            self.host.supervisor.tell(Phase::Saving);
+        }
         let may_end = !self.host.saves_by_itself() || self.host.save(&self.engine.snapshot());
         if !may_end {
             tracing::warn!("Error trying to save the DB, can't exit.");
@@ -202,10 +208,13 @@ pub(crate) fn run(
     let signals = Signals::hear(&watcher()?).map_err(ServeError::Start)?;
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!("keyward {version} starts, PID: {}", std::process::id());
+    let supervisor = Supervisor::find(&settings);
+    supervisor.tell(Phase::Loading);
     let listeners = Listeners::bind(&settings, watcher()?).map_err(|error| {
         tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
         ServeError::Listen(error)
     })?;
+    let _pid_file = settings.pid_file().and_then(|path| PidFile::write(&path));
     descriptors::provide(&mut settings);
     let wire = Wire::new(watcher()?);
     let alarm = selector.alarm().map_err(ServeError::Start)?;
@@ -217,11 +226,15 @@ pub(crate) fn run(
         tracing::warn!("{error}, aborting.");
         ServeError::Locked(error)
     })?;
+    server.core.borrow_mut().host.supervisor = Rc::new(supervisor);
     let governed = schemas::describe(&schemas);
+    server.core.borrow_mut().host.readings.files = schemas::files(&schemas);
     let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(start(Rc::clone(&server), functions, governed));
+    event_loop.begin(reading::read_proposals(Rc::clone(&server)));
+    event_loop.begin(reading::reload_when_told(Rc::clone(&server)));
     let outcome = event_loop.run();
     drop(event_loop);
     if let Err(error) = outcome {
@@ -259,6 +272,11 @@ pub(crate) async fn start(
         let host = &server.core.borrow().host;
         let (place, databases) = (host.listeners.describe(), host.settings.int(Id::Databases));
         tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
+    }
+    {
+        let host = &server.core.borrow().host;
+        host.supervisor.tell(Phase::Ready);
+        host.readings.is_ready.give();
     }
     saving::keep_files(server).await;
 }
@@ -313,6 +331,8 @@ impl Server {
             files_wanted: Rc::new(Notice::new(&agenda)),
             loading: None,
             functions: Vec::new(),
+            readings: Readings::new(&agenda),
+            supervisor: Rc::default(),
         };
         let mut engine = Engine::new(options);
         engine.call_commands(host.settings.names().clone());
@@ -345,14 +365,15 @@ impl Server {
         let name = match signal {
             Signal::Terminate => "SIGTERM",
             Signal::Interrupt => "SIGINT",
-            Signal::HangUp => {
-                tracing::info!("SIGHUP: there is nothing to reload");
-                return;
-            }
+            Signal::HangUp => return core.host.readings.reload_wanted.give(),
         };
         tracing::info!("stopping: told to by {name}");
         // What is not yet loaded is not saved either.
+        core.host.supervisor.tell(Phase::Stopping);
         core.host.must_stop = core.host.is_loading() || core.save_before_the_end();
+        if !core.host.must_stop {
+            core.host.supervisor.tell(Phase::CannotStop);
+        }
     }
 
     /// Whether the loop is to end. SHUTDOWN has saved already, if that was to be done.
@@ -363,6 +384,7 @@ impl Server {
     /// The end: what was said is sent, what was logged is safe.
     pub(crate) fn end(&self) {
         let core = &mut *self.core.borrow_mut();
+        core.host.supervisor.tell(Phase::Stopping);
         if !core.host.is_loading() {
             self.end_round(core);
             self.end_log(core);

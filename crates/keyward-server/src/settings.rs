@@ -7,6 +7,7 @@
 //! Invariant: every value is valid for its row.
 
 pub mod absent;
+pub mod command_line;
 mod file;
 pub mod kept;
 mod reading;
@@ -14,8 +15,11 @@ mod rewrite;
 pub mod table;
 pub mod value;
 
+use crate::{daemon, pid_file};
+use command_line::Line;
 use kept::{HIDDEN, KEPT};
 use keyward_commands::{Names, RenameError};
+use keyward_engine::Rewrite;
 use keyward_engine::glob::{self, Case};
 use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
@@ -52,8 +56,9 @@ pub enum SettingsError {
     Invalid {
         /// Where it was given.
         place: String,
-        /// The setting.
-        name: &'static str,
+        /// The setting; with its values, as redis-server shows them, if the command line
+        /// gave it.
+        name: String,
         /// What was expected.
         reason: String,
     },
@@ -127,8 +132,9 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads arguments as redis-server takes them: a file of settings first if there is
-    /// one, then `--name value…`; `--config FILE` and `--include FILE` read a file too.
+    /// Reads arguments as redis-server takes them (`command_line`): a file of settings first
+    /// if there is one, then `--name value…`; `--config FILE` and `--include FILE` read a
+    /// file too.
     pub fn from_command_line(arguments: &[String]) -> Result<Settings, SettingsError> {
         let mut settings = Settings::default();
         let mut rest = arguments;
@@ -138,34 +144,37 @@ impl Settings {
             settings.load(first)?;
             rest = after;
         }
-        while let [first, after @ ..] = rest {
-            let Some(name) = first.strip_prefix("--") else {
-                return Err(SettingsError::NotASetting { argument: first.clone() });
-            };
-            let (name, inline) = match name.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (name, None),
-            };
-            let count = after.iter().take_while(|argument| !argument.starts_with("--")).count();
-            let given = after[..count].iter().map(String::as_str);
-            let words: Vec<&str> = inline.into_iter().chain(given).collect();
-            rest = &after[count..];
-            match (name, words.as_slice()) {
-                ("config", [path, more @ ..]) => {
-                    settings.load(path)?;
-                    if let Some(argument) = more.first() {
-                        let argument = (*argument).to_owned();
-                        return Err(SettingsError::NotASetting { argument });
-                    }
-                }
-                ("include", [path]) => file::load(&mut settings, path.as_ref())?,
-                (name, words) => {
-                    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-                    settings.set_from("command line", name.as_bytes(), &words)?;
-                }
-            }
+        for line in command_line::lines(rest)? {
+            settings.obey(&line)?;
         }
         Ok(settings)
+    }
+
+    /// Obeys a setting of the command line.
+    fn obey(&mut self, line: &Line) -> Result<(), SettingsError> {
+        let words: Vec<&[u8]> = line.values.iter().map(Vec::as_slice).collect();
+        let path = words.first().map(|path| String::from_utf8_lossy(path));
+        match (line.name.as_slice(), words.as_slice(), path) {
+            (b"config", [_, more @ ..], Some(path)) => {
+                self.load(&path)?;
+                more.first().map_or(Ok(()), |argument| {
+                    let argument = String::from_utf8_lossy(argument).into_owned();
+                    Err(SettingsError::NotASetting { argument })
+                })
+            }
+            (b"include", [_], Some(path)) => file::load(self, Path::new(&*path)),
+            (name, words, _) => {
+                let named = |error| match error {
+                    SettingsError::Invalid { place, reason, .. } => SettingsError::Invalid {
+                        place,
+                        name: format!("'{}'", line.shown()),
+                        reason,
+                    },
+                    other => other,
+                };
+                self.set_from(command_line::PLACE, name, words).map_err(named)
+            }
+        }
     }
 
     /// Makes data outlive the process where nothing is said about it: without a file of
@@ -188,6 +197,19 @@ impl Settings {
         Ok(())
     }
 
+    /// Where the process id is written, if anywhere: to a place of Redis's if the server is
+    /// in the background and nothing is said.
+    pub(crate) fn pid_file(&mut self) -> Option<PathBuf> {
+        if self.text(Id::PidFile).is_empty() {
+            if !daemon::is_wanted(self) {
+                return None;
+            }
+            self.values[Id::PidFile as usize] =
+                Value::Text(pid_file::DEFAULT_PATH.as_bytes().to_vec());
+        }
+        Some(PathBuf::from(self.text(Id::PidFile)))
+    }
+
     fn load(&mut self, path: &str) -> Result<(), SettingsError> {
         let unreadable = |problem| SettingsError::Unreadable { file: path.to_owned(), problem };
         file::load(self, Path::new(path))?;
@@ -196,11 +218,12 @@ impl Settings {
     }
 
     /// Writes the settings in force back to their file.
-    pub fn rewrite(&self) -> Result<(), String> {
+    pub fn rewrite(&self, scope: Rewrite) -> Result<(), String> {
         let Some(file) = self.file() else {
             return Err("The server is running without a config file".to_owned());
         };
-        rewrite::rewrite(self, file).map_err(|error| format!("Rewriting config file: {error}"))
+        rewrite::rewrite(self, file, scope)
+            .map_err(|error| format!("Rewriting config file: {error}"))
     }
 
     /// The file the settings came from, if any.
@@ -236,7 +259,7 @@ impl Settings {
         };
         renamed.map_err(|reason| SettingsError::Invalid {
             place: place.to_owned(),
-            name: RENAME,
+            name: RENAME.to_owned(),
             reason: reason.to_owned(),
         })
     }
@@ -257,7 +280,7 @@ impl Settings {
         let value = Value::parse(setting.kind, words, Some(&self.values[position]));
         let value = value.map_err(|reason| SettingsError::Invalid {
             place: place.to_owned(),
-            name: setting.name,
+            name: setting.name.to_owned(),
             reason,
         })?;
         self.values[position] = match (value, &self.values[position]) {
@@ -436,7 +459,8 @@ mod tests {
             (&["get"], "wrong number of arguments"),
         ] {
             let words = [&["--rename-command"], words].concat();
-            let expected = format!("command line: rename-command: {reason}");
+            let shown: String = words[1..].iter().map(|word| format!(" \"{word}\"")).collect();
+            let expected = format!("command line: 'rename-command{shown}': {reason}");
             assert_eq!(command_line(&words).unwrap_err(), expected);
         }
     }
@@ -454,7 +478,10 @@ mod tests {
             "command line: there is no setting \"TLS-port\": Connections are not encrypted: put a proxy before the server."
         );
         let error = command_line(&["--port", "x"]).unwrap_err();
-        assert_eq!(error, "command line: port: argument couldn't be parsed into an integer");
+        assert_eq!(
+            error,
+            "command line: 'port \"x\"': argument couldn't be parsed into an integer"
+        );
         assert!(command_line(&["-port"]).unwrap_err().contains("is not a setting"));
     }
 

@@ -3,7 +3,7 @@
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Engine, EngineOptions, Facts, Host, MemoryLimit,
-    NotifyFlags, Policy, Progress, Section, Tunables,
+    NotifyFlags, Policy, Progress, Rewrite, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 
@@ -48,7 +48,7 @@ impl Host for World {
         Err("there are no settings here".to_owned())
     }
 
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
         Err("there is no file here".to_owned())
     }
 

@@ -2,13 +2,15 @@
 
 use crate::access::Reading;
 use crate::context::{Ctx, Outcome};
+use crate::evict::{MemoryLimit, Order};
 use crate::keyspace::Access;
 use crate::row::Row;
 use crate::string;
 use crate::value::Value;
 use keyward_commands::WireError;
 
-/// Numbers below this are one shared object in Redis, which shows in REFCOUNT.
+/// Numbers below this are one shared object in Redis, which shows in REFCOUNT; unless
+/// eviction goes by the use of keys, which a shared object could not keep for each.
 const SHARED_NUMBERS: i64 = 10_000;
 /// What REFCOUNT says of a shared object.
 const SHARED_REFCOUNT: i64 = i32::MAX as i64;
@@ -28,8 +30,12 @@ pub(crate) fn encoding(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn refcount(ctx: &mut Ctx<'_>) -> Outcome {
     let key = ctx.key(2);
+    let MemoryLimit { bytes_max, policy, .. } = ctx.shared.tunables.memory;
+    let goes_by_use =
+        policy.is_some_and(|policy| matches!(policy.order, Order::Recency | Order::Frequency));
+    let are_shared = bytes_max == 0 || !goes_by_use;
     match ctx.keys.read_with(key, Access::Peek).map(Row::value) {
-        Some(Value::Int(0..SHARED_NUMBERS)) => ctx.reply.integer(SHARED_REFCOUNT),
+        Some(Value::Int(0..SHARED_NUMBERS)) if are_shared => ctx.reply.integer(SHARED_REFCOUNT),
         Some(_) => ctx.reply.integer(1),
         None => ctx.reply.null(),
     }

@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub(crate) struct Heeded {
     /// Rows with something wrong about them, or that may have.
     suspects: Vec<(usize, Box<[u8]>)>,
-    /// The database under survey, if there is one.
-    surveyed: Option<Surveyed>,
+    /// The databases under survey.
+    surveyed: Vec<Surveyed>,
 }
 
 type Keys = BTreeSet<Box<[u8]>>;
@@ -80,7 +80,7 @@ impl Keyspace {
     /// A row changed, came or went.
     #[inline(always)]
     pub(super) fn heed(&mut self, db: usize, key: &[u8]) {
-        if self.databases[db].has_faults() || self.heeded.surveyed.is_some() {
+        if self.databases[db].has_faults() || !self.heeded.surveyed.is_empty() {
             self.remember(db, key);
         }
     }
@@ -94,7 +94,7 @@ impl Keyspace {
         if let Some(doubted) = database.contradictions.doubted.get(key) {
             self.heeded.suspects.extend(doubted.iter().map(|key| (db, key.clone())));
         }
-        if let Some(surveyed) = self.heeded.surveyed.as_mut().filter(|surveyed| surveyed.db == db)
+        if let Some(surveyed) = self.heeded.surveyed.iter_mut().find(|surveyed| surveyed.db == db)
             && surveyed.changed.last().is_none_or(|last| **last != *key)
         {
             surveyed.changed.push(key.into());
@@ -191,18 +191,26 @@ impl Keyspace {
     /// Begins to keep all changes of a database in mind for a survey.
     pub(crate) fn begin_survey(&mut self, db: usize) {
         let surveyed = Surveyed { db, changed: Vec::new(), is_void: false };
-        self.heeded.surveyed = Some(surveyed);
+        self.heeded.surveyed.retain(|other| other.db != db);
+        self.heeded.surveyed.push(surveyed);
     }
 
     /// Nobody makes a survey any more.
     pub(crate) fn end_survey(&mut self) {
-        self.heeded.surveyed = None;
+        self.heeded.surveyed.clear();
     }
 
-    /// Has a survey by a book look again at what changed. Whether it is still good.
-    pub(crate) fn bring_up_to_date(&mut self, survey: &mut Survey, book: &RuleBook) -> bool {
-        let Some(surveyed) = &mut self.heeded.surveyed else { return false };
-        let (db, is_void) = (surveyed.db, surveyed.is_void);
+    /// Has a survey of a database by a book look again at what changed. Whether it is still
+    /// good.
+    pub(crate) fn bring_up_to_date(
+        &mut self,
+        db: usize,
+        survey: &mut Survey,
+        book: &RuleBook,
+    ) -> bool {
+        let mut surveyed = self.heeded.surveyed.iter_mut();
+        let Some(surveyed) = surveyed.find(|surveyed| surveyed.db == db) else { return false };
+        let is_void = surveyed.is_void;
         let changed = std::mem::take(&mut surveyed.changed);
         let sight = self.sight(db);
         let ground = Ground { book, before: self.book_of(db).map(Arc::as_ref), view: &sight };
@@ -215,7 +223,7 @@ impl Keyspace {
 
     /// The rows of a database are exchanged as a whole.
     pub(super) fn void_survey(&mut self, db: usize) {
-        if let Some(surveyed) = self.heeded.surveyed.as_mut().filter(|surveyed| surveyed.db == db) {
+        if let Some(surveyed) = self.heeded.surveyed.iter_mut().find(|surveyed| surveyed.db == db) {
             surveyed.is_void = true;
         }
     }
@@ -229,7 +237,7 @@ impl Database {
     }
 
     /// What is wrong with a row.
-    fn faults(&self, key: &[u8]) -> Option<Faults> {
+    pub(crate) fn faults(&self, key: &[u8]) -> Option<Faults> {
         self.faulty.get(key)
     }
 

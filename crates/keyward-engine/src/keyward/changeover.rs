@@ -16,10 +16,10 @@
 //! Not here: how rows are judged (`keyward_rules`), meeting and changing them (`rebuild`).
 
 use super::hold::Hold;
-use super::plan::{Plan, ROWS_PER_TICK, VOID, reply_report};
+use super::plan::{Plan, RELOADING, ROWS_PER_TICK, VOID, reply_report};
 use crate::context::{Ctx, Mode, Outcome};
 use crate::governed::{follow_ended, follow_up};
-use crate::host::Host;
+use crate::host::{Host, Library};
 use crate::keyspace::Keyspace;
 use crate::rebuild;
 use crate::session::{ClientId, Session};
@@ -102,8 +102,15 @@ fn begin(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.shared.pause.is_some() {
         return Err(WireError::Err("a schema cannot be applied while clients are paused"));
     }
+    if ctx.mode.is_atomic() {
+        let text = "a schema cannot be applied inside a transaction or a script";
+        return Err(WireError::Err(text));
+    }
     if ctx.shared.changeover.is_some() {
         return Err(WireError::Err("another schema is being applied; try again later"));
+    }
+    if ctx.shared.reloading.is_some() {
+        return Err(RELOADING);
     }
     let db = ctx.keys.selected();
     let is_it = |plan: &mut Plan| *plan.id == *id && plan.db == db && !plan.is_under_way();
@@ -120,13 +127,20 @@ impl Shared {
     /// What is held for a schema that comes into force.
     #[inline]
     pub(crate) fn hold(&self) -> Option<&Hold> {
-        self.changeover.as_ref()?.hold.as_ref()
+        let changeover = self.changeover.as_ref().and_then(|changeover| changeover.hold.as_ref());
+        changeover.or_else(|| self.reloading.as_ref()?.hold.as_ref())
+    }
+
+    /// The same, to be added to.
+    pub(crate) fn hold_mut(&mut self) -> Option<&mut Hold> {
+        let changeover = self.changeover.as_mut().and_then(|changeover| changeover.hold.as_mut());
+        changeover.or_else(|| self.reloading.as_mut()?.hold.as_mut())
     }
 
     /// Whether commands may have to wait for the end of a pause, or for a schema.
     #[inline(always)]
     pub(crate) fn may_hold(&self) -> bool {
-        self.pause.is_some() || self.changeover.is_some()
+        self.pause.is_some() || self.changeover.is_some() || self.reloading.is_some()
     }
 
     /// Whether there is something to do at once about schemas that are planned or come
@@ -136,7 +150,11 @@ impl Shared {
             let awaits = matches!(changeover.stage, Stage::Await(_));
             self.pause.is_none() && !(awaits && keys.snapshot_progress().is_some())
         });
-        is_changing || self.remains.is_busy() || self.plan.as_ref().is_some_and(Plan::is_under_way)
+        let is_reloading = self.is_reloading_now(keys);
+        is_changing
+            || is_reloading
+            || self.remains.is_busy()
+            || self.plan.as_ref().is_some_and(Plan::is_under_way)
     }
 
     /// Goes on with putting a schema in force, if one is on the way; answers who waits for
@@ -169,7 +187,7 @@ impl Shared {
     }
 
     /// Lets go on what was held.
-    fn release(&mut self, keys: &mut Keyspace, hold: Option<Hold>) {
+    pub(super) fn release(&mut self, keys: &mut Keyspace, hold: Option<Hold>) {
         if let Some(hold) = hold {
             keys.is_expiry_held = false;
             keys.changes.waiting.ready_where(|_, _| true);
@@ -257,7 +275,7 @@ impl Changeover {
         follow_ended(keys, shared, session, host);
         keys.look_at_suspects();
         let plan = &mut announced.plan;
-        let is_good = keys.bring_up_to_date(&mut plan.survey, &plan.book);
+        let is_good = keys.bring_up_to_date(plan.db, &mut plan.survey, &plan.book);
         if !is_good {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(VOID)), true);
@@ -265,7 +283,9 @@ impl Changeover {
         if is_sweeping || keys.snapshot_progress().is_some() {
             return (Stage::Await(announced), false);
         }
-        self.hold = Some(Hold::new(keys, self.db, &plan.book, &plan.survey));
+        let mut hold = Hold::default();
+        hold.add(keys, self.db, &plan.book, &plan.survey);
+        self.hold = Some(hold);
         let conclusion = Box::new(plan.survey.begin_conclusion());
         (Stage::Conclude { announced, conclusion, at_ms: keys.now_ms() }, true)
     }
@@ -305,7 +325,7 @@ impl Changeover {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(refusal)), true);
         }
-        let Plan { mut book, survey, .. } = *announced.plan;
+        let Plan { book, survey, .. } = *announced.plan;
         book.set_mode(keys.book_of(self.db).and_then(|old| old.mode()));
         keys.end_survey();
         let persist = keys.database_at(self.db).persist();
@@ -315,7 +335,7 @@ impl Changeover {
             host.rewrite_log(true);
         }
         if let Some(hold) = &mut self.hold {
-            hold.switch();
+            hold.switch(self.db);
         }
         (Stage::Bring { survey, report, at_ms }, true)
     }
@@ -330,11 +350,23 @@ fn load_functions(
     host: &mut dyn Host,
     db: usize,
 ) -> Outcome {
-    let refused = |problem: &str| {
-        let text = format!("SCHEMA the functions of the schema cannot be loaded: {problem}");
-        WireError::Line(escape(&text).into_owned().into_bytes().into())
-    };
-    let libraries = host.libraries(db).map_err(|problem| refused(&problem))?;
+    let libraries = host.libraries(db).map_err(|problem| unloadable(&problem))?;
+    restore_functions(keys, shared, session, host, (db, &libraries))
+}
+
+fn unloadable(problem: &str) -> WireError {
+    let text = format!("SCHEMA the functions of the schema cannot be loaded: {problem}");
+    WireError::Line(escape(&text).into_owned().into_bytes().into())
+}
+
+/// Loads libraries of functions, each in place of what there is of it: all, or none.
+pub(super) fn restore_functions(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+    (db, libraries): (usize, &[Library]),
+) -> Outcome {
     if libraries.is_empty() {
         return Ok(());
     }
@@ -343,5 +375,5 @@ fn load_functions(
     let restore = [b"FUNCTION".as_slice(), b"RESTORE", &payload, b"REPLACE"];
     let restore: ArgBuf = restore.iter().collect();
     let outcome = follow_up(keys, shared, session, host, db, restore.args());
-    outcome.map_err(|problem| refused(&String::from_utf8_lossy(&problem.text())))
+    outcome.map_err(|problem| unloadable(&String::from_utf8_lossy(&problem.text())))
 }

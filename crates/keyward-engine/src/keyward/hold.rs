@@ -19,20 +19,28 @@ use keyward_schema::KeyId;
 use std::sync::Arc;
 
 /// What is held.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Hold {
+    /// Of each database that comes under another schema.
+    parts: Vec<Part>,
+    /// Who has a command that is held.
+    pub(crate) clients: Vec<ClientId>,
+}
+
+/// What is held of one database.
+#[derive(Debug)]
+struct Part {
     db: usize,
     /// By the index of the table.
     concerned: Vec<bool>,
     /// The same of the new schema, until that is in force.
     concerned_then: Option<Vec<bool>>,
-    /// Who has a command that is held.
-    pub(crate) clients: Vec<ClientId>,
 }
 
 impl Hold {
-    /// What is held while a database comes under another book, by the survey of it.
-    pub(super) fn new(keys: &Keyspace, db: usize, book: &RuleBook, survey: &Survey) -> Hold {
+    /// Holds also what is to be held while a database comes under another book, by the
+    /// survey of it.
+    pub(super) fn add(&mut self, keys: &Keyspace, db: usize, book: &RuleBook, survey: &Survey) {
         let database = keys.database_at(db);
         let patterns: Vec<Option<KeyId>> = (0..database.tables().len())
             .map(|table| database.pattern(TableIndex(table as u16)))
@@ -64,13 +72,15 @@ impl Hold {
                 break;
             }
         }
-        Hold { db, concerned: now, concerned_then: Some(then), clients: Vec::new() }
+        self.parts.push(Part { db, concerned: now, concerned_then: Some(then) });
     }
 
-    /// The new schema is in force.
-    pub(super) fn switch(&mut self) {
-        if let Some(concerned) = self.concerned_then.take() {
-            self.concerned = concerned;
+    /// The new schema of a database is in force.
+    pub(super) fn switch(&mut self, db: usize) {
+        for part in self.parts.iter_mut().filter(|part| part.db == db) {
+            if let Some(concerned) = part.concerned_then.take() {
+                part.concerned = concerned;
+            }
         }
     }
 
@@ -89,7 +99,13 @@ impl Hold {
             (CommandId::Exec, Some(transaction)) => {
                 transaction.queue.iter().any(|(command, args)| {
                     command.id == CommandId::Select
-                        || self.reaches(keys, session.db, command, args.args(), Reach::Reading)
+                        || self.reaches(
+                            keys,
+                            session.db,
+                            command,
+                            args.args(),
+                            Some(Reach::Reading),
+                        )
                 })
             }
             _ => self.concerns(keys, session.db, command, args),
@@ -104,32 +120,45 @@ impl Hold {
         command: &Command,
         args: Args<'_>,
     ) -> bool {
-        let is_in_force = self.concerned_then.is_none();
-        let reach = match is_in_force || command.flags.has(Flag::Write) {
-            true => Reach::Reading,
-            false => Reach::Changing,
-        };
-        self.reaches(keys, db, command, args, reach)
+        self.reaches(keys, db, command, args, None)
     }
 
+    /// Whether a command uses rows that are held: so, or as what it is counts.
     fn reaches(
         &self,
         keys: &Keyspace,
         db: usize,
         command: &Command,
         args: Args<'_>,
-        reach: Reach,
+        reach: Option<Reach>,
     ) -> bool {
         if !command.has_keys() || command.group == Group::Scripting {
             return reaches_any_row(command);
         }
-        match command.id {
-            CommandId::Copy | CommandId::Move => return true,
-            _ if db != self.db => return false,
-            CommandId::Sort | CommandId::SortRo => return true,
-            _ => {}
+        if matches!(command.id, CommandId::Copy | CommandId::Move) {
+            return true;
         }
-        let database = keys.database_at(db);
+        let Some(part) = self.parts.iter().find(|part| part.db == db) else { return false };
+        if matches!(command.id, CommandId::Sort | CommandId::SortRo) {
+            return true;
+        }
+        let reach = reach.unwrap_or_else(|| part.reach_of(command));
+        part.is_reached(keys, command, args, reach)
+    }
+}
+
+impl Part {
+    /// Which use of rows has a command wait.
+    fn reach_of(&self, command: &Command) -> Reach {
+        let is_in_force = self.concerned_then.is_none();
+        match is_in_force || command.flags.has(Flag::Write) {
+            true => Reach::Reading,
+            false => Reach::Changing,
+        }
+    }
+
+    fn is_reached(&self, keys: &Keyspace, command: &Command, args: Args<'_>, reach: Reach) -> bool {
+        let database = keys.database_at(self.db);
         command.keys_in(args).any(|key| {
             let table = database.table_of(args.at(key.index));
             let traits = database.pattern(table).zip(database.book());

@@ -5,7 +5,8 @@
 //!
 //! Nobody waits while a plan is made but who asked for it: rows are met some at a
 //! time, by ticks, and those that change are looked at again, until the plan is
-//! applied or given up. What is told of a row is how it was when its turn came.
+//! applied or given up. What is told of a row is how it was when its turn came. Before that
+//! the host reads and checks the text, elsewhere if it can (`proposal`).
 //! Invariants: a plan is forgotten once any schema is planned or applied, so a plan
 //! always starts from the schema in force; there is one at a time.
 //! Not here: putting it in force (`changeover`), how rows are judged
@@ -13,28 +14,33 @@
 
 use super::book;
 use super::changeover::apply;
-use crate::context::{Ctx, Mode, Outcome};
+use super::proposal::{Draft, Proposal, Sound};
+use crate::context::{Ctx, Ending, Mode, Outcome};
+use crate::host::Host;
 use crate::keyspace::Keyspace;
 use crate::rebuild::{self, Walk};
-use crate::script::sha1_hex;
 use crate::session::ClientId;
 use crate::shared::Shared;
-use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
-use keyward_resp::ReplyWriter;
-use keyward_rules::{Conclusion, Findings, Report, RuleBook, Survey, compare};
-use keyward_schema::{Checked, Level, Schema, check, escape};
+use keyward_commands::{CommandId, WireError};
+use keyward_resp::{ArgBuf, ReplyWriter};
+use keyward_rules::{Conclusion, Findings, Report, RuleBook, Survey};
+use keyward_schema::Schema;
 
-/// What messages call a schema that came over the wire, where none was before.
-const FILE_NAME: &str = "keyward.toml";
-/// Digits of a plan's name: enough that nobody applies another by mistake.
-const ID_DIGITS: usize = 12;
 /// Rows that are met, concluded, moved or changed per tick at most: about half a
 /// millisecond of work.
 pub(super) const ROWS_PER_TICK: usize = 50;
 /// A plan that nobody applies is given up after so long: until then every write is
 /// looked at by its survey too.
 const PLAN_MS: i64 = 60 * 60 * 1000;
+
+/// What is kept of a text while its client waits: as much as the slow log shows.
+const KEPT_TEXT_BYTES: usize = 128;
+
+const BUSY: WireError = WireError::Err("another schema is being planned; try again later");
+
+pub(super) const RELOADING: WireError =
+    WireError::Err("the files of the schemas are being reloaded; try again later");
 
 pub(super) const VOID: WireError = WireError::Err(
     "the rows were emptied, swapped or loaded since this plan was begun; make another one",
@@ -47,6 +53,8 @@ pub(crate) struct Plan {
     pub(super) db: usize,
     pub(super) book: RuleBook,
     pub(super) survey: Survey,
+    /// How it differs from the schema in force, in lines.
+    changes: Vec<String>,
     /// What is left to do; `None` once it is made.
     under_way: Option<Making>,
     /// When it is given up, in milliseconds since the epoch.
@@ -65,17 +73,31 @@ struct Making {
     report: Option<Report>,
 }
 
+/// A text that the host reads for a client.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    asker: ClientId,
+    /// Once it is read.
+    draft: Option<Draft>,
+}
+
 /// What plans leave behind, which is too much to be freed at once.
 #[derive(Debug, Default)]
 pub(crate) struct Remains {
     surveys: Vec<Survey>,
     reports: Vec<Report>,
+    books: Vec<RuleBook>,
 }
 
 impl Remains {
     /// Takes a survey that nobody needs any more.
     pub(super) fn survey(&mut self, survey: Survey) {
         self.surveys.push(survey);
+    }
+
+    /// Takes a book that nobody needs any more.
+    pub(super) fn book(&mut self, book: RuleBook) {
+        self.books.push(book);
     }
 
     /// Takes a report that nobody needs any more.
@@ -85,11 +107,12 @@ impl Remains {
 
     /// Whether there is something to be freed.
     pub(crate) fn is_busy(&self) -> bool {
-        !(self.surveys.is_empty() && self.reports.is_empty())
+        !(self.surveys.is_empty() && self.reports.is_empty() && self.books.is_empty())
     }
 
-    /// Frees as much of it as a tick may.
-    pub(crate) fn shed(&mut self) {
+    /// Frees as much of it as a tick may; the host frees what goes only as a whole.
+    pub(crate) fn shed(&mut self, host: &mut dyn Host) {
+        self.books.drain(..).for_each(|book| host.discard(Box::new(book)));
         self.surveys.retain_mut(|survey| survey.shed(ROWS_PER_TICK));
         self.reports.retain_mut(|report| report.shed(ROWS_PER_TICK));
     }
@@ -104,7 +127,7 @@ impl Plan {
     /// Has the survey look again at what changed, meets some more rows or concludes
     /// about them; whether there is nothing left but to tell.
     fn advance(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
-        keys.bring_up_to_date(&mut self.survey, &self.book);
+        keys.bring_up_to_date(self.db, &mut self.survey, &self.book);
         let Plan { db, book, survey, .. } = self;
         let Some(making) = &mut self.under_way else { return true };
         if making.report.is_some() {
@@ -142,15 +165,47 @@ impl Shared {
         asker.filter(|_| is_done)
     }
 
-    /// Whether a client still waits for something.
+    /// Whether a client still waits for a schema to be planned or applied.
     pub(super) fn awaits(&self, client: ClientId) -> bool {
-        self.sessions.get(client).is_some_and(|session| session.blocked.is_some())
+        let blocked = self.sessions.get(client).and_then(|session| session.blocked.as_ref());
+        blocked.is_some_and(|blocked| blocked.command.id == CommandId::KeywardSchema)
+    }
+
+    /// Takes a text that the host has read for a client; whether that still waits for it.
+    /// What nobody waits for is the host's to free.
+    pub(crate) fn take_draft(&mut self, host: &mut dyn Host, draft: Draft) -> Option<ClientId> {
+        let asker = self.reading.take()?.asker;
+        if !self.awaits(asker) {
+            host.discard(Box::new(draft));
+            return None;
+        }
+        self.reading = Some(Reading { asker, draft: Some(draft) });
+        Some(asker)
+    }
+
+    /// Whether the text of a plan may be read: one at a time, and not while files are
+    /// reloaded or wait for that.
+    fn may_propose(&self) -> Outcome {
+        if self.reloading.is_some() {
+            return Err(RELOADING);
+        }
+        if self.reading.is_some() { Err(BUSY) } else { self.may_plan() }
+    }
+
+    /// Whether a plan may be begun: one at a time, and not while a schema is applied. A
+    /// reload that came while the text was read waits for the plan.
+    fn may_plan(&self) -> Outcome {
+        if self.changeover.is_some() {
+            return Err(WireError::Err("another schema is being applied; try again later"));
+        }
+        if self.plan.as_ref().is_some_and(Plan::is_under_way) { Err(BUSY) } else { Ok(()) }
     }
 
     /// Nobody wants a plan any more.
     pub(super) fn give_up(&mut self, keys: &mut Keyspace, plan: Plan) {
         keys.end_survey();
         self.remains.survey(plan.survey);
+        self.remains.book(plan.book);
         if let Some(making) = plan.under_way {
             let concluded = making.conclusion.map(Conclusion::into_report);
             self.remains.reports.extend(making.report.or(concluded));
@@ -176,86 +231,92 @@ fn show(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 fn plan(ctx: &mut Ctx<'_>) -> Outcome {
-    if !matches!(ctx.mode, Mode::Woken(_)) {
-        if ctx.shared.changeover.is_some() {
-            return Err(WireError::Err("another schema is being applied; try again later"));
+    match ctx.mode {
+        Mode::Woken(_) => {
+            let read = ctx.shared.reading.take_if(|reading| reading.asker == ctx.session.id);
+            if let Some(draft) = read.and_then(|reading| reading.draft) {
+                begin(ctx, draft)?;
+            }
         }
-        if ctx.shared.plan.as_ref().is_some_and(Plan::is_under_way) {
-            return Err(WireError::Err("another schema is being planned; try again later"));
-        }
-        begin(ctx)?;
+        _ => match propose(ctx)? {
+            Some(draft) => begin(ctx, draft)?,
+            None => return Ok(()),
+        },
     }
     let Some(mut plan) = ctx.shared.plan.take() else { return Err(VOID) };
     if !plan.advance(ctx.keys, ROWS_PER_TICK) {
         ctx.shared.plan = Some(plan);
-        ctx.block_in_vain(0);
+        go_on_waiting(ctx);
         return Ok(());
     }
-    if !ctx.keys.bring_up_to_date(&mut plan.survey, &plan.book) {
+    if !ctx.keys.bring_up_to_date(plan.db, &mut plan.survey, &plan.book) {
         ctx.shared.give_up(ctx.keys, plan);
         return Err(VOID);
     }
     let report = plan.under_way.take().and_then(|making| making.report);
     let report = report.expect("it is all concluded");
-    let old = ctx.keys.book_of(plan.db);
-    let changes = old.map_or(Vec::new(), |old| compare(old.schema(), plan.book.schema()));
     ctx.reply.map(4);
     ctx.reply.bulk(b"plan");
     ctx.reply.bulk(&plan.id);
     ctx.reply.bulk(b"changes");
-    ctx.reply.array(changes.len());
-    changes.iter().for_each(|change| ctx.reply.bulk(change.in_words().as_bytes()));
+    ctx.reply.array(plan.changes.len());
+    plan.changes.iter().for_each(|change| ctx.reply.bulk(change.as_bytes()));
     reply_report(&mut ctx.reply, plan.book.schema(), &report);
     ctx.shared.remains.report(report);
     ctx.shared.plan = Some(plan);
     Ok(())
 }
 
-/// Begins to plan the schema of a call.
-fn begin(ctx: &mut Ctx<'_>) -> Outcome {
-    let text = ctx.args.at(3);
-    let db = ctx.keys.selected();
-    let old = ctx.keys.book_of(db);
-    let name = old.map_or(FILE_NAME, |book| &book.schema().source.name);
-    let mut checked = check(name, text);
-    let Some(schema) = checked.schema.take() else { return Err(unsound(&checked)) };
-    let book = RuleBook::new(schema);
-    let version = ctx.keys.schema_version();
-    let origin = [format!("{db} {version} ").as_bytes(), text].concat();
+/// Has the text of a call read; answers what came of it if the host leaves that to the
+/// engine. Otherwise the client waits.
+fn propose(ctx: &mut Ctx<'_>) -> Result<Option<Draft>, WireError> {
+    if ctx.mode.is_atomic() {
+        let text = "a schema cannot be planned inside a transaction or a script";
+        return Err(WireError::Err(text));
+    }
+    ctx.shared.may_propose()?;
+    let proposal = Proposal::new(ctx.keys, ctx.keys.selected(), ctx.args.at(3));
+    if let Some(proposal) = ctx.host.read_schema(proposal) {
+        return Ok(Some(proposal.read()));
+    }
+    ctx.shared.reading = Some(Reading { asker: ctx.session.id, draft: None });
+    go_on_waiting(ctx);
+    Ok(None)
+}
+
+/// Has the client wait, with the beginning of its text.
+fn go_on_waiting(ctx: &mut Ctx<'_>) {
+    if matches!(ctx.mode, Mode::Woken(_)) {
+        ctx.ending = Ending::Waiting;
+        return;
+    }
+    let kept = |word: &[u8]| word[..word.len().min(KEPT_TEXT_BYTES)].to_vec();
+    let args: ArgBuf = ctx.args.iter().map(kept).collect();
+    ctx.block_in_vain_in(args, 0);
+}
+
+/// Begins to plan the schema of a text that was read.
+fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
+    // Others may have been faster while it was read.
+    ctx.shared.may_plan()?;
+    if !draft.is_current(ctx.keys) {
+        ctx.host.discard(Box::new(draft));
+        let text = "another schema came into force while this one was read; make another plan";
+        return Err(WireError::Err(text));
+    }
+    let db = draft.db();
+    let Sound { id, book, survey, changes } = *draft.into_sound(ctx.keys)?;
     ctx.keys.look_at_suspects();
     if let Some(plan) = ctx.shared.plan.take() {
         ctx.shared.give_up(ctx.keys, plan);
     }
-    ctx.shared.plan = Some(Plan {
-        id: sha1_hex(&origin)[..ID_DIGITS].into(),
-        db,
-        survey: rebuild::begin(ctx.keys, db, &book),
-        book,
-        under_way: Some(Making {
-            asker: ctx.session.id,
-            walk: Walk::default(),
-            conclusion: None,
-            report: None,
-        }),
-        until_ms: ctx.keys.now_ms().saturating_add(PLAN_MS),
-    });
+    let making =
+        Making { asker: ctx.session.id, walk: Walk::default(), conclusion: None, report: None };
+    let until_ms = ctx.keys.now_ms().saturating_add(PLAN_MS);
+    ctx.shared.plan =
+        Some(Plan { id, db, book, survey, changes, under_way: Some(making), until_ms });
     ctx.keys.begin_survey(db);
     Ok(())
-}
-
-/// The first thing that is wrong, and how many there are.
-fn unsound(checked: &Checked) -> WireError {
-    let mut errors = checked.diagnostics.iter().filter(|found| found.rule.level == Level::Error);
-    let first = errors.next().map_or(String::new(), |found| {
-        let line = checked.source.line(found.primary.span);
-        format!("{}: {} (line {line})", found.rule.code, found.message)
-    });
-    let more = match errors.count() {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    let text = format!("SCHEMA the text is not sound: {first}{more}");
-    WireError::Line(escape(&text).into_owned().into_bytes().into())
 }
 
 /// Two pairs of a map: what is destroyed, and the figures of each pattern. Keys

@@ -1,6 +1,7 @@
 //! CONFIG GET, SET, RESETSTAT, REWRITE, HELP. The settings are the host's.
 
 use crate::context::{Ctx, Outcome};
+use crate::host::Rewrite;
 use crate::stats::KeyStats;
 use keyward_commands::WireError;
 
@@ -41,7 +42,7 @@ pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn rewrite(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.host.config_rewrite().map_err(refused)?;
+    ctx.host.config_rewrite(Rewrite::Changed).map_err(refused)?;
     ctx.reply.ok();
     Ok(())
 }

@@ -11,6 +11,7 @@ mod test_replies;
 use crate::context::{Ctx, Outcome};
 use crate::digest;
 use crate::glob::{self, Case};
+use crate::host::Rewrite;
 use crate::script::LogLevel;
 use keyward_commands::{WireError, args};
 use keyward_rdb::Sum;
@@ -46,6 +47,7 @@ const SUBCOMMANDS: &[(&str, RangeInclusive<usize>, Handler)] = &[
     ("CHANGE-REPL-ID", 2..=2, no_effect),
     ("CLIENT-EVICTION", 2..=2, client_eviction),
     ("CLOCK", 4..=4, clock),
+    ("CONFIG-REWRITE-FORCE-ALL", 2..=2, config_rewrite_force_all),
     ("DIGEST", 2..=2, digest_all),
     ("DIGEST-VALUE", 2..=ANY, rows::digest_values),
     ("ERROR", 3..=3, error),
@@ -121,6 +123,14 @@ fn clock(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn digest_all(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.simple(&digest::of_all(ctx.keys).hex());
+    Ok(())
+}
+
+fn config_rewrite_force_all(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.host.config_rewrite(Rewrite::Everything).map_err(|problem| {
+        WireError::line(&[b"ERR CONFIG-REWRITE-FORCE-ALL failed: ", problem.as_bytes()])
+    })?;
+    ctx.reply.ok();
     Ok(())
 }
 
@@ -230,6 +240,9 @@ fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    Show low level client eviction pools info (maxmemory-clients).",
         "CLOCK ADVANCE <milliseconds>",
         "    Move the time ahead by which keys expire. Not known to Redis.",
+        "CONFIG-REWRITE-FORCE-ALL",
+        "    Like CONFIG REWRITE but writes all configuration options, including",
+        "    keywords not listed in original configuration file or default values.",
         "DIGEST",
         "    Output a hex signature representing the current DB content.",
         "DIGEST-VALUE <key> [<key> ...]",

@@ -2,7 +2,7 @@
 
 use keyward_engine::{
     ClientId, ConfigRefusal, Connection, Delivery, Effect, Engine, EngineOptions, Facts, Host,
-    Library, LogLevel, NotifyFlags, Outgoing, Progress, Section, Tunables,
+    Library, LogLevel, NotifyFlags, Outgoing, Progress, Rewrite, Section, Tunables,
 };
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use std::collections::VecDeque;
@@ -67,7 +67,7 @@ impl Host for TestHost {
         Err("there are no settings here".to_owned())
     }
 
-    fn config_rewrite(&mut self) -> Result<(), ConfigRefusal> {
+    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
         Err("there is no file here".to_owned())
     }
 

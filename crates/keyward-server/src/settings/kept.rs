@@ -13,7 +13,7 @@ const MAX: u64 = i64::MAX as u64;
 const NO: Kind = Kind::OneOf(&["no"]);
 const EMPTY: Kind = Kind::OneOf(&[""]);
 const PROTECTED: Kind = Kind::OneOf(&["no", "yes", "local"]);
-const SHUTDOWN: Kind = Kind::Words;
+const SHUTDOWN: Kind = Kind::Flags(&["default", "save", "nosave", "now", "force"]);
 
 macro_rules! kept {
     ($( $name:literal, $kind:expr, $default:literal, $change:ident, $doc:literal; )+) => {
@@ -85,8 +85,6 @@ kept! {
     "aof-rewrite-incremental-fsync", Kind::Bool, "yes", Live, "Large files are always synced in parts.";
     "aof-disable-auto-gc", Kind::Bool, "no", Live, "Files that are no longer needed are always removed.";
     // process
-    "pidfile", Kind::Text, "", AtStart, "The service manager knows the process.";
-    "supervised", Kind::OneOf(&["upstart", "systemd", "auto", "no"]), "no", AtStart, "The server stays in the foreground and tells nobody.";
     "syslog-enabled", NO, "no", AtStart, "The log goes to a file or a stream.";
     "syslog-ident", Kind::Text, "redis", AtStart, "The log goes to a file or a stream.";
     "syslog-facility", Kind::Text, "local0", AtStart, "The log goes to a file or a stream.";

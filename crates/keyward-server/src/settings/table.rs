@@ -28,6 +28,8 @@ pub enum Kind {
     FileName,
     /// Several words.
     Words,
+    /// Some of these words, in this order; the first stands for none of the others.
+    Flags(&'static [&'static str]),
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// Letters of keyspace notifications.
@@ -157,7 +159,9 @@ settings! {
     DebugCommand, "enable-debug-command", PROTECTED, "no", AtStart, "Who may send DEBUG.";
     LogLevel, "loglevel", Kind::OneOf(LEVELS), "notice", Live, "How much is logged.";
     LogFile, "logfile", Kind::Text, "", AtStart, "File the log goes to; empty for standard output if the settings come from a file, else standard error.";
-    Daemonize, "daemonize", Kind::OneOf(&["no"]), "no", AtStart, "Going to the background is the service manager's business.";
+    Daemonize, "daemonize", Kind::Bool, "no", AtStart, "Whether the server goes to the background; not while a service manager looks after it.";
+    PidFile, "pidfile", Kind::Text, "", AtStart, "File the process id is written to; empty for none, in the background /var/run/redis.pid.";
+    Supervised, "supervised", Kind::OneOf(&["upstart", "systemd", "auto", "no"]), "no", AtStart, "The service manager that is told when the server is ready, reloads and stops; `auto` takes the one that the environment names.";
 }
 
 /// Older names of settings, and the names of today.

@@ -83,6 +83,7 @@ impl Value {
             Kind::Directory => Value::Text(parse_directory(one()?)?),
             Kind::FileName => Value::Text(parse_file_name(one()?)?),
             Kind::Words => Value::Words(split(words)),
+            Kind::Flags(flags) => Value::Words(parse_flags(words, flags)?),
             Kind::OneOf(choices) => Value::OneOf(parse_choice(one()?, choices)?),
             Kind::Notifications => {
                 let flags = NotifyFlags::parse(one()?);
@@ -164,7 +165,28 @@ fn parse_choice(word: &[u8], choices: &[&'static str]) -> Result<&'static str, S
         .iter()
         .find(|choice| choice.eq_ignore_ascii_case(word))
         .copied()
-        .ok_or_else(|| format!("argument(s) must be one of the following: {}", choices.join(", ")))
+        .ok_or_else(|| none_of(choices))
+}
+
+fn none_of(choices: &[&str]) -> String {
+    format!("argument(s) must be one of the following: {}", choices.join(", "))
+}
+
+/// The words that were given, in the order of the table.
+fn parse_flags(words: &[&[u8]], flags: &[&'static str]) -> Result<Vec<Vec<u8>>, String> {
+    let given: Result<Vec<&str>, String> =
+        split(words).iter().map(|word| parse_choice(word, flags)).collect();
+    let given = given?;
+    let (none, some) = flags.split_first().expect("a table of flags has words");
+    if given.is_empty() {
+        return Err(none_of(flags));
+    }
+    if ["save", "nosave"].iter().all(|word| given.contains(word)) {
+        return Err("shutdown options SAVE and NOSAVE can't be used simultaneously".to_owned());
+    }
+    let chosen = some.iter().filter(|flag| given.contains(flag));
+    let chosen: Vec<Vec<u8>> = chosen.map(|flag| flag.as_bytes().to_vec()).collect();
+    Ok(if chosen.is_empty() { vec![none.as_bytes().to_vec()] } else { chosen })
 }
 
 fn parse_bytes_within(word: &[u8], min: u64, max: u64) -> Result<u64, String> {
@@ -352,6 +374,21 @@ mod tests {
             &["101"],
             Err("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]"),
         );
+    }
+
+    #[test]
+    fn flags_are_in_the_order_of_the_table() {
+        let flags = Kind::Flags(&["default", "save", "nosave", "now", "force"]);
+        check(flags, &["nosave", "force", "now"], Ok("nosave now force"));
+        check(flags, &["force NOSAVE force"], Ok("nosave force"));
+        check(flags, &["default"], Ok("default"));
+        check(flags, &["now default"], Ok("now"));
+        let none = "argument(s) must be one of the following: default, save, nosave, now, force";
+        check(flags, &[], Err(none));
+        check(flags, &[""], Err(none));
+        check(flags, &["later"], Err(none));
+        let both = "shutdown options SAVE and NOSAVE can't be used simultaneously";
+        check(flags, &["save nosave"], Err(both));
     }
 
     #[test]

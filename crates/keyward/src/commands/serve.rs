@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use keyward_schema::Schema;
+use keyward_server::settings::command_line::{Role, Roles};
 use keyward_server::{Functions, ServedSchema};
 
 use crate::Answer;
@@ -15,8 +16,9 @@ use crate::terminal::Terminal;
 /// Serve Redis clients, under schemas or as plain Redis
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Schemas are files named *.toml; each governs the database it names, or the one \
-    that --db says. Settings bear redis.conf's names; a file of them may come first.\n\n\
+    after_help = "Schemas are files named *.toml, wherever they stand; each governs the database it \
+    names, or the one that --db says. Settings bear redis.conf's names; a file of them may come \
+    first.\n\n\
     Examples:\n  keyward serve\n  keyward serve systems/*/keyward.toml\n  \
     keyward serve shop/keyward.toml --db 3 --port 7000 --maxmemory 1gb\n  \
     keyward serve redis.conf --port 7000"
@@ -45,6 +47,7 @@ impl Serve {
             served.push(ServedSchema {
                 db: usize::from(schema.keyspace.db),
                 functions: Functions::In(path.with_file_name("functions")),
+                file: Some(path.clone()),
                 schema,
             });
         }
@@ -58,33 +61,56 @@ impl Serve {
 }
 
 impl Parts {
+    /// Tells them apart. A file named *.toml is a schema wherever it stands, unless it is
+    /// the first value of a setting (`--logfile x.toml`).
     fn of(arguments: &[String]) -> anyhow::Result<Parts> {
         let mut parts = Parts::default();
-        let mut rest = arguments.iter();
+        let mut roles = Roles::default();
+        let mut rest = arguments.iter().peekable();
         while let Some(argument) = rest.next() {
-            let is_schema = Path::new(argument).extension() == Some(OsStr::new("toml"));
-            if argument == "--db" {
-                let value = rest.next().context("--db takes a database, as in --db 3")?;
-                let (name, number) = match value.split_once('=') {
-                    Some((name, number)) => (Some(name.to_owned()), number),
-                    None => (None, value.as_str()),
-                };
-                let number = number.parse().with_context(|| format!("--db {value}: no number"))?;
-                parts.databases.push((name, number));
-            } else if is_schema && parts.settings.iter().all(|setting| !setting.starts_with("--")) {
-                parts.schemas.push(argument.into());
-            } else {
-                parts.settings.push(argument.clone());
+            let is_toml = Path::new(argument).extension() == Some(OsStr::new("toml"));
+            let role = roles.of(argument, rest.peek().map(|after| after.as_str()));
+            match (role, database_said(argument)) {
+                (Role::Name, Some(value)) => {
+                    // Its value is none of a setting's.
+                    roles = Roles::default();
+                    let value = value.or_else(|| rest.next().map(String::as_str));
+                    let value = value.context("--db takes a database, as in --db 3")?;
+                    parts.databases.push(parse_database(value)?);
+                }
+                (Role::Further, _) if is_toml => parts.schemas.push(argument.into()),
+                _ => parts.settings.push(argument.clone()),
             }
         }
         Ok(parts)
     }
 }
 
+/// What an argument says if it is `--db`: what stands in the same argument, if anything.
+fn database_said(argument: &str) -> Option<Option<&str>> {
+    let rest = argument.strip_prefix("--db")?;
+    match rest.chars().next() {
+        None => Some(None),
+        Some('=' | ' ') => Some(Some(rest[1..].trim())),
+        Some(_) => None,
+    }
+}
+
+/// Reads `3` or `NAME=3`.
+fn parse_database(value: &str) -> anyhow::Result<(Option<String>, usize)> {
+    let (name, number) = match value.split_once('=') {
+        Some((name, number)) => (Some(name.to_owned()), number),
+        None => (None, value),
+    };
+    let number = number.parse().with_context(|| format!("--db {value}: no number"))?;
+    Ok((name, number))
+}
+
 /// Gives a keyspace another database.
 fn move_to(served: &mut [ServedSchema], name: Option<&str>, db: usize) -> anyhow::Result<()> {
     let found = match (name, &mut *served) {
         (None, [only]) => Some(only),
+        (_, []) => bail!("--db {db}: there is no schema that could govern it; name its file too"),
         (None, _) => bail!("--db {db}: which keyspace? Say --db NAME={db}"),
         (Some(name), served) => {
             served.iter_mut().find(|served| &*served.schema.keyspace.name == name)
@@ -128,6 +154,22 @@ mod tests {
                 schemas: vec!["a.toml".into(), "b/keyward.toml".into()],
                 databases: vec![(Some("b".to_owned()), 3)],
                 settings: vec!["--port".to_owned(), "7000".to_owned()],
+            },
+        );
+        check(
+            &["--dir", "d", "a.toml", "--db", "0", "--port", "7000", "b.toml"],
+            Parts {
+                schemas: vec!["a.toml".into(), "b.toml".into()],
+                databases: vec![(None, 0)],
+                settings: ["--dir", "d", "--port", "7000"].map(str::to_owned).to_vec(),
+            },
+        );
+        check(
+            &["--maxmemory 1gb", "a.toml", "--db a=2", "--logfile", "--db", "--db=3"],
+            Parts {
+                schemas: vec!["a.toml".into()],
+                databases: vec![(Some("a".to_owned()), 2), (None, 3)],
+                settings: ["--maxmemory 1gb", "--logfile", "--db"].map(str::to_owned).to_vec(),
             },
         );
         check(

@@ -122,6 +122,7 @@ impl System {
             schema: schema.with_context(|| format!("{path} is not sound"))?,
             db: usize::from(self.db),
             functions: Functions::Given(self.libraries.iter().map(library).collect()),
+            file: None,
         })
     }
 }
