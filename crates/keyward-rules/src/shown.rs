@@ -141,7 +141,7 @@ impl<'b> Books<'b> {
         let held = |key: usize| self.own.map_or(Held::Public, |book| book.held(args.at(key)));
         // One of each kind: there may be many keys, but not of many patterns.
         let mut contents: Vec<Held<'_>> = Vec::new();
-        for key in keys.clone() {
+        for key in keys {
             let held = held(key.index);
             if !matches!(held, Held::Public) && !contents.iter().any(|other| other.is(&held)) {
                 contents.push(held);
