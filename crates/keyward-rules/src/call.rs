@@ -34,10 +34,11 @@ impl RuleBook {
         Some(Refusal::new(&self.schema().source, None, name, problem, at))
     }
 
-    /// Under a schema with secrets any argument may be one, and none is repeated.
+    /// Under a schema with secrets any argument may be one: none is repeated where the
+    /// call is let pass and the log has what is wrong with it. A refusal is for who sent it.
     fn arguments_misfit(&self, function: &Function, given: Args<'_>) -> Option<String> {
         let problem = arguments_misfit(&function.args, given)?;
-        if !self.has_secrets() {
+        if !self.has_secrets() || self.is_strict() {
             return Some(problem);
         }
         let mut declared = function.args.clone();

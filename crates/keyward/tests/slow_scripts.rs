@@ -40,6 +40,28 @@ fn error_text(frame: Frame) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// Redis looks up between instructions only, and would be deaf until these end.
+#[test]
+fn a_pattern_that_takes_long_can_be_killed() {
+    let server = Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), SETTINGS);
+    let text = "string.rep('a', 300000)";
+    for call_of_lua in [
+        format!("string.find({text}, '.-b')"),
+        format!("string.match({text}, '.-.-b')"),
+        format!("string.gsub({text}, '.-b', '')"),
+        format!("string.gmatch({text}, '.-b')()"),
+    ] {
+        let (mut runner, mut killer) = (server.client(), server.client());
+        send(&mut runner, &["EVAL", &format!("return {call_of_lua}"), "0"]);
+        assert!(wait_until_busy(&mut killer).starts_with("BUSY "), "{call_of_lua}");
+        let killed = Instant::now();
+        assert_eq!(call(&mut killer, &["SCRIPT", "KILL"]), Frame::Simple(b"OK".to_vec()));
+        let end = error_text(runner.receive().expect("the script ends"));
+        assert!(end.starts_with("ERR Script killed by user with SCRIPT KILL..."), "{end}");
+        assert!(killed.elapsed() < Duration::from_secs(5), "{call_of_lua}");
+    }
+}
+
 #[test]
 fn a_slow_script_can_be_killed_by_old_and_new_clients() {
     for server in servers() {
