@@ -10,8 +10,9 @@ use clap::Parser;
 use keyward_fuzz::guided::{Guided, Reached};
 use keyward_fuzz::{Random, TARGETS, Target};
 
-/// The most of a processor's time that one round may take: others may use the machine.
-const ROUND_MAX: Duration = Duration::from_secs(2);
+/// The most of a processor's time that one round may take: others may use the machine. A
+/// sanitizer takes a multiple of it.
+const ROUND_MAX: Duration = Duration::from_secs(if cfg!(feature = "guided") { 60 } else { 2 });
 
 /// A guided run tells this often how far it has come.
 const TELL_EVERY: Duration = Duration::from_secs(10);

@@ -1,5 +1,6 @@
-//! Chores of the repository: `cargo xtask tidy`, `cargo xtask tcl`.
+//! Chores of the repository: `cargo xtask sanitize`, `tcl`, `tidy`.
 
+mod sanitize;
 mod tcl;
 mod tidy;
 
@@ -10,16 +11,20 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 const USAGE: &str = "\
-Usage: cargo xtask tidy
+Usage: cargo xtask sanitize [--minutes N]
        cargo xtask tcl --redis DIR [--keyward PROGRAM] [--file unit/NAME]...
+       cargo xtask tidy
 
-tcl   runs Redis's test-suite, of a checkout of Redis 7.0.15, against Keyward
-      and against redis-server, and lists what passes only there
-tidy  checks the repository's own rules, and lists what breaks them";
+sanitize  runs tests, random commands and fuzzing with AddressSanitizer; for so
+          many minutes, with new seeds
+tcl       runs Redis's test-suite, of a checkout of Redis 7.0.15, against Keyward
+          and against redis-server, and lists what passes only there
+tidy      checks the repository's own rules, and lists what breaks them";
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["sanitize", ref rest @ ..] => sanitize::run(rest),
         ["tidy"] => run_tidy(),
         ["tcl", ref rest @ ..] => tcl::run(rest),
         _ => {

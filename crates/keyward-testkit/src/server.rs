@@ -20,6 +20,9 @@ const POLL_PAUSE: Duration = Duration::from_millis(5);
 /// Another process may take the free port before the server does.
 const PORT_ATTEMPTS: usize = 5;
 
+/// The variable that names another `keyward`: `cargo xtask sanitize` has tests try its own.
+const PROGRAM: &str = "KEYWARD_PROGRAM";
+
 /// A running server.
 #[derive(Debug)]
 pub struct Server {
@@ -94,7 +97,8 @@ impl Server {
     }
 
     /// A `keyward serve` of this binary: files first, then settings. It keeps no
-    /// append-only file unless these say so, as the `redis-server` beside it.
+    /// append-only file unless these say so, as the `redis-server` beside it. Another
+    /// binary can be tried by naming it in the environment (`KEYWARD_PROGRAM`).
     ///
     /// # Panics
     /// If it does not start.
@@ -103,6 +107,8 @@ impl Server {
         let (files, settings) = options.split_at(files);
         let first = [&["serve"], files].concat();
         let settings = [&["--appendonly", "no"], settings].concat();
+        let named = std::env::var_os(PROGRAM);
+        let program = named.as_ref().map_or(program, Path::new);
         Server::start_with(program, &first, &settings).unwrap_or_else(|error| panic!("{error}"))
     }
 

@@ -21,6 +21,7 @@ use commands::Command;
 use terminal::Terminal;
 
 /// Redis's own allocator: the engine's rows are sized by its classes.
+#[cfg(not(feature = "system-allocator"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
