@@ -26,13 +26,16 @@ const NEWEST: usize = 16;
 /// The most changes that make an input of another.
 const CHANGES_MAX: usize = 4;
 
+/// Makes an input from another, and from parts of these.
+pub type Mutate = fn(&[u8], &[Vec<u8>], &mut Random) -> Vec<u8>;
+
 /// Something that can be fuzzed by its bytes.
 #[derive(Clone, Copy)]
 pub struct Subject {
     /// Makes an input.
     pub generate: fn(&mut Random) -> Vec<u8>,
-    /// Makes one from another, and from parts of these.
-    pub mutate: fn(&[u8], &[Vec<u8>], &mut Random) -> Vec<u8>,
+    /// Makes one from another.
+    pub mutate: Mutate,
     /// Panics if an input breaks a promise.
     pub judge: fn(&[u8]),
 }
