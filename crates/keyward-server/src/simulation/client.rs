@@ -352,11 +352,14 @@ impl Client {
                     self.leave();
                 }
             }
-            (Ending::Closes, Role::Consumer(_)) => {
-                if self.has_popped_all() && self.expected.is_empty() && self.outgoing.is_empty() {
-                    self.leave();
-                }
+            (Ending::Closes, Role::Consumer(_))
+                if self.has_popped_all()
+                    && self.expected.is_empty()
+                    && self.outgoing.is_empty() =>
+            {
+                self.leave();
             }
+            (Ending::Closes, Role::Consumer(_)) => {}
             (Ending::Closes, Role::ScriptKiller) => {
                 let is_over = self.ledger.borrow().is_over.contains(SCRIPTS);
                 if is_over && self.expected.is_empty() && self.outgoing.is_empty() {
