@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Inputs made before there is anything to be guided by.
 const FIRST_INPUTS: usize = 32;
 /// Every second input is made from one of so many that were found last.
-const NEWEST: usize = 16;
+const NEWEST: usize = 8;
 /// The most changes that make an input of another.
 const CHANGES_MAX: usize = 4;
 

@@ -9,9 +9,9 @@ use std::process::Command;
 /// Inputs in a run of requests.
 const INPUTS: &str = "1000";
 /// Inputs that a planted fault must be found in.
-const PLANTED_INPUTS: u64 = 20_000;
+const PLANTED_INPUTS: u64 = 100_000;
 /// What they have to be.
-const PLANTED: &[u8; 4] = b"*7k\0";
+const PLANTED: &[u8; 3] = b"*7k";
 
 #[test]
 fn requests_keep_every_promise_and_coverage_grows() {
@@ -34,8 +34,8 @@ fn run(inputs: &str) -> usize {
     edges.and_then(|count| count.parse().ok()).expect("a number of edges")
 }
 
-/// A fault behind bytes each of which is looked at only if the one before it is right: four
-/// thousand million inputs for chance, some thousand for who is shown each step.
+/// A fault behind bytes each of which is looked at only if the one before it is right:
+/// sixteen million inputs for chance, some thousand for who is shown each step.
 fn planted(input: &[u8]) {
     let mut right = 0;
     if input.first() == Some(&PLANTED[0]) {
@@ -44,9 +44,6 @@ fn planted(input: &[u8]) {
             right = 2;
             if input.get(2) == Some(&PLANTED[2]) {
                 right = 3;
-                if input.get(3) == Some(&PLANTED[3]) {
-                    right = 4;
-                }
             }
         }
     }
