@@ -67,6 +67,9 @@ const LONG: [&str; 13] = [
     "the_index_takes_at_most_twenty_bytes",
 ];
 
+/// Random cases of each property in a short run.
+const SHORT_CASES: &str = "32";
+
 /// What a round of a long run does besides random commands: targets of the fuzzer.
 const TARGETS: [&str; 7] = ["requests", "aof", "derived", "packing", "rdb", "schema", "simulation"];
 /// Seconds for each of them in a round.
@@ -136,6 +139,9 @@ fn run_tests(
     on_servers.args(if is_long { &ON_SERVERS_LONG[..] } else { &ON_SERVERS });
     let instrumented = build.test(if is_long { &INSTRUMENTED_LONG } else { &INSTRUMENTED });
     for mut command in [on_servers, instrumented] {
+        if !is_long {
+            command.env("PROPTEST_CASES", SHORT_CASES);
+        }
         command.arg("--");
         left_out.iter().for_each(|name| {
             command.args(["--skip", name]);
