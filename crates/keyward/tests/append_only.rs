@@ -311,6 +311,31 @@ fn it_can_be_turned_on_and_off_while_clients_write() {
 }
 
 /// The last increment.
+/// The last increment was kept behind a base that was written while nothing was logged:
+/// what had been deleted since came back.
+#[test]
+fn what_was_logged_before_the_file_was_turned_off_does_not_come_back() {
+    for is_rewritten_before in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let server = keyward(directory.path(), &[]);
+        let mut client = server.client();
+        if is_rewritten_before {
+            call(&mut client, "BGREWRITEAOF");
+            wait_for_rewrite(&mut client);
+        }
+        call(&mut client, "SET gone 1");
+        call(&mut client, "CONFIG SET appendonly no");
+        call(&mut client, "FLUSHALL");
+        call(&mut client, "RPUSH kept 1");
+        call(&mut client, "BGREWRITEAOF");
+        wait_for_rewrite(&mut client);
+        drop(server);
+        let server = keyward(directory.path(), &[]);
+        let keys = call(&mut server.client(), "KEYS *");
+        assert_eq!(keys, Frame::Array(vec![Frame::Bulk(b"kept".to_vec())]));
+    }
+}
+
 fn last_increment(directory: &Path) -> PathBuf {
     file(directory, "appendonly.aof.1.incr.aof")
 }

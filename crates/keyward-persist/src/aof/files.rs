@@ -201,17 +201,23 @@ impl AofFiles {
         Ok((file, path))
     }
 
+    /// Nothing is logged: no increment follows the base that is written next.
+    pub fn without_increment(&mut self) {
+        self.newest = None;
+    }
+
     fn base_sequence(&self) -> u64 {
         self.manifest.base.as_ref().map_or(0, |base| base.sequence) + 1
     }
 
-    /// Begins the base that the increment made last follows.
+    /// Begins the base that the increment made last follows, if there is to be one.
     pub fn new_base(&self) -> Result<NewFile, PersistError> {
         self.make_directory()?;
         self.new_file(&format!("{}.{}.base.rdb", self.name, self.base_sequence()))
     }
 
-    /// Puts the base that was written last in force: what it replaces goes.
+    /// Puts the base that was written last in force: what it replaces goes, all but the
+    /// increment that follows it.
     pub fn adopt_base(&mut self) -> Result<(), PersistError> {
         let sequence = self.base_sequence();
         let base = NamedFile { name: format!("{}.{sequence}.base.rdb", self.name), sequence };

@@ -71,6 +71,9 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
     // The next increment: making it safe takes a while.
     let next;
     (files, next) = on_thread(alarm(), move || {
+        if listing.is_none() {
+            files.without_increment();
+        }
         let next = listing.map(|listing| files.next_increment(listing)).transpose();
         (files, next)
     })
