@@ -70,6 +70,10 @@ const LONG: [&str; 13] = [
 /// Random cases of each property in a short run.
 const SHORT_CASES: &str = "32";
 
+/// Stack of a thread that runs a test, as a server's thread has it: with the sanitizer frames
+/// are several times as large, and JSON may be a thousand deep.
+const STACK_BYTES: &str = "8388608";
+
 /// What a round of a long run does besides random commands: targets of the fuzzer.
 const TARGETS: [&str; 7] = ["requests", "aof", "derived", "packing", "rdb", "schema", "simulation"];
 /// Seconds for each of them in a round.
@@ -139,6 +143,7 @@ fn run_tests(
     on_servers.args(if is_long { &ON_SERVERS_LONG[..] } else { &ON_SERVERS });
     let instrumented = build.test(if is_long { &INSTRUMENTED_LONG } else { &INSTRUMENTED });
     for mut command in [on_servers, instrumented] {
+        command.env("RUST_MIN_STACK", STACK_BYTES);
         if !is_long {
             command.env("PROPTEST_CASES", SHORT_CASES);
         }
