@@ -2,8 +2,9 @@
 //!
 //! Owns how such a build is made, what is run with it, and what is left out and why.
 //! Rust and C (Lua, zstd) are instrumented, the server uses the system's allocator
-//! (jemalloc's heap cannot be seen), and counters of coverage guide the fuzzer. The short run has the wire scripts and random commands beside a real Redis, the
-//! engine's tests and some fuzzing; `--minutes` goes on with new seeds for that long.
+//! (jemalloc's heap cannot be seen), and counters of coverage guide the fuzzer. The short
+//! run has the wire scripts and random commands beside a real Redis, the engine's tests and
+//! some fuzzing; `--minutes` goes on with new seeds for that long.
 //!
 //! Every process of a run writes what the sanitizer finds into one directory, servers that
 //! tests start too: a report there is a failure, whatever the test says.

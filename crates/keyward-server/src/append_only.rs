@@ -397,7 +397,7 @@ impl AppendOnly {
         Some(WireError::line(&[b"MISCONF Errors writing to the AOF file: ", text.as_bytes()]))
     }
 
-    /// The lines of INFO. A rewrite begins at the runtime's next turn, unless it
+    /// The lines of INFO. A rewrite begins when jobs are next polled, unless it
     /// `has_to_wait`: for who asks it is in progress as soon as it was demanded.
     pub(crate) fn info(&self, is_enabled: bool, has_to_wait: bool) -> Vec<(&'static str, String)> {
         let seconds = |seconds: Option<u64>| seconds.map_or("-1".to_owned(), |s| s.to_string());

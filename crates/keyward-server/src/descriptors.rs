@@ -3,7 +3,7 @@
 use crate::settings::Settings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What listeners, logs and the runtime take. Redis sets as many aside.
+/// What listeners, logs and the event loop take. Redis sets as many aside.
 const OWN_DESCRIPTORS: u64 = 32;
 
 /// How many clients there are descriptors for. Asks for as many as the process may have,
