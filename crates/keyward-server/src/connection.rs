@@ -370,12 +370,12 @@ impl Connection {
     fn reply(&self, server: &Server, core: &mut Core) {
         core.host.stats.output_bytes += core.output.len() as u64;
         core.host.stats.writes += 1;
-        if core.output.is_empty() {
-            return;
+        if !core.output.is_empty() {
+            let mut output = std::mem::take(&mut core.output);
+            server.post_all(core, self.client, &self.peer, &mut output);
+            core.output = output;
         }
-        let mut output = std::mem::take(&mut core.output);
-        server.post_all(core, self.client, &self.peer, &mut output);
-        core.output = output;
+        // What nobody wants to see was written too (CLIENT REPLY OFF).
         core.release_large_buffers();
     }
 

@@ -98,6 +98,18 @@ fn echo(length: usize) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
+fn a_large_reply_that_nobody_wants_leaves_no_buffer() {
+    let mut stage = stage(&[], CALM, 0);
+    let end = stage.connect();
+    stage.send(&end, b"CLIENT REPLY OFF\r\n");
+    let (request, _) = echo(2 << 20);
+    stage.send(&end, &request);
+    stage.pass(1);
+    let capacity = stage.server.core.borrow().output.capacity();
+    assert!(capacity < 1 << 20, "{capacity} bytes are kept");
+}
+
+#[test]
 fn a_reply_that_the_socket_takes_in_parts_arrives_whole_and_leaves_no_buffer() {
     for layered in [0, 1] {
         let mut stage = stage(&[], CALM, layered);
