@@ -35,6 +35,7 @@ pub mod command;
 mod compat;
 pub mod describe;
 pub mod error;
+mod error_stats;
 pub mod flags;
 pub mod keys;
 pub mod lookup;
@@ -47,9 +48,13 @@ pub use absent::{ABSENT, Absent, Reason};
 pub use command::{Arity, Command, Group, KeyPositions, KeySpec};
 pub use compat::compat_markdown;
 pub use error::WireError;
+pub use error_stats::ErrorStats;
 pub use flags::{AclCategories, AclCategory, DocFlag, Flag, Flags, KeyFlag, KeyFlags};
 pub use keys::{KeyRef, Keys, keys_of_call};
 pub use lookup::{find, lookup, lookup_full_name, lookup_subcommand, resolve};
 pub use names::{Names, RenameError};
 pub use roles::Role;
 pub use table::{COMMANDS, CommandId};
+
+/// The version of Redis whose commands these are, and whose behaviour is followed.
+pub const REDIS_VERSION: &str = "7.0.15";

@@ -11,8 +11,8 @@
 //! in `ready` at most once at a time, and only if somebody waits for it.
 //! Not here: timers (`Engine::tick`), replies (`context`).
 
+use crate::client_id::ClientId;
 use crate::hasher::KeyHasher;
-use crate::session::ClientId;
 use crate::value::Type;
 use crate::watch::DbKey;
 use hashbrown::{HashMap, HashSet};

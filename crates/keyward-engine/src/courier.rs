@@ -6,7 +6,8 @@
 //! sent, and never inside a reply.
 //! Not here: who is told what (`pubsub`, `tracking`, `monitor`).
 
-use crate::session::{ClientId, Session, Sessions};
+use crate::client_id::ClientId;
+use crate::session::{Session, Sessions};
 use crate::size_class::size_class;
 use keyward_resp::{Protocol, ReplyWriter};
 use std::rc::Rc;

@@ -5,14 +5,14 @@
 //! keeps the rest. Invariant: a key has exactly one table it can be in.
 //! Not here: time and changes (`keyspace`).
 
-use crate::evict::{Order, Scope, Standing};
+use crate::contradictions::Contradictions;
+use crate::counters::TableStats;
+use crate::eviction::{Order, Scope, Standing};
 use crate::faulty::Faulty;
 use crate::hasher::{Key, KeyHasher, TableIndex};
 use crate::index::Spot;
-use crate::keyspace::Contradictions;
 use crate::random::Random;
 use crate::row::{LentRow, Row};
-use crate::stats::TableStats;
 use crate::table::{Found, LeavingRow, Neighbour, Place, Table};
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
@@ -519,5 +519,33 @@ impl Database {
     /// The key of a row whose deadline has passed.
     pub(crate) fn due_key(&self, now_ms: i64) -> Option<Box<[u8]>> {
         self.tables.iter().find_map(|table| table.due_key(now_ms))
+    }
+}
+
+impl Database {
+    /// Whether it has rows that something is wrong with.
+    #[inline(always)]
+    pub(crate) fn has_faults(&self) -> bool {
+        !self.faulty.is_empty()
+    }
+
+    /// What is wrong with a row.
+    pub(crate) fn faults(&self, key: &[u8]) -> Option<Faults> {
+        self.faulty.get(key)
+    }
+
+    /// Keeps in mind what is wrong with a row, or forgets it.
+    pub(crate) fn set_faults(&mut self, key: &[u8], faults: Faults) {
+        let before = self.faulty.set(key, faults);
+        self.count_faults(key, before, faults);
+    }
+
+    /// Counts that other things are wrong with a row than before.
+    pub(crate) fn count_faults(&mut self, key: &[u8], before: Faults, faults: Faults) {
+        let stats = self.stats_mut(self.table_of(key));
+        stats.misfits += u64::from(faults.is_misfit);
+        stats.misfits -= u64::from(before.is_misfit);
+        stats.conflicts += u64::from(faults.is_conflict);
+        stats.conflicts -= u64::from(before.is_conflict);
     }
 }

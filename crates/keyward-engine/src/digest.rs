@@ -6,7 +6,7 @@
 
 use crate::keyspace::Keyspace;
 use crate::row::Row;
-use crate::string::Text;
+use crate::text::Text;
 use crate::value::{ObjectRef, Type, Value};
 use keyward_resp::number::push_f64;
 use sha1::{Digest as _, Sha1};

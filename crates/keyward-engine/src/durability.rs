@@ -4,15 +4,17 @@
 //! Owns nothing: the engine's interface for persistence. Bytes go out and come in here;
 //! files are the host's.
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Ending, Mode};
 use crate::database::Database;
 use crate::engine::Engine;
 use crate::host::Host;
+use crate::keyspace::OnConflict;
 use crate::keyspace::SnapshotProgress;
 use crate::rebuild::AfterLoad;
 use crate::reclaim::Freeing;
-use crate::session::{ClientId, Session};
-use crate::snapshot::load::{OnConflict, load};
+use crate::session::Session;
+use crate::snapshot::load::load;
 use crate::snapshot::{
     self, Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
 };

@@ -18,6 +18,7 @@
 
 use crate::batch::{Known, Prepared};
 use crate::blocking::Blocked;
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Ending, Mode};
 use crate::courier::{Courier, Delivery};
 use crate::evict::Caller;
@@ -28,7 +29,7 @@ use crate::keyward::proposal::{Draft, Proposal};
 use crate::keyward::reload::Reloading;
 use crate::pause::may_write;
 use crate::script::LogLevel;
-use crate::session::{ClientId, Listening, ReplyMode, Session};
+use crate::session::{Listening, ReplyMode, Session};
 use crate::shared::Shared;
 use crate::transaction;
 use crate::tunables::Tunables;

@@ -1,7 +1,7 @@
 //! Keeping within `maxmemory`, and keyspaces within their `max_memory`: rows go while
 //! memory is above a limit.
 //!
-//! Owns the limits and the loop that makes room before a command. How much memory the
+//! Owns the loop that makes room before a command. How much memory the
 //! server has in use only the host knows (`Host::used_memory`): what it answers is
 //! an input like any other, so a replay that gives the same answers evicts the
 //! same rows. What a keyspace takes is the sum over its tables.
@@ -10,23 +10,14 @@
 //! replicas and the log, is not counted while it is on its way, or each row that goes would
 //! be a reason for the next.
 //!
-//! Invariants: no more than one row goes beyond what is missing. One call does a bounded amount of work (`maxmemory-eviction-tenacity`
-//! says how much), and what is left to do is continued by ticks; while there is
-//! anything to evict no command is refused.
-//! Not here: which row is the next to go (`keyspace::victim`), how large values
-//! are freed (`reclaim`).
+//! Invariants: no more than one row goes beyond what is missing. One call does a bounded
+//! amount of work (`maxmemory-eviction-tenacity` says how much), and what is left to do is
+//! continued by ticks; while there is anything to evict no command is refused.
+//! Not here: the limits and what tables say of them (`eviction`), which row is the next to
+//! go (`keyspace::victim`), how large values are freed (`reclaim`).
 
-mod pool;
-mod quota;
-mod standing;
-
-pub(crate) use pool::{Candidate, Pools};
-pub(crate) use quota::Quotas;
-pub use standing::Policy;
-pub(crate) use standing::{Order, Rivals, Scope, Standing, Turn};
-
-use crate::access::FrequencyRates;
 use crate::engine::Engine;
+use crate::eviction::FREED_PER_WORK;
 use crate::governed;
 use crate::host::{Host, Outgoing};
 use crate::session::Session;
@@ -36,57 +27,10 @@ use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::Args;
 use std::ops::Range;
 
-/// Work per call at the lowest tenacity.
-const WORK_MIN: usize = 16;
-/// Allocations freed as one piece of work.
-pub(crate) const FREED_PER_WORK: usize = 16;
 /// Rows looked at to find one that goes, however many are asked for: work is bounded.
 const SAMPLES_MAX: usize = 64;
 /// Messages to clients that are one piece of work.
 const MESSAGES_PER_WORK: usize = 8;
-/// Microseconds a piece of work takes, about: one row found and removed.
-const WORK_US: usize = 2;
-
-/// How much memory may be used, and what happens then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemoryLimit {
-    /// `maxmemory`; 0 for no limit.
-    pub bytes_max: u64,
-    /// `maxmemory-policy`; `None` if nothing may go.
-    pub policy: Option<Policy>,
-    /// `maxmemory-samples`: rows of each database looked at to find one that goes.
-    pub samples: usize,
-    /// `maxmemory-eviction-tenacity`: how much work is done before a command, from
-    /// 0 to 100.
-    pub tenacity: u32,
-    /// How often-used rows are told from others.
-    pub rates: FrequencyRates,
-}
-
-impl Default for MemoryLimit {
-    fn default() -> MemoryLimit {
-        MemoryLimit {
-            bytes_max: 0,
-            policy: None,
-            samples: 5,
-            tenacity: 10,
-            rates: FrequencyRates { log_factor: 10, decay_minutes: 1 },
-        }
-    }
-}
-
-impl MemoryLimit {
-    /// The most pieces of work done at a time. Redis's scale of time: linear to
-    /// half a millisecond at 10, then 15 % more per step, at 100 without end.
-    fn work_max(&self) -> usize {
-        let microseconds = match self.tenacity {
-            0..=10 => 50.0 * f64::from(self.tenacity),
-            11..=99 => 500.0 * 1.15f64.powi(self.tenacity as i32 - 10),
-            _ => return usize::MAX,
-        };
-        (microseconds as usize / WORK_US).max(WORK_MIN)
-    }
-}
 
 /// What making room came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -281,17 +225,5 @@ impl Engine {
             (Some(_), _) => true,
             (None, _) => takes(command, args),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn more_tenacity_is_more_work() {
-        let work = |tenacity| MemoryLimit { tenacity, ..MemoryLimit::default() }.work_max();
-        assert_eq!((work(0), work(10), work(11), work(100)), (WORK_MIN, 250, 287, usize::MAX));
-        assert!((0..100).all(|tenacity| work(tenacity) <= work(tenacity + 1)));
     }
 }

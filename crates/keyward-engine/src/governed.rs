@@ -10,13 +10,14 @@
 //! unit of the log as what they follow.
 //! Not here: what the rules are (`keyward-rules`), the journal (`keyspace`).
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Ending, Mode, Outcome};
 use crate::host::Host;
 use crate::keyspace::journal::JournalMark;
 use crate::keyspace::{Ended, Keyspace};
 use crate::reclaim::Freeing;
 use crate::script::LogLevel;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::shared::Shared;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group, WireError, resolve};
@@ -52,7 +53,7 @@ impl Start {
 
     /// Leaves everything as it was.
     pub(crate) fn undo(self, keys: &mut Keyspace, shared: &Shared) {
-        keys.undo(self.journal, &shared.tunables);
+        keys.undo(self.journal, &shared.tunables.packed);
         keys.changes.dirty = self.dirty;
         keys.effects.truncate(self.effects);
         keys.changes.news.truncate(self.news);

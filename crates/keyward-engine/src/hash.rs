@@ -21,9 +21,9 @@ pub use iter::Iter;
 use crate::footprint::Footprint;
 use crate::hasher::KeyHasher;
 use crate::packed::{self, Code, Item};
+use crate::packed_limits::PackedLimits;
 use crate::random::Random;
 use crate::thin::{self, Form, FormMut, ThinBytes, ThinOr};
-use crate::tunables::Tunables;
 use indexed::Indexed;
 use std::ops::Range;
 
@@ -46,10 +46,10 @@ pub(crate) struct Growth {
 
 impl Growth {
     /// As the settings have it.
-    pub(crate) fn of(tunables: &Tunables, hasher: KeyHasher) -> Growth {
+    pub(crate) fn of(limits: &PackedLimits, hasher: KeyHasher) -> Growth {
         Growth {
-            packed_fields_max: tunables.hash_packed_fields_max,
-            packed_text_bytes_max: tunables.hash_packed_text_bytes_max,
+            packed_fields_max: limits.hash_fields_max,
+            packed_text_bytes_max: limits.hash_text_bytes_max,
             hasher,
         }
     }

@@ -4,12 +4,12 @@
 //! engine cannot know: settings, addresses, the process. Everything a host
 //! answers is an input of the engine: a replay must give the same answers.
 
+use crate::client_id::ClientId;
+use crate::counters::KeyStats;
 use crate::keyspace::SnapshotProgress;
 use crate::keyward::proposal::Proposal;
 use crate::script::{LogLevel, RunningScript, ScriptFacts};
-use crate::session::ClientId;
 use crate::snapshot::{Loaded, Snapshot};
-use crate::stats::KeyStats;
 use crate::tracking::TrackingFacts;
 use crate::tunables::Tunables;
 use keyward_resp::Batch;

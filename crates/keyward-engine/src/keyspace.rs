@@ -28,16 +28,16 @@ mod victim;
 mod whole;
 
 use crate::access::AccessClock;
+use crate::counters::KeyStats;
 use crate::database::Database;
 use crate::effects::Effects;
 use crate::event::{Class, Event};
-use crate::evict::{MemoryLimit, Policy, Pools, Quotas, Standing};
+use crate::eviction::{MemoryLimit, Policy, Pools, Quotas, Standing};
 use crate::hasher::{Key, KeyHasher};
 use crate::index::Spot;
 use crate::random::Random;
 use crate::reclaim::{Freeing, LazySettings, Reclaim};
 use crate::row::{NewValue, Row};
-use crate::stats::KeyStats;
 use crate::table::Found;
 use crate::value::Collection;
 use crate::value::Value;
@@ -45,10 +45,10 @@ use changes::Changes;
 pub use gathering::Gathering;
 pub(crate) use governed::Ended;
 use governed::Leaving;
-pub(crate) use heed::Contradictions;
 use heed::Heeded;
 use journal::Journal;
 use keyward_commands::WireError;
+pub(crate) use loading::OnConflict;
 use snapshot::Running;
 pub use snapshot::SnapshotProgress;
 pub(crate) use usage::Usage;
@@ -429,7 +429,7 @@ impl Keyspace {
     /// Stores a string, as a number where its bytes are one.
     #[inline]
     pub fn set_text(&mut self, key: Key<'_>, text: &[u8], lifetime: Lifetime, event: Event) {
-        self.set(key, crate::string::encode(text), lifetime, event);
+        self.set(key, crate::text::encode(text), lifetime, event);
     }
 
     /// Gives, moves or takes away the deadline of a key; whether it is there.

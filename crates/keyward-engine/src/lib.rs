@@ -15,9 +15,12 @@
 mod access;
 mod batch;
 mod blocking;
+mod client_id;
 mod companions;
 mod connection;
 mod context;
+mod contradictions;
+mod counters;
 mod courier;
 mod database;
 mod digest;
@@ -27,6 +30,7 @@ mod effects;
 mod engine;
 mod event;
 mod evict;
+mod eviction;
 mod faulty;
 mod first_of;
 mod footprint;
@@ -45,6 +49,7 @@ mod list;
 mod long_double;
 mod monitor;
 mod packed;
+mod packed_limits;
 mod pause;
 mod prefetch;
 mod pubsub;
@@ -66,6 +71,7 @@ mod stats;
 mod stream;
 mod string;
 mod table;
+mod text;
 mod thin;
 mod tracking;
 mod transaction;
@@ -76,12 +82,14 @@ mod watch;
 mod zset;
 
 pub use access::FrequencyRates;
+pub use client_id::ClientId;
+pub use counters::{KeyStats, TableStats};
 pub use courier::Delivery;
 pub use durability::{Replay, Settling};
 pub use effects::{Effect, Effects};
 pub use engine::{Engine, EngineOptions, Progress};
 pub use event::{Class, Event, NotifyFlags};
-pub use evict::{MemoryLimit, Policy};
+pub use eviction::{MemoryLimit, Policy};
 pub use hash::{Hash, Iter as HashIter, Pair};
 pub use hasher::{Key, KeyHasher, TableIndex};
 pub use host::{
@@ -91,21 +99,18 @@ pub use host::{
 pub use keyspace::{Gathering, Keyspace, Lifetime, SnapshotProgress};
 pub use keyward::proposal::{Draft, Proposal};
 pub use packed::Item;
+pub use packed_limits::PackedLimits;
 pub use random::Random;
 pub use reclaim::{Freeing, LazySettings};
 pub use row::Row;
 pub use script::{Activity, LogLevel, RunningScript, ScriptFacts};
-pub use session::{ClientId, Listening};
+pub use session::Listening;
 pub use set::{Iter as SetIter, Set};
 pub use snapshot::{
     Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,
 };
-pub use stats::{KeyStats, TableStats};
 pub use tracking::TrackingFacts;
 pub use trial::{TrialLoad, explain};
 pub use tunables::Tunables;
 pub use value::{Object, ObjectMut, ObjectRef, Type, Value};
 pub use zset::{Iter as ZSetIter, ZSet};
-
-/// The version of Redis whose behaviour this engine follows.
-pub const REDIS_VERSION: &str = "7.0.15";

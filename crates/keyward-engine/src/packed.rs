@@ -31,7 +31,7 @@ mod boxed;
 
 pub(crate) use boxed::BoxedItems;
 
-use crate::string::{Decimal, Text};
+use crate::text::{Decimal, Text};
 use keyward_resp::ReplyWriter;
 use keyward_resp::number::parse_i64;
 

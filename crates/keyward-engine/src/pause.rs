@@ -5,10 +5,11 @@
 //! pause lasts no row goes because its time is over; reads do not see such rows.
 //! Not here: keeping the commands (`Engine::accept`), holding expiry (`keyspace`).
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Outcome};
 use crate::courier::Delivery;
 use crate::keyspace::Keyspace;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::shared::Shared;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError, args};

@@ -8,11 +8,12 @@
 
 pub(crate) mod commands;
 
+use crate::client_id::ClientId;
 use crate::courier::{Courier, Message};
 use crate::event::NotifyFlags;
 use crate::glob::{self, Case};
 use crate::keyspace::changes::Notification;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::Protocol;
 use std::collections::{BTreeMap, BTreeSet};

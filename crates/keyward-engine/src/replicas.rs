@@ -10,10 +10,11 @@
 //! Not here: partial resynchronisation, acknowledgements, keep-alives in the stream, and
 //! being a replica oneself.
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Outcome};
 use crate::courier::{Deliveries, Delivery};
 use crate::effects::Effect;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::snapshot::{Coverage, Snapshot, SnapshotOptions};
 use crate::stream::push_stream;
 use keyward_commands::{WireError, args};

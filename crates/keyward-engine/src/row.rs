@@ -45,7 +45,7 @@ pub(crate) use shelf::Shelf;
 use crate::footprint::HeapBytes;
 use crate::index::Entry;
 use crate::size_class::is_small;
-use crate::string::Decimal;
+use crate::text::Decimal;
 use crate::value::{Object, ObjectMut, Value};
 use layout::{
     BODY_AT, EDITED, EPOCH, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT, object_flags,

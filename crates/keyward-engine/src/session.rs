@@ -6,6 +6,7 @@
 //! Not here: sockets, addresses, buffers and limits (`keyward-server`).
 
 use crate::blocking::Blocked;
+use crate::client_id::ClientId;
 use crate::pubsub::Subscriptions;
 use crate::replicas::Wishes;
 use crate::tracking::Tracker;
@@ -14,10 +15,6 @@ use keyward_commands::Command;
 use keyward_resp::{ArgBuf, Protocol};
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
-
-/// Numbers clients in the order they came; never used twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId(pub u64);
 
 /// What a client is shown without asking for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

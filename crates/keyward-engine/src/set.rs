@@ -24,9 +24,9 @@ pub use iter::Iter;
 use crate::footprint::Footprint;
 use crate::hasher::KeyHasher;
 use crate::packed::{self, Code, Item};
+use crate::packed_limits::PackedLimits;
 use crate::random::Random;
 use crate::thin::{Form, FormMut, ThinBytes, ThinOr};
-use crate::tunables::Tunables;
 use indexed::Indexed;
 
 /// The first byte of a small set that is not all numbers.
@@ -49,8 +49,8 @@ pub(crate) struct Growth {
 
 impl Growth {
     /// As the settings have it.
-    pub(crate) fn of(tunables: &Tunables, hasher: KeyHasher) -> Growth {
-        Growth { intset_members_max: tunables.intset_members_max, hasher }
+    pub(crate) fn of(limits: &PackedLimits, hasher: KeyHasher) -> Growth {
+        Growth { intset_members_max: limits.intset_members_max, hasher }
     }
 }
 

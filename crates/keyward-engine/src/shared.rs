@@ -6,6 +6,7 @@
 //! Not here: rows (`keyspace`), the life of a command (`engine`).
 
 use crate::blocking::TimeoutReply;
+use crate::client_id::ClientId;
 use crate::context::Outcome;
 use crate::courier::{Courier, Deliveries, Delivery};
 use crate::database::Database;
@@ -23,7 +24,7 @@ use crate::pubsub::{self, PubSub};
 use crate::replicas::Replicas;
 use crate::script::Scripts;
 use crate::server::debug::Switches;
-use crate::session::{ClientId, Session, Sessions};
+use crate::session::{Session, Sessions};
 use crate::stats::Stats;
 use crate::stream::AppendLog;
 use crate::tracking::Tracking;

@@ -11,7 +11,6 @@
 //! Not here: the replies (`server`, `slowlog::commands`, `latency::commands`).
 
 pub(crate) mod calls;
-pub(crate) mod errors;
 pub(crate) mod histogram;
 
 use crate::host::Host;
@@ -22,46 +21,9 @@ use crate::shared::Shared;
 use crate::slowlog::{Occasion, SlowLog};
 use crate::tunables::Tunables;
 use calls::CallStats;
-use errors::ErrorStats;
-use keyward_commands::Command;
 use keyward_commands::flags::Flag;
+use keyward_commands::{Command, ErrorStats};
 use keyward_resp::Args;
-
-/// Counters of the keyspace.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct KeyStats {
-    /// Reads that found their key.
-    pub hits: u64,
-    /// Reads that did not.
-    pub misses: u64,
-    /// Rows whose time was over.
-    pub expired: u64,
-    /// Rows that went because memory was needed.
-    pub evicted: u64,
-}
-
-/// Counters of one table.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TableStats {
-    /// Reads that found their key.
-    pub hits: u64,
-    /// Reads that did not.
-    pub misses: u64,
-    /// Changes of rows.
-    pub writes: u64,
-    /// Rows whose time was over.
-    pub expired: u64,
-    /// Rows that went because memory was needed.
-    pub evicted: u64,
-    /// Commands that broke the schema and were refused.
-    pub refused: u64,
-    /// Commands that broke the schema and were let pass.
-    pub warned: u64,
-    /// Rows that do not fit, and are kept.
-    pub misfits: u64,
-    /// Rows whose claim to a unique value fails.
-    pub conflicts: u64,
-}
 
 /// What is known about commands that have run.
 #[derive(Debug, Default)]

@@ -30,7 +30,8 @@ pub(crate) use packed::Place;
 
 use crate::access::Reading;
 use crate::companions::Companions;
-use crate::evict::Standing;
+use crate::counters::TableStats;
+use crate::eviction::Standing;
 use crate::footprint::HeapBytes;
 use crate::hasher::{Key, KeyHasher};
 use crate::index::{Entry, Index, Spot};
@@ -40,7 +41,6 @@ use crate::prefetch::{prefetch, prefetch_bytes};
 use crate::random::Random;
 use crate::row::{LentRow, NewValue, Row};
 use crate::snapshot::{Capture, LargeRow};
-use crate::stats::TableStats;
 use crate::value::{Object, ObjectRef, Value};
 use deadlines::Deadlines;
 use fresh::Fresh;

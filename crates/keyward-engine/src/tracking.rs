@@ -12,11 +12,12 @@
 
 pub(crate) mod commands;
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Mode};
 use crate::courier::Courier;
 use crate::hasher::KeyHasher;
 use crate::random::Random;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::size_class::size_class;
 use keyward_commands::Group;
 use keyward_commands::flags::Flag;

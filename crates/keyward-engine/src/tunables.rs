@@ -4,7 +4,8 @@
 //! (`keyward-server`), which hands a new set over whenever one changes.
 
 use crate::event::NotifyFlags;
-use crate::evict::MemoryLimit;
+use crate::eviction::MemoryLimit;
+use crate::packed_limits::PackedLimits;
 use crate::reclaim::LazySettings;
 use crate::row;
 
@@ -40,16 +41,8 @@ pub struct Tunables {
     pub lazy: LazySettings,
     /// `pack-after`: seconds without use after which a row is packed.
     pub pack_after_seconds: u32,
-    /// `hash-max-listpack-entries`: the most fields a packed hash has.
-    pub hash_packed_fields_max: usize,
-    /// `hash-max-listpack-value`: the longest field and value a packed hash has.
-    pub hash_packed_text_bytes_max: usize,
-    /// `set-max-intset-entries`: the most members a set of numbers in order has.
-    pub intset_members_max: usize,
-    /// `zset-max-listpack-entries`: the most members a packed sorted set has.
-    pub zset_packed_entries_max: usize,
-    /// `zset-max-listpack-value`: the longest member a packed sorted set has.
-    pub zset_packed_member_bytes_max: usize,
+    /// Up to which size collections are packed.
+    pub packed: PackedLimits,
 }
 
 impl Tunables {
@@ -76,11 +69,7 @@ impl Default for Tunables {
             memory: MemoryLimit::default(),
             lazy: LazySettings::default(),
             pack_after_seconds: 0,
-            hash_packed_fields_max: 512,
-            hash_packed_text_bytes_max: 64,
-            intset_members_max: 512,
-            zset_packed_entries_max: 128,
-            zset_packed_member_bytes_max: 64,
+            packed: PackedLimits::default(),
         }
     }
 }

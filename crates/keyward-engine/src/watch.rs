@@ -5,8 +5,8 @@
 //! that watches nothing is not in any list and not broken.
 //! Not here: EXEC itself (`transaction`).
 
+use crate::client_id::ClientId;
 use crate::hasher::KeyHasher;
-use crate::session::ClientId;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 

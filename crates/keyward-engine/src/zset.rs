@@ -24,8 +24,8 @@ pub use iter::Iter;
 
 use crate::footprint::Footprint;
 use crate::hasher::KeyHasher;
+use crate::packed_limits::PackedLimits;
 use crate::thin::{self, Form, FormMut, ThinBytes, ThinOr};
-use crate::tunables::Tunables;
 use indexed::Indexed;
 use std::ops::Range;
 
@@ -252,10 +252,10 @@ impl ZSet {
 
 impl Growth {
     /// As the settings have it.
-    pub(crate) fn of(tunables: &Tunables, hasher: KeyHasher) -> Growth {
+    pub(crate) fn of(limits: &PackedLimits, hasher: KeyHasher) -> Growth {
         Growth {
-            packed_entries_max: tunables.zset_packed_entries_max,
-            packed_member_bytes_max: tunables.zset_packed_member_bytes_max,
+            packed_entries_max: limits.zset_entries_max,
+            packed_member_bytes_max: limits.zset_member_bytes_max,
             hasher,
         }
     }

@@ -10,7 +10,8 @@ use crate::host::ServerHost;
 use crate::loading::Progress;
 use crate::saving::Target;
 use crate::settings::table::Id;
-use keyward_engine::{Facts, Host as _, REDIS_VERSION, Section};
+use keyward_commands::REDIS_VERSION;
+use keyward_engine::{Facts, Host as _, Section};
 use std::fmt::Write as _;
 
 /// A name and its value.

@@ -1,8 +1,8 @@
 //! PING, ECHO, AUTH, HELLO, RESET, QUIT.
 
-use crate::REDIS_VERSION;
 use crate::context::{Ctx, Outcome};
 use crate::session::ReplyMode;
+use keyward_commands::REDIS_VERSION;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::Protocol;

@@ -1,9 +1,10 @@
 //! CLIENT ID, GETNAME, SETNAME, REPLY, NO-EVICT, UNBLOCK, KILL, HELP.
 
 use super::client_list::{Kind, parse_kind, session};
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Outcome};
 use crate::courier::Delivery;
-use crate::session::{ClientId, ReplyMode};
+use crate::session::ReplyMode;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 

@@ -1,8 +1,9 @@
 //! CLIENT LIST and CLIENT INFO: one line per client.
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Outcome};
 use crate::pubsub::Kind as Subscription;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::tracking::Policy;
 use crate::tracking::commands::shown_redirect;
 use keyward_commands::WireError;

@@ -78,7 +78,7 @@ pub(crate) fn restore(ctx: &mut Ctx<'_>) -> Outcome {
     if ttl < 0 {
         return Err(WireError::Err("Invalid TTL value, must be >= 0"));
     }
-    let mut builder = Builder::new(&ctx.shared.tunables, ctx.keys.hasher());
+    let mut builder = Builder::new(&ctx.shared.tunables.packed, ctx.keys.hasher());
     let sum = ctx.shared.switches.sum;
     keyward_rdb::read_payload(ctx.args.at(3), sum, &mut builder).map_err(refusal)?;
     let value = builder.take().ok_or(BAD_FORMAT)?;

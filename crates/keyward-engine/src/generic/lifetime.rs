@@ -6,7 +6,7 @@
 use crate::context::{Ctx, Outcome};
 use crate::event::Event;
 use crate::keyspace::Access;
-use crate::string::Decimal;
+use crate::text::Decimal;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 

@@ -2,10 +2,10 @@
 
 use crate::access::Reading;
 use crate::context::{Ctx, Outcome};
-use crate::evict::{MemoryLimit, Order};
+use crate::eviction::{MemoryLimit, Order};
 use crate::keyspace::Access;
 use crate::row::Row;
-use crate::string;
+use crate::text;
 use crate::value::Value;
 use keyward_commands::WireError;
 
@@ -19,7 +19,7 @@ pub(crate) fn encoding(ctx: &mut Ctx<'_>) -> Outcome {
     let key = ctx.key(2);
     let name = ctx.keys.read_with(key, Access::Peek).map(|row| match row.value() {
         Value::Object(object) => object.encoding(),
-        text => string::encoding(text, row.is_edited()),
+        text => text::encoding(text, row.is_edited()),
     });
     match name {
         Some(name) => ctx.reply.bulk(name.as_bytes()),

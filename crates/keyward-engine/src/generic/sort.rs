@@ -13,7 +13,7 @@ use crate::keyspace::{Keyspace, Lifetime};
 use crate::list::{End, List};
 use crate::packed::Item;
 use crate::row::NewValue;
-use crate::string::Text;
+use crate::text::Text;
 use crate::value::Collection;
 use crate::value::{ObjectRef, Type, Value};
 use crate::zset::ZSet;

@@ -24,7 +24,7 @@ const fn event(name: &'static str) -> Event {
 
 /// The settings by which hashes grow now.
 fn growth(ctx: &Ctx<'_>) -> Growth {
-    Growth::of(&ctx.shared.tunables, ctx.keys.hasher())
+    Growth::of(&ctx.shared.tunables.packed, ctx.keys.hasher())
 }
 
 pub(crate) fn hset(ctx: &mut Ctx<'_>) -> Outcome {

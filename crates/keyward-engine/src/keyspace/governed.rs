@@ -10,13 +10,13 @@
 
 use super::journal::Gone;
 use super::{Keyspace, sight::Sight};
+use crate::counters::TableStats;
 use crate::database::Database;
 use crate::faulty::Faulty;
 use crate::hasher::{Key, TableIndex};
 use crate::index::Spot;
 use crate::reclaim::Freeing;
 use crate::row::{Row, Shelf};
-use crate::stats::TableStats;
 use crate::table::Found;
 use keyward_commands::Command;
 use keyward_resp::Args;

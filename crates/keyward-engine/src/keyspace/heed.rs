@@ -9,13 +9,10 @@
 //! Not here: the survey itself (`rebuild`).
 
 use super::Keyspace;
-use crate::database::Database;
+use crate::contradictions::Contradictions;
 use crate::faulty::Faulty;
-use crate::hasher::KeyHasher;
-use hashbrown::HashMap;
 use keyward_rules::{Faults, Ground, RuleBook, Survey, View as _};
 use keyward_schema::KeyId;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is to be looked at again.
@@ -25,45 +22,6 @@ pub(crate) struct Heeded {
     suspects: Vec<(usize, Box<[u8]>)>,
     /// The databases under survey.
     surveyed: Vec<Surveyed>,
-}
-
-type Keys = BTreeSet<Box<[u8]>>;
-
-/// The members of computed rows that clients wrote in spite of their sources, as far as
-/// they have not come to agree since.
-#[derive(Debug)]
-pub(crate) struct Contradictions {
-    /// By the key of the computed row.
-    members: HashMap<Box<[u8]>, BTreeSet<Vec<u8>>, KeyHasher>,
-    /// By the key of a source, the computed rows that it may come to agree with.
-    doubted: HashMap<Box<[u8]>, Keys, KeyHasher>,
-}
-
-impl Contradictions {
-    pub(crate) fn new(hasher: KeyHasher) -> Contradictions {
-        let members = HashMap::with_hasher(hasher);
-        Contradictions { members, doubted: HashMap::with_hasher(hasher) }
-    }
-
-    fn add(&mut self, key: &[u8], member: Vec<u8>, source: Vec<u8>) {
-        self.members.entry(key.into()).or_default().insert(member);
-        self.doubted.entry(source.into()).or_default().insert(key.into());
-    }
-
-    fn remove(&mut self, key: &[u8], member: &[u8], source: &[u8]) {
-        if let Some(members) = self.members.get_mut(key) {
-            members.remove(member);
-            if members.is_empty() {
-                self.members.remove(key);
-            }
-        }
-        if let Some(keys) = self.doubted.get_mut(source) {
-            keys.remove(key);
-            if keys.is_empty() {
-                self.doubted.remove(source);
-            }
-        }
-    }
 }
 
 /// A database under survey.
@@ -226,33 +184,5 @@ impl Keyspace {
         if let Some(surveyed) = self.heeded.surveyed.iter_mut().find(|surveyed| surveyed.db == db) {
             surveyed.is_void = true;
         }
-    }
-}
-
-impl Database {
-    /// Whether it has rows that something is wrong with.
-    #[inline(always)]
-    fn has_faults(&self) -> bool {
-        !self.faulty.is_empty()
-    }
-
-    /// What is wrong with a row.
-    pub(crate) fn faults(&self, key: &[u8]) -> Option<Faults> {
-        self.faulty.get(key)
-    }
-
-    /// Keeps in mind what is wrong with a row, or forgets it.
-    pub(crate) fn set_faults(&mut self, key: &[u8], faults: Faults) {
-        let before = self.faulty.set(key, faults);
-        self.count_faults(key, before, faults);
-    }
-
-    /// Counts that other things are wrong with a row than before.
-    fn count_faults(&mut self, key: &[u8], before: Faults, faults: Faults) {
-        let stats = self.stats_mut(self.table_of(key));
-        stats.misfits += u64::from(faults.is_misfit);
-        stats.misfits -= u64::from(before.is_misfit);
-        stats.conflicts += u64::from(faults.is_conflict);
-        stats.conflicts -= u64::from(before.is_conflict);
     }
 }

@@ -2,12 +2,18 @@
 
 use super::Keyspace;
 use super::usage::Usage;
+use crate::counters::{KeyStats, TableStats};
 use crate::database::Database;
 use crate::hasher::Key;
 use crate::row::{NewValue, Row};
-use crate::snapshot::load::OnConflict;
-use crate::stats::{KeyStats, TableStats};
 use crate::table::Table;
+
+/// What to do about a key that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnConflict {
+    Refuse,
+    Replace,
+}
 
 /// What is put aside while commands are carried out again.
 #[derive(Debug)]

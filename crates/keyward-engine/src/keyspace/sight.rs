@@ -6,7 +6,7 @@
 use super::Keyspace;
 use crate::packed::Item;
 use crate::row::{LentRow, Row, Shelf};
-use crate::string::Text;
+use crate::text::Text;
 use crate::value::{ObjectRef, Type, Value};
 use keyward_rules::{Element, NotYet, RowType, View};
 use keyward_schema::KeyId;

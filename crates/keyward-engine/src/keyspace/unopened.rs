@@ -6,8 +6,8 @@
 
 use super::{Access, Keyspace};
 use crate::hasher::Key;
-use crate::string::Text;
 use crate::table::Found;
+use crate::text::Text;
 use keyward_commands::WireError;
 
 impl Keyspace {

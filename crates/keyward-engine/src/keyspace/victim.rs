@@ -16,7 +16,7 @@ use super::expiry::WORK_OF_LEADERS;
 use crate::access::Reading;
 use crate::database::Database;
 use crate::event::{Class, Event};
-use crate::evict::{Candidate, FREED_PER_WORK, Order, Rivals, Standing, Turn};
+use crate::eviction::{Candidate, FREED_PER_WORK, Order, Rivals, Standing, Turn};
 use crate::reclaim::Freeing;
 use keyward_rules::Cause;
 use std::ops::Range;

@@ -17,12 +17,13 @@
 
 use super::hold::Hold;
 use super::plan::{Plan, RELOADING, ROWS_PER_TICK, VOID, reply_report};
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Mode, Outcome};
 use crate::governed::{follow_ended, follow_up};
 use crate::host::{Host, Library};
 use crate::keyspace::Keyspace;
 use crate::rebuild;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::shared::Shared;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};

@@ -7,9 +7,10 @@
 //! Commands that reach rows which their arguments do not tell count among those.
 //! Not here: keeping the commands (`Engine::accept`).
 
+use crate::client_id::ClientId;
 use crate::hasher::TableIndex;
 use crate::keyspace::Keyspace;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::transaction;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group};

@@ -15,11 +15,11 @@
 use super::book;
 use super::changeover::apply;
 use super::proposal::{Draft, Proposal, Sound};
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Ending, Mode, Outcome};
 use crate::host::Host;
 use crate::keyspace::Keyspace;
 use crate::rebuild::{self, Walk};
-use crate::session::ClientId;
 use crate::shared::Shared;
 use keyward_commands::args::{self, Options};
 use keyward_commands::{CommandId, WireError};

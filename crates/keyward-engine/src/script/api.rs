@@ -9,7 +9,7 @@ use super::caller::{LogLevel, Propagation};
 use super::resp::{push_error, push_reply};
 use super::runtime::{Activity, Runtime};
 use super::stack::{Body, Kind, Raised, Returned, RuntimeRef, Stack};
-use crate::REDIS_VERSION;
+use keyward_commands::REDIS_VERSION;
 use keyward_resp::Protocol;
 use keyward_resp::number::push_f64;
 use sha1::{Digest as _, Sha1};

@@ -31,7 +31,7 @@ pub(super) struct Library {
     pub(super) functions: Vec<Function>,
 }
 
-/// What to do about a library, or a key, of the same name.
+/// What to do about a library of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnConflict {
     Refuse,

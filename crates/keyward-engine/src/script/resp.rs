@@ -9,7 +9,7 @@
 
 use super::stack::{Kind, Stack, to_i64};
 use super::watch::{Ended, Watch};
-use crate::stats::errors::ErrorStats;
+use keyward_commands::ErrorStats;
 use keyward_resp::number::{parse_f64, parse_i64};
 use keyward_resp::{Protocol, ReplyWriter};
 

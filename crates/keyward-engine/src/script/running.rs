@@ -6,6 +6,7 @@
 //! [`crate::Host::script_runs`], which is the only time anybody can: the engine is in the
 //! middle of a command.
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Ending, Mode, Outcome};
 use crate::dispatch;
 use crate::engine::Progress;
@@ -13,7 +14,7 @@ use crate::host::Host;
 use crate::keyspace::Keyspace;
 use crate::monitor;
 use crate::server::process::Shutdown;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::shared::Shared;
 use crate::transaction;
 use keyward_commands::flags::Flag;

@@ -19,7 +19,7 @@ use super::resp::{AnswerStyle, write_answer};
 use super::runtime::{Activity, Runtime};
 use super::stack::{Kept, Kind, RuntimeRef, Stack, raise_ended};
 use super::watch::Ended;
-use crate::stats::errors::ErrorStats;
+use keyward_commands::ErrorStats;
 use keyward_resp::{Args, Protocol, ReplyWriter};
 use mlua::{Lua, LuaOptions, StdLib, ffi};
 use std::ffi::CStr;

@@ -6,7 +6,7 @@ use super::api::sha1_hex;
 use super::caller::{Caller, LogLevel, Propagation};
 use super::globals::Audience;
 use super::sandbox::{Input, MEMORY_BYTES_MAX, Sandbox};
-use crate::stats::errors::ErrorStats;
+use keyward_commands::ErrorStats;
 use keyward_resp::{ArgBuf, Args, Protocol, ReplyWriter};
 use keyward_testkit::{Client, Server};
 use proptest::prelude::*;

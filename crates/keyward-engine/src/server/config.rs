@@ -1,8 +1,8 @@
 //! CONFIG GET, SET, RESETSTAT, REWRITE, HELP. The settings are the host's.
 
 use crate::context::{Ctx, Outcome};
+use crate::counters::KeyStats;
 use crate::host::Rewrite;
-use crate::stats::KeyStats;
 use keyward_commands::WireError;
 
 pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {

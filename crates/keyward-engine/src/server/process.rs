@@ -1,8 +1,8 @@
 //! ROLE, SHUTDOWN, LOLWUT: the server as a whole.
 
-use crate::REDIS_VERSION;
 use crate::context::{Ctx, Outcome};
 use crate::server::persistence::save_now;
+use keyward_commands::REDIS_VERSION;
 use keyward_commands::{WireError, args};
 use keyward_resp::Args;
 

@@ -22,7 +22,7 @@ const fn event(name: &'static str) -> Event {
 
 /// The settings by which sets grow now.
 fn growth(ctx: &Ctx<'_>) -> Growth {
-    Growth::of(&ctx.shared.tunables, ctx.keys.hasher())
+    Growth::of(&ctx.shared.tunables.packed, ctx.keys.hasher())
 }
 
 pub(crate) fn sadd(ctx: &mut Ctx<'_>) -> Outcome {

@@ -3,9 +3,9 @@
 use crate::hasher::KeyHasher;
 use crate::list::{End, List};
 use crate::packed::Item;
+use crate::packed_limits::PackedLimits;
 use crate::row::NewValue;
 use crate::set::Set;
-use crate::tunables::Tunables;
 use crate::value::Object;
 use crate::zset::{Change, ZSet};
 use crate::{hash, set, zset};
@@ -33,11 +33,11 @@ enum Built {
 }
 
 impl Builder {
-    pub(crate) fn new(tunables: &Tunables, hasher: KeyHasher) -> Builder {
+    pub(crate) fn new(limits: &PackedLimits, hasher: KeyHasher) -> Builder {
         Builder {
-            hash: hash::Growth::of(tunables, hasher),
-            set: set::Growth::of(tunables, hasher),
-            zset: zset::Growth::of(tunables, hasher),
+            hash: hash::Growth::of(limits, hasher),
+            set: set::Growth::of(limits, hasher),
+            zset: zset::Growth::of(limits, hasher),
             built: None,
             text: Vec::new(),
             digits: Vec::new(),

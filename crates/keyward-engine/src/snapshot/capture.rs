@@ -15,7 +15,7 @@
 use super::content;
 use super::large::LargeRow;
 use crate::access::{AccessClock, Reading};
-use crate::evict::Standing;
+use crate::eviction::Standing;
 use crate::hasher::KeyHasher;
 use crate::row::Row;
 use crate::table::Table;

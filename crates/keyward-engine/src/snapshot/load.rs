@@ -4,11 +4,10 @@ use super::Coverage;
 use super::build::Builder;
 use crate::context::Ctx;
 use crate::hasher::{Key, TableIndex};
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Keyspace, OnConflict};
 use crate::rebuild::AfterLoad;
 use crate::row::Row;
-pub(crate) use crate::script::OnConflict;
-use crate::script::function;
+use crate::script::{self, function};
 use crate::shared::Shared;
 use keyward_rdb::{Entry, FileReader};
 use std::fmt;
@@ -136,7 +135,7 @@ impl<R: Read> SnapshotLoader<R> {
     ) -> Result<SnapshotLoader<R>, LoadError> {
         Ok(SnapshotLoader {
             file: FileReader::new(source, shared.switches.sum)?,
-            builder: Builder::new(&shared.tunables, keys.hasher()),
+            builder: Builder::new(&shared.tunables.packed, keys.hasher()),
             coverage,
             due,
             on_conflict,
@@ -217,7 +216,7 @@ impl<R: Read> SnapshotLoader<R> {
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }
                 Entry::Library(source) if self.coverage.has_libraries() => {
-                    function::load_again(ctx, source, self.on_conflict)
+                    function::load_again(ctx, source, on_library_conflict(self.on_conflict))
                         .map_err(LoadError::Library)?;
                 }
                 Entry::Sizes(sizes) => {
@@ -284,4 +283,12 @@ fn select(keys: &mut Keyspace, number: u64) -> Result<usize, LoadError> {
     let db = db.ok_or(LoadError::NoSuchDatabase(number, count))?;
     keys.select(db);
     Ok(db)
+}
+
+/// What the same means for a library.
+fn on_library_conflict(on_conflict: OnConflict) -> script::OnConflict {
+    match on_conflict {
+        OnConflict::Refuse => script::OnConflict::Refuse,
+        OnConflict::Replace => script::OnConflict::Replace,
+    }
 }

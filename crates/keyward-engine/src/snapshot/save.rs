@@ -1,11 +1,11 @@
 //! The whole of an engine, written.
 
 use super::{RowFacts, content};
-use crate::REDIS_VERSION;
 use crate::database::Database;
 use crate::keyspace::Keyspace;
 use crate::row::Row;
 use crate::shared::Shared;
+use keyward_commands::REDIS_VERSION;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
 use keyward_schema::Persist;
 use std::io::{self, Write};

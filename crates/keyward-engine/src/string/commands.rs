@@ -7,7 +7,7 @@ use crate::context::{Ctx, Outcome};
 use crate::event::{Class, Event};
 use crate::hasher::Key;
 use crate::keyspace::Lifetime;
-use crate::string::{Decimal, Text};
+use crate::text::{Decimal, Text};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 

@@ -4,7 +4,7 @@
 //! bounded by `proto-max-bulk-len`, as in Redis.
 
 use crate::context::{Ctx, Outcome};
-use crate::string::Text;
+use crate::text::Text;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 

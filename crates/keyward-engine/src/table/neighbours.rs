@@ -10,7 +10,7 @@
 
 use super::packed::PackedRows;
 use super::{Place, Table};
-use crate::evict::Scope;
+use crate::eviction::Scope;
 use crate::random::Random;
 use crate::row::Row;
 use std::borrow::Cow;

@@ -28,7 +28,7 @@ use crate::prefetch::{prefetch, prefetch_bytes};
 use crate::random::Random;
 use crate::row::{NewValue, Row};
 use crate::size_class::size_class;
-use crate::string::{Decimal, Text};
+use crate::text::{Decimal, Text};
 use crate::value::{Object, ObjectRef, Value};
 use keyward_packing::Packer;
 use std::ops::Range;
@@ -577,7 +577,7 @@ impl PackedRows {
                 let mut text = Vec::new();
                 self.push_text(packed, &key, &mut text);
                 let value = match head.form {
-                    Form::Number => crate::string::encode(&text),
+                    Form::Number => crate::text::encode(&text),
                     Form::Edited => NewValue::Edited(&text),
                     _ => NewValue::Text(&text),
                 };

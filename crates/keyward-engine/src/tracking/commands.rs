@@ -1,8 +1,8 @@
 //! CLIENT TRACKING, CACHING, GETREDIR, TRACKINGINFO.
 
 use super::{Policy, Tracker};
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Outcome};
-use crate::session::ClientId;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use std::collections::BTreeSet;

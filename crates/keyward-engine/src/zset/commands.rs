@@ -24,7 +24,7 @@ use keyward_resp::{Protocol, ReplyWriter};
 
 /// The settings by which sorted sets grow now.
 fn growth(ctx: &Ctx<'_>) -> Growth {
-    Growth::of(&ctx.shared.tunables, ctx.keys.hasher())
+    Growth::of(&ctx.shared.tunables.packed, ctx.keys.hasher())
 }
 
 /// An event about a sorted set.

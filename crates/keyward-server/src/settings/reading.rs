@@ -7,7 +7,9 @@
 use super::Settings;
 use super::table::Id;
 use super::value::{ClientClass, OutputLimit, Value};
-use keyward_engine::{FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, Policy, Tunables};
+use keyward_engine::{
+    FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, PackedLimits, Policy, Tunables,
+};
 
 /// The least limit of what clients take together.
 const CLIENT_MEMORY_MIN: u64 = 128 * 1024;
@@ -153,11 +155,13 @@ impl Settings {
                 user_del: self.is_on(Id::LazyUserDel),
                 user_flush: self.is_on(Id::LazyUserFlush),
             },
-            hash_packed_fields_max: self.int(Id::HashPackedEntries) as usize,
-            hash_packed_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,
-            intset_members_max: self.int(Id::IntsetEntries) as usize,
-            zset_packed_entries_max: self.int(Id::ZSetPackedEntries) as usize,
-            zset_packed_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
+            packed: PackedLimits {
+                hash_fields_max: self.int(Id::HashPackedEntries) as usize,
+                hash_text_bytes_max: self.bytes(Id::HashPackedValue) as usize,
+                intset_members_max: self.int(Id::IntsetEntries) as usize,
+                zset_entries_max: self.int(Id::ZSetPackedEntries) as usize,
+                zset_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
+            },
         }
     }
 }

@@ -7,16 +7,16 @@ use crate::hasher::Key;
 use crate::keyspace::Keyspace;
 use crate::list::List;
 use crate::packed::Item;
+use crate::packed_limits::PackedLimits;
 use crate::row::Row;
 use crate::set::{self, Set};
 use crate::snapshot::ListStep;
-use crate::tunables::Tunables;
 use crate::value::{Collection, ObjectRef};
 use crate::zset::{self, ZSet};
 
 impl Keyspace {
     /// Undoes every step since a mark, the last one first.
-    pub(crate) fn undo(&mut self, mark: JournalMark, tunables: &Tunables) {
+    pub(crate) fn undo(&mut self, mark: JournalMark, limits: &PackedLimits) {
         let hasher = self.hasher;
         let mut journal = std::mem::take(&mut self.journal);
         for index in journal.steps_since(mark).rev() {
@@ -53,7 +53,7 @@ impl Keyspace {
                         match before {
                             Some(value) => {
                                 hash.set(
-                                    &hash::Growth::of(tunables, hasher),
+                                    &hash::Growth::of(limits, hasher),
                                     (name, Item::of(text(value))),
                                 );
                             }
@@ -90,14 +90,14 @@ impl Keyspace {
                         if came {
                             set.remove(member);
                         } else {
-                            set.add(&set::Growth::of(tunables, hasher), member);
+                            set.add(&set::Growth::of(limits, hasher), member);
                         }
                     })
                 }
                 Undo::Score { member, before, .. } => {
                     self.undo_edit(touched.db, key, |zset: &mut ZSet| match before {
                         Some(score) => {
-                            zset.update(&zset::Growth::of(tunables, hasher), text(member), |_| {
+                            zset.update(&zset::Growth::of(limits, hasher), text(member), |_| {
                                 Some(score)
                             });
                         }

@@ -7,7 +7,7 @@ use crate::context::{Ctx, Outcome};
 use crate::first_of::{FirstOf, wait};
 use crate::keyspace::edit::Edit;
 use crate::list::{End, List};
-use crate::string::Decimal;
+use crate::text::Decimal;
 use crate::value::Type;
 use keyward_commands::WireError;
 use keyward_commands::args;

@@ -1,13 +1,15 @@
 //! DEBUG RELOAD and DEBUG LOADAOF: everything is loaded again, while everybody waits.
 
+use crate::client_id::ClientId;
 use crate::context::{Ctx, Mode, Outcome};
 use crate::host::LogFile;
+use crate::keyspace::OnConflict;
 use crate::rebuild::AfterLoad;
 use crate::reclaim::Freeing;
 use crate::script::LogLevel;
 use crate::server::persistence::save_now;
-use crate::session::{ClientId, Session};
-use crate::snapshot::load::{OnConflict, load};
+use crate::session::Session;
+use crate::snapshot::load::load;
 use crate::snapshot::{Coverage, DueRows, SnapshotLoader};
 use keyward_commands::{WireError, args, resolve};
 use keyward_resp::Args;

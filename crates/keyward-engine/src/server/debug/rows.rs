@@ -10,7 +10,7 @@ use crate::keyspace::Lifetime;
 use crate::row::{LentRow, Row};
 use crate::script::LogLevel;
 use crate::snapshot::content;
-use crate::string;
+use crate::text;
 use crate::value::{ObjectRef, Value};
 use keyward_commands::{WireError, args};
 use keyward_rules::REDACTED;
@@ -27,7 +27,7 @@ fn row<'c>(ctx: &'c Ctx<'_>, position: usize) -> Option<LentRow<'c>> {
 fn encoding(row: &Row) -> &'static str {
     match row.value() {
         Value::Object(object) => object.encoding(),
-        text => string::encoding(text, row.is_edited()),
+        text => text::encoding(text, row.is_edited()),
     }
 }
 

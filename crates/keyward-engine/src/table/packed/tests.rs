@@ -64,14 +64,14 @@ fn a_table_agrees_with_a_map_through_a_long_life() {
         match (random.below(10), table.locate(key)) {
             (0..6, None) if wants_more => {
                 let text = value(&mut random);
-                let mut row = Row::new(&bytes, crate::string::encode(&text), deadline);
+                let mut row = Row::new(&bytes, crate::text::encode(&text), deadline);
                 row.set_clock(step);
                 table.insert(key.hash, row);
                 model.insert(bytes, (text, deadline, step));
             }
             (0..3, Some(spot)) => {
                 let text = value(&mut random);
-                table.replace(spot, key.hash, crate::string::encode(&text), deadline);
+                table.replace(spot, key.hash, crate::text::encode(&text), deadline);
                 table.set_clock_at(Found::Loose(spot), step);
                 model.insert(bytes, (text, deadline, step));
             }

@@ -8,7 +8,7 @@ use crate::context::{Ctx, Outcome};
 use crate::event::Event;
 use crate::first_of::{FirstOf, wait};
 use crate::hasher::Key;
-use crate::string::Decimal;
+use crate::text::Decimal;
 use crate::value::Type;
 use crate::zset::ZSet;
 use keyward_commands::WireError;

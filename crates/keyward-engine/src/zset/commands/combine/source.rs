@@ -5,7 +5,7 @@ use crate::keyspace::Keyspace;
 use crate::packed::Item;
 use crate::row::Row;
 use crate::set::Set;
-use crate::string::Text;
+use crate::text::Text;
 use crate::value::{ObjectRef, Value};
 use crate::zset::ZSet;
 use keyward_commands::WireError;

@@ -9,21 +9,21 @@ const CODE_BYTES_MAX: usize = 30;
 
 /// Counts of error replies.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ErrorStats {
+pub struct ErrorStats {
     total: u64,
     by_code: BTreeMap<Box<[u8]>, u64>,
 }
 
 impl ErrorStats {
     /// An error was answered: its line, or at least its code.
-    pub(crate) fn count(&mut self, line: &[u8]) {
+    pub fn count(&mut self, line: &[u8]) {
         let code = line.split(|byte| *byte == b' ').next().unwrap_or_default();
         let code = if code.len() > CODE_BYTES_MAX { b"ERR" } else { code };
         self.add(code, 1);
     }
 
     /// Adds what was counted elsewhere.
-    pub(crate) fn merge(&mut self, other: ErrorStats) {
+    pub fn merge(&mut self, other: ErrorStats) {
         self.total += other.total - other.by_code.values().sum::<u64>();
         for (code, count) in other.by_code {
             self.add(&code, count);
@@ -40,12 +40,12 @@ impl ErrorStats {
     }
 
     /// All error replies.
-    pub(crate) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.total
     }
 
     /// Codes and how often each was answered.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
         self.by_code.iter().map(|(code, count)| (&**code, *count))
     }
 }

@@ -1,0 +1,40 @@
+//! What is counted about rows: of the keyspace, and of each table.
+//!
+//! Owns plain counters; whoever causes something counts it.
+//! Not here: what is known about commands (`stats`).
+
+/// Counters of the keyspace.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KeyStats {
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Rows whose time was over.
+    pub expired: u64,
+    /// Rows that went because memory was needed.
+    pub evicted: u64,
+}
+
+/// Counters of one table.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TableStats {
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Changes of rows.
+    pub writes: u64,
+    /// Rows whose time was over.
+    pub expired: u64,
+    /// Rows that went because memory was needed.
+    pub evicted: u64,
+    /// Commands that broke the schema and were refused.
+    pub refused: u64,
+    /// Commands that broke the schema and were let pass.
+    pub warned: u64,
+    /// Rows that do not fit, and are kept.
+    pub misfits: u64,
+    /// Rows whose claim to a unique value fails.
+    pub conflicts: u64,
+}
