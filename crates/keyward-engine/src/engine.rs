@@ -16,28 +16,35 @@
 //! Not here: sockets and settings (`keyward-server`), what commands do (their
 //! own modules).
 
-use crate::batch::{Known, Prepared};
-use crate::blocking::Blocked;
-use crate::client_id::ClientId;
-use crate::context::{Ctx, Ending, Mode};
-use crate::courier::{Courier, Delivery};
-use crate::evict::Caller;
+pub(crate) mod batch;
+pub(crate) mod context;
+pub(crate) mod dispatch;
+pub(crate) mod durability;
+pub(crate) mod evict;
+pub(crate) mod shared;
+
+use crate::engine::batch::{Known, Prepared};
+use crate::engine::context::{Ctx, Ending, Mode};
+use crate::engine::evict::Caller;
+use crate::engine::shared::Shared;
 use crate::governed;
+use crate::governed::proposal::{Draft, Proposal};
+use crate::governed::reload::Reloading;
 use crate::host::{Facts, Host, Library};
-use crate::keyspace::{Gathering, Keyspace};
-use crate::keyward::proposal::{Draft, Proposal};
-use crate::keyward::reload::Reloading;
-use crate::pause::may_write;
-use crate::script::LogLevel;
-use crate::session::{Listening, ReplyMode, Session};
-use crate::shared::Shared;
-use crate::transaction;
+use crate::sessions::courier::{Courier, Delivery};
+use crate::sessions::pause::may_write;
+use crate::sessions::session::{Listening, ReplyMode, Session};
+use crate::sessions::transaction;
 use crate::tunables::Tunables;
-use crate::value::Type;
 use keyward_commands::{Command, CommandId, Names, WireError, resolve};
+use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args, Batch, ReplyWriter};
 use keyward_rules::{RuleBook, Survey};
 use keyward_schema::Schema;
+use keyward_store::keyspace::blocking::Blocked;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::{Gathering, Keyspace};
+use keyward_store::values::value::Type;
 use std::sync::Arc;
 
 /// Rows packed per step of leisure, those of 256 bytes and less: about a twentieth of a
@@ -117,7 +124,7 @@ impl Engine {
 
     /// Puts a database that has no rows yet under a schema.
     pub fn govern(&mut self, db: usize, schema: Schema) {
-        assert!(self.keys.database_at(db).len() == 0, "rows need a survey, which a plan makes");
+        assert!(self.keys.database_at(db).is_empty(), "rows need a survey, which a plan makes");
         let book = RuleBook::new(schema);
         let survey = Survey::new(&book, None, |_| false);
         self.keys.govern(db, Arc::new(book), &survey);

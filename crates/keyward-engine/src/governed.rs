@@ -10,22 +10,30 @@
 //! unit of the log as what they follow.
 //! Not here: what the rules are (`keyward-rules`), the journal (`keyspace`).
 
-use crate::client_id::ClientId;
-use crate::context::{Ctx, Ending, Mode, Outcome};
+pub(crate) mod changeover;
+pub(crate) mod hold;
+pub(crate) mod plan;
+pub(crate) mod proposal;
+pub(crate) mod rebuild;
+pub(crate) mod reload;
+pub(crate) mod trial;
+
+use crate::engine::context::{Ctx, Ending, Mode, Outcome};
+use crate::engine::shared::Shared;
 use crate::host::Host;
-use crate::keyspace::journal::JournalMark;
-use crate::keyspace::{Ended, Keyspace};
-use crate::reclaim::Freeing;
-use crate::script::LogLevel;
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group, WireError, resolve};
+use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args, ReplyWriter};
 use keyward_rules::{
     Cause, Change, Consequences, Judged, Objection, Refusal, RuleBook, Verdict, What,
 };
 use keyward_schema::KeyId;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::journal::JournalMark;
+use keyward_store::keyspace::{Ended, Keyspace};
+use keyward_store::tables::reclaim::Freeing;
 use std::sync::Arc;
 
 /// Where everything stood before a command.
@@ -497,5 +505,46 @@ pub(crate) fn check_arguments(
     match book.arguments(keys.now_ms(), command, args, &table_of) {
         Some(refusal) => Err(refused(keys, db, &refusal)),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::{Engine, EngineOptions};
+    use crate::host::Nobody;
+    use crate::tunables::Tunables;
+
+    const SCHEMA: &[u8] = br#"
+        [keyspace]
+        name = "shop"
+
+        [key."user:{id:uint}"]
+        type   = "json"
+        ttl    = "1h"
+        fields = { email = "str" }
+
+        [key."by_email:{email}"]
+        type   = "string"
+        lookup = { of = "user:{id}", field = "email" }
+    "#;
+
+    #[test]
+    fn once_due_rows_are_swept_commands_need_not_look_for_them() {
+        let options = EngineOptions { seed: 1, databases: 1, tunables: Tunables::default() };
+        let mut engine = Engine::new(options);
+        engine.set_time(1_000_000);
+        let checked = keyward_schema::check("keyward.toml", SCHEMA);
+        engine.govern(0, checked.schema.expect("the schema here is sound"));
+        let rows = [("user:1", r#"{"email":"a"}"#, "1"), ("user:2", r#"{"email":"b"}"#, "60")];
+        for (key, value, seconds) in rows {
+            let words = ["SET", key, value, "EX", seconds].map(str::as_bytes);
+            assert_eq!(engine.call_trusted(&mut Nobody, &words), b"+OK\r\n");
+        }
+        engine.set_time(5_000_000);
+        assert!(engine.keys.has_due_source());
+        engine.tick(&mut Nobody);
+        assert!(!engine.keys.has_due_source());
+        engine.set_time(70_000_000);
+        assert!(engine.keys.has_due_source());
     }
 }

@@ -4,15 +4,16 @@
 //! engine cannot know: settings, addresses, the process. Everything a host
 //! answers is an input of the engine: a replay must give the same answers.
 
-use crate::client_id::ClientId;
-use crate::counters::KeyStats;
-use crate::keyspace::SnapshotProgress;
-use crate::keyward::proposal::Proposal;
-use crate::script::{LogLevel, RunningScript, ScriptFacts};
+use crate::governed::proposal::Proposal;
+use crate::scripting::{RunningScript, ScriptFacts};
+use crate::sessions::tracking::TrackingFacts;
 use crate::snapshot::{Loaded, Snapshot};
-use crate::tracking::TrackingFacts;
 use crate::tunables::Tunables;
+use keyward_lua::LogLevel;
 use keyward_resp::Batch;
+use keyward_store::keyspace::SnapshotProgress;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::tables::counters::KeyStats;
 use std::any::Any;
 use std::io::Read;
 

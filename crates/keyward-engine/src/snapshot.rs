@@ -11,15 +11,9 @@
 //! written one by one and independent of each other.
 //! Not here: the commands (`generic::dump`, `server::persistence`).
 
-pub(crate) mod build;
-mod capture;
-pub(crate) mod content;
-mod large;
 pub(crate) mod load;
 mod save;
 
-pub(crate) use capture::{Capture, RowFacts};
-pub(crate) use large::{LargeRow, ListStep};
 pub use load::{DueRows, LoadError, Loaded, SnapshotLoader, Unsupported};
 pub(crate) use save::begin;
 pub use save::{Coverage, Snapshot, SnapshotOptions};

@@ -3,11 +3,11 @@
 //! Owns plain values; their names, texts and limits are the server's
 //! (`keyward-server`), which hands a new set over whenever one changes.
 
-use crate::event::NotifyFlags;
-use crate::eviction::MemoryLimit;
-use crate::packed_limits::PackedLimits;
-use crate::reclaim::LazySettings;
-use crate::row;
+use keyward_store::keyspace::event::NotifyFlags;
+use keyward_store::tables::eviction::MemoryLimit;
+use keyward_store::tables::reclaim::LazySettings;
+use keyward_store::values::packed_limits::PackedLimits;
+use keyward_store::values::row;
 
 /// The settings the engine obeys.
 #[derive(Debug, Clone, PartialEq, Eq)]

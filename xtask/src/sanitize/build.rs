@@ -58,6 +58,7 @@ impl Build {
     pub(super) fn test(&self, tests: &[&str]) -> Command {
         let mut command = self.cargo("test");
         command.args(["-p", "keyward-engine", "-p", "keyward-fuzz"]);
+        command.args(["-p", "keyward-lua", "-p", "keyward-store"]);
         command.args(["--features", "keyward-fuzz/guided", "--no-fail-fast"]).args(tests);
         command
     }

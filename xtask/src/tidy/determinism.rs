@@ -3,7 +3,12 @@
 
 use super::{TextFile, Tree, Violation};
 
-const CORE: [&str; 2] = ["crates/keyward-engine/src/", "crates/keyward-rules/src/"];
+const CORE: [&str; 4] = [
+    "crates/keyward-engine/src/",
+    "crates/keyward-lua/src/",
+    "crates/keyward-rules/src/",
+    "crates/keyward-store/src/",
+];
 
 /// What only the outside has.
 const OUTSIDE: [(&str, &str); 13] = [

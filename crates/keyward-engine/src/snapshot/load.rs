@@ -1,15 +1,15 @@
 //! The whole of an engine, read.
 
 use super::Coverage;
-use super::build::Builder;
-use crate::context::Ctx;
-use crate::hasher::{Key, TableIndex};
-use crate::keyspace::{Keyspace, OnConflict};
-use crate::rebuild::AfterLoad;
-use crate::row::Row;
-use crate::script::{self, function};
-use crate::shared::Shared;
+use crate::engine::context::Ctx;
+use crate::engine::shared::Shared;
+use crate::governed::rebuild::AfterLoad;
+use crate::scripting::function;
 use keyward_rdb::{Entry, FileReader};
+use keyward_store::capture::build::Builder;
+use keyward_store::keyspace::{Keyspace, OnConflict};
+use keyward_store::values::hasher::{Key, TableIndex};
+use keyward_store::values::row::Row;
 use std::fmt;
 use std::io::Read;
 use std::ops::Range;
@@ -286,9 +286,9 @@ fn select(keys: &mut Keyspace, number: u64) -> Result<usize, LoadError> {
 }
 
 /// What the same means for a library.
-fn on_library_conflict(on_conflict: OnConflict) -> script::OnConflict {
+fn on_library_conflict(on_conflict: OnConflict) -> keyward_lua::OnConflict {
     match on_conflict {
-        OnConflict::Refuse => script::OnConflict::Refuse,
-        OnConflict::Replace => script::OnConflict::Replace,
+        OnConflict::Refuse => keyward_lua::OnConflict::Refuse,
+        OnConflict::Replace => keyward_lua::OnConflict::Replace,
     }
 }

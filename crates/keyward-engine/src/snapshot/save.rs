@@ -1,14 +1,15 @@
 //! The whole of an engine, written.
 
-use super::{RowFacts, content};
-use crate::database::Database;
-use crate::keyspace::Keyspace;
-use crate::row::Row;
-use crate::shared::Shared;
+use crate::engine::shared::Shared;
 use keyward_commands::REDIS_VERSION;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
 use keyward_schema::Persist;
-use std::io::{self, Write};
+use keyward_store::capture::content;
+use keyward_store::keyspace::Keyspace;
+use keyward_store::tables::database::Database;
+use keyward_store::values::row::Row;
+use std::io;
+use std::io::Write;
 
 /// What a snapshot is for, which decides what is in it: a schema says for its database
 /// what outlives a restart (`persist`).
@@ -77,7 +78,7 @@ impl<'a> Snapshot<'a> {
     fn databases(&self) -> impl Iterator<Item = (usize, &'a Database)> {
         let keys = self.keys;
         let databases = (0..keys.database_count()).map(|db| (db, keys.database_at(db)));
-        databases.filter(|(_, database)| database.len() > 0)
+        databases.filter(|(_, database)| !database.is_empty())
     }
 
     /// Writes an RDB file; gives the sink back, everything written to it.
@@ -90,7 +91,7 @@ impl<'a> Snapshot<'a> {
             let (rows, expiring) = (database.len() as u64, database.expiring() as u64);
             file.database(db as u64, Sizes { rows, expiring })?;
             for table in database.tables() {
-                let facts = RowFacts::of(table, &self.keys.access);
+                let facts = table.row_facts(&self.keys.access);
                 for row in table.iter() {
                     write_row(&mut file, &row, facts.usage(&row))?;
                 }

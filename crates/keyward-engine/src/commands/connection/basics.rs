@@ -1,0 +1,162 @@
+//! PING, ECHO, AUTH, HELLO, RESET, QUIT.
+
+use crate::engine::context::{Ctx, Outcome};
+use crate::sessions::session::ReplyMode;
+use keyward_commands::REDIS_VERSION;
+use keyward_commands::WireError;
+use keyward_commands::args;
+use keyward_commands::args::Options;
+use keyward_resp::Protocol;
+
+/// The only user there is, until there are ACLs.
+const DEFAULT_USER: &[u8] = b"default";
+
+pub(crate) fn ping(ctx: &mut Ctx<'_>) -> Outcome {
+    let is_listening = !ctx.session.subscriptions.is_empty();
+    match ctx.args.len() {
+        1 | 2 if is_listening && ctx.session.protocol == Protocol::Resp2 => {
+            // Among messages the answer looks like one.
+            ctx.reply.array(2);
+            ctx.reply.bulk(b"pong");
+            ctx.reply.bulk(ctx.args.get(1).unwrap_or_default());
+        }
+        1 => ctx.reply.simple("PONG"),
+        2 => ctx.reply.bulk(ctx.args.at(1)),
+        _ => return Err(WireError::WrongArity(ctx.command.name)),
+    }
+    Ok(())
+}
+
+pub(crate) fn echo(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.reply.bulk(ctx.args.at(1));
+    Ok(())
+}
+
+pub(crate) fn auth(ctx: &mut Ctx<'_>) -> Outcome {
+    let (user, password) = match ctx.args.len() {
+        2 if ctx.shared.tunables.password.is_none() => {
+            return Err(WireError::Err(
+                "AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
+            ));
+        }
+        2 => (DEFAULT_USER, ctx.args.at(1)),
+        3 => (ctx.args.at(1), ctx.args.at(2)),
+        _ => return Err(WireError::Syntax),
+    };
+    authenticate(ctx, user, password)?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Admits the client if user and password are right.
+fn authenticate(ctx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> Outcome {
+    let expected = ctx.shared.tunables.password.as_deref();
+    let is_right = expected.is_none_or(|expected| same_in_constant_time(expected, password));
+    if user != DEFAULT_USER || !is_right {
+        return Err(WireError::WrongPassword);
+    }
+    ctx.session.is_authenticated = true;
+    Ok(())
+}
+
+/// Compares without telling by the time taken how much is right.
+fn same_in_constant_time(expected: &[u8], given: &[u8]) -> bool {
+    let difference = given.iter().enumerate().fold(0, |difference, (at, byte)| {
+        difference | (byte ^ expected.get(at).copied().unwrap_or(!byte))
+    });
+    difference == 0 && expected.len() == given.len()
+}
+
+pub(crate) fn hello(ctx: &mut Ctx<'_>) -> Outcome {
+    let mut protocol = None;
+    if let Some(version) = ctx.args.get(1) {
+        let not_a_number = "Protocol version is not an integer or out of range";
+        protocol = match args::integer_or(version, WireError::Err(not_a_number))? {
+            2 => Some(Protocol::Resp2),
+            3 => Some(Protocol::Resp3),
+            _ => return Err(WireError::UnsupportedProtocol),
+        };
+    }
+    let mut options = Options::new(ctx.args, 2);
+    while let Some(word) = options.next() {
+        if args::is(word, "AUTH") && options.left() >= 2 {
+            let (user, password) = (options.value()?, options.value()?);
+            authenticate(ctx, user, password)?;
+        } else if args::is(word, "SETNAME") && options.left() >= 1 {
+            crate::commands::connection::client::set_name(ctx, options.value()?)?;
+        } else {
+            return Err(WireError::line(&[b"ERR Syntax error in HELLO option '", word, b"'"]));
+        }
+    }
+    if !ctx.session.is_authenticated {
+        return Err(WireError::line(&[
+            b"NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time",
+        ]));
+    }
+    if let Some(protocol) = protocol {
+        ctx.session.protocol = protocol;
+        ctx.reply.set_protocol(protocol);
+    }
+    reply_hello(ctx);
+    Ok(())
+}
+
+fn reply_hello(ctx: &mut Ctx<'_>) {
+    let version = match ctx.session.protocol {
+        Protocol::Resp2 => 2,
+        Protocol::Resp3 => 3,
+    };
+    ctx.reply.map(7);
+    for (name, value) in [("server", "redis"), ("version", REDIS_VERSION)] {
+        ctx.reply.bulk(name.as_bytes());
+        ctx.reply.bulk(value.as_bytes());
+    }
+    ctx.reply.bulk(b"proto");
+    ctx.reply.integer(version);
+    ctx.reply.bulk(b"id");
+    ctx.reply.integer(ctx.session.id.0 as i64);
+    for (name, value) in [("mode", "standalone"), ("role", "master")] {
+        ctx.reply.bulk(name.as_bytes());
+        ctx.reply.bulk(value.as_bytes());
+    }
+    ctx.reply.bulk(b"modules");
+    ctx.reply.array(0);
+}
+
+pub(crate) fn quit(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.session.is_closing = true;
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(crate) fn reset(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.session.is_replica {
+        return Err(WireError::Err("can only reset normal connections"));
+    }
+    ctx.shared.forget(ctx.keys, ctx.session);
+    let session = &mut *ctx.session;
+    session.transaction = None;
+    session.db = 0;
+    session.protocol = Protocol::Resp2;
+    session.name = None;
+    session.reply_mode = ReplyMode::On;
+    session.no_evict = false;
+    session.is_authenticated = ctx.shared.tunables.password.is_none();
+    ctx.reply.set_protocol(Protocol::Resp2);
+    ctx.reply.simple("RESET");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::connection::basics::same_in_constant_time;
+
+    #[test]
+    fn passwords_are_compared_whole() {
+        assert!(same_in_constant_time(b"secret", b"secret"));
+        for wrong in [b"".as_slice(), b"secre", b"secrets", b"Secret"] {
+            assert!(!same_in_constant_time(b"secret", wrong));
+        }
+        assert!(!same_in_constant_time(b"", b"x"));
+    }
+}

@@ -1,0 +1,163 @@
+//! CLIENT LIST and CLIENT INFO: one line per client.
+
+use crate::commands::tracking::shown_redirect;
+use crate::engine::context::{Ctx, Outcome};
+use crate::sessions::pubsub::Kind as Subscription;
+use crate::sessions::session::Session;
+use crate::sessions::tracking::Policy;
+use keyward_commands::WireError;
+use keyward_commands::args;
+use keyward_resp::{Args, Protocol};
+use keyward_store::keyspace::client_id::ClientId;
+use std::fmt::Write as _;
+
+/// What kind of client, as LIST and KILL ask for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Normal,
+    Master,
+    Replica,
+    PubSub,
+}
+
+impl Kind {
+    pub(super) fn of(session: &Session) -> Kind {
+        match session.subscriptions.is_empty() {
+            _ if session.is_replica => Kind::Replica,
+            true => Kind::Normal,
+            false => Kind::PubSub,
+        }
+    }
+}
+
+pub(super) fn parse_kind(word: &[u8]) -> Result<Kind, WireError> {
+    let kinds = [
+        ("normal", Kind::Normal),
+        ("slave", Kind::Replica),
+        ("replica", Kind::Replica),
+        ("pubsub", Kind::PubSub),
+        ("master", Kind::Master),
+    ];
+    let kind = kinds.into_iter().find(|(name, _)| args::is(word, name));
+    kind.map(|(_, kind)| kind)
+        .ok_or_else(|| WireError::line(&[b"ERR Unknown client type '", word, b"'"]))
+}
+
+pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
+    let line = line(ctx, ctx.session);
+    ctx.reply.verbatim(*b"txt", line.as_bytes());
+    Ok(())
+}
+
+pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
+    let mut lines = String::new();
+    match (ctx.args.len(), ctx.args.get(2)) {
+        (2, _) => add_lines(ctx, None, &mut lines),
+        (4, Some(word)) if args::is(word, "TYPE") => {
+            add_lines(ctx, Some(parse_kind(ctx.args.at(3))?), &mut lines);
+        }
+        (4.., Some(word)) if args::is(word, "ID") => {
+            for argument in ctx.args.from(3).iter() {
+                let id = args::integer_or(argument, WireError::Err("Invalid client ID"))?;
+                if let Some(session) = session(ctx, ClientId(id as u64)) {
+                    lines.push_str(&line(ctx, session));
+                }
+            }
+        }
+        _ => return Err(WireError::Syntax),
+    }
+    ctx.reply.verbatim(*b"txt", lines.as_bytes());
+    Ok(())
+}
+
+/// Adds the lines of all clients, or of those of a kind.
+fn add_lines(ctx: &Ctx<'_>, kind: Option<Kind>, lines: &mut String) {
+    let sessions = ctx.shared.sessions.ids().into_iter().filter_map(|id| session(ctx, id));
+    for session in sessions.filter(|s| kind.is_none_or(|kind| Kind::of(s) == kind)) {
+        lines.push_str(&line(ctx, session));
+    }
+}
+
+/// A client, the one whose command runs included.
+pub(super) fn session<'c>(ctx: &'c Ctx<'_>, id: ClientId) -> Option<&'c Session> {
+    if id == ctx.session.id { Some(&*ctx.session) } else { ctx.shared.sessions.get(id) }
+}
+
+/// The bytes of arguments.
+fn args_bytes(args: Args<'_>) -> usize {
+    args.iter().map(<[u8]>::len).sum()
+}
+
+/// The bytes of the command a client is in the middle of.
+fn running_bytes(ctx: &Ctx<'_>, session: &Session) -> usize {
+    match &session.blocked {
+        _ if session.id == ctx.session.id => args_bytes(ctx.args),
+        Some(blocked) => args_bytes(blocked.args.args()),
+        None => 0,
+    }
+}
+
+/// A client in the words of Redis 7.0. Replies that wait are in a list of buffers; there is
+/// no fixed buffer besides.
+fn line(ctx: &Ctx<'_>, session: &Session) -> String {
+    let connection = ctx.host.connection(session.id);
+    let now_s = ctx.keys.now_ms() / 1000;
+    let queued = session.transaction.as_ref().map_or(-1, |t| t.queue.len() as i64);
+    let name = session.name.as_deref().unwrap_or_default();
+    let queued_bytes = session.transaction.as_ref().map_or(0, |t| t.queued_bytes);
+    let running = running_bytes(ctx, session);
+    let output = connection.output_buffer_bytes;
+    let arguments = running + connection.parsed_bytes;
+    let own = if session.id == ctx.session.id { running } else { 0 };
+    let total = ctx.shared.client_bytes(ctx.keys, session) + connection.bytes + own;
+    let mut line = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        line,
+        "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} \
+         ssub={} multi={} qbuf={} qbuf-free={} argv-mem={arguments} multi-mem={queued_bytes} rbs=0 \
+         rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default redir={} \
+         resp={}",
+        session.id.0,
+        connection.address,
+        connection.local_address,
+        connection.descriptor,
+        String::from_utf8_lossy(name),
+        now_s - session.connected_ms / 1000,
+        now_s - session.active_ms / 1000,
+        flags(ctx, session, connection.is_unix),
+        session.db,
+        session.subscriptions.count(Subscription::Channel),
+        session.subscriptions.count(Subscription::Pattern),
+        session.subscriptions.count(Subscription::Shard),
+        queued,
+        connection.input_bytes,
+        connection.input_free_bytes,
+        connection.output_buffers,
+        if output > 0 { "rw" } else { "r" },
+        session.last_command.map_or("NULL", |command| command.name),
+        shown_redirect(session.tracker.as_deref()),
+        if session.protocol == Protocol::Resp3 { 3 } else { 2 },
+    );
+    line
+}
+
+fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
+    let tracker = session.tracker.as_deref();
+    let flags = [
+        ('O', session.is_monitor),
+        ('S', session.is_replica),
+        ('P', !session.subscriptions.is_empty()),
+        ('x', session.transaction.is_some()),
+        ('b', session.is_waiting()),
+        ('t', tracker.is_some()),
+        ('R', tracker.is_some_and(|tracker| tracker.is_redirect_broken)),
+        ('B', tracker.is_some_and(|tracker| tracker.policy == Policy::Broadcast)),
+        ('d', ctx.keys.changes.watches.is_broken(session.id)),
+        ('c', session.is_closing),
+        ('U', is_unix),
+        ('e', session.no_evict),
+    ];
+    let set: String = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(f, _)| f).collect();
+    if set.is_empty() { "N".to_owned() } else { set }
+}

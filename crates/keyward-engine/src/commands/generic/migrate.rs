@@ -1,0 +1,102 @@
+//! MIGRATE: keys moved to another server, as RESTORE takes them.
+//!
+//! A key goes from here when the other server has acknowledged it, so whatever happens
+//! meanwhile it is in one place at least. As in Redis everybody waits for the other server.
+//! Not here: the connection, which is the host's.
+
+use super::dump::payload;
+use crate::engine::context::{Ctx, Outcome};
+use crate::host::{Exchange, ExchangeFailure, Remote};
+use keyward_commands::WireError;
+use keyward_commands::migrate::Migrate;
+use keyward_resp::push_request;
+use keyward_store::keyspace::event::Event;
+use keyward_store::tables::reclaim::Freeing;
+
+pub(crate) fn migrate(ctx: &mut Ctx<'_>) -> Outcome {
+    let call = Migrate::parse(ctx.args)?;
+    let (mut requests, preliminaries) = preliminaries(&call);
+    let mut positions = Vec::new();
+    for position in call.keys.clone() {
+        if push_restore(ctx, &call, position, &mut requests) {
+            positions.push(position);
+        }
+    }
+    if positions.is_empty() {
+        ctx.reply.simple("NOKEY");
+        return Ok(());
+    }
+    let remote = Remote { host: call.host, port: call.port, timeout_ms: call.timeout_ms };
+    let answer = ctx.host.exchange(remote, &requests, preliminaries + positions.len());
+    let (first, restored) = answer.lines.split_at(preliminaries.min(answer.lines.len()));
+    let is_refused = first.iter().any(|line| is_error(line));
+    let taken = positions.iter().zip(restored).filter(|(_, line)| !is_refused && !is_error(line));
+    let taken: Vec<usize> = taken.map(|(position, _)| *position).collect();
+    if !call.copies && !taken.is_empty() {
+        remove(ctx, &taken);
+    }
+    match complaint(&answer) {
+        None => ctx.reply.ok(),
+        Some(error) if taken.is_empty() || call.copies => return Err(error),
+        // What has gone is gone: the command has changed something, and is logged.
+        Some(error) => error.write_to(&mut ctx.reply),
+    }
+    Ok(())
+}
+
+/// What comes before the keys, and how many replies that has.
+fn preliminaries(call: &Migrate<'_>) -> (Vec<u8>, usize) {
+    let mut requests = Vec::new();
+    if !call.credentials.is_empty() {
+        push_request(&mut requests, [&[b"AUTH".as_slice()], &*call.credentials].concat().iter());
+    }
+    push_request(&mut requests, ["SELECT", &call.db.to_string()].iter());
+    (requests, 1 + usize::from(!call.credentials.is_empty()))
+}
+
+/// Adds the request that makes a key there what it is here; whether it is here at all.
+fn push_restore(
+    ctx: &mut Ctx<'_>,
+    call: &Migrate<'_>,
+    position: usize,
+    requests: &mut Vec<u8>,
+) -> bool {
+    let key = ctx.key(position);
+    let (now_ms, compresses) = (ctx.keys.now_ms(), ctx.shared.tunables.compresses);
+    let Some(row) = ctx.keys.read(key) else { return false };
+    let left_ms = row.deadline().map_or(0, |end| end.saturating_sub(now_ms).max(1)).to_string();
+    let payload = payload(row.value(), compresses);
+    let mut words = vec![b"RESTORE".as_slice(), key.bytes, left_ms.as_bytes(), &payload];
+    if call.replaces {
+        words.push(b"REPLACE");
+    }
+    push_request(requests, words.iter());
+    true
+}
+
+fn remove(ctx: &mut Ctx<'_>, positions: &[usize]) {
+    let freeing = Freeing::lazily_if(ctx.keys.lazy.server_del);
+    for position in positions {
+        ctx.keys.delete(ctx.key(*position), Event::DEL, freeing);
+    }
+    let args = ctx.args;
+    let keys = positions.iter().map(|position| args.at(*position));
+    ctx.log_instead([b"DEL".as_slice()].into_iter().chain(keys));
+}
+
+fn is_error(line: &[u8]) -> bool {
+    line.first() == Some(&b'-')
+}
+
+/// What the client is told if not everything went well.
+fn complaint(answer: &Exchange) -> Option<WireError> {
+    if let Some([_, error @ ..]) = answer.lines.iter().map(Vec::as_slice).find(|l| is_error(l)) {
+        return Some(WireError::line(&[b"ERR Target instance replied with error: ", error]));
+    }
+    let what: &[u8] = match answer.failure? {
+        ExchangeFailure::Connecting => b"connecting to the client",
+        ExchangeFailure::Writing => b"writing to target instance",
+        ExchangeFailure::Reading => b"reading to target instance",
+    };
+    Some(WireError::line(&[b"IOERR error or timeout ", what]))
+}

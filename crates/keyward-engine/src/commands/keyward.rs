@@ -1,0 +1,204 @@
+//! KEYWARD: what Redis has no command for.
+//!
+//! Owns the answers about schemas and patterns. Every figure is a counter that
+//! its table keeps: nothing here looks at rows, but for planning another schema
+//! and
+//! applying it (`plan`, `changeover`).
+
+use crate::engine::context::{Ctx, Outcome};
+use crate::governed;
+use keyward_commands::WireError;
+use keyward_commands::args;
+use keyward_commands::args::Options;
+use keyward_resp::ReplyWriter;
+use keyward_rules::RuleBook;
+use keyward_schema::Mode;
+use keyward_store::tables::table::Table;
+use std::fmt;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// What a database without a schema answers.
+const NO_SCHEMA: WireError = WireError::Err("this database has no schema");
+
+/// The rules of the selected database.
+pub(crate) fn book(ctx: &Ctx<'_>) -> Result<Arc<RuleBook>, WireError> {
+    ctx.keys.database().book().cloned().ok_or(NO_SCHEMA)
+}
+
+pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
+    let about = book(ctx)?.about(ctx.args.at(2));
+    ctx.reply.map(about.len());
+    for (heading, lines) in about {
+        ctx.reply.bulk(heading.as_bytes());
+        ctx.reply.array(lines.len());
+        lines.iter().for_each(|line| ctx.reply.bulk(line.as_bytes()));
+    }
+    Ok(())
+}
+
+pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
+    let book = book(ctx)?;
+    let args = ctx.args.from(2);
+    let command = ctx.shared.names.resolve(args)?;
+    let lines = governed::explain(ctx, &book, command, args);
+    ctx.reply.array(lines.len());
+    lines.iter().for_each(|line| ctx.reply.bulk(line.as_bytes()));
+    Ok(())
+}
+
+pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
+    let book = book(ctx)?;
+    let mut options = Options::new(ctx.args, 2);
+    let Some(word) = options.next() else {
+        let mode = match book.mode() {
+            None => "schema",
+            Some(Mode::Warn) => "warn",
+            Some(Mode::Enforce) => "enforce",
+        };
+        ctx.reply.bulk(mode.as_bytes());
+        return Ok(());
+    };
+    let mode = if args::is(word, "WARN") {
+        Some(Mode::Warn)
+    } else if args::is(word, "ENFORCE") {
+        Some(Mode::Enforce)
+    } else if args::is(word, "SCHEMA") {
+        None
+    } else {
+        return Err(WireError::Syntax);
+    };
+    if options.next().is_some() {
+        return Err(WireError::Syntax);
+    }
+    drop(book);
+    ctx.keys.set_schema_mode(mode);
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
+    let book = book(ctx)?;
+    let wanted = ctx.args.get(2);
+    if ctx.args.len() > 3 {
+        return Err(WireError::Syntax);
+    }
+    let Ctx { keys, reply, .. } = ctx;
+    keys.look_at_suspects();
+    let tables = keys.database().tables();
+    let patterns = book.schema().keys.iter().map(|key| (key.pattern.text(), key.expect));
+    let named = std::iter::once(("", None)).chain(patterns).zip(tables);
+    match wanted {
+        None => {
+            reply.array(tables.len());
+            named.for_each(|(name, table)| reply_table(reply, name, table, keys.now_ms()));
+        }
+        Some(wanted) => {
+            let mut named = named.filter(|((text, _), _)| text.as_bytes() == wanted);
+            let (name, table) = named.next().ok_or(WireError::Err("no such pattern"))?;
+            reply_table(reply, name, table, keys.now_ms());
+        }
+    }
+    Ok(())
+}
+
+/// The figures of one table as a map. The plain table's pattern is empty.
+fn reply_table(
+    reply: &mut ReplyWriter<'_>,
+    (pattern, expected): (&str, Option<u64>),
+    table: &Table,
+    now_ms: i64,
+) {
+    let figures = figures(table, expected, now_ms);
+    reply.map(figures.len() + 1);
+    reply.bulk(b"pattern");
+    reply.bulk(pattern.as_bytes());
+    for (name, figure) in figures {
+        reply.bulk(name.as_bytes());
+        match figure {
+            Figure::Count(count) => reply.integer(i64::try_from(count).unwrap_or(i64::MAX)),
+            Figure::Ratio(_) => reply.bulk(figure.to_string().as_bytes()),
+        }
+    }
+}
+
+/// A figure of a table.
+enum Figure {
+    Count(u64),
+    Ratio(f64),
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Figure::Count(count) => count.fmt(f),
+            Figure::Ratio(ratio) => write!(f, "{ratio:.4}"),
+        }
+    }
+}
+
+/// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
+fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 16] {
+    let stats = table.stats;
+    let reads = stats.hits + stats.misses;
+    let ratio = if reads == 0 { 0.0 } else { stats.hits as f64 / reads as f64 };
+    let remaining_ms = table.mean_deadline().map_or(0, |mean| (mean - now_ms).max(0));
+    [
+        ("keys", Figure::Count(table.len() as u64)),
+        ("bytes", Figure::Count(table.heap_bytes() as u64)),
+        ("expected", Figure::Count(expected.unwrap_or(0))),
+        ("expires", Figure::Count(table.expiring() as u64)),
+        ("avg_ttl", Figure::Count(remaining_ms as u64)),
+        ("reads", Figure::Count(reads)),
+        ("hits", Figure::Count(stats.hits)),
+        ("misses", Figure::Count(stats.misses)),
+        ("hit_ratio", Figure::Ratio(ratio)),
+        ("writes", Figure::Count(stats.writes)),
+        ("expired", Figure::Count(stats.expired)),
+        ("evicted", Figure::Count(stats.evicted)),
+        ("refused", Figure::Count(stats.refused)),
+        ("warned", Figure::Count(stats.warned)),
+        ("misfits", Figure::Count(stats.misfits)),
+        ("conflicts", Figure::Count(stats.conflicts)),
+    ]
+}
+
+/// INFO's section of patterns: a line for each, over all databases.
+pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
+    ctx.keys.look_at_suspects();
+    for db in 0..ctx.keys.database_count() {
+        let database = ctx.keys.database_at(db);
+        let Some(book) = database.book() else { continue };
+        for (index, (key, table)) in
+            book.schema().keys.iter().zip(&database.tables()[1..]).enumerate()
+        {
+            let figures = figures(table, key.expect, ctx.keys.now_ms());
+            let figures = figures.map(|(name, figure)| format!("{name}={figure}")).join(",");
+            let pattern = key.pattern.text();
+            // Writing to a string cannot fail.
+            let _ = write!(text, "db{db}_pattern{index}:pattern={pattern},{figures}\r\n");
+        }
+    }
+}
+
+pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.reply_help(&[
+        "EXPLAIN <command> [<arg> ...]",
+        "    Tell what the command would do under the schema, and why. Nothing is done.",
+        "MATCH <key>",
+        "    Tell which pattern the key belongs to, and what the schema says of it.",
+        "MODE [WARN|ENFORCE|SCHEMA]",
+        "    Let what breaks the schema pass with a warning, refuse it, or do as the schema",
+        "    says. Without an argument: tell which.",
+        "SCHEMA [SHOW]",
+        "    Return the text of the schema.",
+        "SCHEMA PLAN <text>",
+        "    Tell how the schema differs from this one, and what would become of the rows.",
+        "SCHEMA APPLY <plan> [DESTROY <count>]",
+        "    Put the planned schema in force. What a plan destroys must be said. The schema's",
+        "    file is not written: replace it before the next start.",
+        "STATS [<pattern>]",
+        "    Return the figures of each pattern, or of one.",
+    ]);
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! CONFIG GET, SET, RESETSTAT, REWRITE, HELP. The settings are the host's.
+
+use crate::engine::context::{Ctx, Outcome};
+use crate::host::Rewrite;
+use keyward_commands::WireError;
+use keyward_store::tables::counters::KeyStats;
+
+pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {
+    let patterns: Vec<&[u8]> = ctx.args.from(2).iter().collect();
+    let found = ctx.host.config_get(&patterns);
+    ctx.reply.map(found.len());
+    for (name, value) in found {
+        ctx.reply.bulk(name.as_bytes());
+        ctx.reply.bulk(&value);
+    }
+    Ok(())
+}
+
+pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
+    if !ctx.args.len().is_multiple_of(2) {
+        return Err(WireError::Syntax);
+    }
+    let words: Vec<&[u8]> = ctx.args.from(2).iter().collect();
+    let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|w| (w[0], w[1])).collect();
+    let tunables = ctx.host.config_set(ctx.session.id, &pairs).map_err(refused)?;
+    ctx.shared.set_tunables(ctx.keys, tunables);
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn refused(text: String) -> WireError {
+    WireError::line(&[b"ERR ", text.as_bytes()])
+}
+
+pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.keys.stats = KeyStats::default();
+    ctx.keys.reclaim.reset_counter();
+    ctx.shared.stats.reset();
+    ctx.host.reset_stats();
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(crate) fn rewrite(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.host.config_rewrite(Rewrite::Changed).map_err(refused)?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.reply_help(&[
+        "GET <pattern>",
+        "    Return parameters matching the glob-like <pattern> and their values.",
+        "SET <directive> <value>",
+        "    Set the configuration <directive> to <value>.",
+        "RESETSTAT",
+        "    Reset statistics reported by the INFO command.",
+        "REWRITE",
+        "    Rewrite the configuration file.",
+    ]);
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! INFO and TIME.
+//!
+//! Owns which sections a call means and in which order they come. The engine
+//! writes what it knows (the keyspace, commands, errors), the host the rest.
+
+use crate::commands::keyward;
+use crate::engine::context::{Ctx, Outcome};
+use crate::host::Section;
+use keyward_commands::args;
+use std::fmt::Write as _;
+
+/// The sections, in Redis's order: name on the wire, title, whether INFO without
+/// arguments shows it.
+const SECTIONS: [(&str, &str, Section, bool); 14] = [
+    ("server", "Server", Section::Server, true),
+    ("clients", "Clients", Section::Clients, true),
+    ("memory", "Memory", Section::Memory, true),
+    ("persistence", "Persistence", Section::Persistence, true),
+    ("stats", "Stats", Section::Stats, true),
+    ("replication", "Replication", Section::Replication, true),
+    ("cpu", "CPU", Section::Cpu, true),
+    ("modules", "Modules", Section::Modules, true),
+    ("commandstats", "Commandstats", Section::CommandStats, false),
+    ("errorstats", "Errorstats", Section::ErrorStats, true),
+    ("latencystats", "Latencystats", Section::LatencyStats, false),
+    ("cluster", "Cluster", Section::Cluster, true),
+    ("keyspace", "Keyspace", Section::Keyspace, true),
+    ("patterns", "Patterns", Section::Patterns, true),
+];
+
+pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
+    let mut text = String::new();
+    for (name, title, section, by_default) in SECTIONS {
+        let wanted = |word: &[u8]| {
+            let everything = args::is(word, "ALL") && section != Section::Modules;
+            args::is(word, name)
+                || everything
+                || args::is(word, "EVERYTHING")
+                || (args::is(word, "DEFAULT") && by_default)
+        };
+        // Where there is no schema, INFO is Redis's.
+        if section == Section::Patterns && !ctx.keys.is_governed() {
+            continue;
+        }
+        let words = ctx.args.from(1);
+        if !(words.is_empty() && by_default || words.iter().any(wanted)) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str("\r\n");
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(text, "# {title}\r\n");
+        match section {
+            Section::Keyspace => keyspace(ctx, &mut text),
+            Section::Patterns => keyward::info(ctx, &mut text),
+            Section::CommandStats => command_stats(ctx, &mut text),
+            Section::ErrorStats => error_stats(ctx, &mut text),
+            Section::LatencyStats => latency_stats(ctx, &mut text),
+            section => {
+                let facts = ctx.shared.facts(ctx.keys);
+                ctx.host.info(section, &facts, &mut text);
+            }
+        }
+    }
+    ctx.reply.verbatim(*b"txt", text.as_bytes());
+    Ok(())
+}
+
+fn command_stats(ctx: &Ctx<'_>, text: &mut String) {
+    for (command, counters) in ctx.shared.stats.calls.iter().filter(|(_, it)| it.is_used()) {
+        let (calls, us) = (counters.calls, counters.ns / 1000);
+        let mean = counters.ns as f64 / 1000.0 / calls.max(1) as f64;
+        let _ = write!(
+            text,
+            "cmdstat_{}:calls={calls},usec={us},usec_per_call={mean:.2},rejected_calls={},failed_calls={}\r\n",
+            command.name, counters.rejected, counters.failed
+        );
+    }
+}
+
+fn error_stats(ctx: &Ctx<'_>, text: &mut String) {
+    for (code, count) in ctx.shared.stats.errors.iter() {
+        let code = String::from_utf8_lossy(code).replace(['#', ':', '\n', '\r'], "_");
+        let _ = write!(text, "errorstat_{code}:count={count}\r\n");
+    }
+}
+
+fn latency_stats(ctx: &Ctx<'_>, text: &mut String) {
+    let stats = &ctx.shared.stats;
+    for (command, counters) in stats.calls.iter().filter(|_| stats.is_tracking) {
+        let Some(histogram) = counters.latencies() else { continue };
+        let percentiles = ctx.shared.tunables.latency_percentiles.iter().map(|percentile| {
+            let us = histogram.at_percentile(*percentile) as f64 / 1000.0;
+            format!("p{}={us:.3}", f64::from(*percentile) / 1e6)
+        });
+        let percentiles = percentiles.collect::<Vec<_>>().join(",");
+        let _ = write!(text, "latency_percentiles_usec_{}:{percentiles}\r\n", command.name);
+    }
+}
+
+fn keyspace(ctx: &Ctx<'_>, text: &mut String) {
+    for db in 0..ctx.keys.database_count() {
+        let database = ctx.keys.database_at(db);
+        if database.is_empty() {
+            continue;
+        }
+        let mean = database.mean_deadline().map_or(0, |at| (at - ctx.keys.now_ms()).max(0));
+        let (keys, expires) = (database.len(), database.expiring());
+        let _ = write!(text, "db{db}:keys={keys},expires={expires},avg_ttl={mean}\r\n");
+    }
+}
+
+pub(crate) fn time(ctx: &mut Ctx<'_>) -> Outcome {
+    let now_us = ctx.shared.now_us;
+    ctx.reply.array(2);
+    ctx.reply.bulk_integer(now_us / 1_000_000);
+    ctx.reply.bulk_integer(now_us % 1_000_000);
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! ROLE, SHUTDOWN, LOLWUT: the server as a whole.
+
+use crate::commands::server::persistence::save_now;
+use crate::engine::context::{Ctx, Outcome};
+use keyward_commands::REDIS_VERSION;
+use keyward_commands::{WireError, args};
+use keyward_resp::Args;
+
+pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
+    // A master at offset zero, without replicas.
+    ctx.reply.array(3);
+    ctx.reply.bulk(b"master");
+    ctx.reply.integer(0);
+    ctx.reply.array(0);
+    Ok(())
+}
+
+/// What SHUTDOWN asks for.
+pub(crate) struct Shutdown {
+    is_abort: bool,
+    saves: bool,
+    pub(crate) is_without_save: bool,
+    is_forced: bool,
+}
+
+impl Shutdown {
+    pub(crate) fn parse(args: Args<'_>) -> Result<Shutdown, WireError> {
+        let words = args.from(1);
+        let has = |word: &str| words.iter().any(|argument| args::is(argument, word));
+        let shutdown = Shutdown {
+            is_abort: has("ABORT"),
+            saves: has("SAVE"),
+            is_without_save: has("NOSAVE"),
+            is_forced: has("FORCE"),
+        };
+        let known = ["NOSAVE", "SAVE", "NOW", "FORCE", "ABORT"];
+        let is_known = |argument: &[u8]| known.iter().any(|word| args::is(argument, word));
+        let contradicts = shutdown.saves && shutdown.is_without_save
+            || shutdown.is_abort && !words.iter().all(|argument| args::is(argument, "ABORT"));
+        if !words.iter().all(is_known) || contradicts {
+            return Err(WireError::Syntax);
+        }
+        Ok(shutdown)
+    }
+}
+
+pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
+    let shutdown = Shutdown::parse(ctx.args)?;
+    if shutdown.is_abort {
+        // It ends within the command that asks for it.
+        return Err(WireError::Err("No shutdown in progress."));
+    }
+    let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
+    let must_save = shutdown.saves || saves_by_itself;
+    if must_save && !save_now(ctx) && !shutdown.is_forced {
+        return Err(WireError::Err("Errors trying to SHUTDOWN. Check logs."));
+    }
+    ctx.host.shut_down();
+    ctx.session.is_closing = true;
+    Ok(())
+}
+
+pub(crate) fn lolwut(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.args.len() >= 3 && args::is(ctx.args.at(1), "VERSION") {
+        // The art of older versions is theirs; a number must be one all the same.
+        args::integer(ctx.args.at(2))?;
+    }
+    ctx.reply.verbatim(*b"txt", format!("Redis ver. {REDIS_VERSION}\n").as_bytes());
+    Ok(())
+}

@@ -1,0 +1,317 @@
+//! What a handler works with.
+//!
+//! Owns the view a running command has of the engine: its arguments, its reply,
+//! the keyspace, its client. The fields are separate so that a row can be
+//! borrowed while the reply is written. A handler parses its arguments, touches
+//! keys, answers, and reports a wire error by returning it.
+//! Not here: what happens before and after a command (`engine`).
+
+use crate::engine::batch::Known;
+use crate::engine::dispatch;
+use crate::engine::shared::Shared;
+use crate::governed;
+use crate::host::Host;
+use crate::sessions::monitor;
+use crate::sessions::session::Session;
+use crate::sessions::tracking;
+use keyward_commands::{Command, WireError};
+use keyward_resp::{ArgBuf, Args, ReplyWriter};
+use keyward_store::keyspace::Keyspace;
+use keyward_store::keyspace::blocking::{Blocked, NoWaitReply, TimeoutReply};
+use keyward_store::values::hasher::Key;
+use keyward_store::values::value::Type;
+
+/// What a handler returns: the reply is written, or this error is.
+pub(crate) type Outcome = Result<(), WireError>;
+
+/// A container called without a subcommand, which its arity does not admit.
+pub(crate) fn container(ctx: &mut Ctx<'_>) -> Outcome {
+    Err(WireError::WrongArity(ctx.command.name))
+}
+
+/// How a command came to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Mode<'a> {
+    /// By itself.
+    Plain,
+    /// Inside EXEC.
+    Queued,
+    /// Inside the script this command runs.
+    Scripted(&'static Command, Args<'a>),
+    /// As a follow-up of the rule book, which is not asked about it.
+    FollowUp,
+    /// Again, because this key it waited for became ready.
+    Woken(&'a [u8]),
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// With an answer.
+    Answered,
+    /// With an error.
+    Failed,
+    /// Not yet: the client waits.
+    Waiting,
+}
+
+impl Mode<'_> {
+    /// Whether the command is part of a larger unit: it must not wait.
+    pub(crate) fn is_atomic(self) -> bool {
+        matches!(self, Mode::Queued | Mode::Scripted(..) | Mode::FollowUp)
+    }
+}
+
+/// A running command.
+pub(crate) struct Ctx<'a> {
+    /// The command's row of the table.
+    pub command: &'static Command,
+    /// Its arguments; index 0 is the name.
+    pub args: Args<'a>,
+    /// Where its reply goes.
+    pub reply: ReplyWriter<'a>,
+    /// The databases.
+    pub keys: &'a mut Keyspace,
+    /// The client.
+    pub session: &'a mut Session,
+    /// Other clients, settings, counters.
+    pub shared: &'a mut Shared,
+    /// The program around the engine.
+    pub host: &'a mut dyn Host,
+    pub(crate) mode: Mode<'a>,
+    /// What the batch found out about the arguments that are keys.
+    pub(crate) known: &'a [Known],
+    /// How it ends, as far as that is known.
+    pub(crate) ending: Ending,
+    /// When the string that the command sets, or counts up from nothing, must end,
+    /// whatever it says itself.
+    pub(crate) until: Option<i64>,
+}
+
+impl<'a> Ctx<'a> {
+    /// The key at an argument position, with its hash.
+    #[inline(always)]
+    pub(crate) fn key(&self, position: usize) -> Key<'a> {
+        let bytes = self.args.at(position);
+        match self.known.get(position) {
+            Some(&Known { hash, table, .. }) if hash != 0 => Key { bytes, hash, table },
+            _ => self.keys.key(bytes),
+        }
+    }
+
+    /// Logs a command in place of this one: lifetimes absolute, chance resolved.
+    /// Several calls log several commands.
+    pub(crate) fn log_instead<'b>(&mut self, command: impl IntoIterator<Item = &'b [u8]>) {
+        let db = self.keys.selected();
+        self.keys.effects.instead(db, command);
+    }
+
+    /// The keys among arguments `first..end` that a blocking command may take
+    /// from now: all of them at first, only the ready one when it runs again.
+    pub(crate) fn awaited_keys(
+        &self,
+        first: usize,
+        end: usize,
+    ) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let woken_by = match self.mode {
+            Mode::Woken(key) => Some(key),
+            Mode::Plain | Mode::Queued | Mode::Scripted(..) | Mode::FollowUp => None,
+        };
+        let keys = self.args.from(first).iter().take(end - first);
+        keys.filter(move |key| woken_by.is_none_or(|woken| *key == woken))
+    }
+
+    /// Makes the client wait until one of `keys` holds a `wants`, or answers
+    /// `no_wait` at once where waiting is not possible. `timeout_ms` of zero waits
+    /// for ever.
+    pub(crate) fn block(
+        &mut self,
+        keys: &[&[u8]],
+        wants: Type,
+        timeout_ms: u64,
+        no_wait: NoWaitReply,
+    ) {
+        if self.mode.is_atomic() {
+            return match no_wait {
+                NoWaitReply::NullArray => self.reply.null_array(),
+                NoWaitReply::Null => self.reply.null(),
+            };
+        }
+        if matches!(self.mode, Mode::Woken(_)) {
+            // Somebody was faster: the client is still waiting, as before.
+            self.ending = Ending::Waiting;
+            return;
+        }
+        let mut unique: Vec<Box<[u8]>> = Vec::with_capacity(keys.len());
+        for key in keys {
+            if !unique.iter().any(|other| **other == **key) {
+                unique.push((*key).into());
+            }
+        }
+        let args = self.args.into();
+        self.begin_wait(args, unique, wants, timeout_ms, TimeoutReply::NullArray);
+    }
+
+    /// Makes the client wait for nothing but the end of its time, which comes
+    /// with a zero. Not for commands that must not wait.
+    pub(crate) fn block_in_vain(&mut self, timeout_ms: u64) {
+        self.block_in_vain_in(self.args.into(), timeout_ms);
+    }
+
+    /// The same, going on with these arguments.
+    pub(crate) fn block_in_vain_in(&mut self, args: ArgBuf, timeout_ms: u64) {
+        self.begin_wait(args, Vec::new(), Type::String, timeout_ms, TimeoutReply::Zero);
+    }
+
+    fn begin_wait(
+        &mut self,
+        args: ArgBuf,
+        keys: Vec<Box<[u8]>>,
+        wants: Type,
+        timeout_ms: u64,
+        on_timeout: TimeoutReply,
+    ) {
+        let deadline =
+            (timeout_ms > 0).then(|| self.keys.now_ms().saturating_add_unsigned(timeout_ms));
+        let blocked = Blocked {
+            command: self.command,
+            args,
+            db: self.keys.selected(),
+            keys,
+            wants,
+            deadline,
+            on_timeout,
+        };
+        self.keys.changes.waiting.begin(self.session.id, &blocked);
+        self.session.blocked = Some(blocked);
+        self.ending = Ending::Waiting;
+    }
+
+    /// Runs another command within this one (EXEC, scripts); its reply, or its
+    /// error as a reply, goes to `out`.
+    pub(crate) fn call(
+        &mut self,
+        mode: Mode<'_>,
+        command: &'static Command,
+        args: Args<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut inner = Ctx {
+            command,
+            args,
+            reply: ReplyWriter::new(out, self.session.protocol),
+            keys: self.keys,
+            session: self.session,
+            shared: self.shared,
+            host: self.host,
+            mode,
+            known: &[],
+            ending: Ending::Answered,
+            until: None,
+        };
+        inner.run();
+        let captured = self.keys.captured_bytes();
+        if captured > 0 && captured > self.host.captured_bytes_max() {
+            let mut parts = Vec::new();
+            self.keys.hand_over_captured(&mut |bytes| parts.push(bytes));
+            self.host.take_captured(parts);
+        }
+    }
+
+    /// Runs the command, writes an error it returns, logs what it changed and counts
+    /// what it took.
+    #[inline]
+    pub(crate) fn run(&mut self) {
+        let begun_ns = self.shared.stats.clock_ns;
+        self.keys.select(self.session.db);
+        let outcome = if self.keys.is_governed() { governed::run(self) } else { self.attempt() };
+        if let Err(error) = outcome {
+            error.write_to(&mut self.reply);
+            self.shared.stats.errors.count(error.code());
+            self.ending = Ending::Failed;
+        }
+        // What may still be undone is not told.
+        let has_news = !self.keys.changes.news.is_empty() || self.shared.is_observed();
+        if has_news && !self.keys.journal.is_on() {
+            self.tell_others();
+        }
+        self.count(begun_ns);
+    }
+
+    /// Tells others what the command has done to keys, and those who watch of the command.
+    #[cold]
+    fn tell_others(&mut self) {
+        self.shared.spread_news(self.keys, Some(self.session));
+        if self.shared.is_observed() {
+            monitor::show_after(self);
+            tracking::remember(self);
+            self.shared.limit_tracking(self.keys, Some(self.session));
+        }
+    }
+
+    /// Runs the handler and logs what it changed.
+    #[inline]
+    pub(crate) fn attempt(&mut self) -> Outcome {
+        self.keys.effects.begin_command();
+        let dirty = self.keys.changes.dirty;
+        let outcome = dispatch::run(self);
+        if self.keys.changes.dirty != dirty {
+            self.log_as_called();
+        }
+        outcome
+    }
+
+    /// Logs the command as it was called, but for its name: that is Redis's.
+    #[inline]
+    fn log_as_called(&mut self) {
+        let db = self.keys.selected();
+        if self.shared.names.are_plain() {
+            return self.keys.effects.end_command(db, self.args);
+        }
+        let name = self.command.container.map_or(self.command, |it| it.command()).name;
+        let rest = self.args.from(1);
+        let call: ArgBuf = std::iter::once(name.as_bytes()).chain(rest.iter()).collect();
+        self.keys.effects.end_command(db, call.args());
+    }
+
+    /// Counts the command. One that waits is a call at once, and has its latency when
+    /// its client goes on.
+    #[inline]
+    fn count(&mut self, begun_ns: u64) {
+        let stats = &mut self.shared.stats;
+        stats.clock_ns = self.host.monotonic_ns();
+        let ns = stats.clock_ns.saturating_sub(begun_ns);
+        let is_new = u64::from(!matches!(self.mode, Mode::Woken(_)));
+        stats.processed += is_new;
+        let counters = stats.calls.of_mut(self.command.id);
+        counters.calls += is_new;
+        counters.ns += ns;
+        let whole_ns = ns + std::mem::take(&mut self.session.spent_ns);
+        match self.ending {
+            Ending::Waiting => {
+                self.session.spent_ns = whole_ns;
+                return;
+            }
+            Ending::Failed => counters.failed += 1,
+            Ending::Answered => {}
+        }
+        if stats.is_tracking {
+            counters.record(whole_ns);
+        }
+        if whole_ns >= stats.slow_ns {
+            let (place, call) = ((&*self.keys, self.session.db), (self.command, self.args));
+            self.shared.note_slow(self.host, place, self.session, call, whole_ns);
+        }
+    }
+
+    /// Replies with the lines of a container's HELP.
+    pub(crate) fn reply_help(&mut self, lines: &[&str]) {
+        let container = String::from_utf8_lossy(self.args.at(0)).to_ascii_uppercase();
+        self.reply.array(lines.len() + 3);
+        let head = "<subcommand> [<arg> [value] [opt] ...]. Subcommands are:";
+        self.reply.simple(&format!("{container} {head}"));
+        for line in lines.iter().chain(&["HELP", "    Prints this help."]) {
+            self.reply.simple(line);
+        }
+    }
+}

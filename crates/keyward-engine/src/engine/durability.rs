@@ -1,0 +1,271 @@
+//! What the host needs to make the engine outlive its process: snapshots, the log of
+//! changes, loading.
+//!
+//! Owns nothing: the engine's interface for persistence. Bytes go out and come in here;
+//! files are the host's.
+
+use crate::engine::Engine;
+use crate::engine::context::{Ctx, Ending, Mode};
+use crate::governed::rebuild::AfterLoad;
+use crate::host::Host;
+use crate::sessions::session::Session;
+use crate::sessions::stream::AppendLog;
+use crate::snapshot;
+use crate::snapshot::load::load;
+use crate::snapshot::{
+    Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
+};
+use keyward_commands::{CommandId, WireError};
+use keyward_resp::{Args, Batch, ReplyWriter};
+use keyward_schema::Persist;
+use keyward_store::keyspace::OnConflict;
+use keyward_store::keyspace::SnapshotProgress;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::tables::database::Database;
+use keyward_store::tables::reclaim::Freeing;
+use std::io::Read;
+
+/// Commands of the append-only file being carried out again.
+#[derive(Debug)]
+pub struct Replay {
+    session: Session,
+    out: Vec<u8>,
+    /// How many of them failed, which none should.
+    pub failures: u64,
+}
+
+impl Replay {
+    /// Before the first command.
+    pub fn new() -> Replay {
+        Replay { session: Session::new(ClientId(0), 0, true), out: Vec::new(), failures: 0 }
+    }
+}
+
+impl Default for Replay {
+    fn default() -> Replay {
+        Replay::new()
+    }
+}
+
+/// How far the rows that were loaded are what their schemas say.
+#[derive(Debug)]
+pub struct Settling(AfterLoad);
+
+impl Engine {
+    /// Says why writes are refused, if they are: what should outlive the process cannot
+    /// be written.
+    pub fn refuse_writes(&mut self, refusal: Option<WireError>) {
+        self.shared.write_refusal = refusal;
+    }
+
+    /// Begins or ends the log of changes for the append-only file. It begins a file.
+    pub fn log_changes(&mut self, is_on: bool) {
+        self.shared.feed_followers(&mut self.keys);
+        self.shared.log = AppendLog::new(is_on);
+        self.shared.listen(&mut self.keys);
+    }
+
+    /// Takes the log of changes since the last call.
+    #[inline]
+    pub fn take_log(&mut self, out: &mut Vec<u8>) {
+        self.shared.feed_followers(&mut self.keys);
+        self.shared.log.take(out);
+    }
+
+    /// What is logged from now on goes to another file.
+    pub fn begin_log_file(&mut self) {
+        self.shared.log.selected = None;
+    }
+
+    /// Everything there is at this instant, ready to be written.
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot::new(&self.keys, &self.shared)
+    }
+
+    /// Loads a snapshot, before clients come. What was loaded before an error is there.
+    pub fn load(
+        &mut self,
+        host: &mut dyn Host,
+        source: &mut dyn Read,
+    ) -> Result<Loaded, LoadError> {
+        self.trusted(host, |ctx| load(ctx, source, OnConflict::Refuse))
+    }
+
+    /// Does something as no client could.
+    fn trusted<T>(&mut self, host: &mut dyn Host, work: impl FnOnce(&mut Ctx<'_>) -> T) -> T {
+        let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
+        let Engine { keys, shared, .. } = self;
+        let mut out = Vec::new();
+        work(&mut Ctx {
+            command: &keyward_commands::COMMANDS[CommandId::FunctionLoad as usize],
+            args: Args::new(&[], &[]),
+            reply: ReplyWriter::new(&mut out, session.protocol),
+            keys,
+            session: &mut session,
+            shared,
+            host,
+            mode: Mode::Queued,
+            known: &[],
+            ending: Ending::Answered,
+            until: None,
+        })
+    }
+
+    /// Begins to load in steps. Until the end clients are told to wait.
+    pub fn begin_loading(&mut self) {
+        self.shared.is_loading = true;
+    }
+
+    /// Whether there is a database of which only snapshots are kept.
+    pub fn keeps_snapshots(&self) -> bool {
+        self.keys.databases().any(|database| database.persist() == Persist::Rdb)
+    }
+
+    /// Empties databases whose schema says now that the append-only file is not to bring
+    /// them back. What it has of those of which snapshots are kept stays unless there is one.
+    pub fn drop_unlogged(&mut self, has_snapshot: bool) {
+        for db in 0..self.keys.database_count() {
+            let is_dropped = match self.keys.database_at(db).persist() {
+                Persist::Aof => false,
+                Persist::Rdb => has_snapshot,
+                Persist::None => true,
+            };
+            if is_dropped && !self.keys.database_at(db).is_empty() {
+                self.keys.flush(db, Freeing::AtOnce);
+            }
+        }
+    }
+
+    /// Begins to load a snapshot in steps.
+    pub fn open_snapshot<R: Read>(
+        &self,
+        source: R,
+        coverage: Coverage,
+        due: DueRows,
+    ) -> Result<SnapshotLoader<R>, LoadError> {
+        let what = (coverage, due);
+        SnapshotLoader::new(&self.keys, &self.shared, source, what, OnConflict::Refuse)
+    }
+
+    /// Loads about so many rows of a snapshot; whether there are more.
+    pub fn load_rows<R: Read>(
+        &mut self,
+        host: &mut dyn Host,
+        loader: &mut SnapshotLoader<R>,
+        rows: usize,
+    ) -> Result<bool, LoadError> {
+        self.trusted(host, |ctx| loader.step(ctx, rows))
+    }
+
+    /// Carries commands of the append-only file out again.
+    pub fn load_commands(
+        &mut self,
+        host: &mut dyn Host,
+        replay: &mut Replay,
+        buffer: &[u8],
+        batch: &Batch,
+    ) -> Result<(), LoadError> {
+        let present = self.keys.leave_present();
+        let outcome = self.replay(host, replay, buffer, batch);
+        self.keys.enter_present(present);
+        outcome
+    }
+
+    fn replay(
+        &mut self,
+        host: &mut dyn Host,
+        replay: &mut Replay,
+        buffer: &[u8],
+        batch: &Batch,
+    ) -> Result<(), LoadError> {
+        let Replay { session, out, failures } = replay;
+        let mut prepared = std::mem::take(&mut self.prepared);
+        let mut next = 0;
+        while next < batch.len() {
+            let window =
+                prepared.window((&self.keys, &self.shared.names), session.db, buffer, batch, next);
+            for index in window.clone() {
+                let args = batch.command(index, buffer);
+                let version = self.keys.schema_version();
+                let (command, known) =
+                    prepared.command(index - window.start, (session.db, version));
+                self.accept(host, session, command, args, known, out);
+                if out.starts_with(b"-ERR unknown command") {
+                    let name = args.at(0).escape_ascii().to_string();
+                    return Err(LoadError::UnknownCommand(name));
+                }
+                *failures += u64::from(out.first() == Some(&b'-'));
+                out.clear();
+            }
+            next = window.end;
+        }
+        self.prepared = prepared;
+        Ok(())
+    }
+
+    /// All is loaded: rows under a schema are to be made what it says, and counters begin.
+    pub fn begin_settling(&mut self) -> Settling {
+        self.shared.stats.reset();
+        self.keys.end_loading();
+        Settling(AfterLoad::default())
+    }
+
+    /// Makes about so many loaded rows what their schemas say; whether there are more.
+    pub fn settle_rows(
+        &mut self,
+        host: &mut dyn Host,
+        settling: &mut Settling,
+        rows: usize,
+    ) -> bool {
+        self.trusted(host, |ctx| {
+            !settling.0.step(ctx.keys, ctx.shared, ctx.session, ctx.host, rows)
+        })
+    }
+
+    /// How many rows there are, in all databases.
+    pub fn row_count(&self) -> usize {
+        self.keys.databases().map(Database::len).sum()
+    }
+
+    /// Loading is over.
+    pub fn end_loading(&mut self, host: &mut dyn Host, loaded: Loaded) {
+        host.loaded(loaded);
+        self.shared.is_loading = false;
+    }
+
+    /// Brings all rows to their tables that are on the way there because a schema comes
+    /// into force, so that [`Engine::snapshot`] has them.
+    pub fn gather_rows(&mut self) {
+        self.keys.bring_rows(usize::MAX);
+    }
+
+    /// Begins a snapshot of this instant that is taken in steps while commands run. There
+    /// must be no other.
+    pub fn begin_snapshot(&mut self, options: SnapshotOptions) {
+        snapshot::begin(&mut self.keys, &self.shared, options);
+    }
+
+    /// Goes on with the snapshot for a fraction of a millisecond; whether it is over.
+    /// `receive` takes the bytes of the file in order: its beginning, then parts, which
+    /// are [not compressed](keyward_rdb::Compressor); its [end](keyward_rdb::Ending) is
+    /// for the host to add.
+    pub fn step_snapshot(&mut self, receive: &mut dyn FnMut(Vec<u8>)) -> bool {
+        self.keys.step_snapshot(receive)
+    }
+
+    /// Nobody wants the snapshot any more. Its steps go on until it is over, and give
+    /// nothing.
+    pub fn abandon_snapshot(&mut self) {
+        self.keys.abandon_snapshot();
+    }
+
+    /// How far the snapshot is, if one is being taken.
+    pub fn snapshot_progress(&self) -> Option<SnapshotProgress> {
+        self.keys.snapshot_progress()
+    }
+
+    /// Bytes that the snapshot has captured since its last step.
+    pub fn captured_bytes(&self) -> usize {
+        self.keys.captured_bytes()
+    }
+}

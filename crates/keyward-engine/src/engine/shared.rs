@@ -1,0 +1,362 @@
+//! What all clients share besides the keys.
+//!
+//! Owns the sessions, the settings in force, scripts, channels, tracking, counters and
+//! the outbox, and what is done to several of these at once: a wait ends, a client goes,
+//! news spread.
+//! Not here: rows (`keyspace`), the life of a command (`engine`).
+
+use crate::commands::server::debug::Switches;
+use crate::engine::EngineOptions;
+use crate::engine::context::Outcome;
+use crate::engine::evict::Relief;
+use crate::governed::changeover::Changeover;
+use crate::governed::plan::{Plan, Reading, Remains};
+use crate::governed::reload::Reloading;
+use crate::host::{Facts, Host};
+use crate::scripting::Scripts;
+use crate::sessions::courier::{Courier, Deliveries, Delivery};
+use crate::sessions::monitor;
+use crate::sessions::pause::Pause;
+use crate::sessions::pubsub;
+use crate::sessions::pubsub::PubSub;
+use crate::sessions::replicas::Replicas;
+use crate::sessions::session::{Session, Sessions};
+use crate::sessions::stats::Stats;
+use crate::sessions::stream::AppendLog;
+use crate::sessions::tracking::Tracking;
+use crate::sessions::transaction;
+use crate::tunables::Tunables;
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, CommandId, Names, WireError};
+use keyward_resp::{Args, ReplyWriter};
+use keyward_store::keyspace::Keyspace;
+use keyward_store::keyspace::blocking::TimeoutReply;
+use keyward_store::keyspace::changes::News;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::tables::database::Database;
+
+/// What all clients share besides the keys.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// All clients but the one whose command runs.
+    pub(crate) sessions: Sessions,
+    /// The settings in force.
+    pub tunables: Tunables,
+    /// What commands are called.
+    pub(crate) names: Names,
+    /// What is to go to other clients.
+    pub(crate) outbox: Deliveries,
+    /// What is known about commands that have run.
+    pub(crate) stats: Stats,
+    /// The time in microseconds, for TIME.
+    pub(crate) now_us: i64,
+    /// How long DEBUG SLEEP has slept since the time was set. A unit has one time: it
+    /// counts after the unit.
+    pub(crate) slept_us: i64,
+    /// Scripts and function libraries.
+    pub(crate) scripts: Scripts,
+    /// Why writes are refused: what should outlive the process cannot be written.
+    pub(crate) write_refusal: Option<WireError>,
+    /// Rows are being loaded: nobody may see them yet.
+    pub(crate) is_loading: bool,
+    /// What DEBUG has switched.
+    pub(crate) switches: Switches,
+    /// Who listens to which channel.
+    pub(crate) pubsub: PubSub,
+    /// Who has read which key.
+    pub(crate) tracking: Tracking,
+    /// Who is shown every command.
+    pub(crate) monitors: Vec<ClientId>,
+    /// Who is shown every change.
+    pub(crate) replicas: Replicas,
+    /// What is to be appended to the append-only file.
+    pub(crate) log: AppendLog,
+    /// The pause, if there is one.
+    pub(crate) pause: Option<Pause>,
+    /// How memory stood before the running command.
+    pub(crate) relief: Relief,
+    /// The text of a schema that the host reads.
+    pub(crate) reading: Option<Reading>,
+    /// The schema that was planned last, if it was not applied.
+    pub(crate) plan: Option<Plan>,
+    /// The schema that is on the way into force.
+    pub(crate) changeover: Option<Changeover>,
+    /// Files of schemas that are being reloaded.
+    pub(crate) reloading: Option<Box<Reloading>>,
+    /// What plans left behind.
+    pub(crate) remains: Remains,
+}
+
+impl Shared {
+    /// What clients share in an engine without clients.
+    pub(crate) fn new(keys: &mut Keyspace, options: EngineOptions) -> Shared {
+        let mut shared = Shared {
+            sessions: Sessions::default(),
+            stats: Stats::new(&options.tunables),
+            tunables: Tunables::default(),
+            names: Names::default(),
+            outbox: Deliveries::default(),
+            now_us: 0,
+            slept_us: 0,
+            scripts: Scripts::new(options.seed),
+            write_refusal: None,
+            is_loading: false,
+            log: AppendLog::default(),
+            switches: Switches::default(),
+            pubsub: PubSub::default(),
+            tracking: Tracking::new(keys.hasher()),
+            monitors: Vec::new(),
+            replicas: Replicas::default(),
+            pause: None,
+            relief: Relief::default(),
+            reading: None,
+            plan: None,
+            changeover: None,
+            reloading: None,
+            remains: Remains::default(),
+        };
+        shared.set_tunables(keys, options.tunables);
+        shared
+    }
+
+    /// A client comes.
+    pub(crate) fn connect(&mut self, now_ms: i64) -> ClientId {
+        let id = self.sessions.next_id();
+        let is_authenticated = self.tunables.password.is_none();
+        self.sessions.insert(Session::new(id, now_ms, is_authenticated));
+        id
+    }
+
+    /// A client goes.
+    pub(crate) fn disconnect(&mut self, keys: &mut Keyspace, client: ClientId) {
+        let Some(mut session) = self.sessions.remove(client) else { return };
+        self.forget(keys, &mut session);
+        if let Some(pause) = &mut self.pause {
+            pause.clients.retain(|held| *held != client);
+        }
+        if let Some(hold) = self.changeover.as_mut().and_then(|it| it.hold.as_mut()) {
+            hold.clients.retain(|held| *held != client);
+        }
+        if let Some(blocked) = &session.blocked {
+            keys.changes.waiting.end(client, blocked);
+        }
+    }
+
+    /// Bytes of a client, without its connection.
+    pub(crate) fn client_bytes(&self, keys: &Keyspace, session: &Session) -> usize {
+        session.bytes() + keys.changes.watches.bytes_of(session.id)
+    }
+
+    /// Whether a client may send a command now, as far as its own state and that of the
+    /// server say.
+    #[inline]
+    pub(crate) fn judge(&self, session: &Session, command: &'static Command) -> Outcome {
+        let must_authenticate = !session.is_authenticated && self.tunables.password.is_some();
+        if must_authenticate && !command.flags.has(Flag::NoAuth) {
+            return Err(WireError::NoAuth);
+        }
+        // Redis refuses PING too, so that whoever watches the server notices.
+        if let Some(refusal) = &self.write_refusal
+            && (transaction::writes(session, command) || command.id == CommandId::Ping)
+        {
+            return Err(refusal.clone());
+        }
+        if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
+            return Err(WireError::NotInTransaction);
+        }
+        if self.tunables.lacks_replicas && transaction::writes(session, command) {
+            return Err(WireError::NoReplicas);
+        }
+        if !session.subscriptions.is_empty() {
+            pubsub::admit(session, command)?;
+        }
+        if self.is_loading && !command.flags.has(Flag::Loading) {
+            return Err(WireError::Loading);
+        }
+        if session.is_monitor || session.is_replica {
+            monitor::admit(session, command)?;
+        }
+        Ok(())
+    }
+
+    /// Answers a command that is not run with this error.
+    pub(crate) fn refuse(
+        &mut self,
+        keys: &mut Keyspace,
+        session: &mut Session,
+        args: Args<'_>,
+        mut error: WireError,
+        out: &mut Vec<u8>,
+    ) {
+        let command = self.names.find(args).ok();
+        if command.is_some_and(|command| command.id == CommandId::Exec) {
+            error = transaction::refuse_exec(keys, session, &error);
+        }
+        if let Some(transaction) = &mut session.transaction {
+            transaction.is_aborted = true;
+        }
+        self.stats.errors.count(error.code());
+        if let Some(command) = command {
+            self.stats.calls.of_mut(command.id).rejected += 1;
+        }
+        error.write_to(&mut ReplyWriter::new(out, session.protocol));
+    }
+
+    /// Ends the wait of a client, if it waits: with this error, or with what it
+    /// gets when its time is over. Answers whether it waited.
+    pub(crate) fn end_wait(
+        &mut self,
+        keys: &mut Keyspace,
+        host: &mut dyn Host,
+        client: ClientId,
+        error: Option<WireError>,
+    ) -> bool {
+        let Some(mut session) = self.sessions.take(client) else { return false };
+        let Some(blocked) = session.blocked.take() else {
+            self.sessions.put_back(session);
+            return false;
+        };
+        keys.changes.waiting.end(client, &blocked);
+        let ns = std::mem::take(&mut session.spent_ns);
+        let counters = self.stats.calls.of_mut(blocked.command.id);
+        if let Some(error) = &error {
+            self.stats.errors.count(error.code());
+            counters.failed += 1;
+        }
+        if self.stats.is_tracking {
+            counters.record(ns);
+        }
+        if ns >= self.stats.slow_ns {
+            let call = (blocked.command, blocked.args.args());
+            self.note_slow(host, (keys, blocked.db), &session, call, ns);
+        }
+        let mut out = Vec::new();
+        let mut reply = ReplyWriter::new(&mut out, session.protocol);
+        match error {
+            Some(error) => error.write_to(&mut reply),
+            None => match blocked.on_timeout {
+                TimeoutReply::NullArray => reply.null_array(),
+                TimeoutReply::Zero => reply.integer(0),
+            },
+        }
+        self.sessions.put_back(session);
+        self.outbox.push(Delivery::Output(client, out.into()));
+        self.outbox.push(Delivery::Unblocked(client));
+        true
+    }
+
+    /// The channels, and the way to those who listen; `current` is whose command runs.
+    pub(crate) fn pubsub_and_courier<'a>(
+        &'a mut self,
+        current: &'a mut Session,
+    ) -> (&'a PubSub, Courier<'a>) {
+        let Shared { sessions, outbox, pubsub, .. } = self;
+        (pubsub, Courier { sessions, outbox, current: Some(current) })
+    }
+
+    /// Has effects recorded while somebody wants them.
+    pub(crate) fn listen(&self, keys: &mut Keyspace) {
+        let is_wanted = self.log.is_on || self.replicas.count() > 0;
+        if keys.effects.is_listening() && !is_wanted {
+            keys.effects.take();
+        }
+        keys.effects.listen(is_wanted);
+    }
+
+    /// Gives what was recorded to those who want it.
+    #[inline]
+    pub(crate) fn feed_followers(&mut self, keys: &mut Keyspace) {
+        if !keys.effects.is_empty() && (self.log.is_on || self.replicas.count() > 0) {
+            let effects = keys.effects.take();
+            self.replicas.feed(&effects, &mut self.outbox);
+            self.log.record(&effects, keys);
+        }
+    }
+
+    /// Whether commands concern others than their client: somebody is shown them, or
+    /// keys are tracked.
+    #[inline]
+    pub(crate) fn is_observed(&self) -> bool {
+        self.tracking.is_on() || !self.monitors.is_empty()
+    }
+
+    /// Tells everybody concerned what has happened to keys since the last call.
+    pub(crate) fn spread_news(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
+        let Shared { sessions, outbox, pubsub, tracking, .. } = self;
+        let mut courier = Courier { sessions, outbox, current };
+        for news in keys.changes.news.drain(..) {
+            match news {
+                News::Event(event) => {
+                    pubsub.publish_event(keys.changes.notify, &event, &mut courier);
+                }
+                News::Changed(key) => tracking.key_changed(key, &mut courier),
+                News::Flushed => tracking.flushed(&mut courier),
+            }
+        }
+    }
+
+    /// Keeps the number of tracked keys within its bound.
+    pub(crate) fn limit_tracking(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
+        let Shared { sessions, outbox, tracking, tunables, .. } = self;
+        let mut courier = Courier { sessions, outbox, current };
+        tracking.shrink(tunables.tracked_keys_max, &mut keys.random, &mut courier);
+    }
+
+    /// Ends everything a client takes part in but what it waits for: it goes, or begins
+    /// anew.
+    pub(crate) fn forget(&mut self, keys: &mut Keyspace, session: &mut Session) {
+        keys.changes.watches.unwatch(session.id);
+        self.pubsub.unsubscribe_all(session);
+        self.tracking.disable(session);
+        keys.changes.is_tracked = self.tracking.is_on();
+        if std::mem::take(&mut session.is_monitor) {
+            self.monitors.retain(|monitor| *monitor != session.id);
+        }
+        if self.replicas.remove(session) {
+            self.listen(keys);
+        }
+    }
+
+    /// Puts new settings in force.
+    pub(crate) fn set_tunables(&mut self, keys: &mut Keyspace, tunables: Tunables) {
+        keys.changes.notify = tunables.notify;
+        self.stats.obey(&tunables);
+        keys.lazy = tunables.lazy;
+        keys.access.set_rates(tunables.memory.rates);
+        keys.access.set_idle_seconds(tunables.pack_after_seconds);
+        keys.set_policy(tunables.memory.policy);
+        // What is impossible under a limit may be possible under another.
+        self.relief = Relief::default();
+        self.tunables = tunables;
+    }
+
+    /// Figures for INFO. The client whose command runs counts too.
+    pub(crate) fn facts(&self, keys: &Keyspace) -> Facts {
+        Facts {
+            snapshot: keys.snapshot_progress(),
+            captured_bytes: keys.captured_bytes(),
+            keys: keys.stats,
+            commands: self.stats.processed,
+            error_replies: self.stats.errors.total(),
+            sweep_ns: self.stats.sweep_ns,
+            clients: self.sessions.len(),
+            blocked_clients: keys.changes.waiting.count()
+                + self.pause.as_ref().map_or(0, |pause| pause.clients.len())
+                + self.hold().map_or(0, |hold| hold.clients.len()),
+            timed_waits: keys.changes.waiting.timed_count(),
+            dirty: keys.changes.dirty,
+            scripts: self.scripts.facts(),
+            channels: self.pubsub.count(pubsub::Kind::Channel),
+            patterns: self.pubsub.count(pubsub::Kind::Pattern),
+            shard_channels: self.pubsub.count(pubsub::Kind::Shard),
+            tracking: self.tracking.facts(),
+            index_bytes: keys.databases().map(Database::index_bytes).sum(),
+            deadline_bytes: keys.databases().map(Database::deadline_bytes).sum(),
+            lazy_pending: keys.reclaim.pending(),
+            lazy_freed: keys.reclaim.freed(),
+            client_bytes: self.sessions.all().map(|s| self.client_bytes(keys, s)).sum(),
+            replicas: self.replicas.count(),
+            replica_snapshots: self.replicas.snapshots,
+        }
+    }
+}

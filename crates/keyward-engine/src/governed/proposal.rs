@@ -1,0 +1,177 @@
+//! The text of a schema, on its way to a plan.
+//!
+//! Owns everything about a text that does not need the rows: reading and checking it,
+//! compiling it, comparing it with the schema in force. For a large or hostile text that
+//! takes far longer than a tick may, so a [`Proposal`] holds all that is needed and the host
+//! may read it on any thread (`Host::read_schema`); reading is a pure function.
+//! Invariant: a [`Draft`] is used only if what it was compared with is still in force
+//! ([`Draft::is_current`]).
+//! Not here: meeting the rows (`plan`, `reload`).
+
+use keyward_commands::WireError;
+use keyward_lua::sha1_hex;
+use keyward_rules::{RuleBook, Survey, compare};
+use keyward_schema::{Checked, Level, Schema, check, escape};
+use keyward_store::keyspace::Keyspace;
+use keyward_store::values::hasher::TableIndex;
+use std::sync::Arc;
+
+/// What messages call a schema that came over the wire, where none was before.
+const FILE_NAME: &str = "keyward.toml";
+/// Digits of a plan's name: enough that nobody applies another by mistake.
+const ID_DIGITS: usize = 12;
+
+/// A text that is to be read, and what it is to be compared with.
+#[derive(Debug)]
+pub struct Proposal {
+    name: String,
+    text: Vec<u8>,
+    ground: Ground,
+}
+
+/// What a text is compared with.
+#[derive(Debug)]
+struct Ground {
+    db: usize,
+    version: u64,
+    before: Option<Arc<RuleBook>>,
+    /// By the table of that book: whether it holds what it demands.
+    is_true: Vec<bool>,
+}
+
+/// A text that was read.
+#[derive(Debug)]
+pub struct Draft {
+    ground: Ground,
+    outcome: Result<Box<Sound>, Box<Checked>>,
+}
+
+/// What came of a sound text.
+#[derive(Debug)]
+pub(crate) struct Sound {
+    /// The name of its plan.
+    pub(crate) id: Box<[u8]>,
+    pub(crate) book: RuleBook,
+    /// A survey that has met no row.
+    pub(crate) survey: Survey,
+    /// How it differs from the schema in force, in lines.
+    pub(crate) changes: Vec<String>,
+}
+
+impl Ground {
+    fn of(keys: &Keyspace, db: usize) -> Ground {
+        let database = keys.database_at(db);
+        let before = database.book().cloned();
+        let is_true = before.iter().flat_map(|book| {
+            book.schema().ids().map(|table| {
+                let misfits = database.tables()[usize::from(TableIndex::of(table).0)].stats.misfits;
+                !book.traits(table).is_computed || misfits == 0
+            })
+        });
+        let is_true = is_true.collect();
+        Ground { db, version: keys.schema_version(), before, is_true }
+    }
+
+    fn survey(&self, book: &RuleBook) -> Survey {
+        let before = self.before.as_deref();
+        Survey::new(book, before, |table| self.is_true[table.index()])
+    }
+}
+
+impl Proposal {
+    /// A text that may come into force in a database.
+    pub(crate) fn new(keys: &Keyspace, db: usize, text: &[u8]) -> Proposal {
+        let ground = Ground::of(keys, db);
+        let name = ground.before.as_ref().map_or(FILE_NAME, |book| &book.schema().source.name);
+        Proposal { name: name.to_owned(), text: text.to_vec(), ground }
+    }
+
+    /// The text of a file of this name, which is still to be fetched.
+    pub(crate) fn of_file(keys: &Keyspace, db: usize, name: String) -> Proposal {
+        Proposal { name, text: Vec::new(), ground: Ground::of(keys, db) }
+    }
+
+    /// What it is called in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same with this text.
+    pub fn with_text(self, text: Vec<u8>) -> Proposal {
+        Proposal { text, ..self }
+    }
+
+    /// Reads, checks and compares the text. Takes long for a long one.
+    pub fn read(self) -> Draft {
+        let Proposal { name, text, ground } = self;
+        let mut checked = check(&name, &text);
+        let Some(schema) = checked.schema.take() else {
+            return Draft { ground, outcome: Err(Box::new(checked)) };
+        };
+        let old = ground.before.as_ref().map(|book| book.schema());
+        let changes = old.map_or(Vec::new(), |old: &Schema| compare(old, &schema));
+        let changes = changes.iter().map(|change| change.in_words()).collect();
+        let origin = [format!("{} {} ", ground.db, ground.version).as_bytes(), &text].concat();
+        let id = sha1_hex(&origin)[..ID_DIGITS].into();
+        let book = RuleBook::new(schema);
+        let survey = ground.survey(&book);
+        Draft { ground, outcome: Ok(Box::new(Sound { id, book, survey, changes })) }
+    }
+}
+
+impl Draft {
+    /// The database it is for.
+    pub fn db(&self) -> usize {
+        self.ground.db
+    }
+
+    /// The database that the text itself names.
+    pub fn db_named(&self) -> Option<usize> {
+        self.outcome.as_ref().ok().map(|sound| usize::from(sound.book.schema().keyspace.db))
+    }
+
+    /// What is wrong with the text, if anything is.
+    pub fn problems(&self) -> Option<&Checked> {
+        self.outcome.as_ref().err().map(|checked| &**checked)
+    }
+
+    /// Whether the schema says nothing new.
+    pub fn is_in_force(&self) -> bool {
+        let before = self.ground.before.as_ref().map(|book| &book.schema().source.text);
+        self.outcome.as_ref().is_ok_and(|sound| {
+            before.is_some_and(|before| *before == sound.book.schema().source.text)
+        })
+    }
+
+    /// Whether the schema it was compared with is in force.
+    pub(crate) fn is_current(&self, keys: &Keyspace) -> bool {
+        self.ground.version == keys.schema_version()
+    }
+
+    /// What came of it, by the tables as they are now, or the refusal of a text that is not
+    /// sound.
+    pub(crate) fn into_sound(self, keys: &Keyspace) -> Result<Box<Sound>, WireError> {
+        let mut sound = self.outcome.map_err(|checked| unsound(&checked))?;
+        let now = Ground::of(keys, self.ground.db);
+        if now.is_true != self.ground.is_true {
+            // Rare: somebody wrote to derived rows while the text was read.
+            sound.survey = now.survey(&sound.book);
+        }
+        Ok(sound)
+    }
+}
+
+/// The first thing that is wrong, and how many there are.
+fn unsound(checked: &Checked) -> WireError {
+    let mut errors = checked.diagnostics.iter().filter(|found| found.rule.level == Level::Error);
+    let first = errors.next().map_or(String::new(), |found| {
+        let line = checked.source.line(found.primary.span);
+        format!("{}: {} (line {line})", found.rule.code, found.message)
+    });
+    let more = match errors.count() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let text = format!("SCHEMA the text is not sound: {first}{more}");
+    WireError::Line(escape(&text).into_owned().into_bytes().into())
+}

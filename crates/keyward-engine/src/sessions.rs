@@ -1,0 +1,19 @@
+//! Clients: what is remembered of each, what they share, and what they are told.
+//!
+//! `session` is one client; `transaction`, `pubsub`, `tracking`, `monitor`, `replicas` and
+//! `pause` what it may ask for; `courier` brings messages to others, `stream` makes bytes of
+//! effects. `stats`, `slowlog` and `latency` are what is measured.
+//! Not here: sockets and buffers (`keyward-server`), the commands (`commands`).
+
+pub(crate) mod courier;
+pub(crate) mod latency;
+pub(crate) mod monitor;
+pub(crate) mod pause;
+pub(crate) mod pubsub;
+pub(crate) mod replicas;
+pub(crate) mod session;
+pub(crate) mod slowlog;
+pub(crate) mod stats;
+pub(crate) mod stream;
+pub(crate) mod tracking;
+pub(crate) mod transaction;

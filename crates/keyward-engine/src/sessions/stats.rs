@@ -1,0 +1,113 @@
+//! Counters and measurements that INFO, SLOWLOG and LATENCY show.
+//!
+//! Owns what is known about commands that have run: how often, how long, with which
+//! errors. Whoever causes something counts it; a command's end is counted in one place
+//! (`Ctx::run`).
+//!
+//! The engine has no clock: the host tells the time that durations are made of
+//! (`Host::monotonic_ns`). It is asked once per command, since one command's end is
+//! the next one's beginning: `clock_ns` is the last answer. Cost per command: that
+//! question, four additions in a row of `calls`, one in a histogram.
+//! Not here: the replies (`server`, `slowlog::commands`, `latency::commands`).
+
+pub(crate) mod calls;
+pub(crate) mod histogram;
+
+use crate::engine::shared::Shared;
+use crate::host::Host;
+use crate::sessions::latency::Latency;
+use crate::sessions::session::Session;
+use crate::sessions::slowlog::{Occasion, SlowLog};
+use crate::tunables::Tunables;
+use calls::CallStats;
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, ErrorStats};
+use keyward_resp::Args;
+use keyward_store::keyspace::Keyspace;
+
+/// What is known about commands that have run.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    /// Commands executed.
+    pub processed: u64,
+    /// Per command.
+    pub calls: CallStats,
+    /// Replies that were errors.
+    pub errors: ErrorStats,
+    /// Commands that took long.
+    pub slow_log: SlowLog,
+    /// What took so long that clients noticed.
+    pub latency: Latency,
+    /// Time spent on removing due rows.
+    pub sweep_ns: u64,
+    /// What the host's clock said last.
+    pub clock_ns: u64,
+    /// From here on a command is slow in one sense or the other.
+    pub slow_ns: u64,
+    /// Whether latencies per command are recorded (`latency-tracking`).
+    pub is_tracking: bool,
+}
+
+impl Stats {
+    pub(crate) fn new(tunables: &Tunables) -> Stats {
+        let mut stats = Stats::default();
+        stats.obey(tunables);
+        stats
+    }
+
+    /// Obeys new settings.
+    pub(crate) fn obey(&mut self, tunables: &Tunables) {
+        let log_ns = tunables.slow_log_us_min.map_or(u64::MAX, |us| us.saturating_mul(1000));
+        let latency_ns = match tunables.latency_ms_min {
+            0 => u64::MAX,
+            ms => ms.saturating_mul(1_000_000),
+        };
+        self.slow_ns = log_ns.min(latency_ns);
+        self.is_tracking = tunables.tracks_latency;
+    }
+
+    /// Begins to count anew (CONFIG RESETSTAT). The slow log and the latency events
+    /// have commands of their own for that.
+    pub(crate) fn reset(&mut self) {
+        self.processed = 0;
+        self.sweep_ns = 0;
+        self.calls = CallStats::default();
+        self.errors = ErrorStats::default();
+    }
+}
+
+impl Shared {
+    /// Notes a command that took long where it is to be noted.
+    #[cold]
+    pub(crate) fn note_slow(
+        &mut self,
+        host: &mut dyn Host,
+        (keys, db): (&Keyspace, usize),
+        session: &Session,
+        (command, args): (&Command, Args<'_>),
+        ns: u64,
+    ) {
+        let is_fast = command.flags.has(Flag::Fast);
+        self.note_latency(if is_fast { "fast-command" } else { "command" }, ns);
+        let us = ns / 1000;
+        let is_slow = self.tunables.slow_log_us_min.is_some_and(|min| us >= min);
+        if is_slow && !command.flags.has(Flag::SkipSlowlog) {
+            let occasion = Occasion {
+                time_s: self.now_us / 1_000_000,
+                us,
+                address: host.connection(session.id).address,
+                client_name: session.name.as_deref().unwrap_or_default(),
+            };
+            let shown = keys.shown(db, command, args);
+            self.stats.slow_log.push(&shown, occasion, self.tunables.slow_log_len_max);
+        }
+    }
+
+    /// Notes an event for the latency monitor if it took long enough.
+    pub(crate) fn note_latency(&mut self, event: &'static str, ns: u64) {
+        let (ms, ms_min) = (ns / 1_000_000, self.tunables.latency_ms_min);
+        if ms_min > 0 && ms >= ms_min {
+            self.stats.latency.add(event, self.now_us / 1_000_000, ms);
+        }
+    }
+}

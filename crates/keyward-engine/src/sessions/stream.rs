@@ -1,0 +1,84 @@
+//! The log of effects as bytes: what the append-only file is given, and those who follow.
+//!
+//! Owns the form: commands, those of a unit between MULTI and EXEC, with a SELECT wherever
+//! the database changes.
+//! Not here: who follows (`replicas`), where the bytes go (the host).
+
+use keyward_resp::push_request;
+use keyward_schema::Persist;
+use keyward_store::keyspace::Keyspace;
+use keyward_store::keyspace::effects::Effect;
+
+/// Commands that concern more than the database they are sent to.
+const CONCERN_ALL: [&[u8]; 3] = [b"FLUSHALL", b"SWAPDB", b"FUNCTION"];
+
+/// Appends effects as the commands of a stream; `selected` is the database that it has
+/// selected. Those of databases that `wants` does not want are left out.
+pub(crate) fn push_stream(
+    effects: &[Effect],
+    selected: &mut Option<usize>,
+    wants: impl Fn(&Effect) -> bool,
+    stream: &mut Vec<u8>,
+) {
+    for unit in effects.chunk_by(|one, next| one.unit == next.unit) {
+        let count = unit.iter().filter(|effect| wants(effect)).count();
+        for (at, effect) in unit.iter().filter(|effect| wants(effect)).enumerate() {
+            if selected.replace(effect.db) != Some(effect.db) {
+                push_request(stream, ["SELECT", &effect.db.to_string()].iter());
+            }
+            if at == 0 && count > 1 {
+                push_request(stream, ["MULTI"].iter());
+            }
+            push_request(stream, effect.command.args().iter());
+        }
+        if count > 1 {
+            push_request(stream, ["EXEC"].iter());
+        }
+    }
+}
+
+/// What is to be appended to the append-only file.
+#[derive(Debug, Default)]
+pub(crate) struct AppendLog {
+    pub(crate) is_on: bool,
+    /// The database that the file has selected; `None` if it is new.
+    pub(crate) selected: Option<usize>,
+    bytes: Vec<u8>,
+}
+
+impl AppendLog {
+    /// The log of a file that is new.
+    pub(crate) fn new(is_on: bool) -> AppendLog {
+        AppendLog { is_on, ..AppendLog::default() }
+    }
+
+    /// Records effects, as far as their databases are to be kept change by change.
+    pub(crate) fn record(&mut self, effects: &[Effect], keys: &Keyspace) {
+        if !self.is_on {
+            return;
+        }
+        let wants = |effect: &Effect| {
+            keys.database_at(effect.db).persist() == Persist::Aof || concerns_all(effect)
+        };
+        push_stream(effects, &mut self.selected, wants, &mut self.bytes);
+    }
+
+    /// Bytes of the buffer of what was recorded.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Takes what was recorded.
+    pub(crate) fn take(&mut self, out: &mut Vec<u8>) {
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.bytes);
+        } else {
+            out.append(&mut self.bytes);
+        }
+    }
+}
+
+fn concerns_all(effect: &Effect) -> bool {
+    let name = effect.command.args().at(0);
+    CONCERN_ALL.iter().any(|known| name.eq_ignore_ascii_case(known))
+}

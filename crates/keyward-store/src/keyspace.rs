@@ -1,0 +1,574 @@
+//! All databases, and the only way to read and change them.
+//!
+//! Owns the databases, the time they are judged by, and the record of every
+//! change. Handlers reach rows through the methods here and nowhere else:
+//! reading completes an expiry that is due, and every changing method takes the
+//! event it is known by and does the rest in one place (`changes`): the dirty
+//! counter, WATCH, clients that wait for a key, notifications, invalidations.
+//! So a handler cannot forget one of them.
+//!
+//! Invariants: no method returns a row whose deadline has passed; a collection
+//! in a row is never empty once its edit is over.
+//! Not here: replies and arguments (`context`, handlers), the log of effects of a
+//! whole command (`effects`), who is told (`engine`).
+
+pub mod blocking;
+pub mod changes;
+pub mod client_id;
+pub mod edit;
+pub mod effects;
+pub mod event;
+pub mod expiry;
+pub mod gathering;
+pub mod governed;
+pub(crate) mod heed;
+pub mod journal;
+pub mod loading;
+pub mod sight;
+pub mod snapshot;
+pub(crate) mod unopened;
+pub mod usage;
+pub mod victim;
+pub mod watch;
+pub mod whole;
+
+use crate::keyspace::effects::Effects;
+use crate::keyspace::event::{Class, Event};
+use crate::tables::counters::KeyStats;
+use crate::tables::database::Database;
+use crate::tables::eviction::{MemoryLimit, Policy, Pools, Quotas, Standing};
+use crate::tables::reclaim::{Freeing, LazySettings, Reclaim};
+use crate::tables::table::Found;
+use crate::values::access::AccessClock;
+use crate::values::hasher::{Key, KeyHasher};
+use crate::values::index::Spot;
+use crate::values::random::Random;
+use crate::values::row::{NewValue, Row};
+use crate::values::value::Collection;
+use crate::values::value::Value;
+use changes::Changes;
+pub use gathering::Gathering;
+pub use governed::Ended;
+use governed::Leaving;
+use heed::Heeded;
+use journal::Journal;
+use keyward_commands::WireError;
+pub use loading::OnConflict;
+use snapshot::Running;
+pub use snapshot::SnapshotProgress;
+pub use usage::Usage;
+
+/// How long after rows were packed because memory was short none is made loose for being
+/// read often.
+const EASE_MS: u64 = 5_000;
+
+/// The databases and what is recorded about them.
+#[derive(Debug)]
+pub struct Keyspace {
+    databases: Vec<Database>,
+    selected: usize,
+    now_ms: i64,
+    /// How rows record that they are used.
+    pub access: AccessClock,
+    /// When lists that nobody uses were looked for last.
+    lists_looked_at_ms: i64,
+    /// When rows were packed last because memory was short.
+    packed_by_need_at_ms: i64,
+    hasher: KeyHasher,
+    /// Due rows are invisible but stay. Only while nothing is written: a write must find
+    /// the place of a due row free.
+    pub is_expiry_held: bool,
+    /// The engine's source of chance.
+    pub random: Random,
+    /// Counters of reads and expiries.
+    pub stats: KeyStats,
+    /// What happened to keys.
+    pub changes: Changes,
+    /// What is to be logged.
+    pub effects: Effects,
+    /// What was removed and is not freed yet.
+    pub reclaim: Reclaim,
+    /// Which removals free lazily.
+    pub lazy: LazySettings,
+    /// Rows worth evicting, of each database.
+    pools: Vec<Pools>,
+    /// How many bytes databases may take.
+    pub(crate) quotas: Quotas,
+    /// The database the last row drawn by chance was evicted from.
+    last_evicted_db: usize,
+    /// The snapshot that is being taken.
+    snapshot: Option<Running>,
+    /// The text of the packed row that was read last.
+    text: Vec<u8>,
+    /// What can be undone.
+    pub journal: Journal,
+    /// How many databases are under a schema.
+    governed: usize,
+    /// No row that other tables depend on ends before this time.
+    source_deadline: i64,
+    /// Rows that went by themselves and that other tables depended on.
+    ended: Vec<Ended>,
+    /// Counts changes of schemas, after which nothing that was known about the
+    /// tables of keys holds.
+    schema_version: u64,
+    /// Rows that are to be looked at again.
+    heeded: Heeded,
+    /// Rows on the way to their tables under another schema.
+    leaving: Option<Leaving>,
+}
+
+/// What a write does to the lifetime of the key it overwrites.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// The key lives on for ever.
+    Forever,
+    /// The key keeps the deadline it has.
+    Keep,
+    /// The key ends at this time, in milliseconds since the epoch.
+    Until(i64),
+}
+
+/// Whether a look-up counts as a use of the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The access clock moves.
+    Touch,
+    /// The access clock stays: TTL, TYPE, OBJECT.
+    Peek,
+}
+
+impl Keyspace {
+    /// Empty databases. Everything that looks like chance follows from `seed`.
+    pub fn new(database_count: usize, seed: u64) -> Keyspace {
+        let mut random = Random::from_seed(seed);
+        let hasher = KeyHasher::new([random.next_u64(), random.next_u64()]);
+        Keyspace {
+            databases: (0..database_count).map(|_| Database::new(hasher, None)).collect(),
+            selected: 0,
+            now_ms: 0,
+            access: AccessClock::new(MemoryLimit::default().rates),
+            lists_looked_at_ms: 0,
+            packed_by_need_at_ms: i64::MIN,
+            hasher,
+            is_expiry_held: false,
+            random,
+            stats: KeyStats::default(),
+            changes: Changes::new(hasher),
+            effects: Effects::default(),
+            reclaim: Reclaim::default(),
+            lazy: LazySettings::default(),
+            pools: (0..database_count).map(|_| Pools::default()).collect(),
+            quotas: Quotas::default(),
+            last_evicted_db: 0,
+            snapshot: None,
+            text: Vec::new(),
+            journal: Journal::default(),
+            governed: 0,
+            source_deadline: i64::MAX,
+            ended: Vec::new(),
+            schema_version: 0,
+            heeded: Heeded::default(),
+            leaving: None,
+        }
+    }
+
+    /// The time everything is judged by until it is set again.
+    pub fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    /// The time that holds until the next call.
+    pub fn set_now_ms(&mut self, now_ms: i64) {
+        self.now_ms = now_ms;
+        self.access.set_now_ms(now_ms);
+    }
+
+    /// The database that the methods without a database number mean.
+    pub fn selected(&self) -> usize {
+        self.selected
+    }
+
+    /// Chooses the database that the methods without a database number mean.
+    pub fn select(&mut self, db: usize) {
+        assert!(db < self.databases.len(), "callers check the number of a database");
+        self.selected = db;
+    }
+
+    /// How many databases there are.
+    pub fn database_count(&self) -> usize {
+        self.databases.len()
+    }
+
+    /// Changes whenever a key may have come to belong to another table.
+    #[inline(always)]
+    pub fn schema_version(&self) -> u64 {
+        self.schema_version
+    }
+
+    /// The hash function of keys.
+    pub fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
+    #[inline(always)]
+    /// The selected database.
+    pub fn database(&self) -> &Database {
+        &self.databases[self.selected]
+    }
+
+    /// The database of this number.
+    pub fn database_at(&self, db: usize) -> &Database {
+        &self.databases[db]
+    }
+
+    /// All databases, in order.
+    pub fn databases(&self) -> impl Iterator<Item = &Database> {
+        self.databases.iter()
+    }
+
+    /// A key of the selected database.
+    #[inline]
+    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        self.key_in(self.selected, bytes)
+    }
+
+    /// A key of this database.
+    #[inline]
+    pub fn key_in<'a>(&self, db: usize, bytes: &'a [u8]) -> Key<'a> {
+        self.databases[db].key(bytes)
+    }
+
+    #[inline(always)]
+    fn row(&self, key: Key<'_>, spot: Spot) -> &Row {
+        self.database().table(key).row(spot)
+    }
+
+    /// Where a living row is; a due one is removed first.
+    #[inline(always)]
+    fn seek(&mut self, key: Key<'_>) -> Option<Found> {
+        let table = self.databases[self.selected].table(key);
+        let found = table.seek(key)?;
+        if let Some(deadline) = table.deadline_at(found)
+            && deadline < self.now_ms
+        {
+            self.end_due(key);
+            return None;
+        }
+        Some(found)
+    }
+
+    /// As `seek`, but the row is a loose one then.
+    #[inline(always)]
+    fn locate(&mut self, key: Key<'_>) -> Option<Spot> {
+        let found = self.seek(key)?;
+        Some(self.loosen(key, found))
+    }
+
+    /// Makes the row that was found a loose one; answers where it is.
+    #[inline(always)]
+    fn loosen(&mut self, key: Key<'_>, found: Found) -> Spot {
+        match found {
+            Found::Loose(spot) => spot,
+            Found::Packed(place) => self.databases[self.selected].loosen(key, place),
+        }
+    }
+
+    /// Looks a key up for reading, counting a hit or a miss.
+    #[inline(always)]
+    pub fn read_with(&mut self, key: Key<'_>, access: Access) -> Option<&Row> {
+        let found = self.seek_to_read(key, access)?;
+        let spot = self.loosen(key, found);
+        Some(self.row(key, spot))
+    }
+
+    /// Looks a key up for reading, counting a hit or a miss, and leaves the traces of
+    /// that on the row.
+    #[inline(always)]
+    fn seek_to_read(&mut self, key: Key<'_>, access: Access) -> Option<Found> {
+        let Some(found) = self.seek(key) else {
+            self.stats.misses += 1;
+            self.databases[self.selected].table_mut(key).stats.misses += 1;
+            self.notify(Event::new(Class::KeyMiss, "keymiss"), key.bytes);
+            return None;
+        };
+        self.stats.hits += 1;
+        self.databases[self.selected].table_mut(key).stats.hits += 1;
+        if access == Access::Touch {
+            let before = self.touch(key, found);
+            if self.governed > 0 && self.renews_on_read(key) {
+                let spot = self.loosen(key, found);
+                self.renew(key, spot);
+                return Some(Found::Loose(spot));
+            }
+            if matches!(found, Found::Packed(_)) && self.is_worth_loosening(key, before) {
+                return Some(Found::Loose(self.loosen(key, found)));
+            }
+        }
+        Some(found)
+    }
+
+    /// Whether a packed row that had this mark before it was used again is in such demand
+    /// that it takes less to read it as a loose one.
+    fn is_worth_loosening(&self, key: Key<'_>, mark: u32) -> bool {
+        let table = self.database().table(key);
+        self.access.is_in_demand(table.reading(), mark)
+            && table.has_room_for_demand()
+            && self.now_ms.abs_diff(self.packed_by_need_at_ms) > EASE_MS
+    }
+
+    /// Looks a key up for reading.
+    #[inline(always)]
+    pub fn read(&mut self, key: Key<'_>) -> Option<&Row> {
+        self.read_with(key, Access::Touch)
+    }
+
+    /// Looks a collection up for reading; an error if the key holds something else.
+    pub fn read_as<T: Collection>(&mut self, key: Key<'_>) -> Result<Option<&T>, WireError> {
+        match self.read(key).map(Row::value) {
+            Some(Value::Object(object)) => T::of(object).map(Some).ok_or(WireError::WrongType),
+            Some(_) => Err(WireError::WrongType),
+            None => Ok(None),
+        }
+    }
+
+    /// Looks a key up on the way to changing it: no hit or miss is counted.
+    #[inline(always)]
+    pub fn find(&mut self, key: Key<'_>) -> Option<&Row> {
+        let spot = self.locate(key)?;
+        self.touch(key, Found::Loose(spot));
+        Some(self.row(key, spot))
+    }
+
+    /// Marks the row that was found as used; answers the mark it had.
+    #[inline(always)]
+    fn touch(&mut self, key: Key<'_>, found: Found) -> u32 {
+        let table = self.databases[self.selected].table_mut(key);
+        let before = table.clock_at(found);
+        let clock = self.access.next_mark(table.reading(), before, &mut self.random);
+        if before != clock {
+            table.set_clock_at(found, clock);
+        }
+        before
+    }
+
+    /// The mark of a new row of the selected database.
+    fn first_mark(&self, key: Key<'_>) -> u32 {
+        self.access.first_mark(self.database().table(key).reading())
+    }
+
+    /// Decides when keys that no pattern speaks for go if memory is short.
+    pub fn set_policy(&mut self, policy: Option<Policy>) {
+        let standing = policy.map(Standing::by_policy);
+        self.databases.iter_mut().for_each(|database| database.set_standing(standing));
+    }
+
+    /// Stores a value under a key, new or not.
+    #[inline]
+    pub fn set(&mut self, key: Key<'_>, value: NewValue<'_>, lifetime: Lifetime, event: Event) {
+        match self.seek(key) {
+            Some(found) => self.replace(key, found, value, lifetime),
+            None => {
+                let is_object = matches!(value, NewValue::Object(_));
+                if self.journal.is_on() {
+                    self.journal.replaced(self.selected, key, None);
+                }
+                let deadline = match lifetime {
+                    Lifetime::Until(at) => Some(at),
+                    Lifetime::Forever | Lifetime::Keep => None,
+                };
+                let mut row = Row::new(key.bytes, value, deadline);
+                row.set_clock(self.first_mark(key));
+                self.place_row(self.selected, key, row);
+                self.notify(Event::new(Class::New, "new"), key.bytes);
+                // As in Redis 7.0, who waits is not served by a row that replaces one.
+                if is_object {
+                    self.changes.ready(self.selected, key.bytes);
+                }
+            }
+        }
+        self.changed(key, event, 1);
+    }
+
+    /// Puts a value in the place of a row that was found. Nobody is told.
+    #[inline]
+    fn replace(&mut self, key: Key<'_>, found: Found, value: NewValue<'_>, lifetime: Lifetime) {
+        let table = self.databases[self.selected].table_mut(key);
+        let deadline = match lifetime {
+            Lifetime::Forever => None,
+            Lifetime::Keep => table.deadline_at(found),
+            Lifetime::Until(at) => Some(at),
+        };
+        let before = table.clock_at(found);
+        let clock = self.access.next_mark(table.reading(), before, &mut self.random);
+        match found {
+            Found::Packed(place) if table.is_captured() => {
+                let mut row = Row::new(key.bytes, value, deadline);
+                row.set_clock(clock);
+                if self.journal.is_on() {
+                    let before = table.exchange_packed(place, key.hash, row);
+                    self.journal.replaced(self.selected, key, Some(before));
+                } else {
+                    // What nobody wants to see again need not be unpacked.
+                    table.replace_packed(place, key.hash, row);
+                }
+            }
+            found => {
+                let spot = self.loosen(key, found);
+                let table = self.databases[self.selected].table_mut(key);
+                if self.journal.is_on() {
+                    let new = Row::new(key.bytes, value, deadline);
+                    let before = table.exchange(spot, key.hash, new);
+                    table.set_clock_at(Found::Loose(spot), clock);
+                    self.journal.replaced(self.selected, key, Some(before));
+                } else {
+                    table.yield_large(key);
+                    let old = table.replace(spot, key.hash, value, deadline);
+                    table.set_clock_at(Found::Loose(spot), clock);
+                    if let Some(old) = old {
+                        self.reclaim.row(old, Freeing::lazily_if(self.lazy.server_del));
+                    }
+                }
+            }
+        }
+        self.note_source_deadline(self.selected, key);
+    }
+
+    /// Stores a string, as a number where its bytes are one.
+    #[inline]
+    pub fn set_text(&mut self, key: Key<'_>, text: &[u8], lifetime: Lifetime, event: Event) {
+        self.set(key, crate::values::text::encode(text), lifetime, event);
+    }
+
+    /// Gives, moves or takes away the deadline of a key; whether it is there.
+    pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<i64>, event: Event) -> bool {
+        let Some(spot) = self.locate(key) else { return false };
+        let table = self.databases[self.selected].table_mut(key);
+        if self.journal.is_on() {
+            self.journal.deadline(self.selected, key, table.row(spot).deadline());
+        }
+        table.set_deadline(spot, key.hash, deadline);
+        self.note_source_deadline(self.selected, key);
+        self.changed(key, event, 1);
+        true
+    }
+
+    /// Removes a key on the way to something else; whether it was there.
+    pub fn remove(&mut self, key: Key<'_>, event: Event) -> bool {
+        self.delete(key, event, Freeing::lazily_if(self.lazy.server_del))
+    }
+
+    /// Removes a key and frees what it held at once or lazily; whether it was
+    /// there.
+    pub fn delete(&mut self, key: Key<'_>, event: Event, freeing: Freeing) -> bool {
+        if self.seek(key).is_none() {
+            return false;
+        }
+        self.yield_large(self.selected, key);
+        let is_removed = !self.journal.is_on() && self.databases[self.selected].remove_packed(key);
+        if !is_removed && let Some(row) = self.take_row(self.selected, key) {
+            self.discard(key, row, freeing);
+        }
+        self.changed(key, event, 1);
+        true
+    }
+
+    /// Frees a row that left its table, unless that may still be undone.
+    fn discard(&mut self, key: Key<'_>, row: Row, freeing: Freeing) {
+        if self.journal.is_on() {
+            self.journal.replaced(self.selected, key, Some(row));
+        } else {
+            self.reclaim.row(row, freeing);
+        }
+    }
+
+    /// Takes a row out of its table; nobody is told.
+    fn take_row(&mut self, db: usize, key: Key<'_>) -> Option<Row> {
+        self.databases[db].remove(key)
+    }
+
+    /// Puts a row that is not there into its table; nobody is told.
+    fn place_row(&mut self, db: usize, key: Key<'_>, row: Row) {
+        self.databases[db].insert(key, row);
+        self.note_source_deadline(db, key);
+    }
+
+    /// Moves a living row of the selected database to another place, replacing
+    /// what is there; the events are told of the old and of the new place.
+    pub fn relocate(&mut self, from: Key<'_>, (to_db, to): (usize, &[u8]), events: [Event; 2]) {
+        let from_db = self.selected;
+        let to = self.key_in(to_db, to);
+        let row = self.take_row(from_db, from).expect("callers have found the row");
+        let deadline = row.deadline();
+        self.selected = to_db;
+        let row = row.into_value().into_row(to.bytes, deadline);
+        self.insert_row(to, row);
+        self.selected = from_db;
+        if self.journal.is_on() {
+            self.journal.moved((from_db, from), (to_db, to));
+        }
+        self.changed(from, events[0], 0);
+        self.selected = to_db;
+        self.changed(to, events[1], 1);
+        self.selected = from_db;
+    }
+
+    /// Puts a row of this key into its table, replacing what was there without an event
+    /// of its own.
+    pub fn put(&mut self, key: Key<'_>, row: Row, event: Event) {
+        self.insert_row(key, row);
+        self.changed(key, event, 1);
+    }
+
+    fn insert_row(&mut self, key: Key<'_>, mut row: Row) {
+        self.locate(key);
+        row.set_clock(self.first_mark(key));
+        self.yield_large(self.selected, key);
+        match self.take_row(self.selected, key) {
+            Some(old) => self.discard(key, old, Freeing::lazily_if(self.lazy.server_del)),
+            None if self.journal.is_on() => self.journal.replaced(self.selected, key, None),
+            None => {}
+        }
+        self.place_row(self.selected, key, row);
+        self.notify(Event::new(Class::New, "new"), key.bytes);
+        self.changes.ready(self.selected, key.bytes);
+    }
+
+    /// Records that a key changed: the one place all changes pass through.
+    #[inline(always)]
+    fn changed(&mut self, key: Key<'_>, event: Event, count: u64) {
+        if self.journal.is_on() {
+            // The rest is done when the change is known to stay.
+            self.changes.dirty += count;
+        } else {
+            self.databases[self.selected].count_write(key.table);
+            self.changes.changed(self.selected, key.bytes, count);
+            self.heed(self.selected, key.bytes);
+        }
+        self.changes.notify(self.selected, event, key.bytes);
+    }
+
+    /// Tells subscribers of an event that is not a change by itself, or is a
+    /// second event of one change.
+    #[inline(always)]
+    pub fn notify(&mut self, event: Event, key: &[u8]) {
+        self.changes.notify(self.selected, event, key);
+    }
+
+    /// Hints that a key will be looked up in the selected database soon.
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, db: usize, key: Key<'_>) {
+        self.databases[db].table(key).prefetch_bucket(key.hash);
+    }
+
+    /// Hints that a key's row will be read soon; answers whether it may be packed.
+    #[inline(always)]
+    pub fn prefetch_row(&self, db: usize, key: Key<'_>) -> bool {
+        self.databases[db].table(key).prefetch_row(key.hash)
+    }
+
+    /// Hints that a key's row will be read soon, if it is packed.
+    #[inline(always)]
+    pub fn prefetch_packed_row(&self, db: usize, key: Key<'_>) {
+        self.databases[db].table(key).prefetch_packed_row(key.hash);
+    }
+}

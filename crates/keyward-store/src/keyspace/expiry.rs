@@ -1,0 +1,89 @@
+//! The end of rows whose time is over.
+//!
+//! Owns removal of due rows, on access and by sweeping. Both leave the same
+//! traces: the effect log says DEL (or UNLINK), subscribers hear `expired`, watches break.
+
+use super::Keyspace;
+use crate::keyspace::event::{Class, Event};
+use crate::tables::reclaim::Freeing;
+use crate::tables::table::WORK_OF_PACKED;
+use crate::values::hasher::Key;
+use keyward_rules::Cause;
+
+/// What the end of a row takes on which others depend: they follow.
+pub(super) const WORK_OF_LEADERS: usize = 32;
+
+impl Keyspace {
+    /// Removes a row that was found to be due, unless expiry is held.
+    #[cold]
+    pub(super) fn end_due(&mut self, key: Key<'_>) {
+        if !self.is_expiry_held {
+            self.remove_due(key);
+        }
+    }
+
+    /// Removes a row whose deadline has passed.
+    pub(super) fn remove_due(&mut self, key: Key<'_>) {
+        let db = self.selected;
+        let freeing = Freeing::lazily_if(self.lazy.expire);
+        self.yield_large(db, key);
+        let is_wanted = self.databases[db].leads(key.table);
+        if !is_wanted && self.databases[db].remove_packed(key) {
+            // There is nothing to free, and nobody follows it.
+        } else if let Some(row) = self.take_row(db, key) {
+            self.end_row(db, key, row, (Cause::Expiry, freeing));
+        }
+        self.databases[db].table_mut(key).stats.expired += 1;
+        self.stats.expired += 1;
+        self.changes.expired(db, key.bytes);
+        self.heed(db, key.bytes);
+        let removal: &[u8] = match freeing {
+            Freeing::AtOnce => b"DEL",
+            Freeing::Lazily => b"UNLINK",
+        };
+        self.effects.beside(db, [removal, key.bytes]);
+        self.notify(Event::new(Class::Expired, "expired"), key.bytes);
+    }
+
+    /// Makes the removal of each due row that the last unit came upon a unit of its own:
+    /// they have nothing to do with each other. Under a schema other rows may have
+    /// changed with one of them.
+    pub fn part_due_rows(&mut self) {
+        if !self.is_governed() {
+            self.effects.part_unit();
+        }
+    }
+
+    /// How much work the end of a row is.
+    fn work_of_end(&self, db: usize, key: Key<'_>) -> usize {
+        match self.databases[db].table(key).packs() {
+            _ if self.databases[db].leads(key.table) => WORK_OF_LEADERS,
+            true => WORK_OF_PACKED,
+            false => 1,
+        }
+    }
+
+    /// Removes due rows, the longest overdue of each database first, until none
+    /// is left or `budget` pieces of work are done. Answers whether they are.
+    pub fn sweep(&mut self, budget: usize) -> bool {
+        let selected = self.selected;
+        let mut work = 0;
+        for db in 0..self.databases.len() {
+            self.selected = db;
+            while work < budget
+                && let Some(key) = self.databases[db].due_key(self.now_ms)
+            {
+                // Under a schema other rows may change with it: those belong to its unit.
+                if !self.is_governed() {
+                    self.effects.begin_unit();
+                }
+                let key = self.databases[db].key(&key);
+                work += self.work_of_end(db, key);
+                self.remove_due(key);
+            }
+        }
+        self.selected = selected;
+        self.look_ahead();
+        work >= budget
+    }
+}

@@ -1,0 +1,288 @@
+//! The keyspace under schemas: renewal by reading, and rows that end while other
+//! tables depend on them.
+//!
+//! Owns what a schema asks of storage rather than of commands. No command ever
+//! sees a derived key that disagrees with its source: whatever row of a source
+//! table goes by itself is kept in `ended` until the rule book has said what
+//! follows, and before a derived key is read the rows that are due in source
+//! tables are made to go.
+//! Not here: carrying out what follows (`crate::governed`).
+
+use super::Keyspace;
+use super::journal::Gone;
+use super::sight::Sight;
+use crate::tables::counters::TableStats;
+use crate::tables::database::Database;
+use crate::tables::faulty::Faulty;
+use crate::tables::reclaim::Freeing;
+use crate::tables::table::Found;
+use crate::values::hasher::{Key, TableIndex};
+use crate::values::index::Spot;
+use crate::values::row::{Row, Shelf};
+use keyward_commands::Command;
+use keyward_resp::Args;
+use keyward_rules::{Books, Cause, Faults, RuleBook, Survey};
+use keyward_schema::{KeyId, Mode};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A renewal by reading is logged when it crosses a line of this many to a
+/// lifetime.
+const LOGGED_RENEWALS: i64 = 16;
+
+/// A row that went by itself.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its database.
+    pub db: usize,
+    /// Its pattern.
+    pub pattern: KeyId,
+    /// Its key.
+    pub key: Box<[u8]>,
+    /// The row.
+    pub row: Row,
+    /// Why it went.
+    pub cause: Cause,
+}
+
+/// Rows of a database that came under another schema, on the way to their tables.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    db: usize,
+    before: Database,
+    /// What was wrong with rows under the schema before.
+    faulty: Faulty,
+}
+
+impl Keyspace {
+    /// What is shown of a command of a database to others than its client.
+    #[cold]
+    pub fn shown<'a>(&self, db: usize, command: &Command, args: Args<'a>) -> Vec<Cow<'a, [u8]>> {
+        let all: Vec<&RuleBook> = self
+            .databases
+            .iter()
+            .filter_map(|database| database.book())
+            .map(|book| &**book)
+            .collect();
+        let own = self.databases[db].book().map(|book| &**book);
+        Books { own, all: &all }.shown(command, args)
+    }
+
+    /// Puts a database under a schema. Whole tables go over at once where the survey of
+    /// them says so; other rows are still to be brought (`bring_over`) to the tables of
+    /// their patterns, and nobody may ask for them until then.
+    pub fn govern(&mut self, db: usize, book: Arc<RuleBook>, survey: &Survey) {
+        self.governed += usize::from(self.databases[db].book().is_none());
+        self.quotas.set(db, book.schema().keyspace.max_memory);
+        let governed = Database::governed(self.hasher, self.databases[db].standing(), book);
+        let mut before = std::mem::replace(&mut self.databases[db], governed);
+        self.databases[db].inherit_stats(&before);
+        self.databases[db].adopt(&mut before, survey);
+        self.capture_now(&mut before);
+        let first_end = self.databases[db].next_source_deadline();
+        self.source_deadline = self.source_deadline.min(first_end.unwrap_or(i64::MAX));
+        let faulty = std::mem::replace(&mut before.faulty, Faulty::new(self.hasher));
+        self.leaving = Some(Leaving { db, before, faulty });
+        self.schema_version += 1;
+    }
+
+    /// Brings about `budget` rows more to the tables of their patterns, and what is known
+    /// to be wrong with rows that the survey did not judge; whether all are there.
+    pub fn bring_over(&mut self, survey: &Survey, budget: usize) -> bool {
+        let mut done = self.bring_rows(budget);
+        let Some(mut leaving) = self.leaving.take() else { return true };
+        let database = &mut self.databases[leaving.db];
+        done += leaving.faulty.shed(budget.saturating_sub(done), |key, faults| {
+            database.inherit_faults(key, faults, survey);
+        });
+        self.leaving = (done >= budget).then_some(leaving);
+        self.leaving.is_none()
+    }
+
+    /// Brings about `budget` rows more to the tables of their patterns; answers how much
+    /// was done.
+    pub fn bring_rows(&mut self, budget: usize) -> usize {
+        let Some(Leaving { db, before, .. }) = &mut self.leaving else { return 0 };
+        let (db, mut rows, mut done) = (*db, Vec::new(), 0);
+        while done < budget {
+            match before.shed(budget - done, |row| rows.push(row.into_row())) {
+                0 => break,
+                shed => done += shed,
+            }
+        }
+        for row in rows {
+            let bytes: Box<[u8]> = row.key().into();
+            self.place_row(db, self.key_in(db, &bytes), row);
+        }
+        done
+    }
+
+    /// Whether any database is under a schema.
+    #[inline(always)]
+    pub fn is_governed(&self) -> bool {
+        self.governed > 0
+    }
+
+    /// The rules that a database is under.
+    pub fn book_of(&self, db: usize) -> Option<&Arc<RuleBook>> {
+        self.databases[db].book()
+    }
+
+    /// The counters of a pattern, or of keys without one.
+    pub fn table_stats(&mut self, db: usize, pattern: Option<KeyId>) -> &mut TableStats {
+        let table = pattern.map_or(TableIndex::PLAIN, TableIndex::of);
+        self.databases[db].stats_mut(table)
+    }
+
+    /// Keeps in mind what a survey of a database found to be wrong with a row.
+    pub fn set_faults(&mut self, db: usize, key: &[u8], faults: Faults) {
+        self.databases[db].set_faults(key, faults);
+    }
+
+    /// Overrules the modes of the selected database's schema, or leaves it to them.
+    pub fn set_schema_mode(&mut self, mode: Option<Mode>) {
+        self.databases[self.selected].set_mode(mode);
+    }
+
+    /// The changes of the journal are known to stay: whoever watches them is
+    /// told, and nothing can be undone any more.
+    pub fn commit(&mut self) {
+        let mut journal = std::mem::take(&mut self.journal);
+        for (db, table, key) in journal.touched() {
+            self.databases[db].count_write(table);
+            self.changes.changed(db, key, 0);
+            self.heed(db, key);
+        }
+        journal.end(|gone| match gone {
+            Gone::Row(row) => self.reclaim.row(row, Freeing::AtOnce),
+            Gone::Database(held) => self.part_with(*held, Freeing::AtOnce),
+        });
+        self.journal = journal;
+    }
+
+    /// A database as the rule book sees it.
+    pub fn sight(&self, db: usize) -> Sight<'_> {
+        Sight { keys: self, db, shelf: Shelf::default() }
+    }
+
+    /// Makes a packed row of the selected database that is about to be edited a loose one.
+    /// Whether it is due is not asked.
+    pub fn loosen_ahead(&mut self, key: Key<'_>) {
+        let database = &mut self.databases[self.selected];
+        let table = database.table(key);
+        if table.packs()
+            && let Some(Found::Packed(place)) = table.seek(key)
+        {
+            database.loosen(key, place);
+        }
+    }
+
+    /// Whether reading a row of this key renews its lifetime.
+    #[inline]
+    pub(super) fn renews_on_read(&self, key: Key<'_>) -> bool {
+        let db = &self.databases[self.selected];
+        let governed = db.book().zip(db.pattern(key.table));
+        governed.is_some_and(|(book, pattern)| book.traits(pattern).renews_on_read)
+    }
+
+    /// Renews the lifetime of a row that was read. Nobody is told, and no watch breaks.
+    pub(super) fn renew(&mut self, key: Key<'_>, spot: Spot) {
+        let db = &self.databases[self.selected];
+        let Some((book, pattern)) = db.book().zip(db.pattern(key.table)) else { return };
+        let row = db.table(key).row(spot);
+        let until = book.renewal(pattern, key.bytes, row, self.now_ms);
+        if let Some(until) = until
+            && row.deadline() != Some(until)
+        {
+            self.renew_until(key, spot, until);
+        }
+    }
+
+    fn renew_until(&mut self, key: Key<'_>, spot: Spot, until: i64) {
+        let db = self.selected;
+        let table = self.databases[db].table_mut(key);
+        let before = table.row(spot).deadline();
+        table.set_deadline(spot, key.hash, Some(until));
+        self.heed(db, key.bytes);
+        let line = ((until - self.now_ms) / LOGGED_RENEWALS).max(1);
+        if before.is_none_or(|before| before / line != until / line) {
+            let until = until.to_string();
+            self.effects.beside(db, [b"PEXPIREAT".as_slice(), key.bytes, until.as_bytes()]);
+        }
+    }
+
+    /// Remembers that a row which others depend on may end sooner than known.
+    #[inline]
+    pub(super) fn note_source_deadline(&mut self, db: usize, key: Key<'_>) {
+        if self.governed == 0 || key.table == TableIndex::PLAIN {
+            return;
+        }
+        let db = &self.databases[db];
+        let leads = db.leads(key.table);
+        if leads && let Some(deadline) = db.table(key).deadline_of(key) {
+            self.source_deadline = self.source_deadline.min(deadline);
+        }
+    }
+
+    /// Whether a row on which derived keys depend may be due.
+    #[inline(always)]
+    pub fn is_unsettled(&self) -> bool {
+        self.has_due_source() && !self.is_expiry_held
+    }
+
+    /// Whether a row on which others depend may be due, be it that expiry is held.
+    pub fn has_due_source(&self) -> bool {
+        self.source_deadline < self.now_ms
+    }
+
+    /// Removes every due row of tables on which others depend.
+    pub fn settle(&mut self) {
+        let selected = self.selected;
+        for db in 0..self.databases.len() {
+            self.selected = db;
+            while let Some(key) = self.databases[db].due_source(self.now_ms) {
+                self.remove_due(self.databases[db].key(&key));
+            }
+        }
+        self.selected = selected;
+        self.look_ahead();
+    }
+
+    /// Learns when the next row ends that others depend on, if one that is known to be
+    /// due has gone.
+    pub(super) fn look_ahead(&mut self) {
+        if self.has_due_source() {
+            let next = self.databases.iter().filter_map(Database::next_source_deadline).min();
+            self.source_deadline = next.unwrap_or(i64::MAX);
+        }
+    }
+
+    /// Keeps a row that went by itself until what depended on it has followed, or
+    /// frees it if nothing did.
+    pub(super) fn end_row(
+        &mut self,
+        db: usize,
+        key: Key<'_>,
+        row: Row,
+        (cause, freeing): (Cause, Freeing),
+    ) {
+        let database = &self.databases[db];
+        match database.pattern(key.table) {
+            Some(pattern) if database.leads(key.table) => {
+                self.ended.push(Ended { db, pattern, key: key.bytes.into(), row, cause });
+            }
+            _ => self.reclaim.row(row, freeing),
+        }
+    }
+
+    /// Whether rows went whose dependents have not followed yet.
+    #[inline(always)]
+    pub fn has_ended(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
+    /// The rows that went by themselves since the last call.
+    pub fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+}

@@ -1,0 +1,183 @@
+//! Rows that somebody keeps in mind, to look at them again when they change: those
+//! that something is wrong with, and all rows of a database that is surveyed.
+//!
+//! Owns the lists of what is to be looked at. Whatever changes a row, or lets it
+//! go, passes `heed`, which costs two comparisons while there is nothing to keep
+//! in mind. The lists are worked off before anybody is told a figure, and by every
+//! tick.
+//! Invariant: a row is judged only between commands, so by what is known to stay.
+//! Not here: the survey itself (`rebuild`).
+
+use super::Keyspace;
+use crate::tables::contradictions::Contradictions;
+use crate::tables::faulty::Faulty;
+use keyward_rules::{Faults, Ground, RuleBook, Survey, View as _};
+use keyward_schema::KeyId;
+use std::sync::Arc;
+
+/// What is to be looked at again.
+#[derive(Debug, Default)]
+pub(crate) struct Heeded {
+    /// Rows with something wrong about them, or that may have.
+    suspects: Vec<(usize, Box<[u8]>)>,
+    /// The databases under survey.
+    surveyed: Vec<Surveyed>,
+}
+
+/// A database under survey.
+#[derive(Debug)]
+struct Surveyed {
+    db: usize,
+    /// Its rows that changed.
+    changed: Vec<Box<[u8]>>,
+    /// Its rows were exchanged as a whole: what the survey knows of them is void.
+    is_void: bool,
+}
+
+impl Keyspace {
+    /// A row changed, came or went.
+    #[inline(always)]
+    pub(super) fn heed(&mut self, db: usize, key: &[u8]) {
+        if self.databases[db].has_faults() || !self.heeded.surveyed.is_empty() {
+            self.remember(db, key);
+        }
+    }
+
+    #[cold]
+    fn remember(&mut self, db: usize, key: &[u8]) {
+        let database = &self.databases[db];
+        if database.faults(key).is_some() {
+            self.heeded.suspects.push((db, key.into()));
+        }
+        if let Some(doubted) = database.contradictions.doubted.get(key) {
+            self.heeded.suspects.extend(doubted.iter().map(|key| (db, key.clone())));
+        }
+        if let Some(surveyed) = self.heeded.surveyed.iter_mut().find(|surveyed| surveyed.db == db)
+            && surveyed.changed.last().is_none_or(|last| **last != *key)
+        {
+            surveyed.changed.push(key.into());
+        }
+    }
+
+    /// Whether nothing is wrong with a row that has been there, or may be.
+    pub(super) fn is_sound(&self, db: usize, key: &[u8]) -> bool {
+        let is_known = self.heeded.suspects.is_empty() && self.leaving.is_none();
+        is_known && self.databases[db].faults(key).is_none()
+    }
+
+    /// Something may be wrong with a row.
+    pub fn suspect(&mut self, db: usize, key: &[u8]) {
+        self.heeded.suspects.push((db, key.into()));
+    }
+
+    /// Members of a computed row were written in spite of their sources. That is held
+    /// against it until they agree.
+    pub fn contradict(
+        &mut self,
+        db: usize,
+        book: &RuleBook,
+        (table, key): (KeyId, &[u8]),
+        members: Vec<Vec<u8>>,
+    ) {
+        for member in members {
+            if let Some(source) = book.source_of(table, key, &member) {
+                self.databases[db].contradictions.add(key, member, source);
+            }
+        }
+        let faults = Faults { is_misfit: true, is_conflict: false };
+        self.databases[db].set_faults(key, faults);
+        self.suspect(db, key);
+    }
+
+    /// Looks again at a computed row that clients wrote to in spite of its sources.
+    fn look_at_contradiction(&mut self, db: usize, book: &RuleBook, table: KeyId, key: &[u8]) {
+        let members = self.databases[db].contradictions.members.get(key).cloned();
+        let members = members.unwrap_or_default();
+        let count = members.len();
+        let mut settled = Vec::new();
+        let is_odd = {
+            let sight = self.sight(db);
+            let row = sight.row(key).expect("the engine shows all it has at once");
+            for member in members {
+                let agrees = book.agrees(&sight, (table, key), row, &member);
+                if agrees.expect("the engine shows all it has at once") {
+                    settled.push(member);
+                }
+            }
+            let row_type = book.traits(table).row_type;
+            row.is_some_and(|row| row.deadline().is_some() || Some(row.row_type()) != row_type)
+        };
+        let is_misfit = is_odd || settled.len() < count;
+        for member in settled {
+            let source = book.source_of(table, key, &member).unwrap_or_default();
+            self.databases[db].contradictions.remove(key, &member, &source);
+        }
+        self.databases[db].set_faults(key, Faults { is_misfit, is_conflict: false });
+    }
+
+    /// Looks again at rows that something is or may be wrong with, if they changed.
+    pub fn look_at_suspects(&mut self) {
+        if self.heeded.suspects.is_empty() || self.journal.is_on() {
+            return;
+        }
+        let mut suspects = std::mem::take(&mut self.heeded.suspects);
+        suspects.sort_unstable();
+        suspects.dedup();
+        for (db, key) in suspects {
+            let Some(book) = self.book_of(db).cloned() else { continue };
+            let Some(table) = book.table_of(&key) else { continue };
+            if book.traits(table).is_computed {
+                self.look_at_contradiction(db, &book, table, &key);
+                continue;
+            }
+            let row = self.databases[db].find(&key).filter(|row| !self.is_due(row));
+            let faults = row.map(|row| book.faults_of(&self.sight(db), table, &key, &*row));
+            let faults = faults.transpose().expect("the engine shows all it has at once");
+            self.databases[db].set_faults(&key, faults.unwrap_or_default());
+        }
+    }
+
+    /// Nothing is wrong any more with the rows of a database, as far as is known.
+    pub fn forget_faults(&mut self, db: usize) {
+        let database = &mut self.databases[db];
+        let mut faulty = std::mem::replace(&mut database.faulty, Faulty::new(self.hasher));
+        faulty
+            .shed(usize::MAX, |key, faults| database.count_faults(key, faults, Faults::default()));
+        self.databases[db].contradictions = Contradictions::new(self.hasher);
+    }
+
+    /// Begins to keep all changes of a database in mind for a survey.
+    pub fn begin_survey(&mut self, db: usize) {
+        let surveyed = Surveyed { db, changed: Vec::new(), is_void: false };
+        self.heeded.surveyed.retain(|other| other.db != db);
+        self.heeded.surveyed.push(surveyed);
+    }
+
+    /// Nobody makes a survey any more.
+    pub fn end_survey(&mut self) {
+        self.heeded.surveyed.clear();
+    }
+
+    /// Has a survey of a database by a book look again at what changed. Whether it is still
+    /// good.
+    pub fn bring_up_to_date(&mut self, db: usize, survey: &mut Survey, book: &RuleBook) -> bool {
+        let mut surveyed = self.heeded.surveyed.iter_mut();
+        let Some(surveyed) = surveyed.find(|surveyed| surveyed.db == db) else { return false };
+        let is_void = surveyed.is_void;
+        let changed = std::mem::take(&mut surveyed.changed);
+        let sight = self.sight(db);
+        let ground = Ground { book, before: self.book_of(db).map(Arc::as_ref), view: &sight };
+        for key in changed {
+            let looked = survey.look_again(ground, &key);
+            looked.expect("the engine shows all it has at once");
+        }
+        !is_void
+    }
+
+    /// The rows of a database are exchanged as a whole.
+    pub(super) fn void_survey(&mut self, db: usize) {
+        if let Some(surveyed) = self.heeded.surveyed.iter_mut().find(|surveyed| surveyed.db == db) {
+            surveyed.is_void = true;
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! What the running command has done so far, so that it can be reported to the
+//! rule book and undone.
+//!
+//! Owns the record of steps and their reversal. It is on only under a schema and
+//! only for what the rule book must see afterwards or a script may take back;
+//! while it is off nothing is recorded or copied. Whole rows are moved into it,
+//! elements of collections are copied: the cost follows what a command changes,
+//! never the size of what it changes.
+//!
+//! Invariant: undoing the steps since a mark, the last one first, gives back the
+//! rows, their elements and their deadlines as they were at the mark. (The
+//! order of members and fields, which nobody is promised, may be another, and the
+//! encoding that `OBJECT ENCODING` tells may stay larger.)
+//! Not here: what is reported (`report`), who decides (`governed`).
+
+pub mod report;
+pub mod undo;
+
+use crate::tables::database::Database;
+use crate::values::hasher::{Key, TableIndex};
+use crate::values::list::End;
+use crate::values::row::Row;
+use std::ops::Range;
+
+/// How many of the last rows a step looks through for its own.
+const RECENT_ROWS: usize = 4;
+
+/// The steps since the journal was last empty.
+#[derive(Debug, Default)]
+pub struct Journal {
+    is_on: bool,
+    rows: Vec<TouchedRow>,
+    steps: Vec<Step>,
+    /// What steps name by range: keys, fields, items, members.
+    bytes: Vec<u8>,
+}
+
+/// A place in the journal.
+#[derive(Debug, Clone, Copy)]
+pub struct JournalMark {
+    rows: usize,
+    steps: usize,
+}
+
+/// A part of the journal's bytes.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: usize,
+    len: usize,
+}
+
+/// A row that steps touch.
+#[derive(Debug, Clone, Copy)]
+struct TouchedRow {
+    db: usize,
+    table: TableIndex,
+    hash: u64,
+    key: Span,
+}
+
+#[derive(Debug)]
+struct Step {
+    /// Which of the touched rows.
+    row: usize,
+    undo: Undo,
+}
+
+/// What was before a step.
+#[derive(Debug)]
+enum Undo {
+    /// The row came, went or was replaced as a whole.
+    Row(Option<Row>),
+    /// An edit created the row.
+    Created,
+    /// An edit left the row empty, and it went.
+    Emptied(Row),
+    /// The row went from here to this other touched row.
+    MovedTo(usize),
+    /// It had this deadline.
+    Deadline(Option<i64>),
+    /// A field of a hash had one value and has another.
+    Field { name: Span, before: Option<Span>, after: Option<Span> },
+    /// An item came to an end of a list.
+    Pushed(End, Span),
+    /// An item left an end of a list.
+    Popped(End, Span),
+    /// An item came to this index of a list, in place of another or between.
+    Placed { index: usize, item: Span, before: Option<Span> },
+    /// An item left this index of a list.
+    Taken { index: usize, item: Span },
+    /// A member came into a set, or left it.
+    Member { member: Span, came: bool },
+    /// A member of a sorted set had one score and has another.
+    Score { member: Span, before: Option<f64>, after: Option<f64> },
+    /// A whole database was emptied.
+    Flushed(Box<Database>),
+}
+
+/// What a step has taken away for good.
+pub(super) enum Gone {
+    /// A row.
+    Row(Row),
+    /// All rows of a database.
+    Database(Box<Database>),
+}
+
+impl Journal {
+    /// Whether steps are recorded.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Begins or ends recording; answers what it was before.
+    pub fn turn(&mut self, is_on: bool) -> bool {
+        std::mem::replace(&mut self.is_on, is_on)
+    }
+
+    /// Where the journal ends now.
+    pub fn mark(&self) -> JournalMark {
+        JournalMark { rows: self.rows.len(), steps: self.steps.len() }
+    }
+
+    /// Forgets everything; hands over what its steps held.
+    pub(super) fn end(&mut self, mut receive: impl FnMut(Gone)) {
+        self.rows.clear();
+        self.bytes.clear();
+        for step in self.steps.drain(..) {
+            match step.undo {
+                Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
+                Undo::Flushed(held) => receive(Gone::Database(held)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The databases, tables and keys that were touched, some more than once.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, TableIndex, &[u8])> {
+        self.rows.iter().map(|row| (row.db, row.table, self.text(row.key)))
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Span {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        Span { start, len: bytes.len() }
+    }
+
+    fn text(&self, span: Span) -> &[u8] {
+        &self.bytes[span.start..span.start + span.len]
+    }
+
+    /// The number of a row, listed anew if it is not among the last ones.
+    fn row(&mut self, db: usize, key: Key<'_>) -> usize {
+        let recent = self.rows.iter().enumerate().rev().take(RECENT_ROWS);
+        let mut known = recent.filter(|(_, row)| row.db == db && row.hash == key.hash);
+        if let Some((index, _)) = known.find(|(_, row)| self.text(row.key) == key.bytes) {
+            return index;
+        }
+        let bytes = self.keep(key.bytes);
+        self.rows.push(TouchedRow { db, table: key.table, hash: key.hash, key: bytes });
+        self.rows.len() - 1
+    }
+
+    fn push(&mut self, db: usize, key: Key<'_>, undo: Undo) {
+        let row = self.row(db, key);
+        self.steps.push(Step { row, undo });
+    }
+
+    /// A row came, went or was replaced; what it was before.
+    pub(super) fn replaced(&mut self, db: usize, key: Key<'_>, before: Option<Row>) {
+        self.push(db, key, Undo::Row(before));
+    }
+
+    /// An edit created a row.
+    pub(super) fn created(&mut self, db: usize, key: Key<'_>) {
+        self.push(db, key, Undo::Created);
+    }
+
+    /// An edit left a row empty; the row as it went.
+    pub(super) fn emptied(&mut self, db: usize, key: Key<'_>, row: Row) {
+        self.push(db, key, Undo::Emptied(row));
+    }
+
+    /// A row went to another key, where it has already been recorded that
+    /// something came.
+    pub(super) fn moved(&mut self, (db, key): (usize, Key<'_>), (to_db, to): (usize, Key<'_>)) {
+        let to = self.row(to_db, to);
+        self.push(db, key, Undo::MovedTo(to));
+    }
+
+    /// A deadline changed; what it was before.
+    pub(super) fn deadline(&mut self, db: usize, key: Key<'_>, before: Option<i64>) {
+        self.push(db, key, Undo::Deadline(before));
+    }
+
+    /// A field of a hash changed; what it held before and holds now.
+    pub(super) fn field(
+        &mut self,
+        db: usize,
+        key: Key<'_>,
+        name: &[u8],
+        [before, after]: [Option<&[u8]>; 2],
+    ) {
+        let name = self.keep(name);
+        let before = before.map(|value| self.keep(value));
+        let after = after.map(|value| self.keep(value));
+        self.push(db, key, Undo::Field { name, before, after });
+    }
+
+    /// An item came to an end of a list.
+    pub(super) fn pushed(&mut self, db: usize, key: Key<'_>, end: End, item: &[u8]) {
+        let item = self.keep(item);
+        self.push(db, key, Undo::Pushed(end, item));
+    }
+
+    /// An item left an end of a list.
+    pub(super) fn popped(&mut self, db: usize, key: Key<'_>, end: End, item: &[u8]) {
+        let item = self.keep(item);
+        self.push(db, key, Undo::Popped(end, item));
+    }
+
+    /// An item came to an index of a list, in place of `before` or between.
+    pub(super) fn placed(
+        &mut self,
+        db: usize,
+        key: Key<'_>,
+        (index, item): (usize, &[u8]),
+        before: Option<&[u8]>,
+    ) {
+        let item = self.keep(item);
+        let before = before.map(|before| self.keep(before));
+        self.push(db, key, Undo::Placed { index, item, before });
+    }
+
+    /// An item left an index of a list.
+    pub(super) fn taken(&mut self, db: usize, key: Key<'_>, (index, item): (usize, &[u8])) {
+        let item = self.keep(item);
+        self.push(db, key, Undo::Taken { index, item });
+    }
+
+    /// A member came into a set, or left it.
+    pub(super) fn member(&mut self, db: usize, key: Key<'_>, member: &[u8], came: bool) {
+        let member = self.keep(member);
+        self.push(db, key, Undo::Member { member, came });
+    }
+
+    /// The score of a member changed; what it was before and is now.
+    pub(super) fn score(
+        &mut self,
+        db: usize,
+        key: Key<'_>,
+        member: &[u8],
+        [before, after]: [Option<f64>; 2],
+    ) {
+        let member = self.keep(member);
+        self.push(db, key, Undo::Score { member, before, after });
+    }
+
+    /// A whole database was emptied; what it held.
+    pub(super) fn flushed(&mut self, db: usize, held: Database) {
+        let nothing = Key { bytes: &[], hash: 0, table: TableIndex::PLAIN };
+        self.push(db, nothing, Undo::Flushed(Box::new(held)));
+    }
+
+    /// The steps since a mark.
+    fn steps_since(&self, mark: JournalMark) -> Range<usize> {
+        mark.steps..self.steps.len()
+    }
+}

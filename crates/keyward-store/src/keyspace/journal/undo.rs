@@ -1,0 +1,155 @@
+//! Taking steps back.
+
+use super::{JournalMark, Step, Undo};
+use crate::capture::large::list::ListStep;
+use crate::keyspace::Keyspace;
+use crate::values::footprint::HeapBytes;
+use crate::values::hash;
+use crate::values::hash::Hash;
+use crate::values::hasher::Key;
+use crate::values::list::List;
+use crate::values::packed::Item;
+use crate::values::packed_limits::PackedLimits;
+use crate::values::row::Row;
+use crate::values::set;
+use crate::values::set::Set;
+use crate::values::value::{Collection, ObjectRef};
+use crate::values::zset;
+use crate::values::zset::ZSet;
+
+impl Keyspace {
+    /// Undoes every step since a mark, the last one first.
+    pub fn undo(&mut self, mark: JournalMark, limits: &PackedLimits) {
+        let hasher = self.hasher;
+        let mut journal = std::mem::take(&mut self.journal);
+        for index in journal.steps_since(mark).rev() {
+            let Step { row, undo } = journal.steps.pop().expect("the range ends with the steps");
+            debug_assert_eq!(index, journal.steps.len());
+            let touched = journal.rows[row];
+            let key =
+                Key { bytes: journal.text(touched.key), hash: touched.hash, table: touched.table };
+            let text = |span| journal.text(span);
+            match undo {
+                Undo::Row(before) => self.reinstate(touched.db, key, before),
+                Undo::Created => self.reinstate(touched.db, key, None),
+                Undo::Emptied(row) => self.reinstate(touched.db, key, Some(row)),
+                Undo::MovedTo(to) => {
+                    let to = journal.rows[to];
+                    let from_there =
+                        Key { bytes: journal.text(to.key), hash: to.hash, table: to.table };
+                    let moved = self.take_row(to.db, from_there);
+                    let moved = moved.expect("a moved row is where it went until that is undone");
+                    let (deadline, clock) = (moved.deadline(), moved.clock());
+                    let mut row = moved.into_value().into_row(key.bytes, deadline);
+                    row.set_clock(clock);
+                    self.reinstate(touched.db, key, Some(row));
+                }
+                Undo::Deadline(before) => {
+                    let table = self.databases[touched.db].table_mut(key);
+                    if let Some(spot) = table.locate(key) {
+                        table.set_deadline(spot, key.hash, before);
+                    }
+                }
+                Undo::Field { name, before, .. } => {
+                    self.undo_edit(touched.db, key, |hash: &mut Hash| {
+                        let name = Item::of(text(name));
+                        match before {
+                            Some(value) => {
+                                hash.set(
+                                    &hash::Growth::of(limits, hasher),
+                                    (name, Item::of(text(value))),
+                                );
+                            }
+                            None => {
+                                hash.remove(name);
+                            }
+                        }
+                    })
+                }
+                Undo::Pushed(end, _) => {
+                    self.undo_items(touched.db, key, &ListStep::Pop(end), |list| list.pop(end));
+                }
+                Undo::Popped(end, item) => {
+                    let step = ListStep::Push(end);
+                    self.undo_items(touched.db, key, &step, |list| list.push(end, text(item)));
+                }
+                Undo::Placed { index, before: Some(item), .. } => {
+                    self.undo_items(touched.db, key, &ListStep::Set(index), |list| {
+                        list.set(index, text(item));
+                    });
+                }
+                Undo::Placed { index, before: None, .. } => {
+                    let range = index..index + 1;
+                    let step = ListStep::Remove(range.clone());
+                    self.undo_items(touched.db, key, &step, |list| list.remove(range));
+                }
+                Undo::Taken { index, item } => {
+                    let step = ListStep::Insert(index);
+                    self.undo_items(touched.db, key, &step, |list| list.insert(index, text(item)));
+                }
+                Undo::Member { member, came } => {
+                    self.undo_edit(touched.db, key, |set: &mut Set| {
+                        let member = Item::of(text(member));
+                        if came {
+                            set.remove(member);
+                        } else {
+                            set.add(&set::Growth::of(limits, hasher), member);
+                        }
+                    })
+                }
+                Undo::Score { member, before, .. } => {
+                    self.undo_edit(touched.db, key, |zset: &mut ZSet| match before {
+                        Some(score) => {
+                            zset.update(&zset::Growth::of(limits, hasher), text(member), |_| {
+                                Some(score)
+                            });
+                        }
+                        None => {
+                            zset.remove(text(member));
+                        }
+                    })
+                }
+                Undo::Flushed(held) => self.databases[touched.db] = *held,
+            }
+        }
+        journal.rows.truncate(mark.rows);
+        self.journal = journal;
+    }
+
+    /// Puts a row in the place of whatever is there.
+    fn reinstate(&mut self, db: usize, key: Key<'_>, row: Option<Row>) {
+        self.take_row(db, key);
+        if let Some(row) = row {
+            self.place_row(db, key, row);
+        }
+    }
+
+    /// Undoes a step of a list, of which a snapshot that is amid it must hear. Members of
+    /// other collections it has heard of when they were changed.
+    fn undo_items(
+        &mut self,
+        db: usize,
+        key: Key<'_>,
+        step: &ListStep,
+        edit: impl FnOnce(&mut List),
+    ) {
+        let table = self.databases[db].table_mut(key);
+        if let Some(spot) = table.locate(key) {
+            table.before_part_change(spot, |large, object| {
+                if let ObjectRef::List(list) = object {
+                    large.items(list, step);
+                }
+            });
+        }
+        self.undo_edit(db, key, edit);
+    }
+
+    fn undo_edit<T: Collection>(&mut self, db: usize, key: Key<'_>, edit: impl FnOnce(&mut T)) {
+        let table = self.databases[db].table_mut(key);
+        let spot = table.locate(key).expect("an edited row is there until its edits are undone");
+        let bytes_before = table.row(spot).heap_bytes();
+        let object = table.row_mut(spot).object_mut();
+        edit(object.and_then(T::of_mut).expect("a row keeps its type while it is edited"));
+        table.resized(spot, bytes_before);
+    }
+}

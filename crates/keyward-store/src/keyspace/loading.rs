@@ -1,0 +1,91 @@
+//! Rows that come from a file: they were there before, so nothing happens to them.
+
+use super::Keyspace;
+use super::usage::Usage;
+use crate::tables::counters::{KeyStats, TableStats};
+use crate::tables::database::Database;
+use crate::tables::table::Table;
+use crate::values::hasher::Key;
+use crate::values::row::{NewValue, Row};
+
+/// What to do about a key that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Leave it, and take nothing in.
+    Refuse,
+    /// Put the new one in its place.
+    Replace,
+}
+
+/// What is put aside while commands are carried out again.
+#[derive(Debug)]
+pub struct Present {
+    now_ms: i64,
+    governed: usize,
+}
+
+impl Keyspace {
+    /// Goes back to a time at which no row is due and no schema rules: what is carried
+    /// out again has been judged, and the ends of rows are part of it.
+    pub fn leave_present(&mut self) -> Present {
+        let now_ms = std::mem::replace(&mut self.now_ms, 0);
+        Present { now_ms, governed: std::mem::take(&mut self.governed) }
+    }
+
+    /// Comes back.
+    pub fn enter_present(&mut self, present: Present) {
+        self.now_ms = present.now_ms;
+        self.governed = present.governed;
+        // Deadlines were not noted: the first look at derived keys does so.
+        self.source_deadline = i64::MIN;
+    }
+
+    /// Forgets what loading has counted.
+    pub fn end_loading(&mut self) {
+        self.stats = KeyStats::default();
+        self.changes.dirty = 0;
+        self.changes.news.clear();
+        self.databases.iter_mut().flat_map(Database::tables_mut).for_each(|table| {
+            table.stats = TableStats::default();
+        });
+    }
+
+    /// The selected database is about to get so many rows.
+    pub fn expect_rows(&mut self, rows: usize) {
+        self.databases[self.selected].expect_rows(rows);
+    }
+
+    /// Gives back room for rows that did not come.
+    pub fn trim(&mut self) {
+        self.databases.iter_mut().flat_map(Database::tables_mut).for_each(Table::trim);
+    }
+
+    /// A row as it was saved, of a key in the selected database.
+    pub fn saved_row(
+        &self,
+        key: Key<'_>,
+        value: NewValue<'_>,
+        deadline: Option<i64>,
+        usage: Option<Usage>,
+    ) -> Row {
+        let mut row = Row::new(key.bytes, value, deadline);
+        let told = usage.and_then(|usage| self.mark_of(key, usage));
+        row.set_clock(told.unwrap_or_else(|| self.first_mark(key)));
+        row
+    }
+
+    /// Puts a row back that was saved; whether it was done. Nobody is told, nothing
+    /// is counted or logged.
+    pub fn load(&mut self, key: Key<'_>, row: Row, on_conflict: OnConflict) -> bool {
+        let is_there = self.database().table(key).find(key).is_some();
+        if is_there && on_conflict == OnConflict::Refuse {
+            return false;
+        }
+        if is_there {
+            self.take_row(self.selected, key);
+        }
+        self.place_row(self.selected, key, row);
+        self.void_survey(self.selected);
+        true
+    }
+}

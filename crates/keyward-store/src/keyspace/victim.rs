@@ -1,0 +1,166 @@
+//! Which row is the next to go when memory is needed.
+//!
+//! Owns the choice and the removal. Rows of patterns that go first go before any other.
+//! Of the others, each table loses rows in proportion to how many it has, and by its own
+//! order: the server's policy where no pattern speaks for the key, `evict` of the pattern
+//! where one does. By recency and frequency it is the best of a few sampled rows and of
+//! those that earlier samples left in the pool; by deadline it is exactly the one that
+//! ends soonest, for tables keep that order anyway.
+//!
+//! A removal leaves the traces of a deletion: the effect log says DEL, subscribers hear
+//! `evicted`, watches break.
+//! Not here: what goes with a row (`crate::governed`).
+
+use super::Keyspace;
+use super::expiry::WORK_OF_LEADERS;
+use crate::keyspace::event::{Class, Event};
+use crate::tables::database::Database;
+use crate::tables::eviction::{Candidate, FREED_PER_WORK, Order, Rivals, Standing, Turn};
+use crate::tables::reclaim::Freeing;
+use crate::values::access::Reading;
+use keyward_rules::Cause;
+use std::ops::Range;
+
+impl Keyspace {
+    /// Whether nothing has changed since every database was seen to take no more than its
+    /// schema allows.
+    #[inline(always)]
+    pub fn are_quotas_kept(&self) -> bool {
+        self.quotas.are_kept(&self.databases)
+    }
+
+    /// The databases that take more than their schemas allow, as far as is known.
+    pub fn exceeded_quotas(&mut self) -> Vec<usize> {
+        self.quotas.exceeded(&self.databases)
+    }
+
+    /// Whether a database takes more than its schema allows.
+    pub fn exceeds_quota(&mut self, db: usize) -> bool {
+        self.quotas.is_exceeded(&self.databases, db)
+    }
+
+    /// Removes the row of these databases that is the next to go; `None` if none may.
+    /// Answers how many pieces of work that was.
+    pub fn evict_one(&mut self, dbs: Range<usize>, samples: usize) -> Option<usize> {
+        let turn = self.turn(dbs.clone());
+        let order = self.draw_order(dbs.clone(), turn)?;
+        let (db, key) = match order {
+            Order::Recency => {
+                self.victim_by_use(dbs, Rivals { turn, reading: Reading::Recency }, samples)?
+            }
+            Order::Frequency => {
+                self.victim_by_use(dbs, Rivals { turn, reading: Reading::Frequency }, samples)?
+            }
+            Order::Chance => self.victim_by_chance(dbs)?,
+            Order::Deadline => self.victim_by_deadline(dbs)?,
+        };
+        let key = self.databases[db].key(&key);
+        self.yield_large(db, key);
+        let row = self.take_row(db, key);
+        let row = row.expect("a victim was just found in its table");
+        let freeing = Freeing::lazily_if(self.lazy.eviction);
+        let removal = match freeing {
+            Freeing::AtOnce => b"DEL".as_slice(),
+            Freeing::Lazily => b"UNLINK".as_slice(),
+        };
+        let leads = self.databases[db].leads(key.table);
+        let work = freeing.freed_at_once(&row).div_ceil(FREED_PER_WORK)
+            + if leads { WORK_OF_LEADERS } else { 0 };
+        self.end_row(db, key, row, (Cause::Eviction, freeing));
+        self.databases[db].stats_mut(key.table).evicted += 1;
+        self.stats.evicted += 1;
+        self.effects.begin_unit();
+        self.effects.beside(db, [removal, key.bytes]);
+        self.changes.changed(db, key.bytes, 0);
+        self.heed(db, key.bytes);
+        self.changes.notify(db, Event::new(Class::Evicted, "evicted"), key.bytes);
+        Some(work.max(1))
+    }
+
+    fn turn(&self, dbs: Range<usize>) -> Turn {
+        let is_first = |standing: Standing| standing.turn == Turn::First;
+        let has_first = |database: &Database| database.evictable(is_first).next().is_some();
+        if self.databases[dbs].iter().any(has_first) { Turn::First } else { Turn::Others }
+    }
+
+    /// By which order a row goes: chance decides by how many rows have each.
+    fn draw_order(&mut self, dbs: Range<usize>, turn: Turn) -> Option<Order> {
+        let is_due = |standing: Standing| standing.turn == turn;
+        let tables = || self.databases[dbs.clone()].iter().flat_map(|db| db.evictable(is_due));
+        let total: usize = tables().map(|(_, _, rows)| rows).sum();
+        let first = tables().next()?.1.order;
+        if tables().all(|(_, standing, _)| standing.order == first) {
+            return Some(first);
+        }
+        let mut at = self.random.below(total as u64) as usize;
+        let drawn = tables().find(|(_, _, rows)| match at.checked_sub(*rows) {
+            Some(rest) => {
+                at = rest;
+                false
+            }
+            None => true,
+        });
+        drawn.map(|(_, standing, _)| standing.order)
+    }
+
+    fn victim_by_use(
+        &mut self,
+        dbs: Range<usize>,
+        rivals: Rivals,
+        samples: usize,
+    ) -> Option<(usize, Box<[u8]>)> {
+        while self.offer_samples(dbs.clone(), rivals, samples) {
+            while let Some((db, best)) = self.take_best(dbs.clone(), rivals) {
+                let is_rival = |standing| rivals.include(standing);
+                let mark = self.databases[db].mark_of_evictable(&best.key, is_rival);
+                // One that was used meanwhile is no longer worth as much.
+                if mark.is_some_and(|mark| self.access.score(rivals.reading, mark) >= best.score) {
+                    return Some((db, best.key));
+                }
+            }
+        }
+        None
+    }
+
+    /// Puts rows drawn by chance into the pools; whether there are any.
+    fn offer_samples(&mut self, dbs: Range<usize>, rivals: Rivals, samples: usize) -> bool {
+        let mut has_rows = false;
+        for db in dbs {
+            let (access, pool) = (&self.access, self.pools[db].of(rivals));
+            let is_rival = |standing| rivals.include(standing);
+            has_rows |=
+                self.databases[db].sample_evictable(is_rival, samples, &mut self.random, |row| {
+                    pool.offer(access.score(rivals.reading, row.mark()), &row)
+                });
+        }
+        has_rows
+    }
+
+    /// Takes the best candidate of some databases out of its pool.
+    fn take_best(&mut self, dbs: Range<usize>, rivals: Rivals) -> Option<(usize, Candidate)> {
+        let best_of = |db: usize| Some((self.pools[db].of(rivals).best_score()?, db));
+        let (_, db) = dbs.filter_map(best_of).max_by_key(|(score, _)| *score)?;
+        self.pools[db].of(rivals).take().map(|best| (db, best))
+    }
+
+    /// Draws from one database after the other.
+    fn victim_by_chance(&mut self, dbs: Range<usize>) -> Option<(usize, Box<[u8]>)> {
+        let is_it = |standing: Standing| standing.order == Order::Chance;
+        let count = dbs.len();
+        for step in 1..=count {
+            let db = dbs.start + (self.last_evicted_db + step) % count;
+            if let Some((key, _)) = self.databases[db].draw_evictable(is_it, &mut self.random) {
+                self.last_evicted_db = db;
+                return Some((db, key.into()));
+            }
+        }
+        None
+    }
+
+    fn victim_by_deadline(&self, dbs: Range<usize>) -> Option<(usize, Box<[u8]>)> {
+        let first_of = |db: usize| Some((self.databases[db].first_to_end()?, db));
+        let first = dbs.filter_map(first_of).min_by_key(|((deadline, _), _)| *deadline)?;
+        let ((_, table), db) = first;
+        Some((db, table.first_to_end()?))
+    }
+}

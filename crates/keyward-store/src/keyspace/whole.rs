@@ -1,0 +1,148 @@
+//! Whole databases: emptying, swapping, scanning, sampling.
+//!
+//! Owns the operations that concern a database rather than a key. Watches of
+//! keys that exist are broken; clients waiting for a key that appears by a swap
+//! are woken.
+
+use super::Keyspace;
+use crate::keyspace::watch::Held;
+use crate::tables::database::Database;
+use crate::tables::reclaim::Freeing;
+use crate::tables::table::Table;
+use crate::values::row::Row;
+use crate::values::value::Value;
+use std::ops::Range;
+
+/// How often a living row is looked for while due ones must stay.
+const HELD_DRAWS_MAX: usize = 100;
+/// Milliseconds between looks for lists that nobody uses.
+const LISTS_EVERY_MS: u64 = 2_000;
+
+/// What a key of a database holds.
+fn held(database: &Database, key: &[u8], now_ms: i64) -> Held {
+    match database.find(key) {
+        None => Held::Nothing,
+        Some(row) if row.deadline().is_some_and(|deadline| deadline < now_ms) => Held::Due,
+        Some(_) => Held::Living,
+    }
+}
+
+impl Keyspace {
+    /// How many rows the selected database has, due ones included.
+    pub fn row_count(&self) -> usize {
+        self.database().len()
+    }
+
+    /// Empties a database, and frees what it held at once or lazily.
+    pub fn flush(&mut self, db: usize, freeing: Freeing) {
+        let (databases, now_ms) = (&self.databases, self.now_ms);
+        self.changes.watches.replaced(|of, key| {
+            (of == db).then(|| (held(&databases[db], key, now_ms), Held::Nothing))
+        });
+        self.changes.flushed();
+        self.void_survey(db);
+        let taken = self.databases[db].take();
+        self.changes.dirty += taken.len() as u64;
+        if self.journal.is_on() {
+            self.journal.flushed(db, taken);
+        } else {
+            self.part_with(taken, freeing);
+        }
+    }
+
+    /// Swaps the contents of two databases.
+    pub fn swap(&mut self, a: usize, b: usize) {
+        if a == b {
+            return;
+        }
+        let (databases, now_ms) = (&self.databases, self.now_ms);
+        self.changes.watches.replaced(|of, key| {
+            let held = |db: usize| held(&databases[db], key, now_ms);
+            match of {
+                _ if of == a => Some((held(a), held(b))),
+                _ if of == b => Some((held(b), held(a))),
+                _ => None,
+            }
+        });
+        self.databases.swap(a, b);
+        self.void_survey(a);
+        self.void_survey(b);
+        let databases = &self.databases;
+        self.changes.waiting.ready_where(|db, key| {
+            let row = (db == a || db == b).then(|| databases[db].find(key)).flatten();
+            row.is_some_and(|row| matches!(row.value(), Value::Object(_)))
+        });
+        self.changes.dirty += 1;
+    }
+
+    /// A living row drawn by chance, due ones removed on the way. While expiry is held
+    /// it may be a due one: there may be no other.
+    pub fn random_key(&mut self) -> Option<Box<[u8]>> {
+        for draw in 0.. {
+            let row = self.databases[self.selected].sample(&mut self.random)?;
+            let key: Box<[u8]> = row.key().into();
+            let is_last_draw = self.is_expiry_held && draw == HELD_DRAWS_MAX;
+            if self.locate(self.key(&key)).is_some() || is_last_draw {
+                return Some(key);
+            }
+        }
+        None
+    }
+
+    /// Packs rows of these databases that wait for it, idle or not, within a budget of
+    /// work: memory is short. Answers how much was done.
+    pub fn pack(&mut self, dbs: Range<usize>, budget: usize) -> usize {
+        self.packed_by_need_at_ms = self.now_ms;
+        let mut work = 0;
+        if self.governed > 0 {
+            for table in self.databases[dbs].iter_mut().flat_map(Database::tables_mut) {
+                work += table.pack(budget.saturating_sub(work));
+                work += table.pack_lists(&self.access, budget.saturating_sub(work));
+            }
+        }
+        work
+    }
+
+    /// Packs rows that nobody uses, within a budget of work.
+    pub fn pack_idle(&mut self, budget: usize) {
+        let mut work = 0;
+        if self.governed > 0 {
+            for table in self.databases.iter_mut().flat_map(Database::tables_mut) {
+                work += table.pack_idle(&self.access, budget.saturating_sub(work));
+                work += table.pack_lists(&self.access, budget.saturating_sub(work));
+            }
+        }
+    }
+
+    /// Begins to look for lists that nobody uses, if the last time is some time ago.
+    pub fn look_at_lists(&mut self) {
+        if self.governed > 0 && self.now_ms.abs_diff(self.lists_looked_at_ms) >= LISTS_EVERY_MS {
+            self.lists_looked_at_ms = self.now_ms;
+            let tables = self.databases.iter_mut().flat_map(Database::tables_mut);
+            tables.for_each(Table::look_at_lists);
+        }
+    }
+
+    /// Whether `pack_idle` has something to do.
+    pub fn has_idle(&self) -> bool {
+        let mut tables = self.databases.iter().flat_map(Database::tables);
+        self.governed > 0 && tables.any(|table| table.has_work(&self.access))
+    }
+
+    /// Visits the rows of one bucket of the selected database, due ones
+    /// included, as far as their tables can hold keys that begin with `prefix`;
+    /// answers the next cursor, zero at the end.
+    pub fn scan(&self, cursor: u64, prefix: &[u8], visit: impl FnMut(&Row)) -> u64 {
+        self.database().scan(cursor, prefix, visit)
+    }
+
+    /// Whether a row's time is over.
+    pub fn is_due(&self, row: &Row) -> bool {
+        row.deadline().is_some_and(|deadline| deadline < self.now_ms)
+    }
+
+    /// Removes a key if its time is over, as reading it would.
+    pub fn expire_if_due(&mut self, key: &[u8]) {
+        self.locate(self.key(key));
+    }
+}

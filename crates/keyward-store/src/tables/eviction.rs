@@ -1,0 +1,21 @@
+//! What eviction goes by: limits, what each table says of its rows, and the pool of
+//! candidates.
+//!
+//! Owns these as plain values over rows and tables.
+//! Not here: the loop that makes room (`evict`), which row is the next (`keyspace::victim`).
+
+pub mod limit;
+pub(crate) mod pool;
+pub(crate) mod quota;
+pub(crate) mod standing;
+
+pub use limit::MemoryLimit;
+pub(crate) use pool::{Candidate, Pools};
+pub(crate) use quota::Quotas;
+pub use standing::Policy;
+pub(crate) use standing::Rivals;
+pub use standing::Standing;
+pub use standing::{Order, Scope, Turn};
+
+/// Allocations freed as one piece of work.
+pub const FREED_PER_WORK: usize = 16;
