@@ -20,4 +20,5 @@ pub(crate) mod set;
 pub(crate) mod slowlog;
 pub(crate) mod string;
 pub(crate) mod tracking;
+pub(crate) mod transactions;
 pub(crate) mod zset;

@@ -16,29 +16,36 @@
 //! Not here: sockets and settings (`keyward-server`), what commands do (their
 //! own modules).
 
+pub(crate) mod attempt;
 pub(crate) mod batch;
 pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
 pub(crate) mod evict;
+pub(crate) mod observers;
+pub(crate) mod paused;
+pub(crate) mod relief;
+pub(crate) mod runner;
 pub(crate) mod shared;
+pub(crate) mod slow;
+pub(crate) mod switches;
 
 use crate::engine::batch::{Known, Prepared};
-use crate::engine::context::{Ctx, Ending, Mode};
+use crate::engine::context::{Ctx, Mode, Stage};
 use crate::engine::evict::Caller;
+use crate::engine::paused::may_write;
 use crate::engine::shared::Shared;
 use crate::governed;
 use crate::governed::proposal::{Draft, Proposal};
 use crate::governed::reload::Reloading;
 use crate::host::{Facts, Host, Library};
 use crate::sessions::courier::{Courier, Delivery};
-use crate::sessions::pause::may_write;
 use crate::sessions::session::{Listening, ReplyMode, Session};
 use crate::sessions::transaction;
 use crate::tunables::Tunables;
 use keyward_commands::{Command, CommandId, Names, WireError, resolve};
 use keyward_lua::LogLevel;
-use keyward_resp::{ArgBuf, Args, Batch, ReplyWriter};
+use keyward_resp::{ArgBuf, Args, Batch};
 use keyward_rules::{RuleBook, Survey};
 use keyward_schema::Schema;
 use keyward_store::keyspace::blocking::Blocked;
@@ -105,7 +112,7 @@ impl Engine {
     /// An engine without keys and clients, at time zero.
     pub fn new(options: EngineOptions) -> Engine {
         let mut keys = Keyspace::new(options.databases, options.seed);
-        let shared = Shared::new(&mut keys, options);
+        let shared = Shared::new(&mut keys, &dispatch::HANDLERS, options.seed, options.tunables);
         Engine { keys, shared, prepared: Prepared::default() }
     }
 
@@ -260,14 +267,14 @@ impl Engine {
     fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
         self.end_pause_if_over();
         let Engine { keys, shared, .. } = self;
-        let pause = shared.pause.as_ref();
-        let is_paused = pause.is_some_and(|pause| pause.holds(shared, session, command, args));
+        let is_paused = shared.pauses(session, command, args);
         let hold = shared.hold();
         let is_held = hold.is_some_and(|hold| hold.holds(keys, session, command, args));
         // What runs during a pause does not write, so that due rows can stay. What writes
         // while a schema comes into force does so where they can go.
         keys.is_expiry_held = !(is_paused || is_held)
-            && (pause.is_some() || hold.is_some() && !may_write(shared, session, command, args));
+            && (shared.pause.is_some()
+                || hold.is_some() && !may_write(shared, session, command, args));
         if !is_paused && !is_held {
             return false;
         }
@@ -324,11 +331,11 @@ impl Engine {
         known: &[Known],
         out: &mut Vec<u8>,
     ) {
-        let reply = ReplyWriter::new(out, session.protocol);
         let Engine { keys, shared, .. } = self;
-        let ending = Ending::Answered;
-        Ctx { command, args, reply, keys, session, shared, host, mode, known, ending, until: None }
-            .run();
+        let stage = Stage { keys, session, shared, host };
+        let mut ctx = Ctx::new(stage, mode, command, args, out);
+        ctx.known = known;
+        runner::run(&mut ctx);
     }
 
     /// What follows a command, transaction or script: those who waited go on.

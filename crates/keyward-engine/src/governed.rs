@@ -18,14 +18,15 @@ pub(crate) mod rebuild;
 pub(crate) mod reload;
 pub(crate) mod trial;
 
-use crate::engine::context::{Ctx, Ending, Mode, Outcome};
+use crate::engine::attempt::attempt;
+use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group, WireError, resolve};
 use keyward_lua::LogLevel;
-use keyward_resp::{ArgBuf, Args, ReplyWriter};
+use keyward_resp::{ArgBuf, Args};
 use keyward_rules::{
     Cause, Change, Consequences, Judged, Objection, Refusal, RuleBook, Verdict, What,
 };
@@ -84,7 +85,7 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
     let is_judged = ctx.command.flags.has(Flag::Write)
         || matches!(ctx.command.id, CommandId::FCall | CommandId::FCallRo);
-    let outcome = if is_judged { judge(ctx) } else { ctx.attempt() };
+    let outcome = if is_judged { judge(ctx) } else { attempt(ctx) };
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
     outcome
 }
@@ -123,7 +124,7 @@ fn judge(ctx: &mut Ctx<'_>) -> Outcome {
         return match ctx.command.id {
             CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing),
             CommandId::SwapDb => swap(ctx),
-            _ => ctx.attempt(),
+            _ => attempt(ctx),
         };
     };
     if ctx.command.id == CommandId::SwapDb {
@@ -136,12 +137,12 @@ fn judge(ctx: &mut Ctx<'_>) -> Outcome {
         book.before(&ctx.keys.sight(db), ctx.command, ctx.args, &table_of)
     };
     match verdict.expect("the engine shows all it has at once") {
-        Verdict::Run(Judged::All) => ctx.attempt(),
+        Verdict::Run(Judged::All) => attempt(ctx),
         Verdict::Run(judged) => run_and_follow(ctx, judged),
         Verdict::RunUntil(at, judged) => {
             ctx.until = Some(at);
             let outcome = match judged {
-                Judged::All => ctx.attempt(),
+                Judged::All => attempt(ctx),
                 judged => run_and_follow(ctx, judged),
             };
             ctx.until = None;
@@ -161,7 +162,7 @@ fn judge(ctx: &mut Ctx<'_>) -> Outcome {
             let start = Start::recording(ctx.keys);
             let reply = ctx.reply.defer();
             let mode = std::mem::replace(&mut ctx.mode, Mode::Queued);
-            let outcome = ctx.attempt();
+            let outcome = attempt(ctx);
             ctx.mode = mode;
             start.undo(ctx.keys, ctx.shared);
             start.end(ctx.keys);
@@ -184,7 +185,7 @@ fn swap(ctx: &mut Ctx<'_>) -> Outcome {
             let text = format!("SCHEMA database {db} is the keyspace {name} and cannot be swapped");
             Err(WireError::Line(text.into_bytes().into()))
         }
-        None => ctx.attempt(),
+        None => attempt(ctx),
     }
 }
 
@@ -193,7 +194,7 @@ fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged) -> Outcome {
     let start = Start::recording(ctx.keys);
     let reply = ctx.reply.defer();
     let db = ctx.keys.selected();
-    let mut outcome = ctx.attempt();
+    let mut outcome = attempt(ctx);
     if outcome.is_ok() {
         let Ctx { keys, shared, session, host, .. } = ctx;
         outcome = follow(keys, shared, session, *host, start.journal, judged);
@@ -211,19 +212,7 @@ fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged) -> Outcome {
 fn run_instead(ctx: &mut Ctx<'_>, command: &ArgBuf, reply: &[u8]) -> Outcome {
     let mut ignored = Vec::new();
     let args = command.args();
-    let mut inner = Ctx {
-        command: resolve(args)?,
-        args,
-        reply: ReplyWriter::new(&mut ignored, ctx.session.protocol),
-        keys: ctx.keys,
-        session: ctx.session,
-        shared: ctx.shared,
-        host: ctx.host,
-        mode: Mode::Queued,
-        known: &[],
-        ending: Ending::Answered,
-        until: None,
-    };
+    let mut inner = ctx.inner(Mode::Queued, resolve(args)?, args, &mut ignored);
     run_and_follow(&mut inner, Judged::Nothing)?;
     ctx.reply.bulk(reply);
     Ok(())
@@ -269,20 +258,9 @@ pub(crate) fn explain(
     };
     let start = Start::recording(ctx.keys);
     let mut ignored = Vec::new();
-    let mut trial = Ctx {
-        command,
-        args,
-        reply: ReplyWriter::new(&mut ignored, ctx.session.protocol),
-        keys: ctx.keys,
-        session: ctx.session,
-        shared: ctx.shared,
-        host: ctx.host,
-        mode: Mode::Queued,
-        known: &[],
-        ending: Ending::Answered,
-        until,
-    };
-    match trial.attempt() {
+    let mut trial = ctx.inner(Mode::Queued, command, args, &mut ignored);
+    trial.until = until;
+    match attempt(&mut trial) {
         Err(error) => lines.push(format!("Redis: {}", String::from_utf8_lossy(&error.text()))),
         Ok(()) => {
             let answer = ctx.keys.report(db, start.journal, |changes| {
@@ -345,22 +323,9 @@ pub(crate) fn follow_up(
     let session_db = std::mem::replace(&mut session.db, db);
     keys.select(db);
     let mut ignored = Vec::new();
-    let reply = ReplyWriter::new(&mut ignored, session.protocol);
-    let (mode, ending) = (Mode::FollowUp, Ending::Answered);
-    let mut ctx = Ctx {
-        command,
-        args,
-        reply,
-        keys,
-        session,
-        shared,
-        host,
-        mode,
-        known: &[],
-        ending,
-        until: None,
-    };
-    let outcome = ctx.attempt();
+    let stage = Stage { keys, session, shared, host };
+    let mut ctx = Ctx::new(stage, Mode::FollowUp, command, args, &mut ignored);
+    let outcome = attempt(&mut ctx);
     session.db = session_db;
     outcome
 }

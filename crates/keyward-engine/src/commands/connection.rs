@@ -3,3 +3,4 @@
 pub(crate) mod basics;
 pub(crate) mod client;
 pub(crate) mod client_list;
+pub(crate) mod pause;

@@ -5,5 +5,7 @@ pub(crate) mod config;
 pub(crate) mod debug;
 pub(crate) mod info;
 pub(crate) mod memory;
+pub(crate) mod monitor;
 pub(crate) mod persistence;
 pub(crate) mod process;
+pub(crate) mod replication;

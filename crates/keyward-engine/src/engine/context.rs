@@ -4,17 +4,13 @@
 //! the keyspace, its client. The fields are separate so that a row can be
 //! borrowed while the reply is written. A handler parses its arguments, touches
 //! keys, answers, and reports a wire error by returning it.
-//! Not here: what happens before and after a command (`engine`).
+//! Not here: running it (`runner`), what happens before and after (`engine`).
 
 use crate::engine::batch::Known;
-use crate::engine::dispatch;
 use crate::engine::shared::Shared;
-use crate::governed;
 use crate::host::Host;
-use crate::sessions::monitor;
 use crate::sessions::session::Session;
-use crate::sessions::tracking;
-use keyward_commands::{Command, WireError};
+use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args, ReplyWriter};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::blocking::{Blocked, NoWaitReply, TimeoutReply};
@@ -23,6 +19,13 @@ use keyward_store::values::value::Type;
 
 /// What a handler returns: the reply is written, or this error is.
 pub(crate) type Outcome = Result<(), WireError>;
+
+/// A command's implementation.
+pub(crate) type Handler = fn(&mut Ctx<'_>) -> Outcome;
+
+/// The implementations of all commands, by their identities. Commands that run others
+/// (EXEC, scripts) reach all of them through it, without knowing them.
+pub(crate) type Handlers = [Handler; CommandId::COUNT];
 
 /// A container called without a subcommand, which its arity does not admit.
 pub(crate) fn container(ctx: &mut Ctx<'_>) -> Outcome {
@@ -88,7 +91,43 @@ pub(crate) struct Ctx<'a> {
     pub(crate) until: Option<i64>,
 }
 
+/// Whose command it is, and what it works on.
+pub(crate) struct Stage<'a> {
+    pub(crate) keys: &'a mut Keyspace,
+    pub(crate) session: &'a mut Session,
+    pub(crate) shared: &'a mut Shared,
+    pub(crate) host: &'a mut dyn Host,
+}
+
 impl<'a> Ctx<'a> {
+    /// A command that is to run.
+    #[inline]
+    pub(crate) fn new(
+        stage: Stage<'a>,
+        mode: Mode<'a>,
+        command: &'static Command,
+        args: Args<'a>,
+        out: &'a mut Vec<u8>,
+    ) -> Ctx<'a> {
+        let Stage { keys, session, shared, host } = stage;
+        let reply = ReplyWriter::new(out, session.protocol);
+        let (known, ending, until): (&[Known], _, _) = (&[], Ending::Answered, None);
+        Ctx { command, args, reply, keys, session, shared, host, mode, known, ending, until }
+    }
+
+    /// Another command of the same client, within this one.
+    #[inline]
+    pub(crate) fn inner<'b>(
+        &'b mut self,
+        mode: Mode<'b>,
+        command: &'static Command,
+        args: Args<'b>,
+        out: &'b mut Vec<u8>,
+    ) -> Ctx<'b> {
+        let Ctx { keys, session, shared, host, .. } = self;
+        Ctx::new(Stage { keys, session, shared, host: *host }, mode, command, args, out)
+    }
+
     /// The key at an argument position, with its hash.
     #[inline(always)]
     pub(crate) fn key(&self, position: usize) -> Key<'a> {
@@ -185,123 +224,6 @@ impl<'a> Ctx<'a> {
         self.keys.changes.waiting.begin(self.session.id, &blocked);
         self.session.blocked = Some(blocked);
         self.ending = Ending::Waiting;
-    }
-
-    /// Runs another command within this one (EXEC, scripts); its reply, or its
-    /// error as a reply, goes to `out`.
-    pub(crate) fn call(
-        &mut self,
-        mode: Mode<'_>,
-        command: &'static Command,
-        args: Args<'_>,
-        out: &mut Vec<u8>,
-    ) {
-        let mut inner = Ctx {
-            command,
-            args,
-            reply: ReplyWriter::new(out, self.session.protocol),
-            keys: self.keys,
-            session: self.session,
-            shared: self.shared,
-            host: self.host,
-            mode,
-            known: &[],
-            ending: Ending::Answered,
-            until: None,
-        };
-        inner.run();
-        let captured = self.keys.captured_bytes();
-        if captured > 0 && captured > self.host.captured_bytes_max() {
-            let mut parts = Vec::new();
-            self.keys.hand_over_captured(&mut |bytes| parts.push(bytes));
-            self.host.take_captured(parts);
-        }
-    }
-
-    /// Runs the command, writes an error it returns, logs what it changed and counts
-    /// what it took.
-    #[inline]
-    pub(crate) fn run(&mut self) {
-        let begun_ns = self.shared.stats.clock_ns;
-        self.keys.select(self.session.db);
-        let outcome = if self.keys.is_governed() { governed::run(self) } else { self.attempt() };
-        if let Err(error) = outcome {
-            error.write_to(&mut self.reply);
-            self.shared.stats.errors.count(error.code());
-            self.ending = Ending::Failed;
-        }
-        // What may still be undone is not told.
-        let has_news = !self.keys.changes.news.is_empty() || self.shared.is_observed();
-        if has_news && !self.keys.journal.is_on() {
-            self.tell_others();
-        }
-        self.count(begun_ns);
-    }
-
-    /// Tells others what the command has done to keys, and those who watch of the command.
-    #[cold]
-    fn tell_others(&mut self) {
-        self.shared.spread_news(self.keys, Some(self.session));
-        if self.shared.is_observed() {
-            monitor::show_after(self);
-            tracking::remember(self);
-            self.shared.limit_tracking(self.keys, Some(self.session));
-        }
-    }
-
-    /// Runs the handler and logs what it changed.
-    #[inline]
-    pub(crate) fn attempt(&mut self) -> Outcome {
-        self.keys.effects.begin_command();
-        let dirty = self.keys.changes.dirty;
-        let outcome = dispatch::run(self);
-        if self.keys.changes.dirty != dirty {
-            self.log_as_called();
-        }
-        outcome
-    }
-
-    /// Logs the command as it was called, but for its name: that is Redis's.
-    #[inline]
-    fn log_as_called(&mut self) {
-        let db = self.keys.selected();
-        if self.shared.names.are_plain() {
-            return self.keys.effects.end_command(db, self.args);
-        }
-        let name = self.command.container.map_or(self.command, |it| it.command()).name;
-        let rest = self.args.from(1);
-        let call: ArgBuf = std::iter::once(name.as_bytes()).chain(rest.iter()).collect();
-        self.keys.effects.end_command(db, call.args());
-    }
-
-    /// Counts the command. One that waits is a call at once, and has its latency when
-    /// its client goes on.
-    #[inline]
-    fn count(&mut self, begun_ns: u64) {
-        let stats = &mut self.shared.stats;
-        stats.clock_ns = self.host.monotonic_ns();
-        let ns = stats.clock_ns.saturating_sub(begun_ns);
-        let is_new = u64::from(!matches!(self.mode, Mode::Woken(_)));
-        stats.processed += is_new;
-        let counters = stats.calls.of_mut(self.command.id);
-        counters.calls += is_new;
-        counters.ns += ns;
-        let whole_ns = ns + std::mem::take(&mut self.session.spent_ns);
-        match self.ending {
-            Ending::Waiting => {
-                self.session.spent_ns = whole_ns;
-                return;
-            }
-            Ending::Failed => counters.failed += 1,
-            Ending::Answered => {}
-        }
-        if stats.is_tracking {
-            counters.record(whole_ns);
-        }
-        if whole_ns >= stats.slow_ns {
-            let (place, call) = ((&*self.keys, self.session.db), (self.command, self.args));
-            self.shared.note_slow(self.host, place, self.session, call, whole_ns);
-        }
     }
 
     /// Replies with the lines of a container's HELP.

@@ -1,8 +1,7 @@
 //! From a command's identity to its handler.
 //!
-//! Owns one exhaustive match: a command of the table that has neither a handler
-//! here nor a place among those not served yet does not compile, and a test holds
-//! the two lists together. A group's handlers live in its own folder.
+//! Owns one exhaustive match: a command of the table that has no handler here does not
+//! compile. A group's handlers live in its own folder.
 
 use crate::commands::hash;
 use crate::commands::latency;
@@ -12,25 +11,15 @@ use crate::commands::set;
 use crate::commands::slowlog;
 use crate::commands::tracking;
 use crate::commands::zset;
-use crate::commands::{connection, generic, keyward, server, string};
+use crate::commands::{connection, generic, keyward, server, string, transactions};
 use crate::engine::context;
-use crate::engine::context::{Ctx, Outcome};
+use crate::engine::context::{Handler, Handlers};
 use crate::scripting as script;
-use crate::sessions::{monitor, pause, replicas, transaction};
 use keyward_commands::CommandId as Id;
 
-/// A command's implementation.
-pub(crate) type Handler = fn(&mut Ctx<'_>) -> Outcome;
-
-/// Runs the command of a context.
-#[inline]
-pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
-    let handler = HANDLERS[ctx.command.id as usize];
-    handler.expect("only served commands are resolved")(ctx)
-}
-
-static HANDLERS: [Option<Handler>; Id::COUNT] = {
-    let mut handlers: [Option<Handler>; Id::COUNT] = [None; Id::COUNT];
+/// The handlers of all commands.
+pub(crate) static HANDLERS: Handlers = {
+    let mut handlers: Handlers = [context::container; Id::COUNT];
     let mut index = 0;
     while index < Id::COUNT {
         handlers[index] = handler(keyward_commands::COMMANDS[index].id);
@@ -39,10 +28,10 @@ static HANDLERS: [Option<Handler>; Id::COUNT] = {
     handlers
 };
 
-/// The handler of a command; `None` if it is not served yet.
+/// The handler of a command.
 #[rustfmt::skip]
-const fn handler(id: Id) -> Option<Handler> {
-    let handler: Handler = match id {
+const fn handler(id: Id) -> Handler {
+    match id {
         // generic
         Id::Copy => generic::relocate::copy,
         Id::Del => generic::keys::del,
@@ -219,11 +208,11 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::SUnsubscribe => pubsub::sunsubscribe,
         Id::Unsubscribe => pubsub::unsubscribe,
         // transactions
-        Id::Discard => transaction::discard,
-        Id::Exec => transaction::exec,
-        Id::Multi => transaction::multi,
-        Id::Unwatch => transaction::unwatch,
-        Id::Watch => transaction::watch,
+        Id::Discard => transactions::discard,
+        Id::Exec => transactions::exec,
+        Id::Multi => transactions::multi,
+        Id::Unwatch => transactions::unwatch,
+        Id::Watch => transactions::watch,
         // scripting
         Id::Eval => script::eval::eval,
         Id::EvalRo => script::eval::eval_ro,
@@ -268,13 +257,13 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::ClientKill => connection::client::kill,
         Id::ClientList => connection::client_list::list,
         Id::ClientNoEvict => connection::client::no_evict,
-        Id::ClientPause => pause::pause,
+        Id::ClientPause => connection::pause::pause,
         Id::ClientReply => connection::client::reply,
         Id::ClientSetName => connection::client::setname,
         Id::ClientTracking => tracking::tracking,
         Id::ClientTrackingInfo => tracking::trackinginfo,
         Id::ClientUnblock => connection::client::unblock,
-        Id::ClientUnpause => pause::unpause,
+        Id::ClientUnpause => connection::pause::unpause,
         Id::Echo => connection::basics::echo,
         Id::Hello => connection::basics::hello,
         Id::Ping => connection::basics::ping,
@@ -308,14 +297,14 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::LatencyHistory => latency::history,
         Id::LatencyLatest => latency::latest,
         Id::LatencyReset => latency::reset,
-        Id::Monitor => monitor::monitor,
+        Id::Monitor => server::monitor::monitor,
         Id::SlowLog => context::container,
         Id::SlowLogGet => slowlog::get,
         Id::SlowLogHelp => slowlog::help,
         Id::SlowLogLen => slowlog::len,
         Id::SlowLogReset => slowlog::reset,
         Id::Lolwut => server::process::lolwut,
-        Id::ReplConf => replicas::replconf,
+        Id::ReplConf => server::replication::replconf,
         Id::Role => server::process::role,
         Id::Shutdown => server::process::shutdown,
         Id::Memory => context::container,
@@ -331,21 +320,7 @@ const fn handler(id: Id) -> Option<Handler> {
         Id::BgRewriteAof => server::persistence::bgrewriteaof,
         Id::LastSave => server::persistence::lastsave,
         Id::Save => server::persistence::save,
-        Id::Sync => replicas::sync,
+        Id::Sync => server::replication::sync,
         Id::Time => server::info::time,
-    };
-    Some(handler)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use keyward_commands::COMMANDS;
-
-    #[test]
-    fn exactly_the_served_commands_have_handlers() {
-        for command in &COMMANDS {
-            assert_eq!(handler(command.id).is_some(), command.served, "{}", command.name);
-        }
     }
 }

@@ -5,7 +5,7 @@
 //! files are the host's.
 
 use crate::engine::Engine;
-use crate::engine::context::{Ctx, Ending, Mode};
+use crate::engine::context::{Ctx, Mode, Stage};
 use crate::governed::rebuild::AfterLoad;
 use crate::host::Host;
 use crate::sessions::session::Session;
@@ -16,7 +16,7 @@ use crate::snapshot::{
     Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
 };
 use keyward_commands::{CommandId, WireError};
-use keyward_resp::{Args, Batch, ReplyWriter};
+use keyward_resp::{Args, Batch};
 use keyward_schema::Persist;
 use keyward_store::keyspace::OnConflict;
 use keyward_store::keyspace::SnapshotProgress;
@@ -96,19 +96,9 @@ impl Engine {
         let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
         let Engine { keys, shared, .. } = self;
         let mut out = Vec::new();
-        work(&mut Ctx {
-            command: &keyward_commands::COMMANDS[CommandId::FunctionLoad as usize],
-            args: Args::new(&[], &[]),
-            reply: ReplyWriter::new(&mut out, session.protocol),
-            keys,
-            session: &mut session,
-            shared,
-            host,
-            mode: Mode::Queued,
-            known: &[],
-            ending: Ending::Answered,
-            until: None,
-        })
+        let stage = Stage { keys, session: &mut session, shared, host };
+        let command = &keyward_commands::COMMANDS[CommandId::FunctionLoad as usize];
+        work(&mut Ctx::new(stage, Mode::Queued, command, Args::new(&[], &[]), &mut out))
     }
 
     /// Begins to load in steps. Until the end clients are told to wait.

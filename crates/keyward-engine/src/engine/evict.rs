@@ -17,6 +17,7 @@
 //! go (`keyspace::victim`), how large values are freed (`reclaim`).
 
 use crate::engine::Engine;
+use crate::engine::relief::Relief;
 use crate::engine::shared::Shared;
 use crate::governed;
 use crate::host::{Host, Outgoing};
@@ -31,24 +32,6 @@ use std::ops::Range;
 const SAMPLES_MAX: usize = 64;
 /// Messages to clients that are one piece of work.
 const MESSAGES_PER_WORK: usize = 8;
-
-/// What making room came to.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Relief {
-    /// There is more that can go, and must.
-    pub(crate) is_underway: bool,
-    /// The server has too little memory, and nothing more can go.
-    is_impossible: bool,
-    /// The databases that take more than they may, and of which nothing more can go.
-    full: Vec<usize>,
-}
-
-impl Relief {
-    /// Whether commands on a database that take memory are refused.
-    pub(crate) fn refuses(&self, db: usize) -> bool {
-        self.is_impossible || self.full.contains(&db)
-    }
-}
 
 /// Whose command room is made for.
 #[derive(Debug, Default)]

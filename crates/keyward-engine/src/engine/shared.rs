@@ -5,10 +5,9 @@
 //! news spread.
 //! Not here: rows (`keyspace`), the life of a command (`engine`).
 
-use crate::commands::server::debug::Switches;
-use crate::engine::EngineOptions;
-use crate::engine::context::Outcome;
-use crate::engine::evict::Relief;
+use crate::engine::context::{Handlers, Outcome};
+use crate::engine::relief::Relief;
+use crate::engine::switches::Switches;
 use crate::governed::changeover::Changeover;
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reload::Reloading;
@@ -38,6 +37,8 @@ use keyward_store::tables::database::Database;
 /// What all clients share besides the keys.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// What commands do.
+    pub(crate) handlers: &'static Handlers,
     /// All clients but the one whose command runs.
     pub(crate) sessions: Sessions,
     /// The settings in force.
@@ -89,16 +90,22 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// What clients share in an engine without clients.
-    pub(crate) fn new(keys: &mut Keyspace, options: EngineOptions) -> Shared {
+    pub(crate) fn new(
+        keys: &mut Keyspace,
+        handlers: &'static Handlers,
+        seed: u64,
+        tunables: Tunables,
+    ) -> Shared {
         let mut shared = Shared {
+            handlers,
             sessions: Sessions::default(),
-            stats: Stats::new(&options.tunables),
+            stats: Stats::new(&tunables),
             tunables: Tunables::default(),
             names: Names::default(),
             outbox: Deliveries::default(),
             now_us: 0,
             slept_us: 0,
-            scripts: Scripts::new(options.seed),
+            scripts: Scripts::new(seed),
             write_refusal: None,
             is_loading: false,
             log: AppendLog::default(),
@@ -115,7 +122,7 @@ impl Shared {
             reloading: None,
             remains: Remains::default(),
         };
-        shared.set_tunables(keys, options.tunables);
+        shared.set_tunables(keys, tunables);
         shared
     }
 

@@ -7,7 +7,7 @@
 use super::run::{Access, Program, input, run};
 use super::running::Activity;
 use crate::engine::context::{Ctx, Outcome};
-use crate::sessions::monitor;
+use crate::engine::observers;
 use keyward_commands::{WireError, args};
 use keyward_lua::Audience;
 use keyward_lua::Code;
@@ -88,7 +88,7 @@ pub(crate) fn evalsha_ro(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 fn eval_body(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
-    monitor::show(ctx);
+    observers::show(ctx);
     let input = input(ctx.args, WireError::NotInteger)?;
     let body = ctx.args.at(1);
     let sha = sha1_hex(body);
@@ -98,7 +98,7 @@ fn eval_body(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
 }
 
 fn eval_sha(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
-    monitor::show(ctx);
+    observers::show(ctx);
     let sha = sha_argument(ctx.args.at(1)).ok_or(WireError::NoScript)?;
     let input = input(ctx.args, WireError::NotInteger)?;
     let script = *ctx.shared.scripts.cache.scripts.get(&sha).ok_or(WireError::NoScript)?;

@@ -5,9 +5,9 @@
 use super::run::{Access, Program, ScriptCaller, input, run};
 use super::running::Activity;
 use crate::engine::context::{Ctx, Outcome};
+use crate::engine::observers;
 use crate::glob;
 use crate::glob::Case;
-use crate::sessions::monitor;
 use keyward_commands::{WireError, args};
 use keyward_lua::Audience;
 use keyward_lua::Busy;
@@ -23,7 +23,7 @@ pub(crate) fn fcall_ro(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 fn call(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
-    monitor::show(ctx);
+    observers::show(ctx);
     let scripts = &mut ctx.shared.scripts;
     let function = scripts.libraries.function(ctx.args.at(1));
     let function = function.ok_or(WireError::Err("Function not found"))?;

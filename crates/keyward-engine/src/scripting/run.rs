@@ -8,6 +8,7 @@
 
 use super::running::{Activity, RunFacts, RunningScript};
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
+use crate::engine::runner;
 use crate::governed::Start;
 use crate::tunables::Tunables;
 use keyward_commands::ErrorStats;
@@ -196,7 +197,7 @@ impl Caller for ScriptCaller<'_, '_> {
         // Lua's time is the script's, not the command's.
         self.ctx.shared.stats.clock_ns = self.ctx.host.monotonic_ns();
         let mode = Mode::Scripted(self.ctx.command, self.ctx.args);
-        self.ctx.call(mode, command, args, reply);
+        runner::call(self.ctx, mode, command, args, reply);
         self.ctx.keys.effects.listen(is_listening);
     }
 

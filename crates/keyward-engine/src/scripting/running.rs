@@ -8,11 +8,10 @@
 
 use crate::commands::server::process::Shutdown;
 use crate::engine::Progress;
-use crate::engine::context::{Ctx, Ending, Mode, Outcome};
-use crate::engine::dispatch;
+use crate::engine::context::{Ctx, Mode, Outcome, Stage};
+use crate::engine::observers;
 use crate::engine::shared::Shared;
 use crate::host::Host;
-use crate::sessions::monitor;
 use crate::sessions::session::Session;
 use crate::sessions::transaction;
 use keyward_commands::flags::Flag;
@@ -132,7 +131,7 @@ impl<'a> RunningScript<'a> {
             CommandId::FunctionKill => self.kill(Activity::Function).map(|()| reply.ok()),
             CommandId::FunctionStats => self.write_stats(elapsed, &mut reply),
             CommandId::Shutdown => self.shut_down(host, session, args),
-            _ => self.run_beside(host, session, (command, args), reply),
+            _ => self.run_beside(host, session, (command, args), out),
         };
         let stats = &mut self.shared.stats;
         stats.processed += 1;
@@ -152,25 +151,14 @@ impl<'a> RunningScript<'a> {
         host: &mut dyn Host,
         session: &mut Session,
         (command, args): (&'static Command, Args<'_>),
-        reply: ReplyWriter<'_>,
+        out: &mut Vec<u8>,
     ) -> Outcome {
         let of_script = self.keys.selected();
         self.keys.select(session.db);
-        let mut ctx = Ctx {
-            command,
-            args,
-            reply,
-            keys: self.keys,
-            session,
-            shared: self.shared,
-            host,
-            mode: Mode::Plain,
-            known: &[],
-            ending: Ending::Answered,
-            until: None,
-        };
-        let outcome = dispatch::run(&mut ctx);
-        monitor::show_after(&mut ctx);
+        let stage = Stage { keys: self.keys, session, shared: self.shared, host };
+        let mut ctx = Ctx::new(stage, Mode::Plain, command, args, out);
+        let outcome = (ctx.shared.handlers[command.id as usize])(&mut ctx);
+        observers::show_after(&mut ctx);
         self.keys.select(of_script);
         outcome
     }

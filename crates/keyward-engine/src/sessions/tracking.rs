@@ -10,11 +10,8 @@
 //! dropped for want of room (`tracking-table-max-keys`), or nobody tracks any more.
 //! Not here: which keys change (`keyspace::changes`), the commands (`commands`).
 
-use crate::engine::context::{Ctx, Mode};
 use crate::sessions::courier::Courier;
 use crate::sessions::session::Session;
-use keyward_commands::Group;
-use keyward_commands::flags::Flag;
 use keyward_resp::{Protocol, ReplyWriter};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::values::hasher::KeyHasher;
@@ -172,7 +169,7 @@ impl Tracking {
         (self.hasher.hash(&key), key)
     }
 
-    fn remember(&mut self, client: ClientId, key: &[u8]) {
+    pub(crate) fn remember(&mut self, client: ClientId, key: &[u8]) {
         let key = self.hashed(key.into());
         self.reader_count += usize::from(self.readers.entry(key).or_default().insert(client));
     }
@@ -329,31 +326,5 @@ fn tell_broken_redirect(client: ClientId, target: ClientId, courier: &mut Courie
         writer.bulk(b"tracking-redir-broken");
         writer.integer(target.0 as i64);
         courier.send(client, bytes.into());
-    }
-}
-
-/// Remembers what the client of a command that has just run has read.
-pub(crate) fn remember(ctx: &mut Ctx<'_>) {
-    let Some(tracker) = &mut ctx.session.tracker else { return };
-    let is_wanted = match tracker.policy {
-        Policy::Read => true,
-        Policy::OptIn => tracker.is_caching_given,
-        Policy::OptOut => !tracker.is_caching_given,
-        Policy::Broadcast => false,
-    };
-    // CLIENT CACHING is about the next command or transaction.
-    let is_about_clients = ctx.command.name.starts_with("client|");
-    if matches!(ctx.mode, Mode::Plain) && ctx.session.transaction.is_none() && !is_about_clients {
-        tracker.is_caching_given = false;
-    }
-    if is_wanted && ctx.command.flags.has(Flag::ReadOnly) && ctx.command.group != Group::Scripting {
-        // A script that reads anything has read the keys it was given.
-        let (command, args) = match ctx.mode {
-            Mode::Scripted(command, args) => (command, args),
-            _ => (ctx.command, ctx.args),
-        };
-        for key in command.keys_in(args) {
-            ctx.shared.tracking.remember(ctx.session.id, args.at(key.index));
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::commands::server::persistence::save_now;
 use crate::engine::context::{Ctx, Mode, Outcome};
+use crate::engine::runner;
 use crate::governed::rebuild::AfterLoad;
 use crate::host::LogFile;
 use crate::sessions::session::Session;
@@ -120,6 +121,6 @@ fn run_again(ctx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), String> {
     }
     let unknown = |_| format!("a command that is not known: {}", args.at(0).escape_ascii());
     let command = resolve(args).map_err(unknown)?;
-    ctx.call(Mode::Queued, command, args, &mut Vec::new());
+    runner::call(ctx, Mode::Queued, command, args, &mut Vec::new());
     Ok(())
 }

@@ -1,0 +1,81 @@
+//! MULTI, EXEC, DISCARD, WATCH and UNWATCH.
+//!
+//! Owns how a transaction begins and ends; its queue is the session's.
+
+use crate::engine::context::{Ctx, Mode, Outcome};
+use crate::engine::runner;
+use crate::sessions::session::Transaction;
+use keyward_commands::WireError;
+
+pub(crate) fn multi(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.session.transaction.is_some() {
+        return Err(WireError::NestedMulti);
+    }
+    ctx.session.transaction = Some(Transaction::default());
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(crate) fn discard(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.session.transaction.take().is_none() {
+        return Err(WireError::DiscardWithoutMulti);
+    }
+    ctx.keys.changes.watches.unwatch(ctx.session.id);
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
+    let Some(transaction) = ctx.session.transaction.take() else {
+        return Err(WireError::ExecWithoutMulti);
+    };
+    let client = ctx.session.id;
+    let is_broken = ctx.keys.changes.watches.is_broken(client) || watches_a_due_key(ctx);
+    ctx.keys.changes.watches.unwatch(client);
+    if transaction.is_aborted {
+        return Err(WireError::ExecAborted);
+    }
+    if is_broken {
+        ctx.reply.null_array();
+        return Ok(());
+    }
+    ctx.reply.array(transaction.queue.len());
+    let mut replies = Vec::new();
+    for (command, args) in &transaction.queue {
+        runner::call(ctx, Mode::Queued, command, args.args(), &mut replies);
+    }
+    ctx.reply.raw(&replies);
+    ctx.reply.set_protocol(ctx.session.protocol);
+    // Each queued command was logged by itself.
+    ctx.keys.effects.suppress();
+    Ok(())
+}
+
+/// Whether a watched key's time is over though nobody has removed it yet.
+fn watches_a_due_key(ctx: &Ctx<'_>) -> bool {
+    ctx.keys.changes.watches.keys_of(ctx.session.id).any(|(db, key)| {
+        let row = ctx.keys.database_at(db).find(key);
+        row.is_some_and(|row| ctx.keys.is_due(&row))
+    })
+}
+
+pub(crate) fn watch(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.session.transaction.is_some() {
+        return Err(WireError::WatchInsideMulti);
+    }
+    let db = ctx.keys.selected();
+    for position in 1..ctx.args.len() {
+        let key = ctx.key(position);
+        let row = ctx.keys.database().table(key).find(key);
+        let was_due = row.is_some_and(|row| ctx.keys.is_due(&row));
+        ctx.keys.changes.watches.watch(ctx.session.id, db, key.bytes, was_due);
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+pub(crate) fn unwatch(ctx: &mut Ctx<'_>) -> Outcome {
+    ctx.keys.changes.watches.unwatch(ctx.session.id);
+    ctx.reply.ok();
+    Ok(())
+}
