@@ -24,6 +24,7 @@ pub(crate) mod durability;
 pub(crate) mod evict;
 pub(crate) mod observers;
 pub(crate) mod paused;
+pub(crate) mod progress;
 pub(crate) mod relief;
 pub(crate) mod runner;
 pub(crate) mod shared;
@@ -34,6 +35,7 @@ use crate::engine::batch::{Known, Prepared};
 use crate::engine::context::{Ctx, Mode, Stage};
 use crate::engine::evict::Caller;
 use crate::engine::paused::may_write;
+use crate::engine::progress::Progress;
 use crate::engine::shared::Shared;
 use crate::governed;
 use crate::governed::proposal::{Draft, Proposal};
@@ -76,28 +78,6 @@ pub struct EngineOptions {
     pub databases: usize,
     /// The settings to begin with.
     pub tunables: Tunables,
-}
-
-/// What a batch came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// All commands were executed.
-    Done,
-    /// The client waits; commands after the one it waits in are kept and run
-    /// when it goes on.
-    Blocked,
-    /// The connection is to be closed once the replies are sent.
-    Closing,
-}
-
-impl Progress {
-    pub(crate) fn of(session: &Session) -> Progress {
-        match session {
-            session if session.is_closing => Progress::Closing,
-            session if session.is_waiting() => Progress::Blocked,
-            _ => Progress::Done,
-        }
-    }
 }
 
 /// The engine.

@@ -4,18 +4,64 @@
 //! engine cannot know: settings, addresses, the process. Everything a host
 //! answers is an input of the engine: a replay must give the same answers.
 
+use crate::engine::progress::Progress;
 use crate::governed::proposal::Proposal;
-use crate::scripting::{RunningScript, ScriptFacts};
+use crate::scripting::ScriptFacts;
 use crate::sessions::tracking::TrackingFacts;
 use crate::snapshot::{Loaded, Snapshot};
 use crate::tunables::Tunables;
 use keyward_lua::LogLevel;
-use keyward_resp::Batch;
+use keyward_resp::{Args, Batch};
 use keyward_store::keyspace::SnapshotProgress;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::counters::KeyStats;
 use std::any::Any;
 use std::io::Read;
+use std::time::Duration;
+
+/// What is running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// A script of EVAL.
+    Script,
+    /// A function of FCALL.
+    Function,
+    /// The code of a library, to register its functions.
+    LibraryLoad,
+}
+
+/// A running script, as the host sees it.
+pub trait RunningScript {
+    /// Which run this is since the engine began.
+    fn number(&self) -> u64;
+
+    /// What is running.
+    fn activity(&self) -> Activity;
+
+    /// A client comes meanwhile.
+    fn connect(&mut self) -> ClientId;
+
+    /// A client that came meanwhile goes.
+    fn disconnect(&mut self, client: ClientId);
+
+    /// Whether what a client sends is answered now. It is not if this is the script's own
+    /// client, or one that waits.
+    fn is_open_to(&self, client: ClientId) -> bool;
+
+    /// Takes a command of another client: refuses it, as most, queues it or runs it.
+    /// `elapsed` is how long the script has run.
+    fn accept(
+        &mut self,
+        host: &mut dyn Host,
+        client: ClientId,
+        args: Args<'_>,
+        elapsed: Duration,
+        out: &mut Vec<u8>,
+    ) -> Progress;
+
+    /// Ends it, whatever it has done.
+    fn end(&mut self);
+}
 
 /// The sections of INFO, in the order Redis prints them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -364,7 +410,7 @@ pub trait Host {
 
     /// A script is running: called every so many instructions. A host that finds it has
     /// run for too long answers other clients from here, and may end it.
-    fn script_runs(&mut self, script: &mut RunningScript<'_>) {
+    fn script_runs(&mut self, script: &mut dyn RunningScript) {
         let _ = script;
     }
 

@@ -23,12 +23,14 @@ mod snapshot;
 mod tunables;
 
 pub use engine::durability::{Replay, Settling};
-pub use engine::{Engine, EngineOptions, Progress};
+pub use engine::progress::Progress;
+pub use engine::{Engine, EngineOptions};
 pub use governed::proposal::{Draft, Proposal};
 pub use governed::trial::{TrialLoad, explain};
 pub use host::{
-    BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host, Library,
-    LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote, Rewrite, Section,
+    Activity, BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host,
+    Library, LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote, Rewrite,
+    RunningScript, Section,
 };
 pub use keyward_lua::LogLevel;
 pub use keyward_store::keyspace::client_id::ClientId;
@@ -48,7 +50,7 @@ pub use keyward_store::values::row::Row;
 pub use keyward_store::values::set::{Iter as SetIter, Set};
 pub use keyward_store::values::value::{Object, ObjectMut, ObjectRef, Type, Value};
 pub use keyward_store::values::zset::{Iter as ZSetIter, ZSet};
-pub use scripting::{Activity, RunningScript, ScriptFacts};
+pub use scripting::ScriptFacts;
 pub use sessions::courier::Delivery;
 pub use sessions::session::Listening;
 pub use sessions::tracking::TrackingFacts;

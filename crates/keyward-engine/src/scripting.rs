@@ -17,14 +17,13 @@
 //! `cjson`'s settings; no script outlives its caller's patience; a script's writes are
 //! one unit, and stay when it fails, as in Redis.
 
+mod cache;
 pub(crate) mod eval;
 pub(crate) mod function;
 mod run;
 mod running;
 
-pub use running::{Activity, RunningScript};
-
-use eval::ScriptCache;
+use cache::ScriptCache;
 use keyward_commands::CommandId;
 use keyward_lua::Libraries;
 use keyward_lua::{ScriptFlag, ScriptFlags};

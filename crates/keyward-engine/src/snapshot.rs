@@ -12,8 +12,10 @@
 //! Not here: the commands (`generic::dump`, `server::persistence`).
 
 pub(crate) mod load;
+mod loaded;
 mod save;
 
-pub use load::{DueRows, LoadError, Loaded, SnapshotLoader, Unsupported};
-pub(crate) use save::begin;
+pub use load::{DueRows, LoadError, SnapshotLoader, Unsupported};
+pub use loaded::Loaded;
 pub use save::{Coverage, Snapshot, SnapshotOptions};
+pub(crate) use save::{Head, begin};

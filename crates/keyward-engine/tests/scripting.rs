@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Default)]
 struct Watcher {
     /// What to do to a script when it is looked at.
-    on_script: Option<fn(&mut RunningScript<'_>)>,
+    on_script: Option<fn(&mut dyn RunningScript)>,
     log: Vec<(LogLevel, Vec<u8>)>,
 }
 
@@ -44,7 +44,7 @@ impl Host for Watcher {
         Connection::default()
     }
 
-    fn script_runs(&mut self, script: &mut RunningScript<'_>) {
+    fn script_runs(&mut self, script: &mut dyn RunningScript) {
         if let Some(act) = self.on_script {
             act(script);
         }
@@ -437,7 +437,7 @@ fn error_text(frame: &Frame) -> String {
 }
 
 /// What a client that has just come is answered while a script runs.
-fn ask(script: &mut RunningScript<'_>, line: &str) -> String {
+fn ask(script: &mut dyn RunningScript, line: &str) -> String {
     let client = script.connect();
     let words: ArgBuf = line.split(' ').collect();
     let mut reply = Vec::new();

@@ -79,13 +79,13 @@ impl Busy {
 }
 
 /// Looks up from a running script: ends it if it must, answers others if it is slow.
-pub(crate) fn look(host: &mut ServerHost, script: &mut RunningScript<'_>) {
+pub(crate) fn look(host: &mut ServerHost, script: &mut dyn RunningScript) {
     #[cfg(test)]
     crate::simulation::pass_script_time();
     let threshold_ms = host.settings.int(Id::BusyReplyThreshold);
-    let watch = host.busy.watch(script.number);
+    let watch = host.busy.watch(script.number());
     let elapsed = watch.since.elapsed();
-    if script.activity == Activity::LibraryLoad {
+    if script.activity() == Activity::LibraryLoad {
         if elapsed > LOAD_TIME_MAX {
             script.end();
         }
@@ -97,7 +97,7 @@ pub(crate) fn look(host: &mut ServerHost, script: &mut RunningScript<'_>) {
     }
     watch.looked = Instant::now();
     if !std::mem::replace(&mut watch.is_slow, true) {
-        let way_out = match script.activity {
+        let way_out = match script.activity() {
             Activity::Script => "SCRIPT KILL",
             Activity::Function | Activity::LibraryLoad => "FUNCTION KILL",
         };
@@ -111,13 +111,13 @@ pub(crate) fn look(host: &mut ServerHost, script: &mut RunningScript<'_>) {
 }
 
 /// What one look works with.
-struct Desk<'a, 'b> {
+struct Desk<'a> {
     host: &'a mut ServerHost,
-    script: &'a mut RunningScript<'b>,
+    script: &'a mut dyn RunningScript,
     elapsed: Duration,
 }
 
-impl Desk<'_, '_> {
+impl Desk<'_> {
     fn serve_peers(&mut self) {
         let peers = Rc::clone(&self.host.peers);
         let released = self.host.append_only.released();

@@ -438,7 +438,7 @@ impl Host for ServerHost {
         exchange::exchange(remote, requests, reply_count)
     }
 
-    fn script_runs(&mut self, script: &mut RunningScript<'_>) {
+    fn script_runs(&mut self, script: &mut dyn RunningScript) {
         busy::look(self, script);
     }
 

@@ -7,27 +7,18 @@
 
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed;
+use crate::governed::in_force::book;
 use keyward_commands::WireError;
 use keyward_commands::args;
 use keyward_commands::args::Options;
 use keyward_resp::ReplyWriter;
-use keyward_rules::RuleBook;
 use keyward_schema::Mode;
 use keyward_store::tables::table::Table;
 use std::fmt;
 use std::fmt::Write as _;
-use std::sync::Arc;
-
-/// What a database without a schema answers.
-const NO_SCHEMA: WireError = WireError::Err("this database has no schema");
-
-/// The rules of the selected database.
-pub(crate) fn book(ctx: &Ctx<'_>) -> Result<Arc<RuleBook>, WireError> {
-    ctx.keys.database().book().cloned().ok_or(NO_SCHEMA)
-}
 
 pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
-    let about = book(ctx)?.about(ctx.args.at(2));
+    let about = book(ctx.keys)?.about(ctx.args.at(2));
     ctx.reply.map(about.len());
     for (heading, lines) in about {
         ctx.reply.bulk(heading.as_bytes());
@@ -38,7 +29,7 @@ pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx)?;
+    let book = book(ctx.keys)?;
     let args = ctx.args.from(2);
     let command = ctx.shared.names.resolve(args)?;
     let lines = governed::explain(ctx, &book, command, args);
@@ -48,7 +39,7 @@ pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx)?;
+    let book = book(ctx.keys)?;
     let mut options = Options::new(ctx.args, 2);
     let Some(word) = options.next() else {
         let mode = match book.mode() {
@@ -78,7 +69,7 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx)?;
+    let book = book(ctx.keys)?;
     let wanted = ctx.args.get(2);
     if ctx.args.len() > 3 {
         return Err(WireError::Syntax);

@@ -9,3 +9,4 @@ pub(crate) mod monitor;
 pub(crate) mod persistence;
 pub(crate) mod process;
 pub(crate) mod replication;
+pub(crate) mod shutdown;

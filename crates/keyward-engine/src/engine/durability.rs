@@ -79,7 +79,7 @@ impl Engine {
 
     /// Everything there is at this instant, ready to be written.
     pub fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot::new(&self.keys, &self.shared)
+        Snapshot::new(&self.keys, self.shared.snapshot_head())
     }
 
     /// Loads a snapshot, before clients come. What was loaded before an error is there.
@@ -232,7 +232,7 @@ impl Engine {
     /// Begins a snapshot of this instant that is taken in steps while commands run. There
     /// must be no other.
     pub fn begin_snapshot(&mut self, options: SnapshotOptions) {
-        snapshot::begin(&mut self.keys, &self.shared, options);
+        snapshot::begin(&mut self.keys, self.shared.snapshot_head(), options);
     }
 
     /// Goes on with the snapshot for a fraction of a millisecond; whether it is over.

@@ -24,6 +24,7 @@ use crate::sessions::stats::Stats;
 use crate::sessions::stream::AppendLog;
 use crate::sessions::tracking::Tracking;
 use crate::sessions::transaction;
+use crate::snapshot::Head;
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Names, WireError};
@@ -124,6 +125,12 @@ impl Shared {
         };
         shared.set_tunables(keys, tunables);
         shared
+    }
+
+    /// What stands before the rows of a snapshot.
+    pub(crate) fn snapshot_head(&self) -> Head<'_> {
+        let (compresses, now_us) = (self.tunables.compresses, self.now_us);
+        Head { scripts: &self.scripts, compresses, now_us }
     }
 
     /// A client comes.

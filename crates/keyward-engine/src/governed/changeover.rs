@@ -83,7 +83,7 @@ pub(crate) fn apply(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.shared.release(ctx.keys, changeover.hold);
     let Stage::Tell(outcome) = changeover.stage else { unreachable!("it is at its end") };
     let report = outcome?;
-    let schema = crate::commands::keyward::book(ctx)?;
+    let schema = crate::governed::in_force::book(ctx.keys)?;
     ctx.reply.map(2);
     reply_report(&mut ctx.reply, schema.schema(), &report);
     Ok(())

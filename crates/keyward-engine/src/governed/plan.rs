@@ -14,9 +14,9 @@
 
 use super::changeover::apply;
 use super::proposal::{Draft, Proposal, Sound};
-use crate::commands::keyward::book;
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::shared::Shared;
+use crate::governed::in_force::book;
 use crate::governed::rebuild;
 use crate::governed::rebuild::Walk;
 use crate::host::Host;
@@ -227,7 +227,7 @@ pub(crate) fn schema(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 fn show(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx)?;
+    let book = book(ctx.keys)?;
     ctx.reply.bulk(book.schema().source.text.as_bytes());
     Ok(())
 }

@@ -1,75 +1,15 @@
 //! EVAL, EVALSHA, their read-only forms, and SCRIPT.
 //!
-//! Owns the cache of scripts by their SHA-1. It lives until SCRIPT FLUSH, which also
-//! makes a new Lua state.
-//! Invariant: the code of the cache belongs to the state in its seat; they only go together.
+//! Not here: the cache of scripts (`cache`).
 
+use super::cache::{Script, ScriptCache, Sha, sha_argument};
 use super::run::{Access, Program, input, run};
-use super::running::Activity;
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::observers;
+use crate::host::Activity;
 use keyward_commands::{WireError, args};
 use keyward_lua::Audience;
-use keyward_lua::Code;
-use keyward_lua::Seat;
 use keyward_lua::sha1_hex;
-use keyward_lua::{ScriptFlags, read_script};
-use std::collections::BTreeMap;
-
-/// A script's name: its SHA-1 in hexadecimal digits.
-type Sha = [u8; 40];
-
-/// A script of the cache.
-#[derive(Clone, Copy, Debug)]
-struct Script {
-    code: Code,
-    flags: Option<ScriptFlags>,
-}
-
-/// The scripts of EVAL.
-#[derive(Debug, Default)]
-pub(super) struct ScriptCache {
-    scripts: BTreeMap<Sha, Script>,
-    seat: Seat,
-}
-
-impl ScriptCache {
-    pub(super) fn len(&self) -> usize {
-        self.scripts.len()
-    }
-
-    /// The bytes Lua has allocated.
-    pub(super) fn used_bytes(&self) -> usize {
-        self.seat.used_bytes()
-    }
-
-    /// The flags a script declares, whether it is in the cache or not.
-    pub(super) fn flags_of(&self, body: &[u8]) -> Option<ScriptFlags> {
-        read_script(body).ok().and_then(|(flags, _)| flags)
-    }
-
-    /// The flags the script with this name declares.
-    pub(super) fn flags_by_name(&self, name: &[u8]) -> Option<ScriptFlags> {
-        self.scripts.get(&sha_argument(name)?).and_then(|script| script.flags)
-    }
-
-    /// The script with this name, compiled now if it is new.
-    fn define(&mut self, seed: u64, sha: &Sha, body: &[u8]) -> Result<Script, WireError> {
-        if let Some(script) = self.scripts.get(sha) {
-            return Ok(*script);
-        }
-        let (flags, code) = read_script(body).map_err(|text| WireError::line(&[b"ERR ", &text]))?;
-        let mut sandbox = self.seat.take(Audience::Scripts, seed)?;
-        let compiled = sandbox.compile(code, c"@user_script");
-        self.seat.put_back(sandbox);
-        let code = compiled.map_err(|text| {
-            WireError::line(&[b"ERR Error compiling script (new function): ", &text])
-        })?;
-        let script = Script { code, flags };
-        self.scripts.insert(*sha, script);
-        Ok(script)
-    }
-}
 
 pub(crate) fn eval(ctx: &mut Ctx<'_>) -> Outcome {
     eval_body(ctx, Access::ReadWrite)
@@ -103,12 +43,6 @@ fn eval_sha(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
     let input = input(ctx.args, WireError::NotInteger)?;
     let script = *ctx.shared.scripts.cache.scripts.get(&sha).ok_or(WireError::NoScript)?;
     run_script(ctx, &sha, script, input, access)
-}
-
-/// An argument that may be a script's name, in any case.
-fn sha_argument(argument: &[u8]) -> Option<Sha> {
-    let sha = Sha::try_from(argument).ok()?;
-    Some(sha.map(|digit| digit.to_ascii_lowercase()))
 }
 
 fn run_script(

@@ -3,11 +3,11 @@
 //! Not here: what libraries are (`library`), FUNCTION DUMP's format (`keyward-rdb`).
 
 use super::run::{Access, Program, ScriptCaller, input, run};
-use super::running::Activity;
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::observers;
 use crate::glob;
 use crate::glob::Case;
+use crate::host::Activity;
 use keyward_commands::{WireError, args};
 use keyward_lua::Audience;
 use keyward_lua::Busy;

@@ -6,10 +6,11 @@
 //! command's unit; the script itself is not logged.
 //! Not here: the Lua state (`sandbox`), finding the script (`eval`, `function`).
 
-use super::running::{Activity, RunFacts, RunningScript};
+use super::running::{RunFacts, Running};
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::runner;
 use crate::governed::Start;
+use crate::host::Activity;
 use crate::tunables::Tunables;
 use keyward_commands::ErrorStats;
 use keyward_commands::flags::Flag;
@@ -221,8 +222,7 @@ impl Caller for ScriptCaller<'_, '_> {
     fn is_ended(&mut self) -> bool {
         let Ctx { host, keys, shared, .. } = &mut *self.ctx;
         let has_written = self.has_written;
-        let mut script =
-            RunningScript::new(self.facts, has_written, &mut self.is_ended, (keys, shared));
+        let mut script = Running::new(self.facts, has_written, &mut self.is_ended, (keys, shared));
         host.script_runs(&mut script);
         self.is_ended
     }

@@ -6,12 +6,12 @@
 //! [`crate::Host::script_runs`], which is the only time anybody can: the engine is in the
 //! middle of a command.
 
-use crate::commands::server::process::Shutdown;
-use crate::engine::Progress;
+use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::observers;
+use crate::engine::progress::Progress;
 use crate::engine::shared::Shared;
-use crate::host::Host;
+use crate::host::{Activity, Host, RunningScript};
 use crate::sessions::session::Session;
 use crate::sessions::transaction;
 use keyward_commands::flags::Flag;
@@ -21,26 +21,15 @@ use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 use std::time::Duration;
 
-/// What is running.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
-    /// A script of EVAL.
-    Script,
-    /// A function of FCALL.
-    Function,
-    /// The code of a library, to register its functions.
-    LibraryLoad,
-}
-
 /// A running script.
 #[derive(Debug)]
-pub struct RunningScript<'a> {
+pub(super) struct Running<'a> {
     /// Which run this is since the engine began.
-    pub number: u64,
+    number: u64,
     /// What is running.
-    pub activity: Activity,
+    activity: Activity,
     /// The command that started it.
-    pub command: Args<'a>,
+    command: Args<'a>,
     name: &'a [u8],
     has_written: bool,
     is_ended: &'a mut bool,
@@ -48,36 +37,28 @@ pub struct RunningScript<'a> {
     shared: &'a mut Shared,
 }
 
-impl<'a> RunningScript<'a> {
-    pub(super) fn new(
-        facts: RunFacts<'a>,
-        has_written: bool,
-        is_ended: &'a mut bool,
-        (keys, shared): (&'a mut Keyspace, &'a mut Shared),
-    ) -> RunningScript<'a> {
-        let RunFacts { number, activity, command, name } = facts;
-        RunningScript { number, activity, command, name, has_written, is_ended, keys, shared }
+impl RunningScript for Running<'_> {
+    fn number(&self) -> u64 {
+        self.number
     }
 
-    /// A client comes meanwhile.
-    pub fn connect(&mut self) -> ClientId {
+    fn activity(&self) -> Activity {
+        self.activity
+    }
+
+    fn connect(&mut self) -> ClientId {
         self.shared.connect(self.keys.now_ms())
     }
 
-    /// A client that came meanwhile goes.
-    pub fn disconnect(&mut self, client: ClientId) {
+    fn disconnect(&mut self, client: ClientId) {
         self.shared.disconnect(self.keys, client);
     }
 
-    /// Whether what a client sends is answered now. It is not if this is the script's own
-    /// client, or one that waits.
-    pub fn is_open_to(&self, client: ClientId) -> bool {
+    fn is_open_to(&self, client: ClientId) -> bool {
         self.shared.sessions.get(client).is_some_and(|session| !session.is_waiting())
     }
 
-    /// Takes a command of another client: refuses it, as most, queues it or runs it.
-    /// `elapsed` is how long the script has run.
-    pub fn accept(
+    fn accept(
         &mut self,
         host: &mut dyn Host,
         client: ClientId,
@@ -107,6 +88,22 @@ impl<'a> RunningScript<'a> {
         let progress = Progress::of(&session);
         self.shared.sessions.put_back(session);
         progress
+    }
+
+    fn end(&mut self) {
+        *self.is_ended = true;
+    }
+}
+
+impl<'a> Running<'a> {
+    pub(super) fn new(
+        facts: RunFacts<'a>,
+        has_written: bool,
+        is_ended: &'a mut bool,
+        (keys, shared): (&'a mut Keyspace, &'a mut Shared),
+    ) -> Running<'a> {
+        let RunFacts { number, activity, command, name } = facts;
+        Running { number, activity, command, name, has_written, is_ended, keys, shared }
     }
 
     /// The command that is called, if it may be while a script runs.
@@ -196,11 +193,6 @@ impl<'a> RunningScript<'a> {
         host.shut_down();
         session.is_closing = true;
         Ok(())
-    }
-
-    /// Ends it, whatever it has done.
-    pub fn end(&mut self) {
-        *self.is_ended = true;
     }
 
     /// FUNCTION STATS, for a function that has run this long.

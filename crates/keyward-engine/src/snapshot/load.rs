@@ -1,6 +1,7 @@
 //! The whole of an engine, read.
 
 use super::Coverage;
+use super::Loaded;
 use crate::engine::context::Ctx;
 use crate::engine::shared::Shared;
 use crate::governed::rebuild::AfterLoad;
@@ -21,19 +22,6 @@ const UNSUPPORTED_NAMED_MAX: usize = 20;
 const ROWS_AHEAD: usize = 32;
 /// No row of a file is shorter, or hardly any.
 const ROW_BYTES_MIN: u64 = 8;
-
-/// What loading came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Loaded {
-    /// Rows that are there now.
-    pub rows: u64,
-    /// Rows whose time was over.
-    pub expired: u64,
-    /// Rows with an empty collection, of which there are none.
-    pub empty: u64,
-    /// Rows there should be, as far as the file says so.
-    pub told: u64,
-}
 
 /// Why a snapshot could not be loaded. What came before is there.
 #[derive(Debug, thiserror::Error)]

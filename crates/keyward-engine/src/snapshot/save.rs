@@ -1,6 +1,6 @@
 //! The whole of an engine, written.
 
-use crate::engine::shared::Shared;
+use crate::scripting::Scripts;
 use keyward_commands::REDIS_VERSION;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
 use keyward_schema::Persist;
@@ -54,15 +54,26 @@ pub struct SnapshotOptions {
     pub used_bytes: u64,
 }
 
+/// What stands before the rows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head<'a> {
+    /// Whose libraries are in it.
+    pub(crate) scripts: &'a Scripts,
+    /// Whether long texts are compressed.
+    pub(crate) compresses: bool,
+    /// When it is taken, in microseconds since the epoch.
+    pub(crate) now_us: i64,
+}
+
 /// Everything an engine holds at one instant, ready to be written.
 pub struct Snapshot<'a> {
     keys: &'a Keyspace,
-    shared: &'a Shared,
+    head: Head<'a>,
 }
 
 impl<'a> Snapshot<'a> {
-    pub(crate) fn new(keys: &'a Keyspace, shared: &'a Shared) -> Snapshot<'a> {
-        Snapshot { keys, shared }
+    pub(crate) fn new(keys: &'a Keyspace, head: Head<'a>) -> Snapshot<'a> {
+        Snapshot { keys, head }
     }
 
     /// How many changes there had been: what is changed later is not in it.
@@ -83,7 +94,7 @@ impl<'a> Snapshot<'a> {
 
     /// Writes an RDB file; gives the sink back, everything written to it.
     pub fn write_to<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<W> {
-        let mut file = self.begin(sink, options)?;
+        let mut file = self.head.write(sink, options)?;
         for (db, database) in self.databases() {
             if !options.coverage.includes(database) {
                 continue;
@@ -99,18 +110,20 @@ impl<'a> Snapshot<'a> {
         }
         file.finish()
     }
+}
 
-    /// Writes all that comes before the rows.
-    fn begin<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<FileWriter<W>> {
-        let compresses = self.shared.tunables.compresses;
+impl Head<'_> {
+    /// Writes it.
+    fn write<W: Write>(self, sink: W, options: SnapshotOptions) -> io::Result<FileWriter<W>> {
+        let compresses = self.compresses;
         let mut file = FileWriter::new(sink, FileOptions { compresses, sums: options.sums });
         file.fact("redis-ver", REDIS_VERSION)?;
         file.fact("redis-bits", &usize::BITS.to_string())?;
-        file.fact("ctime", &(self.shared.now_us / 1_000_000).to_string())?;
+        file.fact("ctime", &(self.now_us / 1_000_000).to_string())?;
         file.fact("used-mem", &options.used_bytes.to_string())?;
         let is_base = options.coverage == Coverage::AppendOnly;
         file.fact("aof-base", if is_base { "1" } else { "0" })?;
-        for source in self.shared.scripts.sources() {
+        for source in self.scripts.sources() {
             file.library(source)?;
         }
         Ok(file)
@@ -118,9 +131,8 @@ impl<'a> Snapshot<'a> {
 }
 
 /// Begins a snapshot of this instant that is taken in steps.
-pub(crate) fn begin(keys: &mut Keyspace, shared: &Shared, options: SnapshotOptions) {
-    let snapshot = Snapshot::new(keys, shared);
-    let beginning = snapshot.begin(Vec::new(), options).and_then(FileWriter::into_beginning);
+pub(crate) fn begin(keys: &mut Keyspace, head: Head<'_>, options: SnapshotOptions) {
+    let beginning = head.write(Vec::new(), options).and_then(FileWriter::into_beginning);
     let beginning = beginning.expect("writing to memory succeeds");
     let covered = |db: &usize| options.coverage.includes(keys.database_at(*db));
     let databases: Vec<usize> = (0..keys.database_count()).filter(covered).collect();

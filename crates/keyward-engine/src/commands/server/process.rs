@@ -1,10 +1,10 @@
 //! ROLE, SHUTDOWN, LOLWUT: the server as a whole.
 
 use crate::commands::server::persistence::save_now;
+use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::REDIS_VERSION;
 use keyward_commands::{WireError, args};
-use keyward_resp::Args;
 
 pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
     // A master at offset zero, without replicas.
@@ -13,35 +13,6 @@ pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.integer(0);
     ctx.reply.array(0);
     Ok(())
-}
-
-/// What SHUTDOWN asks for.
-pub(crate) struct Shutdown {
-    is_abort: bool,
-    saves: bool,
-    pub(crate) is_without_save: bool,
-    is_forced: bool,
-}
-
-impl Shutdown {
-    pub(crate) fn parse(args: Args<'_>) -> Result<Shutdown, WireError> {
-        let words = args.from(1);
-        let has = |word: &str| words.iter().any(|argument| args::is(argument, word));
-        let shutdown = Shutdown {
-            is_abort: has("ABORT"),
-            saves: has("SAVE"),
-            is_without_save: has("NOSAVE"),
-            is_forced: has("FORCE"),
-        };
-        let known = ["NOSAVE", "SAVE", "NOW", "FORCE", "ABORT"];
-        let is_known = |argument: &[u8]| known.iter().any(|word| args::is(argument, word));
-        let contradicts = shutdown.saves && shutdown.is_without_save
-            || shutdown.is_abort && !words.iter().all(|argument| args::is(argument, "ABORT"));
-        if !words.iter().all(is_known) || contradicts {
-            return Err(WireError::Syntax);
-        }
-        Ok(shutdown)
-    }
 }
 
 pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
