@@ -144,6 +144,8 @@ fn quicklist<R: BufRead>(
         let form = if kind == kind::LIST_QUICKLIST { None } else { Some(input.length()?) };
         input.bytes(buffer)?;
         visited += match form {
+            // Not even an empty element, which is never a part by itself.
+            _ if buffer.is_empty() => Err("a part of a list without bytes"),
             None => packed(buffer, kind::LIST_ZIPLIST, build),
             Some(node::PACKED) => listpack::Reader::new(buffer).and_then(|e| elements(e, build)),
             Some(node::PLAIN) => {

@@ -25,6 +25,18 @@ fn a_payload_of_redis_is_written_alike() {
 }
 
 #[test]
+fn a_part_of_a_list_without_bytes_is_refused() {
+    // One part of this form, and its text: an element by itself, or packed ones.
+    for form in [b"\x12\x01\x01", b"\x12\x01\x02"] {
+        let refused = value(&sealed(&[form.as_slice(), b"\0"].concat())).expect_err("no bytes");
+        assert!(refused.contains("a part of a list without bytes"), "{refused}");
+    }
+    // Beside others too; one byte is enough.
+    assert!(value(&sealed(b"\x12\x02\x01\x01a\x01\0")).is_err());
+    assert!(value(&sealed(b"\x12\x02\x01\x01a\x01\x01b")).is_ok());
+}
+
+#[test]
 fn a_payload_cut_anywhere_is_refused() {
     let payload = write_payload(Form::String, true, |out| out.string(Element::Bytes(b"text")));
     for len in 0..payload.len() {
