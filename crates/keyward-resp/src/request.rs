@@ -26,6 +26,8 @@ const ARGS_MAX: i64 = i32::MAX as i64;
 
 /// Ranges a batch keeps room for when it is cleared: 1 MiB.
 const KEPT_RANGES_MAX: usize = 64 * 1024;
+/// Ranges it keeps room for when it is released: 64 KiB.
+const RELEASED_RANGES_MAX: usize = 4 * 1024;
 
 /// What a client may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +144,12 @@ impl Batch {
             self.ranges.shrink_to(KEPT_RANGES_MAX);
         }
         self.ends.clear();
+    }
+
+    /// Gives back what large commands have left; to be called now and then, since the next
+    /// large one takes it again.
+    pub fn release(&mut self) {
+        self.ranges.shrink_to(RELEASED_RANGES_MAX);
     }
 
     #[inline]

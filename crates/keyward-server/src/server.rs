@@ -417,6 +417,7 @@ impl Server {
         self.tick_files(core);
         self.check_clients(core, now_us / 1000);
         self.limit_client_memory(core);
+        core.batch.release();
         if core.has_leisure_work() {
             self.leisure.give();
         }

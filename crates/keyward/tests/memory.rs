@@ -265,6 +265,24 @@ fn nothing_is_evicted_because_of_what_is_being_saved() {
 }
 
 #[test]
+fn the_room_for_the_arguments_of_a_large_command_is_given_back() {
+    let server = serve(&[]);
+    let mut client = server.client();
+    let before = field(&mut client, "used_memory");
+    let keys = (0..100_000).map(|at| format!("key {at}"));
+    pipeline(&mut client, std::iter::once(["EXISTS".to_owned()].into_iter().chain(keys).collect()));
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let kept = field(&mut client, "used_memory") - before;
+        if kept < 400_000 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{kept} bytes are kept");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
 fn a_large_value_is_unlinked_without_a_pause() {
     let server = serve(&[]);
     let mut client = server.client();

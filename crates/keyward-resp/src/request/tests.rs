@@ -131,6 +131,16 @@ fn a_batch_of_an_unauthenticated_client_holds_one_command() {
 }
 
 #[test]
+fn a_released_batch_keeps_no_room_for_a_large_command() {
+    let mut batch = Batch::new();
+    batch.push(&vec![ArgRange { start: 0, len: 1 }; 100_000]);
+    batch.clear();
+    assert_eq!(batch.ranges.capacity(), KEPT_RANGES_MAX);
+    batch.release();
+    assert_eq!(batch.ranges.capacity(), RELEASED_RANGES_MAX);
+}
+
+#[test]
 fn commands_before_an_error_are_kept() {
     let (commands, error) =
         parse_pieces([&b"PING\r\n*1\r\n$1\r\na\r\n*x\r\n"[..]], &RequestLimits::default());
