@@ -377,6 +377,12 @@ pub trait Host {
         0
     }
 
+    /// SHUTDOWN has been asked for, and a snapshot is next if one `is_saved` before the end.
+    /// It may yet fail, and then the process goes on.
+    fn begin_shutdown(&mut self, is_saved: bool) {
+        let _ = is_saved;
+    }
+
     /// Ends the process as soon as the replies so far are written.
     fn shut_down(&mut self) {}
 

@@ -138,9 +138,9 @@ impl Desk<'_> {
             peer.output.borrow_mut().push(&unsent);
             if progress == Progress::Closing {
                 // The connection hears the same from the engine afterwards, and ends; the
-                // client is told at once.
+                // client is told at once, unless it is the server that ends.
                 peer.must_resume.set(true);
-                if unsent.is_empty() {
+                if unsent.is_empty() && !self.host.must_stop {
                     peer.socket.shut_down();
                 }
             }
@@ -174,7 +174,7 @@ impl Desk<'_> {
             }
             let (progress, unsent) = self.serve(guest.client, &guest.socket);
             guest.unsent = unsent;
-            let stays = progress != Progress::Closing;
+            let stays = progress != Progress::Closing || self.host.must_stop;
             if !stays {
                 self.script.disconnect(guest.client);
             }

@@ -272,8 +272,14 @@ impl Host for ServerHost {
         info::write(self, section, facts, out);
     }
 
+    fn begin_shutdown(&mut self, is_saved: bool) {
+        tracing::warn!("User requested shutdown...");
+        if is_saved {
+            tracing::info!("Saving the final RDB snapshot before exiting.");
+        }
+    }
+
     fn shut_down(&mut self) {
-        tracing::info!("User requested shutdown...");
         self.must_stop = true;
     }
 

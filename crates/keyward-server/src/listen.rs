@@ -38,7 +38,7 @@ impl Drop for SocketFile {
 #[derive(Debug)]
 pub(crate) struct Listeners {
     tcp: RefCell<Vec<TcpListener>>,
-    unix: Option<(UnixListener, SocketFile)>,
+    unix: RefCell<Option<(UnixListener, SocketFile)>>,
     #[cfg(test)]
     simulated: Option<World>,
     watcher: Watcher,
@@ -62,7 +62,7 @@ impl Listeners {
         }
         Ok(Listeners {
             tcp: RefCell::new(tcp),
-            unix,
+            unix: RefCell::new(unix),
             #[cfg(test)]
             simulated: None,
             watcher,
@@ -76,7 +76,7 @@ impl Listeners {
     pub(crate) fn simulated(world: &World) -> Listeners {
         Listeners {
             tcp: RefCell::default(),
-            unix: None,
+            unix: RefCell::default(),
             simulated: Some(world.clone()),
             watcher: Watcher::Simulated,
             has_newcomers: Cell::new(false),
@@ -103,6 +103,12 @@ impl Listeners {
         *self.tcp.borrow_mut() = listeners?;
         self.expect_newcomers();
         outcome
+    }
+
+    /// Listens no longer.
+    pub(crate) fn close(&self) {
+        self.tcp.borrow_mut().clear();
+        self.unix.borrow_mut().take();
     }
 
     /// The selector has told of somebody.
@@ -149,7 +155,7 @@ impl Listeners {
                 }
             }
         }
-        if let Some((listener, _)) = &self.unix {
+        if let Some((listener, _)) = &*self.unix.borrow() {
             let (socket, _) = listener.accept()?;
             socket.set_nonblocking(true)?;
             return Ok(Stream::Unix(socket));
@@ -165,7 +171,8 @@ impl Listeners {
     pub(crate) fn describe(&self) -> String {
         let listeners = self.tcp.borrow();
         let tcp = listeners.iter().filter_map(|l| l.local_addr().ok()).map(|a| a.to_string());
-        let unix = self.unix.iter().map(|(_, file)| file.0.display().to_string());
+        let unix = self.unix.borrow();
+        let unix = unix.iter().map(|(_, file)| file.0.display().to_string());
         let all: Vec<String> = tcp.chain(unix).collect();
         if all.is_empty() { "no address".to_owned() } else { all.join(", ") }
     }

@@ -33,6 +33,7 @@ impl PidFile {
 impl Drop for PidFile {
     fn drop(&mut self) {
         if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+            tracing::info!("Removing the pid file.");
             // Somebody else may remove it first.
             let _ = fs::remove_file(&self.path);
         }

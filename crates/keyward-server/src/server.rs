@@ -139,10 +139,12 @@ impl Core {
     /// may end.
     fn save_before_the_end(&mut self) -> bool {
         self.engine.gather_rows();
-        if self.host.saves_by_itself() {
+        let saves = self.host.saves_by_itself();
+        self.host.begin_shutdown(saves);
+        if saves {
             self.host.supervisor.tell(Phase::Saving);
         }
-        let may_end = !self.host.saves_by_itself() || self.host.save(&self.engine.snapshot());
+        let may_end = !saves || self.host.save(&self.engine.snapshot());
         if !may_end {
             tracing::warn!("Error trying to save the DB, can't exit.");
         }
@@ -214,7 +216,7 @@ pub(crate) fn run(
         tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
         ServeError::Listen(error)
     })?;
-    let _pid_file = settings.pid_file().and_then(|path| PidFile::write(&path));
+    let pid_file = settings.pid_file().and_then(|path| PidFile::write(&path));
     descriptors::provide(&mut settings);
     let wire = Wire::new(watcher()?);
     let alarm = selector.alarm().map_err(ServeError::Start)?;
@@ -241,7 +243,8 @@ pub(crate) fn run(
         tracing::error!(%error, "stopping: cannot watch the sockets");
     }
     server.end();
-    server.failure.take().map_or(Ok(()), Err)
+    drop(pid_file);
+    server.leave()
 }
 
 /// Ends the process when an invariant is broken, on whichever thread: an embedding program
@@ -367,10 +370,16 @@ impl Server {
             Signal::Interrupt => "SIGINT",
             Signal::HangUp => return core.host.readings.reload_wanted.give(),
         };
-        tracing::info!("stopping: told to by {name}");
+        tracing::warn!("Received {name} scheduling shutdown...");
         // What is not yet loaded is not saved either.
         core.host.supervisor.tell(Phase::Stopping);
-        core.host.must_stop = core.host.is_loading() || core.save_before_the_end();
+        core.host.must_stop = match core.host.is_loading() {
+            true => {
+                core.host.begin_shutdown(false);
+                true
+            }
+            false => core.save_before_the_end(),
+        };
         if !core.host.must_stop {
             core.host.supervisor.tell(Phase::CannotStop);
         }
@@ -381,7 +390,8 @@ impl Server {
         self.core.borrow().host.must_stop
     }
 
-    /// The end: what was said is sent, what was logged is safe.
+    /// The end: what was said is sent, what was logged is safe. Connections stay until
+    /// nobody listens any more: who sees the end of one may start another server here.
     pub(crate) fn end(&self) {
         let core = &mut *self.core.borrow_mut();
         core.host.supervisor.tell(Phase::Stopping);
@@ -389,7 +399,18 @@ impl Server {
             self.end_round(core);
             self.end_log(core);
         }
+    }
+
+    /// Listens no longer, then lets go of the connections; why the server could not start,
+    /// if that is why it ends.
+    fn leave(&self) -> Result<(), ServeError> {
+        self.core.borrow().host.listeners.close();
+        let failure = self.failure.take();
+        if failure.is_none() {
+            tracing::warn!("Keyward is now ready to exit, bye bye...");
+        }
         self.peers.each(Peer::close);
+        failure.map_or(Ok(()), Err)
     }
 
     /// Lets the engine do what time demands, `hz` times a second or when a wait ends.

@@ -102,10 +102,13 @@ impl Wire {
         let Some(mut connection) = taken else { return };
         ready.into_iter().for_each(|ready| connection.hear(ready));
         match connection.advance(server) {
-            Turn::Waits => self.places.borrow_mut().connections[place] = Some(connection),
-            Turn::Ended => {
+            Turn::Ended if !server.must_stop() => {
                 connection.end(server, &mut server.core.borrow_mut());
                 self.places.borrow_mut().free.push(place);
+            }
+            // A server that ends lets go of its connections last of all.
+            Turn::Ended | Turn::Waits => {
+                self.places.borrow_mut().connections[place] = Some(connection);
             }
         }
     }

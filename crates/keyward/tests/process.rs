@@ -329,6 +329,48 @@ fn a_log_file_that_was_moved_is_opened_anew() {
     assert!(!new.contains("after logrotate"), "{new}");
 }
 
+/// What a server logs from the demand that it end, without process ids, times and its name.
+/// Redis writes what its signal handler says without a level.
+fn last_lines(server: Server, log: &Path, name: &str, end: impl FnOnce(&Server)) -> Vec<String> {
+    server.client().call(["SET", "k", "v"]).expect("a reply");
+    let seen = fs::read_to_string(log).expect("a log").lines().count();
+    end(&server);
+    assert!(server.wait(PATIENCE).success());
+    let text = fs::read_to_string(log).expect("text");
+    let lines = text.lines().skip(seen).map(|line| {
+        let begin = line.find("Received SIG").or_else(|| line.find(['*', '#']));
+        line[begin.unwrap_or_else(|| panic!("no level: {line}"))..].replace(name, "The server")
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_last_lines_of_the_log_are_those_of_redis_in_its_order() {
+    for (save, demand) in [
+        ("3600 1", "SHUTDOWN"),
+        ("3600 1", "SHUTDOWN NOSAVE"),
+        ("", "SHUTDOWN SAVE"),
+        ("3600 1", "TERM"),
+        ("", "INT"),
+    ] {
+        let end = |server: &Server| match demand {
+            "TERM" | "INT" => signal(server.process_id(), demand),
+            _ => {
+                let words: Vec<&str> = demand.split(' ').collect();
+                assert!(server.client().call(&words).is_err(), "{demand} is not answered");
+            }
+        };
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let (log, pid) = (path("server.log"), path("server.pid"));
+        let settings = ["--logfile", &log, "--pidfile", &pid, "--save", save];
+        let ours = last_lines(serve(&settings), Path::new(&log), "Keyward", end);
+        let theirs = last_lines(Server::redis(&settings), Path::new(&log), "Redis", end);
+        assert!(theirs.len() > 1, "{theirs:?}");
+        assert_eq!(ours, theirs, "{demand} with save \"{save}\"");
+    }
+}
+
 // The background.
 
 /// Debian's own file, as redis-server's package installs it.

@@ -2,6 +2,8 @@
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server};
+use std::io::ErrorKind;
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOP: &str = "while true do pcall(function() while true do redis.call('ping') end end) end";
 
 fn servers() -> [Server; 2] {
-    [Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), SETTINGS), Server::redis(SETTINGS)]
+    servers_with(SETTINGS)
+}
+
+fn servers_with(settings: &[&str]) -> [Server; 2] {
+    [Server::keyward(Path::new(env!("CARGO_BIN_EXE_keyward")), settings), Server::redis(settings)]
 }
 
 fn call(client: &mut Client, command: &[&str]) -> Frame {
@@ -125,6 +131,27 @@ fn a_slow_script_that_has_written_only_ends_with_the_server() {
         send(&mut watcher, &["SHUTDOWN", "NOSAVE"]);
         let rest = watcher.receive_to_end().expect("the connection is closed");
         assert_eq!(rest, b"");
+    }
+}
+
+/// Whoever sees its connection end may start the next server at the same address.
+#[test]
+fn shutdown_during_a_slow_script_closes_the_listener_before_the_client() {
+    let settings = [SETTINGS, &["--enable-debug-command", "yes"]].concat();
+    for is_new in [false, true] {
+        for server in servers_with(&settings) {
+            let (mut runner, mut watcher) = (server.client(), server.client());
+            // To free all of these takes a while.
+            call(&mut watcher, &["DEBUG", "POPULATE", "300000"]);
+            send(&mut runner, &["EVAL", LOOP, "0"]);
+            wait_until_busy(&mut watcher);
+            let mut ender = if is_new { server.client() } else { watcher };
+            send(&mut ender, &["SHUTDOWN", "NOSAVE"]);
+            assert_eq!(ender.receive_to_end().expect("the connection is closed"), b"");
+            let error = TcpStream::connect(server.address()).expect_err("nobody listens");
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            assert!(server.wait(PATIENCE).success());
+        }
     }
 }
 

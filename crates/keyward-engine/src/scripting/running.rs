@@ -190,6 +190,7 @@ impl<'a> Running<'a> {
             return Err(self.busy_error());
         }
         self.end();
+        host.begin_shutdown(false);
         host.shut_down();
         session.is_closing = true;
         Ok(())

@@ -23,6 +23,7 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
     let must_save = shutdown.saves || saves_by_itself;
+    ctx.host.begin_shutdown(must_save);
     if must_save && !save_now(ctx) && !shutdown.is_forced {
         return Err(WireError::Err("Errors trying to SHUTDOWN. Check logs."));
     }
