@@ -377,6 +377,12 @@ pub trait Host {
         0
     }
 
+    /// Whether a setting that this client may change stays as it is while rows are loaded.
+    fn is_fixed_while_loading(&self, client: ClientId, name: &[u8]) -> bool {
+        let _ = (client, name);
+        false
+    }
+
     /// SHUTDOWN has been asked for, and a snapshot is next if one `is_saved` before the end.
     /// It may yet fail, and then the process goes on.
     fn begin_shutdown(&mut self, is_saved: bool) {

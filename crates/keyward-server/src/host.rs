@@ -246,6 +246,13 @@ impl Host for ServerHost {
         Ok(self.settings.tunables())
     }
 
+    fn is_fixed_while_loading(&self, client: ClientId, name: &[u8]) -> bool {
+        // They say which files are read.
+        let is_dir = name.eq_ignore_ascii_case(Id::Dir.setting().name.as_bytes());
+        name.eq_ignore_ascii_case(Id::AppendOnly.setting().name.as_bytes())
+            || is_dir && self.settings.allows(Id::ProtectedConfigs, self.is_local(client))
+    }
+
     fn config_rewrite(&mut self, scope: Rewrite) -> Result<(), ConfigRefusal> {
         self.settings.rewrite(scope).inspect_err(|error| tracing::warn!("{error}"))
     }

@@ -247,7 +247,7 @@ fn whoever_asks_during_the_start_is_told_how_far_it_is() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_keyward"))
         .args(["serve", "--port", "0", "--appendonly", "no", "--dir"])
         .arg(directory.path())
-        .arg("--unixsocket")
+        .args(["--enable-protected-configs", "yes", "--unixsocket"])
         .arg(&socket)
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -260,7 +260,7 @@ fn whoever_asks_during_the_start_is_told_how_far_it_is() {
         stream.read_to_string(&mut answer).expect("it answers");
         answer
     };
-    let (mut told, mut refused) = (0, 0);
+    let (mut told, mut refused, mut unset) = (0, 0, [0; 2]);
     wait_until(|| {
         let text = ask("INFO persistence");
         let field = |name: &str| -> Option<u64> {
@@ -278,8 +278,15 @@ fn whoever_asks_during_the_start_is_told_how_far_it_is() {
         told = loaded;
         let answer = ask("GET key:1");
         refused += u64::from(answer.starts_with("-LOADING "));
+        // What names the files that are being read stays as it is; the rest can be set.
+        let dir = format!("loglevel debug dir {}", directory.path().display());
+        for (unset, command) in unset.iter_mut().zip(["appendonly no", &dir]) {
+            *unset += u64::from(ask(&format!("CONFIG SET {command}")).starts_with("-LOADING "));
+        }
+        assert_eq!(ask("CONFIG SET loglevel debug"), "+OK\r\n+OK\r\n");
         false
     });
+    assert!(unset.iter().all(|count| *count > 0), "{unset:?}");
     assert!(told > 0 && refused > 0, "{told} bytes told, {refused} refused");
     assert_eq!(ask("DBSIZE"), ":300000\r\n+OK\r\n");
     child.kill().expect("it runs");

@@ -22,7 +22,12 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let words: Vec<&[u8]> = ctx.args.from(2).iter().collect();
     let pairs: Vec<(&[u8], &[u8])> = words.chunks_exact(2).map(|w| (w[0], w[1])).collect();
-    let tunables = ctx.host.config_set(ctx.session.id, &pairs).map_err(refused)?;
+    let client = ctx.session.id;
+    let is_fixed = |(name, _): &(&[u8], _)| ctx.host.is_fixed_while_loading(client, name);
+    if ctx.shared.is_loading && pairs.iter().any(is_fixed) {
+        return Err(WireError::Loading);
+    }
+    let tunables = ctx.host.config_set(client, &pairs).map_err(refused)?;
     ctx.shared.set_tunables(ctx.keys, tunables);
     ctx.reply.ok();
     Ok(())
