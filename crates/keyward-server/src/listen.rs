@@ -108,7 +108,11 @@ impl Listeners {
     /// Listens no longer.
     pub(crate) fn close(&self) {
         self.tcp.borrow_mut().clear();
-        self.unix.borrow_mut().take();
+        if let Some((listener, file)) = self.unix.take() {
+            drop(listener);
+            tracing::info!("Removing the unix socket file.");
+            drop(file);
+        }
     }
 
     /// The selector has told of somebody.

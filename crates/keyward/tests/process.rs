@@ -362,8 +362,9 @@ fn the_last_lines_of_the_log_are_those_of_redis_in_its_order() {
         };
         let folder = tempfile::tempdir().expect("a directory");
         let path = |name: &str| folder.path().join(name).display().to_string();
-        let (log, pid) = (path("server.log"), path("server.pid"));
-        let settings = ["--logfile", &log, "--pidfile", &pid, "--save", save];
+        let [log, pid, socket] = ["server.log", "server.pid", "socket"].map(path);
+        let files = ["--logfile", &log, "--pidfile", &pid, "--unixsocket", &socket];
+        let settings = [&files[..], &["--save", save]].concat();
         let ours = last_lines(serve(&settings), Path::new(&log), "Keyward", end);
         let theirs = last_lines(Server::redis(&settings), Path::new(&log), "Redis", end);
         assert!(theirs.len() > 1, "{theirs:?}");
