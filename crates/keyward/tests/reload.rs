@@ -249,6 +249,31 @@ fn functions_are_reloaded_with_the_schemas_or_not_at_all() {
     assert_eq!((shop.in_force("0"), call(&mut client, "FCALL answer 0")), (wider, ":3".into()));
 }
 
+/// As with Redis, a library is data: who has it gone says so to the server.
+#[test]
+fn a_library_whose_file_is_gone_stays_until_it_is_deleted() {
+    let code = |name: &str| {
+        format!(
+            "#!lua name={name}\nredis.register_function('{name}_one', function() return 1 end)\n"
+        )
+    };
+    let (old, new) = (code("old"), code("new"));
+    let files = [("shop.toml", SHOP), ("functions/old.lua", &old), ("functions/new.lua", &new)];
+    let shop = Shop::new(&files, &["--save", ""]);
+    let mut client = shop.server.client();
+    fs::remove_file(shop.path("functions/old.lua")).expect("it is there");
+    shop.reload();
+    assert_eq!(call(&mut client, "FCALL old_one 0"), ":1");
+    assert_eq!(call(&mut client, "FUNCTION DELETE old"), "OK");
+    shop.reload();
+    assert_eq!(call(&mut client, "FCALL old_one 0"), "ERR Function not found");
+    fs::rename(shop.path("functions/new.lua"), shop.path("functions/newest.lua")).expect("moved");
+    shop.write("functions/newest.lua", &new.replace("name=new", "name=newest"));
+    let log = shop.reload();
+    assert!(log.contains("Function new_one already exists"), "{log}");
+    assert_eq!(call(&mut client, "FCALL new_one 0"), ":1");
+}
+
 /// Plans a schema; the name of the plan.
 fn plan(client: &mut Client, schema: &str) -> Result<String, String> {
     let reply = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a reply");
