@@ -14,6 +14,9 @@ use anyhow::{Context, ensure};
 const PATIENCE_S: &str = "900";
 /// What the suite says when something fails that is no test.
 const ENDED_EARLY: &str = "Executing test client:";
+/// Where the suite's ports may begin: its own choice first, then others for a second suite
+/// on the machine. It takes 8000 from there on, and one of the 32 before for itself.
+const BASE_PORTS: [u16; 3] = [21_111, 31_111, 41_111];
 /// Attempts to reach a server that was started, ten a second.
 const START_ATTEMPTS: usize = 100;
 
@@ -119,11 +122,15 @@ impl Suite {
     fn runtest(&self, file: &str, skipped: &[&str], more: &[&str]) -> anyhow::Result<String> {
         let mut suite = Command::new("timeout");
         suite.args([PATIENCE_S, "./runtest", "--durable", "--single", file]).args(more);
+        suite.args(["--baseport", &base_port()?.to_string()]);
         for name in skipped {
             suite.args(["--skiptest", name]);
         }
         let output = suite.current_dir(self.place.path()).output().context("runtest")?;
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let problem = String::from_utf8_lossy(&output.stderr);
+        ensure!(has_begun(&text, file), "the suite does not run {file}: {text}{problem}");
+        Ok(text)
     }
 
     fn start(&self, port: u16) -> anyhow::Result<Server> {
@@ -149,6 +156,19 @@ impl Suite {
         }
         anyhow::bail!("{program} does not answer")
     }
+}
+
+/// The first of the base ports that no other suite uses.
+fn base_port() -> anyhow::Result<u16> {
+    let is_free = |base: &&u16| TcpListener::bind(("127.0.0.1", **base - 32)).is_ok();
+    let base = BASE_PORTS.iter().find(is_free);
+    base.copied().context("other suites use all of the ports")
+}
+
+/// Whether the suite got as far as beginning with a file. One that could not start has
+/// no failures either.
+fn has_begun(output: &str, file: &str) -> bool {
+    output.lines().any(|line| plain(line) == format!("Testing {file}"))
 }
 
 fn free_port() -> anyhow::Result<u16> {
@@ -180,6 +200,14 @@ mod tests {
     fn the_suite_lists_its_files() {
         let helper = "source x\nset ::all_tests {\n    unit/a\n    integration/b-c\n}\nset x {}\n";
         assert_eq!(listed(helper), ["unit/a", "integration/b-c"]);
+    }
+
+    #[test]
+    fn a_suite_that_could_not_start_has_not_begun() {
+        let begun = "Starting test server at port 21079\n\u{1b}[1;37;49mTesting unit/x\u{1b}[0m\n";
+        assert!(has_begun(begun, "unit/x"));
+        assert!(!has_begun(begun, "unit/y"));
+        assert!(!has_begun("couldn't open socket: address already in use\n", "unit/x"));
     }
 
     #[test]
