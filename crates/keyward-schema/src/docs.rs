@@ -40,14 +40,14 @@ pub fn html(schemas: &[&Schema]) -> String {
 
 /// How long the keys live, in a few words for each, in the schema's order.
 pub fn lifetimes(schema: &Schema) -> Vec<String> {
-    let part = Part::new(schema, String::new(), &mut Ids::default());
+    let part = Part::unlinked(schema);
     schema.keys.iter().map(|key| words::lifetime_short(&part, key).plain()).collect()
 }
 
 /// What is true of a key, in the words of the document: headings, and what is
 /// said under each.
 pub fn facts(schema: &Schema, id: KeyId) -> Vec<(&'static str, Vec<String>)> {
-    let part = Part::new(schema, String::new(), &mut Ids::default());
+    let part = Part::unlinked(schema);
     let plain = |(heading, lines): (&'static str, Vec<Line>)| {
         (heading, lines.iter().map(Line::plain).collect())
     };

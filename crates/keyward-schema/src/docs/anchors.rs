@@ -1,5 +1,6 @@
 //! Ids of sections, and what a builder needs to link to them.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use super::page::{Inline, Line};
@@ -10,7 +11,8 @@ use crate::schema::{KeyId, Schema};
 /// functions will stand.
 pub(super) struct Part<'s> {
     pub(super) schema: &'s Schema,
-    pub(super) examples: Examples,
+    /// Made when the first is wanted: single facts need none.
+    examples: OnceCell<Examples>,
     /// What the ids of its sections begin with, where there are several.
     prefix: String,
     keys: Vec<String>,
@@ -23,7 +25,18 @@ impl<'s> Part<'s> {
         let keys = schema.keys.iter().map(|key| id_of("key-", key.pattern.text())).collect();
         let functions =
             schema.functions.iter().map(|function| id_of("function-", &function.name)).collect();
-        Part { schema, examples: Examples::of(schema), prefix, keys, functions }
+        Part { schema, examples: OnceCell::new(), prefix, keys, functions }
+    }
+
+    /// For lines that are shown as plain text: links lead nowhere. Takes no time, however
+    /// many keys there are.
+    pub(super) fn unlinked(schema: &'s Schema) -> Part<'s> {
+        let (keys, functions) = (Vec::new(), Vec::new());
+        Part { schema, examples: OnceCell::new(), prefix: String::new(), keys, functions }
+    }
+
+    pub(super) fn examples(&self) -> &Examples {
+        self.examples.get_or_init(|| Examples::of(self.schema))
     }
 
     /// The id of a chapter.
@@ -51,14 +64,19 @@ impl<'s> Part<'s> {
     /// Other words for a key as a link to its section.
     pub(super) fn key_link_as(&self, id: KeyId, code: &str) -> Line {
         let code = code.to_owned();
-        Line::default().with(Inline::Link { id: self.keys[id.index()].clone(), code })
+        Line::default().with(Inline::Link { id: anchor(&self.keys, id.index()), code })
     }
 
     /// A function's name as a link to its section.
     pub(super) fn function_link(&self, index: usize) -> Line {
         let code = self.schema.functions[index].name.to_string();
-        Line::default().with(Inline::Link { id: self.functions[index].clone(), code })
+        Line::default().with(Inline::Link { id: anchor(&self.functions, index), code })
     }
+}
+
+/// Where a link leads: nowhere where there is no document.
+fn anchor(anchors: &[String], index: usize) -> String {
+    anchors.get(index).cloned().unwrap_or_default()
 }
 
 /// The ids that are taken.

@@ -93,7 +93,7 @@ fn condition_in_words(source: &Key, condition: &Condition) -> Line {
 pub(super) fn dependents(part: &Part<'_>, id: KeyId) -> Vec<Line> {
     let of_key = |other: KeyId| -> Option<Line> {
         let key = part.schema.key(other);
-        let link = part.key_link(other);
+        let link = || part.key_link(other);
         if let Some(derived) = key.derived.as_ref().filter(|derived| derived.source().key == id) {
             let does = match derived {
                 Derived::Lookup { field: Some(field), .. } => {
@@ -109,10 +109,10 @@ pub(super) fn dependents(part: &Part<'_>, id: KeyId) -> Vec<Line> {
                 Derived::Inverse { .. } => return None,
                 Derived::Follows { .. } => Line::text(" drops it when it ends"),
             };
-            return Some(link.and_line(does));
+            return Some(link().and_line(does));
         }
         match &key.lifetime {
-            Lifetime::With { key } if key.key == id => Some(link.and(" ends with it")),
+            Lifetime::With { key } if key.key == id => Some(link().and(" ends with it")),
             _ => None,
         }
     };

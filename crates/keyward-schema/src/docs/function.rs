@@ -91,7 +91,7 @@ fn call(part: &Part<'_>, function: &Function) -> String {
         known
             .filter(|value| argument.shape.check(value.as_bytes()).is_ok())
             .or_else(row)
-            .or_else(|| part.examples.text(&argument.name, &argument.shape))
+            .or_else(|| part.examples().text(&argument.name, &argument.shape))
             .map_or_else(|| format!("<{}>", argument.name), |value| quote(&value))
     });
     let words = [command.to_owned(), function.name.to_string(), targets.len().to_string()];
@@ -102,7 +102,7 @@ fn call(part: &Part<'_>, function: &Function) -> String {
 /// more is known than that it is JSON is most likely such a row.
 fn json_row(part: &Part<'_>, targets: &[&Target]) -> Option<String> {
     targets.iter().map(|target| target.reference.key).find_map(|key| {
-        match (part.schema.key(key).data, &part.examples.get(key).value) {
+        match (part.schema.key(key).data, &part.examples().get(key).value) {
             (DataType::Json, Some(ExampleValue::Text(json))) => Some(compact(json)),
             _ => None,
         }
@@ -159,11 +159,11 @@ fn value_of(part: &Part<'_>, targets: &[&Target], variable: usize, name: &str) -
         |&(key, place): &(KeyId, usize)| &part.schema.key(key).pattern.placeholders()[place].kind;
     let fits = |value: &str| uses.iter().all(|place| kind(place).accepts(value.as_bytes()));
     let shown = uses.iter().find_map(|&(key, place)| {
-        let captures = captures(&part.schema.key(key).pattern, &part.examples.get(key).key)?;
+        let captures = captures(&part.schema.key(key).pattern, &part.examples().get(key).key)?;
         captures.get(place).filter(|value| fits(value)).map(|value| (*value).to_owned())
     });
     let generated = || {
-        let text = |place| part.examples.text(name, &shape_of_kind(kind(place)));
+        let text = |place| part.examples().text(name, &shape_of_kind(kind(place)));
         uses.iter().filter_map(text).find(|value| fits(value))
     };
     shown.or_else(generated).unwrap_or_else(|| format!("<{name}>"))

@@ -19,7 +19,7 @@ use crate::units::size_in_words;
 /// Everything about one key.
 pub(super) fn section(part: &Part<'_>, id: KeyId) -> Section {
     let key = part.schema.key(id);
-    let example = part.examples.get(id);
+    let example = part.examples().get(id);
     let mut section =
         Section::new(part.key_anchor(id), Line::code(key.pattern.text()), Role::Entry);
     section.badges = badges(key);

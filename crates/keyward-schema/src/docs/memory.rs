@@ -126,7 +126,7 @@ fn against_limit(part: &Part<'_>, total: Total) -> String {
 /// Estimates what one key of a pattern takes.
 fn bytes_per_key(part: &Part<'_>, id: KeyId) -> u64 {
     let key = part.schema.key(id);
-    let Example { key: name, value } = part.examples.get(id);
+    let Example { key: name, value } = part.examples().get(id);
     let ends = key.lifetime != Lifetime::Forever;
     let shown = match value {
         Some(ExampleValue::Items(items)) => items.len(),
