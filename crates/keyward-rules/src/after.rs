@@ -4,7 +4,7 @@
 //! 1. each row by itself: type, shape, bounds, lifetime, those first that lean on
 //!    no other row's lifetime (`rows`);
 //! 2. the rows that live with them (`companions`);
-//! 3. how many elements of mirrors change (`fanout`), before anything is worked out;
+//! 3. how many elements of derived keys change (`fanout`), before they are worked out;
 //! 4. what all of them demand of derived keys, uniqueness last (`dependents`).
 //!
 //! Follow-ups come in the same order. They run with the rules off, so the book

@@ -17,25 +17,23 @@ use keyward_schema::{Derived, KeyId};
 
 /// What the rows of a command no longer demand, and what they demand anew.
 #[derive(Default)]
-struct Demands<'c> {
-    lost: Vec<Entry>,
+pub(super) struct Demands<'c> {
+    pub(super) lost: Vec<Entry>,
     /// With the source row that demands it.
-    gained: Vec<(Entry, KeyId, &'c [u8])>,
+    pub(super) gained: Vec<(Entry, KeyId, &'c [u8])>,
 }
 
 impl<'a> Aftermath<'a> {
     /// Judges what follows for derived keys.
     pub(super) fn judge_dependents(&mut self) -> Result<(), Objection> {
         self.judge_fanout()?;
+        self.judge_sources()?;
         let mut demands = Demands::default();
         for (place, change) in self.changes.iter().enumerate() {
             let is_gone = self.fates[place] == Some(Fate::Gone);
             if let Some(table) = change.table {
-                self.compare_entries(table, change, is_gone, &mut demands);
+                self.demand(table, change, is_gone, &mut demands);
                 self.reflect(table, change, is_gone, &mut demands)?;
-                if is_gone && change.deadline_before.is_some() {
-                    self.leave_followers(table, change.key, &mut demands);
-                }
                 if self.judges_rows && !is_gone {
                     self.judge_following(table, change)?;
                 }
@@ -75,6 +73,21 @@ impl<'a> Aftermath<'a> {
         Ok(Repair::of(table, key, row, self.type_of(table), [(member, state)])
             .into_iter()
             .collect())
+    }
+
+    /// What the change of a row means for the keys that are computed from it, and for the
+    /// sets whose members name it.
+    pub(super) fn demand<'c>(
+        &self,
+        table: KeyId,
+        change: &Change<'c>,
+        is_gone: bool,
+        demands: &mut Demands<'c>,
+    ) {
+        self.compare_entries(table, change, is_gone, demands);
+        if is_gone && change.deadline_before.is_some() {
+            self.leave_followers(table, change.key, demands);
+        }
     }
 
     /// What the change of a row means for the keys that are computed from it.
@@ -187,19 +200,28 @@ impl<'a> Aftermath<'a> {
     fn take_companions_out(&self, demands: &mut Demands<'a>) -> Result<(), NotYet> {
         for (key, fate) in &self.moved {
             let (Fate::Gone, Some(table)) = (fate, self.book.table_of(key)) else { continue };
-            if self.book.traits(table).dependents.is_empty()
-                && self.book.links(table).mirror.is_none()
-            {
-                continue;
-            }
-            self.view.glance(key, &mut |row| {
-                if let Some(row) = row {
-                    demands.lost.extend(self.book.entries_of(table, key, row));
-                    self.leave_followers(table, key, demands);
-                }
-            })?;
+            self.take_out(table, key, demands)?;
         }
         Ok(())
+    }
+
+    /// A row that ended with another is no source any more either.
+    pub(super) fn take_out(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        demands: &mut Demands<'_>,
+    ) -> Result<(), NotYet> {
+        if self.book.traits(table).dependents.is_empty() && self.book.links(table).mirror.is_none()
+        {
+            return Ok(());
+        }
+        self.view.glance(key, &mut |row| {
+            if let Some(row) = row {
+                demands.lost.extend(self.book.entries_of(table, key, row));
+                self.leave_followers(table, key, demands);
+            }
+        })
     }
 
     /// Each member that came must name a row that lives.
@@ -266,7 +288,7 @@ impl<'a> Aftermath<'a> {
         Ok(())
     }
 
-    fn type_of(&self, table: KeyId) -> RowType {
+    pub(super) fn type_of(&self, table: KeyId) -> RowType {
         self.book.traits(table).row_type.expect("derived keys are strings, sets and sorted sets")
     }
 
@@ -290,7 +312,7 @@ impl<'a> Aftermath<'a> {
         changed.sort_unstable();
         for (table, count) in changed {
             if count > self.book.schema().key(table).max_fanout {
-                self.object(self.book.refuse_fanout(table, count))?;
+                self.object(self.book.refuse_fanout(table, Some(count)))?;
             }
         }
         Ok(())

@@ -1,19 +1,31 @@
-//! How many elements of mirrors a command changes, counted before any mirror is read.
+//! How many elements of derived keys a command changes, counted before all of them are
+//! worked out.
 //!
 //! A set and its mirror agree, so each member that came or left is one element of the
 //! mirror that changes. A command that changes too many is therefore refused by the sets
 //! it wrote: their lengths say how many, and of their members no more are looked at than
 //! the limit allows, to be sure that they name mirrors at all.
 //!
+//! A row demands at most one element of a computed key, or of a set that follows it, so only
+//! a command that changes very many rows, or ends very many companions, changes too many of
+//! those. Its rows are looked at one after the other until there are.
+//!
 //! What is not sure here is left to be counted when all follow-ups are known
-//! (`dependents`): elements of computed keys, and of mirrors that the command wrote itself.
+//! (`dependents`): elements of derived keys that the command wrote itself, and those of few
+//! rows.
 
+use super::dependents::Demands;
 use super::{Aftermath, Cause, Fate, Objection};
 use crate::book::RuleBook;
 use crate::change::{Change, What};
 use crate::derived::wanted::{State, each_touched};
-use crate::view::{Element, Row, RowType};
-use keyward_schema::KeyId;
+use crate::derived::{Entry, Holds};
+use crate::view::{Element, NotYet, Row, RowType};
+use keyward_schema::{Derived, KeyId};
+use std::collections::BTreeMap;
+
+/// What so few rows demand is worked out at once: that takes no longer than to count it.
+const FEW_ROWS: usize = 16;
 
 /// Elements of one mirror.
 struct Tally {
@@ -53,7 +65,7 @@ impl Aftermath<'_> {
             if self.book.is_enforced(mirror)
                 && let Some(count) = self.too_many(mirror)
             {
-                self.object(self.book.refuse_fanout(mirror, count))?;
+                self.object(self.book.refuse_fanout(mirror, Some(count)))?;
             }
         }
         Ok(())
@@ -123,6 +135,106 @@ impl Aftermath<'_> {
         } else {
             tally.count -= 1;
         }
+    }
+}
+
+impl Aftermath<'_> {
+    /// Refuses a command whose rows change more elements of a computed key, or of sets that
+    /// follow them, than one may.
+    pub(super) fn judge_sources(&mut self) -> Result<(), Objection> {
+        let rows = self.changes.len() + self.moved.len();
+        if self.cause != Cause::Command || rows <= FEW_ROWS {
+            return Ok(());
+        }
+        for derived in self.crowded() {
+            if self.book.is_enforced(derived) && self.is_overrun(derived)? {
+                self.object(self.book.refuse_fanout(derived, None))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The derived tables whose sources changed so often that it may be too much, but for
+    /// those that the command itself wrote to.
+    fn crowded(&self) -> Vec<KeyId> {
+        let mut sources: BTreeMap<KeyId, u64> = BTreeMap::new();
+        for change in self.changes {
+            if let Some(table) = change.table {
+                let is_replaced = matches!(change.what, What::Whole(Some(_)) | What::Parts(_));
+                let both = is_replaced && change.after.is_some();
+                *sources.entry(table).or_default() += 1 + u64::from(both);
+            }
+        }
+        let mut elements: BTreeMap<KeyId, u64> = BTreeMap::new();
+        for id in self.book.schema().ids() {
+            let ended = self.book.traits(id).leader.map_or(0, |_| self.moved.len() as u64);
+            let count = sources.get(&id).copied().unwrap_or(0) + ended;
+            for derived in self.book.traits(id).dependents.iter().filter(|_| count > 0) {
+                *elements.entry(*derived).or_default() += count;
+            }
+        }
+        elements.retain(|derived, count| {
+            let declared = self.book.schema().key(*derived);
+            let follows = matches!(declared.derived, Some(Derived::Follows { .. }));
+            *count > declared.max_fanout
+                && (follows || self.book.traits(*derived).is_computed)
+                && !sources.contains_key(derived)
+        });
+        elements.into_keys().collect()
+    }
+
+    /// Whether surely more elements of a derived table change than one command may change.
+    fn is_overrun(&self, derived: KeyId) -> Result<bool, NotYet> {
+        let most = self.book.schema().key(derived).max_fanout;
+        let feeds = |table: &KeyId| self.book.traits(*table).dependents.contains(&derived);
+        let mut sure = 0;
+        for (place, change) in self.changes.iter().enumerate() {
+            let Some(table) = change.table.filter(feeds) else { continue };
+            let mut demands = Demands::default();
+            self.demand(table, change, self.fates[place] == Some(Fate::Gone), &mut demands);
+            sure += self.count_unmet(derived, &demands)?;
+            if sure > most {
+                return Ok(true);
+            }
+        }
+        for (key, fate) in &self.moved {
+            let (Fate::Gone, table) = (fate, self.book.table_of(key)) else { continue };
+            let Some(table) = table.filter(feeds) else { continue };
+            let mut demands = Demands::default();
+            self.take_out(table, key, &mut demands)?;
+            sure += self.count_unmet(derived, &demands)?;
+            if sure > most {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// How many elements of a derived table are not what is demanded of them.
+    fn count_unmet(&self, derived: KeyId, demands: &Demands<'_>) -> Result<u64, NotYet> {
+        let row_type = self.type_of(derived);
+        let state = |entry: &Entry| -> Result<State, NotYet> {
+            let name = if entry.holds == Holds::Text { &[][..] } else { &entry.member };
+            Ok(State::of(self.view.row_of(derived, &entry.key)?, row_type, name))
+        };
+        let mut count = 0;
+        for entry in demands.lost.iter().filter(|entry| entry.table == derived) {
+            // An entry is lost only by who has it.
+            count += u64::from(match state(entry)? {
+                State::Absent => false,
+                State::Text(owner) => owner == entry.member,
+                State::Member | State::Score(_) => true,
+            });
+        }
+        for (entry, ..) in demands.gained.iter().filter(|(entry, ..)| entry.table == derived) {
+            // A text that is there is another's: it is lost, or cannot be gained.
+            count += u64::from(match (state(entry)?, entry.holds) {
+                (State::Absent, _) => true,
+                (State::Score(before), Holds::Score(score)) => before != score,
+                _ => false,
+            });
+        }
+        Ok(count)
     }
 }
 

@@ -79,11 +79,13 @@ impl RuleBook {
         )
     }
 
-    /// A command would change too many rows of a derived key.
-    pub(crate) fn refuse_fanout(&self, table: KeyId, count: u64) -> Refusal {
+    /// A command would change too many rows of a derived key: so many, if that is known.
+    pub(crate) fn refuse_fanout(&self, table: KeyId, count: Option<u64>) -> Refusal {
         let declared = self.schema().key(table);
+        let count =
+            count.map_or(" and this one changes more".to_owned(), |count| format!(" not {count}"));
         let problem = format!(
-            "one command may change at most {} of its entries (max_fanout), not {count}; write in \
+            "one command may change at most {} of its entries (max_fanout),{count}; write in \
              smaller steps",
             declared.max_fanout
         );

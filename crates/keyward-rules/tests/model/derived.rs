@@ -309,6 +309,89 @@ fn a_command_of_few_mirrors_is_counted_to_the_end() {
     shows(&host, &[("user:1:in", "101"), ("user:101:out", "1"), ("user:100:out", "nothing")]);
 }
 
+const SOURCES: &str = r#"
+[keyspace]
+name = "sources"
+[key."lead:{id:uint}"]
+type = "string"
+ttl = "none"
+[key."code:{id:uint}"]
+type = "string"
+value = "str"
+ttl = "none"
+[key."owner:{code}"]
+type = "string"
+lookup = { of = "code:{id}" }
+max_fanout = 20
+[key."part:{lead_id:uint}:{n:uint}"]
+type = "string"
+ttl = { with = "lead:{lead_id}" }
+[key."parts:{lead_id:uint}"]
+type = "set"
+members = { of = "part:{lead_id}:{n}" }
+max_fanout = 20
+"#;
+
+/// A hundred rows with a unique value each, and a hundred that live with another.
+fn host_of_sources() -> Host {
+    let mut host = Host::new(SOURCES);
+    assert_eq!(host.run("SET lead:1 x"), Outcome::Done);
+    for n in 0..100 {
+        for command in [format!("SET code:{n} c{n}"), format!("SET part:1:{n} x")] {
+            assert_eq!(host.run(&command), Outcome::Done, "{command}");
+        }
+    }
+    host
+}
+
+fn words_of(ids: std::ops::Range<u32>, word: impl Fn(u32) -> String) -> String {
+    ids.map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_command_of_too_many_sources_is_refused_by_the_first_of_them() {
+    let mut host = host_of_sources();
+    let codes = words_of(0..100, |n| format!("code:{n}"));
+    let fresh = words_of(200..300, |n| format!("code:{n} d{n}"));
+    let other = words_of(0..100, |n| format!("code:{n} d{n}"));
+    let commands = [
+        (format!("DEL {codes}"), "owner:{code}", 11),
+        (format!("MSET {fresh}"), "owner:{code}", 11),
+        (format!("MSET {other}"), "owner:{code}", 11),
+        ("DEL lead:1".to_owned(), "parts:{lead_id:uint}", 18),
+    ];
+    for (command, pattern, line) in commands {
+        host.rows_asked.set(0);
+        let expected = format!(
+            "SCHEMA {pattern}: one command may change at most 20 of its entries (max_fanout), and \
+             this one changes more; write in smaller steps (shop.toml:{line})"
+        );
+        refused(&mut host, &command, &expected);
+        let asked = host.rows_asked.get();
+        assert!(asked <= 60, "{command}: {asked} rows were looked at");
+    }
+}
+
+#[test]
+fn a_command_of_many_sources_that_demand_little_is_counted_to_the_end() {
+    let mut host = host_of_sources();
+    let same = words_of(0..100, |n| format!("code:{n} c{n}"));
+    // Each is lost by one row and gained by another: one element a row changes.
+    let swapped = words_of(0..20, |n| format!("code:{n} c{}", n ^ 1));
+    let own = words_of(40..50, |n| format!("code:{n} owner:c{n}"));
+    for command in [format!("MSET {same}"), format!("MSET {swapped}"), format!("DEL {own}")] {
+        assert_eq!(host.run(&command), Outcome::Done, "{command}");
+    }
+    shows(&host, &[("owner:c1", "0"), ("owner:c18", "19"), ("owner:c41", "nothing")]);
+    let over = words_of(20..41, |n| format!("code:{n} c{}", n ^ 1));
+    refused(
+        &mut host,
+        &format!("MSET {} code:99 x", &over[..over.rfind(" code").unwrap_or(0)]),
+        "SCHEMA owner:{code}: one command may change at most 20 of its entries (max_fanout), \
+         and this one changes more; write in smaller steps (shop.toml:11)",
+    );
+}
+
 #[test]
 fn a_row_in_the_way_of_a_derived_one_goes() {
     let mut host = Host::new(&SCHEMA.replace("[keyspace]", "[keyspace]\nmode = \"warn\""));
