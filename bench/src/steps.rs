@@ -8,10 +8,12 @@
 //! Commands whose reply or whose own work is as long as what they ask for are not among
 //! them.
 
+mod elsewhere;
 mod packed;
 
 use crate::Arguments;
-use keyward_engine::{ClientId, Engine, EngineOptions, Gathering, Nobody, Tunables};
+use elsewhere::Elsewhere;
+use keyward_engine::{ClientId, Engine, EngineOptions, Gathering, Tunables};
 use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::Write as _;
@@ -190,6 +192,7 @@ impl Longest {
 /// An engine and a client.
 struct Stage {
     engine: Engine,
+    host: Elsewhere,
     client: ClientId,
     /// There is a schema, which gives rows their lifetimes.
     is_governed: bool,
@@ -215,6 +218,7 @@ impl Stage {
         let client = engine.connect();
         Stage {
             engine,
+            host: Elsewhere::default(),
             client,
             is_governed: schema.is_some(),
             has_leisure: true,
@@ -248,8 +252,15 @@ impl Stage {
         parsed.expect("requests are well formed");
         self.out.clear();
         let begun = processor_time();
-        self.engine.execute(&mut Nobody, self.client, &buffer, &batch, &mut self.out);
+        self.engine.execute(&mut self.host, self.client, &buffer, &batch, &mut self.out);
         self.longest.note(begun, || words.iter().take(2).copied().collect::<Vec<_>>().join(" "));
+        if let Some(proposal) = self.host.proposal.take() {
+            let draft = proposal.read();
+            let begun = processor_time();
+            self.engine.schema_read(&mut self.host, draft);
+            self.longest.note(begun, || "a schema that was read".to_owned());
+        }
+        self.host.remains.clear();
     }
 
     fn rest(&mut self) -> bool {
@@ -261,8 +272,9 @@ impl Stage {
 
     fn tick(&mut self) -> bool {
         let begun = processor_time();
-        let has_more = self.engine.tick(&mut Nobody);
+        let has_more = self.engine.tick(&mut self.host);
         self.longest.note(begun, || "tick".to_owned());
+        self.host.remains.clear();
         has_more
     }
 

@@ -6,6 +6,9 @@ use keyward_engine::Delivery;
 
 /// Bytes of the longest text that is compressed.
 const TEXT_BYTES: usize = 512 * 1024;
+/// Keys of a large schema, and the length of a hostile one.
+const PATTERNS: usize = 4000;
+const BRACKETS: usize = 4 << 20;
 /// Items of the longest list that is packed.
 const LIST_ITEMS: usize = 512;
 
@@ -61,8 +64,27 @@ pub(super) fn parts() -> Vec<Part> {
             stage.change_schema(&SCHEMA[..visit]);
         }),
         ("the schema before", |stage, _| stage.change_schema(SCHEMA)),
+        ("a schema of thousands of patterns", |stage, _| {
+            stage.change_schema(&(SCHEMA.to_owned() + &many_patterns("str")));
+        }),
+        ("another one of those", |stage, _| {
+            stage.change_schema(&(SCHEMA.to_owned() + &many_patterns("uint")));
+        }),
+        ("a plan of brackets", |stage, _| {
+            let said = stage.answer(&["KEYWARD", "SCHEMA", "PLAN", &"[".repeat(BRACKETS)]);
+            assert!(said.starts_with("-SCHEMA"), "{said}");
+        }),
+        ("the schema without thousands", |stage, _| stage.change_schema(SCHEMA)),
         ("FLUSHALL after that", |stage, _| stage.call(&["FLUSHALL"])),
     ]
+}
+
+/// As many patterns as a large schema has, with values of that kind.
+fn many_patterns(kind: &str) -> String {
+    let key = |n: usize| {
+        format!("[key.\"k{n}:{{id:uint}}\"]\ntype = \"string\"\nvalue = \"{kind}\"\nttl = \"1h\"\n")
+    };
+    (0..PATTERNS).map(key).collect()
 }
 
 /// Text that can be compressed as well as most.

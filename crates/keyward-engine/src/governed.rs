@@ -17,6 +17,7 @@ pub(crate) mod plan;
 pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
+mod telling;
 pub(crate) mod trial;
 
 use crate::engine::attempt::attempt;

@@ -204,6 +204,11 @@ impl<'a> ReplyWriter<'a> {
         self.out.extend_from_slice(bytes);
     }
 
+    /// As `raw`, without a copy where nothing was written before.
+    pub fn append(&mut self, bytes: Vec<u8>) {
+        if self.out.is_empty() { *self.out = bytes } else { self.raw(&bytes) }
+    }
+
     /// Marks the place of a head whose length is known only after its elements.
     pub fn defer(&mut self) -> Deferred {
         Deferred(self.out.len())

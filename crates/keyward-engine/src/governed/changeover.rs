@@ -16,7 +16,8 @@
 //! Not here: how rows are judged (`keyward_rules`), meeting and changing them (`rebuild`).
 
 use super::hold::Hold;
-use super::plan::{Plan, RELOADING, ROWS_PER_TICK, VOID, reply_report};
+use super::plan::{Plan, RELOADING, ROWS_PER_TICK, VOID};
+use super::telling::Telling;
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::engine::shared::Shared;
 use crate::governed::rebuild;
@@ -24,10 +25,9 @@ use crate::governed::{follow_ended, follow_up};
 use crate::host::{Host, Library};
 use crate::sessions::session::Session;
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
-use keyward_resp::ArgBuf;
-use keyward_rules::{Conclusion, Report, Survey};
+use keyward_commands::args::{self, Options};
+use keyward_resp::{ArgBuf, Protocol};
+use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_schema::escape;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
@@ -37,8 +37,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Changeover {
     db: usize,
-    /// Who waits for it.
+    /// Who waits for it, and what it speaks.
     asker: ClientId,
+    protocol: Protocol,
+    /// The book before, until no row is kept by it.
+    before: Option<Arc<RuleBook>>,
     stage: Stage,
     /// What waits for it, from the conclusion on.
     pub(crate) hold: Option<Hold>,
@@ -54,8 +57,10 @@ enum Stage {
     Bring { survey: Survey, report: Box<Report>, at_ms: i64 },
     /// What rows need is done.
     CarryOut { survey: Survey, report: Box<Report>, at_ms: i64 },
+    /// The reply is written.
+    Write { report: Box<Report>, telling: Box<Telling> },
     /// All that is left is to tell.
-    Tell(Result<Box<Report>, WireError>),
+    Tell(Result<Box<Telling>, WireError>),
 }
 
 /// A plan, and how much it is to destroy.
@@ -82,10 +87,7 @@ pub(crate) fn apply(ctx: &mut Ctx<'_>) -> Outcome {
     }
     ctx.shared.release(ctx.keys, changeover.hold);
     let Stage::Tell(outcome) = changeover.stage else { unreachable!("it is at its end") };
-    let report = outcome?;
-    let schema = crate::governed::in_force::book(ctx.keys)?;
-    ctx.reply.map(2);
-    reply_report(&mut ctx.reply, schema.schema(), &report);
+    ctx.reply.append(outcome?.into_bytes());
     Ok(())
 }
 
@@ -121,7 +123,9 @@ fn begin(ctx: &mut Ctx<'_>) -> Outcome {
     };
     let announced = Announced { plan: Box::new(plan), destroyed };
     let stage = Stage::Await(announced);
-    ctx.shared.changeover = Some(Changeover { db, asker: ctx.session.id, stage, hold: None });
+    let (asker, protocol) = (ctx.session.id, ctx.reply.protocol());
+    ctx.shared.changeover =
+        Some(Changeover { db, asker, protocol, before: None, stage, hold: None });
     Ok(())
 }
 
@@ -223,6 +227,8 @@ impl Changeover {
                 }
                 Stage::Bring { survey, mut report, at_ms } => {
                     if keys.bring_over(&survey, ROWS_PER_TICK) {
+                        // Nobody else has it now, and freeing a large one takes long.
+                        self.before.take().into_iter().for_each(|old| host.discard(Box::new(old)));
                         for (found, table) in
                             report.tables.iter_mut().zip(keys.database_at(self.db).tables())
                         {
@@ -246,9 +252,19 @@ impl Changeover {
                         let plain = &keys.database_at(self.db).tables()[0];
                         report.tables[0].rows = plain.len() as u64;
                         shared.remains.survey(survey);
-                        (Stage::Tell(Ok(report)), true)
+                        let telling = Telling::new(self.protocol, &report, |reply| reply.map(2));
+                        (Stage::Write { report, telling: Box::new(telling) }, true)
                     } else {
                         (Stage::CarryOut { survey, report, at_ms }, false)
+                    }
+                }
+                Stage::Write { report, mut telling } => {
+                    let book = keys.book_of(self.db).expect("a schema came into force");
+                    if telling.advance(book.schema(), &report) {
+                        shared.remains.report(*report);
+                        (Stage::Tell(Ok(telling)), true)
+                    } else {
+                        (Stage::Write { report, telling }, false)
                     }
                 }
                 Stage::Tell(outcome) => {
@@ -330,6 +346,7 @@ impl Changeover {
         let Plan { book, survey, .. } = *announced.plan;
         book.set_mode(keys.book_of(self.db).and_then(|old| old.mode()));
         keys.end_survey();
+        self.before = keys.book_of(self.db).cloned();
         let persist = keys.database_at(self.db).persist();
         keys.govern(self.db, Arc::new(book), &survey);
         if shared.log.is_on && keys.database_at(self.db).persist() != persist {

@@ -10,10 +10,11 @@
 //! Invariants: a plan is forgotten once any schema is planned or applied, so a plan
 //! always starts from the schema in force; there is one at a time.
 //! Not here: putting it in force (`changeover`), how rows are judged
-//! (`keyward_rules::Survey`), meeting them (`rebuild`).
+//! (`keyward_rules::Survey`), meeting them (`rebuild`), the reply (`telling`).
 
 use super::changeover::apply;
 use super::proposal::{Draft, Proposal, Sound};
+use super::telling::Telling;
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::shared::Shared;
 use crate::governed::in_force::book;
@@ -23,9 +24,8 @@ use crate::host::Host;
 use keyward_commands::args;
 use keyward_commands::args::Options;
 use keyward_commands::{CommandId, WireError};
-use keyward_resp::{ArgBuf, ReplyWriter};
-use keyward_rules::{Conclusion, Findings, Report, RuleBook, Survey};
-use keyward_schema::Schema;
+use keyward_resp::{ArgBuf, Protocol};
+use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 
@@ -55,8 +55,6 @@ pub(crate) struct Plan {
     pub(crate) db: usize,
     pub(crate) book: RuleBook,
     pub(crate) survey: Survey,
-    /// How it differs from the schema in force, in lines.
-    changes: Vec<String>,
     /// What is left to do; `None` once it is made.
     under_way: Option<Making>,
     /// When it is given up, in milliseconds since the epoch.
@@ -66,13 +64,16 @@ pub(crate) struct Plan {
 /// A plan in the making.
 #[derive(Debug)]
 struct Making {
-    /// Who waits for it.
+    /// Who waits for it, and what it speaks.
     asker: ClientId,
+    protocol: Protocol,
+    /// How it differs from the schema in force, in lines; told first.
+    changes: Vec<String>,
     walk: Walk,
     /// Once all rows are met.
     conclusion: Option<Conclusion>,
-    /// Once all is concluded.
-    report: Option<Report>,
+    /// Once all is concluded: what is to be told, and how far that is written.
+    report: Option<(Report, Telling)>,
 }
 
 /// A text that the host reads for a client.
@@ -130,10 +131,10 @@ impl Plan {
     /// about them; whether there is nothing left but to tell.
     fn advance(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
         keys.bring_up_to_date(self.db, &mut self.survey, &self.book);
-        let Plan { db, book, survey, .. } = self;
+        let Plan { id, db, book, survey, .. } = self;
         let Some(making) = &mut self.under_way else { return true };
-        if making.report.is_some() {
-            return true;
+        if let Some((report, telling)) = &mut making.report {
+            return telling.advance(book.schema(), report);
         }
         let conclusion = match &mut making.conclusion {
             Some(conclusion) => conclusion,
@@ -147,8 +148,19 @@ impl Plan {
         let is_over = rebuild::conclude(keys, *db, book, survey, conclusion, budget);
         // Nothing is going to be done about it now.
         conclusion.report().commands.clear();
-        making.report = making.conclusion.take_if(|_| is_over).map(Conclusion::into_report);
-        is_over
+        let Some(conclusion) = making.conclusion.take_if(|_| is_over) else { return false };
+        let report = conclusion.into_report();
+        let mut telling = Telling::new(making.protocol, &report, |reply| {
+            reply.map(4);
+            reply.bulk(b"plan");
+            reply.bulk(id);
+            reply.bulk(b"changes");
+            reply.array(making.changes.len());
+            making.changes.iter().for_each(|change| reply.bulk(change.as_bytes()));
+        });
+        let is_told = telling.advance(book.schema(), &report);
+        making.report = Some((report, telling));
+        is_told
     }
 }
 
@@ -210,7 +222,7 @@ impl Shared {
         self.remains.book(plan.book);
         if let Some(making) = plan.under_way {
             let concluded = making.conclusion.map(Conclusion::into_report);
-            self.remains.reports.extend(making.report.or(concluded));
+            self.remains.reports.extend(making.report.map(|(report, _)| report).or(concluded));
         }
     }
 }
@@ -256,14 +268,8 @@ fn plan(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(VOID);
     }
     let report = plan.under_way.take().and_then(|making| making.report);
-    let report = report.expect("it is all concluded");
-    ctx.reply.map(4);
-    ctx.reply.bulk(b"plan");
-    ctx.reply.bulk(&plan.id);
-    ctx.reply.bulk(b"changes");
-    ctx.reply.array(plan.changes.len());
-    plan.changes.iter().for_each(|change| ctx.reply.bulk(change.as_bytes()));
-    reply_report(&mut ctx.reply, plan.book.schema(), &report);
+    let (report, telling) = report.expect("it is all concluded and written");
+    ctx.reply.append(telling.into_bytes());
     ctx.shared.remains.report(report);
     ctx.shared.plan = Some(plan);
     Ok(())
@@ -307,50 +313,22 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
         return Err(WireError::Err(text));
     }
     let db = draft.db();
-    let Sound { id, book, survey, changes } = *draft.into_sound(ctx.keys)?;
+    let sound = draft.into_sound(ctx.keys).map_err(|unsound| unsound.into_refusal(ctx.host))?;
+    let Sound { id, book, survey, changes } = *sound;
     ctx.keys.look_at_suspects();
     if let Some(plan) = ctx.shared.plan.take() {
         ctx.shared.give_up(ctx.keys, plan);
     }
-    let making =
-        Making { asker: ctx.session.id, walk: Walk::default(), conclusion: None, report: None };
+    let making = Making {
+        asker: ctx.session.id,
+        protocol: ctx.reply.protocol(),
+        changes,
+        walk: Walk::default(),
+        conclusion: None,
+        report: None,
+    };
     let until_ms = ctx.keys.now_ms().saturating_add(PLAN_MS);
-    ctx.shared.plan =
-        Some(Plan { id, db, book, survey, changes, under_way: Some(making), until_ms });
+    ctx.shared.plan = Some(Plan { id, db, book, survey, under_way: Some(making), until_ms });
     ctx.keys.begin_survey(db);
     Ok(())
-}
-
-/// Two pairs of a map: what is destroyed, and the figures of each pattern. Keys
-/// without a pattern come first, under an empty one.
-pub(crate) fn reply_report(reply: &mut ReplyWriter<'_>, schema: &Schema, report: &Report) {
-    let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    reply.bulk(b"destroys");
-    reply.integer(count(report.destroyed()));
-    reply.bulk(b"patterns");
-    reply.array(report.tables.len());
-    let patterns = schema.keys.iter().map(|key| key.pattern.text());
-    for (pattern, found) in std::iter::once("").chain(patterns).zip(&report.tables) {
-        let figures = figures(found);
-        reply.map(figures.len() + 1);
-        reply.bulk(b"pattern");
-        reply.bulk(pattern.as_bytes());
-        for (name, figure) in figures {
-            reply.bulk(name.as_bytes());
-            reply.integer(count(figure));
-        }
-    }
-}
-
-fn figures(found: &Findings) -> [(&'static str, u64); 8] {
-    [
-        ("keys", found.rows),
-        ("moved", found.moved),
-        ("misfits", found.misfits),
-        ("conflicts", found.conflicts),
-        ("overlong", found.overlong),
-        ("redated", found.redated),
-        ("built", found.built),
-        ("destroyed", found.destroyed),
-    ]
 }

@@ -8,6 +8,7 @@
 //! ([`Draft::is_current`]).
 //! Not here: meeting the rows (`plan`, `reload`).
 
+use crate::host::Host;
 use keyward_commands::WireError;
 use keyward_lua::sha1_hex;
 use keyward_rules::{RuleBook, Survey, compare};
@@ -43,7 +44,23 @@ struct Ground {
 #[derive(Debug)]
 pub struct Draft {
     ground: Ground,
-    outcome: Result<Box<Sound>, Box<Checked>>,
+    outcome: Result<Box<Sound>, Box<Unsound>>,
+}
+
+/// What is wrong with a text, which may be long.
+#[derive(Debug)]
+pub(crate) struct Unsound {
+    checked: Checked,
+    refusal: WireError,
+}
+
+impl Unsound {
+    /// What its client is told; the host frees the rest.
+    pub(crate) fn into_refusal(self: Box<Unsound>, host: &mut dyn Host) -> WireError {
+        let refusal = self.refusal.clone();
+        host.discard(self);
+        refusal
+    }
 }
 
 /// What came of a sound text.
@@ -106,7 +123,8 @@ impl Proposal {
         let Proposal { name, text, ground } = self;
         let mut checked = check(&name, &text);
         let Some(schema) = checked.schema.take() else {
-            return Draft { ground, outcome: Err(Box::new(checked)) };
+            let refusal = unsound(&checked);
+            return Draft { ground, outcome: Err(Box::new(Unsound { checked, refusal })) };
         };
         let old = ground.before.as_ref().map(|book| book.schema());
         let changes = old.map_or(Vec::new(), |old: &Schema| compare(old, &schema));
@@ -132,7 +150,7 @@ impl Draft {
 
     /// What is wrong with the text, if anything is.
     pub fn problems(&self) -> Option<&Checked> {
-        self.outcome.as_ref().err().map(|checked| &**checked)
+        self.outcome.as_ref().err().map(|unsound| &unsound.checked)
     }
 
     /// Whether the schema says nothing new.
@@ -148,10 +166,10 @@ impl Draft {
         self.ground.version == keys.schema_version()
     }
 
-    /// What came of it, by the tables as they are now, or the refusal of a text that is not
-    /// sound.
-    pub(crate) fn into_sound(self, keys: &Keyspace) -> Result<Box<Sound>, WireError> {
-        let mut sound = self.outcome.map_err(|checked| unsound(&checked))?;
+    /// What came of it, by the tables as they are now, or what is wrong with a text that is
+    /// not sound.
+    pub(crate) fn into_sound(self, keys: &Keyspace) -> Result<Box<Sound>, Box<Unsound>> {
+        let mut sound = self.outcome?;
         let now = Ground::of(keys, self.ground.db);
         if now.is_true != self.ground.is_true {
             // Rare: somebody wrote to derived rows while the text was read.

@@ -241,7 +241,9 @@ impl Reloading {
         for draft in self.drafts.drain(..) {
             let db = draft.db();
             let sound = draft.into_sound(keys);
-            let sound = sound.map_err(|error| String::from_utf8_lossy(&error.text()).into_owned());
+            let sound = sound.map_err(|unsound| {
+                String::from_utf8_lossy(&unsound.into_refusal(host).text()).into_owned()
+            });
             let Sound { book, survey, .. } = *sound?;
             keys.begin_survey(db);
             self.parts.push(Part {

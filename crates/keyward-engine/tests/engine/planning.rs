@@ -221,6 +221,38 @@ fn who_asks_for_a_plan_waits_and_others_are_served() {
     assert_eq!(shop.call("SCARD users:on:free"), ":3000");
 }
 
+/// The replies of a plan and of applying it were written in one go, however many patterns
+/// they tell of.
+#[test]
+fn the_reply_about_thousands_of_patterns_is_written_in_steps() {
+    let many = |kind: &str| {
+        let key = |n: usize| {
+            format!("[key.\"k{n}:{{id:uint}}\"]\ntype = \"string\"\nvalue = \"{kind}\"\n")
+        };
+        "[keyspace]\nname = \"shop\"\n".to_owned() + &(0..2000).map(key).collect::<String>()
+    };
+    let mut shop = Shop::new(1, &many("str"));
+    let ticks = |shop: &mut Shop, words: &[&str]| {
+        let (mut count, mut reply) = (0, shop.ask(words));
+        while reply.is_none() {
+            shop.test.tick();
+            count += 1;
+            reply = shop.answer(shop.admin);
+        }
+        (count, reply.unwrap_or_default())
+    };
+    let (count, plan) = ticks(&mut shop, &["KEYWARD", "SCHEMA", "PLAN", &many("uint")]);
+    // All tables are met, fifty a tick; what is beyond that is the reply.
+    assert!(count >= 2000 / 50 + 5, "{count} ticks");
+    assert_eq!(plan.matches("$7\r\npattern\r\n").count(), 2001);
+    let plan = Told(plan);
+    let (count, told) = ticks(&mut shop, &["KEYWARD", "SCHEMA", "APPLY", plan.id()]);
+    assert!(count >= 5, "{count} ticks");
+    assert!(told.starts_with("*4\r\n$8\r\ndestroys\r\n:0\r\n$8\r\npatterns\r\n*2001\r\n"));
+    assert!(plan.0.ends_with(&told["*4\r\n".len()..]), "applying does what was planned");
+    assert_eq!(shop.call("KEYWARD SCHEMA").matches("\"uint\"").count(), 2000);
+}
+
 #[test]
 fn a_plan_whose_client_goes_is_given_up() {
     let mut shop = Shop::new(1, OLD);
