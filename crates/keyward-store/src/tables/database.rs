@@ -17,6 +17,7 @@ use crate::values::row::{LentRow, Row};
 use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A scan cursor is the number of a table and, below this bit, a cursor of that
@@ -240,10 +241,11 @@ impl Database {
         };
         let inherited = |table: &Table| TableStats { misfits: 0, conflicts: 0, ..table.stats };
         self.tables[0].stats = inherited(&from.tables[0]);
-        let old = texts(from);
+        let old: BTreeMap<Box<str>, &Table> =
+            texts(from).into_iter().zip(&from.tables[1..]).collect();
         for (text, table) in texts(self).iter().zip(&mut self.tables[1..]) {
-            if let Some(index) = old.iter().position(|old| old == text) {
-                table.stats = inherited(&from.tables[index + 1]);
+            if let Some(old) = old.get(text) {
+                table.stats = inherited(old);
             }
         }
     }
