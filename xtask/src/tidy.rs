@@ -5,11 +5,14 @@
 //! Not here: what rustfmt and clippy see.
 
 mod arrows;
+mod circles;
 mod determinism;
 mod file_names;
+mod imports;
 mod lints;
 mod long_files;
 mod machine_paths;
+mod rooms;
 mod unfinished;
 mod unsafe_modules;
 
@@ -20,13 +23,15 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 /// Every rule.
-const RULES: [fn(&Tree) -> Vec<Violation>; 8] = [
+const RULES: [fn(&Tree) -> Vec<Violation>; 10] = [
     arrows::check,
+    circles::check,
     determinism::check,
     file_names::check,
     lints::check,
     long_files::check,
     machine_paths::check,
+    rooms::check,
     unfinished::check,
     unsafe_modules::check,
 ];
