@@ -52,8 +52,6 @@ pub struct Command {
     pub container: Option<CommandId>,
     /// How many subcommands follow this row in the table.
     pub subcommand_count: u16,
-    /// Whether this server answers it; see [`crate::table::planned`].
-    pub served: bool,
 }
 
 /// The number of arguments a command takes, its name included.
@@ -254,7 +252,6 @@ impl Command {
             args: &[],
             container: None,
             subcommand_count: 0,
-            served: true,
         }
     }
 

@@ -55,12 +55,11 @@ fn table(text: &mut String, heading: &str, about: &str, lines: impl Iterator<Ite
 }
 
 fn row(command: &Command) -> String {
-    let state = if command.served { "served" } else { "planned" };
     let note = match (command.deprecated_since, command.replaced_by) {
         (Some(since), Some(instead)) => format!("deprecated since {since}: use {instead}"),
         _ => String::new(),
     };
-    format!("| {} | {state} | {note} |", shown(command.name)).replace("|  |", "| |")
+    format!("| {} | served | {note} |", shown(command.name)).replace("|  |", "| |")
 }
 
 /// `client|list` as people write it: `CLIENT LIST`.

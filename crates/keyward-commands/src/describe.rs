@@ -1,18 +1,12 @@
 //! Rows as COMMAND INFO and COMMAND DOCS answer them.
 //!
-//! Only subcommands that are served are listed. Their order is the table's; Redis's
-//! changes from start to start.
+//! The order of subcommands is the table's; Redis's changes from start to start.
 //! Not here: which commands were asked for, which is the handler's part.
 
 use keyward_resp::ReplyWriter;
 
 use crate::argument::Argument;
 use crate::command::{Command, KeyPositions, KeySpec};
-
-/// The subcommands of a container that this server answers.
-fn served_subcommands(container: &Command) -> impl Iterator<Item = &'static Command> + Clone {
-    container.subcommands().iter().filter(|command| command.served)
-}
 
 /// One element of COMMAND's and COMMAND INFO's reply.
 pub fn write_info(command: &Command, reply: &mut ReplyWriter<'_>) {
@@ -39,8 +33,8 @@ pub fn write_info(command: &Command, reply: &mut ReplyWriter<'_>) {
     if command.subcommand_count == 0 {
         return reply.set(0);
     }
-    reply.array(served_subcommands(command).count());
-    for subcommand in served_subcommands(command) {
+    reply.array(command.subcommands().len());
+    for subcommand in command.subcommands() {
         write_info(subcommand, reply);
     }
 }
@@ -91,8 +85,8 @@ pub fn write_docs(command: &Command, reply: &mut ReplyWriter<'_>) {
     }
     if command.subcommand_count > 0 {
         field(reply, "subcommands");
-        reply.map(served_subcommands(command).count());
-        for subcommand in served_subcommands(command) {
+        reply.map(command.subcommands().len());
+        for subcommand in command.subcommands() {
             text(reply, subcommand.name);
             write_docs(subcommand, reply);
         }

@@ -13,9 +13,6 @@
 //! - [`WireError`]: errors as clients see them.
 //! - [`ABSENT`]: the commands that are left out; [`compat_markdown`]: COMPAT.md.
 //!
-//! A row whose id stands in `table/planned.rs` is known here but not yet answered by
-//! the server: [`resolve`] calls it unknown. Whoever adds a handler deletes the id there.
-//!
 //! ```
 //! use keyward_commands::{CommandId, lookup, lookup_full_name};
 //! use keyward_resp::ArgBuf;

@@ -34,8 +34,7 @@ struct Slot {
 
 static INDEX: [Slot; SLOTS] = build_index();
 
-/// The top-level command of this name, in any case. It may be one that is only
-/// planned: [`resolve`] is what a server asks.
+/// The top-level command of this name, in any case.
 #[inline]
 pub fn lookup(name: &[u8]) -> Option<&'static Command> {
     let packed = pack(name);
@@ -98,14 +97,13 @@ pub(crate) fn call_of(
     args: Args<'_>,
     lookup: impl Fn(&[u8]) -> Option<&'static Command>,
 ) -> Result<&'static Command, WireError> {
-    let command = args.get(0).and_then(lookup).filter(|command| command.served);
-    let Some(command) = command else { return Err(WireError::unknown_command(args)) };
+    let Some(command) = args.get(0).and_then(lookup) else {
+        return Err(WireError::unknown_command(args));
+    };
     if command.subcommand_count == 0 || args.len() == 1 {
         return Ok(command);
     }
-    lookup_subcommand(command, args.at(1))
-        .filter(|subcommand| subcommand.served)
-        .ok_or_else(|| WireError::unknown_subcommand(args))
+    lookup_subcommand(command, args.at(1)).ok_or_else(|| WireError::unknown_subcommand(args))
 }
 
 impl Packed {
@@ -230,22 +228,15 @@ mod tests {
     }
 
     #[test]
-    fn only_served_commands_are_resolved() {
+    fn every_command_is_resolved_by_its_name() {
         for command in &COMMANDS {
             let args: ArgBuf = command.name.split('|').collect();
             let args = args.args();
-            let expected = match command.container {
-                Some(container) if !command.served && container.command().served => {
-                    Err(WireError::unknown_subcommand(args))
-                }
-                _ if command.served => Ok(command.id),
-                _ => Err(WireError::unknown_command(args)),
+            assert_eq!(find(args).map(|found| found.id), Ok(command.id), "{}", command.name);
+            let expected = match command.arity.admits(args.len()) {
+                true => Ok(command.id),
+                false => Err(WireError::WrongArity(command.name)),
             };
-            assert_eq!(find(args).map(|found| found.id), expected, "{}", command.name);
-            let admitted = command.arity.admits(args.len());
-            let expected = expected.and_then(|id| {
-                if admitted { Ok(id) } else { Err(WireError::WrongArity(command.name)) }
-            });
             assert_eq!(resolve(args).map(|found| found.id), expected, "{}", command.name);
         }
     }

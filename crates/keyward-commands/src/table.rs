@@ -111,7 +111,6 @@ mod string;
 mod transactions;
 #[macro_use]
 mod zset;
-pub mod planned;
 
 /// Ends the chain of id lists: declares the enum.
 macro_rules! command_id {
@@ -161,8 +160,7 @@ impl CommandId {
     }
 }
 
-/// Puts the groups in a row, ties subcommands to their containers, and marks what
-/// is only planned.
+/// Puts the groups in a row, and ties subcommands to their containers.
 const fn gather() -> [Command; CommandId::COUNT] {
     let mut all = [GROUPS[0][0]; CommandId::COUNT];
     let mut count = 0;
@@ -186,11 +184,6 @@ const fn gather() -> [Command; CommandId::COUNT] {
         group += 1;
     }
     assert!(count == CommandId::COUNT, "GROUPS misses a group");
-    let mut index = 0;
-    while index < planned::PLANNED.len() {
-        all[planned::PLANNED[index] as usize].served = false;
-        index += 1;
-    }
     all
 }
 

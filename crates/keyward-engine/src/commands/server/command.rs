@@ -13,13 +13,13 @@ use keyward_commands::{
 
 /// The top-level commands this server answers by these names.
 fn served(names: &Names) -> impl Iterator<Item = &'static Command> + Clone {
-    let is_told = |command: &&Command| command.served && command.container.is_none();
+    let is_told = |command: &&Command| command.container.is_none();
     COMMANDS.iter().filter(is_told).filter(|command| names.has(command))
 }
 
 /// A command by its full name, if this server answers it.
 fn served_by_name(names: &Names, name: &[u8]) -> Option<&'static Command> {
-    names.lookup_full_name(name).filter(|command| command.served)
+    names.lookup_full_name(name)
 }
 
 pub(crate) fn all(ctx: &mut Ctx<'_>) -> Outcome {
@@ -109,7 +109,7 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
     let place = ctx.reply.defer();
     let mut count = 0;
     let names = &ctx.shared.names;
-    for command in COMMANDS.iter().filter(|command| command.served) {
+    for command in COMMANDS.iter() {
         let top = command.container.map_or(command, |container| container.command());
         if names.has(top) && accepts(command) {
             ctx.reply.bulk(command.name.as_bytes());

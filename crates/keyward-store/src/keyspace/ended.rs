@@ -6,7 +6,7 @@
 //! table goes by itself is kept in `ended` until the rule book has said what
 //! follows, and before a derived key is read the rows that are due in source
 //! tables are made to go.
-//! Not here: carrying out what follows (`crate::governed`).
+//! Not here: carrying out what follows (`governed` of the engine).
 
 use super::Keyspace;
 use super::journal::Gone;
