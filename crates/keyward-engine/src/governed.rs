@@ -13,6 +13,7 @@
 pub(crate) mod changeover;
 pub(crate) mod hold;
 pub(crate) mod in_force;
+pub(crate) mod libraries;
 pub(crate) mod plan;
 pub(crate) mod proposal;
 pub(crate) mod rebuild;

@@ -55,9 +55,24 @@ pub struct ScriptFacts {
     pub library_bytes: usize,
 }
 
+/// The name that the code of a library declares, if it does.
+pub(crate) fn declared_library(source: &[u8]) -> Option<Vec<u8>> {
+    keyward_lua::declared_name(source).ok()
+}
+
 impl Scripts {
     pub(crate) fn new(seed: u64) -> Scripts {
         Scripts { cache: ScriptCache::default(), libraries: Libraries::default(), runs: 0, seed }
+    }
+
+    /// The libraries by their names, with what was loaded of each.
+    pub(crate) fn library_sources(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.libraries.iter().map(|library| (&library.name[..], &library.source[..]))
+    }
+
+    /// The name of the library that has a function.
+    pub(crate) fn library_with(&self, function: &[u8]) -> Option<&[u8]> {
+        self.libraries.owner(function)
     }
 
     pub(crate) fn facts(&self) -> ScriptFacts {

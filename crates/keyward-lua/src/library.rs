@@ -82,6 +82,11 @@ impl Libraries {
         library.functions.iter().find(|function| function.name.eq_ignore_ascii_case(&name))
     }
 
+    /// The name of the library that has a function of this name, in any case.
+    pub fn owner(&self, function: &[u8]) -> Option<&[u8]> {
+        self.owners.get(&function.to_ascii_lowercase()).map(Vec::as_slice)
+    }
+
     /// Adds libraries, all or none.
     pub fn link(&mut self, new: Vec<Library>, on_conflict: OnConflict) -> Result<(), Refusal> {
         if on_conflict == OnConflict::Refuse

@@ -65,14 +65,9 @@ pub enum SchemaError {
     /// Libraries cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// The engine does not take the library.
-    #[error("{file}: {problem}")]
-    Library {
-        /// The file.
-        file: String,
-        /// What the engine says.
-        problem: String,
-    },
+    /// The engine does not take the libraries; which, and why.
+    #[error("{0}")]
+    Libraries(String),
 }
 
 /// Puts databases under their schemas; answers the functions of each.
@@ -98,22 +93,18 @@ pub(crate) fn govern(
     Ok(all)
 }
 
-/// Loads the libraries of all schemas, each in place of what a snapshot had of it.
+/// Loads the libraries of all schemas together, in place of what a snapshot or a log had of
+/// them.
 pub(crate) fn load_libraries(
     engine: &mut Engine,
     host: &mut ServerHost,
 ) -> Result<(), SchemaError> {
     let databases: Vec<usize> = host.functions.iter().map(|(db, _)| *db).collect();
+    let mut libraries = Vec::new();
     for db in databases {
-        for Library { name, code } in host.libraries(db).map_err(SchemaError::Unreadable)? {
-            let reply = engine.call_trusted(host, &[b"FUNCTION", b"LOAD", b"REPLACE", &code]);
-            if let [b'-', problem @ ..] = reply.as_slice() {
-                let problem = String::from_utf8_lossy(problem).trim_end().to_owned();
-                return Err(SchemaError::Library { file: name, problem });
-            }
-        }
+        libraries.extend(host.libraries(db).map_err(SchemaError::Unreadable)?);
     }
-    Ok(())
+    engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)
 }
 
 fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {

@@ -6,8 +6,9 @@
 
 use crate::engine::Engine;
 use crate::engine::context::{Ctx, Mode, Stage};
+use crate::governed::libraries::Restoration;
 use crate::governed::rebuild::AfterLoad;
-use crate::host::Host;
+use crate::host::{Host, Library};
 use crate::sessions::session::Session;
 use crate::sessions::stream::AppendLog;
 use crate::snapshot;
@@ -89,6 +90,31 @@ impl Engine {
         source: &mut dyn Read,
     ) -> Result<Loaded, LoadError> {
         self.trusted(host, |ctx| load(ctx, source, OnConflict::Refuse))
+    }
+
+    /// Loads libraries of functions together, in place of what there is of each: all or
+    /// none.
+    ///
+    /// # Errors
+    /// Says which file cannot be loaded, why, and the way out.
+    pub fn load_libraries(
+        &mut self,
+        host: &mut dyn Host,
+        libraries: &[Library],
+    ) -> Result<(), String> {
+        if libraries.is_empty() {
+            return Ok(());
+        }
+        let restoration = Restoration::of(&self.shared, libraries);
+        let words = [b"FUNCTION", &b"RESTORE"[..], &restoration.payload, restoration.policy];
+        let reply = self.call_trusted(host, &words);
+        match reply.as_slice() {
+            [b'-', problem @ ..] => Err(restoration.problem(&self.shared, host, problem)),
+            _ => {
+                restoration.tell(host);
+                Ok(())
+            }
+        }
     }
 
     /// Does something as no client could.

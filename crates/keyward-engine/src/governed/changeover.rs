@@ -16,6 +16,7 @@
 //! Not here: how rows are judged (`keyward_rules`), meeting and changing them (`rebuild`).
 
 use super::hold::Hold;
+use super::libraries::Restoration;
 use super::plan::{Plan, RELOADING, ROWS_PER_TICK, VOID};
 use super::telling::Telling;
 use crate::engine::context::{Ctx, Mode, Outcome};
@@ -389,10 +390,13 @@ pub(crate) fn restore_functions(
     if libraries.is_empty() {
         return Ok(());
     }
-    let sources = libraries.iter().map(|library| &library.code[..]);
-    let payload = keyward_rdb::write_libraries(sources, false);
-    let restore = [b"FUNCTION".as_slice(), b"RESTORE", &payload, b"REPLACE"];
-    let restore: ArgBuf = restore.iter().collect();
+    let restoration = Restoration::of(shared, libraries);
+    let words = [b"FUNCTION", &b"RESTORE"[..], &restoration.payload, restoration.policy];
+    let restore: ArgBuf = words.iter().collect();
     let outcome = follow_up(keys, shared, session, host, db, restore.args());
-    outcome.map_err(|problem| unloadable(&String::from_utf8_lossy(&problem.text())))
+    if let Err(error) = outcome {
+        return Err(unloadable(&restoration.problem(shared, host, &error.text())));
+    }
+    restoration.tell(host);
+    Ok(())
 }

@@ -211,7 +211,19 @@ pub(crate) fn function_restore(ctx: &mut Ctx<'_>) -> Outcome {
             if loaded.iter().any(|library| library.name == name) {
                 return Err([b"Library '", &name[..], b"' already exists"].concat());
             }
-            load_library(ctx, &source)
+            let library = load_library(ctx, &source)?;
+            let taken = library.functions.iter().find(|function| {
+                let others = loaded.iter().flat_map(|other| &other.functions);
+                others.into_iter().any(|other| other.name.eq_ignore_ascii_case(&function.name))
+            });
+            let refusal = taken.map(|it| [b"Function ", &it.name[..], b" already exists"].concat());
+            match refusal {
+                None => Ok(library),
+                Some(refusal) => {
+                    ctx.shared.scripts.libraries.forget(library);
+                    Err(refusal)
+                }
+            }
         });
         match outcome {
             Ok(library) => loaded.push(library),

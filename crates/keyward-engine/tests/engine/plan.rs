@@ -219,7 +219,7 @@ fn applying_loads_the_functions_of_the_schema_or_does_nothing() {
     let good = "#!lua name=a\nredis.register_function('f', function() return 'new' end)";
     shop.test.host.libraries = vec![good, "#!lua name=b\nnonsense"];
     let refused = shop.apply(&plan, 3);
-    let cannot = "-SCHEMA the functions of the schema cannot be loaded: ERR ";
+    let cannot = "-SCHEMA the functions of the schema cannot be loaded: functions/0.lua: ERR ";
     assert!(refused.starts_with(cannot), "{refused}");
     shop.check(&[("FCALL f 0", "-ERR Function not found"), ("TTL user:1", ":-1")]);
     let plan = shop.plan(NEW);
