@@ -12,6 +12,7 @@ use crate::snapshot::{Loaded, Snapshot};
 use crate::tunables::Tunables;
 use keyward_lua::LogLevel;
 use keyward_resp::{Args, Batch};
+use keyward_schema::Schema;
 use keyward_store::keyspace::SnapshotProgress;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::counters::KeyStats;
@@ -511,6 +512,11 @@ pub trait Host {
     /// Whether a client may send DEBUG (`enable-debug-command`).
     fn may_debug(&self, client: ClientId) -> bool {
         let _ = client;
+    /// Another schema governs a database from now on.
+    fn governed(&mut self, db: usize, schema: &Schema) {
+        let _ = (db, schema);
+    }
+
         false
     }
 

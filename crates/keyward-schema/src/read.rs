@@ -172,6 +172,7 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
     let unknown = table.choice("unknown", Unknown::NAMES, Unknown::named, report);
     let mode = table.choice("mode", Mode::NAMES, Mode::named, report);
     let persist = table.choice("persist", Persist::NAMES, Persist::named, report);
+    let persist_said = persist.map(|choice| choice.value);
     let max_memory = table.size("max_memory", report);
     let doc = table.owned_text("doc", report);
     let allowed = checks::read_allowances(table, report);
@@ -184,7 +185,8 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
         unknown: unknown.map_or(Unknown::Reject, |choice| choice.value),
         mode: mode.map_or(Mode::Enforce, |choice| choice.value),
         max_memory: max_memory.map(|size| size.value),
-        persist: persist.map_or(Persist::Aof, |choice| choice.value),
+        persist: persist_said.unwrap_or(Persist::Aof),
+        persist_said,
         allowed,
     })
 }

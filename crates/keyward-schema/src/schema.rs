@@ -81,6 +81,8 @@ pub struct Keyspace {
     pub max_memory: Option<u64>,
     /// What outlives a restart.
     pub persist: Persist,
+    /// The same, if the file says it.
+    pub persist_said: Option<Persist>,
     /// Warnings that do not apply to any of its keys, and why.
     pub allowed: Vec<Allowance>,
 }

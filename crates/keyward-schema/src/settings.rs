@@ -220,7 +220,7 @@ settings! {
         "unknown": Form::Choice(crate::schema::Unknown::NAMES), &[], "What happens to writes of keys that match no pattern; reads just find nothing. `reject` unless given.", "\"reject\"";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted. `enforce` unless given.", "\"enforce\"";
         "max_memory": Form::Size, &[], "How many bytes the keyspace may take.", "\"4gb\"";
-        "persist": Form::Choice(crate::schema::Persist::NAMES), &[], "What outlives a restart: all that was acknowledged, the last snapshot, or nothing. `aof` unless given.", "\"aof\"";
+        "persist": Form::Choice(crate::schema::Persist::NAMES), &[], "What outlives a restart, as far as the server keeps it: all that was acknowledged (`appendonly`), the last snapshot (`save`), or nothing. `aof` unless given.", "\"aof\"";
         "allow": Form::Texts, &[], "Warnings that do not apply to this file: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";
     }
     Key {

@@ -10,6 +10,7 @@ use crate::data_locks::{DataLocks, Guarded};
 use crate::descriptors;
 use crate::exchange;
 use crate::info;
+use crate::keeping::Asked;
 use crate::listen::Listeners;
 use crate::loading::{Progress, open_log};
 use crate::log::LogControl;
@@ -33,6 +34,7 @@ use keyward_engine::{
     Snapshot, Tunables,
 };
 use keyward_persist::aof::{AofFiles, OpenError};
+use keyward_schema::Schema;
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -106,6 +108,8 @@ pub(crate) struct ServerHost {
     pub(crate) loading: Option<Progress>,
     /// The functions of the databases under a schema.
     pub(crate) functions: Vec<(usize, Functions)>,
+    /// What schemas ask to outlive a restart.
+    pub(crate) asked: Vec<Asked>,
     /// Schemas that are read elsewhere.
     pub(crate) readings: Readings,
     /// Who looks after the process.
@@ -228,7 +232,8 @@ impl Host for ServerHost {
         })?;
         self.rebind(&changed)?;
         let is_other = changed.is_on(Id::AppendOnly) != self.settings.is_on(Id::AppendOnly);
-        self.settings = changed;
+        let before = std::mem::replace(&mut self.settings, changed);
+        self.warn_of_less(&before);
         if is_other {
             // While it is written anew there is more to end than the log.
             let AppendOnly { log, rewrites, must_end, .. } = &mut self.append_only;
@@ -260,6 +265,10 @@ impl Host for ServerHost {
     fn read_schema(&mut self, proposal: Proposal) -> Option<Proposal> {
         self.readings.want(proposal);
         None
+    }
+
+    fn governed(&mut self, db: usize, schema: &Schema) {
+        self.note_schema(db, schema);
     }
 
     fn reloaded(&mut self, outcome: Result<(), String>) {

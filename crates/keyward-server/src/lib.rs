@@ -24,6 +24,7 @@ mod exchange;
 mod gathering;
 mod host;
 mod info;
+mod keeping;
 mod leisure;
 mod listen;
 mod loading;

@@ -231,6 +231,9 @@ pub(crate) fn run(
     server.core.borrow_mut().host.supervisor = Rc::new(supervisor);
     let governed = schemas::describe(&schemas);
     server.core.borrow_mut().host.readings.files = schemas::files(&schemas);
+    for served in &schemas {
+        server.core.borrow_mut().host.note_schema(served.db, &served.schema);
+    }
     let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
@@ -334,6 +337,7 @@ impl Server {
             files_wanted: Rc::new(Notice::new(&agenda)),
             loading: None,
             functions: Vec::new(),
+            asked: Vec::new(),
             readings: Readings::new(&agenda),
             supervisor: Rc::default(),
         };

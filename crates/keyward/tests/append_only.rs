@@ -575,3 +575,59 @@ fn a_keyspace_may_change_what_outlives_a_restart() {
     let server = start(["aof", "rdb", "aof"]);
     assert_eq!(values(&server), [is("logged"), is("logged"), is("kept")]);
 }
+
+const JOBS: &str = r#"[keyspace]
+name = "jobs"
+persist = "aof"
+
+[key."job:{id:uint}"]
+type = "string"
+ttl = "none"
+"#;
+
+#[test]
+fn a_schema_that_asks_for_more_than_the_server_keeps_is_warned_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = |name: &str| directory.path().join(name).display().to_string();
+    let check = |schema: &str, settings: &[&str], expected: Option<&str>| {
+        fs::write(place("jobs.toml"), schema).expect("a file");
+        let _ = fs::remove_file(place("log"));
+        let (toml, log) = (place("jobs.toml"), place("log"));
+        let options = [&[toml.as_str(), "--logfile", &log][..], settings].concat();
+        let server = keyward(directory.path(), &options);
+        let told = fs::read_to_string(&log).expect("a log");
+        match expected {
+            None => assert!(!told.contains("persist"), "{told}"),
+            Some(expected) => assert!(told.contains(expected), "{told}"),
+        }
+        server
+    };
+    let off = "keyspace jobs: persist = \"aof\" asks that every change outlives a restart, and \
+               appendonly is off: ";
+    let lost = format!("{off}changes since the last snapshot are lost");
+    let nothing = format!("{off}nothing is kept (save is \"\" too)");
+    check(JOBS, &["--appendonly", "no", "--save", "60 1"], Some(&lost));
+    check(JOBS, &["--appendonly", "no", "--save", ""], Some(&nothing));
+    check(&JOBS.replace("persist = \"aof\"\n", ""), &["--appendonly", "no", "--save", ""], None);
+    let snapshots = JOBS.replace("\"aof\"", "\"rdb\"");
+    check(&snapshots, &["--appendonly", "no", "--save", "60 1"], None);
+    let unsaved = "keyspace jobs: persist = \"rdb\" asks that the last snapshot outlives a \
+                   restart, and save is \"\": none is taken unless SAVE or BGSAVE asks for it";
+    check(&snapshots, &["--appendonly", "yes", "--save", ""], Some(unsaved));
+    // Turned off while it runs, the same is told.
+    let server = check(JOBS, &["--appendonly", "yes", "--save", ""], None);
+    let mut client = server.client();
+    assert_eq!(call(&mut client, "CONFIG SET appendonly no"), Frame::Simple(b"OK".to_vec()));
+    let log = || fs::read_to_string(place("log")).expect("a log");
+    assert!(log().contains(&nothing), "{}", log());
+    drop(server);
+    // And when such a schema comes into force.
+    let plain = JOBS.replace("persist = \"aof\"\n", "");
+    let server = check(&plain, &["--appendonly", "no", "--save", ""], None);
+    let mut client = server.client();
+    let planned = client.call(["KEYWARD", "SCHEMA", "PLAN", JOBS]).expect("a reply");
+    let Frame::Array(items) = &planned else { panic!("{planned:?}") };
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &text(&items[1])]).expect("a reply");
+    assert!(matches!(applied, Frame::Array(_)), "{applied:?}");
+    wait_until(|| log().contains(&nothing));
+}

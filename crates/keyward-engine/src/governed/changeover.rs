@@ -349,6 +349,7 @@ impl Changeover {
         keys.end_survey();
         self.before = keys.book_of(self.db).cloned();
         let persist = keys.database_at(self.db).persist();
+        host.governed(self.db, book.schema());
         keys.govern(self.db, Arc::new(book), &survey);
         if shared.log.is_on && keys.database_at(self.db).persist() != persist {
             // The file has rows that it is not to have, or lacks some.

@@ -328,6 +328,7 @@ impl Reloading {
         let (db, book) = (*db, book.take().expect("it is not in force yet"));
         book.set_mode(keys.book_of(db).and_then(|old| old.mode()));
         let persist = keys.database_at(db).persist();
+        host.governed(db, book.schema());
         keys.govern(db, Arc::new(book), survey);
         if shared.log.is_on && keys.database_at(db).persist() != persist {
             // The file has rows that it is not to have, or lacks some.

@@ -268,8 +268,10 @@ pub(super) fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line
         Unknown::Allow => "Keys that match none of these patterns behave as in Redis.",
     };
     let persist = match keyspace.persist {
-        Persist::Aof => "Everything that was acknowledged outlives a restart (append-only file).",
-        Persist::Rdb => "The last snapshot outlives a restart.",
+        Persist::Aof => {
+            "Everything that was acknowledged outlives a restart, where the server keeps an append-only file."
+        }
+        Persist::Rdb => "The last snapshot outlives a restart, where the server takes snapshots.",
         Persist::None => "Nothing outlives a restart: a pure cache.",
     };
     let memory = match keyspace.max_memory {
