@@ -51,6 +51,15 @@ impl From<LockError> for PersistError {
     }
 }
 
+/// Where the lock of append-only files is, which lie in `folder` of a directory: beside that
+/// folder as it is, wherever a symbolic link of that name leads.
+pub fn append_only_place(directory: &Path, folder: &str) -> PathBuf {
+    let real = directory.join(folder).canonicalize().ok();
+    let parent = real.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    // A directory too may be named in several ways.
+    parent.or_else(|| directory.canonicalize().ok()).unwrap_or_else(|| directory.into())
+}
+
 /// What a lock is for.
 fn guarded(path: &Path) -> PathBuf {
     path.with_extension("")

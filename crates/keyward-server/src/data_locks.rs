@@ -14,7 +14,7 @@ use crate::host::ServerHost;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_persist::PersistError;
-use keyward_persist::file_lock::{FileLock, LockError};
+use keyward_persist::file_lock::{self, FileLock, LockError};
 use std::path::PathBuf;
 
 /// What a lock is for.
@@ -37,6 +37,17 @@ impl Guarded {
             Guarded::Snapshot => Id::DbFilename,
             Guarded::AppendOnly => Id::AppendFilename,
         })
+    }
+
+    /// Where its lock is, whatever links lead there.
+    fn directory(self, settings: &Settings) -> PathBuf {
+        let directory = PathBuf::from(settings.text(Id::Dir));
+        match self {
+            Guarded::Snapshot => directory.canonicalize().unwrap_or(directory),
+            Guarded::AppendOnly => {
+                file_lock::append_only_place(&directory, &settings.text(Id::AppendDirName))
+            }
+        }
     }
 
     /// The setting that says where it is.
@@ -65,9 +76,7 @@ impl DataLocks {
         settings: &Settings,
         holder: &str,
     ) -> Result<(), LockError> {
-        let directory = PathBuf::from(settings.text(Id::Dir));
-        // The directory may be named in several ways.
-        let directory = directory.canonicalize().unwrap_or(directory);
+        let directory = guarded.directory(settings);
         let name = guarded.name(settings);
         let path = FileLock::path_for(&directory, &name);
         let is_known = self.held.iter().any(|(_, lock)| lock.path() == path);

@@ -129,3 +129,21 @@ fn a_restore_to_a_server_that_runs_is_refused() {
     let (code, told) = restore();
     assert_eq!(code, Some(0), "{told}");
 }
+
+#[test]
+fn an_append_only_directory_behind_a_symbolic_link_is_the_same_one() {
+    let (data, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let logged = ["--appendonly", "yes", "--save", ""];
+    let first = keyward(data.path(), &logged);
+    assert_eq!(ask(&mut first.client(), &["SET", "k", "v"]), Frame::Simple(OK.to_vec()));
+    let real = data.path().join("appendonlydir");
+    std::os::unix::fs::symlink(&real, other.path().join("appendonlydir")).expect("a link");
+    let told = refused(other.path(), &logged);
+    assert!(told.contains("appendonly.aof is in use by another server"), "{told}");
+    assert!(told.contains(&format!("PID {}", first.process_id())), "{told}");
+    drop(first);
+    let second = keyward(other.path(), &logged);
+    assert_eq!(ask(&mut second.client(), &["GET", "k"]), Frame::Bulk(b"v".to_vec()));
+    let told = refused(data.path(), &logged);
+    assert!(told.contains(&format!("PID {}", second.process_id())), "{told}");
+}

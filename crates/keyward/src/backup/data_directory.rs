@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use keyward_persist::file_lock::{FileLock, LockError};
+use keyward_persist::file_lock::{self, FileLock, LockError};
 use keyward_schema::timestamp_text;
 use tempfile::NamedTempFile;
 
@@ -19,9 +19,9 @@ use super::archive::sync_directory;
 
 const SNAPSHOT: &str = "dump.rdb";
 /// Everything a server would load, by the names that are used unless settings say others.
-const DATA: [&str; 3] = [SNAPSHOT, "appendonly.aof", "appendonlydir"];
-/// What a server has locked that runs.
-const LOCKED: [&str; 2] = [SNAPSHOT, "appendonly.aof"];
+const DATA: [&str; 3] = [SNAPSHOT, APPEND_ONLY, APPEND_ONLY_FOLDER];
+const APPEND_ONLY: &str = "appendonly.aof";
+const APPEND_ONLY_FOLDER: &str = "appendonlydir";
 /// Whoever runs the server must be able to read the snapshot.
 const MODE: u32 = 0o644;
 
@@ -41,8 +41,9 @@ impl DataDirectory {
     /// an error if one runs. Of a redis-server nobody can tell.
     pub(crate) fn lock(&self) -> Result<Vec<FileLock>, LockError> {
         let mut locks = Vec::new();
-        for name in LOCKED {
-            match FileLock::take_if_there(&self.directory, name) {
+        let log = file_lock::append_only_place(&self.directory, APPEND_ONLY_FOLDER);
+        for (place, name) in [(&self.directory, SNAPSHOT), (&log, APPEND_ONLY)] {
+            match FileLock::take_if_there(place, name) {
                 // Where there are no locks a server has none either.
                 Err(LockError::None(_)) => {}
                 other => locks.extend(other?),
