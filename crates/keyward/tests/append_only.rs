@@ -631,3 +631,27 @@ fn a_schema_that_asks_for_more_than_the_server_keeps_is_warned_of() {
     assert!(matches!(applied, Frame::Array(_)), "{applied:?}");
     wait_until(|| log().contains(&nothing));
 }
+
+#[test]
+fn the_log_says_when_protection_begins_after_config_set_appendonly() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let log_file = directory.path().join("log");
+    let options = ["--appendonly", "no", "--save", "", "--logfile", log_file.to_str().unwrap()];
+    let server = keyward(directory.path(), &options);
+    let mut client = server.client();
+    let log = || fs::read_to_string(&log_file).expect("a log");
+    call(&mut client, "SET k v");
+    assert_eq!(call(&mut client, "CONFIG SET appendonly yes"), Frame::Simple(b"OK".to_vec()));
+    wait_for_rewrite(&mut client);
+    let begin = "appendonly is on: the append-only file is written for the first time; what \
+                 changes is safe in it when that has ended (aof_rewrite_in_progress)";
+    let end = "the append-only file is complete: from now on it holds every change";
+    wait_until(|| log().contains(end));
+    let told = log();
+    let (began, ended) = (told.find(begin), told.find(end));
+    assert!(began.is_some() && began < ended, "{told}");
+    // A later rewrite is no such beginning.
+    call(&mut client, "BGREWRITEAOF");
+    wait_for_rewrite(&mut client);
+    assert_eq!(log().matches(end).count(), 1, "{}", log());
+}

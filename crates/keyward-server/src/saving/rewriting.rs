@@ -35,18 +35,29 @@ enum RewriteError {
 
 /// BGREWRITEAOF, and the beginning of an append-only file.
 pub(super) async fn rewrite(server: &Rc<Server>) {
-    {
+    let is_first = {
         let host = &mut server.core.borrow_mut().host;
         host.append_only.rewrites.is_wanted = false;
         host.append_only.rewrites.started = Some(Instant::now());
         host.append_only.rewrites.count += 1;
         tracing::info!("Background append only file rewriting started");
-    }
+        let is_first = host.append_only.log.is_none() && host.settings.is_on(Id::AppendOnly);
+        if is_first {
+            tracing::info!(
+                "appendonly is on: the append-only file is written for the first time; what \
+                 changes is safe in it when that has ended (aof_rewrite_in_progress)"
+            );
+        }
+        is_first
+    };
     let outcome = try_rewrite(server).await;
     let core = &mut *server.core.borrow_mut();
     match &outcome {
         Ok(()) => tracing::info!("Background AOF rewrite finished successfully"),
         Err(error) => tracing::warn!("Background AOF rewrite terminated with error: {error}"),
+    }
+    if is_first && outcome.is_ok() && core.host.append_only.log.is_some() {
+        tracing::info!("the append-only file is complete: from now on it holds every change");
     }
     core.host.append_only.rewrites.ended(outcome.is_ok());
     core.refuse_writes_if_needed();
