@@ -427,6 +427,14 @@ pub trait Host {
         let _ = script;
     }
 
+    /// Whether snapshots may be written where they are kept.
+    ///
+    /// # Errors
+    /// Says who else writes there.
+    fn may_save(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Writes a snapshot to where snapshots are kept; whether it could. The log has
     /// the reason.
     fn save(&mut self, snapshot: &Snapshot<'_>) -> bool {
@@ -504,6 +512,11 @@ pub trait Host {
         Ok(Vec::new())
     }
 
+    /// Another schema governs a database from now on.
+    fn governed(&mut self, db: usize, schema: &Schema) {
+        let _ = (db, schema);
+    }
+
     /// A snapshot was loaded.
     fn loaded(&mut self, loaded: Loaded) {
         let _ = loaded;
@@ -512,11 +525,6 @@ pub trait Host {
     /// Whether a client may send DEBUG (`enable-debug-command`).
     fn may_debug(&self, client: ClientId) -> bool {
         let _ = client;
-    /// Another schema governs a database from now on.
-    fn governed(&mut self, db: usize, schema: &Schema) {
-        let _ = (db, schema);
-    }
-
         false
     }
 

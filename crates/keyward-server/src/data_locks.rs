@@ -50,10 +50,13 @@ impl Guarded {
         }
     }
 
-    /// The setting that says where it is.
-    pub(crate) fn setting(self) -> &'static str {
+    /// The setting by whose change it is to be written, or elsewhere.
+    pub(crate) fn setting(self, before: &Settings, after: &Settings) -> &'static str {
+        let is_other = |id| before.text(id) != after.text(id);
         match self {
-            Guarded::Snapshot => "dir",
+            _ if is_other(Id::Dir) => "dir",
+            Guarded::Snapshot if is_other(Id::DbFilename) => "dbfilename",
+            Guarded::Snapshot => "save",
             Guarded::AppendOnly => "appendonly",
         }
     }

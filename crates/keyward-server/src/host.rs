@@ -227,7 +227,7 @@ impl Host for ServerHost {
             ));
         }
         self.own_data(&changed).map_err(|(guarded, error)| {
-            let name = guarded.setting();
+            let name = guarded.setting(&self.settings, &changed);
             format!("CONFIG SET failed (possibly related to argument '{name}') - {error}")
         })?;
         self.rebind(&changed)?;
@@ -355,6 +355,11 @@ impl Host for ServerHost {
 
     fn allocator_statistics(&mut self) -> String {
         memory::allocator_statistics()
+    }
+
+    fn may_save(&mut self) -> Result<(), String> {
+        let owned = self.own_before_writing(Guarded::Snapshot);
+        owned.map_err(|error| error.to_string()).inspect_err(|error| tracing::warn!("{error}"))
     }
 
     fn save(&mut self, snapshot: &Snapshot<'_>) -> bool {

@@ -71,7 +71,7 @@ fn a_server_that_keeps_no_files_is_in_nobodys_way_until_it_is_to_write_them() {
     let beside = keyward(directory.path(), &["--save", ""]);
     let mut client = beside.client();
     assert_eq!(ask(&mut client, &["SET", "k", "v"]), Frame::Simple(OK.to_vec()));
-    assert_eq!(ask(&mut client, &["SAVE"]), Frame::Error(b"ERR".to_vec()));
+    assert!(matches!(ask(&mut client, &["SAVE"]), Frame::Error(_)));
     let Frame::Error(told) = ask(&mut client, &["CONFIG", "SET", "appendonly", "yes"]) else {
         panic!("both would write the same file");
     };
@@ -146,4 +146,23 @@ fn an_append_only_directory_behind_a_symbolic_link_is_the_same_one() {
     assert_eq!(ask(&mut second.client(), &["GET", "k"]), Frame::Bulk(b"v".to_vec()));
     let told = refused(data.path(), &logged);
     assert!(told.contains(&format!("PID {}", second.process_id())), "{told}");
+}
+
+#[test]
+fn a_refusal_for_a_lock_names_the_setting_and_the_holder() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let first = keyward(directory.path(), &["--appendonly", "yes", "--save", "60 1"]);
+    let beside = keyward(directory.path(), &["--appendonly", "no", "--save", ""]);
+    let mut client = beside.client();
+    let told = |reply: Frame| match reply {
+        Frame::Error(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => panic!("{other:?}"),
+    };
+    let holder = format!("in use by another server (PID {}, ", first.process_id());
+    let save = told(ask(&mut client, &["CONFIG", "SET", "save", "60 1"]));
+    let beginning = "ERR CONFIG SET failed (possibly related to argument 'save') - ";
+    assert!(save.starts_with(beginning) && save.contains(&holder), "{save}");
+    let saved = told(ask(&mut client, &["SAVE"]));
+    assert!(saved.starts_with("ERR ") && saved.contains("dump.rdb"), "{saved}");
+    assert!(saved.contains(&holder), "{saved}");
 }

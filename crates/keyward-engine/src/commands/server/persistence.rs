@@ -19,6 +19,9 @@ pub(crate) fn save(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.host.is_saving() {
         return Err(IN_PROGRESS);
     }
+    if let Err(reason) = ctx.host.may_save() {
+        return Err(WireError::line(&[b"ERR ", reason.as_bytes()]));
+    }
     if !save_now(ctx) {
         // Redis's text, to the last letter: the log has the reason.
         return Err(WireError::line(&[b"ERR"]));
