@@ -27,6 +27,8 @@ use value::Value;
 
 /// Gives commands other names.
 const RENAME: &str = "rename-command";
+/// Makes a server another's replica.
+const REPLICA_OF: &str = "replicaof";
 
 /// Why settings were not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -275,6 +277,9 @@ impl Settings {
         let Some(position) = Settings::position(name) else {
             return Err(unknown(place, name));
         };
+        if row(position).name == REPLICA_OF {
+            return replicate(place, name, words);
+        }
         self.given.push(position);
         let setting = row(position);
         let value = Value::parse(setting.kind, words, Some(&self.values[position]));
@@ -362,6 +367,21 @@ fn is_the_user_there_is(words: &[&[u8]]) -> bool {
     let rights: [&[u8]; 6] = [b"on", b"nopass", b"sanitize-payload", b"~*", b"&*", b"+@all"];
     let [name, said @ ..] = words else { return false };
     *name == b"default" && said.contains(&rights[0]) && said.iter().all(|it| rights.contains(it))
+}
+
+/// Obeys `replicaof`, as far as that can be: `no one` asks for nothing.
+fn replicate(place: &str, name: &[u8], words: &[&[u8]]) -> Result<(), SettingsError> {
+    let asks_for_nothing = match words {
+        [nobody] => nobody.is_empty(),
+        [no, one] => no.eq_ignore_ascii_case(b"no") && one.eq_ignore_ascii_case(b"one"),
+        _ => false,
+    };
+    let name = String::from_utf8_lossy(name).into_owned();
+    let reason = "There is no replication yet: a server is nobody's replica.";
+    match asks_for_nothing {
+        true => Ok(()),
+        false => Err(SettingsError::Absent { place: place.to_owned(), name, reason }),
+    }
 }
 
 /// The error about a setting there is not.

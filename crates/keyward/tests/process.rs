@@ -301,6 +301,26 @@ fn signal(process: u32, name: &str) {
     assert!(status.expect("kill runs").success());
 }
 
+#[test]
+fn replication_is_refused_in_plain_words() {
+    let folder = tempfile::tempdir().expect("a directory");
+    fs::write(folder.path().join("redis.conf"), "replicaof 10.0.0.1 6379\n").expect("a file");
+    let refused = |arguments: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.arg("serve").args(arguments).current_dir(folder.path());
+        let output = command.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("There is no replication"), "{said}");
+    };
+    refused(&["redis.conf"]);
+    refused(&["--replicaof", "10.0.0.1", "6379"]);
+    refused(&["--replicaof", "10.0.0.1 6379"]);
+    refused(&["--slaveof", "10.0.0.1", "6379"]);
+    // As Debian's file has it: nothing is asked for.
+    both_show(&["--replicaof", "no", "one"], &[("replicaof", "")]);
+}
+
 // The log file.
 
 #[test]
