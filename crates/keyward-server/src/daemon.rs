@@ -10,7 +10,7 @@
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::supervisor;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
@@ -38,7 +38,7 @@ pub(crate) fn enter(settings: &Settings) -> io::Result<Process> {
         rustix::process::setsid()?;
         return Ok(Process::Server);
     }
-    start_in_background()?;
+    start_in_background(settings.input())?;
     Ok(Process::Starter)
 }
 
@@ -47,15 +47,20 @@ pub(crate) fn is_wanted(settings: &Settings) -> bool {
     settings.is_on(Id::Daemonize) && !supervisor::is_supervised(settings)
 }
 
-/// It outlives this process, which ends at once and waits for nobody.
-fn start_in_background() -> io::Result<()> {
+/// It outlives this process, which ends at once and waits for nobody. It is given what this
+/// one has read from the standard input.
+fn start_in_background(input: Option<&[u8]>) -> io::Result<()> {
     let mut arguments = std::env::args_os();
     let mut command = Command::new(THIS_PROGRAM);
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
     command.args(arguments).env(MARK, "1");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn()?;
-    Ok(())
+    let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
+    command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    match (child.stdin.take(), input) {
+        (Some(mut pipe), Some(input)) => pipe.write_all(input),
+        _ => Ok(()),
+    }
 }

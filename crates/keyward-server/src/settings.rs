@@ -21,10 +21,13 @@ use kept::{HIDDEN, KEPT};
 use keyward_commands::{Names, RenameError};
 use keyward_engine::Rewrite;
 use keyward_engine::glob::{self, Case};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::Value;
 
+/// The argument that has settings read from the standard input.
+const STANDARD_INPUT: &str = "-";
 /// Gives commands other names.
 const RENAME: &str = "rename-command";
 /// Makes a server another's replica.
@@ -99,6 +102,8 @@ pub struct Settings {
     values: Vec<Value>,
     /// The file they came from, if any; includes aside.
     file: Option<PathBuf>,
+    /// What the standard input said, if it was read.
+    input: Option<Vec<u8>>,
     /// What commands are called.
     names: Names,
     /// Whether save points were given: those that follow are added to them.
@@ -126,6 +131,7 @@ impl Default for Settings {
         Settings {
             values: rows().map(value).collect(),
             file: None,
+            input: None,
             names: Names::default(),
             has_save_points: false,
             given: Vec::new(),
@@ -135,7 +141,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Reads arguments as redis-server takes them (`command_line`): a file of settings first
-    /// if there is one, then `--name value…`; `--config FILE` and `--include FILE` read a
+    /// if there is one, `-` for the standard input, then `--name value…`; `--config FILE` and `--include FILE` read a
     /// file too.
     pub fn from_command_line(arguments: &[String]) -> Result<Settings, SettingsError> {
         let mut settings = Settings::default();
@@ -145,6 +151,18 @@ impl Settings {
         {
             settings.load(first)?;
             rest = after;
+        }
+        // As for redis-server, it is the first or the last argument.
+        if let [first, after @ ..] = rest
+            && first == STANDARD_INPUT
+        {
+            settings.load_input()?;
+            rest = after;
+        } else if let [before @ .., last] = rest
+            && last == STANDARD_INPUT
+        {
+            settings.load_input()?;
+            rest = before;
         }
         for line in command_line::lines(rest)? {
             settings.obey(&line)?;
@@ -180,11 +198,11 @@ impl Settings {
     }
 
     /// Makes data outlive the process where nothing is said about it: without a file of
-    /// settings, an append-only file is kept in the directory `keyward-data`.
+    /// settings, or one on the standard input, an append-only file is kept in the directory `keyward-data`.
     pub fn keep_data(&mut self) -> Result<(), SettingsError> {
         const DIRECTORY: &str = "keyward-data";
         const PLACE: &str = "default";
-        if self.file.is_some() {
+        if self.file.is_some() || self.input.is_some() {
             return Ok(());
         }
         if !self.given.contains(&(Id::AppendOnly as usize)) {
@@ -210,6 +228,22 @@ impl Settings {
                 Value::Text(pid_file::DEFAULT_PATH.as_bytes().to_vec());
         }
         Some(PathBuf::from(self.text(Id::PidFile)))
+    }
+
+    /// Reads settings from the standard input, which is no file to write back to.
+    fn load_input(&mut self) -> Result<(), SettingsError> {
+        let unreadable =
+            |problem| SettingsError::Unreadable { file: STANDARD_INPUT.to_owned(), problem };
+        let mut text = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut text).map_err(unreadable)?;
+        file::read(self, STANDARD_INPUT, &text)?;
+        self.input = Some(text);
+        Ok(())
+    }
+
+    /// What was read from the standard input, if that was.
+    pub(crate) fn input(&self) -> Option<&[u8]> {
+        self.input.as_deref()
     }
 
     fn load(&mut self, path: &str) -> Result<(), SettingsError> {

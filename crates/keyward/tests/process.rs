@@ -4,6 +4,7 @@
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server};
 use std::fs;
+use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixDatagram};
@@ -299,6 +300,30 @@ fn a_manager_may_listen_in_the_abstract_namespace_and_be_found_by_itself() {
 fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
     assert!(status.expect("kill runs").success());
+}
+
+#[test]
+fn a_minus_sign_has_the_settings_read_from_the_standard_input() {
+    let folder = tempfile::tempdir().expect("a directory");
+    for (program, first) in [("redis-server", None), (PROGRAM, Some("serve"))] {
+        let port = free_port();
+        let mut command = Command::new(program);
+        command.args(first).args(["-", "--maxmemory", "700mb"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = Running(command.spawn().expect("the binary runs"));
+        let dir = folder.path().display();
+        let text =
+            format!("port {port}\nbind 127.0.0.1\nmaxmemory 1mb\nappendonly no\ndir {dir}\n");
+        let mut input = running.0.stdin.take().expect("a pipe");
+        input.write_all(text.as_bytes()).expect("it reads");
+        drop(input);
+        let mut client = connect(port);
+        assert_eq!(setting(&mut client, "maxmemory"), "734003200", "{program}");
+        // There is no file to write to.
+        let reply = client.call(["CONFIG", "REWRITE"]).expect("a reply");
+        let told = b"ERR The server is running without a config file".to_vec();
+        assert_eq!(reply, Frame::Error(told), "{program}");
+    }
 }
 
 #[test]

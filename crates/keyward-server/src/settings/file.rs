@@ -20,6 +20,20 @@ fn load_at_depth(settings: &mut Settings, path: &Path, depth: usize) -> Result<(
     }
     let text = std::fs::read(path)
         .map_err(|problem| SettingsError::Unreadable { file: file.clone(), problem })?;
+    read_at_depth(settings, &file, &text, depth)
+}
+
+/// Reads the text of a file of settings, which errors call `file`.
+pub(super) fn read(settings: &mut Settings, file: &str, text: &[u8]) -> Result<(), SettingsError> {
+    read_at_depth(settings, file, text, 0)
+}
+
+fn read_at_depth(
+    settings: &mut Settings,
+    file: &str,
+    text: &[u8],
+    depth: usize,
+) -> Result<(), SettingsError> {
     for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
         let place = format!("{file}:{}", index + 1);
         let line = line.trim_ascii();

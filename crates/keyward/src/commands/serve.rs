@@ -18,7 +18,7 @@ use crate::terminal::Terminal;
 #[command(
     after_help = "Schemas are files named *.toml, wherever they stand; each governs the database it \
     names, or the one that --db says. Settings bear redis.conf's names; a file of them may come \
-    first.\n\n\
+    first, and - reads them from the standard input.\n\n\
     Examples:\n  keyward serve\n  keyward serve systems/*/keyward.toml\n  \
     keyward serve shop/keyward.toml --db 3 --port 7000 --maxmemory 1gb\n  \
     keyward serve redis.conf --port 7000"
