@@ -10,6 +10,7 @@ use crate::clock;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use rustix::process::{Signal, getpid, kill_process};
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io;
@@ -33,8 +34,17 @@ pub(crate) enum Supervisor {
     Nobody,
     /// Upstart, which was told by SIGSTOP.
     Upstart,
-    /// systemd, at this address.
-    Systemd(UnixDatagram, SocketAddr),
+    /// systemd.
+    Systemd(Systemd),
+}
+
+/// systemd's end of the conversation.
+#[derive(Debug)]
+pub(crate) struct Systemd {
+    socket: UnixDatagram,
+    address: SocketAddr,
+    /// Whether it knows that the server ends: it is told once.
+    knows_of_end: Cell<bool>,
 }
 
 /// How far the server is, as the service manager is told.
@@ -108,12 +118,12 @@ impl Supervisor {
             return Supervisor::Nobody;
         };
         match connect(&place) {
-            Ok((socket, address)) => {
+            Ok(systemd) => {
                 tracing::info!(
                     "Supervised by systemd. Please make sure you set appropriate values for \
                      TimeoutStartSec and TimeoutStopSec in your service unit."
                 );
-                Supervisor::Systemd(socket, address)
+                Supervisor::Systemd(systemd)
             }
             Err(error) => {
                 tracing::warn!("systemd supervision error: {}: {error}", place.display());
@@ -124,7 +134,17 @@ impl Supervisor {
 
     /// Tells the service manager, if it wants to know.
     pub(crate) fn tell(&self, phase: Phase) {
-        let Supervisor::Systemd(socket, address) = self else { return };
+        let Supervisor::Systemd(Systemd { socket, address, knows_of_end }) = self else { return };
+        let is_known = match phase {
+            Phase::Stopping => knows_of_end.replace(true),
+            _ => false,
+        };
+        if is_known {
+            return;
+        }
+        if phase == Phase::CannotStop {
+            knows_of_end.set(false);
+        }
         let lines = phase.lines(clock::monotonic_ns() / 1000);
         if let Err(error) = socket.send_to_addr(lines.as_bytes(), address) {
             tracing::warn!("systemd supervision error: sd_notify: {error}");
@@ -162,14 +182,14 @@ fn chosen(settings: &Settings) -> &'static str {
     }
 }
 
-fn connect(place: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
+fn connect(place: &OsStr) -> io::Result<Systemd> {
     let address = match place.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(place)?,
     };
     let socket = UnixDatagram::unbound()?;
     socket.set_write_timeout(Some(PATIENCE))?;
-    Ok((socket, address))
+    Ok(Systemd { socket, address, knows_of_end: Cell::new(false) })
 }
 
 #[cfg(test)]
@@ -188,8 +208,8 @@ mod tests {
         let name = format!("keyward-supervisor-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).expect("a name");
         let manager = UnixDatagram::bind_addr(&address).expect("a socket");
-        let (socket, address) = connect(OsStr::new(&format!("@{name}"))).expect("an address");
-        Supervisor::Systemd(socket, address).tell(Phase::Stopping);
+        let systemd = connect(OsStr::new(&format!("@{name}"))).expect("an address");
+        Supervisor::Systemd(systemd).tell(Phase::Stopping);
         let mut bytes = [0; 100];
         let count = manager.recv(&mut bytes).expect("a message");
         assert_eq!(&bytes[..count], b"STOPPING=1\n");

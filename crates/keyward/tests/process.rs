@@ -282,6 +282,13 @@ fn systemd_is_told_of_loading_readiness_and_the_end() {
     let heard = hear_until(&manager, "STOPPING=1");
     assert!(!heard.contains(&"READY=1".to_owned()), "{heard:?}");
     assert!(server.0.wait().expect("it ends").success());
+    // All that it sent is there, and nothing is said twice.
+    manager.set_nonblocking(true).expect("a socket");
+    let mut bytes = [0; 1000];
+    while let Ok(count) = manager.recv(&mut bytes) {
+        let said = String::from_utf8_lossy(&bytes[..count]).into_owned();
+        assert!(!said.contains("STOPPING=1"), "{said}");
+    }
 }
 
 #[test]
