@@ -78,7 +78,7 @@ impl Engine {
     ) -> Result<(), WireError> {
         self.evict(host, Caller { session: Some(&mut *session), reply_bytes });
         if self.shared.relief.refuses(session.db) && self.needs_memory(session, command, args) {
-            return Err(WireError::OutOfMemory);
+            return self.shared.relief.refusal(&self.keys, session.db).map_or(Ok(()), Err);
         }
         Ok(())
     }

@@ -83,9 +83,9 @@ pub(super) fn run(
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
     let allows_oom = program.flags.is_some_and(|flags| flags.has(ScriptFlag::AllowOom));
-    let is_out_of_memory = ctx.shared.relief.refuses(ctx.session.db) && !allows_oom;
+    let refusal = ctx.shared.relief.refusal(ctx.keys, ctx.session.db);
     let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
-    caller.is_out_of_memory = is_out_of_memory;
+    caller.out_of_memory = refusal.filter(|_| !allows_oom);
     let mut reply = ReplyWriter::new(&mut answer, protocol);
     let mut answer_errors = ErrorStats::default();
     let errors = &mut answer_errors;
@@ -114,8 +114,8 @@ pub(super) struct ScriptCaller<'c, 'a> {
     ctx: &'c mut Ctx<'a>,
     facts: RunFacts<'c>,
     access: Access,
-    /// Commands that take memory are refused, unless something was written before.
-    is_out_of_memory: bool,
+    /// Why commands that take memory are refused, unless something was written before.
+    out_of_memory: Option<WireError>,
     propagation: Propagation,
     has_written: bool,
     is_ended: bool,
@@ -134,7 +134,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
             ctx,
             facts,
             access,
-            is_out_of_memory: false,
+            out_of_memory: None,
             propagation: Propagation::ALL,
             has_written: false,
             is_ended: false,
@@ -170,8 +170,11 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
             return Err(WireError::NoReplicas);
         }
         // A script is not stopped in the middle of its work.
-        if self.is_out_of_memory && !self.has_written && command.flags.has(Flag::DenyOom) {
-            return Err(WireError::OutOfMemory);
+        if let Some(refusal) = &self.out_of_memory
+            && !self.has_written
+            && command.flags.has(Flag::DenyOom)
+        {
+            return Err(refusal.clone());
         }
         Ok(command)
     }
