@@ -218,6 +218,8 @@ fn what_cannot_be_reached_or_written_is_told_and_leaves_nothing() {
         assert!(message(&output).contains(expected), "{}", message(&output));
     };
     check(backup(&server, directory.path(), &[]), "NOAUTH Authentication required.");
+    let way = "say its password with --password or in REDISCLI_AUTH";
+    check(backup(&server, directory.path(), &[]), way);
     check(backup(&server, directory.path(), &["--password", "x"]), "WRONGPASS");
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
     let output = backup_command(free.port(), directory.path(), &[]).output().expect("it runs");

@@ -229,6 +229,11 @@ impl<'a> Ctx<'a> {
     /// Replies with the lines of a container's HELP.
     pub(crate) fn reply_help(&mut self, lines: &[&str]) {
         let container = String::from_utf8_lossy(self.args.at(0)).to_ascii_uppercase();
+        self.reply_help_of(&container, lines);
+    }
+
+    /// As [`Ctx::reply_help`], for a container of this name.
+    pub(crate) fn reply_help_of(&mut self, container: &str, lines: &[&str]) {
         self.reply.array(lines.len() + 3);
         let head = "<subcommand> [<arg> [value] [opt] ...]. Subcommands are:";
         self.reply.simple(&format!("{container} {head}"));

@@ -231,11 +231,28 @@ pub(crate) fn schema(ctx: &mut Ctx<'_>) -> Outcome {
     let mut options = Options::new(ctx.args, 2);
     match options.next() {
         None => show(ctx),
+        Some(word) if args::is(word, "HELP") && options.left() == 0 => {
+            help(ctx);
+            Ok(())
+        }
         Some(word) if args::is(word, "SHOW") && options.left() == 0 => show(ctx),
         Some(word) if args::is(word, "PLAN") && options.left() == 1 => plan(ctx),
         Some(word) if args::is(word, "APPLY") && options.left() > 0 => apply(ctx),
         Some(_) => Err(WireError::Syntax),
     }
+}
+
+fn help(ctx: &mut Ctx<'_>) {
+    let lines = [
+        "[SHOW]",
+        "    Return the text of the schema.",
+        "PLAN <text>",
+        "    Tell how the schema differs from this one, and what would become of the rows.",
+        "APPLY <plan> [DESTROY <count>]",
+        "    Put the planned schema in force. What a plan destroys must be said. The schema's",
+        "    file is not written: replace it before the next start.",
+    ];
+    ctx.reply_help_of("KEYWARD SCHEMA", &lines);
 }
 
 fn show(ctx: &mut Ctx<'_>) -> Outcome {

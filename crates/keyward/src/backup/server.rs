@@ -232,7 +232,12 @@ fn is_pause(error: &io::Error) -> bool {
 
 /// An answer that was not expected, in words.
 fn refusal(answer: &str) -> String {
-    format!("the server answers {:?}", answer.strip_prefix('-').unwrap_or(answer))
+    let answer = answer.strip_prefix('-').unwrap_or(answer);
+    let way_out = match answer.starts_with("NOAUTH") {
+        true => "; say its password with --password or in REDISCLI_AUTH",
+        false => "",
+    };
+    format!("the server answers {answer:?}{way_out}")
 }
 
 #[cfg(test)]
