@@ -54,7 +54,7 @@ pub(crate) struct Secrets {
 impl Secrets {
     pub(crate) fn of(schema: &Schema) -> Secrets {
         Secrets {
-            contents: schema.keys.iter().map(|key| key.content.has_secret()).collect(),
+            contents: schema.keys.iter().map(|key| key.holds_secret()).collect(),
             has_names: schema.keys.iter().any(|key| !key.secret_placeholders.is_empty()),
         }
     }

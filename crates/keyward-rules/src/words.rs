@@ -12,6 +12,7 @@ use keyward_schema::{
 use crate::book::RuleBook;
 use crate::lifetime::LifetimeProblem;
 use crate::refusal::{Refusal, shown_key};
+use crate::shown::REDACTED;
 use crate::view::RowType;
 
 impl RuleBook {
@@ -78,9 +79,15 @@ impl RuleBook {
     ) -> Refusal {
         let declared = self.schema().key(table);
         let name = String::from_utf8_lossy(field);
-        let at = declared.content.object().and_then(|object| field_at(object, &name));
+        let object = declared.content.object();
+        let at = object.and_then(|object| field_at(object, &name));
+        // The name of a field that nobody declared may be a secret in a secret key.
+        let name = match at.is_none() && object.is_some_and(|object| object.secret) {
+            true => REDACTED.to_owned(),
+            false => shown_key(field),
+        };
         let at = Some(at.unwrap_or(declared.at));
-        let problem = format_args!("{}: {problem}", shown_key(field));
+        let problem = format_args!("{name}: {problem}");
         Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, at)
     }
 

@@ -258,6 +258,14 @@ pub enum Content {
     Opaque,
 }
 
+impl Key {
+    /// Whether any part of what it holds is secret.
+    pub fn holds_secret(&self) -> bool {
+        // A secret key may have nothing declared that could say so of itself.
+        self.secret || self.content.has_secret()
+    }
+}
+
 impl Content {
     /// Makes all of it secret.
     pub(crate) fn make_secret(&mut self) {
@@ -274,7 +282,7 @@ impl Content {
         }
     }
 
-    /// Whether any part of it is secret.
+    /// Whether any declared part of it is secret; see [`Key::holds_secret`].
     pub fn has_secret(&self) -> bool {
         match self {
             Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {

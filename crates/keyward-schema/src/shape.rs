@@ -83,6 +83,9 @@ pub struct Object {
     pub fields: Vec<Field>,
     /// What is to be thought of others.
     pub extra: Extra,
+    /// Whether all of it is kept out of logs, errors and dashboards: names and values of
+    /// fields that are not declared too.
+    pub secret: bool,
 }
 
 /// One declared field. Two are equal if the same values fit both: what is told of
@@ -172,7 +175,6 @@ impl Shape {
         }
     }
 
-    /// Keeps it and all within out of logs, errors and dashboards.
     /// Whether it is secret, or any part of it is.
     pub fn has_secret(&self) -> bool {
         self.secret
@@ -279,16 +281,17 @@ impl Type {
 }
 
 impl Object {
-    /// Whether any of its fields is secret, or holds one that is.
+    /// Whether it is secret, or any of its fields is, or holds one that is.
     pub fn has_secret(&self) -> bool {
         let extra = match &self.extra {
             Extra::Typed(shape) => shape.has_secret(),
             Extra::Reject | Extra::Allow => false,
         };
-        extra || self.fields.iter().any(|field| field.shape.has_secret())
+        self.secret || extra || self.fields.iter().any(|field| field.shape.has_secret())
     }
 
     pub(crate) fn make_secret(&mut self) {
+        self.secret = true;
         self.fields.iter_mut().for_each(|field| field.shape.make_secret());
         if let Extra::Typed(shape) = &mut self.extra {
             shape.make_secret();

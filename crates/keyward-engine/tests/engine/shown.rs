@@ -62,6 +62,23 @@ type = "zset"
 secret = true
 ttl = "none"
 
+[key."bag:{id}"]
+type = "hash"
+secret = true
+ttl = "none"
+
+[key."open:{id}"]
+type = "hash"
+secret = true
+ttl = "none"
+fields = { api_key = "str?" }
+extra = "allow"
+
+[key."visits:{id}"]
+type = "hll"
+secret = true
+ttl = "none"
+
 [key."login:{tenant}:{code}"]
 type = "string"
 secret = ["code"]
@@ -198,7 +215,11 @@ struct Watched {
 
 impl Watched {
     fn new() -> Watched {
-        let mut test = TestEngine::governed(1, SCHEMA);
+        Watched::under(SCHEMA)
+    }
+
+    fn under(schema: &str) -> Watched {
+        let mut test = TestEngine::governed(1, schema);
         test.host.step_ns = 1000;
         let tunables =
             Tunables { slow_log_us_min: Some(0), slow_log_len_max: 64, ..Tunables::default() };
@@ -246,7 +267,9 @@ fn no_command_shows_a_secret() {
     let lookup = format!("users:by_api_key:{SECRET}");
     // Of the last two only the names are secret.
     let secret = ["user:1", "token:1", "count:1", "doc:1", "list:1", "set:1", "zset:1", "plain"];
-    let keys = secret.map(|key| (key, SECRET));
+    let without_shape = ["bag:1", "open:1", "visits:1"];
+    let keys = [&secret[..], &without_shape].concat();
+    let keys: Vec<_> = keys.into_iter().map(|key| (key, SECRET)).collect();
     let keys = [&keys[..], &[(&*login, "v"), (&*lookup, "v")]].concat();
     let mut watched = Watched::new();
     let (mut tried, mut leaks) = (0, Vec::new());
@@ -307,6 +330,51 @@ fn what_is_not_secret_is_shown() {
     check("SUBSCRIBE __keyspace@0__:login:acme:77", "SUBSCRIBE (redacted)");
     check("KEYWARD MATCH login:acme:77", "KEYWARD MATCH login:acme:(redacted)");
     check("MOVE login:acme:77 1", "MOVE login:acme:(redacted) 1");
+}
+
+/// A schema whose only secret is a key of this declaration.
+fn only_secret(declaration: &str) -> Watched {
+    let head = "[keyspace]\nname = 'vault'\nunknown = 'warn'\nmode = 'warn'\n";
+    Watched::under(&format!("{head}[key.'c:{{id}}']\nttl = 'none'\nsecret = true\n{declaration}"))
+}
+
+#[test]
+fn a_secret_key_without_declared_contents_is_secret() {
+    for hash in [
+        "type = 'hash'",
+        "type = 'hash'\nextra = 'allow'",
+        "type = 'hash'\nfields = {}",
+        "type = 'hash'\nfields = {}\nextra = 'allow'",
+    ] {
+        let mut watched = only_secret(hash);
+        let mut check = |call: &str, expected: &str| check(&mut watched, call, expected);
+        check("HSET c:1 f hunter2", "HSET c:1 (redacted) (redacted)");
+        check("HSETNX c:1 f hunter2", "HSETNX c:1 (redacted) (redacted)");
+        check("HINCRBY c:1 n 777", "HINCRBY c:1 (redacted) (redacted)");
+        check("HGET c:1 f", "HGET c:1 (redacted)");
+        check("EVAL return 0 hunter2", "EVAL (redacted) (redacted) (redacted)");
+        check("RESTORE c:1 0 hunter2", "RESTORE c:1 0 (redacted)");
+        check("SET stranger hunter2", "SET stranger (redacted)");
+    }
+    let mut watched = only_secret("type = 'hll'");
+    check(&mut watched, "APPEND c:1 hunter2", "APPEND c:1 (redacted)");
+    check(&mut watched, "EVAL return 0 hunter2", "EVAL (redacted) (redacted) (redacted)");
+}
+
+#[test]
+fn refusals_name_no_undeclared_field_of_a_secret_key() {
+    let mut watched = only_secret("type = 'hash'\nfields = {}\nextra = 'uint'");
+    let client = watched.test.engine.connect();
+    watched.test.call(client, "KEYWARD MODE ENFORCE");
+    let told = watched.test.call(client, &format!("HSET c:1 {SECRET} x"));
+    assert!(told.starts_with("-SCHEMA c:1") && !told.contains(SECRET), "{told}");
+    let mut watched = only_secret("type = 'hash'\nfields = { a = 'str?' }");
+    let client = watched.test.engine.connect();
+    watched.test.call(client, "KEYWARD MODE ENFORCE");
+    for call in ["HSET", "HINCRBYFLOAT"] {
+        let told = watched.test.call(client, &format!("{call} c:1 {SECRET} 1"));
+        assert!(told.starts_with("-SCHEMA c:1") && !told.contains(SECRET), "{told}");
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl RuleBook {
             _ => None,
         };
         let what = field.map_or("the value", |field| &field.name);
-        let owner = match derived.content.has_secret() {
+        let owner = match derived.holds_secret() {
             true => "another row".to_owned(),
             false => shown_key(owner),
         };
@@ -70,7 +70,7 @@ impl RuleBook {
             _ => self.traits(table).source,
         };
         let mirror = mirror.map_or("its mirror", |mirror| self.schema().key(mirror).pattern.text());
-        let is_secret = self.schema().key(table).content.has_secret();
+        let is_secret = self.schema().key(table).holds_secret();
         let member = if is_secret { "this one".to_owned() } else { shown_key(member) };
         self.refuse(
             table,

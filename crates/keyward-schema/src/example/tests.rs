@@ -101,7 +101,7 @@ fn objects(inner: impl Strategy<Value = Shape> + Clone) -> impl Strategy<Value =
         inner.prop_map(|shape| Extra::Typed(Box::new(shape))),
     ];
     (prop::collection::vec(field, 0..5), extra).prop_map(|(fields, extra)| {
-        let mut object = Object { fields: Vec::new(), extra };
+        let mut object = Object { extra, ..Object::default() };
         for (name, required, shape) in fields {
             if object.field(&name).is_none() {
                 let at = Span::default();

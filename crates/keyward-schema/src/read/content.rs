@@ -101,7 +101,7 @@ fn read_object(table: &Table<'_>, report: &mut Report) -> Object {
         (Some(fields), extra) => {
             shape::read_fields(fields.value, extra.unwrap_or_default(), 0, report)
         }
-        (None, extra) => Object { fields: Vec::new(), extra: extra.unwrap_or(Extra::Allow) },
+        (None, extra) => Object { extra: extra.unwrap_or(Extra::Allow), ..Object::default() },
     }
 }
 

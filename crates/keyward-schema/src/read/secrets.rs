@@ -171,7 +171,7 @@ mod tests {
                 .secret_placeholders
                 .iter()
                 .map(|at| key.pattern.placeholders()[*at].name.to_string());
-            let content = key.content.has_secret().then(|| "*".to_owned());
+            let content = key.holds_secret().then(|| "*".to_owned());
             let names: Vec<String> = names.chain(content).collect();
             format!("{} {}", key.pattern.text().split(':').next().unwrap_or(""), names.join(" "))
         };

@@ -52,7 +52,8 @@ pub(super) fn read_fields(
         let FieldShape { shape, optional, doc } = read_field(entry, depth + 1, report)?;
         Some(Field { name: entry.name.into(), required: !optional, shape, doc, at: entry.name_at })
     };
-    Object { fields: entries.into_iter().filter_map(&mut read).collect(), extra }
+    let fields = entries.into_iter().filter_map(&mut read).collect();
+    Object { fields, extra, ..Object::default() }
 }
 
 /// Reads `extra`: a word, or a type.
@@ -155,7 +156,7 @@ fn read_long(
         .table("fields", report)
         .map(|fields| read_fields(fields.value, extra.clone().unwrap_or_default(), depth, report));
     // `extra` without `fields` is an object of which nothing is known.
-    let object = object.or_else(|| extra.map(|extra| Object { fields: Vec::new(), extra }));
+    let object = object.or_else(|| extra.map(|extra| Object { extra, ..Object::default() }));
     let (mut shape, optional) = match (table.entry("type"), object) {
         (Some(entry), object) => {
             let (shape, optional) = read_type(entry, object.as_ref(), report)?;

@@ -28,6 +28,9 @@ struct Reason {
     problem: String,
 }
 
+/// A step on the way to a part whose name is secret.
+pub(super) const HIDDEN_STEP: &str = "[…]";
+
 impl Misfit {
     pub(crate) fn new(problem: impl Into<String>) -> Misfit {
         Misfit { reason: Box::new(Reason { path: String::new(), problem: problem.into() }) }
@@ -69,6 +72,9 @@ impl Misfit {
     }
 
     pub(super) fn unknown_field(object: &Object, name: &[u8]) -> Misfit {
+        if object.secret {
+            return Misfit::new("has no field of that name");
+        }
         let names = object.fields.iter().map(|field| &*field.name);
         let hint = std::str::from_utf8(name).ok().and_then(|name| nearest(name, names));
         let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
@@ -233,9 +239,10 @@ impl Object {
             }
             (None, Extra::Reject) => Err(Misfit::unknown_field(self, name)),
             (None, Extra::Allow) => Ok(()),
-            (None, Extra::Typed(shape)) => {
-                shape.check(value).map_err(|misfit| misfit.inside(shown(name).trim_matches('"')))
-            }
+            (None, Extra::Typed(shape)) => shape.check(value).map_err(|misfit| match self.secret {
+                true => misfit.inside(HIDDEN_STEP),
+                false => misfit.inside(shown(name).trim_matches('"')),
+            }),
         }
     }
 }

@@ -16,7 +16,7 @@ pub use reader::MAX_JSON_DEPTH;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use super::fit::Misfit;
+use super::fit::{HIDDEN_STEP, Misfit};
 use super::{Extra, MAX_FIELDS, Object, Shape, Type};
 use escapes::unescape;
 use reader::Reader;
@@ -206,7 +206,7 @@ impl<'v> Reader<'v> {
             key_shape.check_scalar(&name).map_err(|misfit| misfit.inside("its key"))?;
             reader.skip_spaces();
             // The keys of a secret map are secret too.
-            let step = || if shape.secret { "[…]".to_owned() } else { step(&name) };
+            let step = || if shape.secret { HIDDEN_STEP.to_owned() } else { step(&name) };
             reader.value(value).map_err(|misfit| misfit.inside(&step()))
         })
     }
@@ -281,7 +281,10 @@ impl<'v> Reader<'v> {
         match &object.extra {
             Extra::Reject => Err(Misfit::unknown_field(object, name)),
             Extra::Allow => self.skip(),
-            Extra::Typed(shape) => self.value(shape).map_err(|misfit| misfit.inside(&step(name))),
+            Extra::Typed(shape) => self.value(shape).map_err(|misfit| match object.secret {
+                true => misfit.inside(HIDDEN_STEP),
+                false => misfit.inside(&step(name)),
+            }),
         }
     }
 

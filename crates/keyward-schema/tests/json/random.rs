@@ -139,7 +139,7 @@ impl Random {
             1 => Extra::Allow,
             _ => Extra::Typed(Box::new(self.shape(depth))),
         };
-        Object { fields, extra }
+        Object { fields, extra, secret: false }
     }
 
     /// A tree that mostly fits.
