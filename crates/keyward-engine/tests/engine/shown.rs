@@ -79,6 +79,15 @@ type = "hll"
 secret = true
 ttl = "none"
 
+[key."byplan:{id}"]
+type = "hash"
+ttl = "none"
+fields = { plan = "str?", pin = { type = "uint?", secret = true } }
+
+[key."ranked"]
+type = "zset"
+rank = { of = "byplan:{id}", by = "pin" }
+
 [key."login:{tenant}:{code}"]
 type = "string"
 secret = ["code"]
@@ -375,6 +384,20 @@ fn refusals_name_no_undeclared_field_of_a_secret_key() {
         let told = watched.test.call(client, &format!("{call} c:1 {SECRET} 1"));
         assert!(told.starts_with("-SCHEMA c:1") && !told.contains(SECRET), "{told}");
     }
+}
+
+#[test]
+fn a_rank_by_a_secret_field_shows_no_score() {
+    let mut watched = Watched::new();
+    let client = watched.test.engine.connect();
+    let told = watched.test.call(client, "KEYWARD EXPLAIN HSET byplan:1 plan a pin 777777");
+    assert!(told.contains("Then ZADD ranked (redacted) 1"), "{told}");
+    assert!(!told.contains("777777"), "{told}");
+    let seen = watched.seen(&[words("HSET byplan:1 plan a pin 777777")]);
+    assert!(seen.contains("(redacted)") && !seen.contains("777777"), "{seen}");
+    check(&mut watched, "ZADD ranked 777777 1", "ZADD ranked (redacted) 1");
+    check(&mut watched, "ZCOUNT ranked 777777 1", "ZCOUNT ranked (redacted) (redacted)");
+    check(&mut watched, "ZSCORE ranked 1", "ZSCORE ranked 1");
 }
 
 #[test]

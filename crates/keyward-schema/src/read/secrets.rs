@@ -1,8 +1,8 @@
 //! What is secret: what the schema says of a key, and what follows for others.
 //!
 //! Owns the reading of a key's `secret`, and the way of a secret through
-//! derived keys: a value that is secret in its row is secret in the name and in
-//! the members of every key that Keyward keeps from it. Not here: the `secret`
+//! derived keys: a value that is secret in its row is secret in the name, in the
+//! members and in the scores of every key that Keyward keeps from it. Not here: the `secret`
 //! of a field (`shape`), what is shown (the rule book).
 
 use std::borrow::Cow;
@@ -67,7 +67,7 @@ pub(crate) fn filled_from_values(key: &Key) -> Cow<'_, [(usize, Option<usize>)]>
 }
 
 /// Makes secret what comes from secrets, until nothing more follows: each round makes at
-/// least one placeholder or member secret, so there is an end.
+/// least one placeholder, member or score secret, so there is an end.
 pub(super) fn spread(keys: &mut [Option<Key>]) {
     let mut has_news = true;
     while has_news {
@@ -75,9 +75,14 @@ pub(super) fn spread(keys: &mut [Option<Key>]) {
         for index in 0..keys.len() {
             let Some(key) = &keys[index] else { continue };
             let (mut placeholders, member) = consequences(key, keys);
+            let score = has_secret_scores(key, keys);
             placeholders.retain(|at| !key.secret_placeholders.contains(at));
             let member = member && !is_member_secret(&key.content);
             let Some(key) = &mut keys[index] else { continue };
+            if score && let Content::Scored { score, .. } = &mut key.content {
+                has_news |= !score.secret;
+                score.make_secret();
+            }
             has_news |= member || !placeholders.is_empty();
             key.secret_placeholders.extend(placeholders);
             key.secret_placeholders.sort_unstable();
@@ -124,6 +129,16 @@ fn consequences(key: &Key, keys: &[Option<Key>]) -> (Vec<usize>, bool) {
         }
     }
     (placeholders, member)
+}
+
+/// Whether it ranks by a value that is secret: then that is its score.
+fn has_secret_scores(key: &Key, keys: &[Option<Key>]) -> bool {
+    match &key.derived {
+        Some(Derived::Rank { of, by }) => {
+            keys[of.key.index()].as_ref().is_some_and(|source| is_value_secret(source, Some(*by)))
+        }
+        _ => false,
+    }
 }
 
 fn is_value_secret(source: &Key, field: Option<usize>) -> bool {
@@ -195,6 +210,38 @@ mod tests {
             [key.'all']\ntype = 'set'\nmembers = { of = 'login:{code}' }\n\
             [key.'trial:{code}']\ntype = 'string'\nttl = { with = 'login:{code}' }\n";
         assert_eq!(secrets(keys), ["login code", "recent *", "all *", "trial code"]);
+    }
+
+    #[test]
+    fn a_rank_by_a_secret_field_has_secret_scores_and_no_secret_members() {
+        let keys = "[key.'user:{id}']\ntype = 'hash'\nttl = 'none'\n\
+            fields = { at = { type = 'uint', secret = true }, age = 'uint' }\n\
+            [key.'by_at']\ntype = 'zset'\nrank = { of = 'user:{id}', by = 'at' }\n\
+            [key.'by_age']\ntype = 'zset'\nrank = { of = 'user:{id}', by = 'age' }\n";
+        assert_eq!(secrets(keys), ["user *", "by_at *"]);
+        let file = format!("[keyspace]\nname = 'x'\n{keys}");
+        let schema = check("x", file.as_bytes()).schema.expect("it is sound");
+        let crate::Content::Scored { member, score } = &schema.keys[1].content else {
+            panic!("a rank is a sorted set")
+        };
+        assert!(score.secret && !member.secret);
+    }
+
+    #[test]
+    fn the_mirror_of_a_secret_set_has_a_secret_name_and_so_the_other_way() {
+        let follows = |a: &str, b: &str| {
+            format!(
+                "[key.'follows:{{a}}']\ntype = 'set'\nttl = 'none'\n\
+                 inverse = 'followers:{{member}}'\n{a}\
+                 [key.'followers:{{b}}']\ntype = 'set'\nttl = 'none'\n\
+                 inverse = 'follows:{{member}}'\n{b}"
+            )
+        };
+        let secret = "secret = true\n";
+        assert_eq!(secrets(&follows(secret, "")), ["follows *", "followers b"]);
+        assert_eq!(secrets(&follows("", secret)), ["follows a", "followers *"]);
+        assert_eq!(secrets(&follows("secret = ['a']\n", "")), ["follows a", "followers *"]);
+        assert_eq!(secrets(&follows("", "secret = ['b']\n")), ["follows *", "followers b"]);
     }
 
     #[test]
