@@ -117,7 +117,7 @@ impl Scripts {
 
     /// Removes the libraries.
     pub(crate) fn remove_libraries(&mut self) {
-        self.libraries = Libraries::default();
+        self.libraries.flush();
     }
 
     /// The part of FUNCTION STATS that is about engines.

@@ -555,11 +555,63 @@ fn a_script_within_a_script_is_never_found_under_anothers_sha() {
     assert_eq!(ours.call(&["EVAL", "return 'outer'", "0"]), Frame::Bulk(b"outer".to_vec()));
     assert_eq!(ours.call(&["EVAL", "return 'inner'", "0"]), Frame::Bulk(b"inner".to_vec()));
     // A script that empties the cache it runs from goes on, and nothing of it is left.
-    let flush = "redis.call('script', 'flush') return redis.call('eval', 'return 5', 0)";
-    assert_eq!(ours.call(&["EVAL", flush, "0"]), Frame::Integer(5));
-    assert_eq!(ours.call(&["EVALSHA", &sha_of("return 5"), "0"]), Frame::Integer(5));
+    let flush = "redis.call('script', 'flush') return redis.pcall('eval', 'return 5', 0).err";
+    let told = ours.call(&["EVAL", flush, "0"]);
+    assert_eq!(told, Frame::Bulk(b"ERR Scripts can not be run or loaded from a script".to_vec()));
+    assert_eq!(ours.call(&["EVAL", "return 5", "0"]), Frame::Integer(5));
     let flushed = ours.call(&["EVALSHA", &sha_of("return 'outer'"), "0"]);
     assert!(error_text(&flushed).starts_with("NOSCRIPT "), "{flushed:?}");
+}
+
+#[test]
+fn scripts_that_empty_their_cache_do_not_nest() {
+    let mut ours = Ours::new();
+    ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    // Two levels are enough to see it; without a bound this overflows the stack.
+    let nest = "redis.call('script', 'flush') local depth = tonumber(ARGV[2]) \
+                if depth == 3 then return 'nested' end \
+                return redis.call('eval', ARGV[1], 0, ARGV[1], depth + 1)";
+    let told = ours.call(&["EVAL", nest, "0", nest, "0"]);
+    assert!(
+        error_text(&told).starts_with("ERR Scripts can not be run or loaded from a script"),
+        "{told:?}"
+    );
+    assert_eq!(ours.call(&["EVAL", "return 5", "0"]), Frame::Integer(5));
+    assert!(error_text(&ours.call(&["EVALSHA", &sha_of(nest), "0"])).starts_with("NOSCRIPT "));
+}
+
+#[test]
+fn functions_that_remove_their_libraries_do_not_nest() {
+    let mut ours = Ours::new();
+    ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    let busy = "ERR Scripts can not be run or loaded from a script";
+    for remove in ["redis.call('function', 'flush')", "redis.call('function', 'delete', 'l')"] {
+        let load = "local told = redis.pcall('function', 'load', ARGV[1]) \
+                    return told.err or redis.call('fcall', 'h', 0)";
+        let source = library("l", "f", &format!("{remove} {load}"));
+        assert_eq!(ours.call(&["FUNCTION", "LOAD", &source]), Frame::Bulk(b"l".to_vec()));
+        let other = library("m", "h", "return 'h'");
+        assert_eq!(ours.call(&["FCALL", "f", "0", &other]), Frame::Bulk(busy.into()), "{remove}");
+        assert_eq!(error_text(&ours.call(&["FCALL", "f", "0"])), "ERR Function not found");
+        assert_eq!(ours.call(&["FUNCTION", "LOAD", &other]), Frame::Bulk(b"m".to_vec()));
+        assert_eq!(ours.call(&["FCALL", "h", "0"]), Frame::Bulk(b"h".to_vec()));
+        ours.call(&["FUNCTION", "FLUSH"]);
+    }
+}
+
+/// A script and a function call each other, each emptying what the other came from.
+#[test]
+fn scripts_and_functions_that_call_each_other_are_bounded() {
+    let mut ours = Ours::new();
+    ours.call(&["DEBUG", "SET-DISABLE-DENY-SCRIPTS", "1"]);
+    let source = "#!lua name=l\nredis.register_function('f', function(keys, args) \
+                  redis.call('script', 'flush') \
+                  return redis.call('eval', args[1], 0, args[1]) end)";
+    ours.call(&["FUNCTION", "LOAD", source]);
+    let script = "return redis.call('fcall', 'f', 0, ARGV[1])";
+    let told = ours.call(&["EVAL", script, "0", script]);
+    let busy = "ERR Scripts can not be run or loaded from a script";
+    assert!(error_text(&told).starts_with(busy), "{told:?}");
 }
 
 #[test]

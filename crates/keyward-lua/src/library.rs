@@ -127,6 +127,13 @@ impl Libraries {
         true
     }
 
+    /// Removes all libraries, and the Lua state with them.
+    pub fn flush(&mut self) {
+        self.owners.clear();
+        self.by_name.clear();
+        self.seat.empty();
+    }
+
     /// Removes all libraries, but keeps the Lua state.
     pub fn remove_all(&mut self) {
         self.owners.clear();

@@ -34,6 +34,12 @@ impl ScriptCache {
         self.seat.used_bytes()
     }
 
+    /// Forgets all scripts, and the Lua state with them.
+    pub(crate) fn flush(&mut self) {
+        self.scripts.clear();
+        self.seat.empty();
+    }
+
     /// The flags a script declares, whether it is in the cache or not.
     pub(crate) fn flags_of(&self, body: &[u8]) -> Option<ScriptFlags> {
         read_script(body).ok().and_then(|(flags, _)| flags)

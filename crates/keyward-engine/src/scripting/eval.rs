@@ -2,7 +2,7 @@
 //!
 //! Not here: the cache of scripts (`cache`).
 
-use super::cache::{Script, ScriptCache, Sha, sha_argument};
+use super::cache::{Script, Sha, sha_argument};
 use super::run::{Access, Program, input, run};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::observers;
@@ -91,7 +91,7 @@ pub(crate) fn script_flush(ctx: &mut Ctx<'_>) -> Outcome {
     if !is_known {
         return Err(WireError::Err("SCRIPT FLUSH only support SYNC|ASYNC option"));
     }
-    ctx.shared.scripts.cache = ScriptCache::default();
+    ctx.shared.scripts.cache.flush();
     ctx.reply.ok();
     Ok(())
 }
