@@ -17,6 +17,8 @@ struct Watcher {
     /// What to do to a script when it is looked at.
     on_script: Option<fn(&mut dyn RunningScript)>,
     log: Vec<(LogLevel, Vec<u8>)>,
+    /// How often it could look.
+    looks: u32,
 }
 
 impl Host for Watcher {
@@ -45,6 +47,7 @@ impl Host for Watcher {
     }
 
     fn script_runs(&mut self, script: &mut dyn RunningScript) {
+        self.looks += 1;
         if let Some(act) = self.on_script {
             act(script);
         }
@@ -597,6 +600,63 @@ fn functions_that_remove_their_libraries_do_not_nest() {
         assert_eq!(ours.call(&["FCALL", "h", "0"]), Frame::Bulk(b"h".to_vec()));
         ours.call(&["FUNCTION", "FLUSH"]);
     }
+}
+
+#[test]
+fn functions_that_touch_many_bytes_let_the_host_look() {
+    // No hook of Lua comes within a hundred instructions; these count what they touch.
+    let calls = [
+        "string.upper(s)",
+        "string.lower(s)",
+        "string.reverse(s)",
+        "string.rep(s, 1)",
+        "string.format('%s', s)",
+        "redis.sha1hex(s)",
+        "redis.call('echo', s)",
+        "redis.call('get', 'big')",
+        "cjson.encode(s)",
+        "cmsgpack.pack(s)",
+    ];
+    let mut late = Vec::new();
+    for call in calls {
+        let mut ours = Ours::new();
+        ours.call(&["SET", "big", &"x".repeat(4 << 20)]);
+        let script = format!(
+            "local s = string.rep('a', 4 * 1024 * 1024) for i = 1, 6 do local t = {call} end"
+        );
+        let before = ours.host.looks;
+        ours.call(&["EVAL", &script, "0"]);
+        // The first is that of `rep`, which makes the text.
+        let looks = ours.host.looks - before - 1;
+        if looks < 6 {
+            late.push(format!("{call}: {looks}"));
+        }
+    }
+    assert!(late.is_empty(), "{late:#?}");
+    // Within a single call too.
+    for call in ["s:upper()", "s:lower()", "s:reverse()", "redis.sha1hex(s)"] {
+        let mut ours = Ours::new();
+        let script = format!("local s = string.rep('a', 16 * 1024 * 1024) local t = {call}");
+        ours.call(&["EVAL", &script, "0"]);
+        assert!(ours.host.looks > 8, "{call}: {}", ours.host.looks);
+    }
+}
+
+#[test]
+fn case_and_order_of_texts_change_at_any_length_as_in_lua() {
+    let mut ours = Ours::new();
+    for len in [0, 1, 255, 256, 257, 65_535, 65_536, 65_537, 200_001] {
+        let text: String = (0..len).map(|at| char::from(b' ' + (at * 7 % 95) as u8)).collect();
+        let mut check = |call: &str, expected: String| {
+            let told = ours.call(&["EVAL", &format!("return {call}"), "0", &text]);
+            assert!(told == Frame::Bulk(expected.into_bytes()), "{call} of {len} bytes");
+        };
+        check("ARGV[1]:upper()", text.to_ascii_uppercase());
+        check("ARGV[1]:lower()", text.to_ascii_lowercase());
+        check("ARGV[1]:reverse()", text.chars().rev().collect());
+    }
+    let sha = ours.call(&["EVAL", "return redis.sha1hex(ARGV[1])", "0", &"x".repeat(200_001)]);
+    assert_eq!(sha, Frame::Bulk(b"1656e3e9f6519dde21ff0f4d2a59570ac728055c".to_vec()));
 }
 
 /// A script and a function call each other, each emptying what the other came from.

@@ -9,6 +9,7 @@ use super::caller::{LogLevel, Propagation};
 use super::resp::{push_error, push_reply};
 use super::runtime::{Activity, Runtime};
 use super::stack::{Body, Kind, Raised, Returned, RuntimeRef, Stack};
+use super::watch::{COPIED_BYTES_PER_STEP, DIGESTED_BYTES_PER_STEP, PIECE_BYTES};
 use keyward_commands::REDIS_VERSION;
 use keyward_resp::Protocol;
 use keyward_resp::number::push_f64;
@@ -119,6 +120,11 @@ fn run_command(stack: Stack, runtime: &mut Runtime) -> Result<Answer, Raised> {
     if let Some(caller) = watch.caller.get() {
         caller.call(command.args(), protocol, reply);
     }
+    // Long arguments and replies are copied more than once on their way.
+    if reply.len() >= PIECE_BYTES || command.heap_bytes() >= PIECE_BYTES {
+        let bytes = command.args().iter().map(<[u8]>::len).fold(reply.len(), usize::saturating_add);
+        watch.spend(bytes / COPIED_BYTES_PER_STEP).map_err(|_| stack.end_run(watch))?;
+    }
     push_reply(stack, reply);
     Ok(if reply.first() == Some(&b'-') { Answer::Error } else { Answer::Value })
 }
@@ -180,22 +186,32 @@ fn setresp(stack: Stack, runtime: &mut Runtime) -> Returned {
 
 /// The SHA-1 of bytes, as 40 hexadecimal digits.
 pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
+    hex(&Sha1::digest(bytes))
+}
+
+fn hex(digest: &[u8]) -> [u8; 40] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0; 40];
-    for (pair, byte) in text.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {
+    for (pair, byte) in text.chunks_exact_mut(2).zip(digest) {
         pair[0] = HEX[usize::from(byte >> 4)];
         pair[1] = HEX[usize::from(byte & 15)];
     }
     text
 }
 
-fn sha1hex(stack: Stack, _: &mut Runtime) -> Returned {
+fn sha1hex(stack: Stack, runtime: &mut Runtime) -> Returned {
     if stack.len() != 1 {
         return fail(stack, "wrong number of arguments");
     }
     // SAFETY: the argument stays at its place while it is read.
-    let digest = sha1_hex(unsafe { stack.text(1) }.unwrap_or_default());
-    stack.push_bytes(&digest);
+    let text = unsafe { stack.text(1) }.unwrap_or_default();
+    let mut digest = Sha1::new();
+    for piece in text.chunks(PIECE_BYTES) {
+        let watch = &mut runtime.watch;
+        watch.spend(piece.len() / DIGESTED_BYTES_PER_STEP).map_err(|_| stack.end_run(watch))?;
+        digest.update(piece);
+    }
+    stack.push_bytes(&hex(&digest.finalize()));
     Ok(1)
 }
 

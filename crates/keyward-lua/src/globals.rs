@@ -37,11 +37,11 @@ const REPLACED_IN_STRING: &[(&str, lua_CFunction)] = &[
     ("gfind", strings::gmatch),
     ("gmatch", strings::gmatch),
     ("gsub", strings::gsub),
-    ("lower", builtins::counted_by_arguments),
+    ("lower", strings::lower),
     ("match", strings::match_),
     ("rep", strings::rep),
-    ("reverse", builtins::counted_by_arguments),
-    ("upper", builtins::counted_by_arguments),
+    ("reverse", strings::reverse),
+    ("upper", strings::upper),
 ];
 
 const REPLACED_IN_TABLE: &[(&str, lua_CFunction)] = &[

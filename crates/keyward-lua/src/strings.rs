@@ -1,5 +1,5 @@
-//! `string.find`, `match`, `gmatch`, `gsub` and `rep`, as Lua 5.1 has them, but so that a
-//! run that is to end also ends within them.
+//! `string.find`, `match`, `gmatch`, `gsub`, `rep`, `upper`, `lower` and `reverse`, as Lua
+//! 5.1 has them, but so that a run that is to end also ends within them.
 //!
 //! Owns their arguments and results; the search itself is `pattern`.
 //! Invariant: Lua leaves these functions by a long jump, which runs no destructors, so
@@ -14,9 +14,8 @@ use super::builtins::{raise_with_place, runtime_of};
 use super::pattern::{Captured, Fault, Matcher};
 use super::runtime::Runtime;
 use super::stack::raise_ended;
-use super::watch::{COPIED_BYTES_PER_STEP, Ended};
-use mlua::ffi;
-use mlua::ffi::lua_State;
+use super::watch::{COPIED_BYTES_PER_STEP, Ended, PIECE_BYTES};
+use mlua::ffi::{self, lua_State};
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::slice;
@@ -405,9 +404,75 @@ unsafe fn add_template(
     }
 }
 
+/// `string.upper(text)`
+pub(crate) unsafe extern "C-unwind" fn upper(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua calls this with the state of the running function, as for those below.
+    unsafe {
+        changed(state, |piece, text, at| copy(piece, text, at, |byte| byte.to_ascii_uppercase()))
+    }
+}
+
+/// `string.lower(text)`
+pub(crate) unsafe extern "C-unwind" fn lower(state: *mut lua_State) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        changed(state, |piece, text, at| copy(piece, text, at, |byte| byte.to_ascii_lowercase()))
+    }
+}
+
+/// `string.reverse(text)`
+pub(crate) unsafe extern "C-unwind" fn reverse(state: *mut lua_State) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        changed(state, |piece, text, at| {
+            let end = text.len() - at;
+            let from = text[end - piece.len()..end].iter().rev();
+            piece.iter_mut().zip(from).for_each(|(to, byte)| *to = *byte);
+        })
+    }
+}
+
+fn copy(piece: &mut [u8], text: &[u8], at: usize, change: impl Fn(u8) -> u8) {
+    piece.iter_mut().zip(&text[at..]).for_each(|(to, byte)| *to = change(*byte));
+}
+
+/// Pushes a text as long as the first argument, made piece by piece: `fill` makes the piece
+/// that begins at a place, from the whole argument.
+///
+/// # Safety
+/// `state` is that of the running function, a replacement.
+unsafe fn changed(state: *mut lua_State, fill: impl Fn(&mut [u8], &[u8], usize)) -> c_int {
+    const SHORT_BYTES: usize = 256;
+    // SAFETY: the argument stays at its place. A long result grows in memory that Lua owns
+    // and keeps while it is on the stack, of the length that was asked for and zeroed before
+    // it is borrowed; neither it nor a short one has a destructor.
+    unsafe {
+        let text = argument(state, 1);
+        if text.len() <= SHORT_BYTES {
+            let mut short = [0_u8; SHORT_BYTES];
+            let short = &mut short[..text.len()];
+            fill(short, text, 0);
+            ffi::lua_pushlstring_(state, short.as_ptr().cast(), short.len());
+            return 1;
+        }
+        let runtime = runtime_of(state);
+        let memory: *mut u8 = ffi::lua_newuserdata(state, text.len()).cast();
+        for at in (0..text.len()).step_by(PIECE_BYTES) {
+            let len = PIECE_BYTES.min(text.len() - at);
+            if (*runtime).watch.spend(len / COPIED_BYTES_PER_STEP).is_err() {
+                return raise_ended(state, runtime);
+            }
+            memory.add(at).write_bytes(0, len);
+            fill(slice::from_raw_parts_mut(memory.add(at), len), text, at);
+        }
+        ffi::lua_pushlstring_(state, memory.cast(), text.len());
+        1
+    }
+}
+
 /// `string.rep(text, count)`: bounded, and copied in pieces of a useful size.
 pub(crate) unsafe extern "C-unwind" fn rep(state: *mut lua_State) -> c_int {
-    const PIECE_BYTES: usize = 1024;
+    const COPY_BYTES: usize = 1024;
     // SAFETY: the argument stays at its place; buffer and piece have no destructor.
     unsafe {
         let text = argument(state, 1);
@@ -423,10 +488,10 @@ pub(crate) unsafe extern "C-unwind" fn rep(state: *mut lua_State) -> c_int {
         let mut buffer = MaybeUninit::<ffi::luaL_Buffer>::uninit();
         let buffer = buffer.as_mut_ptr();
         ffi::luaL_buffinit(state, buffer);
-        let per_piece = PIECE_BYTES.checked_div(text.len()).unwrap_or(0);
+        let per_piece = COPY_BYTES.checked_div(text.len()).unwrap_or(0);
         let mut left = if text.is_empty() { 0 } else { count as usize };
         if per_piece > 1 && left > per_piece {
-            let mut piece = [0_u8; PIECE_BYTES];
+            let mut piece = [0_u8; COPY_BYTES];
             let piece = &mut piece[..per_piece * text.len()];
             piece.chunks_exact_mut(text.len()).for_each(|part| part.copy_from_slice(text));
             while left >= per_piece {

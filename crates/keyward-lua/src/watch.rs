@@ -17,6 +17,10 @@ use super::pace::Pace;
 pub(crate) const STEPS_PER_LOOK: u32 = 50_000;
 /// Bytes that are copied in the time of a step.
 pub(crate) const COPIED_BYTES_PER_STEP: usize = 32;
+/// Bytes that are digested in the time of a step.
+pub(crate) const DIGESTED_BYTES_PER_STEP: usize = 2;
+/// How much of a long text is worked on before the steps of that are counted.
+pub(crate) const PIECE_BYTES: usize = 64 * 1024;
 
 /// The run is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
