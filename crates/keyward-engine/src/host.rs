@@ -353,8 +353,9 @@ pub trait Host {
         Some(proposal)
     }
 
-    /// What came of a reload (`Engine::reload`): why nothing was put in force, if so.
-    fn reloaded(&mut self, outcome: Result<(), String>) {
+    /// What came of a reload (`Engine::reload`): what else happened by it, or why nothing was
+    /// put in force.
+    fn reloaded(&mut self, outcome: Result<Vec<String>, String>) {
         let _ = outcome;
     }
 

@@ -271,7 +271,7 @@ impl Host for ServerHost {
         self.note_schema(db, schema);
     }
 
-    fn reloaded(&mut self, outcome: Result<(), String>) {
+    fn reloaded(&mut self, outcome: Result<Vec<String>, String>) {
         self.readings.end_reload(outcome);
     }
 

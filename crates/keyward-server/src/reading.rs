@@ -47,7 +47,7 @@ pub(crate) struct Readings {
     /// Told when all is loaded: nothing is reloaded before.
     pub(crate) is_ready: Rc<Notice>,
     /// What the engine said of the reload.
-    outcome: Option<Result<(), String>>,
+    outcome: Option<Result<Vec<String>, String>>,
     reloaded: Rc<Notice>,
 }
 
@@ -72,7 +72,7 @@ impl Readings {
     }
 
     /// The engine is done with a reload.
-    pub(crate) fn end_reload(&mut self, outcome: Result<(), String>) {
+    pub(crate) fn end_reload(&mut self, outcome: Result<Vec<String>, String>) {
         self.outcome = Some(outcome);
         self.reloaded.give();
     }
@@ -168,15 +168,16 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
     done.taken().await;
     let Core { engine, host, .. } = &mut *server.core.borrow_mut();
     let outcome = host.readings.outcome.take().expect("the engine told what came of it");
-    outcome.map_err(|refusal| vec![refusal])?;
+    let remarks = outcome.map_err(|refusal| vec![refusal])?;
     for file in &mut host.readings.files {
         file.text = engine.schema_text(file.db).unwrap_or_default().to_owned();
     }
-    Ok(match (changed, host.readings.files.len()) {
+    let told = match (changed, host.readings.files.len()) {
         (_, 0) => "there are no files of schemas".to_owned(),
         (0, _) => "the functions; the schemas are the same as before".to_owned(),
         (changed, count) => format!("{changed} of {count} schemas are new, and the functions"),
-    })
+    };
+    Ok(std::iter::once(told).chain(remarks).collect::<Vec<_>>().join("; "))
 }
 
 /// Reads and checks all files.

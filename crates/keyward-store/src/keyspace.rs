@@ -51,6 +51,7 @@ pub use ended::Ended;
 use ended::Leaving;
 pub use gathering::Gathering;
 use heed::Heeded;
+pub use heed::Surveyor;
 use journal::Journal;
 use keyward_commands::WireError;
 pub use loading::OnConflict;

@@ -305,6 +305,53 @@ fn a_schema_that_was_applied_is_not_replaced_by_its_file() {
 }
 
 #[test]
+fn a_reload_that_is_refused_leaves_the_plan() {
+    let files = [("shop.toml", SHOP), ("events.toml", EVENTS)];
+    let shop = Shop::new(&files, &[]);
+    let mut client = shop.server.client();
+    call(&mut client, "HSET user:1 plan paid");
+    let planned = SHOP.replace("free | paid", "free | paid | gold");
+    let id = plan(&mut client, &planned).expect("a plan");
+    // Refused by the rows, by the text, by the functions.
+    shop.write("shop.toml", &SHOP.replace("free | paid", "free | gold"));
+    let log = shop.reload();
+    assert!(log.contains("1 rows that would no longer fit"), "{log}");
+    shop.write("shop.toml", "this is no schema");
+    assert!(shop.reload().contains("not reloaded"), "{log}");
+    shop.write("shop.toml", &SHOP.replace("free | paid", "free | paid | silver"));
+    fs::create_dir(shop.path("functions")).expect("a directory");
+    shop.write("functions/lib.lua", "#!lua name=lib\nthis is not Lua\n");
+    let log = shop.reload();
+    assert!(log.contains("functions of the schema cannot be loaded"), "{log}");
+    // Rows that changed meanwhile are known to the plan.
+    call(&mut client, "HSET user:2 plan free");
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &id]).expect("a reply");
+    assert!(text(&applied).contains("functions of the schema cannot be loaded"), "{applied:?}");
+    fs::remove_file(shop.path("functions/lib.lua")).expect("it was there");
+    let id = plan(&mut client, &planned).expect("a plan");
+    shop.write("shop.toml", &SHOP.replace("free | paid", "free | gold"));
+    shop.reload();
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &id]).expect("a reply");
+    assert!(!matches!(applied, Frame::Error(_)), "{applied:?}");
+    assert_eq!(shop.in_force("0"), planned);
+    call(&mut client, "HSET user:3 plan gold");
+    assert_eq!(call(&mut client, "HGET user:3 plan"), "gold");
+}
+
+#[test]
+fn a_reload_that_comes_into_force_voids_the_plan_and_says_so() {
+    let shop = Shop::new(&[("shop.toml", SHOP)], &[]);
+    let mut client = shop.server.client();
+    let id = plan(&mut client, &SHOP.replace("free | paid", "free | paid | gold")).expect("a plan");
+    shop.write("shop.toml", &SHOP.replace("free | paid", "free | paid | silver"));
+    let log = shop.reload();
+    assert!(log.contains("reloaded: 1 of 1 schemas are new"), "{log}");
+    assert!(log.contains(&format!("the plan {id} is void")), "{log}");
+    let applied = call(&mut client, &format!("KEYWARD SCHEMA APPLY {id}"));
+    assert!(applied.contains("no such plan"), "{applied}");
+}
+
+#[test]
 fn a_reload_waits_for_a_plan_and_two_signals_are_obeyed() {
     let shop = Shop::new(&[("shop.toml", SHOP)], &[]);
     let mut client = shop.server.client();

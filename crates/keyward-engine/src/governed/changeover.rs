@@ -30,8 +30,8 @@ use keyward_commands::args::{self, Options};
 use keyward_resp::{ArgBuf, Protocol};
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_schema::escape;
-use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::{Keyspace, Surveyor};
 use std::sync::Arc;
 
 /// A schema on the way into force.
@@ -294,7 +294,8 @@ impl Changeover {
         follow_ended(keys, shared, session, host);
         keys.look_at_suspects();
         let plan = &mut announced.plan;
-        let is_good = keys.bring_up_to_date(plan.db, &mut plan.survey, &plan.book);
+        let is_good =
+            keys.bring_up_to_date((plan.db, Surveyor::Plan), &mut plan.survey, &plan.book);
         if !is_good {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(VOID)), true);
@@ -346,7 +347,7 @@ impl Changeover {
         }
         let Plan { book, survey, .. } = *announced.plan;
         book.set_mode(keys.book_of(self.db).and_then(|old| old.mode()));
-        keys.end_survey();
+        keys.end_survey(Surveyor::Plan);
         self.before = keys.book_of(self.db).cloned();
         let persist = keys.database_at(self.db).persist();
         host.governed(self.db, book.schema());

@@ -7,7 +7,7 @@
 //! time, by ticks, and those that change are looked at again, until the plan is
 //! applied or given up. What is told of a row is how it was when its turn came. Before that
 //! the host reads and checks the text, elsewhere if it can (`proposal`).
-//! Invariants: a plan is forgotten once any schema is planned or applied, so a plan
+//! Invariants: a plan is forgotten once any schema is planned, applied or reloaded, so a plan
 //! always starts from the schema in force; there is one at a time.
 //! Not here: putting it in force (`changeover`), how rows are judged
 //! (`keyward_rules::Survey`), meeting them (`rebuild`), the reply (`telling`).
@@ -26,8 +26,8 @@ use keyward_commands::args::Options;
 use keyward_commands::{CommandId, WireError};
 use keyward_resp::{ArgBuf, Protocol};
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
-use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::{Keyspace, Surveyor};
 
 /// Rows that are met, concluded, moved or changed per tick at most: about half a
 /// millisecond of work.
@@ -130,7 +130,7 @@ impl Plan {
     /// Has the survey look again at what changed, meets some more rows or concludes
     /// about them; whether there is nothing left but to tell.
     fn advance(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
-        keys.bring_up_to_date(self.db, &mut self.survey, &self.book);
+        keys.bring_up_to_date((self.db, Surveyor::Plan), &mut self.survey, &self.book);
         let Plan { id, db, book, survey, .. } = self;
         let Some(making) = &mut self.under_way else { return true };
         if let Some((report, telling)) = &mut making.report {
@@ -217,7 +217,7 @@ impl Shared {
 
     /// Nobody wants a plan any more.
     pub(crate) fn give_up(&mut self, keys: &mut Keyspace, plan: Plan) {
-        keys.end_survey();
+        keys.end_survey(Surveyor::Plan);
         self.remains.survey(plan.survey);
         self.remains.book(plan.book);
         if let Some(making) = plan.under_way {
@@ -280,7 +280,7 @@ fn plan(ctx: &mut Ctx<'_>) -> Outcome {
         go_on_waiting(ctx);
         return Ok(());
     }
-    if !ctx.keys.bring_up_to_date(plan.db, &mut plan.survey, &plan.book) {
+    if !ctx.keys.bring_up_to_date((plan.db, Surveyor::Plan), &mut plan.survey, &plan.book) {
         ctx.shared.give_up(ctx.keys, plan);
         return Err(VOID);
     }
@@ -346,6 +346,6 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
     };
     let until_ms = ctx.keys.now_ms().saturating_add(PLAN_MS);
     ctx.shared.plan = Some(Plan { id, db, book, survey, under_way: Some(making), until_ms });
-    ctx.keys.begin_survey(db);
+    ctx.keys.begin_survey(db, Surveyor::Plan);
     Ok(())
 }

@@ -24,8 +24,8 @@ use crate::host::{Host, Library};
 use crate::sessions::session::Session;
 use keyward_rules::{Conclusion, Findings, Report, RuleBook, Survey};
 use keyward_schema::escape;
-use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::{Keyspace, Surveyor};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub(crate) struct Reloading {
     libraries: Vec<Library>,
     parts: Vec<Part>,
     stage: Stage,
+    /// What else is to be told if it succeeds.
+    remarks: Vec<String>,
     /// What waits for it, from the last conclusion on.
     pub(crate) hold: Option<Hold>,
 }
@@ -116,7 +118,7 @@ impl Shared {
             match reloading.step(keys, self, &mut nobody, host) {
                 Ok(Step::GoOn) => {}
                 Ok(Step::Later) => break None,
-                Ok(Step::Done) => break Some(Ok(())),
+                Ok(Step::Done) => break Some(Ok(std::mem::take(&mut reloading.remarks))),
                 Err(refusal) => break Some(Err(refusal)),
             }
         };
@@ -131,7 +133,7 @@ impl Shared {
 
     fn end_reload(&mut self, keys: &mut Keyspace, host: &mut dyn Host, reloading: Reloading) {
         if !reloading.parts.is_empty() {
-            keys.end_survey();
+            keys.end_survey(Surveyor::Reload);
         }
         self.release(keys, reloading.hold);
         for Part { book, survey, conclusion, report, .. } in reloading.parts {
@@ -147,7 +149,14 @@ impl Shared {
 impl Reloading {
     /// A reload of files that were read, and of libraries.
     pub(crate) fn new(drafts: Vec<Draft>, libraries: Vec<Library>) -> Reloading {
-        Reloading { drafts, libraries, parts: Vec::new(), stage: Stage::Wait, hold: None }
+        Reloading {
+            drafts,
+            libraries,
+            parts: Vec::new(),
+            stage: Stage::Wait,
+            remarks: Vec::new(),
+            hold: None,
+        }
     }
 
     /// Goes on by about as much as a tick may take.
@@ -178,7 +187,8 @@ impl Reloading {
             Stage::Conclude(place, at_ms) => {
                 let Some(part) = self.parts.get_mut(place) else {
                     self.load_functions(keys, shared, session, host)?;
-                    keys.end_survey();
+                    keys.end_survey(Surveyor::Reload);
+                    self.void_plan(keys, shared);
                     self.stage = Stage::Govern(0, at_ms);
                     return Ok(Step::GoOn);
                 };
@@ -235,9 +245,6 @@ impl Reloading {
             return Err("another schema came into force meanwhile by KEYWARD SCHEMA APPLY".into());
         }
         keys.look_at_suspects();
-        if let Some(plan) = shared.plan.take() {
-            shared.give_up(keys, plan);
-        }
         for draft in self.drafts.drain(..) {
             let db = draft.db();
             let sound = draft.into_sound(keys);
@@ -245,7 +252,7 @@ impl Reloading {
                 String::from_utf8_lossy(&unsound.into_refusal(host).text()).into_owned()
             });
             let Sound { book, survey, .. } = *sound?;
-            keys.begin_survey(db);
+            keys.begin_survey(db, Surveyor::Reload);
             self.parts.push(Part {
                 db,
                 book: Some(book),
@@ -266,7 +273,7 @@ impl Reloading {
     fn heed_changes(&mut self, keys: &mut Keyspace) -> Result<(), Refusal> {
         for Part { db, book, survey, .. } in &mut self.parts {
             let book = book.as_ref().expect("it is not in force yet");
-            if !keys.bring_up_to_date(*db, survey, book) {
+            if !keys.bring_up_to_date((*db, Surveyor::Reload), survey, book) {
                 return Err("the rows were emptied, swapped or loaded meanwhile".to_owned());
             }
         }
@@ -311,6 +318,16 @@ impl Reloading {
     ) -> Result<(), Refusal> {
         let loaded = restore_functions(keys, shared, session, host, (0, &self.libraries));
         loaded.map_err(|error| String::from_utf8_lossy(&error.text()).into_owned())
+    }
+
+    /// Forgets a plan that starts from a schema which is about to go. Until here nothing has
+    /// happened, and a reload that was refused leaves it.
+    fn void_plan(&mut self, keys: &mut Keyspace, shared: &mut Shared) {
+        if let Some(plan) = shared.plan.take() {
+            let id = String::from_utf8_lossy(&plan.id);
+            self.remarks.push(format!("the plan {id} is void, make another one"));
+            shared.give_up(keys, plan);
+        }
     }
 
     /// Puts the book of a part in force, if there is such a part.

@@ -24,10 +24,21 @@ pub(crate) struct Heeded {
     surveyed: Vec<Surveyed>,
 }
 
+/// Who makes a survey. A plan that waits to be applied keeps its own while files are
+/// reloaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Surveyor {
+    /// KEYWARD SCHEMA PLAN.
+    Plan,
+    /// A reload of files.
+    Reload,
+}
+
 /// A database under survey.
 #[derive(Debug)]
 struct Surveyed {
     db: usize,
+    surveyor: Surveyor,
     /// Its rows that changed.
     changed: Vec<Box<[u8]>>,
     /// Its rows were exchanged as a whole: what the survey knows of them is void.
@@ -52,10 +63,10 @@ impl Keyspace {
         if let Some(doubted) = database.contradictions.doubted.get(key) {
             self.heeded.suspects.extend(doubted.iter().map(|key| (db, key.clone())));
         }
-        if let Some(surveyed) = self.heeded.surveyed.iter_mut().find(|surveyed| surveyed.db == db)
-            && surveyed.changed.last().is_none_or(|last| **last != *key)
-        {
-            surveyed.changed.push(key.into());
+        for surveyed in self.heeded.surveyed.iter_mut().filter(|surveyed| surveyed.db == db) {
+            if surveyed.changed.last().is_none_or(|last| **last != *key) {
+                surveyed.changed.push(key.into());
+            }
         }
     }
 
@@ -147,22 +158,28 @@ impl Keyspace {
     }
 
     /// Begins to keep all changes of a database in mind for a survey.
-    pub fn begin_survey(&mut self, db: usize) {
-        let surveyed = Surveyed { db, changed: Vec::new(), is_void: false };
-        self.heeded.surveyed.retain(|other| other.db != db);
+    pub fn begin_survey(&mut self, db: usize, surveyor: Surveyor) {
+        let surveyed = Surveyed { db, surveyor, changed: Vec::new(), is_void: false };
+        self.heeded.surveyed.retain(|other| (other.db, other.surveyor) != (db, surveyor));
         self.heeded.surveyed.push(surveyed);
     }
 
-    /// Nobody makes a survey any more.
-    pub fn end_survey(&mut self) {
-        self.heeded.surveyed.clear();
+    /// Ends all surveys of one kind.
+    pub fn end_survey(&mut self, surveyor: Surveyor) {
+        self.heeded.surveyed.retain(|surveyed| surveyed.surveyor != surveyor);
     }
 
     /// Has a survey of a database by a book look again at what changed. Whether it is still
     /// good.
-    pub fn bring_up_to_date(&mut self, db: usize, survey: &mut Survey, book: &RuleBook) -> bool {
+    pub fn bring_up_to_date(
+        &mut self,
+        (db, surveyor): (usize, Surveyor),
+        survey: &mut Survey,
+        book: &RuleBook,
+    ) -> bool {
         let mut surveyed = self.heeded.surveyed.iter_mut();
-        let Some(surveyed) = surveyed.find(|surveyed| surveyed.db == db) else { return false };
+        let is_it = |it: &&mut Surveyed| (it.db, it.surveyor) == (db, surveyor);
+        let Some(surveyed) = surveyed.find(is_it) else { return false };
         let is_void = surveyed.is_void;
         let changed = std::mem::take(&mut surveyed.changed);
         let sight = self.sight(db);
@@ -176,7 +193,7 @@ impl Keyspace {
 
     /// The rows of a database are exchanged as a whole.
     pub(super) fn void_survey(&mut self, db: usize) {
-        if let Some(surveyed) = self.heeded.surveyed.iter_mut().find(|surveyed| surveyed.db == db) {
+        for surveyed in self.heeded.surveyed.iter_mut().filter(|surveyed| surveyed.db == db) {
             surveyed.is_void = true;
         }
     }
