@@ -32,7 +32,7 @@ mod standing;
 
 pub use conclude::Conclusion;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::book::RuleBook;
 use crate::refusal::Refusal;
@@ -59,6 +59,8 @@ pub struct Survey {
     notes: BTreeMap<Box<[u8]>, Note>,
     /// Of keys without a pattern first, then of each pattern.
     met: Vec<Met>,
+    /// Rows that lose their pattern, of those that changed meanwhile.
+    strays: BTreeSet<Box<[u8]>>,
 }
 
 /// What is to be looked into of a row.
@@ -145,7 +147,12 @@ impl Survey {
         is_true: impl Fn(KeyId) -> bool,
     ) -> Survey {
         let met = vec![Met::default(); book.schema().keys.len() + 1];
-        Survey { scope: Scope::of(book, before, &is_true), notes: BTreeMap::new(), met }
+        Survey {
+            scope: Scope::of(book, before, &is_true),
+            notes: BTreeMap::new(),
+            met,
+            strays: BTreeSet::new(),
+        }
     }
 
     /// Whether the rows of a table of the book before have to be met; `None` is
@@ -180,7 +187,15 @@ impl Survey {
     /// Forgets some of its notes; whether there are more.
     pub fn shed(&mut self, budget: usize) -> bool {
         std::iter::from_fn(|| self.notes.pop_first()).take(budget).for_each(drop);
-        !self.notes.is_empty()
+        std::iter::from_fn(|| self.strays.pop_first()).take(budget).for_each(drop);
+        !(self.notes.is_empty() && self.strays.is_empty())
+    }
+
+    /// How many rows that clients own changed since the survey began and are going to have no
+    /// pattern, although they had one. Of those that did not change, [`Findings::moved`] of
+    /// keys without a pattern tells.
+    pub fn strays(&self) -> u64 {
+        self.strays.len() as u64
     }
 
     /// Meets a row on the way through all of them.
@@ -205,7 +220,20 @@ impl Survey {
     /// If the host has to fetch a row first.
     pub fn look_again(&mut self, ground: Ground<'_>, key: &[u8]) -> Result<(), NotYet> {
         let mut looked = Ok(());
-        ground.view.glance(key, &mut |row| looked = self.note(ground, key, row))?;
+        let mut is_there = false;
+        ground.view.glance(key, &mut |row| {
+            is_there = row.is_some();
+            looked = self.note(ground, key, row);
+        })?;
+        let loses_pattern = ground.book.table_of(key).is_none()
+            && ground.before.is_some_and(|before| {
+                before.table_of(key).is_some_and(|table| !before.traits(table).is_computed)
+            });
+        if is_there && loses_pattern {
+            self.strays.insert(key.into());
+        } else if !self.strays.is_empty() {
+            self.strays.remove(key);
+        }
         looked
     }
 

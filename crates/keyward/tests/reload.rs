@@ -352,6 +352,43 @@ fn a_reload_that_comes_into_force_voids_the_plan_and_says_so() {
 }
 
 #[test]
+fn a_reload_that_takes_rows_their_pattern_is_refused() {
+    for unknown in ["", "unknown = \"warn\"\n"] {
+        let schema = SHOP.replace("unknown = \"allow\"\n", unknown);
+        let shop = Shop::new(&[("shop.toml", &schema)], &[]);
+        let mut client = shop.server.client();
+        for id in 0..30 {
+            call(&mut client, &format!("SET note:{id} x"));
+        }
+        let end = schema.find("[key.\"note").expect("it is there");
+        shop.write("shop.toml", &schema[..end]);
+        let log = shop.reload();
+        assert!(log.contains("30 rows that would have no pattern"), "{log}");
+        assert!(log.contains("not reloaded: everything stays as it was"), "{log}");
+        assert_eq!(call(&mut client, "SET note:1 y"), "OK");
+        // Rows may come to another pattern.
+        shop.write("shop.toml", &schema.replace("note:{id:uint}", "note:{id:str}"));
+        let log = shop.reload();
+        assert!(log.contains("reloaded: 1 of 1 schemas are new"), "{log}");
+    }
+}
+
+#[test]
+fn a_reload_tells_that_persistence_changes() {
+    let shop = Shop::new(&[("shop.toml", SHOP)], &[]);
+    let volatile = SHOP.replace("unknown = \"allow\"", "unknown = \"allow\"\npersist = \"none\"");
+    let told = |now, before| {
+        format!("persist of {} is {now} now, and was {before}", shop.path("shop.toml").display())
+    };
+    for (text, told) in [(&*volatile, told("none", "aof")), (SHOP, told("aof", "none"))] {
+        shop.write("shop.toml", text);
+        let log = shop.reload();
+        assert!(log.contains("reloaded: 1 of 1 schemas are new"), "{log}");
+        assert!(log.contains(&told), "{log}");
+    }
+}
+
+#[test]
 fn a_reload_waits_for_a_plan_and_two_signals_are_obeyed() {
     let shop = Shop::new(&[("shop.toml", SHOP)], &[]);
     let mut client = shop.server.client();

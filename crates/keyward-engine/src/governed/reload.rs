@@ -1,8 +1,9 @@
 //! Putting the files of schemas in force that were read anew (SIGHUP).
 //!
-//! Owns the way there, in steps of bounded work by ticks. A reload never changes a row and
-//! adds no misfit: a change that would is a matter for KEYWARD SCHEMA PLAN and APPLY, which
-//! tell what it does before it is done. All files come into force or none.
+//! Owns the way there, in steps of bounded work by ticks. A reload never changes a row,
+//! adds no misfit and leaves no row without the pattern it had: a change that would is a
+//! matter for KEYWARD SCHEMA PLAN and APPLY, which tell what it does before it is done. All
+//! files come into force or none.
 //!
 //! The stages: other schemas are planned or applied first; the rows are surveyed while
 //! everybody is served, and most reloads that must not be are refused then; due rows go and
@@ -347,9 +348,19 @@ impl Reloading {
         let persist = keys.database_at(db).persist();
         host.governed(db, book.schema());
         keys.govern(db, Arc::new(book), survey);
-        if shared.log.is_on && keys.database_at(db).persist() != persist {
-            // The file has rows that it is not to have, or lacks some.
-            host.rewrite_log(true);
+        let persist_now = keys.database_at(db).persist();
+        if persist_now != persist {
+            let name = keys.book_of(db).map(|book| escape(&book.schema().source.name).into_owned());
+            self.remarks.push(format!(
+                "persist of {} is {} now, and was {}",
+                name.unwrap_or_default(),
+                persist_now.name(),
+                persist.name()
+            ));
+            if shared.log.is_on {
+                // The file has rows that it is not to have, or lacks some.
+                host.rewrite_log(true);
+            }
         }
         if let Some(hold) = &mut self.hold {
             hold.switch(db);
@@ -400,12 +411,18 @@ impl Part {
         }
         self.looked_at = None;
         let sum = |figure: fn(&Findings) -> u64| report.tables.iter().map(figure).sum::<u64>();
+        // Rows that come later are all known by having changed.
+        let astray = match report.tables.first().map_or(0, |plain| plain.moved) {
+            0 => self.survey.strays(),
+            moved => moved,
+        };
         let figures = [
             (sum(|found| found.destroyed), "rows and entries destroyed"),
             (sum(|found| found.redated), "rows given another end"),
             (sum(|found| found.built), "entries of derived keys built"),
             (sum(|found| found.overlong), "rows that live longer than they may"),
             (std::mem::take(&mut self.misfits), "rows that would no longer fit"),
+            (astray, "rows that would have no pattern"),
         ];
         let told = figures.iter().filter(|(count, _)| *count > 0);
         let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
