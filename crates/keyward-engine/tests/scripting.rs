@@ -614,6 +614,9 @@ fn functions_that_touch_many_bytes_let_the_host_look() {
         "redis.sha1hex(s)",
         "redis.call('echo', s)",
         "redis.call('get', 'big')",
+        "redis.error_reply(s)",
+        "loadstring(s)",
+        "cjson.decode('\"' .. s .. '\"')",
         "cjson.encode(s)",
         "cmsgpack.pack(s)",
     ];

@@ -228,7 +228,8 @@ fn error_reply(stack: Stack, runtime: &mut Runtime) -> Returned {
     if is_only_string(stack) {
         // SAFETY: the argument stays at its place while it is copied.
         let text = unsafe { stack.bytes(1) }.unwrap_or_default();
-        let scratch = &mut runtime.scratch;
+        let Runtime { watch, scratch, .. } = runtime;
+        watch.spend(text.len() / COPIED_BYTES_PER_STEP).map_err(|_| stack.end_run(watch))?;
         scratch.clear();
         if text.first() != Some(&b'-') {
             scratch.push(b'-');

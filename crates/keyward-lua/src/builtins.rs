@@ -349,13 +349,15 @@ pub(crate) unsafe extern "C-unwind" fn load(state: *mut lua_State) -> c_int {
 /// Compiles the text at 1 under the name at 2: a function, or nil and a message.
 ///
 /// # Safety
-/// Strings must lie at both places, and nothing above them.
+/// Strings must lie at both places, and nothing above them; `state` is that of a running
+/// replacement.
 unsafe fn load_text(state: *mut lua_State) -> c_int {
     // SAFETY: text and name stay at their places while the parser reads them; a Lua
     // string that is not empty has a first byte.
     unsafe {
         let mut len = 0;
         let mut text = ffi::lua_tolstring(state, 1, &mut len);
+        count_work(state, len / COPIED_BYTES_PER_STEP);
         if len > 0 && *text.cast::<u8>() == ffi::LUA_SIGNATURE[0] {
             // Bytecode is not run. Behind a space it is text with a syntax error, which
             // is what Redis makes of it.

@@ -8,7 +8,7 @@ use super::JsonSettings;
 use crate::number::read_prefix;
 use crate::runtime::Runtime;
 use crate::stack::{Raised, Returned, Stack};
-use crate::watch::Watch;
+use crate::watch::{COPIED_BYTES_PER_STEP, Watch};
 
 /// What a value is worth, in steps.
 const STEPS_PER_VALUE: usize = 20;
@@ -29,6 +29,8 @@ pub(super) fn decode(stack: Stack, runtime: &mut Runtime) -> Returned {
     let settings: JsonSettings = stack.settings();
     let Runtime { scratch, watch, .. } = runtime;
     let text = &text[..end];
+    // Values are counted one by one, and one may be a long text.
+    watch.spend(text.len() / COPIED_BYTES_PER_STEP).map_err(|_| stack.end_run(watch))?;
     let mut parser = Parser { stack, settings, text, at: 0, depth: 0, scratch, watch };
     let (token, start) = parser.token();
     parser.value(token, start)?;
