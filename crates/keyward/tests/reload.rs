@@ -231,7 +231,9 @@ fn of_several_files_all_come_into_force_or_none() {
 #[test]
 fn functions_are_reloaded_with_the_schemas_or_not_at_all() {
     let one = "#!lua name=lib\nredis.register_function('answer', function() return 1 end)\n";
-    let shop = Shop::new(&[("shop.toml", SHOP), ("functions/lib.lua", one)], &[]);
+    let first = "#!lua name=first\nredis.register_function('first', function() return 0 end)\n";
+    let files = [("shop.toml", SHOP), ("functions/first.lua", first), ("functions/lib.lua", one)];
+    let shop = Shop::new(&files, &[]);
     let mut client = shop.server.client();
     assert_eq!(call(&mut client, "FCALL answer 0"), ":1");
     shop.write("functions/lib.lua", &one.replace("return 1", "return 2"));
@@ -242,6 +244,8 @@ fn functions_are_reloaded_with_the_schemas_or_not_at_all() {
     shop.write("functions/lib.lua", "#!lua name=lib\nthis is not Lua\n");
     let log = shop.reload();
     assert!(log.contains("functions of the schema cannot be loaded"), "{log}");
+    let file = shop.path("functions/lib.lua").display().to_string();
+    assert!(log.contains(&format!("{file}: ")), "the log names {file}: {log}");
     assert_eq!(shop.in_force("0"), SHOP);
     assert_eq!(call(&mut client, "FCALL answer 0"), ":2");
     shop.write("functions/lib.lua", &one.replace("return 1", "return 3"));
