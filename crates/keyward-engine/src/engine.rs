@@ -39,7 +39,7 @@ use crate::engine::progress::Progress;
 use crate::engine::shared::Shared;
 use crate::governed;
 use crate::governed::proposal::{Draft, Proposal};
-use crate::governed::reload::Reloading;
+use crate::governed::reloading::Reloading;
 use crate::host::{Facts, Host, Library};
 use crate::sessions::courier::{Courier, Delivery};
 use crate::sessions::session::{Listening, ReplyMode, Session};

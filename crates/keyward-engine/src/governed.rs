@@ -10,14 +10,18 @@
 //! unit of the log as what they follow.
 //! Not here: what the rules are (`keyward-rules`), the journal (`keyspace`).
 
+pub(crate) mod apply;
 pub(crate) mod changeover;
 pub(crate) mod hold;
 pub(crate) mod in_force;
 pub(crate) mod libraries;
 pub(crate) mod plan;
+pub(crate) mod planning;
 pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
+pub(crate) mod reloading;
+pub(crate) mod survey;
 mod telling;
 pub(crate) mod trial;
 

@@ -55,11 +55,6 @@ pub struct ScriptFacts {
     pub library_bytes: usize,
 }
 
-/// The name that the code of a library declares, if it does.
-pub(crate) fn declared_library(source: &[u8]) -> Option<Vec<u8>> {
-    keyward_lua::declared_name(source).ok()
-}
-
 impl Scripts {
     pub(crate) fn new(seed: u64) -> Scripts {
         Scripts { cache: ScriptCache::default(), libraries: Libraries::default(), runs: 0, seed }

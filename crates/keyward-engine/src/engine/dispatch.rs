@@ -243,7 +243,7 @@ const fn handler(id: Id) -> Handler {
         Id::KeywardHelp => keyward::help,
         Id::KeywardMatch => keyward::match_key,
         Id::KeywardMode => keyward::mode,
-        Id::KeywardSchema => crate::governed::plan::schema,
+        Id::KeywardSchema => crate::governed::planning::schema,
         Id::KeywardStats => keyward::stats,
         // connection
         Id::Auth => connection::basics::auth,

@@ -10,7 +10,7 @@ use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
 use crate::governed::changeover::Changeover;
 use crate::governed::plan::{Plan, Reading, Remains};
-use crate::governed::reload::Reloading;
+use crate::governed::reloading::Reloading;
 use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};

@@ -10,10 +10,9 @@
 use crate::engine::shared::Shared;
 use crate::governed::follow_up;
 use crate::host::{Host, Library};
-use crate::scripting::declared_library;
 use crate::sessions::session::Session;
 use crate::tunables::Tunables;
-use keyward_lua::LogLevel;
+use keyward_lua::{LogLevel, declared_name};
 use keyward_resp::ArgBuf;
 use keyward_schema::escape;
 use keyward_store::keyspace::Keyspace;
@@ -38,7 +37,7 @@ impl<'a> Restoration<'a> {
             }
         }
         let names: Vec<Option<Vec<u8>>> =
-            files.iter().map(|file| declared_library(&file.code)).collect();
+            files.iter().map(|file| declared_name(&file.code).ok()).collect();
         let mut renamed = Vec::new();
         let mut kept = Vec::new();
         for (name, source) in shared.scripts.library_sources() {
@@ -94,7 +93,7 @@ impl<'a> Restoration<'a> {
         let Some(holder) = shared.scripts.library_with(function.as_bytes()) else { return error };
         let holder = String::from_utf8_lossy(holder);
         let ours = trial.scripts.library_with(function.as_bytes());
-        let is_it = |file: &&&Library| declared_library(&file.code).as_deref() == ours;
+        let is_it = |file: &&&Library| declared_name(&file.code).ok().as_deref() == ours;
         let file = self.files.iter().find(is_it).map_or("", |file| &file.name);
         format!(
             "{}: {function} is a function of the library {holder} already, which no file has; \

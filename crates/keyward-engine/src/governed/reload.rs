@@ -13,17 +13,18 @@
 //! others. Until the functions are loaded nothing has happened.
 //! Not here: reading files, telling the outcome (the host).
 
-use super::changeover::restore_functions;
+use super::apply::restore_functions;
 use super::hold::Hold;
 use super::plan::{Plan, ROWS_PER_TICK};
 use super::proposal::{Draft, Sound};
+use super::reloading::{Part, Reloading, Stage};
+use super::survey::{self, Walk};
 use crate::engine::shared::Shared;
 use crate::governed::follow_ended;
 use crate::governed::rebuild;
-use crate::governed::rebuild::Walk;
 use crate::host::{Host, Library};
 use crate::sessions::session::Session;
-use keyward_rules::{Conclusion, Findings, Report, RuleBook, Survey};
+use keyward_rules::{Conclusion, Findings};
 use keyward_schema::escape;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{Keyspace, Surveyor};
@@ -35,53 +36,6 @@ const WAY_OUT: &str = "see KEYWARD SCHEMA PLAN and apply it by KEYWARD SCHEMA AP
 
 /// Rows with faults that are looked at per tick.
 const FAULTS_PER_TICK: usize = 1000;
-
-/// Files of schemas on the way into force.
-#[derive(Debug)]
-pub(crate) struct Reloading {
-    drafts: Vec<Draft>,
-    libraries: Vec<Library>,
-    parts: Vec<Part>,
-    stage: Stage,
-    /// What else is to be told if it succeeds.
-    remarks: Vec<String>,
-    /// What waits for it, from the last conclusion on.
-    pub(crate) hold: Option<Hold>,
-}
-
-/// One of them.
-#[derive(Debug)]
-struct Part {
-    db: usize,
-    /// Until it is in force.
-    book: Option<RuleBook>,
-    survey: Survey,
-    walk: Walk,
-    is_met: bool,
-    conclusion: Option<Conclusion>,
-    report: Option<Report>,
-    /// The row with faults that was looked at last, and how many have new ones so far.
-    looked_at: Option<Vec<u8>>,
-    misfits: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    /// Others plan or apply schemas.
-    Wait,
-    /// What rows need is concluded for the first time, of the part at this place.
-    Preview(usize),
-    /// A snapshot is being taken, rows are due, or clients are paused.
-    Await,
-    /// The same with rows that stay as they were at this time.
-    Conclude(usize, i64),
-    /// The book of this part comes into force.
-    Govern(usize, i64),
-    /// Its rows come to their tables.
-    Bring(usize, i64),
-    /// What is known of rows is kept in mind.
-    CarryOut(usize, i64),
-}
 
 /// Why nothing came into force.
 type Refusal = String;
@@ -379,13 +333,13 @@ impl Part {
         let Part { db, book, survey, walk, .. } = self;
         let book = book.as_ref().expect("it is not in force yet");
         if !self.is_met {
-            self.is_met = rebuild::advance(keys, *db, book, survey, walk, ROWS_PER_TICK);
+            self.is_met = survey::advance(keys, *db, book, survey, walk, ROWS_PER_TICK);
             if !self.is_met {
                 return false;
             }
         }
         let conclusion = self.conclusion.get_or_insert_with(|| survey.begin_conclusion());
-        let is_over = rebuild::conclude(keys, *db, book, survey, conclusion, ROWS_PER_TICK);
+        let is_over = survey::conclude(keys, *db, book, survey, conclusion, ROWS_PER_TICK);
         self.report = self.conclusion.take_if(|_| is_over).map(Conclusion::into_report);
         is_over
     }

@@ -1,0 +1,230 @@
+//! KEYWARD SCHEMA: the schema in force, and planning another one.
+//!
+//! Owns the plan that was made last. A plan is a survey of the rows as they are, and so
+//! is applying it: what a plan says is what happens, unless rows change in between.
+//!
+//! Nobody waits while a plan is made but who asked for it: rows are met some at a
+//! time, by ticks, and those that change are looked at again, until the plan is
+//! applied or given up. What is told of a row is how it was when its turn came. Before that
+//! the host reads and checks the text, elsewhere if it can (`proposal`).
+//! Invariants: a plan is forgotten once any schema is planned, applied or reloaded, so a plan
+//! always starts from the schema in force; there is one at a time.
+//! Not here: putting it in force (`changeover`), how rows are judged
+//! (`keyward_rules::Survey`), meeting them (`rebuild`), the reply (`telling`).
+
+use super::apply::apply;
+use super::in_force::book;
+use super::plan::{Making, Plan, ROWS_PER_TICK, Reading};
+use super::proposal::{Draft, Proposal, Sound};
+use super::survey::Walk;
+use crate::engine::context::{Ctx, Ending, Mode, Outcome};
+use crate::engine::shared::Shared;
+use crate::host::Host;
+use keyward_commands::args::{self, Options};
+use keyward_commands::{CommandId, WireError};
+use keyward_resp::ArgBuf;
+use keyward_rules::Conclusion;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::{Keyspace, Surveyor};
+
+/// A plan that nobody applies is given up after so long: until then every write is
+/// looked at by its survey too.
+const PLAN_MS: i64 = 60 * 60 * 1000;
+
+/// What is kept of a text while its client waits: as much as the slow log shows.
+const KEPT_TEXT_BYTES: usize = 128;
+
+const BUSY: WireError = WireError::Err("another schema is being planned; try again later");
+
+pub(crate) const RELOADING: WireError =
+    WireError::Err("the files of the schemas are being reloaded; try again later");
+
+pub(crate) const VOID: WireError = WireError::Err(
+    "the rows were emptied, swapped or loaded since this plan was begun; make another one",
+);
+
+impl Shared {
+    /// Goes on with the plan, if there is one; answers who waits for it once it is done.
+    pub(crate) fn go_on_planning(&mut self, keys: &mut Keyspace) -> Option<ClientId> {
+        let mut plan = self.plan.take()?;
+        let asker = plan.under_way.as_ref().map(|making| making.asker);
+        let is_awaited = asker.is_some_and(|asker| self.awaits(asker));
+        if asker.is_some() != is_awaited || plan.until_ms < keys.now_ms() {
+            self.give_up(keys, plan);
+            return None;
+        }
+        let is_done = plan.advance(keys, ROWS_PER_TICK);
+        self.plan = Some(plan);
+        asker.filter(|_| is_done)
+    }
+
+    /// Whether a client still waits for a schema to be planned or applied.
+    pub(crate) fn awaits(&self, client: ClientId) -> bool {
+        let blocked = self.sessions.get(client).and_then(|session| session.blocked.as_ref());
+        blocked.is_some_and(|blocked| blocked.command.id == CommandId::KeywardSchema)
+    }
+
+    /// Takes a text that the host has read for a client; whether that still waits for it.
+    /// What nobody waits for is the host's to free.
+    pub(crate) fn take_draft(&mut self, host: &mut dyn Host, draft: Draft) -> Option<ClientId> {
+        let asker = self.reading.take()?.asker;
+        if !self.awaits(asker) {
+            host.discard(Box::new(draft));
+            return None;
+        }
+        self.reading = Some(Reading { asker, draft: Some(draft) });
+        Some(asker)
+    }
+
+    /// Whether the text of a plan may be read: one at a time, and not while files are
+    /// reloaded or wait for that.
+    fn may_propose(&self) -> Outcome {
+        if self.reloading.is_some() {
+            return Err(RELOADING);
+        }
+        if self.reading.is_some() { Err(BUSY) } else { self.may_plan() }
+    }
+
+    /// Whether a plan may be begun: one at a time, and not while a schema is applied. A
+    /// reload that came while the text was read waits for the plan.
+    fn may_plan(&self) -> Outcome {
+        if self.changeover.is_some() {
+            return Err(WireError::Err("another schema is being applied; try again later"));
+        }
+        if self.plan.as_ref().is_some_and(Plan::is_under_way) { Err(BUSY) } else { Ok(()) }
+    }
+
+    /// Nobody wants a plan any more.
+    pub(crate) fn give_up(&mut self, keys: &mut Keyspace, plan: Plan) {
+        keys.end_survey(Surveyor::Plan);
+        self.remains.survey(plan.survey);
+        self.remains.book(plan.book);
+        if let Some(making) = plan.under_way {
+            let concluded = making.conclusion.map(Conclusion::into_report);
+            self.remains.reports.extend(making.report.map(|(report, _)| report).or(concluded));
+        }
+    }
+}
+
+pub(crate) fn schema(ctx: &mut Ctx<'_>) -> Outcome {
+    let mut options = Options::new(ctx.args, 2);
+    match options.next() {
+        None => show(ctx),
+        Some(word) if args::is(word, "HELP") && options.left() == 0 => {
+            help(ctx);
+            Ok(())
+        }
+        Some(word) if args::is(word, "SHOW") && options.left() == 0 => show(ctx),
+        Some(word) if args::is(word, "PLAN") && options.left() == 1 => plan(ctx),
+        Some(word) if args::is(word, "APPLY") && options.left() > 0 => apply(ctx),
+        Some(_) => Err(WireError::Syntax),
+    }
+}
+
+fn help(ctx: &mut Ctx<'_>) {
+    let lines = [
+        "[SHOW]",
+        "    Return the text of the schema.",
+        "PLAN <text>",
+        "    Tell how the schema differs from this one, and what would become of the rows.",
+        "APPLY <plan> [DESTROY <count>]",
+        "    Put the planned schema in force. What a plan destroys must be said. The schema's",
+        "    file is not written: replace it before the next start.",
+    ];
+    ctx.reply_help_of("KEYWARD SCHEMA", &lines);
+}
+
+fn show(ctx: &mut Ctx<'_>) -> Outcome {
+    let book = book(ctx.keys)?;
+    ctx.reply.bulk(book.schema().source.text.as_bytes());
+    Ok(())
+}
+
+fn plan(ctx: &mut Ctx<'_>) -> Outcome {
+    match ctx.mode {
+        Mode::Woken(_) => {
+            let read = ctx.shared.reading.take_if(|reading| reading.asker == ctx.session.id);
+            if let Some(draft) = read.and_then(|reading| reading.draft) {
+                begin(ctx, draft)?;
+            }
+        }
+        _ => match propose(ctx)? {
+            Some(draft) => begin(ctx, draft)?,
+            None => return Ok(()),
+        },
+    }
+    let Some(mut plan) = ctx.shared.plan.take() else { return Err(VOID) };
+    if !plan.advance(ctx.keys, ROWS_PER_TICK) {
+        ctx.shared.plan = Some(plan);
+        go_on_waiting(ctx);
+        return Ok(());
+    }
+    if !ctx.keys.bring_up_to_date((plan.db, Surveyor::Plan), &mut plan.survey, &plan.book) {
+        ctx.shared.give_up(ctx.keys, plan);
+        return Err(VOID);
+    }
+    let report = plan.under_way.take().and_then(|making| making.report);
+    let (report, telling) = report.expect("it is all concluded and written");
+    ctx.reply.append(telling.into_bytes());
+    ctx.shared.remains.report(report);
+    ctx.shared.plan = Some(plan);
+    Ok(())
+}
+
+/// Has the text of a call read; answers what came of it if the host leaves that to the
+/// engine. Otherwise the client waits.
+fn propose(ctx: &mut Ctx<'_>) -> Result<Option<Draft>, WireError> {
+    if ctx.mode.is_atomic() {
+        let text = "a schema cannot be planned inside a transaction or a script";
+        return Err(WireError::Err(text));
+    }
+    ctx.shared.may_propose()?;
+    let proposal = Proposal::new(ctx.keys, ctx.keys.selected(), ctx.args.at(3));
+    if let Some(proposal) = ctx.host.read_schema(proposal) {
+        return Ok(Some(proposal.read()));
+    }
+    ctx.shared.reading = Some(Reading { asker: ctx.session.id, draft: None });
+    go_on_waiting(ctx);
+    Ok(None)
+}
+
+/// Has the client wait, with the beginning of its text.
+fn go_on_waiting(ctx: &mut Ctx<'_>) {
+    if matches!(ctx.mode, Mode::Woken(_)) {
+        ctx.ending = Ending::Waiting;
+        return;
+    }
+    let kept = |word: &[u8]| word[..word.len().min(KEPT_TEXT_BYTES)].to_vec();
+    let args: ArgBuf = ctx.args.iter().map(kept).collect();
+    ctx.block_in_vain_in(args, 0);
+}
+
+/// Begins to plan the schema of a text that was read.
+fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
+    // Others may have been faster while it was read.
+    ctx.shared.may_plan()?;
+    if !draft.is_current(ctx.keys) {
+        ctx.host.discard(Box::new(draft));
+        let text = "another schema came into force while this one was read; make another plan";
+        return Err(WireError::Err(text));
+    }
+    let db = draft.db();
+    let sound = draft.into_sound(ctx.keys).map_err(|unsound| unsound.into_refusal(ctx.host))?;
+    let Sound { id, book, survey, changes } = *sound;
+    ctx.keys.look_at_suspects();
+    if let Some(plan) = ctx.shared.plan.take() {
+        ctx.shared.give_up(ctx.keys, plan);
+    }
+    let making = Making {
+        asker: ctx.session.id,
+        protocol: ctx.reply.protocol(),
+        changes,
+        walk: Walk::default(),
+        conclusion: None,
+        report: None,
+    };
+    let until_ms = ctx.keys.now_ms().saturating_add(PLAN_MS);
+    ctx.shared.plan = Some(Plan { id, db, book, survey, under_way: Some(making), until_ms });
+    ctx.keys.begin_survey(db, Surveyor::Plan);
+    Ok(())
+}
