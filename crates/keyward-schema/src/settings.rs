@@ -217,7 +217,7 @@ settings! {
         "name": Form::Text, &[], "What the keyspace is called.", "\"shop\"";
         "doc": Form::Text, &[], "What it is for: Markdown, the overview of the document.", "\"Sessions and carts.\"";
         "db": Form::Db, &[], "The number of the database it lives in. 0 unless given.", "0";
-        "unknown": Form::Choice(crate::schema::Unknown::NAMES), &[], "What happens to writes of keys that match no pattern; reads just find nothing. `reject` unless given.", "\"reject\"";
+        "unknown": Form::Choice(crate::schema::Unknown::NAMES), &[], "What happens to writes of keys that match no pattern. Reads are as in Redis: they find rows that are there. `reject` unless given.", "\"reject\"";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted. `enforce` unless given.", "\"enforce\"";
         "max_memory": Form::Size, &[], "How many bytes the keyspace may take.", "\"4gb\"";
         "persist": Form::Choice(crate::schema::Persist::NAMES), &[], "What outlives a restart, as far as the server keeps it: all that was acknowledged (`appendonly`), the last snapshot (`save`), or nothing. `aof` unless given.", "\"aof\"";

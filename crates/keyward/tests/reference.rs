@@ -4,6 +4,7 @@
 //! session below it is what a server answers that serves it. The tables are those of
 //! the program. `KEYWARD_WRITE_DOCS=1` writes all of that anew.
 
+use keyward_resp::Frame;
 use keyward_schema::render::{Style, human};
 use keyward_schema::{DataType, Form, Kind, Level, RULES, Scope, Setting, check, settings_of};
 use keyward_testkit::{Server, markdown, wire};
@@ -215,4 +216,39 @@ fn limits() -> String {
     ];
     let row = |(what, most): &(&str, String)| format!("| {what} | {most} |\n");
     format!("\n| Of | At most |\n| --- | --- |\n{}\n", rows.iter().map(row).collect::<String>())
+}
+
+/// The names of the first column of the table below this heading.
+fn names_of_table(page: &str, heading: &str) -> Vec<String> {
+    let lines = page.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
+    let rows = lines.take_while(|line| line.starts_with("| `"));
+    rows.filter_map(|row| row.split('`').nth(1).map(str::to_owned)).collect()
+}
+
+/// The names in a map of a reply, but for `pattern`.
+fn names_of_map(map: &Frame) -> Vec<String> {
+    let Frame::Array(items) = map else { panic!("{map:?}") };
+    let names = items.iter().step_by(2).map(|name| name.as_bytes().expect("a name").to_vec());
+    let names = names.map(|name| String::from_utf8(name).expect("text"));
+    names.filter(|name| name != "pattern").collect()
+}
+
+#[test]
+fn every_figure_of_stats_and_plan_is_explained() {
+    let page = std::fs::read_to_string(page_path()).expect("the page is there");
+    let folder = tempfile::tempdir().expect("a directory");
+    let schema = format!("[key.\"user:{{id:uint}}\"]\ntype = \"string\"\n{KEYSPACE}");
+    let path = folder.path().join(FILE);
+    std::fs::write(&path, &schema).expect("a file");
+    let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    let server = Server::keyward(program, &[path.to_str().expect("a path in UTF-8")]);
+    let mut client = server.client();
+    let stats = client.call(["KEYWARD", "STATS", ""]).expect("a reply");
+    let told = names_of_table(&page, "| Figure of `KEYWARD STATS`");
+    assert_eq!(told, names_of_map(&stats));
+    let planned = client.call(["KEYWARD", "SCHEMA", "PLAN", &schema]).expect("a reply");
+    let Frame::Array(items) = &planned else { panic!("{planned:?}") };
+    let Some(Frame::Array(patterns)) = items.last() else { panic!("{planned:?}") };
+    let told = names_of_table(&page, "| Figure of `KEYWARD SCHEMA PLAN`");
+    assert_eq!(told, names_of_map(&patterns[0]));
 }

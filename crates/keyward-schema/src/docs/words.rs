@@ -259,11 +259,9 @@ pub(super) fn things(count: u64, thing: &str) -> String {
 /// The settings of a keyspace, in words.
 pub(super) fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line>)> {
     let unknown = match keyspace.unknown {
-        Unknown::Reject => {
-            "Writes to keys that match none of these patterns are refused; reads of them find nothing."
-        }
+        Unknown::Reject => "Writes to keys that match none of these patterns are refused.",
         Unknown::Warn => {
-            "Writes to keys that match none of these patterns pass, and are counted and logged."
+            "Writes to keys that match none of these patterns pass and are counted; a sample of them is logged."
         }
         Unknown::Allow => "Keys that match none of these patterns behave as in Redis.",
     };
@@ -291,6 +289,8 @@ pub(super) fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line
 pub(super) fn mode_in_words(mode: Mode) -> &'static str {
     match mode {
         Mode::Enforce => "Writes that break a rule of this document are refused.",
-        Mode::Warn => "Writes that break a rule of this document pass, and are counted and logged.",
+        Mode::Warn => {
+            "Writes that break a rule of this document pass and are counted; a sample of them is logged."
+        }
     }
 }

@@ -14,8 +14,8 @@ use crate::terminal::Terminal;
 /// Check schema files and show all problems
 ///
 /// Each file is checked by itself, then all of them together as if one server
-/// were to serve them. Exits with 0 if there is no problem, with 1 if there
-/// is, with 2 if a file cannot be read.
+/// were to serve them. Exits with 0 if there is no error, warnings or not; with 1
+/// if there is one, or a warning and --deny-warnings; with 2 if a file cannot be read.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     keyward check shop/keyward.toml\n  \
