@@ -271,11 +271,6 @@ fn a_library_whose_file_is_gone_stays_until_it_is_deleted() {
     assert_eq!(call(&mut client, "FUNCTION DELETE old"), "OK");
     shop.reload();
     assert_eq!(call(&mut client, "FCALL old_one 0"), "ERR Function not found");
-    fs::rename(shop.path("functions/new.lua"), shop.path("functions/newest.lua")).expect("moved");
-    shop.write("functions/newest.lua", &new.replace("name=new", "name=newest"));
-    let log = shop.reload();
-    assert!(log.contains("Function new_one already exists"), "{log}");
-    assert_eq!(call(&mut client, "FCALL new_one 0"), ":1");
 }
 
 /// Plans a schema; the name of the plan.
