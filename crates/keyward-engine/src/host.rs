@@ -1,7 +1,7 @@
 //! What commands ask of the program around the engine.
 //!
-//! Owns the narrow interface through which a handler learns or causes what the
-//! engine cannot know: settings, addresses, the process. Everything a host
+//! Owns the interface through which a handler learns or causes what the engine cannot
+//! know: settings, addresses, files, memory, the process. Everything a host
 //! answers is an input of the engine: a replay must give the same answers.
 
 use crate::engine::progress::Progress;

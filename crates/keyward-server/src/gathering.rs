@@ -1,4 +1,4 @@
-//! When memory that lies scattered is gathered.
+//! When memory that lies scattered is gathered (defragmentation).
 //!
 //! Rows are loose when they are written and packed later, and most end some day; what
 //! stays behind lies scattered over memory that nothing else can use: pages count as the

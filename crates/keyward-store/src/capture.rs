@@ -1,4 +1,5 @@
-//! The rows of one table on their way into a snapshot that is taken while commands run.
+//! The rows of one table on their way into a snapshot that is taken while commands run
+//! (copy-on-write, row by row).
 //!
 //! Every row has one bit, its epoch. When a snapshot begins the epoch of its table flips,
 //! so that all its rows are of the old one: not captured yet. A walk over the buckets

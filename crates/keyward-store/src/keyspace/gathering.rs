@@ -1,4 +1,5 @@
-//! Moving everything once, so that what lies scattered comes to lie together.
+//! Moving everything once, so that what lies scattered comes to lie together
+//! (defragmentation).
 //!
 //! Where many rows have gone, those that are left keep the allocator from giving memory
 //! back: a run of places of one size stays as long as one of them is taken. An allocator

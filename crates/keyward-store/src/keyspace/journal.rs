@@ -1,5 +1,5 @@
 //! What the running command has done so far, so that it can be reported to the
-//! rule book and undone.
+//! rule book and undone (an undo log).
 //!
 //! Owns the record of steps and their reversal. It is on only under a schema and
 //! only for what the rule book must see afterwards or a script may take back;

@@ -1,4 +1,4 @@
-//! Freeing large values in steps.
+//! Freeing large values in steps (incremental or lazy free).
 //!
 //! Owns values and databases that no command can reach any more. Whoever removes
 //! something large hands it over here in constant time; each tick frees a bounded

@@ -1,4 +1,4 @@
-//! The best candidates seen so far.
+//! The best candidates seen so far (the eviction pool).
 //!
 //! Owns, for each database, a few keys that were worth evicting when they were looked
 //! at. Samples of several rounds meet here, so that few samples per round come close to

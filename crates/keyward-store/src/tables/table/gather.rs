@@ -1,4 +1,4 @@
-//! Moving the rows of a table to other allocations, place after place.
+//! Moving the rows of a table to other allocations, place after place (defragmentation).
 //!
 //! Owns the order of places: pages, compressed texts, buckets of loose rows. Rows that come
 //! or go meanwhile may be missed or moved twice, which does no harm.

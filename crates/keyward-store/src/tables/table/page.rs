@@ -1,4 +1,4 @@
-//! A page: packed rows one behind the other, in one allocation.
+//! A page: packed rows one behind the other, in one allocation (an arena of rows).
 //!
 //! Owns finding, adding, changing and taking out the rows of one page. There is no
 //! dead space: what leaves a page is closed up at once, which moves no more than a
