@@ -402,7 +402,7 @@ impl Keyspace {
         let before = table.clock_at(found);
         let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         match found {
-            Found::Packed(place) if table.is_captured() => {
+            Found::Packed(place) if !table.is_being_captured() => {
                 let mut row = Row::new(key.bytes, value, deadline);
                 row.set_clock(clock);
                 if self.journal.is_on() {

@@ -158,7 +158,7 @@ impl Keyspace {
             }
         }
         for database in emptied {
-            if database.is_captured() {
+            if !database.is_being_captured() {
                 self.reclaim.database(database, Freeing::Lazily);
             } else {
                 running.emptied.push(database);
@@ -166,7 +166,7 @@ impl Keyspace {
         }
         running.captured.drain(..).for_each(|row| self.reclaim.row(row, Freeing::Lazily));
         let is_over =
-            running.emptied.is_empty() && self.databases.iter().all(Database::is_captured);
+            running.emptied.is_empty() && !self.databases.iter().any(Database::is_being_captured);
         if !is_over {
             self.snapshot = Some(running);
         }
@@ -184,7 +184,7 @@ impl Keyspace {
             .iter_mut()
             .chain(&mut emptied)
             .flat_map(Database::tables_mut)
-            .filter(|table| !table.is_captured())
+            .filter(|table| table.is_being_captured())
             .collect();
         // What is handed over in part comes first.
         tables.sort_by_key(|table| !table.is_amid_large());
@@ -240,7 +240,7 @@ impl Keyspace {
     /// capture rows, after that.
     pub(super) fn part_with(&mut self, database: Database, freeing: Freeing) {
         match &mut self.snapshot {
-            Some(running) if !database.is_captured() => running.emptied.push(database),
+            Some(running) if database.is_being_captured() => running.emptied.push(database),
             _ => self.reclaim.database(database, freeing),
         }
     }

@@ -169,7 +169,8 @@ impl Database {
     /// unpacking it; whether it did.
     pub(crate) fn remove_packed(&mut self, key: Key<'_>) -> bool {
         let table = self.table_mut(key);
-        let Some(Found::Packed(place)) = table.seek(key).filter(|_| table.is_captured()) else {
+        let Some(Found::Packed(place)) = table.seek(key).filter(|_| !table.is_being_captured())
+        else {
             return false;
         };
         table.remove_packed(place, key.hash);
@@ -314,9 +315,9 @@ impl Database {
         self.tables.iter_mut()
     }
 
-    /// Whether no snapshot is being taken of it.
-    pub(crate) fn is_captured(&self) -> bool {
-        self.tables.iter().all(Table::is_captured)
+    /// Whether a snapshot is being taken of it.
+    pub(crate) fn is_being_captured(&self) -> bool {
+        self.tables.iter().any(Table::is_being_captured)
     }
 
     /// How many rows there are, due ones included.

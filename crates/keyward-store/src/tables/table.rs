@@ -328,9 +328,9 @@ impl Table {
         self.capture.as_deref_mut()
     }
 
-    /// Whether no snapshot is being taken of it.
-    pub(crate) fn is_captured(&self) -> bool {
-        self.capture.is_none()
+    /// Whether a snapshot is being taken of it.
+    pub(crate) fn is_being_captured(&self) -> bool {
+        self.capture.is_some()
     }
 
     /// Whether no snapshot has yet to capture rows of it.
