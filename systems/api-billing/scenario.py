@@ -277,6 +277,8 @@ def charge(worker):
             told = answer(lambda: server.fcall("change_balance", 3, *keys, *change))
             if told == "INSUFFICIENT_BALANCE":
                 return charges
+            # What is left; any other error would be told for ever.
+            expect(Decimal(told) >= 0, True, f"charge {charges} of {worker}")
             charges += 1
 
 
