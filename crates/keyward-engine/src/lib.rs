@@ -5,9 +5,9 @@
 //! replies, deliveries to other clients, and a log of effects. The same inputs
 //! give the same outputs and the same state, bit for bit.
 //!
-//! Reading order: `engine` (the life of a command), `context` (what a handler
-//! works with), `keyspace` (reading and changing rows), then any group of
-//! commands, `list` being a small complete one.
+//! Reading order: `engine` (the life of a command), `engine::context` (what a handler
+//! works with), `keyspace` of `keyward-store` (reading and changing rows), then any group
+//! of `commands`, `list` being a small complete one.
 //!
 //! Never in this crate: a clock, randomness of the system, files, sockets,
 //! threads, environment variables; clippy.toml forbids them.

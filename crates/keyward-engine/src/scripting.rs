@@ -1,21 +1,16 @@
 //! Lua scripts and function libraries.
 //!
-//! Owns everything between EVAL or FCALL and the Lua interpreter:
-//!
-//! - `sandbox` holds a Lua state and runs code in it, `seat` is where it waits for that;
-//!   `globals`, `builtins`, `strings` (with `pattern`) and `tables` are what code sees,
-//!   `stack`, `runtime` and `watch` what our functions in it work with;
-//! - `api` is the `redis` table, `resp` its conversions; `json`, `msgpack`, `structs`,
-//!   `bits` and `random` are the libraries;
-//! - `eval` and `function` are the commands, `library` the loaded libraries, `run` the
-//!   rules of a run, `running` what others see of it.
+//! Owns what stands between the engine and `keyward-lua`: `eval` and `function` are the
+//! commands, `cache` the scripts by their SHA-1, `run` the rules of a run, `running` what
+//! others see of it.
 //!
 //! There are two Lua states, as in Redis: one for scripts, which SCRIPT FLUSH renews,
 //! and one for libraries. Both are made when first needed.
 //!
 //! Invariants: no script changes what the next one sees, except through keys and
 //! `cjson`'s settings; no script outlives its caller's patience; a script's writes are
-//! one unit, and stay when it fails, as in Redis.
+//! one unit; if it fails they stay, as in Redis, or under a schema are undone.
+//! Not here: the interpreter, its libraries and what code sees (`keyward-lua`).
 
 mod cache;
 pub(crate) mod eval;
@@ -25,8 +20,7 @@ mod running;
 
 use cache::ScriptCache;
 use keyward_commands::CommandId;
-use keyward_lua::Libraries;
-use keyward_lua::{ScriptFlag, ScriptFlags};
+use keyward_lua::{Libraries, ScriptFlag, ScriptFlags};
 use keyward_resp::{Args, ReplyWriter};
 
 /// All scripts and libraries of an engine.

@@ -1,15 +1,13 @@
 //! What the engine holds, as Redis's files and payloads hold it.
 //!
-//! Owns the passage between rows and `keyward-rdb`: which form a value is written
-//! in (`content`), values made of what is read (`build`), the whole of an engine
-//! written (`save`) and read (`load`). Sinks and sources are the host's: nothing
-//! here knows of files.
+//! Owns the whole of an engine written (`save`) and read (`load`). Sinks and sources are
+//! the host's: nothing here knows of files.
 //!
 //! A [`Snapshot`] borrows the engine, so it is of one instant: nothing else runs
 //! while it is written. One of the same instant can also be taken in steps while commands
-//! run (`capture`; `large` for collections of which even one takes too long). Rows are
-//! written one by one and independent of each other.
-//! Not here: the commands (`generic::dump`, `server::persistence`).
+//! run (`capture` of the store). Rows are written one by one and independent of each other.
+//! Not here: the form of a value and values made of what is read (`capture::content`,
+//! `capture::build`), the commands (`generic::dump`, `server::persistence`).
 
 pub(crate) mod load;
 mod loaded;

@@ -22,8 +22,7 @@
 use super::runtime::Runtime;
 use super::stack::raise_ended;
 use super::watch::{COPIED_BYTES_PER_STEP, STEPS_PER_LOOK};
-use mlua::ffi;
-use mlua::ffi::lua_State;
+use mlua::ffi::{self, lua_State};
 use std::ffi::{CStr, c_int};
 
 /// Most results of `unpack`: Lua's own limit.

@@ -24,8 +24,7 @@ use super::watch::Watch;
 use mlua::ffi;
 use std::any::TypeId;
 use std::ffi::{CStr, c_int, c_void};
-use std::fmt;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::ptr::NonNull;
 
 /// An error value lies on top of the stack.

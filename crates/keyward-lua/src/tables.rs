@@ -9,8 +9,7 @@
 
 use super::builtins::{READ_ONLY, count_work, push_behind, raise, raise_with_place};
 use super::watch::COPIED_BYTES_PER_STEP;
-use mlua::ffi;
-use mlua::ffi::lua_State;
+use mlua::ffi::{self, lua_State};
 use std::ffi::c_int;
 
 /// The places of the arguments.

@@ -6,8 +6,7 @@
 
 use crate::engine::context::Ctx;
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_resp::Args;
 use keyward_store::keyspace::blocking::NoWaitReply;
 use keyward_store::values::value::Type;

@@ -9,13 +9,11 @@ use crate::engine::context::{Ctx, Outcome};
 use crate::governed;
 use crate::governed::in_force::book;
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_resp::ReplyWriter;
 use keyward_schema::Mode;
 use keyward_store::tables::table::Table;
-use std::fmt;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
     let about = book(ctx.keys)?.about(ctx.args.at(2));

@@ -8,8 +8,7 @@ pub(crate) mod pop;
 pub(crate) mod push;
 pub(crate) mod relocate;
 
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_store::keyspace::event::{Class, Event};
 use keyward_store::values::list::End;
 

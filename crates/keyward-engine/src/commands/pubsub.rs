@@ -1,8 +1,7 @@
 //! SUBSCRIBE, PUBLISH and their kin, and PUBSUB.
 
 use crate::engine::context::{Ctx, Mode, Outcome};
-use crate::glob;
-use crate::glob::Case;
+use crate::glob::{self, Case};
 use crate::sessions::pubsub::Kind;
 use crate::sessions::session::ReplyMode;
 use keyward_resp::ReplyWriter;

@@ -3,8 +3,7 @@
 use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::tracking::{Policy, Tracker};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_store::keyspace::client_id::ClientId;
 use std::collections::BTreeSet;
 

@@ -1,6 +1,9 @@
 //! MULTI, EXEC, DISCARD, WATCH and UNWATCH.
 //!
-//! Owns how a transaction begins and ends; its queue is the session's.
+//! Owns how a transaction begins and ends; its queue is the session's. A transaction is
+//! one unit: its commands see one time, nobody runs in between, and waiting clients are
+//! served only after it. Redis's rule holds: an error of one command leaves the others'
+//! effects in place.
 
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::engine::runner;

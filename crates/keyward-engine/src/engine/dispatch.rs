@@ -3,17 +3,11 @@
 //! Owns one exhaustive match: a command of the table that has no handler here does not
 //! compile. A group's handlers live in its own folder.
 
-use crate::commands::hash;
-use crate::commands::latency;
-use crate::commands::list;
-use crate::commands::pubsub;
-use crate::commands::set;
-use crate::commands::slowlog;
-use crate::commands::tracking;
-use crate::commands::zset;
-use crate::commands::{connection, generic, keyward, server, string, transactions};
-use crate::engine::context;
-use crate::engine::context::{Handler, Handlers};
+use crate::commands::{
+    connection, generic, hash, keyward, latency, list, pubsub, server, set, slowlog, string,
+    tracking, transactions, zset,
+};
+use crate::engine::context::{self, Handler, Handlers};
 use crate::scripting as script;
 use keyward_commands::CommandId as Id;
 

@@ -11,17 +11,15 @@ use crate::governed::rebuild::AfterLoad;
 use crate::host::{Host, Library};
 use crate::sessions::session::Session;
 use crate::sessions::stream::AppendLog;
-use crate::snapshot;
 use crate::snapshot::load::load;
 use crate::snapshot::{
-    Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
+    self, Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
 };
 use keyward_commands::{CommandId, WireError};
 use keyward_resp::{Args, Batch};
 use keyward_schema::Persist;
-use keyward_store::keyspace::OnConflict;
-use keyward_store::keyspace::SnapshotProgress;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::{OnConflict, SnapshotProgress};
 use keyward_store::tables::database::Database;
 use keyward_store::tables::reclaim::Freeing;
 use std::io::Read;

@@ -8,8 +8,7 @@ use crate::engine::context::{Ctx, Outcome};
 use crate::engine::observers;
 use crate::host::Activity;
 use keyward_commands::{WireError, args};
-use keyward_lua::Audience;
-use keyward_lua::sha1_hex;
+use keyward_lua::{Audience, sha1_hex};
 
 pub(crate) fn eval(ctx: &mut Ctx<'_>) -> Outcome {
     eval_body(ctx, Access::ReadWrite)

@@ -5,13 +5,10 @@
 use super::run::{Access, Program, ScriptCaller, input, run};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::observers;
-use crate::glob;
-use crate::glob::Case;
+use crate::glob::{self, Case};
 use crate::host::Activity;
 use keyward_commands::{WireError, args};
-use keyward_lua::Audience;
-use keyward_lua::Busy;
-use keyward_lua::{Library, OnConflict, declared_name, load};
+use keyward_lua::{Audience, Busy, Library, OnConflict, declared_name, load};
 use keyward_resp::ReplyWriter;
 
 pub(crate) fn fcall(ctx: &mut Ctx<'_>) -> Outcome {

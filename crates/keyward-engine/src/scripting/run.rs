@@ -12,12 +12,9 @@ use crate::engine::runner;
 use crate::governed::Start;
 use crate::host::Activity;
 use crate::tunables::Tunables;
-use keyward_commands::ErrorStats;
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, WireError};
-use keyward_lua::{Caller, LogLevel, Propagation};
-use keyward_lua::{Code, Input, Sandbox};
-use keyward_lua::{ScriptFlag, ScriptFlags};
+use keyward_commands::{Command, ErrorStats, WireError};
+use keyward_lua::{Caller, Code, Input, LogLevel, Propagation, Sandbox, ScriptFlag, ScriptFlags};
 use keyward_resp::{Args, Protocol, ReplyWriter};
 
 /// Where the keys begin in EVAL, FCALL and their kin.

@@ -1,8 +1,6 @@
-//! MONITOR: showing every command to those who watch.
+//! MONITOR: what those who watch may do, and how words are quoted for them.
 //!
-//! Owns the line a command is shown as. Commands of administrators are not shown; a
-//! script is shown before the commands it calls.
-//! Not here: which arguments are secret (`keyward_rules::Books`).
+//! Not here: the line a command is shown as (`engine::observers`).
 
 use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;

@@ -6,8 +6,7 @@
 //! what is listed here and what a session lists is the same.
 //! Not here: the bytes' way to a client (`courier`), the commands (`commands`).
 
-use crate::glob;
-use crate::glob::Case;
+use crate::glob::{self, Case};
 use crate::sessions::courier::{Courier, Message};
 use crate::sessions::session::Session;
 use keyward_commands::{Command, CommandId, WireError};

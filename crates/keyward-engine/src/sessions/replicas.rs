@@ -1,4 +1,4 @@
-//! SYNC: clients that are shown every change as the command that makes it.
+//! Clients that are shown every change as the command that makes it (SYNC).
 //!
 //! Owns who follows and what it is sent: a snapshot of this instant, then the log of
 //! effects as commands, those of a unit between MULTI and EXEC, with a SELECT wherever

@@ -2,7 +2,7 @@
 //!
 //! Owns what is known about commands that have run: how often, how long, with which
 //! errors. Whoever causes something counts it; a command's end is counted in one place
-//! (`Ctx::run`).
+//! (`engine::runner`).
 //!
 //! The engine has no clock: the host tells the time that durations are made of
 //! (`Host::monotonic_ns`). It is asked once per command, since one command's end is

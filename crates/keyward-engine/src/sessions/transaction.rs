@@ -1,10 +1,7 @@
-//! MULTI, EXEC, DISCARD, WATCH, UNWATCH.
+//! Queueing the commands of a transaction.
 //!
-//! Owns queueing and running a transaction. A transaction is one unit: its
-//! commands see one time, nobody runs in between, and waiting clients are served
-//! only after it. Redis's rule holds: an error of one command leaves the others'
-//! effects in place.
-//! Not here: which keys are watched (`watch`).
+//! Owns what is queued instead of being run, and what a refused EXEC says.
+//! Not here: the commands (`commands::transactions`), which keys are watched (`watch`).
 
 use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;

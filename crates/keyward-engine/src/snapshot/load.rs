@@ -1,7 +1,6 @@
 //! The whole of an engine, read.
 
-use super::Coverage;
-use super::Loaded;
+use super::{Coverage, Loaded};
 use crate::engine::context::Ctx;
 use crate::engine::shared::Shared;
 use crate::governed::rebuild::AfterLoad;

@@ -8,8 +8,7 @@ use keyward_store::capture::content;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::tables::database::Database;
 use keyward_store::values::row::Row;
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// What a snapshot is for, which decides what is in it: a schema says for its database
 /// what outlives a restart (`persist`).

@@ -1,14 +1,14 @@
 //! Making values of what is read.
 
+use crate::values::hash;
 use crate::values::hasher::KeyHasher;
 use crate::values::list::{End, List};
 use crate::values::packed::Item;
 use crate::values::packed_limits::PackedLimits;
 use crate::values::row::NewValue;
-use crate::values::set::Set;
+use crate::values::set::{self, Set};
 use crate::values::value::Object;
-use crate::values::zset::{Change, ZSet};
-use crate::values::{hash, set, zset};
+use crate::values::zset::{self, Change, ZSet};
 use hash::Hash;
 use keyward_rdb::{Build, Element};
 

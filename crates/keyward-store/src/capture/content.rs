@@ -3,8 +3,7 @@
 use crate::values::packed::Item;
 use crate::values::value::{ObjectRef, Value};
 use keyward_rdb::{Element, Form, Output};
-use std::io;
-use std::io::Write;
+use std::io::{self, Write};
 
 impl<'a> From<Item<'a>> for Element<'a> {
     fn from(item: Item<'a>) -> Element<'a> {

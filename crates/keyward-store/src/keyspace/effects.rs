@@ -1,6 +1,6 @@
 //! The log of effects: what a unit of work changed, as plain Redis commands.
 //!
-//! Owns the commands that persistence, replication and the rule book read after
+//! Owns the commands that the append-only file and replicas are given after
 //! each unit (a command, a transaction, a script). Lifetimes in it are absolute,
 //! chance is resolved (SPOP is logged as SREM), so that carrying the log out
 //! elsewhere gives the same state at any time.

@@ -30,14 +30,13 @@ pub(crate) trait Footprint: HeapBytes {
 
 #[cfg(test)]
 mod tests {
-    use crate::values::hash::Hash;
+    use crate::values::hash::{self, Hash};
     use crate::values::hasher::KeyHasher;
     use crate::values::list::{End, List};
     use crate::values::packed::Item;
-    use crate::values::set::Set;
+    use crate::values::set::{self, Set};
     use crate::values::value::{Collection, Object};
-    use crate::values::zset::ZSet;
-    use crate::values::{hash, set, zset};
+    use crate::values::zset::{self, ZSet};
 
     fn hasher() -> KeyHasher {
         KeyHasher::new([3, 4])

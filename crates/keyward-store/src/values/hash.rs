@@ -21,12 +21,10 @@ pub use iter::Iter;
 
 use crate::values::footprint::Footprint;
 use crate::values::hasher::KeyHasher;
-use crate::values::packed;
-use crate::values::packed::{Code, Item};
+use crate::values::packed::{self, Code, Item};
 use crate::values::packed_limits::PackedLimits;
 use crate::values::random::Random;
-use crate::values::thin;
-use crate::values::thin::{Form, FormMut, ThinBytes, ThinOr};
+use crate::values::thin::{self, Form, FormMut, ThinBytes, ThinOr};
 use indexed::Indexed;
 use std::ops::Range;
 

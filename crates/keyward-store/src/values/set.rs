@@ -24,8 +24,7 @@ pub use iter::Iter;
 
 use crate::values::footprint::Footprint;
 use crate::values::hasher::KeyHasher;
-use crate::values::packed;
-use crate::values::packed::{Code, Item};
+use crate::values::packed::{self, Code, Item};
 use crate::values::packed_limits::PackedLimits;
 use crate::values::random::Random;
 use crate::values::thin::{Form, FormMut, ThinBytes, ThinOr};

@@ -26,8 +26,7 @@ pub use iter::Iter;
 use crate::values::footprint::Footprint;
 use crate::values::hasher::KeyHasher;
 use crate::values::packed_limits::PackedLimits;
-use crate::values::thin;
-use crate::values::thin::{Form, FormMut, ThinBytes, ThinOr};
+use crate::values::thin::{self, Form, FormMut, ThinBytes, ThinOr};
 use indexed::Indexed;
 use std::ops::Range;
 

@@ -2,10 +2,8 @@
 
 use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::session::ReplyMode;
-use keyward_commands::REDIS_VERSION;
-use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
+use keyward_commands::{REDIS_VERSION, WireError};
 use keyward_resp::Protocol;
 
 /// The only user there is, until there are ACLs.

@@ -5,8 +5,7 @@ use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::courier::Delivery;
 use crate::sessions::session::ReplyMode;
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_store::keyspace::client_id::ClientId;
 
 pub(crate) fn id(ctx: &mut Ctx<'_>) -> Outcome {

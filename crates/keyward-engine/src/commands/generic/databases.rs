@@ -3,8 +3,7 @@
 use super::relocate::parse_db;
 use crate::commands::server::persistence::save_now;
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_store::tables::reclaim::Freeing;
 
 pub(crate) fn dbsize(ctx: &mut Ctx<'_>) -> Outcome {

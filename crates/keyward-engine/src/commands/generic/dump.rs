@@ -2,8 +2,7 @@
 
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_rdb::Error;
 use keyward_store::capture::build::Builder;
 use keyward_store::capture::content;

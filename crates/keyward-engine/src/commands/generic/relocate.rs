@@ -3,8 +3,7 @@
 use super::dump::payload;
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_store::keyspace::event::{Class, Event};
 
 const RENAME: [Event; 2] =

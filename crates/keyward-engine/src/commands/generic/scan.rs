@@ -4,11 +4,9 @@
 //! index's.
 
 use crate::engine::context::{Ctx, Outcome};
-use crate::glob;
-use crate::glob::Case;
+use crate::glob::{self, Case};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_resp::{Args, ReplyWriter};
 use keyward_store::values::row::Row;
 use keyward_store::values::value::Type;

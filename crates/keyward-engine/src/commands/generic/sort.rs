@@ -7,8 +7,7 @@
 
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_resp::number::parse_f64;
 use keyward_store::keyspace::event::{Class, Event};
 use keyward_store::keyspace::{Keyspace, Lifetime};
@@ -18,8 +17,7 @@ use keyward_store::values::list::{End, List};
 use keyward_store::values::packed::Item;
 use keyward_store::values::row::NewValue;
 use keyward_store::values::text::Text;
-use keyward_store::values::value::Collection;
-use keyward_store::values::value::{ObjectRef, Type, Value};
+use keyward_store::values::value::{Collection, ObjectRef, Type, Value};
 use keyward_store::values::zset::ZSet;
 use std::cmp::Ordering;
 use std::ops::Range;

@@ -4,8 +4,7 @@
 //! the command must not wait, else when its time is over.
 
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 
 pub(crate) fn wait(ctx: &mut Ctx<'_>) -> Outcome {
     let replicas = args::integer(ctx.args.at(1))?;

@@ -6,8 +6,7 @@
 use super::{event, growth};
 use crate::commands::long_double::LongDouble;
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_store::keyspace::event::Event;
 use keyward_store::values::hash::Hash;
 use keyward_store::values::packed::Item;

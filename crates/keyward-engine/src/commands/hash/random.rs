@@ -1,8 +1,7 @@
 //! HRANDFIELD.
 
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_resp::{Protocol, ReplyWriter};
 use keyward_store::values::hash::{Hash, Pair};
 use keyward_store::values::random::Random;

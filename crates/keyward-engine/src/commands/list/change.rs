@@ -2,8 +2,7 @@
 
 use super::{absolute, event, span};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_store::values::list::{End, List};
 use keyward_store::values::packed::Item;
 

@@ -3,8 +3,7 @@
 use super::{absolute, span};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_store::values::list::{End, List};
 use keyward_store::values::packed::Item;
 

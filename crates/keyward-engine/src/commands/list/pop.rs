@@ -6,8 +6,7 @@
 use super::{parse_end, pop_command, pop_event};
 use crate::commands::first_of::{FirstOf, wait};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_resp::ReplyWriter;
 use keyward_store::keyspace::edit::Edit;
 use keyward_store::values::list::{End, List};

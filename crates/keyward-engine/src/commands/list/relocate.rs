@@ -4,8 +4,7 @@
 
 use super::{parse_end, pop_event, push_event, word};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_store::keyspace::blocking::NoWaitReply;
 use keyward_store::values::list::{End, List};
 use keyward_store::values::value::Type;

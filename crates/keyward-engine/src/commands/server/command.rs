@@ -5,8 +5,7 @@
 //! Not here: how a row of the table is told (`keyward_commands::describe`).
 
 use crate::engine::context::{Ctx, Outcome};
-use crate::glob;
-use crate::glob::Case;
+use crate::glob::{self, Case};
 use keyward_commands::{
     AclCategory, COMMANDS, Command, Names, WireError, args, describe, keys_of_call,
 };

@@ -10,8 +10,7 @@ mod test_replies;
 
 use crate::commands::digest;
 use crate::engine::context::{Ctx, Outcome};
-use crate::glob;
-use crate::glob::Case;
+use crate::glob::{self, Case};
 use crate::host::Rewrite;
 use keyward_commands::{WireError, args};
 use keyward_lua::LogLevel;

@@ -3,8 +3,7 @@
 use crate::commands::server::persistence::save_now;
 use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::REDIS_VERSION;
-use keyward_commands::{WireError, args};
+use keyward_commands::{REDIS_VERSION, WireError, args};
 
 pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
     // A master at offset zero, without replicas.

@@ -7,8 +7,7 @@
 use super::{event, growth};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_resp::ReplyWriter;
 use keyward_store::keyspace::event::Event;
 use keyward_store::keyspace::{Keyspace, Lifetime};
@@ -16,8 +15,7 @@ use keyward_store::values::hasher::Key;
 use keyward_store::values::packed::Item;
 use keyward_store::values::row::{NewValue, Row};
 use keyward_store::values::set::{Growth, Set};
-use keyward_store::values::value::Collection;
-use keyward_store::values::value::Value;
+use keyward_store::values::value::{Collection, Value};
 use std::cmp::Reverse;
 use std::ops::{ControlFlow, Range};
 

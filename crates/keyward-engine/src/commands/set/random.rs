@@ -5,15 +5,13 @@
 
 use super::{event, growth};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_resp::{ArgBuf, ReplyWriter};
 use keyward_store::keyspace::edit::Edit;
 use keyward_store::keyspace::event::Event;
 use keyward_store::values::packed::Item;
 use keyward_store::values::random::Random;
-use keyward_store::values::sampling;
-use keyward_store::values::sampling::Selection;
+use keyward_store::values::sampling::{self, Selection};
 use keyward_store::values::set::{Growth, Set};
 
 const SPOP: Event = event("spop");

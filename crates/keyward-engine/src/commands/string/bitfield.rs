@@ -7,8 +7,7 @@ use super::bits::SETBIT;
 use crate::commands::string::bits;
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_resp::number::parse_i64;
 use keyward_store::values::row;
 

@@ -5,8 +5,7 @@
 
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
-use keyward_commands::args;
-use keyward_commands::args::Options;
+use keyward_commands::args::{self, Options};
 use keyward_store::keyspace::Lifetime;
 use keyward_store::keyspace::event::{Class, Event};
 use keyward_store::values::hasher::Key;

@@ -7,8 +7,7 @@
 use crate::commands::long_double::LongDouble;
 use crate::commands::string::commands::set_until;
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_resp::number::parse_i64;
 use keyward_store::keyspace::Lifetime;
 use keyward_store::keyspace::event::{Class, Event};

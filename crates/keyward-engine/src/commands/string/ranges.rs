@@ -1,8 +1,7 @@
 //! Parts of strings: APPEND, SETRANGE, GETRANGE, SUBSTR, STRLEN.
 
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_store::keyspace::Lifetime;
 use keyward_store::keyspace::event::{Class, Event};
 use keyward_store::values::row::NewValue;

@@ -2,8 +2,7 @@
 
 use super::{event, growth};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_resp::Args;
 use keyward_store::values::zset::{Change, ZSet};
 

@@ -6,8 +6,7 @@
 use super::event;
 use crate::commands::first_of::{FirstOf, wait};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_resp::{Protocol, ReplyWriter};
 use keyward_store::keyspace::event::Event;
 use keyward_store::values::hasher::Key;

@@ -2,8 +2,7 @@
 
 use super::{Columns, reply_head, reply_member, reply_members};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::WireError;
-use keyward_commands::args;
+use keyward_commands::{WireError, args};
 use keyward_resp::ReplyWriter;
 use keyward_store::values::random::Random;
 use keyward_store::values::sampling;

@@ -4,18 +4,15 @@ use super::{JournalMark, Step, Undo};
 use crate::capture::large::list::ListStep;
 use crate::keyspace::Keyspace;
 use crate::values::footprint::HeapBytes;
-use crate::values::hash;
-use crate::values::hash::Hash;
+use crate::values::hash::{self, Hash};
 use crate::values::hasher::Key;
 use crate::values::list::List;
 use crate::values::packed::Item;
 use crate::values::packed_limits::PackedLimits;
 use crate::values::row::Row;
-use crate::values::set;
-use crate::values::set::Set;
+use crate::values::set::{self, Set};
 use crate::values::value::{Collection, ObjectRef};
-use crate::values::zset;
-use crate::values::zset::ZSet;
+use crate::values::zset::{self, ZSet};
 
 impl Keyspace {
     /// Undoes every step since a mark, the last one first.

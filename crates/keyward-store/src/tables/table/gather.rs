@@ -71,17 +71,14 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::hash;
-    use crate::values::hash::Hash;
+    use crate::values::hash::{self, Hash};
     use crate::values::hasher::KeyHasher;
     use crate::values::list::{End, List};
     use crate::values::packed::Item;
     use crate::values::row::{NewValue, Row};
-    use crate::values::set;
-    use crate::values::set::Set;
+    use crate::values::set::{self, Set};
     use crate::values::value::Object;
-    use crate::values::zset;
-    use crate::values::zset::ZSet;
+    use crate::values::zset::{self, ZSet};
 
     const HASHER: [u64; 2] = [5, 6];
 

@@ -22,8 +22,7 @@ mod tests;
 
 use super::compressed::Compressed;
 use super::page::{Form, Head, PackedRow, Page, bit_in_tag, tag_of};
-use crate::values::hash;
-use crate::values::hash::Hash;
+use crate::values::hash::{self, Hash};
 use crate::values::hasher::KeyHasher;
 use crate::values::linear::{Addressing, Split};
 use crate::values::list::{End, List};

@@ -12,8 +12,7 @@
 //! Estimate: a text of up to 126 bytes costs two bytes more than itself (Redis's
 //! listpack: two up to 63 bytes, then three), a number 2 to 10 bytes.
 
-use crate::values::packed;
-use crate::values::packed::{Code, Item};
+use crate::values::packed::{self, Code, Item};
 
 /// An element ready to be written.
 pub(super) struct Entry<'a> {

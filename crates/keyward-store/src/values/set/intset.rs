@@ -11,8 +11,7 @@
 //! Invariants: numbers ascend strictly; the width is that of the widest number
 //! that ever was a member (Redis knows the widths 2, 4 and 8).
 
-use crate::values::thin;
-use crate::values::thin::ThinBytes;
+use crate::values::thin::{self, ThinBytes};
 
 const NUMBERS_AT: usize = 1;
 
