@@ -105,12 +105,14 @@ impl Listeners {
         outcome
     }
 
-    /// Listens no longer.
-    pub(crate) fn close(&self) {
+    /// Listens no longer; tells of it unless the server could not start.
+    pub(crate) fn close(&self, has_started: bool) {
         self.tcp.borrow_mut().clear();
         if let Some((listener, file)) = self.unix.take() {
             drop(listener);
-            tracing::info!("Removing the unix socket file.");
+            if has_started {
+                tracing::info!("Removing the unix socket file.");
+            }
             drop(file);
         }
     }

@@ -17,6 +17,11 @@ pub(crate) struct PidFile {
 }
 
 impl PidFile {
+    /// Removes it, and tells of it.
+    pub(crate) fn remove(self) {
+        tracing::info!("Removing the pid file.");
+    }
+
     /// Writes it. One that cannot be written is logged: the server serves without.
     pub(crate) fn write(path: &Path) -> Option<PidFile> {
         let file = PidFile { path: path.to_owned(), text: format!("{}\n", std::process::id()) };
@@ -33,7 +38,6 @@ impl PidFile {
 impl Drop for PidFile {
     fn drop(&mut self) {
         if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
-            tracing::info!("Removing the pid file.");
             // Somebody else may remove it first.
             let _ = fs::remove_file(&self.path);
         }

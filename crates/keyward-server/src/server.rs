@@ -246,7 +246,10 @@ pub(crate) fn run(
         tracing::error!(%error, "stopping: cannot watch the sockets");
     }
     server.end();
-    drop(pid_file);
+    // The last line of a server that could not start says why.
+    if server.failure.borrow().is_none() {
+        pid_file.into_iter().for_each(PidFile::remove);
+    }
     server.leave()
 }
 
@@ -408,8 +411,8 @@ impl Server {
     /// Listens no longer, then lets go of the connections; why the server could not start,
     /// if that is why it ends.
     fn leave(&self) -> Result<(), ServeError> {
-        self.core.borrow().host.listeners.close();
         let failure = self.failure.take();
+        self.core.borrow().host.listeners.close(failure.is_none());
         if failure.is_none() {
             tracing::warn!("Keyward is now ready to exit, bye bye...");
         }

@@ -355,6 +355,26 @@ fn refused(directory: &Path, options: &[&str]) -> String {
 }
 
 #[test]
+fn the_last_line_of_the_log_says_why_a_server_did_not_start() {
+    let directory = tempfile::tempdir().expect("a directory");
+    drop(keyward(directory.path(), &[]));
+    fs::write(last_increment(directory.path()), "nonsense").expect("a file");
+    let place = directory.path().display();
+    let settings = format!(
+        "port 0\nunixsocket {place}/socket\npidfile {place}/pid\nappendonly yes\ndir {place}\n"
+    );
+    let file = directory.path().join("redis.conf");
+    fs::write(&file, settings).expect("a file");
+    let mut server = Command::new(env!("CARGO_BIN_EXE_keyward"));
+    let output = server.arg("serve").arg(&file).output().expect("it runs");
+    assert!(!output.status.success());
+    let log = String::from_utf8_lossy(&output.stdout);
+    let last = log.lines().last().unwrap_or_default();
+    assert!(last.contains("Bad file format reading the append only file"), "{log}");
+    assert!(!directory.path().join("pid").exists() && !directory.path().join("socket").exists());
+}
+
+#[test]
 fn a_torn_end_is_cut_off_and_damage_is_not_served_over() {
     let directory = tempfile::tempdir().expect("a directory");
     let server = keyward(directory.path(), &[]);
