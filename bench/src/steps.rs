@@ -9,6 +9,7 @@
 //! them.
 
 mod elsewhere;
+mod ends;
 mod packed;
 
 use crate::Arguments;
@@ -71,6 +72,32 @@ fields = { owner = "str?" }
 type  = "list"
 items = "str"
 ttl   = "2h"
+
+[key."fans:{id:uint}"]
+type = "set"
+ttl  = "none"
+
+[key."idols:{id:uint}"]
+type    = "set"
+ttl     = "none"
+inverse = "fans:{member}"
+
+[key."lease:{id:uint}"]
+type = "string"
+ttl  = { given = true, max = "1d", default = "2h" }
+
+[key."grant:{lease_id:uint}:{n:uint}"]
+type = "string"
+ttl  = { with = "lease:{lease_id}" }
+
+[key."guest:{id:uint}"]
+type   = "json"
+ttl    = "2h"
+fields = { name = "str" }
+
+[key."guests"]
+type    = "set"
+members = { of = "guest:{id}" }
 
 [key."visit:{id:uint}"]
 type   = "json"
@@ -149,6 +176,7 @@ fn parts(is_governed: bool) -> Vec<Part> {
     ];
     parts.extend(large);
     if is_governed {
+        parts.extend(ends::parts());
         parts.extend(packed::parts());
     } else {
         parts.push(("SWAPDB and FLUSHDB", |stage, rows| {

@@ -38,6 +38,7 @@ use crate::engine::paused::may_write;
 use crate::engine::progress::Progress;
 use crate::engine::shared::Shared;
 use crate::governed;
+use crate::governed::ends;
 use crate::governed::proposal::{Draft, Proposal};
 use crate::governed::reloading::Reloading;
 use crate::host::{Facts, Host, Library};
@@ -219,7 +220,10 @@ impl Engine {
             Err(error) => self.shared.refuse(&mut self.keys, session, args, error, out),
             Ok(command) => {
                 session.last_command = Some(command);
-                if self.shared.may_hold() && self.hold(session, command, args) {
+                let is_kept = self.shared.may_hold() && self.hold(session, command, args)
+                    || (self.keys.has_pending() || self.keys.is_unsettled())
+                        && self.await_ends(host, session, command, args);
+                if is_kept {
                     if is_skipped {
                         session.reply_mode = ReplyMode::SkipNext;
                     }
@@ -447,6 +451,9 @@ impl Engine {
             || switches.is_cron_paused;
         let is_sweeping = !rests && self.keys.sweep(SWEEP_WORK_MAX);
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
+        let is_ending = !self.shared.is_loading
+            && self.shared.pause.is_none()
+            && ends::step(&mut self.keys, &mut self.shared, host);
         let stats = &mut self.shared.stats;
         stats.clock_ns = host.monotonic_ns();
         let ns = stats.clock_ns.saturating_sub(begun_ns);
@@ -459,7 +466,8 @@ impl Engine {
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
-        is_sweeping || self.keys.reclaim.is_busy() || is_evicting || is_planning
+        ends::release(&self.keys, &mut self.shared);
+        is_sweeping || is_ending || self.keys.reclaim.is_busy() || is_evicting || is_planning
     }
 
     /// Uses a moment in which nothing else is to be done, or a small share of the time
@@ -486,7 +494,9 @@ impl Engine {
     /// Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
         let is_planning = self.shared.is_at_schemas(&self.keys);
-        if self.keys.reclaim.is_busy() || self.shared.relief.is_underway || is_planning {
+        let is_ending = self.keys.has_pending() && self.shared.pause.is_none();
+        let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;
+        if is_busy || is_ending || is_planning {
             return Some(self.keys.now_ms());
         }
         let pause_end = self.shared.pause.as_ref().map(|pause| pause.until_ms + 1);

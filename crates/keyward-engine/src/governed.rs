@@ -11,7 +11,9 @@
 //! Not here: what the rules are (`keyward-rules`), the journal (`keyspace`).
 
 pub(crate) mod apply;
+pub(crate) mod awaited;
 pub(crate) mod changeover;
+pub(crate) mod ends;
 pub(crate) mod hold;
 pub(crate) mod in_force;
 pub(crate) mod libraries;
@@ -40,6 +42,7 @@ use keyward_rules::{
 use keyward_schema::KeyId;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::journal::JournalMark;
+use keyward_store::keyspace::sight::Sight;
 use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
 use std::sync::Arc;
@@ -53,6 +56,8 @@ pub(crate) struct Start {
     dirty: u64,
     effects: usize,
     news: usize,
+    /// How many large ends had begun.
+    ends: u64,
 }
 
 impl Start {
@@ -64,11 +69,13 @@ impl Start {
             dirty: keys.changes.dirty,
             effects: keys.effects.len(),
             news: keys.changes.news.len(),
+            ends: keys.ends_begun(),
         }
     }
 
     /// Leaves everything as it was.
     pub(crate) fn undo(self, keys: &mut Keyspace, shared: &Shared) {
+        keys.take_ends_back(self.ends);
         keys.undo(self.journal, &shared.tunables.packed);
         keys.changes.dirty = self.dirty;
         keys.effects.truncate(self.effects);
@@ -86,10 +93,14 @@ impl Start {
 
 /// Runs a command while some database is under a schema.
 pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
-    if ctx.keys.is_unsettled() && depends_on_others(ctx) {
-        ctx.keys.settle();
+    if ctx.keys.is_unsettled() && depends_on_others(ctx.keys, ctx.session, ctx.command, ctx.args) {
+        // Who could wait for this has done so.
+        ctx.keys.settle(usize::MAX);
     }
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
+    if ctx.keys.has_pending() {
+        ends::finish_touched(ctx);
+    }
     let is_judged = ctx.command.flags.has(Flag::Write)
         || matches!(ctx.command.id, CommandId::FCall | CommandId::FCallRo);
     let outcome = if is_judged { judge(ctx) } else { attempt(ctx) };
@@ -97,22 +108,38 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
     outcome
 }
 
-/// Whether what a command sees depends on rows of other tables than those of its
-/// keys: a derived key on its sources. Commands whose keys their arguments do not
-/// tell count among them, and those that reach other databases.
-fn depends_on_others(ctx: &Ctx<'_>) -> bool {
-    let command = ctx.command;
-    let reaches_further = match command.id {
-        CommandId::Sort | CommandId::SortRo | CommandId::Copy | CommandId::Move => true,
-        _ => !command.has_keys() || command.group == Group::Scripting,
+/// Whether what a command sees depends on rows of other tables than those of its keys: a
+/// derived key on its sources. Commands that show rows of which their arguments do not tell
+/// count among them, those that reach other databases, and scripts: what a script does may be
+/// undone, and the end of a row must not be a part of that.
+fn depends_on_others(
+    keys: &Keyspace,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+) -> bool {
+    use CommandId::{
+        Copy, Debug, Eval, EvalRo, EvalSha, EvalShaRo, Exec, FCall, FCallRo, Keys, KeywardExplain,
+        Move, RandomKey, Scan, Sort, SortRo,
     };
-    let database = ctx.keys.database();
-    let Some(book) = database.book() else { return reaches_further };
-    let depends = |position: usize| {
-        let table = database.pattern(ctx.key(position).table);
-        table.is_some_and(|table| !book.traits(table).due_first.is_empty())
+    let depends = |db: usize, key: &[u8]| {
+        let database = keys.database_at(db);
+        let governed = database.book().zip(database.pattern(database.table_of(key)));
+        governed.is_some_and(|(book, table)| !book.traits(table).due_first.is_empty())
     };
-    reaches_further || command.keys_in(ctx.args).any(|key| depends(key.index))
+    match command.id {
+        Copy | Debug | KeywardExplain | Keys | Move | RandomKey | Scan | Sort | SortRo => true,
+        Eval | EvalRo | EvalSha | EvalShaRo | FCall | FCallRo => true,
+        Exec => {
+            let mut watched = keys.changes.watches.watched_by(session.id);
+            let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
+            watched.any(|(db, key)| depends(db, key))
+                || queue
+                    .into_iter()
+                    .any(|(command, args)| depends_on_others(keys, session, command, args.args()))
+        }
+        _ => command.keys_in(args).any(|key| depends(session.db, args.at(key.index))),
+    }
 }
 
 /// Whether a command edits the number that a string is.
@@ -204,7 +231,7 @@ fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged) -> Outcome {
     let mut outcome = attempt(ctx);
     if outcome.is_ok() {
         let Ctx { keys, shared, session, host, .. } = ctx;
-        outcome = follow(keys, shared, session, *host, start.journal, judged);
+        outcome = follow(keys, shared, session, *host, start, judged);
     }
     if outcome.is_err() {
         start.undo(ctx.keys, ctx.shared);
@@ -292,20 +319,22 @@ fn follow(
     shared: &mut Shared,
     session: &mut Session,
     host: &mut dyn Host,
-    since: JournalMark,
+    start: Start,
     judged: Judged,
 ) -> Outcome {
-    let mut all = Vec::new();
+    let since = start.journal;
+    let (mut all, mut all_ends) = (Vec::new(), Vec::new());
     for db in keys.databases_touched(since) {
         let Some(book) = keys.book_of(db).cloned() else { continue };
-        let answer = keys.report(db, since, |changes| {
-            book.after(&keys.sight(db), changes, judged, Cause::Command)
+        let answer = asked(keys, shared, session, host, db, |keys, sight| {
+            keys.report(db, since, |changes| book.after(sight, changes, judged, Cause::Command))
         });
         match answer {
-            Ok(Consequences { follow_ups, warnings }) => {
+            Ok(Consequences { follow_ups, warnings, ends }) => {
                 warn(keys, host, db, &warnings);
                 hold_against(keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
+                all_ends.extend(ends.into_iter().map(|end| (db, end)));
             }
             Err(Objection::Refused(refusal)) => return Err(refused(keys, db, &refusal)),
             Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
@@ -314,7 +343,33 @@ fn follow(
     for (db, command) in &all {
         follow_up(keys, shared, session, host, *db, command.args())?;
     }
+    for (db, end) in all_ends {
+        keys.begin_end(db, end, since, start.effects, &shared.tunables.packed);
+    }
     Ok(())
+}
+
+/// What the book answers about a database. Where it was shown keys of which a pending end
+/// has yet to remove something, those are finished and it is asked again.
+fn asked<T>(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+    db: usize,
+    ask: impl Fn(&Keyspace, &Sight<'_>) -> T,
+) -> T {
+    loop {
+        let sight = keys.sight(db);
+        let answer = ask(keys, &sight);
+        let unfinished = sight.into_unfinished();
+        if unfinished.is_empty() {
+            return answer;
+        }
+        for key in unfinished {
+            ends::finish_key(keys, shared, session, host, (db, &key));
+        }
+    }
 }
 
 /// Runs a follow-up: a plain command that no rule is asked about.
@@ -359,18 +414,23 @@ fn follow_all_ended(
     let selected = keys.selected();
     let start = Start::recording(keys);
     while keys.has_ended() {
+        // Each mark in the log moves those after it.
+        let mut marks = 0;
         for ended in keys.take_ended() {
             let Some(book) = keys.book_of(ended.db).cloned() else { continue };
-            let Ended { db, pattern, key, row, cause } = ended;
-            let change = Change {
-                table: Some(pattern),
-                key: &key,
-                deadline_before: Some(row.deadline()),
-                after: None,
-                what: What::Whole(Some(&row)),
-                is_known_to_fit: false,
-            };
-            let answer = book.after(&keys.sight(db), &[change], Judged::Rows, cause);
+            let Ended { db, pattern, key, row, cause, logged } = ended;
+            let answer = asked(keys, shared, session, host, db, |_, sight| {
+                let change = Change {
+                    table: Some(pattern),
+                    key: &key,
+                    deadline_before: Some(row.deadline()),
+                    after: None,
+                    what: What::Whole(Some(&row)),
+                    is_known_to_fit: false,
+                    is_kept: true,
+                };
+                book.after(sight, &[change], Judged::Rows, cause)
+            });
             let Ok(consequences) = answer else {
                 unreachable!("the book refuses nothing that happened by itself")
             };
@@ -381,7 +441,13 @@ fn follow_all_ended(
                     count_companion(keys, db, &book, command.args());
                 }
             }
-            keys.reclaim.row(row, Freeing::AtOnce);
+            let mut row = Some(row);
+            for end in consequences.ends {
+                let recorded = keys.effects.len();
+                keys.begin_own_end(db, end, &mut row, cause, logged + marks);
+                marks += keys.effects.len() - recorded;
+            }
+            row.into_iter().for_each(|row| keys.reclaim.row(row, Freeing::AtOnce));
         }
     }
     start.end(keys);

@@ -4,12 +4,13 @@
 //! 1. each row by itself: type, shape, bounds, lifetime, those first that lean on
 //!    no other row's lifetime (`rows`);
 //! 2. the rows that live with them (`companions`);
-//! 3. how many elements of derived keys change (`fanout`), before they are worked out;
+//! 3. how many elements come to derived keys (`fanout`), before they are worked out;
 //! 4. what all of them demand of derived keys, uniqueness last (`dependents`).
 //!
 //! Follow-ups come in the same order. They run with the rules off, so the book
 //! itself thinks of what follows from a follow-up: a row whose end lies in the
-//! past takes its companions and its derived entries along.
+//! past takes its companions and its derived entries along. What goes by the thousand is
+//! no follow-up, but goes in steps (`large`).
 //! Invariants: a command is refused by the first thing that is wrong, and in a
 //! table in warn mode by none; what ended by itself is never refused; the same
 //! changes have the same follow-ups in the same order.
@@ -17,8 +18,11 @@
 mod companions;
 mod dependents;
 mod fanout;
+mod large;
 mod rows;
 mod words;
+
+pub use large::LargeEnd;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -49,6 +53,9 @@ pub struct Consequences {
     pub follow_ups: Vec<ArgBuf>,
     /// What broke the schema and passes all the same.
     pub warnings: Vec<Refusal>,
+    /// What goes in steps, and must not be seen until it is gone. It begins once the
+    /// follow-ups have run.
+    pub ends: Vec<LargeEnd>,
 }
 
 /// Why nothing follows from changes.

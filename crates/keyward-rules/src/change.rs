@@ -22,6 +22,9 @@ pub struct Change<'a> {
     /// Whether what it holds need not be judged: it came as it was from another key of
     /// the same table, where nothing was wrong with it.
     pub is_known_to_fit: bool,
+    /// Whether the host keeps the row as it was until all that depended on it has gone: a
+    /// [`LargeEnd`](crate::LargeEnd) can say so. Not a row that lives on under another key.
+    pub is_kept: bool,
 }
 
 /// How much of a row changed.

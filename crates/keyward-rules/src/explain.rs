@@ -9,7 +9,7 @@ use keyward_commands::resolve;
 use keyward_resp::ArgBuf;
 use keyward_schema::{Duration, KeyId, Unknown, docs, escape};
 
-use crate::after::{Consequences, Objection};
+use crate::after::{Consequences, LargeEnd, Objection};
 use crate::book::RuleBook;
 use crate::refusal::shown_key;
 use crate::shown::{Books, REDACTED};
@@ -93,7 +93,8 @@ impl Consequences {
         let warnings =
             self.warnings.iter().map(|warning| format!("Passes with a warning: {warning}."));
         let follow_ups = self.follow_ups.iter().map(|command| follow_up(book, command, now_ms));
-        warnings.chain(follow_ups).collect()
+        let ends = self.ends.iter().map(|end| in_steps(book, end));
+        warnings.chain(follow_ups).chain(ends).collect()
     }
 }
 
@@ -105,6 +106,21 @@ impl Objection {
             Objection::Refused(refusal) => format!("Refused: {refusal}."),
         }
     }
+}
+
+fn in_steps(book: &RuleBook, end: &LargeEnd) -> String {
+    let (what, key) = match end {
+        LargeEnd::Members { table, key, .. } => {
+            let mirror = book.mirror_of(*table).map(|mirror| book.schema().key(mirror));
+            let mirror = mirror.map_or("its mirror", |mirror| mirror.pattern.text());
+            (format!("what {mirror} had of it goes"), key)
+        }
+        LargeEnd::Companions { key, .. } => ("all that lives with it goes".to_owned(), key),
+        LargeEnd::Deadlines { key, .. } => {
+            ("all that lives with it ends when it does".to_owned(), key)
+        }
+    };
+    format!("Of {} {what}, in steps that nobody sees.", book.named(key))
 }
 
 fn follow_up(book: &RuleBook, command: &ArgBuf, now_ms: i64) -> String {
@@ -198,6 +214,7 @@ members = { of = "user:{id}", when = "status = active" }
                 ["SADD", "active", "1", "2", "3", "4", "5", "6", "7", "8"].iter().collect(),
             ],
             warnings: vec![book().refuse_unknown(b"zzz")],
+            ends: vec![],
         };
         assert_eq!(
             consequences.in_words(&book(), 1000),

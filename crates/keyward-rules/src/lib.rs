@@ -33,7 +33,7 @@ mod verdict;
 mod view;
 mod words;
 
-pub use after::{Cause, Consequences, Objection};
+pub use after::{Cause, Consequences, LargeEnd, Objection};
 pub use book::{RuleBook, Traits};
 pub use change::{Change, End, Part, What};
 pub use derived::{Entry, Holds};

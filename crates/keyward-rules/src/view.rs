@@ -45,6 +45,12 @@ pub trait View {
     /// # Errors
     /// If the host has to fetch them first.
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet>;
+
+    /// Whether more than `few` rows live with this one, and the host can let them share its
+    /// fate in steps.
+    fn has_many_companions(&self, _key: &[u8], _few: usize) -> bool {
+        false
+    }
 }
 
 /// A host that shows nothing: what the book decides with it is decided by the

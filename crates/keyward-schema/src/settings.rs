@@ -246,7 +246,7 @@ settings! {
         "members": Form::Table(Scope::Members), SET, "Another key's ids whose row says so.", "{ of = \"user:{user_id}\", when = \"status = active\" }";
         "inverse": Form::Template, SET, "The set that mirrors this one.", "\"user:{member}:following\"";
         "follows": Form::Template, SETS, "The living key that each member must name.", "\"message:{member}\"";
-        "max_fanout": Form::Count, &[], "How many of its rows one command may change, where it is derived. 10000 unless given.", "10000";
+        "max_fanout": Form::Count, &[], "How many entries one command may add to its rows, where it is derived. 10000 unless given.", "10000";
         "example": Form::Example, &[], "An example: a key, or a key and its value.", "\"user:42\"";
         "allow": Form::Texts, &[], "Warnings that do not apply to this key: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";
     }

@@ -290,6 +290,7 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
         }
         let client = server.core.borrow_mut().host.snapshots_wanted.pop_front();
         if let Some(client) = client {
+            no_pending_ends(&server).await;
             sending::send(&server, client).await;
         }
         let host = &server.core.borrow().host;
@@ -300,8 +301,17 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
     }
 }
 
+/// Waits until a snapshot would have nothing that is gone already: large ends are removed in
+/// steps.
+async fn no_pending_ends(server: &Server) {
+    while server.core.borrow().engine.has_pending_ends() {
+        server.agenda.pause().await;
+    }
+}
+
 /// BGSAVE.
 async fn save(server: &Rc<Server>) {
+    no_pending_ends(server).await;
     let begun = {
         let core = &mut *server.core.borrow_mut();
         let dirty = core.engine.dirty();

@@ -139,6 +139,7 @@ impl Core {
     /// may end.
     fn save_before_the_end(&mut self) -> bool {
         self.engine.gather_rows();
+        self.engine.finish_ends(&mut self.host);
         let saves = self.host.saves_by_itself();
         self.host.begin_shutdown(saves);
         if saves {

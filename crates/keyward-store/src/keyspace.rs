@@ -24,6 +24,7 @@ pub mod gathering;
 pub(crate) mod heed;
 pub mod journal;
 pub mod loading;
+pub mod pending;
 pub mod sight;
 pub mod snapshot;
 pub(crate) mod unopened;
@@ -54,6 +55,8 @@ pub use heed::Surveyor;
 use journal::Journal;
 use keyward_commands::WireError;
 pub use loading::OnConflict;
+pub use pending::Finish;
+use pending::Pending;
 use snapshot::Running;
 pub use snapshot::SnapshotProgress;
 pub use usage::Usage;
@@ -115,6 +118,8 @@ pub struct Keyspace {
     heeded: Heeded,
     /// Rows on the way to their tables under another schema.
     leaving: Option<Leaving>,
+    /// Ends that go in steps.
+    pending: Pending,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -169,6 +174,7 @@ impl Keyspace {
             schema_version: 0,
             heeded: Heeded::default(),
             leaving: None,
+            pending: Pending::default(),
         }
     }
 
@@ -251,8 +257,8 @@ impl Keyspace {
         if let Some(deadline) = table.deadline_at(found)
             && deadline < self.now_ms
         {
-            self.end_due(key);
-            return None;
+            let lives_on = !self.end_due(key);
+            return lives_on.then(|| self.databases[self.selected].table(key).seek(key))?;
         }
         Some(found)
     }
@@ -464,7 +470,7 @@ impl Keyspace {
             return false;
         }
         self.yield_large(self.selected, key);
-        let is_removed = !self.journal.is_on() && self.databases[self.selected].remove_packed(key);
+        let is_removed = !self.journal.is_on() && self.remove_packed(self.selected, key);
         if !is_removed && let Some(row) = self.take_row(self.selected, key) {
             self.discard(key, row, freeing);
         }
@@ -483,7 +489,18 @@ impl Keyspace {
 
     /// Takes a row out of its table; nobody is told.
     fn take_row(&mut self, db: usize, key: Key<'_>) -> Option<Row> {
+        if self.has_pending() {
+            self.unlist(db, key);
+        }
         self.databases[db].remove(key)
+    }
+
+    /// Removes a row that nobody wants to see again, if it is packed; whether it did.
+    fn remove_packed(&mut self, db: usize, key: Key<'_>) -> bool {
+        if self.has_pending() {
+            self.unlist(db, key);
+        }
+        self.databases[db].remove_packed(key)
     }
 
     /// Puts a row that is not there into its table; nobody is told.

@@ -167,6 +167,9 @@ impl Stage {
                     if let Some(who) = self.clients.iter().position(|other| *other == client) {
                         self.is_waiting[who] = progress == Progress::Blocked;
                     }
+                    if client == self.reader && !out.is_empty() {
+                        self.answer = Some(String::from_utf8_lossy(&out).into_owned());
+                    }
                 }
                 Delivery::Output(client, bytes) if client == self.listener => {
                     self.evicted.extend(bulks(&String::from_utf8_lossy(&bytes)).pop());
@@ -263,6 +266,11 @@ impl Stage {
 
     /// What is wrong with what a client sees, who sees no row whose time is over.
     pub(super) fn visible_fault(&mut self) -> Option<String> {
+        // Whose command waits for the end of others must not go on while it is looked.
+        while self.is_waiting.contains(&true) && self.engine.tick(&mut self.world) {
+            self.hear();
+        }
+        self.hear();
         let rows = stored(&mut self.engine, 0);
         let wanted = wanted(&living(&rows, self.now_ms));
         let stored = found(&rows);
@@ -278,7 +286,7 @@ impl Stage {
 
     /// What a client reads at a key that is expected to be like this.
     fn seen(&mut self, key: &str, like: Option<&Plain>) -> Option<Plain> {
-        let read = |words: &[&str], stage: &mut Stage| bulks(&stage.call(stage.reader, words).1);
+        let read = |words: &[&str], stage: &mut Stage| bulks(&stage.await_reply(words, &[]));
         let value = match like? {
             Plain::Text(_) => Plain::Text(read(&["GET", key], self).into_iter().next()?),
             Plain::Zset(_) => {

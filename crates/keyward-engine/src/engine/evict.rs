@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::engine::relief::Relief;
 use crate::engine::shared::Shared;
 use crate::governed;
+use crate::governed::ends;
 use crate::host::{Host, Outgoing};
 use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;
@@ -32,6 +33,8 @@ use std::ops::Range;
 const SAMPLES_MAX: usize = 64;
 /// Messages to clients that are one piece of work.
 const MESSAGES_PER_WORK: usize = 8;
+/// What a step of a large end takes.
+const WORK_OF_ENDS: usize = 16;
 
 /// Whose command room is made for.
 #[derive(Debug, Default)]
@@ -137,8 +140,16 @@ impl Engine {
                 }
                 Limit::Keyspace(db) => (db..db + 1, false),
             };
-            // What takes more room than it must is packed before anything goes.
-            let done = if frees { 1 } else { self.keys.pack(dbs.clone(), 1) };
+            // What takes more room than it must is packed before anything goes, and what has
+            // gone for everybody is removed.
+            let done = match frees {
+                true => 1,
+                false if self.keys.has_pending() => {
+                    ends::step(&mut self.keys, &mut self.shared, host);
+                    WORK_OF_ENDS
+                }
+                false => self.keys.pack(dbs.clone(), 1),
+            };
             let done = match done {
                 0 => match self.evict_one(dbs, host, caller) {
                     Some(done) => done,

@@ -8,6 +8,7 @@
 use crate::engine::context::{Handlers, Outcome};
 use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
+use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
@@ -73,6 +74,8 @@ pub(crate) struct Shared {
     pub(crate) log: AppendLog,
     /// The pause, if there is one.
     pub(crate) pause: Option<Pause>,
+    /// Who waits for what large ends have yet to remove.
+    pub(crate) awaiting: Vec<Awaited>,
     /// How memory stood before the running command.
     pub(crate) relief: Relief,
     /// The text of a schema that the host reads.
@@ -114,6 +117,7 @@ impl Shared {
             monitors: Vec::new(),
             replicas: Replicas::default(),
             pause: None,
+            awaiting: Vec::new(),
             relief: Relief::default(),
             reading: None,
             plan: None,
@@ -354,7 +358,8 @@ impl Shared {
             clients: self.sessions.len(),
             blocked_clients: keys.changes.waiting.count()
                 + self.pause.as_ref().map_or(0, |pause| pause.clients.len())
-                + self.hold().map_or(0, |hold| hold.clients.len()),
+                + self.hold().map_or(0, |hold| hold.clients.len())
+                + self.awaiting.len(),
             timed_waits: keys.changes.waiting.timed_count(),
             dirty: keys.changes.dirty,
             scripts: self.scripts.facts(),

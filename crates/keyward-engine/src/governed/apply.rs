@@ -265,7 +265,7 @@ impl Changeover {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(VOID)), true);
         }
-        if is_sweeping || keys.snapshot_progress().is_some() {
+        if is_sweeping || keys.has_pending() || keys.snapshot_progress().is_some() {
             return (Stage::Await(announced), false);
         }
         let mut hold = Hold::default();
@@ -284,6 +284,10 @@ impl Changeover {
         host: &mut dyn Host,
         (announced, mut conclusion, at_ms): (Announced, Box<Conclusion>, i64),
     ) -> (Stage, bool) {
+        if keys.has_pending() {
+            // They are of the schema before.
+            return (Stage::Conclude { announced, conclusion, at_ms }, false);
+        }
         let present = keys.now_ms();
         keys.set_now_ms(at_ms);
         let Plan { book, survey, .. } = &*announced.plan;

@@ -5,6 +5,7 @@
 //! named in the log. All of it goes in steps of bounded work.
 //! Not here: what they need (`keyward_rules::Survey`), who wants to know (`keyward`).
 
+use super::ends;
 use super::survey::{Walk, advance, conclude};
 use crate::engine::shared::Shared;
 use crate::governed::follow_up;
@@ -106,6 +107,11 @@ impl AfterLoad {
         host: &mut dyn Host,
         budget: usize,
     ) -> bool {
+        if keys.has_pending() {
+            // What was going when the log ended goes first.
+            ends::advance(keys, shared, session, host, budget);
+            return false;
+        }
         while self.db < keys.database_count() {
             let db = self.db;
             let Some(book) = keys.book_of(db).cloned() else {

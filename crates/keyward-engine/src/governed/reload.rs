@@ -156,6 +156,8 @@ impl Reloading {
                 self.stage = Stage::Conclude(place + 1, at_ms);
                 Ok(Step::Later)
             }
+            // They are of the schema before.
+            Stage::Govern(..) if keys.has_pending() => Ok(Step::Later),
             Stage::Govern(place, at_ms) => Ok(self.govern(keys, shared, host, place, at_ms)),
             Stage::Bring(place, at_ms) => {
                 if !keys.bring_over(&self.parts[place].survey, ROWS_PER_TICK) {
@@ -251,7 +253,7 @@ impl Reloading {
         follow_ended(keys, shared, session, host);
         keys.look_at_suspects();
         self.heed_changes(keys)?;
-        if is_sweeping || keys.snapshot_progress().is_some() {
+        if is_sweeping || keys.has_pending() || keys.snapshot_progress().is_some() {
             return Ok(Step::Later);
         }
         let mut hold = Hold::default();

@@ -178,7 +178,13 @@ fn rows_that_fall_due_meanwhile_go_when_it_is_done() {
     while shop.answer(shop.admin).is_none() {
         shop.test.tick();
     }
-    assert_eq!(shop.test.resume(shop.client), ":0\r\n");
+    // So many rows that are due it does not remove by itself, but waits for.
+    let mut reply = shop.test.resume(shop.client);
+    while reply.is_empty() {
+        shop.test.tick();
+        reply = shop.test.resume(shop.client);
+    }
+    assert_eq!(reply, ":0\r\n");
     assert_eq!(shop.call("DBSIZE"), ":0");
 }
 

@@ -12,6 +12,7 @@ mod forkless;
 mod harness;
 mod hashes_and_sets;
 mod hit_ratio;
+mod large_ends;
 mod lifetimes;
 mod memory;
 mod observation;

@@ -2,7 +2,8 @@
 //!
 //! When a row ends or its end moves, so does the end of each row that lives with
 //! it, and of those that live with these. A companion that the same command wrote
-//! is not led here but judged by itself, since its leader is judged before it.
+//! is not led here but judged by itself, since its leader is judged before it. Where many
+//! live with one row, their fate is put off (`large`).
 
 use super::{Aftermath, Fate, Objection};
 use keyward_schema::KeyId;
@@ -16,9 +17,10 @@ impl Aftermath<'_> {
         deadline_before: Option<Option<i64>>,
         fate: Fate,
     ) -> Result<(), Objection> {
-        let leads = |table: KeyId| !self.book.traits(table).companions.is_empty();
+        let leads = |table: &KeyId| !self.book.traits(*table).companions.is_empty();
         let stays = matches!(fate, Fate::Lives(deadline) if deadline_before == Some(deadline));
-        if stays || !table.is_some_and(leads) {
+        let Some(table) = table.filter(leads).filter(|_| !stays) else { return Ok(()) };
+        if self.puts_off_companions(table, key, fate) {
             return Ok(());
         }
         let mut companions: Vec<Vec<u8>> = Vec::new();

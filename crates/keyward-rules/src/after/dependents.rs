@@ -8,7 +8,7 @@
 use super::{Aftermath, Cause, Fate, Objection};
 use crate::change::{Change, Part, What};
 use crate::derived::repair::Repair;
-use crate::derived::wanted::{State, Taken, Wanted, each_touched};
+use crate::derived::wanted::{State, Taken, Wanted, each_new, each_touched};
 use crate::derived::{Entry, Holds};
 use crate::facts::{Moment, Reading};
 use crate::naming::{Origin, named_key};
@@ -158,22 +158,31 @@ impl<'a> Aftermath<'a> {
         }
         let own = book.placeholders(table, change.key);
         let after = change.after.filter(|_| !is_gone);
-        if is_gone && let Some(row) = change.after {
+        let is_put_off = self.puts_off_members(table, change, is_gone);
+        if is_gone
+            && !is_put_off
+            && let Some(row) = change.after
+        {
             demands.lost.extend(book.entries_of(table, change.key, row));
         }
         let mut nameless = None;
-        each_touched(change, RowType::Set, &mut |member, before| {
+        let mut reflect = |member: &[u8], before: State| {
             let now = State::of(after, RowType::Set, member);
             if before == now {
                 return;
             }
             match (book.reflection(table, &own, member), now) {
+                (_, State::Absent) if is_put_off => {}
                 (Some(entry), State::Absent) => demands.lost.push(entry),
                 (Some(entry), _) => demands.gained.push((entry, table, change.key)),
                 (None, State::Absent) => {}
                 (None, _) => nameless = Some(member.to_vec()),
             }
-        });
+        };
+        match change.what {
+            What::Whole(Some(before)) if is_put_off => each_new(before, after, &mut reflect),
+            _ => each_touched(change, RowType::Set, &mut reflect),
+        }
         match nameless {
             Some(member) => self.object(book.refuse_nameless(table, change.key, &member)),
             None => Ok(()),
@@ -292,13 +301,14 @@ impl<'a> Aftermath<'a> {
         self.book.traits(table).row_type.expect("derived keys are strings, sets and sorted sets")
     }
 
-    /// One command must not change too many rows, nor make a mirror too large.
+    /// One command must not bring too many elements, nor make a mirror too large.
     fn judge_repairs(&mut self, repairs: &[Repair]) -> Result<(), Objection> {
-        let mut changed: Vec<(KeyId, u64)> = Vec::with_capacity(1);
+        let mut brought: Vec<(KeyId, u64)> = Vec::with_capacity(1);
         for repair in repairs {
-            match changed.iter_mut().find(|(table, _)| *table == repair.table) {
-                Some((_, count)) => *count += repair.changed as u64,
-                None => changed.push((repair.table, repair.changed as u64)),
+            let puts = (repair.changed - repair.taken) as u64;
+            match brought.iter_mut().find(|(table, _)| *table == repair.table) {
+                Some((_, count)) => *count += puts,
+                None => brought.push((repair.table, puts)),
             }
             let most = self.book.schema().key(repair.table).bounds.max_members;
             if let Some(most) = most.filter(|_| repair.added > 0) {
@@ -309,8 +319,8 @@ impl<'a> Aftermath<'a> {
                 }
             }
         }
-        changed.sort_unstable();
-        for (table, count) in changed {
+        brought.sort_unstable();
+        for (table, count) in brought {
             if count > self.book.schema().key(table).max_fanout {
                 self.object(self.book.refuse_fanout(table, Some(count)))?;
             }

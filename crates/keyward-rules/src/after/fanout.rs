@@ -1,14 +1,14 @@
-//! How many elements of derived keys a command changes, counted before all of them are
+//! How many elements a command brings to derived keys, counted before all of them are
 //! worked out.
 //!
-//! A set and its mirror agree, so each member that came or left is one element of the
-//! mirror that changes. A command that changes too many is therefore refused by the sets
-//! it wrote: their lengths say how many, and of their members no more are looked at than
-//! the limit allows, to be sure that they name mirrors at all.
+//! A set and its mirror agree, so each member that came is one element that the mirror gets.
+//! A command that brings too many is therefore refused by the sets it wrote: their lengths
+//! say how many, and of their members no more are looked at than the limit allows, to be
+//! sure that they name mirrors at all. What leaves has no limit: it goes in steps (`large`).
 //!
-//! A row demands at most one element of a computed key, or of a set that follows it, so only
-//! a command that changes very many rows, or ends very many companions, changes too many of
-//! those. Its rows are looked at one after the other until there are.
+//! A row demands at most one element of a computed key, so only a command that changes very
+//! many rows brings too many to those. Its rows are looked at one after the other until
+//! there are.
 //!
 //! What is not sure here is left to be counted when all follow-ups are known
 //! (`dependents`): elements of derived keys that the command wrote itself, and those of few
@@ -16,12 +16,11 @@
 
 use super::dependents::Demands;
 use super::{Aftermath, Cause, Fate, Objection};
-use crate::book::RuleBook;
 use crate::change::{Change, What};
-use crate::derived::wanted::{State, each_touched};
+use crate::derived::wanted::{State, each_new, each_touched};
 use crate::derived::{Entry, Holds};
 use crate::view::{Element, NotYet, Row, RowType};
-use keyward_schema::{Derived, KeyId};
+use keyward_schema::KeyId;
 use std::collections::BTreeMap;
 
 /// What so few rows demand is worked out at once: that takes no longer than to count it.
@@ -29,11 +28,11 @@ const FEW_ROWS: usize = 16;
 
 /// Elements of one mirror.
 struct Tally {
-    /// How many change, as far as is known.
+    /// How many come, as far as is known.
     count: u64,
     /// Of how many of them that is sure.
     sure: u64,
-    /// How many may change.
+    /// How many may come.
     most: u64,
 }
 
@@ -44,7 +43,7 @@ impl Tally {
 }
 
 impl Aftermath<'_> {
-    /// Refuses a command that changes more elements of a mirror than one may.
+    /// Refuses a command that brings more elements to a mirror than one may.
     pub(super) fn judge_fanout(&mut self) -> Result<(), Objection> {
         if self.cause != Cause::Command {
             return Ok(());
@@ -79,7 +78,7 @@ impl Aftermath<'_> {
         })
     }
 
-    /// How many elements of a mirror change, if those are surely too many.
+    /// How many elements a mirror gets, if those are surely too many.
     fn too_many(&self, mirror: KeyId) -> Option<u64> {
         let most = self.book.schema().key(mirror).max_fanout;
         let mut tally = Tally { count: 0, sure: 0, most };
@@ -105,26 +104,24 @@ impl Aftermath<'_> {
                 }
             }
         };
-        match (change.what, set_of(change.after)) {
-            (What::Lifetime, Some(row)) if is_gone => all_of(row, tally),
-            (What::Whole(before), None) => {
-                if let Some(before) = set_of(before) {
-                    all_of(before, tally);
-                }
+        let Some(after) = set_of(change.after).filter(|_| !is_gone) else { return };
+        let mut count_new = |member: &[u8], before: State| {
+            if before == State::Absent && after.contains(member) {
+                tally.count += 1;
+                self.make_sure(change, member, tally);
             }
-            // What the command changed and then made end is seldom much.
-            (_, Some(_)) if is_gone => {}
-            (What::Whole(before), Some(after)) if set_of(before).is_none() => all_of(after, tally),
-            (_, after) => each_touched(change, RowType::Set, &mut |member, before| {
-                if before != State::of(after, RowType::Set, member) {
-                    tally.count += 1;
-                    self.make_sure(change, member, tally);
-                }
-            }),
+        };
+        match change.what {
+            What::Lifetime => {}
+            What::Whole(before) => match set_of(before) {
+                Some(before) => each_new(before, Some(after), &mut count_new),
+                None => all_of(after, tally),
+            },
+            What::Parts(_) => each_touched(change, RowType::Set, &mut count_new),
         }
     }
 
-    /// Looks whether a member that came or left names a mirror that the command has not
+    /// Looks whether a member that came names a mirror that the command has not
     /// written to itself; that one holds otherwise what is demanded already.
     fn make_sure(&self, change: &Change<'_>, member: &[u8], tally: &mut Tally) {
         let Some(table) = change.table.filter(|_| !tally.is_over()) else { return };
@@ -139,11 +136,9 @@ impl Aftermath<'_> {
 }
 
 impl Aftermath<'_> {
-    /// Refuses a command whose rows change more elements of a computed key, or of sets that
-    /// follow them, than one may.
+    /// Refuses a command whose rows bring more elements to a computed key than one may.
     pub(super) fn judge_sources(&mut self) -> Result<(), Objection> {
-        let rows = self.changes.len() + self.moved.len();
-        if self.cause != Cause::Command || rows <= FEW_ROWS {
+        if self.cause != Cause::Command || self.changes.len() <= FEW_ROWS {
             return Ok(());
         }
         for derived in self.crowded() {
@@ -160,30 +155,25 @@ impl Aftermath<'_> {
         let mut sources: BTreeMap<KeyId, u64> = BTreeMap::new();
         for change in self.changes {
             if let Some(table) = change.table {
-                let is_replaced = matches!(change.what, What::Whole(Some(_)) | What::Parts(_));
-                let both = is_replaced && change.after.is_some();
-                *sources.entry(table).or_default() += 1 + u64::from(both);
+                *sources.entry(table).or_default() += u64::from(change.after.is_some());
             }
         }
         let mut elements: BTreeMap<KeyId, u64> = BTreeMap::new();
         for id in self.book.schema().ids() {
-            let ended = self.book.traits(id).leader.map_or(0, |_| self.moved.len() as u64);
-            let count = sources.get(&id).copied().unwrap_or(0) + ended;
+            let count = sources.get(&id).copied().unwrap_or(0);
             for derived in self.book.traits(id).dependents.iter().filter(|_| count > 0) {
                 *elements.entry(*derived).or_default() += count;
             }
         }
         elements.retain(|derived, count| {
-            let declared = self.book.schema().key(*derived);
-            let follows = matches!(declared.derived, Some(Derived::Follows { .. }));
-            *count > declared.max_fanout
-                && (follows || self.book.traits(*derived).is_computed)
+            *count > self.book.schema().key(*derived).max_fanout
+                && self.book.traits(*derived).is_computed
                 && !sources.contains_key(derived)
         });
         elements.into_keys().collect()
     }
 
-    /// Whether surely more elements of a derived table change than one command may change.
+    /// Whether surely more elements come to a derived table than one command may bring.
     fn is_overrun(&self, derived: KeyId) -> Result<bool, NotYet> {
         let most = self.book.schema().key(derived).max_fanout;
         let feeds = |table: &KeyId| self.book.traits(*table).dependents.contains(&derived);
@@ -197,20 +187,10 @@ impl Aftermath<'_> {
                 return Ok(true);
             }
         }
-        for (key, fate) in &self.moved {
-            let (Fate::Gone, table) = (fate, self.book.table_of(key)) else { continue };
-            let Some(table) = table.filter(feeds) else { continue };
-            let mut demands = Demands::default();
-            self.take_out(table, key, &mut demands)?;
-            sure += self.count_unmet(derived, &demands)?;
-            if sure > most {
-                return Ok(true);
-            }
-        }
         Ok(false)
     }
 
-    /// How many elements of a derived table are not what is demanded of them.
+    /// How many elements of a derived table are not what is demanded anew.
     fn count_unmet(&self, derived: KeyId, demands: &Demands<'_>) -> Result<u64, NotYet> {
         let row_type = self.type_of(derived);
         let state = |entry: &Entry| -> Result<State, NotYet> {
@@ -218,14 +198,6 @@ impl Aftermath<'_> {
             Ok(State::of(self.view.row_of(derived, &entry.key)?, row_type, name))
         };
         let mut count = 0;
-        for entry in demands.lost.iter().filter(|entry| entry.table == derived) {
-            // An entry is lost only by who has it.
-            count += u64::from(match state(entry)? {
-                State::Absent => false,
-                State::Text(owner) => owner == entry.member,
-                State::Member | State::Score(_) => true,
-            });
-        }
         for (entry, ..) in demands.gained.iter().filter(|(entry, ..)| entry.table == derived) {
             // A text that is there is another's: it is lost, or cannot be gained.
             count += u64::from(match (state(entry)?, entry.holds) {
@@ -243,19 +215,12 @@ fn set_of(row: Option<&dyn Row>) -> Option<&dyn Row> {
     row.filter(|row| row.row_type() == RowType::Set)
 }
 
-/// How many members a change of a set touched, at most.
+/// How many members came by a change of a set, at most.
 fn touched_at_most(change: &Change<'_>) -> u64 {
     let len = |row: Option<&dyn Row>| row.map_or(0, Row::len) as u64;
     match change.what {
         What::Parts(parts) => parts.len() as u64,
-        What::Whole(before) => len(before) + len(change.after),
-        What::Lifetime => len(change.after),
-    }
-}
-
-impl RuleBook {
-    /// The table of the sets that mirror those of this one.
-    fn mirror_of(&self, table: KeyId) -> Option<KeyId> {
-        self.links(table).mirror.and_then(|mirror| mirror.table(self.schema(), table))
+        What::Whole(_) => len(change.after),
+        What::Lifetime => 0,
     }
 }

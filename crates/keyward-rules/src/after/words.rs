@@ -79,14 +79,14 @@ impl RuleBook {
         )
     }
 
-    /// A command would change too many rows of a derived key: so many, if that is known.
+    /// A command would bring too many entries to a derived key: so many, if that is known.
     pub(crate) fn refuse_fanout(&self, table: KeyId, count: Option<u64>) -> Refusal {
         let declared = self.schema().key(table);
         let count =
-            count.map_or(" and this one changes more".to_owned(), |count| format!(" not {count}"));
+            count.map_or(" and this one adds more".to_owned(), |count| format!(" not {count}"));
         let problem = format!(
-            "one command may change at most {} of its entries (max_fanout),{count}; write in \
-             smaller steps",
+            "one command may add at most {} entries to it (max_fanout),{count}; write in smaller \
+             steps",
             declared.max_fanout
         );
         self.refuse(table, declared.pattern.text().as_bytes(), problem)

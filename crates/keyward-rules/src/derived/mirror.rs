@@ -10,6 +10,17 @@ use crate::naming::{Origin, named_key};
 use keyward_schema::{Derived, KeyId};
 
 impl RuleBook {
+    /// What the mirror holds because of a member of a set: the set it is in, and the member
+    /// of that. `None` if the set of this key has no mirror, or the member can name none.
+    pub fn mirrored(&self, table: KeyId, key: &[u8], member: &[u8]) -> Option<Entry> {
+        self.reflection(table, &self.placeholders(table, key), member)
+    }
+
+    /// The table of the sets that mirror those of this one.
+    pub fn mirror_of(&self, table: KeyId) -> Option<KeyId> {
+        self.links(table).mirror.and_then(|mirror| mirror.table(self.schema(), table))
+    }
+
     /// The element of the mirror that says the same as this member of the set of
     /// that table with these placeholders. `None` if the set has no mirror, or
     /// the member can name none, because it does not fit the pattern.

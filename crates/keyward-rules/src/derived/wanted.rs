@@ -65,12 +65,11 @@ pub(crate) fn each_touched(
                     visit(name(element), State::of(Some(before), row_type, name(element)))
                 });
             }
-            if let Some(after) = change.after {
-                after.each(&mut |element| {
-                    if !before.is_some_and(|before| before.contains(name(element))) {
-                        visit(name(element), State::Absent);
-                    }
-                });
+            match (before, change.after) {
+                (Some(before), after) => each_new(before, after, visit),
+                (None, after) => after.into_iter().for_each(|after| {
+                    after.each(&mut |element| visit(name(element), State::Absent));
+                }),
             }
         }
         What::Parts(parts) => {
@@ -93,6 +92,20 @@ pub(crate) fn each_touched(
             }
         }
     }
+}
+
+/// Visits each member of a set that it did not have before.
+pub(crate) fn each_new(
+    before: &dyn Row,
+    after: Option<&dyn Row>,
+    visit: &mut dyn FnMut(&[u8], State),
+) {
+    let Some(after) = after else { return };
+    after.each(&mut |element| {
+        if !before.contains(name(element)) {
+            visit(name(element), State::Absent);
+        }
+    });
 }
 
 fn name(element: Element<'_>) -> &[u8] {

@@ -152,6 +152,7 @@ impl Host {
             after: new.map(|row| row as &dyn Row),
             what,
             is_known_to_fit: false,
+            is_kept: false,
         })
     }
 
@@ -173,6 +174,7 @@ impl Host {
             after: None,
             what: What::Whole(Some(&gone)),
             is_known_to_fit: false,
+            is_kept: false,
         };
         let judged = self.book.after(&self.scene(), &[change], Judged::Nothing, cause);
         let consequences = judged.expect("what ended by itself is not refused");

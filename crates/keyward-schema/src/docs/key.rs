@@ -14,7 +14,7 @@ use crate::checks::rule;
 use crate::pattern::Kind;
 use crate::schema::{Allowance, Content, DEFAULT_MAX_FANOUT, Example, ExampleValue, Key, KeyId};
 use crate::shape::{Object, Shape, Type};
-use crate::units::size_in_words;
+use crate::units::{count_in_words, size_in_words};
 
 /// Everything about one key.
 pub(super) fn section(part: &Part<'_>, id: KeyId) -> Section {
@@ -162,10 +162,9 @@ fn described(shape: &Shape) -> Line {
 
 fn fanout(key: &Key) -> Option<Line> {
     (key.derived.is_some() && key.max_fanout != DEFAULT_MAX_FANOUT).then(|| {
-        Line::text(format!(
-            "One command may change at most {} of it.",
-            things(key.max_fanout, "row")
-        ))
+        let entries = if key.max_fanout == 1 { "entry" } else { "entries" };
+        let count = count_in_words(key.max_fanout);
+        Line::text(format!("One command may add at most {count} {entries} to it."))
     })
 }
 

@@ -5,7 +5,7 @@
 //! becomes the base; then the manifest names both. Replies to writes wait while the rest of
 //! the last increment is synced, which is what was written since.
 
-use super::{BEHIND_PAUSE, Target, Writer, finish_snapshot};
+use super::{BEHIND_PAUSE, Target, Writer, finish_snapshot, no_pending_ends};
 use crate::agenda::on_thread;
 use crate::append_only::Policy;
 use crate::clock::Instant;
@@ -90,8 +90,10 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
     })
     .await;
     sync_ahead(server).await;
+    no_pending_ends(server).await;
     while is_amid_work(server) {
         server.agenda.sleep(BEHIND_PAUSE).await;
+        no_pending_ends(server).await;
     }
     let begun = next.and_then(|next| begin_rewrite(server, &files, next));
     let is_new = listing == Some(Listing::WithBase);

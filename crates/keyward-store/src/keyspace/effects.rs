@@ -124,6 +124,21 @@ impl Effects {
         }
     }
 
+    /// Records a command before those of the unit from a place on.
+    pub(crate) fn insert<'a>(
+        &mut self,
+        at: usize,
+        db: usize,
+        command: impl IntoIterator<Item = &'a [u8]>,
+    ) {
+        if self.listening {
+            let command: ArgBuf = command.into_iter().collect();
+            self.command_bytes += bytes_of(&command);
+            let effect = Effect { db, unit: self.unit, command };
+            self.log.insert(at.min(self.log.len()), effect);
+        }
+    }
+
     /// Bytes of what is recorded and not taken yet.
     pub fn heap_bytes(&self) -> usize {
         self.command_bytes + size_class(self.log.capacity() * size_of::<Effect>())

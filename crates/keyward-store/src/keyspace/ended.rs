@@ -24,6 +24,7 @@ use keyward_resp::Args;
 use keyward_rules::{Books, Cause, Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// A renewal by reading is logged when it crosses a line of this many to a
@@ -43,6 +44,8 @@ pub struct Ended {
     pub row: Row,
     /// Why it went.
     pub cause: Cause,
+    /// Where the log of changes tells of it.
+    pub logged: usize,
 }
 
 /// Rows of a database that came under another schema, on the way to their tables.
@@ -147,6 +150,7 @@ impl Keyspace {
     /// The changes of the journal are known to stay: whoever watches them is
     /// told, and nothing can be undone any more.
     pub fn commit(&mut self) {
+        self.let_ends_stand();
         let mut journal = std::mem::take(&mut self.journal);
         for (db, table, key) in journal.touched() {
             self.databases[db].count_write(table);
@@ -162,7 +166,7 @@ impl Keyspace {
 
     /// A database as the rule book sees it.
     pub fn sight(&self, db: usize) -> Sight<'_> {
-        Sight { keys: self, db, shelf: Shelf::default() }
+        Sight { keys: self, db, shelf: Shelf::default(), unfinished: RefCell::default() }
     }
 
     /// Makes a packed row of the selected database that is about to be edited a loose one.
@@ -235,17 +239,25 @@ impl Keyspace {
         self.source_deadline < self.now_ms
     }
 
-    /// Removes every due row of tables on which others depend.
-    pub fn settle(&mut self) {
+    /// Removes due rows of tables on which others depend, up to so many; whether none is
+    /// left.
+    pub fn settle(&mut self, most: usize) -> bool {
         let selected = self.selected;
+        let mut left = most;
         for db in 0..self.databases.len() {
             self.selected = db;
-            while let Some(key) = self.databases[db].due_source(self.now_ms) {
-                self.remove_due(self.databases[db].key(&key));
+            while left > 0
+                && let Some(key) = self.databases[db].due_source(self.now_ms)
+            {
+                self.end_due(self.databases[db].key(&key));
+                left -= 1;
             }
         }
         self.selected = selected;
-        self.look_ahead();
+        if left > 0 {
+            self.look_ahead();
+        }
+        left > 0
     }
 
     /// Learns when the next row ends that others depend on, if one that is known to be
@@ -269,7 +281,8 @@ impl Keyspace {
         let database = &self.databases[db];
         match database.pattern(key.table) {
             Some(pattern) if database.leads(key.table) => {
-                self.ended.push(Ended { db, pattern, key: key.bytes.into(), row, cause });
+                let (key, logged) = (key.bytes.into(), self.effects.len());
+                self.ended.push(Ended { db, pattern, key, row, cause, logged });
             }
             _ => self.reclaim.row(row, freeing),
         }

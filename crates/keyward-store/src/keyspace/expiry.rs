@@ -14,12 +14,17 @@ use keyward_rules::Cause;
 pub(super) const WORK_OF_LEADERS: usize = 32;
 
 impl Keyspace {
-    /// Removes a row that was found to be due, unless expiry is held.
+    /// Removes a row that was found to be due, unless expiry is held; whether it is gone for
+    /// who asks.
     #[cold]
-    pub(super) fn end_due(&mut self, key: Key<'_>) {
+    pub(super) fn end_due(&mut self, key: Key<'_>) -> bool {
+        if self.has_pending() && self.outlives(self.selected, key) {
+            return false;
+        }
         if !self.is_expiry_held {
             self.remove_due(key);
         }
+        true
     }
 
     /// Removes a row whose deadline has passed.
@@ -28,7 +33,7 @@ impl Keyspace {
         let freeing = Freeing::lazily_if(self.lazy.expire);
         self.yield_large(db, key);
         let is_wanted = self.databases[db].leads(key.table);
-        if !is_wanted && self.databases[db].remove_packed(key) {
+        if !is_wanted && self.remove_packed(db, key) {
             // There is nothing to free, and nobody follows it.
         } else if let Some(row) = self.take_row(db, key) {
             self.end_row(db, key, row, (Cause::Expiry, freeing));
@@ -79,7 +84,7 @@ impl Keyspace {
                 }
                 let key = self.databases[db].key(&key);
                 work += self.work_of_end(db, key);
-                self.remove_due(key);
+                self.end_due(key);
             }
         }
         self.selected = selected;

@@ -21,6 +21,7 @@ use crate::values::hasher::{Key, TableIndex};
 use crate::values::list::End;
 use crate::values::row::Row;
 use std::ops::Range;
+use std::rc::Rc;
 
 /// How many of the last rows a step looks through for its own.
 const RECENT_ROWS: usize = 4;
@@ -70,6 +71,8 @@ struct Step {
 enum Undo {
     /// The row came, went or was replaced as a whole.
     Row(Option<Row>),
+    /// The same, of a row that an end which goes in steps keeps too.
+    Kept(Rc<Row>),
     /// An edit created the row.
     Created,
     /// An edit left the row empty, and it went.
@@ -128,6 +131,12 @@ impl Journal {
         for step in self.steps.drain(..) {
             match step.undo {
                 Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
+                Undo::Kept(row) => {
+                    // What an end still needs is freed by that.
+                    if let Ok(row) = Rc::try_unwrap(row) {
+                        receive(Gone::Row(row));
+                    }
+                }
                 Undo::Flushed(held) => receive(Gone::Database(held)),
                 _ => {}
             }
@@ -169,6 +178,33 @@ impl Journal {
     /// A row came, went or was replaced; what it was before.
     pub(super) fn replaced(&mut self, db: usize, key: Key<'_>, before: Option<Row>) {
         self.push(db, key, Undo::Row(before));
+    }
+
+    /// Shares the row that a key of a database had at a mark with an end that goes in steps;
+    /// `None` if it was not replaced as a whole since.
+    pub(super) fn keep_row(
+        &mut self,
+        since: JournalMark,
+        db: usize,
+        key: &[u8],
+    ) -> Option<Rc<Row>> {
+        for index in self.steps_since(since) {
+            let touched = self.rows[self.steps[index].row];
+            if touched.db != db || self.text(touched.key) != key {
+                continue;
+            }
+            let undo = &mut self.steps[index].undo;
+            match undo {
+                Undo::Kept(row) => return Some(Rc::clone(row)),
+                Undo::Row(before @ Some(_)) => {
+                    let row = Rc::new(before.take()?);
+                    *undo = Undo::Kept(Rc::clone(&row));
+                    return Some(row);
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// An edit created a row.

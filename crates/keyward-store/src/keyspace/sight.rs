@@ -11,6 +11,7 @@ use crate::values::value::{ObjectRef, Type, Value};
 use keyward_rules::{Element, NotYet, RowType, View};
 use keyward_schema::KeyId;
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 /// One database, as the rule book reads it.
 pub struct Sight<'a> {
@@ -18,9 +19,23 @@ pub struct Sight<'a> {
     pub(super) db: usize,
     /// Packed rows that it was asked for.
     pub(super) shelf: Shelf,
+    /// Keys it was asked for of which a pending end has yet to remove something.
+    pub(super) unfinished: RefCell<Vec<Box<[u8]>>>,
 }
 
 impl Sight<'_> {
+    /// Keys it was asked for that have to be finished before what it showed of them is true.
+    pub fn into_unfinished(self) -> Vec<Box<[u8]>> {
+        self.unfinished.into_inner()
+    }
+
+    /// Notes a key that is asked for if a pending end has yet to remove something of it.
+    fn note(&self, key: &[u8]) {
+        if self.keys.has_pending() && !self.keys.unfinished(self.db, key).is_empty() {
+            self.unfinished.borrow_mut().push(key.into());
+        }
+    }
+
     /// Lends a row that was found, unless its time is over.
     fn lend<'s>(&'s self, row: Option<LentRow<'s>>) -> Option<&'s dyn keyward_rules::Row> {
         let row = row.filter(|row| !self.keys.is_due(row)).map(|row| self.shelf.lend(row));
@@ -34,10 +49,12 @@ impl View for Sight<'_> {
     }
 
     fn row(&self, key: &[u8]) -> Result<Option<&dyn keyward_rules::Row>, NotYet> {
+        self.note(key);
         Ok(self.lend(self.keys.databases[self.db].find(key)))
     }
 
     fn row_of(&self, table: KeyId, key: &[u8]) -> Result<Option<&dyn keyward_rules::Row>, NotYet> {
+        self.note(key);
         Ok(self.lend(self.keys.databases[self.db].find_of(table, key)))
     }
 
@@ -46,6 +63,7 @@ impl View for Sight<'_> {
         key: &[u8],
         visit: &mut dyn FnMut(Option<&dyn keyward_rules::Row>),
     ) -> Result<(), NotYet> {
+        self.note(key);
         let row = self.keys.databases[self.db].find(key);
         let row = row.filter(|row| !self.keys.is_due(row));
         visit(row.as_ref().map(|row| &**row as &dyn keyward_rules::Row));
@@ -55,6 +73,10 @@ impl View for Sight<'_> {
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet> {
         self.keys.databases[self.db].each_companion(key, visit);
         Ok(())
+    }
+
+    fn has_many_companions(&self, key: &[u8], few: usize) -> bool {
+        self.keys.databases[self.db].companion_count(key) > few
     }
 }
 

@@ -68,6 +68,12 @@ impl Watches {
         }
     }
 
+    /// What a client watches.
+    pub fn watched_by(&self, client: ClientId) -> impl Iterator<Item = (usize, &[u8])> {
+        let watched = self.keys.get(&client).into_iter().flat_map(|list| &list.keys);
+        watched.map(|watched| (watched.key.0, &*watched.key.1))
+    }
+
     /// Ends all of a client's watches, broken or not.
     pub fn unwatch(&mut self, client: ClientId) {
         self.broken.remove(&client);

@@ -46,6 +46,7 @@ impl Keyspace {
         if self.journal.is_on() {
             self.journal.flushed(db, taken);
         } else {
+            self.drop_ends(db);
             self.part_with(taken, freeing);
         }
     }
@@ -139,6 +140,17 @@ impl Keyspace {
     /// Whether a row's time is over.
     pub fn is_due(&self, row: &Row) -> bool {
         row.deadline().is_some_and(|deadline| deadline < self.now_ms)
+    }
+
+    /// Whether a row of the selected database is shown: its time is not over, and no pending
+    /// end has yet to remove it.
+    pub fn is_shown(&self, row: &Row) -> bool {
+        if !self.has_pending() {
+            return !self.is_due(row);
+        }
+        let key = row.key();
+        (!self.is_due(row) || self.has_later_deadline(self.selected, key))
+            && !self.hides(self.selected, key)
     }
 
     /// Removes a key if its time is over, as reading it would.

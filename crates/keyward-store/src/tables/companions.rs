@@ -68,8 +68,40 @@ impl Companions {
             return;
         }
         let row = self.by_leader.find(self.hasher.hash(leader), |row| row.key() == leader);
-        if let Some(Value::Object(ObjectRef::Set(set))) = row.map(Row::value) {
+        if let Some(set) = row.and_then(set_of) {
             set.iter().for_each(|key| visit(key.text().as_bytes()));
+        }
+    }
+
+    /// How many keys live with `leader`.
+    pub(crate) fn count(&self, leader: &[u8]) -> usize {
+        if self.by_leader.len() == 0 {
+            return 0;
+        }
+        let row = self.by_leader.find(self.hasher.hash(leader), |row| row.key() == leader);
+        row.and_then(set_of).map_or(0, Set::len)
+    }
+
+    /// Visits some keys that live with `leader`, from a cursor on; answers the next one, zero
+    /// at the end.
+    pub(crate) fn scan(&self, leader: &[u8], cursor: u64, visit: &mut dyn FnMut(Item<'_>)) -> u64 {
+        let row = self.by_leader.find(self.hasher.hash(leader), |row| row.key() == leader);
+        row.and_then(set_of).map_or(0, |set| set.scan(cursor, visit))
+    }
+
+    /// Forgets who lives with `leader`; the set of their keys, under the leader's.
+    pub(crate) fn take(&mut self, leader: &[u8]) -> Option<Row> {
+        self.by_leader.remove(self.hasher.hash(leader), |row| row.key() == leader)
+    }
+
+    /// Puts a set back that was taken. Who came meanwhile stays.
+    pub(crate) fn give_back(&mut self, row: Row) {
+        let hasher = self.hasher;
+        let since = self.take(row.key());
+        let leader: Box<[u8]> = row.key().into();
+        self.by_leader.insert(hasher.hash(&leader), row, |row| hasher.hash(row.key()));
+        for key in since.as_ref().and_then(set_of).into_iter().flat_map(Set::iter) {
+            self.add(&leader, key.text().as_bytes());
         }
     }
 
@@ -90,6 +122,13 @@ impl Companions {
             };
         }
         shed
+    }
+}
+
+fn set_of(row: &Row) -> Option<&Set> {
+    match row.value() {
+        Value::Object(ObjectRef::Set(set)) => Some(set),
+        _ => None,
     }
 }
 

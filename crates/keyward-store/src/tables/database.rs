@@ -12,6 +12,7 @@ use crate::tables::faulty::Faulty;
 use crate::tables::table::{Found, LeavingRow, Neighbour, Place, Table};
 use crate::values::hasher::{Key, KeyHasher, TableIndex};
 use crate::values::index::Spot;
+use crate::values::packed::Item;
 use crate::values::random::Random;
 use crate::values::row::{LentRow, Row};
 use keyward_rules::{Faults, RuleBook, Survey};
@@ -197,6 +198,39 @@ impl Database {
         }
         keys.sort_unstable();
         keys.iter().for_each(|key| visit(key));
+    }
+
+    /// How many keys live with this one.
+    pub(crate) fn companion_count(&self, leader: &[u8]) -> usize {
+        self.tables.iter().map(|table| table.companions.count(leader)).sum()
+    }
+
+    /// Visits some keys of a table that live with this one, from a cursor on; answers the
+    /// next one, zero at the end.
+    pub(crate) fn scan_companions(
+        &self,
+        table: TableIndex,
+        leader: &[u8],
+        cursor: u64,
+        visit: &mut dyn FnMut(Item<'_>),
+    ) -> u64 {
+        self.tables[usize::from(table.0)].companions.scan(leader, cursor, visit)
+    }
+
+    /// Forgets which keys live with this one: for each table the set of them.
+    pub(crate) fn take_companions(&mut self, leader: &[u8]) -> Vec<(TableIndex, Row)> {
+        let taken = self.tables.iter_mut().enumerate().filter_map(|(index, table)| {
+            let row = table.companions.take(leader)?;
+            Some((TableIndex(u16::try_from(index).expect("tables are few")), row))
+        });
+        taken.collect()
+    }
+
+    /// Puts back what was taken.
+    pub(crate) fn give_companions_back(&mut self, sets: Vec<(TableIndex, Row)>) {
+        for (table, row) in sets {
+            self.tables[usize::from(table.0)].companions.give_back(row);
+        }
     }
 
     /// Counts a change of a row.

@@ -21,7 +21,7 @@ pub(crate) fn keys(ctx: &mut Ctx<'_>) -> Outcome {
     let mut count = 0;
     for row in ctx.keys.database().rows_beginning(glob::literal_prefix(pattern)) {
         let is_match = pattern == b"*" || glob::matches(pattern, row.key(), Case::Sensitive);
-        if is_match && !ctx.keys.is_due(&row) {
+        if is_match && ctx.keys.is_shown(&row) {
             ctx.reply.bulk(row.key());
             count += 1;
         }
@@ -71,7 +71,7 @@ pub(crate) fn scan(ctx: &mut Ctx<'_>) -> Outcome {
         cursor = ctx.keys.scan(cursor, prefix, |row| {
             visited += 1;
             if filter.accepts(row) {
-                let list = if ctx.keys.is_due(row) { &mut due } else { &mut found };
+                let list = if ctx.keys.is_shown(row) { &mut found } else { &mut due };
                 list.push(row.key().into());
             }
         });

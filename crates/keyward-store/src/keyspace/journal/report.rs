@@ -93,6 +93,7 @@ impl Keyspace {
             after,
             what,
             is_known_to_fit: self.is_known_to_fit(entry),
+            is_kept: self.is_kept(entry),
         }
     }
 
@@ -110,10 +111,18 @@ impl Keyspace {
             && self.is_sound(from.db, self.journal.text(from.key))
     }
 
+    /// Whether the row as it was can be kept for an end that goes in steps: not if it lives
+    /// on under another key.
+    fn is_kept(&self, entry: Entry<'_>) -> bool {
+        let steps = || entry.steps.iter().map(|step| &self.journal.steps[*step].undo);
+        !steps().any(|undo| matches!(undo, Undo::MovedTo(_)))
+    }
+
     /// The row as it was, where it came, went or was replaced as a whole.
     fn whole_before<'a>(&'a self, entry: Entry<'_>, shelf: &'a Shelf) -> Option<Option<&'a Row>> {
         entry.steps.iter().find_map(|step| match &self.journal.steps[*step].undo {
             Undo::Row(before) => Some(before.as_ref()),
+            Undo::Kept(row) => Some(Some(&**row)),
             // It is the same row under another key.
             Undo::MovedTo(to) => {
                 let row = self.find_touched(&self.journal.rows[*to]);
@@ -128,6 +137,7 @@ impl Keyspace {
         for step in entry.steps {
             match &self.journal.steps[*step].undo {
                 Undo::Row(before) => return before.as_ref().map(Row::deadline),
+                Undo::Kept(row) => return Some(row.deadline()),
                 Undo::Created => return None,
                 Undo::Emptied(row) => return Some(row.deadline()),
                 Undo::MovedTo(_) => {

@@ -13,6 +13,7 @@ use crate::values::row::Row;
 use crate::values::set::{self, Set};
 use crate::values::value::{Collection, ObjectRef};
 use crate::values::zset::{self, ZSet};
+use std::rc::Rc;
 
 impl Keyspace {
     /// Undoes every step since a mark, the last one first.
@@ -28,6 +29,11 @@ impl Keyspace {
             let text = |span| journal.text(span);
             match undo {
                 Undo::Row(before) => self.reinstate(touched.db, key, before),
+                Undo::Kept(row) => {
+                    let row = Rc::try_unwrap(row);
+                    let row = row.expect("ends of a unit that is undone are taken back before");
+                    self.reinstate(touched.db, key, Some(row));
+                }
                 Undo::Created => self.reinstate(touched.db, key, None),
                 Undo::Emptied(row) => self.reinstate(touched.db, key, Some(row)),
                 Undo::MovedTo(to) => {
