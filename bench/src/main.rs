@@ -99,8 +99,8 @@ struct Arguments {
     /// Measure the resident memory of the systems' own data instead
     #[arg(long)]
     systems: bool,
-    /// Only those systems, or parts of --durability (snapshots, increments, throughput), that
-    /// have this in their name
+    /// Only those systems, parts of --durability (snapshots, increments, throughput) or of
+    /// --steps (rows, collections, swapped, ends, packed) that have this in their name
     #[arg(long, default_value = "")]
     only: String,
     /// The share of the systems' data to load

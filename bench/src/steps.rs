@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     writeln!(out, "|---|---|---|---|---|")?;
     for (title, schema) in [("plain", None), ("under a schema", Some(SCHEMA))] {
         let mut stage = Stage::new(schema);
-        for (part, act) in parts(schema.is_some()) {
+        for (part, act) in parts(schema.is_some(), &arguments.only) {
             act(&mut stage, rows);
             stage.settle();
             let Longest { calls, above, time, what } = std::mem::take(&mut stage.longest);
@@ -131,8 +131,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// Something that is done to all rows, or to a large one.
 type Part = (&'static str, fn(&mut Stage, u64));
 
-fn parts(is_governed: bool) -> Vec<Part> {
-    let mut parts: Vec<Part> = vec![
+/// The parts of the groups that have this in their name, in order.
+fn parts(is_governed: bool, only: &str) -> Vec<Part> {
+    let mut groups = vec![("rows", of_rows()), ("collections", of_collections())];
+    match is_governed {
+        true => groups.extend([("ends", ends::parts()), ("packed", packed::parts())]),
+        false => groups.push(("swapped", of_swapping())),
+    }
+    let groups = groups.into_iter().filter(|(name, _)| name.contains(only));
+    groups.flat_map(|(_, parts)| parts).collect()
+}
+
+fn of_rows() -> Vec<Part> {
+    vec![
         ("growth", |stage, rows| (0..rows).for_each(|id| stage.write(id, 1))),
         ("rewritten in other sizes", |stage, rows| (0..rows).for_each(|id| stage.write(id, 7))),
         ("half deleted", |stage, rows| {
@@ -143,8 +154,11 @@ fn parts(is_governed: bool) -> Vec<Part> {
         ("expiry of all", |stage, _| stage.pass(3 * HOUR_MS)),
         ("growth after that", |stage, rows| (0..rows).for_each(|id| stage.write(id, 2))),
         ("FLUSHALL", |stage, _| stage.call(&["FLUSHALL"])),
-    ];
-    let large: [Part; 9] = [
+    ]
+}
+
+fn of_collections() -> Vec<Part> {
+    vec![
         ("growth of collections", |stage, rows| (1..=4).for_each(|id| stage.collect(id, rows))),
         ("collections gathered", |stage, _| stage.gather()),
         ("lists that nobody uses", |stage, rows| {
@@ -173,20 +187,16 @@ fn parts(is_governed: bool) -> Vec<Part> {
             stage.collect(1, rows);
             stage.call(&["FLUSHALL"]);
         }),
-    ];
-    parts.extend(large);
-    if is_governed {
-        parts.extend(ends::parts());
-        parts.extend(packed::parts());
-    } else {
-        parts.push(("SWAPDB and FLUSHDB", |stage, rows| {
-            (0..rows).for_each(|id| stage.write(id, 1));
-            stage.call(&["SWAPDB", "0", "1"]);
-            stage.call(&["SWAPDB", "1", "0"]);
-            stage.call(&["FLUSHDB"]);
-        }));
-    }
-    parts
+    ]
+}
+
+fn of_swapping() -> Vec<Part> {
+    vec![("SWAPDB and FLUSHDB", |stage, rows| {
+        (0..rows).for_each(|id| stage.write(id, 1));
+        stage.call(&["SWAPDB", "0", "1"]);
+        stage.call(&["SWAPDB", "1", "0"]);
+        stage.call(&["FLUSHDB"]);
+    })]
 }
 
 /// How long this thread has had a core.
@@ -387,7 +397,7 @@ mod tests {
     fn every_part_runs() {
         for schema in [None, Some(SCHEMA)] {
             let mut stage = Stage::new(schema);
-            for (part, act) in parts(schema.is_some()) {
+            for (part, act) in parts(schema.is_some(), "") {
                 act(&mut stage, 200);
                 stage.settle();
                 assert!(stage.longest.calls > 0, "{part}");

@@ -117,6 +117,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
         loading.snapshot(Coverage::Whole).await?;
     }
     let loaded = loading.loaded;
+    let is_amid_ends = server.core.borrow().engine.has_pending_ends();
     settle(server).await;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
@@ -135,6 +136,14 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     }
     if let Some(files) = files {
         begin_log(core, files)?;
+    }
+    if is_amid_ends {
+        tracing::info!(
+            "The append only file ended amid the removal of what goes with other keys; this is \
+             done, and the file is rewritten without it."
+        );
+        core.host.append_only.rewrites.is_wanted = true;
+        core.host.files_wanted.give();
     }
     Ok(())
 }

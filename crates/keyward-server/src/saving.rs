@@ -42,6 +42,9 @@ const BEHIND_PAUSE: Duration = Duration::from_millis(4);
 /// Between two looks at whether the thread has written enough, where all wait for it.
 const WRITTEN_PAUSE: Duration = Duration::from_micros(100);
 
+/// How long a snapshot waits for the end of large ends before those who write do.
+const ENDS_PATIENCE: Duration = Duration::from_secs(10);
+
 /// What the thread that writes has come to: how long the file is.
 type Writer = Receiver<Result<u64, PersistError>>;
 
@@ -302,11 +305,16 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
 }
 
 /// Waits until a snapshot would have nothing that is gone already: large ends are removed in
-/// steps.
+/// steps. Where new ones keep coming, those who write wait too.
 async fn no_pending_ends(server: &Server) {
+    let patience_over_ns = clock::monotonic_ns() + ENDS_PATIENCE.as_nanos() as u64;
     while server.core.borrow().engine.has_pending_ends() {
+        if clock::monotonic_ns() > patience_over_ns {
+            server.core.borrow_mut().engine.drain_ends(true);
+        }
         server.agenda.pause().await;
     }
+    server.core.borrow_mut().engine.drain_ends(false);
 }
 
 /// BGSAVE.

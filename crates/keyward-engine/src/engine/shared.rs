@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) pause: Option<Pause>,
     /// Who waits for what large ends have yet to remove.
     pub(crate) awaiting: Vec<Awaited>,
+    /// Nothing is written under a schema before all pending ends are over.
+    pub(crate) drains_ends: bool,
     /// How memory stood before the running command.
     pub(crate) relief: Relief,
     /// The text of a schema that the host reads.
@@ -118,6 +120,7 @@ impl Shared {
             replicas: Replicas::default(),
             pause: None,
             awaiting: Vec::new(),
+            drains_ends: false,
             relief: Relief::default(),
             reading: None,
             plan: None,

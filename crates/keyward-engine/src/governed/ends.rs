@@ -122,6 +122,14 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
     keys.select(selected);
 }
 
+/// Takes all steps of all ends at once: what is written next shall have nothing of them.
+pub(crate) fn finish_all(ctx: &mut Ctx<'_>) {
+    let Ctx { keys, session, shared, host, .. } = ctx;
+    let (selected, all) = (keys.selected(), keys.ends_begun());
+    finish_ends(keys, shared, session, *host, all);
+    keys.select(selected);
+}
+
 /// Takes steps of the first end that is pending, for about so many rows.
 pub(super) fn advance(
     keys: &mut Keyspace,
@@ -221,7 +229,9 @@ impl Engine {
             _ => awaited_by(keys, session.db, command, args),
         };
         let writes = command.flags.has(Flag::Write) || command.id == CommandId::Exec;
-        if keys.pending_ends() > ENDS_MAX && writes {
+        if writes && shared.drains_ends {
+            end = keys.ends_begun();
+        } else if writes && keys.pending_ends() > ENDS_MAX {
             end = end.max(keys.ends_begun() - ENDS_LEFT);
         }
         if is_settled && end <= keys.ended_up_to() {
@@ -237,6 +247,11 @@ impl Engine {
     /// Whether ends are pending: a snapshot of this instant would have what is gone.
     pub fn has_pending_ends(&self) -> bool {
         self.keys.has_pending()
+    }
+
+    /// Lets who writes wait until all pending ends are over, or no longer so.
+    pub fn drain_ends(&mut self, is_on: bool) {
+        self.shared.drains_ends = is_on;
     }
 
     /// Takes all steps of pending ends at once.

@@ -1,6 +1,7 @@
 //! SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE. Files are the host's.
 
 use crate::engine::context::{Ctx, Mode, Outcome};
+use crate::governed::ends;
 use crate::host::BackgroundSave;
 use crate::snapshot::Snapshot;
 use keyward_commands::{WireError, args};
@@ -10,6 +11,7 @@ const IN_PROGRESS: WireError = WireError::Err("Background save already in progre
 
 /// Lets the host write a snapshot; whether it could.
 pub(crate) fn save_now(ctx: &mut Ctx<'_>) -> bool {
+    ends::finish_all(ctx);
     let is_saved = ctx.host.save(&Snapshot::new(ctx.keys, ctx.shared.snapshot_head()));
     ctx.shared.write_refusal.take_if(|refusal| is_saved && *refusal == WireError::SaveFailed);
     is_saved
