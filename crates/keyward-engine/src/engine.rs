@@ -494,7 +494,8 @@ impl Engine {
     /// Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
         let is_planning = self.shared.is_at_schemas(&self.keys);
-        let is_ending = self.keys.has_pending() && self.shared.pause.is_none();
+        let is_ending = (self.keys.has_pending() || !self.shared.awaiting.is_empty())
+            && self.shared.pause.is_none();
         let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;
         if is_busy || is_ending || is_planning {
             return Some(self.keys.now_ms());

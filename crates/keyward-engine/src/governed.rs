@@ -75,8 +75,9 @@ impl Start {
 
     /// Leaves everything as it was.
     pub(crate) fn undo(self, keys: &mut Keyspace, shared: &Shared) {
-        keys.take_ends_back(self.ends);
+        keys.begin_undoing_ends(self.ends);
         keys.undo(self.journal, &shared.tunables.packed);
+        keys.end_undoing_ends();
         keys.changes.dirty = self.dirty;
         keys.effects.truncate(self.effects);
         keys.changes.news.truncate(self.news);

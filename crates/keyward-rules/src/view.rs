@@ -46,10 +46,15 @@ pub trait View {
     /// If the host has to fetch them first.
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet>;
 
-    /// Whether more than `few` rows live with this one, and the host can let them share its
-    /// fate in steps.
-    fn has_many_companions(&self, _key: &[u8], _few: usize) -> bool {
-        false
+    /// How many rows live with this one.
+    fn companion_count(&self, _key: &[u8]) -> usize {
+        0
+    }
+
+    /// What no more rows or elements than this lose is removed at once; more is for the host
+    /// to remove in steps ([`LargeEnd`](crate::LargeEnd)). By default the host takes none.
+    fn removed_at_once(&self) -> usize {
+        usize::MAX
     }
 }
 

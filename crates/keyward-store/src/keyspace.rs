@@ -55,8 +55,8 @@ pub use heed::Surveyor;
 use journal::Journal;
 use keyward_commands::WireError;
 pub use loading::OnConflict;
-pub use pending::Finish;
 use pending::Pending;
+pub use pending::{ENDS_MAX, EndCursor, Finish};
 use snapshot::Running;
 pub use snapshot::SnapshotProgress;
 pub use usage::Usage;
@@ -120,6 +120,8 @@ pub struct Keyspace {
     leaving: Option<Leaving>,
     /// Ends that go in steps.
     pending: Pending,
+    /// Commands of the log of changes are carried out again.
+    is_replaying: bool,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -175,6 +177,7 @@ impl Keyspace {
             heeded: Heeded::default(),
             leaving: None,
             pending: Pending::default(),
+            is_replaying: false,
         }
     }
 

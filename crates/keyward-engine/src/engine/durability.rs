@@ -203,13 +203,6 @@ impl Engine {
                 let version = self.keys.schema_version();
                 let (command, known) =
                     prepared.command(index - window.start, (session.db, version));
-                self.keys.replay_end(session.db, args);
-                if self.keys.has_pending() {
-                    let written = command.into_iter().flat_map(|command| command.keys_in(args));
-                    for key in written {
-                        self.keys.replay_write(session.db, args.at(key.index));
-                    }
-                }
                 self.accept(host, session, command, args, known, out);
                 if out.starts_with(b"-ERR unknown command") {
                     let name = args.at(0).escape_ascii().to_string();

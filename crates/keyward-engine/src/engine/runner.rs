@@ -36,7 +36,15 @@ pub(crate) fn call(
 pub(crate) fn run(ctx: &mut Ctx<'_>) {
     let begun_ns = ctx.shared.stats.clock_ns;
     ctx.keys.select(ctx.session.db);
-    let outcome = if ctx.keys.is_governed() { governed::run(ctx) } else { attempt(ctx) };
+    let outcome = match ctx.keys.is_governed() {
+        true => governed::run(ctx),
+        false => {
+            if ctx.keys.is_replaying() {
+                governed::ends::replay(ctx);
+            }
+            attempt(ctx)
+        }
+    };
     if let Err(error) = outcome {
         error.write_to(&mut ctx.reply);
         ctx.shared.stats.errors.count(error.code());

@@ -156,6 +156,7 @@ impl Shared {
         if let Some(hold) = self.changeover.as_mut().and_then(|it| it.hold.as_mut()) {
             hold.clients.retain(|held| *held != client);
         }
+        self.awaiting.retain(|awaited| awaited.client != client);
         if let Some(blocked) = &session.blocked {
             keys.changes.waiting.end(client, blocked);
         }

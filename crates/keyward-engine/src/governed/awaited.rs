@@ -12,4 +12,6 @@ pub(crate) struct Awaited {
     pub(crate) end: u64,
     /// No row is due that others depend on.
     pub(crate) no_due_source: bool,
+    /// When it began to wait.
+    pub(crate) since_ms: i64,
 }

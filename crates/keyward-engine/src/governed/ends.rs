@@ -20,18 +20,24 @@ use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
 use keyward_rules::{Cause, Judged};
 use keyward_store::keyspace::client_id::ClientId;
-use keyward_store::keyspace::{Finish, Keyspace};
+use keyward_store::keyspace::{ENDS_MAX, EndCursor, Finish, Keyspace};
 
 /// Rows of which a tick removes something: a fifth of a millisecond of work.
 const ROWS_PER_TICK: usize = 48;
 /// Due rows that a command removes before it runs; it waits for more.
 const SETTLED_AT_ONCE: usize = 32;
-/// While so many ends are pending nothing is written under a schema.
-const ENDS_MAX: usize = 256;
+/// Steps that are gathered at a time where all are taken at once.
+const STEPS_AT_ONCE: usize = 1024;
+/// Who has waited so long for due rows to go removes the rest at once: others become due.
+const DUE_PATIENCE_MS: i64 = 100;
+/// When somebody has waited so long for ends, those who write wait too: they begin others.
+const ENDS_PATIENCE_MS: i64 = 1_000;
 /// Who waits for fewer goes on when so many are left.
 const ENDS_LEFT: u64 = 128;
 
-/// Does what a pending end has yet to do to a key, or to one of its dependents.
+/// Does what a pending end has yet to do to a key, or to one of its dependents. It is a part
+/// of the unit around it, if there is one, and is undone with it; what that changed itself is
+/// not asked about here.
 fn finish(
     keys: &mut Keyspace,
     shared: &mut Shared,
@@ -39,9 +45,8 @@ fn finish(
     host: &mut dyn Host,
     finish: &Finish,
 ) {
-    // What stands must stay, whatever becomes of the unit around it.
-    let around = (finish.stands && keys.journal.is_on()).then(|| std::mem::take(&mut keys.journal));
     let args = finish.command.args();
+    keys.journal.enter();
     let outcome = match finish.is_followed {
         false => follow_up(keys, shared, session, host, finish.db, args),
         true => {
@@ -49,51 +54,59 @@ fn finish(
             let outcome = follow_up(keys, shared, session, host, finish.db, args);
             let outcome =
                 outcome.and_then(|()| follow(keys, shared, session, host, start, Judged::Rows));
+            keys.finished(finish);
             start.end(keys);
             outcome
         }
     };
+    keys.journal.leave();
     debug_assert!(outcome.is_ok(), "what an end does fits the keyspace");
-    keys.finished(finish);
     if finish.cause == Cause::Eviction
         && let Some(book) = keys.book_of(finish.db).cloned()
     {
         count_companion(keys, finish.db, &book, args);
     }
-    if let Some(around) = around {
-        keys.journal = around;
-    }
 }
 
-/// Does what pending ends have yet to do to a key.
+/// Does what pending ends have yet to do to a key; whether there was anything.
 pub(super) fn finish_key(
     keys: &mut Keyspace,
     shared: &mut Shared,
     session: &mut Session,
     host: &mut dyn Host,
     (db, key): (usize, &[u8]),
-) {
-    for unfinished in keys.unfinished(db, key) {
-        finish(keys, shared, session, host, &unfinished);
+) -> bool {
+    let unfinished = keys.unfinished(db, key);
+    for it in &unfinished {
+        finish(keys, shared, session, host, it);
     }
+    !unfinished.is_empty()
 }
 
-/// Takes all steps of the ends up to a number, at once.
+/// Does all that these ends have yet to do, at once; whether there was anything. The ends
+/// themselves stay pending: what is done may be undone.
 fn finish_ends(
     keys: &mut Keyspace,
     shared: &mut Shared,
     session: &mut Session,
     host: &mut dyn Host,
-    number: u64,
-) {
-    while keys.ended_up_to() < number {
-        for step in keys.next_steps(usize::MAX) {
-            finish(keys, shared, session, host, &step);
+    numbers: Vec<u64>,
+) -> bool {
+    let mut is_any = false;
+    for number in numbers {
+        let mut cursor = EndCursor::default();
+        while let Some(steps) = keys.steps_of(number, &mut cursor, STEPS_AT_ONCE) {
+            is_any |= !steps.is_empty();
+            for step in &steps {
+                finish(keys, shared, session, host, step);
+            }
         }
     }
+    is_any
 }
 
-/// Finishes the keys that a command touches.
+/// Finishes the keys that a command touches. What is finished may begin other ends, of which
+/// the same is true.
 #[cold]
 pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
     let (selected, command) = (ctx.keys.selected(), ctx.command);
@@ -105,32 +118,60 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
         }
         _ => touched.extend(command.keys_in(ctx.args).map(|key| ctx.args.at(key.index).into())),
     }
+    let reaches_all_databases =
+        matches!(command.id, CommandId::Copy | CommandId::Move | CommandId::Exec);
     let Ctx { keys, session, shared, host, .. } = ctx;
-    if reaches_everything(command) {
-        let all = keys.ends_begun();
-        finish_ends(keys, shared, session, *host, all);
-    }
-    for db in 0..keys.database_count() {
-        for key in &touched {
-            let table = keys.database_at(db).table_of(key);
-            if let Some(end) = keys.awaited_end(db, table) {
-                finish_ends(keys, shared, session, *host, end);
+    loop {
+        let awaited = match command.id {
+            _ if reaches_everything(command) => keys.pending_up_to(u64::MAX, true),
+            CommandId::Keys | CommandId::Scan => keys.pending_up_to(u64::MAX, false),
+            _ => Vec::new(),
+        };
+        let mut is_any = finish_ends(keys, shared, session, *host, awaited);
+        for db in 0..keys.database_count() {
+            if db != selected && !reaches_all_databases {
+                continue;
             }
-            finish_key(keys, shared, session, *host, (db, key));
+            for key in &touched {
+                let table = keys.database_at(db).table_of(key);
+                if let Some(end) = keys.awaited_end(db, table) {
+                    let awaited = keys.pending_up_to(end, false);
+                    is_any |= finish_ends(keys, shared, session, *host, awaited);
+                }
+                is_any |= finish_key(keys, shared, session, *host, (db, key));
+            }
+        }
+        if !is_any {
+            break;
         }
     }
     keys.select(selected);
 }
 
-/// Takes all steps of all ends at once: what is written next shall have nothing of them.
+/// Does all that pending ends have yet to do, at once: what is written next shall have nothing
+/// of it.
 pub(crate) fn finish_all(ctx: &mut Ctx<'_>) {
     let Ctx { keys, session, shared, host, .. } = ctx;
-    let (selected, all) = (keys.selected(), keys.ends_begun());
-    finish_ends(keys, shared, session, *host, all);
+    let selected = keys.selected();
+    while finish_ends(keys, shared, session, *host, keys.pending_up_to(u64::MAX, true)) {}
     keys.select(selected);
 }
 
-/// Takes steps of the first end that is pending, for about so many rows.
+/// Does again what a command of the log says of ends, and what they mean for it.
+#[cold]
+pub(crate) fn replay(ctx: &mut Ctx<'_>) {
+    let db = ctx.keys.selected();
+    if ctx.command.id == CommandId::Exists {
+        ctx.keys.replay_end(db, ctx.args);
+    } else if ctx.keys.has_pending() {
+        for key in ctx.command.keys_in(ctx.args) {
+            ctx.keys.replay_write(db, ctx.args.at(key.index));
+        }
+    }
+}
+
+/// Takes steps of the first end that is pending, for about so many rows. Not for a unit that
+/// may be undone.
 pub(super) fn advance(
     keys: &mut Keyspace,
     shared: &mut Shared,
@@ -161,9 +202,11 @@ pub(crate) fn release(keys: &Keyspace, shared: &mut Shared) {
         return;
     }
     let is_settled = !keys.has_due_source();
-    let ended = keys.ended_up_to();
-    let goes_on =
-        |awaited: &mut Awaited| awaited.end <= ended && (is_settled || !awaited.no_due_source);
+    let (ended, now_ms) = (keys.ended_up_to(), keys.now_ms());
+    let goes_on = |awaited: &mut Awaited| {
+        let has_waited = now_ms - awaited.since_ms >= DUE_PATIENCE_MS;
+        awaited.end <= ended && (is_settled || has_waited || !awaited.no_due_source)
+    };
     let clients = shared.awaiting.extract_if(.., goes_on).map(|awaited| awaited.client).collect();
     shared.let_go_on(clients);
 }
@@ -215,7 +258,10 @@ impl Engine {
         let mut is_settled = true;
         if keys.is_unsettled() && depends_on_others(keys, session, command, args) {
             keys.effects.begin_unit();
-            is_settled = keys.settle(SETTLED_AT_ONCE);
+            // Where nothing is swept nobody else would remove them.
+            let waited_ms = session.awaits_since_ms.map_or(0, |since| keys.now_ms() - since);
+            let is_patient = shared.switches.sweeps && waited_ms < DUE_PATIENCE_MS;
+            is_settled = keys.settle(if is_patient { SETTLED_AT_ONCE } else { usize::MAX });
             follow_ended(keys, shared, session, host);
             shared.spread_news(keys, Some(session));
         }
@@ -229,18 +275,21 @@ impl Engine {
             _ => awaited_by(keys, session.db, command, args),
         };
         let writes = command.flags.has(Flag::Write) || command.id == CommandId::Exec;
-        if writes && shared.drains_ends {
+        let is_overdue = |awaited: &Awaited| keys.now_ms() - awaited.since_ms >= ENDS_PATIENCE_MS;
+        if writes && (shared.drains_ends || shared.awaiting.iter().any(is_overdue)) {
             end = keys.ends_begun();
-        } else if writes && keys.pending_ends() > ENDS_MAX {
-            end = end.max(keys.ends_begun() - ENDS_LEFT);
+        } else if writes && keys.pending_ends() >= ENDS_MAX {
+            end = end.max(keys.ends_begun().saturating_sub(ENDS_LEFT));
         }
         if is_settled && end <= keys.ended_up_to() {
+            session.awaits_since_ms = None;
             return false;
         }
         session.postponed.push_front(args.into());
         session.is_paused = true;
         let (client, no_due_source) = (session.id, !is_settled);
-        shared.awaiting.push(Awaited { client, end, no_due_source });
+        let since_ms = *session.awaits_since_ms.get_or_insert(keys.now_ms());
+        shared.awaiting.push(Awaited { client, end, no_due_source, since_ms });
         true
     }
 
@@ -258,8 +307,9 @@ impl Engine {
     pub fn finish_ends(&mut self, host: &mut dyn Host) {
         let Engine { keys, shared, .. } = self;
         let mut nobody = Session::new(ClientId(0), keys.now_ms(), true);
-        let all = keys.ends_begun();
         keys.effects.begin_unit();
-        finish_ends(keys, shared, &mut nobody, host, all);
+        while keys.has_pending() {
+            advance(keys, shared, &mut nobody, host, STEPS_AT_ONCE);
+        }
     }
 }

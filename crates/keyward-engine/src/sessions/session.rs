@@ -88,6 +88,8 @@ pub(crate) struct Session {
     pub wishes: Wishes,
     /// Whether its next command waits for the end of a pause.
     pub is_paused: bool,
+    /// Since when the command that runs next waits for large ends and due rows.
+    pub(crate) awaits_since_ms: Option<i64>,
     /// Messages that came while its command ran, to follow the reply.
     pub pushes: Vec<u8>,
     /// What it waits for.
@@ -123,6 +125,7 @@ impl Session {
             is_replica: false,
             wishes: Wishes::default(),
             is_paused: false,
+            awaits_since_ms: None,
             pushes: Vec::new(),
             blocked: None,
             spent_ns: 0,

@@ -1,67 +1,9 @@
 //! Large ends: what goes with a row goes in steps, and nobody sees any of it meanwhile.
 
-use crate::harness::{START_MS, TestEngine, request};
-use keyward_engine::{ClientId, Delivery, Progress, Random, Replay};
-use keyward_resp::{Batch, Parsed, RequestLimits, RequestParser, push_request};
-
-const SCHEMA: &str = r#"
-[keyspace]
-name = "ends"
-unknown = "allow"
-
-[key."user:{id:uint}"]
-type = "string"
-ttl  = "none"
-
-[key."user:{id:uint}:following"]
-type = "set"
-ttl  = "none"
-
-[key."user:{id:uint}:followers"]
-type       = "set"
-inverse    = "user:{member}:following"
-max_fanout = 100000
-
-[key."session:{sid}"]
-type = "string"
-ttl  = { given = true, max = "1d", default = "1h" }
-
-[key."item:{sid}:{n:uint}"]
-type = "string"
-ttl  = { with = "session:{sid}" }
-
-[key."cart:{sid}"]
-type = "string"
-ttl  = { given = true, max = "1d", default = "1h" }
-
-[key."line:{sid}:{n:uint}"]
-type = "string"
-value = "str"
-ttl  = { with = "cart:{sid}" }
-
-[key."lines:{sid}"]
-type       = "set"
-members    = { of = "line:{sid}:{n}" }
-max_fanout = 100000
-
-[key."owner:{code}"]
-type       = "string"
-lookup     = { of = "badge:{bid:uint}" }
-max_fanout = 100000
-
-[key."badge:{bid:uint}"]
-type  = "string"
-value = "str"
-ttl   = { with = "team:1" }
-
-[key."team:{t:uint}"]
-type = "string"
-ttl  = { given = true, max = "1d", default = "1h" }
-"#;
-
-fn members(first: u64, count: u64) -> String {
-    (first..first + count).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
-}
+use crate::harness::{START_MS, TestEngine};
+use crate::large_ends_model::{SCHEMA, ask, loaded, members};
+use keyward_engine::{ClientId, Delivery};
+use keyward_resp::push_request;
 
 fn governed() -> (TestEngine, ClientId) {
     let mut test = TestEngine::governed(1, SCHEMA);
@@ -87,7 +29,7 @@ fn a_mirrored_set_goes_in_steps_that_nobody_sees() {
     assert_eq!(test.call(client, "DEL user:1:followers"), ":1\r\n");
     assert_eq!(
         test.effect_lines(),
-        ["0: SREM keyward:ends members user:1:followers", "0: DEL user:1:followers"]
+        ["0: EXISTS keyward:ends members 1 user:1:followers", "0: DEL user:1:followers"]
     );
     assert!(test.engine.has_pending_ends());
     // A key that would be empty is not there; one that has more has only that.
@@ -105,7 +47,7 @@ fn a_mirrored_set_goes_in_steps_that_nobody_sees() {
     assert_eq!(test.call(client, "SMEMBERS user:4000:following"), "*1\r\n$1\r\n1\r\n");
     assert_eq!(test.call(client, "SMEMBERS user:9000:following"), "*1\r\n$1\r\n1\r\n");
     assert_eq!(test.call(client, "DBSIZE"), ":5\r\n");
-    let done = "0: SREM keyward:ends done user:1:followers";
+    let done = "0: EXISTS keyward:ends done 1";
     assert_eq!(test.effect_lines().iter().filter(|line| *line == done).count(), 1);
 }
 
@@ -242,249 +184,290 @@ fn what_a_failed_function_ended_is_there_again() {
     assert_eq!(test.call(client, "DEBUG DIGEST"), before);
 }
 
-/// The reply to a command, for which the client may have to wait.
-fn ask(test: &mut TestEngine, client: ClientId, command: &str) -> String {
-    let (progress, out) = test.send(client, &request(command));
-    let mut reply = String::from_utf8(out).expect("tests use text");
-    let mut waits = progress == Progress::Blocked;
-    while waits {
-        test.tick();
-        let is_free =
-            |delivery: &Delivery| matches!(delivery, Delivery::Unblocked(to) if *to == client);
-        if test.deliveries().iter().any(is_free) {
-            reply += &test.resume(client);
-            waits = reply.is_empty();
-        }
-    }
-    reply
+/// Sends a script that ends in an error.
+fn fail(test: &mut TestEngine, client: ClientId, lua: &str) {
+    let reply = ask(test, client, &format!("EVAL {lua}error('enough') 0"));
+    assert!(reply.contains("enough"), "{reply}");
 }
 
-/// Two engines that are told the same. One takes a step now and then; the other finishes
-/// every end at once.
-struct Pair {
-    lazy: TestEngine,
-    eager: TestEngine,
-    clients: Vec<ClientId>,
-    random: Random,
-    log: Vec<u8>,
+/// What a set and its mirrors say.
+fn mirrors(test: &mut TestEngine, client: ClientId, member: u64) -> [String; 2] {
+    let of = format!("SISMEMBER user:1:followers {member}");
+    [of, format!("SISMEMBER user:{member}:following 1")].map(|it| ask(test, client, &it))
 }
 
-impl Pair {
-    fn new(seed: u64) -> Pair {
-        let [mut lazy, mut eager] = [(); 2].map(|()| TestEngine::governed(seed, SCHEMA));
-        let clients = (0..3).map(|_| lazy.engine.connect()).collect();
-        for _ in 0..3 {
-            eager.engine.connect();
-        }
-        lazy.engine.log_changes(true);
-        Pair { lazy, eager, clients, random: Random::from_seed(seed), log: Vec::new() }
+fn lead(test: &mut TestEngine, client: ClientId, sid: &str, items: u64) {
+    test.call(client, &format!("SET session:{sid} x EX 10"));
+    for n in 0..items {
+        test.call(client, &format!("SET item:{sid}:{n} x"));
     }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.random.below(limit)
-    }
-
-    /// A command, of sets with hundreds of members and leaders with as many companions.
-    fn command(&mut self) -> String {
-        let user = self.below(4);
-        let peer = 100 + self.below(300);
-        let (first, count) = (100 + self.below(200), 1 + self.below(200));
-        let sid = ["a", "b"][self.below(2) as usize];
-        let n = self.below(200);
-        let seconds = 1 + self.below(20);
-        match self.below(44) {
-            0..=3 => format!("SADD user:{user}:followers {}", members(first, count)),
-            4 => format!("DEL user:{user}:followers"),
-            5 => format!("UNLINK user:{user}:followers user:{}:followers", (user + 1) % 4),
-            6 => format!("SREM user:{user}:followers {}", members(first, count)),
-            7 => format!("SUNIONSTORE user:{user}:followers user:{}:followers", self.below(4)),
-            8 => format!("SDIFFSTORE user:{user}:followers user:{user}:followers user:3:followers"),
-            9 => format!("RENAME user:{user}:followers user:{}:followers", self.below(4)),
-            10 => format!("PEXPIRE user:{user}:followers 0"),
-            11 => format!("SPOP user:{user}:followers {count}"),
-            12 => format!("COPY user:{user}:followers user:{}:followers REPLACE", self.below(4)),
-            13 => format!("SMEMBERS user:{peer}:following"),
-            14 => format!("SADD user:{peer}:following {user}"),
-            15 => format!("SREM user:{peer}:following {user}"),
-            16 => format!("SCARD user:{peer}:following"),
-            17 => format!("EXISTS user:{peer}:following"),
-            18 => format!("DEL user:{peer}:following"),
-            19 => format!("SISMEMBER user:{user}:followers {peer}"),
-            20 => format!("SET session:{sid} x EX {seconds}"),
-            21 | 22 => format!("SET item:{sid}:{n} {}", self.below(9)),
-            23 => format!("DEL session:{sid}"),
-            24 => format!("GET item:{sid}:{n}"),
-            25 => format!("TTL item:{sid}:{n}"),
-            26 => format!("EXPIRE session:{sid} {seconds}"),
-            27 => format!("PERSIST session:{sid}"),
-            28 => format!("DEL item:{sid}:{n}"),
-            29 => format!("SET cart:{sid} x EX {seconds}"),
-            30 | 31 => format!("SET line:{sid}:{n} {}", self.below(9)),
-            32 => format!("DEL cart:{sid}"),
-            33 => format!("SCARD lines:{sid}"),
-            34 => format!("SISMEMBER lines:{sid} {n}"),
-            35 => format!(
-                "EVAL return{{redis.call('DEL','user:{user}:followers'),redis.call('SMEMBERS','user:{peer}:following'),redis.call('SADD','user:{user}:followers','{peer}')}} 0"
-            ),
-            36 => format!(
-                "EVAL redis.call('DEL','session:{sid}')redis.call('SET','session:{sid}','x')return(redis.call('GET','item:{sid}:{n}')) 0"
-            ),
-            37 => format!("SET team:1 x EX {seconds}"),
-            38 | 39 => format!("SET badge:{n} code{}", self.below(400)),
-            40 => "DEL team:1".to_owned(),
-            41 => format!("GET owner:code{}", self.below(400)),
-            42 => format!("WATCH user:{peer}:following item:{sid}:{n}"),
-            _ => "KEYS *".to_owned(),
-        }
-    }
-
-    /// Fills the two engines quickly.
-    fn fill(&mut self) {
-        for sid in ["a", "b"] {
-            self.both(0, &format!("SET session:{sid} x EX 100"));
-            self.both(0, &format!("SET cart:{sid} x EX 100"));
-            for n in 0..150 {
-                self.both(0, &format!("SET item:{sid}:{n} x"));
-                self.both(0, &format!("SET line:{sid}:{n} x"));
-            }
-        }
-        self.both(0, "SET team:1 x EX 100");
-        for n in 0..150 {
-            self.both(0, &format!("SET badge:{n} code{n}"));
-        }
-    }
-
-    fn both(&mut self, client: usize, command: &str) {
-        let client = self.clients[client];
-        let eager = ask(&mut self.eager, client, command);
-        self.eager.engine.finish_ends(&mut self.eager.host);
-        let replies = [ask(&mut self.lazy, client, command), eager];
-        let replies = replies.map(|reply| {
-            let is_sorted = command.starts_with("KEYS") || command.starts_with("SMEMBERS");
-            match is_sorted || command.starts_with("EVAL") {
-                true => {
-                    let mut lines: Vec<&str> = reply.lines().collect();
-                    lines.sort_unstable();
-                    lines.join(" ")
-                }
-                false => reply,
-            }
-        });
-        // What is popped by chance depends on the order of members.
-        if command.starts_with("SPOP") {
-            return self.catch_up();
-        }
-        assert_eq!(replies[0], replies[1], "{command}");
-    }
-
-    /// Makes the eager engine what the lazy one is, by its log.
-    fn catch_up(&mut self) {
-        for key in 0..4 {
-            let key = format!("user:{key}:followers");
-            let client = self.clients[2];
-            let members = self.lazy.call(client, &format!("SMEMBERS {key}"));
-            let members: Vec<&str> = members.lines().skip(2).step_by(2).collect();
-            self.eager.call(client, &format!("DEL {key}"));
-            if !members.is_empty() {
-                self.eager.call(client, &format!("SADD {key} {}", members.join(" ")));
-            }
-            self.eager.engine.finish_ends(&mut self.eager.host);
-        }
-    }
-
-    /// The lazy engine's log, up to now, loaded by another one.
-    fn crash(&mut self) {
-        self.lazy.engine.take_log(&mut self.log);
-        let mut loaded = TestEngine::governed(9, SCHEMA);
-        loaded.set_time(self.lazy.now_ms);
-        loaded.engine.begin_loading();
-        let mut buffer = self.log.clone();
-        let mut batch = Batch::new();
-        let limits = RequestLimits { batch_commands_max: usize::MAX, ..RequestLimits::default() };
-        let parsed = RequestParser::new().parse(&mut buffer, &limits, &mut batch);
-        assert_eq!(parsed, Ok(Parsed::NeedsInput), "the log is whole");
-        let mut replay = Replay::new();
-        loaded
-            .engine
-            .load_commands(&mut loaded.host, &mut replay, &buffer, &batch)
-            .expect("the log can be loaded");
-        assert_eq!(replay.failures, 0);
-        let mut settling = loaded.engine.begin_settling();
-        while loaded.engine.settle_rows(&mut loaded.host, &mut settling, 100) {}
-        loaded.engine.end_loading(&mut loaded.host, Default::default());
-        let client = loaded.engine.connect();
-        assert_eq!(keys_of(&mut loaded, client), keys_of(&mut self.eager, self.clients[0]));
-        assert_eq!(
-            loaded.call(client, "DEBUG DIGEST"),
-            self.eager.call(self.clients[0], "DEBUG DIGEST"),
-            "after a crash"
-        );
-    }
-}
-
-/// All keys but due ones.
-fn keys_of(test: &mut TestEngine, client: ClientId) -> Vec<String> {
-    while test.tick() {}
-    let keys = test.call(client, "KEYS *");
-    let mut keys: Vec<String> = keys.lines().skip(2).step_by(2).map(str::to_owned).collect();
-    keys.sort_unstable();
-    keys
-}
-
-fn run(seed: u64, commands: usize) {
-    let mut pair = Pair::new(seed);
-    pair.fill();
-    let mut now_ms = START_MS;
-    for _ in 0..commands {
-        match pair.below(60) {
-            0 => {
-                now_ms += pair.below(8_000) as i64;
-                pair.lazy.set_time(now_ms);
-                pair.eager.set_time(now_ms);
-            }
-            1..=12 => {
-                pair.lazy.tick();
-                pair.lazy.deliveries();
-            }
-            13 => {
-                pair.both(1, "MULTI");
-                for _ in 0..pair.below(6) {
-                    let command = pair.command();
-                    if !command.starts_with("SPOP") && !command.starts_with("WATCH") {
-                        pair.both(1, &command);
-                    }
-                }
-                let client = pair.clients[1];
-                let eager = ask(&mut pair.eager, client, "EXEC");
-                pair.eager.engine.finish_ends(&mut pair.eager.host);
-                let lazy = ask(&mut pair.lazy, client, "EXEC");
-                let sorted = |reply: &str| {
-                    let mut lines: Vec<String> = reply.lines().map(str::to_owned).collect();
-                    lines.sort_unstable();
-                    lines
-                };
-                assert_eq!(sorted(&lazy), sorted(&eager), "EXEC");
-            }
-            14 => pair.crash(),
-            _ => {
-                let command = pair.command();
-                pair.both(0, &command);
-            }
-        }
-    }
-    let clients = pair.clients.clone();
-    assert_eq!(keys_of(&mut pair.lazy, clients[0]), keys_of(&mut pair.eager, clients[0]));
-    assert_eq!(
-        pair.lazy.call(clients[0], "DEBUG DIGEST"),
-        pair.eager.call(clients[0], "DEBUG DIGEST")
-    );
-    pair.crash();
 }
 
 #[test]
-fn an_engine_that_takes_its_time_answers_as_one_that_does_not() {
-    let seeds = option_env!("KEYWARD_ENDS_SEEDS").and_then(|text| text.parse().ok());
-    for seed in 1..=seeds.unwrap_or(3) {
-        run(seed, 800);
+fn a_script_that_fails_amid_two_ends_leaves_both_as_they_were() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 500);
+    lead(&mut test, client, "b", 300);
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 100)));
+    test.call(client, "EXPIRE session:a 2000");
+    fail(
+        &mut test,
+        client,
+        "redis.call('DEL','user:1:followers')redis.call('DEL','session:b')\
+         redis.call('TTL','item:a:499')redis.call('GET','item:b:7');",
+    );
+    assert_eq!(mirrors(&mut test, client, 1005), [":1\r\n", ":1\r\n"]);
+    assert_eq!(test.call(client, "GET item:b:7"), "$1\r\nx\r\n");
+    all_ticks(&mut test);
+    assert!(test.call(client, "KEYS item:b:*").starts_with("*300\r\n"));
+    assert_eq!(test.call(client, "TTL item:a:499"), ":2000\r\n");
+    // They still live with it.
+    test.call(client, "DEL session:b");
+    assert_eq!(test.call(client, "KEYS item:b:*"), "*0\r\n");
+}
+
+#[test]
+fn a_set_that_came_again_and_whose_second_end_is_undone_keeps_its_mirrors() {
+    let (mut test, client) = governed();
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+    test.call(client, "DEL user:1:followers");
+    test.call(client, &format!("SADD user:1:followers {}", members(2900, 100)));
+    fail(
+        &mut test,
+        client,
+        "redis.call('DEL','user:1:followers')redis.call('SMEMBERS','user:2950:following');",
+    );
+    all_ticks(&mut test);
+    assert_eq!(mirrors(&mut test, client, 2950), [":1\r\n", ":1\r\n"]);
+    assert_eq!(mirrors(&mut test, client, 1500), [":0\r\n", ":0\r\n"]);
+}
+
+#[test]
+fn what_a_failed_script_finished_is_not_forgotten_by_the_log() {
+    let (mut test, client) = governed();
+    test.engine.log_changes(true);
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+    test.call(client, "DEL user:1:followers");
+    fail(&mut test, client, "redis.call('SMEMBERS','user:2999:following');");
+    all_ticks(&mut test);
+    let mut log = Vec::new();
+    test.engine.take_log(&mut log);
+    let mut loaded = loaded(&log, usize::MAX, test.now_ms);
+    assert_eq!(loaded.call(client, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn an_end_that_was_open_in_the_log_is_not_closed_by_a_later_one_of_its_key() {
+    let (mut test, client) = governed();
+    test.engine.log_changes(true);
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+    lead(&mut test, client, "a", 500);
+    test.call(client, "DEL user:1:followers session:a");
+    let mut log = Vec::new();
+    test.engine.take_log(&mut log);
+    let mut test = loaded(&log, usize::MAX, test.now_ms);
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+    test.effects();
+    test.engine.log_changes(true);
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 100)));
+    lead(&mut test, client, "a", 100);
+    test.call(client, "DEL user:1:followers session:a");
+    all_ticks(&mut test);
+    test.call(client, "SET session:a x");
+    test.engine.take_log(&mut log);
+    let mut test = loaded(&log, usize::MAX, test.now_ms);
+    assert_eq!(test.call(client, "KEYS *"), "*1\r\n$9\r\nsession:a\r\n");
+}
+
+#[test]
+fn a_log_that_is_cut_within_the_unit_of_an_end_has_nothing_of_it() {
+    let (mut test, client) = governed();
+    test.engine.log_changes(true);
+    lead(&mut test, client, "a", 300);
+    test.call(client, "DEL session:a");
+    let mut log = Vec::new();
+    test.engine.take_log(&mut log);
+    let whole = log.windows(4).filter(|bytes| bytes == b"EXEC").count();
+    assert_eq!(whole, 1, "the end is a transaction of its own");
+    let end = log.len() - b"*1\r\n$4\r\nEXEC\r\n".len();
+    let mut cut = loaded(&log[..end], usize::MAX, test.now_ms);
+    assert!(cut.call(client, "KEYS item:*").starts_with("*300\r\n"));
+    let mut whole = loaded(&log, usize::MAX, test.now_ms);
+    assert_eq!(whole.call(client, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn a_set_that_came_and_went_in_one_transaction_is_gone_after_a_crash() {
+    let (mut test, client) = governed();
+    test.engine.log_changes(true);
+    test.call(client, "MULTI");
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 300)));
+    test.call(client, "DEL user:1:followers");
+    test.call(client, "EXEC");
+    let mut log = Vec::new();
+    test.engine.take_log(&mut log);
+    let mut test = loaded(&log, usize::MAX, test.now_ms);
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn who_lives_with_a_companion_lives_on_with_the_leader_of_both() {
+    let (mut test, client) = governed();
+    test.call(client, "SET top:a x EX 10");
+    for m in 0..100 {
+        test.call(client, &format!("SET mid:a:{m} x"));
+        test.call(client, &format!("SET leaf:a:{m}:1 x"));
     }
+    test.engine.log_changes(true);
+    test.call(client, "EXPIRE top:a 1000");
+    test.set_time(START_MS + 20_000);
+    assert_eq!(ask(&mut test, client, "TTL leaf:a:77:1"), ":980\r\n");
+    assert!(ask(&mut test, client, "KEYS leaf:*").starts_with("*100\r\n"));
+    all_ticks(&mut test);
+    while test.tick() {}
+    assert_eq!(test.call(client, "DBSIZE"), ":301\r\n", "with the sets of leaves");
+}
+
+#[test]
+fn a_crash_before_companions_have_their_new_deadline_costs_none_of_them() {
+    let (mut test, client) = governed();
+    test.engine.log_changes(true);
+    lead(&mut test, client, "a", 500);
+    test.call(client, "EXPIRE session:a 1000");
+    let mut log = Vec::new();
+    test.engine.take_log(&mut log);
+    let mut test = loaded(&log, usize::MAX, START_MS + 20_000);
+    assert_eq!(test.call(client, "DBSIZE"), ":501\r\n");
+    assert_eq!(test.call(client, "TTL item:a:499"), ":980\r\n");
+}
+
+#[test]
+fn undoing_another_deadline_leaves_the_one_before_in_force() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 500);
+    test.call(client, "EXPIRE session:a 1000");
+    fail(&mut test, client, "redis.call('EXPIRE','session:a','5000');");
+    fail(&mut test, client, "redis.call('DEL','session:a');");
+    all_ticks(&mut test);
+    for n in [0, 250, 499] {
+        assert_eq!(test.call(client, &format!("TTL item:a:{n}")), ":1000\r\n");
+    }
+}
+
+#[test]
+fn an_undone_flush_leaves_leaders_their_companions() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 300);
+    fail(&mut test, client, "redis.call('DEL','session:a')redis.call('FLUSHALL');");
+    assert!(test.call(client, "KEYS item:*").starts_with("*300\r\n"));
+    test.call(client, "DEL session:a");
+    all_ticks(&mut test);
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn no_client_can_write_what_the_log_says_of_ends() {
+    let (mut test, client) = governed();
+    test.engine.log_changes(true);
+    lead(&mut test, client, "a", 100);
+    for command in [
+        "SADD keyward:ends companions 7 session:a",
+        "EXISTS keyward:ends companions 7 session:a",
+        "SREM keyward:ends companions 7 session:a",
+        "EVAL return(redis.call('EXISTS','keyward:ends','companions','7','session:a')) 0",
+    ] {
+        test.call(client, command);
+    }
+    test.call(client, "SADD keyward:ends x");
+    let mut log = Vec::new();
+    test.engine.take_log(&mut log);
+    let mut loaded = loaded(&log, usize::MAX, test.now_ms);
+    assert!(loaded.call(client, "KEYS item:*").starts_with("*100\r\n"));
+    assert_eq!(loaded.call(client, "SMEMBERS keyward:ends"), "*1\r\n$1\r\nx\r\n");
+}
+
+#[test]
+fn scripts_and_transactions_scan_nothing_that_is_going() {
+    let (mut test, client) = governed();
+    let fill = |test: &mut TestEngine| {
+        ask(test, client, "SET cart:a x");
+        for n in 0..500 {
+            ask(test, client, &format!("SET line:a:{n} x"));
+        }
+    };
+    fill(&mut test);
+    test.call(client, "DEL cart:a");
+    assert_eq!(ask(&mut test, client, "EVAL return(redis.call('KEYS','line*')) 0"), "*0\r\n");
+    fill(&mut test);
+    for command in ["MULTI", "DEL cart:a", "KEYS line*", "SCAN 0 COUNT 1000"] {
+        test.call(client, command);
+    }
+    let reply = ask(&mut test, client, "EXEC");
+    assert_eq!(reply, "*3\r\n:1\r\n*0\r\n*2\r\n$1\r\n0\r\n*0\r\n");
+}
+
+#[test]
+fn an_end_that_brings_others_about_is_seen_whole_by_a_script() {
+    let (mut test, client) = governed();
+    test.call(client, "SET top:a x");
+    for m in 0..70 {
+        test.call(client, &format!("SET mid:a:{m} x"));
+        for l in 0..70 {
+            test.call(client, &format!("SET leaf:a:{m}:{l} x"));
+        }
+    }
+    test.call(client, "DEL top:a");
+    let script = "EVAL return{redis.call('SCARD','leaves:a:1'),redis.call('EXISTS','mid:a:1')} 0";
+    assert_eq!(ask(&mut test, client, script), "*2\r\n:0\r\n:0\r\n");
+    all_ticks(&mut test);
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn so_many_ends_may_be_pending_and_no_more() {
+    let (mut test, client) = governed();
+    let other = test.engine.connect();
+    for user in 0..300 {
+        test.call(client, &format!("SADD user:{user}:followers {}", members(1000, 70)));
+    }
+    let mut waits = 0;
+    for user in 0..300 {
+        let reply = test.call(client, &format!("DEL user:{user}:followers"));
+        waits += u64::from(reply.is_empty());
+        if reply.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(waits, 1, "who writes waits");
+    assert_eq!(test.call(other, "GET team:1"), "$-1\r\n", "who reads does not");
+    all_ticks(&mut test);
+}
+
+#[test]
+fn who_waits_for_due_rows_does_not_where_nobody_sweeps() {
+    let (mut test, client) = governed();
+    for n in 0..100 {
+        test.call(client, &format!("SET cart:c{n} x EX 5"));
+        test.call(client, &format!("SET line:c{n}:1 x"));
+    }
+    test.call(client, "DEBUG SET-ACTIVE-EXPIRE 0");
+    test.set_time(START_MS + 6_000);
+    assert_eq!(test.call(client, "EVAL return(1) 0"), ":1\r\n");
+}
+
+#[test]
+fn a_client_that_tracks_what_goes_is_told_by_the_step() {
+    let (mut test, client) = governed();
+    let other = test.engine.connect();
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 200)));
+    test.call(other, "HELLO 3");
+    test.call(other, "CLIENT TRACKING ON");
+    test.call(other, "SMEMBERS user:1100:following");
+    test.call(client, "DEL user:1:followers");
+    all_ticks(&mut test);
+    let is_told = |delivery: &Delivery| {
+        matches!(delivery, Delivery::Output(to, bytes)
+            if *to == other && String::from_utf8_lossy(bytes).contains("user:1100:following"))
+    };
+    assert!(test.deliveries().iter().any(is_told));
 }

@@ -13,6 +13,7 @@ mod harness;
 mod hashes_and_sets;
 mod hit_ratio;
 mod large_ends;
+mod large_ends_model;
 mod lifetimes;
 mod memory;
 mod observation;

@@ -11,9 +11,6 @@ use crate::change::{Change, Part, What};
 use crate::view::{Row, RowType};
 use keyward_schema::KeyId;
 
-/// What so few rows or elements lose is removed at once: a fraction of a millisecond.
-pub(super) const FEW: usize = 64;
-
 /// What is lost with a row, by so many that they go in steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LargeEnd {
@@ -46,7 +43,7 @@ pub enum LargeEnd {
 impl Aftermath<'_> {
     /// Puts the fate of a row's companions off if they are many; whether it did.
     pub(super) fn puts_off_companions(&mut self, table: KeyId, key: &[u8], fate: Fate) -> bool {
-        if !self.view.has_many_companions(key, FEW) {
+        if self.view.companion_count(key) <= self.view.removed_at_once() {
             return false;
         }
         let key = key.to_vec();
@@ -64,19 +61,20 @@ impl Aftermath<'_> {
         change: &Change<'_>,
         is_gone: bool,
     ) -> bool {
-        let is_large = |row: &&dyn Row| row.row_type() == RowType::Set && row.len() > FEW;
+        let few = self.view.removed_at_once();
+        let is_large = |row: &&dyn Row| row.row_type() == RowType::Set && row.len() > few;
         let after = change.after.filter(|_| !is_gone);
         let left = match change.what {
             _ if !change.is_kept => return false,
             What::Whole(before) if before.as_ref().is_some_and(is_large) => None,
             What::Lifetime if is_gone && change.after.as_ref().is_some_and(is_large) => None,
             // What the command changed and then made end is seldom much.
-            What::Parts(parts) if parts.len() > FEW && (!is_gone || change.after.is_none()) => {
+            What::Parts(parts) if parts.len() > few && (!is_gone || change.after.is_none()) => {
                 Some(who_left(parts, after))
             }
             What::Whole(_) | What::Lifetime | What::Parts(_) => return false,
         };
-        if left.as_ref().is_some_and(|left| left.len() <= FEW) {
+        if left.as_ref().is_some_and(|left| left.len() <= few) {
             return false;
         }
         self.consequences.ends.push(LargeEnd::Members { table, key: change.key.to_vec(), left });

@@ -160,6 +160,7 @@ impl Keyspace {
         journal.end(|gone| match gone {
             Gone::Row(row) => self.reclaim.row(row, Freeing::AtOnce),
             Gone::Database(held) => self.part_with(*held, Freeing::AtOnce),
+            Gone::End(end) => self.bury(end),
         });
         self.journal = journal;
     }
@@ -243,21 +244,26 @@ impl Keyspace {
     /// left.
     pub fn settle(&mut self, most: usize) -> bool {
         let selected = self.selected;
-        let mut left = most;
+        let (mut left, mut is_held_up) = (most, false);
         for db in 0..self.databases.len() {
             self.selected = db;
             while left > 0
                 && let Some(key) = self.databases[db].due_source(self.now_ms)
             {
-                self.end_due(self.databases[db].key(&key));
+                if !self.end_due(self.databases[db].key(&key)) {
+                    // The end of which it gets its deadline comes first.
+                    is_held_up = true;
+                    break;
+                }
                 left -= 1;
             }
         }
         self.selected = selected;
-        if left > 0 {
+        let is_settled = left > 0 && !is_held_up;
+        if is_settled {
             self.look_ahead();
         }
-        left > 0
+        is_settled
     }
 
     /// Learns when the next row ends that others depend on, if one that is known to be

@@ -13,12 +13,15 @@ use keyward_rules::Cause;
 /// What the end of a row takes on which others depend: they follow.
 pub(super) const WORK_OF_LEADERS: usize = 32;
 
+/// Nothing is swept while so many ends are pending: first they are to be over.
+const SWEPT_ENDS_MAX: usize = 16;
+
 impl Keyspace {
     /// Removes a row that was found to be due, unless expiry is held; whether it is gone for
     /// who asks.
     #[cold]
     pub(super) fn end_due(&mut self, key: Key<'_>) -> bool {
-        if self.has_pending() && self.outlives(self.selected, key) {
+        if self.has_pending() && self.outlives(self.selected, key.bytes) {
             return false;
         }
         if !self.is_expiry_held {
@@ -76,6 +79,7 @@ impl Keyspace {
         for db in 0..self.databases.len() {
             self.selected = db;
             while work < budget
+                && self.pending_ends() < SWEPT_ENDS_MAX
                 && let Some(key) = self.databases[db].due_key(self.now_ms)
             {
                 // Under a schema other rows may change with it: those belong to its unit.
@@ -84,7 +88,10 @@ impl Keyspace {
                 }
                 let key = self.databases[db].key(&key);
                 work += self.work_of_end(db, key);
-                self.end_due(key);
+                if !self.end_due(key) {
+                    // The end of which it gets its deadline comes first.
+                    break;
+                }
             }
         }
         self.selected = selected;

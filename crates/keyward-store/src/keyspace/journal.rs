@@ -16,6 +16,7 @@
 pub mod report;
 pub mod undo;
 
+use super::pending::PendingEnd;
 use crate::tables::database::Database;
 use crate::values::hasher::{Key, TableIndex};
 use crate::values::list::End;
@@ -30,6 +31,8 @@ const RECENT_ROWS: usize = 4;
 #[derive(Debug, Default)]
 pub struct Journal {
     is_on: bool,
+    /// How deep within what others began the steps are now.
+    depth: usize,
     rows: Vec<TouchedRow>,
     steps: Vec<Step>,
     /// What steps name by range: keys, fields, items, members.
@@ -64,6 +67,8 @@ struct Step {
     /// Which of the touched rows.
     row: usize,
     undo: Undo,
+    /// How deep within what others began.
+    depth: usize,
 }
 
 /// What was before a step.
@@ -96,7 +101,9 @@ enum Undo {
     /// A member of a sorted set had one score and has another.
     Score { member: Span, before: Option<f64>, after: Option<f64> },
     /// A whole database was emptied.
-    Flushed(Box<Database>),
+    Flushed(Box<Database>, Vec<PendingEnd>),
+    /// A pending end of this number listed the row, which went.
+    Unlisted(u64),
 }
 
 /// What a step has taken away for good.
@@ -105,6 +112,8 @@ pub(super) enum Gone {
     Row(Row),
     /// All rows of a database.
     Database(Box<Database>),
+    /// A pending end.
+    End(PendingEnd),
 }
 
 impl Journal {
@@ -117,6 +126,17 @@ impl Journal {
     /// Begins or ends recording; answers what it was before.
     pub fn turn(&mut self, is_on: bool) -> bool {
         std::mem::replace(&mut self.is_on, is_on)
+    }
+
+    /// Goes deeper: what is recorded until [`Journal::leave`] is no change of the command
+    /// around it, though undone with it.
+    pub fn enter(&mut self) {
+        self.depth += 1;
+    }
+
+    /// Ends what [`Journal::enter`] began.
+    pub fn leave(&mut self) {
+        self.depth -= 1;
     }
 
     /// Where the journal ends now.
@@ -137,7 +157,10 @@ impl Journal {
                         receive(Gone::Row(row));
                     }
                 }
-                Undo::Flushed(held) => receive(Gone::Database(held)),
+                Undo::Flushed(held, ends) => {
+                    receive(Gone::Database(held));
+                    ends.into_iter().for_each(|end| receive(Gone::End(end)));
+                }
                 _ => {}
             }
         }
@@ -172,7 +195,7 @@ impl Journal {
 
     fn push(&mut self, db: usize, key: Key<'_>, undo: Undo) {
         let row = self.row(db, key);
-        self.steps.push(Step { row, undo });
+        self.steps.push(Step { row, undo, depth: self.depth });
     }
 
     /// A row came, went or was replaced; what it was before.
@@ -292,10 +315,15 @@ impl Journal {
         self.push(db, key, Undo::Score { member, before, after });
     }
 
-    /// A whole database was emptied; what it held.
-    pub(super) fn flushed(&mut self, db: usize, held: Database) {
+    /// A whole database was emptied; what it held, and the ends that were pending there.
+    pub(super) fn flushed(&mut self, db: usize, held: Database, ends: Vec<PendingEnd>) {
         let nothing = Key { bytes: &[], hash: 0, table: TableIndex::PLAIN };
-        self.push(db, nothing, Undo::Flushed(Box::new(held)));
+        self.push(db, nothing, Undo::Flushed(Box::new(held), ends));
+    }
+
+    /// A row goes that the pending end of this number listed.
+    pub(super) fn unlisted(&mut self, db: usize, key: Key<'_>, number: u64) {
+        self.push(db, key, Undo::Unlisted(number));
     }
 
     /// The steps since a mark.

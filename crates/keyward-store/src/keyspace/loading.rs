@@ -29,12 +29,14 @@ impl Keyspace {
     /// out again has been judged, and the ends of rows are part of it.
     pub fn leave_present(&mut self) -> Present {
         let now_ms = std::mem::replace(&mut self.now_ms, 0);
+        self.is_replaying = true;
         Present { now_ms, governed: std::mem::take(&mut self.governed) }
     }
 
     /// Comes back.
     pub fn enter_present(&mut self, present: Present) {
         self.now_ms = present.now_ms;
+        self.is_replaying = false;
         self.governed = present.governed;
         // Deadlines were not noted: the first look at derived keys does so.
         self.source_deadline = i64::MIN;

@@ -36,9 +36,15 @@ impl Sight<'_> {
         }
     }
 
+    /// Whether a row is there for everybody.
+    fn lives(&self, row: &Row) -> bool {
+        let outlives = || self.keys.has_pending() && self.keys.outlives(self.db, row.key());
+        !self.keys.is_due(row) || outlives()
+    }
+
     /// Lends a row that was found, unless its time is over.
     fn lend<'s>(&'s self, row: Option<LentRow<'s>>) -> Option<&'s dyn keyward_rules::Row> {
-        let row = row.filter(|row| !self.keys.is_due(row)).map(|row| self.shelf.lend(row));
+        let row = row.filter(|row| self.lives(row)).map(|row| self.shelf.lend(row));
         row.map(|row| row as &dyn keyward_rules::Row)
     }
 }
@@ -65,7 +71,7 @@ impl View for Sight<'_> {
     ) -> Result<(), NotYet> {
         self.note(key);
         let row = self.keys.databases[self.db].find(key);
-        let row = row.filter(|row| !self.keys.is_due(row));
+        let row = row.filter(|row| self.lives(row));
         visit(row.as_ref().map(|row| &**row as &dyn keyward_rules::Row));
         Ok(())
     }
@@ -75,8 +81,12 @@ impl View for Sight<'_> {
         Ok(())
     }
 
-    fn has_many_companions(&self, key: &[u8], few: usize) -> bool {
-        self.keys.databases[self.db].companion_count(key) > few
+    fn companion_count(&self, key: &[u8]) -> usize {
+        self.keys.databases[self.db].companion_count(key)
+    }
+
+    fn removed_at_once(&self) -> usize {
+        self.keys.removed_at_once()
     }
 }
 

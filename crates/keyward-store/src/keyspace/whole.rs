@@ -43,10 +43,11 @@ impl Keyspace {
         self.void_survey(db);
         let taken = self.databases[db].take();
         self.changes.dirty += taken.len() as u64;
+        let ends = self.take_ends(db);
         if self.journal.is_on() {
-            self.journal.flushed(db, taken);
+            self.journal.flushed(db, taken, ends);
         } else {
-            self.drop_ends(db);
+            ends.into_iter().for_each(|end| self.bury(end));
             self.part_with(taken, freeing);
         }
     }
@@ -149,8 +150,7 @@ impl Keyspace {
             return !self.is_due(row);
         }
         let key = row.key();
-        (!self.is_due(row) || self.has_later_deadline(self.selected, key))
-            && !self.hides(self.selected, key)
+        (!self.is_due(row) || self.outlives(self.selected, key)) && !self.hides(self.selected, key)
     }
 
     /// Removes a key if its time is over, as reading it would.

@@ -181,6 +181,13 @@ impl Database {
         true
     }
 
+    /// Forgets that a row lives with its leader: a pending end lists it.
+    pub(crate) fn unlist_companion(&mut self, key: Key<'_>) {
+        if let Some(leader) = self.leader(key) {
+            self.table_mut(key).companions.remove(&leader, key.bytes);
+        }
+    }
+
     /// The key that this one lives with.
     #[inline]
     fn leader(&self, key: Key<'_>) -> Option<Vec<u8>> {

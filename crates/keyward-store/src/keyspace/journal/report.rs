@@ -102,7 +102,7 @@ impl Keyspace {
     fn is_known_to_fit(&self, entry: Entry<'_>) -> bool {
         let Journal { rows, steps, .. } = &self.journal;
         let [came] = entry.steps else { return false };
-        let Some(Step { row: from, undo: Undo::MovedTo(to) }) = steps.get(came + 1) else {
+        let Some(Step { row: from, undo: Undo::MovedTo(to), .. }) = steps.get(came + 1) else {
             return false;
         };
         let from = &rows[*from];
@@ -181,9 +181,10 @@ impl Keyspace {
 impl Journal {
     /// The row of a database that a step touched, unless it concerns no single one.
     fn reported(&self, db: usize, step: usize) -> Option<TouchedRow> {
-        let Step { row, undo } = &self.steps[step];
+        let Step { row, undo, depth } = &self.steps[step];
         let row = self.rows[*row];
-        (row.db == db && !matches!(undo, Undo::Flushed(_))).then_some(row)
+        let concerns_rows = !matches!(undo, Undo::Flushed(..) | Undo::Unlisted(_));
+        (row.db == db && *depth == self.depth && concerns_rows).then_some(row)
     }
 
     /// The rows of a database that steps touched, each once with its steps, in the order

@@ -21,7 +21,8 @@ impl Keyspace {
         let hasher = self.hasher;
         let mut journal = std::mem::take(&mut self.journal);
         for index in journal.steps_since(mark).rev() {
-            let Step { row, undo } = journal.steps.pop().expect("the range ends with the steps");
+            let Step { row, undo, .. } =
+                journal.steps.pop().expect("the range ends with the steps");
             debug_assert_eq!(index, journal.steps.len());
             let touched = journal.rows[row];
             let key =
@@ -112,7 +113,11 @@ impl Keyspace {
                         }
                     })
                 }
-                Undo::Flushed(held) => self.databases[touched.db] = *held,
+                Undo::Flushed(held, ends) => {
+                    self.databases[touched.db] = *held;
+                    self.give_ends_back(ends);
+                }
+                Undo::Unlisted(number) => self.list_again(touched.db, key, number),
             }
         }
         journal.rows.truncate(mark.rows);

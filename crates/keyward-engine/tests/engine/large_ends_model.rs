@@ -1,0 +1,487 @@
+//! Large ends against a model: an engine that takes its time answers as one that does not.
+
+use crate::harness::{START_MS, TestEngine, request};
+use keyward_engine::{ClientId, Delivery, Progress, Random, Replay};
+use keyward_resp::{Batch, RequestLimits, RequestParser};
+
+pub(crate) const SCHEMA: &str = r#"
+[keyspace]
+name = "ends"
+unknown = "allow"
+
+[key."user:{id:uint}"]
+type = "string"
+ttl  = "none"
+
+[key."user:{id:uint}:following"]
+type = "set"
+ttl  = "none"
+
+[key."user:{id:uint}:followers"]
+type       = "set"
+inverse    = "user:{member}:following"
+max_fanout = 100000
+
+[key."session:{sid}"]
+type = "string"
+ttl  = { given = true, max = "1d", default = "1h" }
+
+[key."item:{sid}:{n:uint}"]
+type = "string"
+ttl  = { with = "session:{sid}" }
+
+[key."cart:{sid}"]
+type = "string"
+ttl  = { given = true, max = "1d", default = "1h" }
+
+[key."line:{sid}:{n:uint}"]
+type = "string"
+value = "str"
+ttl  = { with = "cart:{sid}" }
+
+[key."lines:{sid}"]
+type       = "set"
+members    = { of = "line:{sid}:{n}" }
+max_fanout = 100000
+
+[key."owner:{code}"]
+type       = "string"
+lookup     = { of = "badge:{bid:uint}" }
+max_fanout = 100000
+
+[key."badge:{bid:uint}"]
+type  = "string"
+value = "str"
+ttl   = { with = "team:1" }
+
+[key."team:{t:uint}"]
+type = "string"
+ttl  = { given = true, max = "1d", default = "1h" }
+
+[key."top:{t}"]
+type = "string"
+ttl  = { given = true, max = "1d", default = "1h" }
+
+[key."mid:{t}:{m:uint}"]
+type = "string"
+ttl  = { with = "top:{t}" }
+
+[key."leaf:{t}:{m:uint}:{l:uint}"]
+type = "string"
+ttl  = { with = "mid:{t}:{m}" }
+
+[key."leaves:{t}:{m:uint}"]
+type       = "set"
+members    = { of = "leaf:{t}:{m}:{l}" }
+max_fanout = 100000
+"#;
+
+pub(crate) fn members(first: u64, count: u64) -> String {
+    (first..first + count).map(|n| n.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// The reply to a command, for which the client may have to wait.
+pub(crate) fn ask(test: &mut TestEngine, client: ClientId, command: &str) -> String {
+    let (progress, out) = test.send(client, &request(command));
+    let mut reply = String::from_utf8(out).expect("tests use text");
+    let mut waits = progress == Progress::Blocked;
+    while waits {
+        test.tick();
+        let is_free =
+            |delivery: &Delivery| matches!(delivery, Delivery::Unblocked(to) if *to == client);
+        if test.deliveries().iter().any(is_free) {
+            reply += &test.resume(client);
+            waits = reply.is_empty();
+        }
+    }
+    reply
+}
+
+/// The log that was written, or so many commands of it, loaded by an engine at a time.
+pub(crate) fn loaded(log: &[u8], most: usize, now_ms: i64) -> TestEngine {
+    let (mut loaded, _) = new_engine(9, 64);
+    loaded.set_time(now_ms);
+    loaded.engine.begin_loading();
+    let mut buffer = log.to_vec();
+    let mut batch = Batch::new();
+    let limits = RequestLimits { batch_commands_max: most.max(1), ..RequestLimits::default() };
+    let parsed = RequestParser::new().parse(&mut buffer, &limits, &mut batch);
+    assert!(parsed.is_ok(), "the log is whole");
+    let mut replay = Replay::new();
+    loaded
+        .engine
+        .load_commands(&mut loaded.host, &mut replay, &buffer, &batch)
+        .expect("the log can be loaded");
+    assert_eq!(replay.failures, 0);
+    let mut settling = loaded.engine.begin_settling();
+    while loaded.engine.settle_rows(&mut loaded.host, &mut settling, 100) {}
+    loaded.engine.end_loading(&mut loaded.host, Default::default());
+    loaded
+}
+
+/// Two engines that are told the same. One takes a step now and then; the other finishes
+/// every end at once.
+struct Pair {
+    lazy: TestEngine,
+    eager: TestEngine,
+    clients: Vec<ClientId>,
+    random: Random,
+    /// What is removed at once.
+    few: usize,
+    log: Vec<u8>,
+    tally: Tally,
+}
+
+/// A model whose commands do nothing finds nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    scripts: u64,
+    failed_scripts: u64,
+    /// Commands after which an end was pending.
+    pending: u64,
+    /// Commands that found or changed one row.
+    rows: u64,
+}
+
+fn new_engine(seed: u64, few: usize) -> (TestEngine, Vec<ClientId>) {
+    let mut test = TestEngine::governed(seed, SCHEMA);
+    test.engine.keyspace().set_removed_at_once(few);
+    let clients = (0..3).map(|_| test.engine.connect()).collect();
+    (test, clients)
+}
+
+impl Pair {
+    fn new(seed: u64) -> Pair {
+        let few = [0, 1, 5, 64][seed as usize % 4];
+        let (mut lazy, clients) = new_engine(seed, few);
+        let (eager, same) = new_engine(seed, usize::MAX);
+        assert_eq!(clients, same);
+        lazy.engine.log_changes(true);
+        Pair {
+            lazy,
+            eager,
+            clients,
+            random: Random::from_seed(seed),
+            few,
+            log: Vec::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.random.below(limit)
+    }
+
+    /// How many of something: often few where all that goes is put off.
+    fn count(&mut self) -> u64 {
+        match self.few {
+            64 => 1 + self.below(200),
+            _ => 1 + self.below(12),
+        }
+    }
+
+    /// How many companions a leader has at most.
+    fn most(&self) -> u64 {
+        if self.few == 64 { 200 } else { 16 }
+    }
+
+    /// A command whose reply depends on no order.
+    fn command(&mut self) -> String {
+        match self.below(12) {
+            0 => self.script(),
+            1..=4 => self.set_command(),
+            5..=8 => self.companion_command(),
+            9 => self.nested_command(),
+            10 => self.look(),
+            _ => match self.below(30) {
+                0 => "FLUSHALL".to_owned(),
+                1..=9 => "KEYS *".to_owned(),
+                _ => self.look(),
+            },
+        }
+    }
+
+    fn look(&mut self) -> String {
+        let peer = 100 + self.below(300);
+        let (sid, n) = (["a", "b"][self.below(2) as usize], {
+            let most = self.most();
+            self.below(most)
+        });
+        match self.below(9) {
+            0 => format!("SMEMBERS user:{peer}:following"),
+            1 => format!("SCARD user:{peer}:following"),
+            2 => format!("EXISTS user:{peer}:following item:{sid}:{n} mid:{sid}:3 leaf:{sid}:3:3"),
+            3 => format!("GET item:{sid}:{n}"),
+            4 => format!("PTTL item:{sid}:{n}"),
+            5 => format!("SCARD lines:{sid}"),
+            6 => format!("GET owner:code{}", self.below(400)),
+            7 => format!("PTTL leaf:{sid}:{}:{}", self.below(4), self.below(8)),
+            _ => format!("SCARD leaves:{sid}:{}", self.below(4)),
+        }
+    }
+
+    fn set_command(&mut self) -> String {
+        let (user, other) = (self.below(4), self.below(4));
+        let peer = 100 + self.below(300);
+        let (first, count) = (100 + self.below(200), self.count());
+        match self.below(16) {
+            0..=4 => format!("SADD user:{user}:followers {}", members(first, count)),
+            5 => format!("DEL user:{user}:followers"),
+            6 => format!("UNLINK user:{user}:followers user:{other}:followers"),
+            7 => format!("SREM user:{user}:followers {}", members(first, count)),
+            8 => format!("SUNIONSTORE user:{user}:followers user:{other}:followers"),
+            9 => format!("SDIFFSTORE user:{user}:followers user:{user}:followers user:3:followers"),
+            10 => format!("RENAME user:{user}:followers user:{other}:followers"),
+            11 => format!("PEXPIRE user:{user}:followers 0"),
+            12 => format!("COPY user:{user}:followers user:{other}:followers REPLACE"),
+            13 => format!("SADD user:{peer}:following {user}"),
+            14 => format!("SREM user:{peer}:following {user}"),
+            _ => format!("DEL user:{peer}:following"),
+        }
+    }
+
+    fn companion_command(&mut self) -> String {
+        let (sid, n) = (["a", "b"][self.below(2) as usize], {
+            let most = self.most();
+            self.below(most)
+        });
+        let seconds = 1 + self.below(20);
+        match self.below(23) {
+            0 | 18 | 19 => format!("SET session:{sid} x EX {seconds}"),
+            1..=3 => format!("SET item:{sid}:{n} {}", self.below(9)),
+            4 => format!("DEL session:{sid}"),
+            5 | 6 => format!("EXPIRE session:{sid} {seconds}"),
+            7 => format!("PERSIST session:{sid}"),
+            8 => format!("DEL item:{sid}:{n}"),
+            9 | 20 | 21 => format!("SET cart:{sid} x EX {seconds}"),
+            10..=12 => format!("SET line:{sid}:{n} {}", self.below(9)),
+            13 => format!("DEL cart:{sid}"),
+            14 | 22 => format!("SET team:1 x EX {seconds}"),
+            15 | 16 => format!("SET badge:{n} code{}", self.below(400)),
+            _ => "DEL team:1".to_owned(),
+        }
+    }
+
+    fn nested_command(&mut self) -> String {
+        let (sid, m, l) = (["a", "b"][self.below(2) as usize], self.below(4), self.below(8));
+        let seconds = 1 + self.below(20);
+        match self.below(12) {
+            0 | 10 | 11 => format!("SET top:{sid} x EX {seconds}"),
+            1 | 2 => format!("SET mid:{sid}:{m} x"),
+            3..=6 => format!("SET leaf:{sid}:{m}:{l} x"),
+            7 => format!("EXPIRE top:{sid} {seconds}"),
+            8 => format!("DEL mid:{sid}:{m}"),
+            _ => format!("DEL top:{sid}"),
+        }
+    }
+
+    /// A script of some commands, which may end in an error and leaves nothing behind then.
+    fn script(&mut self) -> String {
+        let mut lua = String::from("return(function(r)");
+        for n in 1..=1 + self.below(5) {
+            let command = match self.below(4) {
+                0 => self.look(),
+                1 => self.set_command(),
+                2 => self.companion_command(),
+                _ => self.nested_command(),
+            };
+            let words: Vec<String> = command.split(' ').map(|word| format!("'{word}'")).collect();
+            let call = format!("redis.pcall({})", words.join(","));
+            // The order of members is nobody's business.
+            let sorted = "(function(t)table.sort(t)return(t)end)";
+            match command.starts_with("SMEMBERS") {
+                true => lua.push_str(&format!("r[{n}]={sorted}({call});")),
+                false => lua.push_str(&format!("r[{n}]={call};")),
+            }
+        }
+        let end = match self.below(4) {
+            0 => "return(redis.error_reply('ERR_enough'))",
+            1 => "error('enough')",
+            _ => "return(r)",
+        };
+        format!("EVAL {lua}{end}end)({{}}) 0")
+    }
+
+    /// Fills the two engines.
+    fn fill(&mut self) {
+        let rows = if self.few == 64 { 150 } else { 12 };
+        for sid in ["a", "b"] {
+            for leader in ["session", "cart", "top"] {
+                self.both(0, &format!("SET {leader}:{sid} x EX 100"));
+            }
+            for n in 0..rows {
+                self.both(0, &format!("SET item:{sid}:{n} x"));
+                self.both(0, &format!("SET line:{sid}:{n} x"));
+                self.both(0, &format!("SET mid:{sid}:{} x", n % 4));
+                self.both(0, &format!("SET leaf:{sid}:{}:{n} x", n % 4));
+            }
+        }
+        self.both(0, "SET team:1 x EX 100");
+        for n in 0..rows {
+            self.both(0, &format!("SET badge:{n} code{n}"));
+        }
+    }
+
+    fn both(&mut self, client: usize, command: &str) {
+        let client = self.clients[client];
+        let eager = ask(&mut self.eager, client, command);
+        let lazy = ask(&mut self.lazy, client, command);
+        let is_a_set = ["KEYS", "SMEMBERS", "EXEC"].iter().any(|name| command.starts_with(name));
+        let [lazy, eager] = [lazy, eager].map(|reply| {
+            let mut lines: Vec<String> = reply.lines().map(str::to_owned).collect();
+            if is_a_set {
+                lines.sort_unstable();
+            }
+            lines
+        });
+        assert_eq!(lazy, eager, "{command}");
+        let tally = &mut self.tally;
+        tally.failed_scripts +=
+            u64::from(command.starts_with("EVAL") && lazy[0].contains("enough"));
+        tally.scripts += u64::from(command.starts_with("EVAL") && lazy[0].starts_with('*'));
+        tally.pending += u64::from(self.lazy.engine.has_pending_ends());
+        tally.rows += u64::from(lazy[0] == ":1");
+    }
+
+    /// The log has all that the lazy engine has; that may go on from there.
+    fn crash(&mut self) {
+        self.lazy.engine.take_log(&mut self.log);
+        let mut loaded = loaded(&self.log, usize::MAX, self.lazy.now_ms);
+        loaded.engine.keyspace().set_removed_at_once(self.few);
+        same_rows(&mut loaded, &mut self.eager, self.clients[0], "after a crash");
+        if self.below(2) == 0 {
+            loaded.effects();
+            loaded.engine.log_changes(true);
+            self.lazy = loaded;
+            for client in self.clients.clone() {
+                self.eager.call(client, "UNWATCH");
+            }
+        }
+    }
+
+    /// Wherever the log ends, what it says is as the schema has it.
+    fn cut(&mut self) {
+        self.lazy.engine.take_log(&mut self.log);
+        let commands = self.log.iter().filter(|byte| **byte == b'*').count();
+        let most = commands.saturating_sub(self.below(60) as usize);
+        let mut loaded = loaded(&self.log, most, self.lazy.now_ms);
+        agrees_with_itself(&mut loaded, self.clients[0]);
+    }
+}
+
+/// All keys but due ones, in order.
+fn keys_of(test: &mut TestEngine, client: ClientId) -> Vec<String> {
+    while test.tick() {}
+    let keys = test.call(client, "KEYS *");
+    let mut keys: Vec<String> = keys.lines().skip(2).step_by(2).map(str::to_owned).collect();
+    keys.sort_unstable();
+    keys
+}
+
+fn same_rows(one: &mut TestEngine, other: &mut TestEngine, client: ClientId, when: &str) {
+    let keys = [keys_of(one, client), keys_of(other, client)];
+    let only = |of: usize| {
+        let is_other = |key: &&String| keys[1 - of].binary_search(key).is_err();
+        keys[of].iter().filter(is_other).take(5).collect::<Vec<_>>()
+    };
+    assert_eq!([only(0), only(1)], [const { Vec::<&String>::new() }; 2], "{when}");
+    let digests = [one, other].map(|test| test.call(client, "DEBUG DIGEST"));
+    assert_eq!(digests[0], digests[1], "{when}");
+}
+
+/// Every derived key says what its sources do, and who lives with another does.
+fn agrees_with_itself(test: &mut TestEngine, client: ClientId) {
+    let keys = keys_of(test, client);
+    let mut has = |command: &str| test.call(client, command) == ":1\r\n";
+    let mut pairs = Vec::new();
+    for key in &keys {
+        let parts: Vec<&str> = key.split(':').collect();
+        let leader = match parts[..] {
+            ["item", sid, _] => format!("session:{sid}"),
+            ["line", sid, _] => format!("cart:{sid}"),
+            ["badge", _] => "team:1".to_owned(),
+            ["mid", t, _] => format!("top:{t}"),
+            ["leaf", t, m, _] => format!("mid:{t}:{m}"),
+            ["user", id, side] => {
+                pairs.push((key.clone(), id.to_owned(), side));
+                continue;
+            }
+            _ => continue,
+        };
+        assert!(has(&format!("EXISTS {leader}")), "{key} has nobody to live with");
+        if let ["line", sid, n] = parts[..] {
+            assert!(has(&format!("SISMEMBER lines:{sid} {n}")), "{key}");
+        }
+        if let ["leaf", t, m, l] = parts[..] {
+            assert!(has(&format!("SISMEMBER leaves:{t}:{m} {l}")), "{key}");
+        }
+    }
+    for (key, id, side) in pairs {
+        let other = if side == "followers" { "following" } else { "followers" };
+        let members = test.call(client, &format!("SMEMBERS {key}"));
+        for member in members.lines().skip(2).step_by(2) {
+            let reply = test.call(client, &format!("SISMEMBER user:{member}:{other} {id}"));
+            assert_eq!(reply, ":1\r\n", "{key} {member}");
+        }
+    }
+}
+
+fn run(seed: u64, commands: usize) -> Tally {
+    let mut pair = Pair::new(seed);
+    pair.fill();
+    let mut now_ms = START_MS;
+    for _ in 0..commands {
+        match pair.below(60) {
+            0 => {
+                now_ms += pair.below(8_000) as i64;
+                pair.lazy.set_time(now_ms);
+                pair.eager.set_time(now_ms);
+            }
+            1..=8 => {
+                pair.lazy.tick();
+                pair.lazy.deliveries();
+            }
+            9 => {
+                if pair.below(2) == 0 {
+                    let look = pair.look();
+                    let key = look.split(' ').nth(1).unwrap_or_default();
+                    pair.both(1, &format!("WATCH {key}"));
+                    let command = pair.command();
+                    pair.both(0, &command);
+                }
+                pair.both(1, "MULTI");
+                for _ in 0..pair.below(6) {
+                    let command = pair.command();
+                    pair.both(1, &command);
+                }
+                pair.both(1, "EXEC");
+            }
+            10 => pair.crash(),
+            11 => pair.cut(),
+            _ => {
+                let command = pair.command();
+                pair.both(0, &command);
+            }
+        }
+    }
+    let Pair { lazy, eager, clients, .. } = &mut pair;
+    same_rows(lazy, eager, clients[0], "at the end");
+    agrees_with_itself(lazy, clients[0]);
+    pair.crash();
+    pair.tally
+}
+
+#[test]
+fn an_engine_that_takes_its_time_answers_as_one_that_does_not() {
+    let seeds = option_env!("KEYWARD_ENDS_SEEDS").and_then(|text| text.parse().ok()).unwrap_or(4);
+    let mut sum = Tally::default();
+    for seed in 1..=seeds {
+        let tally = run(seed, 600);
+        sum.scripts += tally.scripts;
+        sum.failed_scripts += tally.failed_scripts;
+        sum.pending += tally.pending;
+        sum.rows += tally.rows;
+    }
+    assert!(sum.scripts > 10 * seeds && sum.failed_scripts > 10 * seeds, "{sum:?}");
+    assert!(sum.pending > 100 * seeds && sum.rows > 50 * seeds, "{sum:?}");
+}

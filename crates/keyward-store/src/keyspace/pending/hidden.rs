@@ -1,0 +1,171 @@
+//! What pending ends hide, looked up key by key.
+//!
+//! A key costs little more than it has ends: those of its leader are found by the leader's
+//! key; of a mirror either its elements are looked up, or the ends of sets, whichever are
+//! fewer.
+
+use super::{Finish, PendingEnd, Remains, holds, set_of};
+use crate::keyspace::Keyspace;
+use crate::tables::database::Database;
+use crate::values::hasher::TableIndex;
+use crate::values::set::Set;
+use keyward_rules::RuleBook;
+use keyward_schema::KeyId;
+
+/// With more leaders above each other than this nothing is dated by the first.
+const LEADERS_MAX: usize = 16;
+
+impl Keyspace {
+    /// The number of the last end that has to be over before rows of this table can be
+    /// touched.
+    pub fn awaited_end(&self, db: usize, table: TableIndex) -> Option<u64> {
+        let pattern = self.databases[db].pattern(table)?;
+        let is_awaited = |end: &&PendingEnd| end.db == db && end.beyond.contains(&pattern);
+        self.pending.ends.iter().rev().find(is_awaited).map(|end| end.number)
+    }
+
+    /// The same, before rows of any table can be shown; zero if none has to be.
+    pub fn awaited_by_scans(&self) -> u64 {
+        let reaches_further = |end: &&PendingEnd| !end.beyond.is_empty();
+        self.pending.ends.iter().rev().find(reaches_further).map_or(0, |end| end.number)
+    }
+
+    /// What is to be done before a key can be touched, as the ends that are pending have it.
+    pub fn unfinished(&self, db: usize, key: &[u8]) -> Vec<Finish> {
+        let mut found = Vec::new();
+        let database = &self.databases[db];
+        let key = self.key_in(db, key);
+        let Some((book, pattern)) = database.book().zip(database.pattern(key.table)) else {
+            return found;
+        };
+        if self.pending.members > 0 && book.mirror_of(pattern).is_some() {
+            self.stale_elements(book, pattern, (db, key.bytes), &mut found);
+        }
+        if let Some(leader) = book.leader(pattern, key.bytes) {
+            let mut ends = self.pending.of(db, &leader);
+            if let Some(end) = ends.find(|end| holds(end.set(key.table), key.bytes)) {
+                found.push(end.finish(&[b"DEL", key.bytes]));
+            } else {
+                found.extend(self.redating(db, key.bytes));
+            }
+        }
+        found
+    }
+
+    /// The elements of a mirror that ends of sets have yet to take out.
+    fn stale_elements(
+        &self,
+        book: &RuleBook,
+        pattern: KeyId,
+        (db, key): (usize, &[u8]),
+        found: &mut Vec<Finish>,
+    ) {
+        let row = self.databases[db].find_of(pattern, key);
+        let Some(set) = row.as_deref().and_then(set_of) else { return };
+        if set.len() <= self.pending.members {
+            for element in set.iter() {
+                let element = element.text();
+                let Some(source) = book.mirrored(pattern, key, element.as_bytes()) else {
+                    continue;
+                };
+                let mut ends = self.pending.of(db, &source.key);
+                if let Some(end) = ends.find(|end| self.is_stale(end, &source.member)) {
+                    found.push(end.finish(&[b"SREM", key, element.as_bytes()]));
+                }
+            }
+            return;
+        }
+        for end in self.pending.ends.iter().filter(|end| end.db == db) {
+            let Remains::Members { element, .. } = &end.remains else { continue };
+            if book.mirror_of(end.table) != Some(pattern) || !holds(Some(set), element) {
+                continue;
+            }
+            let Some(source) = book.mirrored(pattern, key, element) else { continue };
+            let is_its = (source.table, &*source.key) == (end.table, &*end.key);
+            if is_its && self.is_stale(end, &source.member) {
+                found.push(end.finish(&[b"SREM", key, element]));
+            }
+        }
+    }
+
+    /// Whether a member was in the set of an end and is there no more.
+    fn is_stale(&self, end: &PendingEnd, member: &[u8]) -> bool {
+        let Remains::Members { left, .. } = &end.remains else { return false };
+        holds(set_of(left), member) && !self.contains_now(end, member)
+    }
+
+    /// Whether the set of an end has a member now: again, or still.
+    pub(super) fn contains_now(&self, end: &PendingEnd, member: &[u8]) -> bool {
+        let row = self.databases[end.db].find_of(end.table, &end.key);
+        row.is_some_and(|row| !self.is_due(&row) && holds(set_of(&row), member))
+    }
+
+    /// What gives a companion the deadline of its leader, if an end has yet to do so.
+    pub(super) fn redating(&self, db: usize, key: &[u8]) -> Option<Finish> {
+        let (end, deadline) = self.later_deadline(db, key)?;
+        Some(match deadline {
+            Some(at) => end.finish(&[b"PEXPIREAT", key, at.to_string().as_bytes()]),
+            None => end.finish(&[b"PERSIST", key]),
+        })
+    }
+
+    /// The deadline that an end has yet to give a companion, by way of all that lead it: it
+    /// has that of the first of them.
+    fn later_deadline(&self, db: usize, key: &[u8]) -> Option<(&PendingEnd, Option<i64>)> {
+        if self.pending.deadlines == 0 {
+            return None;
+        }
+        let database = &self.databases[db];
+        let book = database.book()?;
+        let (mut first, mut end) = (key.to_vec(), None);
+        for _ in 0..LEADERS_MAX {
+            let pattern = database.pattern(database.table_of(&first))?;
+            let Some(leader) = book.leader(pattern, &first) else { break };
+            let is_dated = |end: &&PendingEnd| matches!(end.remains, Remains::Deadlines { .. });
+            end = end.or(self.pending.of(db, &leader).find(is_dated));
+            first = leader;
+        }
+        let end = end?;
+        let first = database.find(&first)?;
+        // One whose time is over takes them along when it goes.
+        let wanted = Some(first.deadline()).filter(|_| !self.is_due(&first))?;
+        let has = database.find(key)?.deadline();
+        (wanted != has).then_some((end, wanted))
+    }
+
+    /// Whether a key is there only as what an end has yet to remove.
+    pub fn hides(&self, db: usize, key: &[u8]) -> bool {
+        let unfinished = self.unfinished(db, key);
+        let does = |finish: &&Finish, name: &[u8]| finish.command.args().at(0) == name;
+        if unfinished.iter().any(|finish| does(&finish, b"DEL")) {
+            return true;
+        }
+        let going = unfinished.iter().filter(|finish| does(finish, b"SREM")).count();
+        let row = self.databases[db].find(key);
+        going > 0 && row.as_deref().and_then(set_of).is_some_and(|set| set.len() == going)
+    }
+
+    /// Whether a companion that seems to be due has yet to get the deadline of its leader, and
+    /// lives on.
+    #[cold]
+    pub(in crate::keyspace) fn outlives(&self, db: usize, key: &[u8]) -> bool {
+        self.later_deadline(db, key).is_some() && !self.hides(db, key)
+    }
+}
+
+impl PendingEnd {
+    pub(super) fn finish(&self, words: &[&[u8]]) -> Finish {
+        Finish {
+            db: self.db,
+            command: words.iter().collect(),
+            is_followed: !matches!(self.remains, Remains::Members { .. }),
+            cause: self.cause,
+        }
+    }
+}
+
+/// Whether a set of a table has a member.
+pub(super) fn has_member(database: &Database, table: KeyId, key: &[u8], member: &[u8]) -> bool {
+    let row = database.find_of(table, key);
+    row.as_deref().and_then(set_of).is_some_and(|set: &Set| holds(Some(set), member))
+}

@@ -1,0 +1,95 @@
+//! What the log of changes says of ends.
+//!
+//! Where an end begins, and where it is over, the log has a command that only reads, which no
+//! client brings into it and a plain Redis takes for what it is: `EXISTS keyward:ends members
+//! 7 KEY`, then `EXISTS keyward:ends done 7`. It comes before the commands that made the row
+//! end, in the same unit, so that who loads the log sees the row as it was. Ends are numbered
+//! on through the log: one that is open in it is told apart from a later one of the same key.
+
+use super::{PendingEnd, Remains};
+use crate::keyspace::Keyspace;
+use crate::tables::reclaim::Freeing;
+use keyward_resp::{ArgBuf, Args, number};
+use keyward_rules::{Cause, LargeEnd};
+use std::rc::Rc;
+
+/// The first of the words by which the log tells of ends.
+const ENDS: &[u8] = b"keyward:ends";
+const MEMBERS: &[u8] = b"members";
+const COMPANIONS: &[u8] = b"companions";
+const DEADLINES: &[u8] = b"deadlines";
+const DONE: &[u8] = b"done";
+
+/// What the log says where an end begins.
+pub(super) fn begins(remains: &Remains, number: u64, key: &[u8]) -> ArgBuf {
+    let kind = match remains {
+        Remains::Members { .. } => MEMBERS,
+        Remains::Companions { .. } => COMPANIONS,
+        Remains::Deadlines { .. } => DEADLINES,
+    };
+    let number = number.to_string();
+    [b"EXISTS".as_slice(), ENDS, kind, number.as_bytes(), key].iter().collect()
+}
+
+impl Keyspace {
+    /// Has the log say that an end is over.
+    pub(super) fn log_end(&mut self, end: &PendingEnd) {
+        let number = end.number.to_string();
+        self.effects.beside(end.db, [b"EXISTS".as_slice(), ENDS, DONE, number.as_bytes()]);
+    }
+
+    /// Whether commands of the log are carried out again.
+    #[inline(always)]
+    pub fn is_replaying(&self) -> bool {
+        self.is_replaying
+    }
+
+    /// Carries out again what a command of the log says of an end; most say nothing of one.
+    /// For when it runs, not for when it is queued.
+    pub fn replay_end(&mut self, db: usize, words: Args<'_>) {
+        let (Some(ENDS), Some(kind), Some(number)) = (words.get(1), words.get(2), words.get(3))
+        else {
+            return;
+        };
+        let Some(number) = number::parse_i64(number).and_then(|number| number.try_into().ok())
+        else {
+            return;
+        };
+        if kind == DONE {
+            if let Some(end) = self.pending.place(number).and_then(|it| self.pending.remove(it)) {
+                self.bury(end);
+            }
+            return;
+        }
+        self.pending.begun = self.pending.begun.max(number);
+        let Some(key) = words.get(4).map(<[u8]>::to_vec) else { return };
+        let table = self.databases[db].book().and_then(|book| book.table_of(&key));
+        let Some(table) = table.filter(|_| self.pending.place(number).is_none()) else { return };
+        let (end, left) = match kind {
+            MEMBERS => {
+                let row = self.databases[db].find_of(table, &key);
+                let left = row.map(|row| Rc::new(row.to_value().into_row(&key, None)));
+                (LargeEnd::Members { table, key, left: None }, left)
+            }
+            COMPANIONS => (LargeEnd::Companions { table, key }, None),
+            DEADLINES => (LargeEnd::Deadlines { table, key }, None),
+            _ => return,
+        };
+        self.begin(db, end, left, (Cause::Expiry, true), (number, None));
+    }
+
+    /// The log is about to write a key: what an end lists of it was gone before.
+    pub fn replay_write(&mut self, db: usize, key: &[u8]) {
+        if !self.has_pending() {
+            return;
+        }
+        let unfinished = self.unfinished(db, key);
+        if unfinished.iter().any(|finish| finish.command.args().at(0) == b"DEL") {
+            let key = self.key_in(db, key);
+            self.unlist(db, key);
+            if let Some(row) = self.take_row(db, key) {
+                self.reclaim.row(row, Freeing::AtOnce);
+            }
+        }
+    }
+}
