@@ -13,6 +13,7 @@
 pub(crate) mod apply;
 pub(crate) mod awaited;
 pub(crate) mod changeover;
+mod discretion;
 pub(crate) mod ends;
 pub(crate) mod hold;
 pub(crate) mod in_force;
@@ -32,12 +33,13 @@ use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
+use discretion::Call;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group, WireError, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args};
 use keyward_rules::{
-    Cause, Change, Consequences, Judged, Objection, Refusal, RuleBook, Verdict, What,
+    Cause, Change, Consequences, Judged, Objection, Refusal, RuleBook, Sender, Verdict, What,
 };
 use keyward_schema::KeyId;
 use keyward_store::keyspace::client_id::ClientId;
@@ -190,7 +192,8 @@ fn judge(ctx: &mut Ctx<'_>) -> Outcome {
         }
         // What leaves the server cannot be tried.
         Verdict::Refuse(refusal) if ctx.command.id == CommandId::Migrate => {
-            Err(refused(ctx.keys, db, &refusal))
+            let call = Some(Call::of(ctx));
+            Err(refused(ctx.keys, db, call, &refusal))
         }
         Verdict::Refuse(refusal) => {
             // Redis's own errors come first: it must be seen whether there is one.
@@ -202,7 +205,8 @@ fn judge(ctx: &mut Ctx<'_>) -> Outcome {
             start.undo(ctx.keys, ctx.shared);
             start.end(ctx.keys);
             ctx.reply.abandon(reply);
-            outcome.and(Err(refused(ctx.keys, db, &refusal)))
+            let call = Some(Call::of(ctx));
+            outcome.and(Err(refused(ctx.keys, db, call, &refusal)))
         }
     }
 }
@@ -231,8 +235,9 @@ fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged) -> Outcome {
     let db = ctx.keys.selected();
     let mut outcome = attempt(ctx);
     if outcome.is_ok() {
+        let call = Call::of(ctx);
         let Ctx { keys, shared, session, host, .. } = ctx;
-        outcome = follow(keys, shared, session, *host, start, judged);
+        outcome = follow_call(keys, shared, session, *host, start, judged, Some(call));
     }
     if outcome.is_err() {
         start.undo(ctx.keys, ctx.shared);
@@ -247,7 +252,8 @@ fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged) -> Outcome {
 fn run_instead(ctx: &mut Ctx<'_>, command: &ArgBuf, reply: &[u8]) -> Outcome {
     let mut ignored = Vec::new();
     let args = command.args();
-    let mut inner = ctx.inner(Mode::Queued, resolve(args)?, args, &mut ignored);
+    let mode = if ctx.mode.is_atomic() { ctx.mode } else { Mode::Queued };
+    let mut inner = ctx.inner(mode, resolve(args)?, args, &mut ignored);
     run_and_follow(&mut inner, Judged::Nothing)?;
     ctx.reply.bulk(reply);
     Ok(())
@@ -285,6 +291,9 @@ pub(crate) fn explain(
     let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
     let verdict = book.before(&ctx.keys.sight(db), command, args, &table_of);
     let verdict = verdict.expect("the engine shows all it has at once");
+    let sender = ctx.mode.sender();
+    let is_open = Call { db, command, args, sender }.shows_found(ctx.keys);
+    let verdict = if is_open { verdict } else { verdict.discreet() };
     lines.push(format!("Before: {}", verdict.in_words(now_ms)));
     let (until, judged) = match verdict {
         Verdict::Run(judged) => (None, judged),
@@ -302,8 +311,10 @@ pub(crate) fn explain(
                 book.after(&ctx.keys.sight(db), changes, judged, Cause::Command)
             });
             let after = match answer {
-                Ok(consequences) => consequences.in_words(book, now_ms),
-                Err(objection) => vec![objection.in_words()],
+                Ok(consequences) if is_open => consequences.in_words(book, now_ms),
+                Ok(consequences) => consequences.in_discreet_words(book),
+                Err(objection) if is_open => vec![objection.in_words()],
+                Err(objection) => vec![objection.discreet().in_words()],
             };
             lines.extend(after.into_iter().map(|line| format!("After: {line}")));
         }
@@ -313,8 +324,7 @@ pub(crate) fn explain(
     lines
 }
 
-/// Reports what a command did since a mark, and carries out what follows. The book
-/// has thought of what follows from that in turn.
+/// As [`follow_call`], where nobody's command did it.
 fn follow(
     keys: &mut Keyspace,
     shared: &mut Shared,
@@ -322,6 +332,20 @@ fn follow(
     host: &mut dyn Host,
     start: Start,
     judged: Judged,
+) -> Outcome {
+    follow_call(keys, shared, session, host, start, judged, None)
+}
+
+/// Reports what a command did since a mark, and carries out what follows. The book
+/// has thought of what follows from that in turn.
+fn follow_call(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+    start: Start,
+    judged: Judged,
+    call: Option<Call<'_>>,
 ) -> Outcome {
     let since = start.journal;
     let (mut all, mut all_ends) = (Vec::new(), Vec::new());
@@ -332,12 +356,12 @@ fn follow(
         });
         match answer {
             Ok(Consequences { follow_ups, warnings, ends }) => {
-                warn(keys, host, db, &warnings);
+                warn(keys, host, db, call, &warnings);
                 hold_against(keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
                 all_ends.extend(ends.into_iter().map(|end| (db, end)));
             }
-            Err(Objection::Refused(refusal)) => return Err(refused(keys, db, &refusal)),
+            Err(Objection::Refused(refusal)) => return Err(refused(keys, db, call, &refusal)),
             Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
         }
     }
@@ -478,19 +502,26 @@ pub(crate) fn follow_ended_by_itself(
 }
 
 /// Counts a refusal and makes it an error.
-fn refused(keys: &mut Keyspace, db: usize, refusal: &Refusal) -> WireError {
+fn refused(keys: &mut Keyspace, db: usize, call: Option<Call<'_>>, refusal: &Refusal) -> WireError {
     keys.table_stats(db, refusal.table()).refused += 1;
-    WireError::Line(refusal.text().as_bytes().into())
+    WireError::Line(discretion::shown(keys, call, refusal).text().as_bytes().into())
 }
 
 /// Counts warnings and has a sample of them logged: the first, the second, the
 /// fourth … of each table.
-fn warn(keys: &mut Keyspace, host: &mut dyn Host, db: usize, warnings: &[Refusal]) {
+fn warn(
+    keys: &mut Keyspace,
+    host: &mut dyn Host,
+    db: usize,
+    call: Option<Call<'_>>,
+    warnings: &[Refusal],
+) {
     for warning in warnings {
         let warned = &mut keys.table_stats(db, warning.table()).warned;
         *warned += 1;
         if warned.is_power_of_two() {
-            host.log(LogLevel::Warning, warning.text().as_bytes());
+            let shown = discretion::shown(keys, call, warning);
+            host.log(LogLevel::Warning, shown.text().as_bytes());
         }
     }
 }
@@ -542,7 +573,10 @@ pub(crate) fn check_arguments(
     }
     let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
     match book.arguments(keys.now_ms(), command, args, &table_of) {
-        Some(refusal) => Err(refused(keys, db, &refusal)),
+        Some(refusal) => {
+            let call = Some(Call { db, command, args, sender: Sender::Client });
+            Err(refused(keys, db, call, &refusal))
+        }
         None => Ok(()),
     }
 }

@@ -11,8 +11,8 @@ use keyward_schema::{Duration, KeyId, Unknown, docs, escape};
 
 use crate::after::{Consequences, LargeEnd, Objection};
 use crate::book::RuleBook;
-use crate::refusal::shown_key;
-use crate::shown::{Books, REDACTED};
+use crate::refusal::{Refusal, shown_key};
+use crate::shown::{Books, REDACTED, Sender};
 use crate::verdict::{Judged, Verdict};
 
 /// How many arguments of a follow-up are shown.
@@ -87,7 +87,33 @@ impl Verdict {
     }
 }
 
+impl Verdict {
+    /// The same without what was found.
+    #[must_use]
+    pub fn discreet(self) -> Verdict {
+        match self {
+            Verdict::Refuse(refusal) => Verdict::Refuse(Box::new(refusal.discreet())),
+            other => other,
+        }
+    }
+}
+
 impl Consequences {
+    /// What follows, a line for each thing. Nothing is shown of what was found, and of keys
+    /// that follow only the pattern: their names may be made of it.
+    pub fn in_discreet_words(&self, book: &RuleBook) -> Vec<String> {
+        let warnings = self.warnings.iter().cloned().map(Refusal::discreet);
+        let warnings = warnings.map(|warning| format!("Passes with a warning: {warning}."));
+        let follow_ups = self.follow_ups.iter().map(|command| {
+            let name = String::from_utf8_lossy(command.args().at(0)).into_owned();
+            let table = command.args().get(1).and_then(|key| book.table_of(key));
+            let key = table.map_or(REDACTED, |table| book.schema().key(table).pattern.text());
+            format!("Then {name} {key} {REDACTED}.")
+        });
+        let ends = self.ends.iter().map(|end| in_steps(book, end));
+        warnings.chain(follow_ups).chain(ends).collect()
+    }
+
     /// What follows, a line for each thing.
     pub fn in_words(&self, book: &RuleBook, now_ms: i64) -> Vec<String> {
         let warnings =
@@ -99,6 +125,15 @@ impl Consequences {
 }
 
 impl Objection {
+    /// The same without what was found.
+    #[must_use]
+    pub fn discreet(self) -> Objection {
+        match self {
+            Objection::Refused(refusal) => Objection::Refused(Box::new(refusal.discreet())),
+            Objection::NotYet => Objection::NotYet,
+        }
+    }
+
     /// Why nothing follows, in a sentence.
     pub fn in_words(&self) -> String {
         match self {
@@ -132,7 +167,7 @@ fn follow_up(book: &RuleBook, command: &ArgBuf, now_ms: i64) -> String {
     }
     let shown: Vec<String> = match resolve(args) {
         Ok(command) => {
-            let shown = Books::one(&book).shown(command, args);
+            let shown = Books::one(&book).shown(command, args, Sender::Client);
             shown.iter().take(SHOWN_ARGUMENTS).map(|word| shown_key(word)).collect()
         }
         Err(_) => vec![REDACTED.to_owned()],

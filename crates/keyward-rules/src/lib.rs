@@ -40,7 +40,7 @@ pub use derived::{Entry, Holds};
 pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 pub use plan::{Difference, DifferenceKind, compare};
 pub use refusal::Refusal;
-pub use shown::{Books, REDACTED};
+pub use shown::{Books, REDACTED, Sender};
 pub use survey::{Conclusion, Faults, Findings, Ground, Report, Survey};
 pub use verdict::{Judged, Substitute, Verdict};
 pub use view::{Blind, Element, NotYet, Row, RowType, View};

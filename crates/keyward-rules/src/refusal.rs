@@ -3,9 +3,12 @@
 //! `SCHEMA <key>: <problem> (<file>:<line>)`. Owns the form of the line and how
 //! client bytes stand in it. Invariant: one line of printable text, whatever a
 //! key or a value holds. Secrets are left out by who words the problem: of values
-//! [`keyward_schema::Misfit`], of keys [`RuleBook::shown_name`].
+//! [`keyward_schema::Misfit`], of keys [`RuleBook::shown_name`]. Where what was found may
+//! come from a secret elsewhere ([`Books::shows_found`]), the host takes the discreet line,
+//! which has no bytes but those of the key.
 //!
 //! [`RuleBook::shown_name`]: crate::RuleBook::shown_name
+//! [`Books::shows_found`]: crate::Books::shows_found
 
 use std::fmt;
 
@@ -22,6 +25,8 @@ const SHOWN_VALUE_BYTES: usize = 40;
 pub struct Refusal {
     table: Option<KeyId>,
     text: Box<str>,
+    /// The line without what was found, if it is another.
+    discreet: Option<Box<str>>,
 }
 
 impl Refusal {
@@ -39,7 +44,22 @@ impl Refusal {
         let text = format!("SCHEMA {subject}: {problem} ({file}{line})");
         // A schema's own words may hold anything that TOML can.
         let text = escape(&text).into_owned();
-        Refusal { table, text: text.into() }
+        Refusal { table, text: text.into(), discreet: None }
+    }
+
+    /// The same, with the line of another as its discreet one.
+    pub(crate) fn or_discreetly(mut self, discreet: Refusal) -> Refusal {
+        self.discreet = Some(discreet.text);
+        self
+    }
+
+    /// The same without what was found.
+    #[must_use]
+    pub fn discreet(mut self) -> Refusal {
+        if let Some(discreet) = self.discreet.take() {
+            self.text = discreet;
+        }
+        self
     }
 
     /// The pattern that was broken; `None` if the key belongs to none.

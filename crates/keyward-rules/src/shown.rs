@@ -10,7 +10,10 @@
 //! it harmless, never because nothing is known: a command that is not understood, a call
 //! that is not as documented and the values of a key that belongs to no pattern are
 //! redacted whole. Passwords of Redis's own commands are redacted with or without a
-//! schema (`credentials`).
+//! schema (`credentials`). Of what a script calls only names of commands, keys, counts and
+//! times are shown: any other argument may be a secret that the script has read. For the
+//! same reason a refusal does not show what was found if the command took it from
+//! somewhere (`origin`).
 //!
 //! Cost: one pass over the arguments and one match a key, paid only while somebody
 //! watches or for a command that was slow.
@@ -18,6 +21,7 @@
 
 mod credentials;
 mod name;
+mod origin;
 mod values;
 
 use std::borrow::Cow;
@@ -40,6 +44,15 @@ pub struct Books<'b> {
     pub own: Option<&'b RuleBook>,
     /// Those of all databases.
     pub all: &'b [&'b RuleBook],
+}
+
+/// Who calls a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// A client: it knows the arguments.
+    Client,
+    /// A script or a function: its arguments may come from anywhere.
+    Script,
 }
 
 /// What of a schema is secret.
@@ -85,11 +98,23 @@ impl<'b> Books<'b> {
         Books { own: Some(book), all: std::slice::from_ref(book) }
     }
 
+    fn has_secrets(&self) -> bool {
+        self.all.iter().any(|book| book.has_secrets())
+    }
+
     /// What is shown of a call, argument by argument.
-    pub fn shown<'a>(&self, command: &Command, args: Args<'a>) -> Vec<Cow<'a, [u8]>> {
+    pub fn shown<'a>(
+        &self,
+        command: &Command,
+        args: Args<'a>,
+        sender: Sender,
+    ) -> Vec<Cow<'a, [u8]>> {
         let mut words: Vec<Cow<'a, [u8]>> = args.iter().map(Cow::Borrowed).collect();
-        if self.all.iter().any(|book| book.has_secrets()) {
+        if self.has_secrets() {
             self.redact(command, args, &mut words);
+            if sender == Sender::Script {
+                redact_found(command, args, &mut words);
+            }
         }
         credentials::each(command, args, |index| words[index] = redacted());
         words
@@ -325,6 +350,23 @@ fn is_readable(command: &Command, args: Args<'_>) -> bool {
                 Role::Name | Role::Keyword => true,
             })
         }),
+    }
+}
+
+/// Redacts what a script may have read somewhere: all but keys, counts and times.
+fn redact_found<'a>(command: &Command, args: Args<'a>, words: &mut [Cow<'a, [u8]>]) {
+    let roles = command.roles_in(args);
+    for (index, word) in words.iter_mut().enumerate().skip(command.name_words()) {
+        let is_shown = match roles.as_ref().map(|roles| roles[index]) {
+            Some(Role::Name | Role::Keyword) => true,
+            Some(Role::Documented(argument)) => {
+                argument.kind == ArgumentKind::Key || values::is_count(argument, args.at(index))
+            }
+            None => command.keys_in(args).any(|key| key.index == index),
+        };
+        if !is_shown {
+            *word = redacted();
+        }
     }
 }
 

@@ -23,8 +23,36 @@ impl RuleBook {
         key: &[u8],
         problem: impl std::fmt::Display,
     ) -> Refusal {
-        let at = self.schema().key(table).at;
-        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, Some(at))
+        self.refusal(table, key, Problem { told: &problem, discreet: None }, None)
+    }
+
+    /// A key of this table breaks the schema at a place, or where it is declared. What is
+    /// told has bytes of a client besides the key if there is a discreet way to put it.
+    pub(crate) fn refusal(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        problem: Problem<'_>,
+        at: Option<Span>,
+    ) -> Refusal {
+        let source = &self.schema().source;
+        let at = Some(at.unwrap_or(self.schema().key(table).at));
+        let refusal = |subject: &[u8], problem: &dyn std::fmt::Display| {
+            Refusal::new(source, Some(table), subject, problem, at)
+        };
+        let told = refusal(&self.shown_name(key), problem.told);
+        // The name of a derived key may be made of a value.
+        let is_named_by_values =
+            self.traits(table).source.is_some() || self.links(table).mirror.is_some();
+        let discreet = problem.discreet.as_ref().map(|discreet| discreet as &dyn std::fmt::Display);
+        match (is_named_by_values, discreet) {
+            (false, None) => told,
+            (false, Some(discreet)) => told.or_discreetly(refusal(&self.shown_name(key), discreet)),
+            (true, discreet) => {
+                let pattern = self.schema().key(table).pattern.text().as_bytes();
+                told.or_discreetly(refusal(pattern, discreet.unwrap_or(problem.told)))
+            }
+        }
     }
 
     /// A key that belongs to no table would come to be.
@@ -57,8 +85,7 @@ impl RuleBook {
             content => content.object(),
         };
         let at = object.and_then(|object| field_at(object, misfit.path()));
-        let at = Some(at.unwrap_or(declared.at));
-        let problem = match (misfit.path(), &declared.content) {
+        let problem = |misfit: &Misfit| match (misfit.path(), &declared.content) {
             ("", Content::Items(_) | Content::Scored { .. }) if declared.data != DataType::List => {
                 format!("a member {}", misfit.problem())
             }
@@ -66,7 +93,8 @@ impl RuleBook {
             ("", _) if is_verb_of_key(misfit.problem()) => misfit.problem().to_owned(),
             _ => misfit.to_string(),
         };
-        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, at)
+        let discreet = (!misfit.is_discreet()).then(|| problem(&misfit.clone().discreet()));
+        self.refusal(table, key, Problem { told: &problem(misfit), discreet }, at)
     }
 
     /// Something about this field breaks the schema.
@@ -75,20 +103,24 @@ impl RuleBook {
         table: KeyId,
         key: &[u8],
         field: &[u8],
-        problem: impl std::fmt::Display,
+        problem: Problem<'_>,
     ) -> Refusal {
         let declared = self.schema().key(table);
         let name = String::from_utf8_lossy(field);
         let object = declared.content.object();
         let at = object.and_then(|object| field_at(object, &name));
-        // The name of a field that nobody declared may be a secret in a secret key.
-        let name = match at.is_none() && object.is_some_and(|object| object.secret) {
+        // The name of a field that nobody declared may be a secret in a key that has some.
+        let name = match at.is_none() && object.is_some_and(|object| object.has_secret()) {
             true => REDACTED.to_owned(),
             false => shown_key(field),
         };
-        let at = Some(at.unwrap_or(declared.at));
-        let problem = format_args!("{name}: {problem}");
-        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, at)
+        let shown = if at.is_some() { &*name } else { REDACTED };
+        let discreet = match &problem.discreet {
+            Some(discreet) => format!("{shown}: {discreet}"),
+            None => format!("{shown}: {}", problem.told),
+        };
+        let told = format!("{name}: {}", problem.told);
+        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, at)
     }
 
     /// A value is larger than `max_size`.
@@ -135,7 +167,7 @@ impl RuleBook {
             }
         };
         let at = Some(declared.lifetime_at);
-        Refusal::new(&self.schema().source, Some(table), &self.shown_name(key), problem, at)
+        self.refusal(table, key, Problem { told: &problem, discreet: None }, at)
     }
 
     /// What decides when a row ends, and what to do about it.
@@ -152,6 +184,13 @@ impl RuleBook {
             }
         }
     }
+}
+
+/// What is wrong, in words.
+pub(crate) struct Problem<'a> {
+    pub(crate) told: &'a dyn std::fmt::Display,
+    /// The same without any bytes of a client, if those have some.
+    pub(crate) discreet: Option<String>,
 }
 
 impl RowType {

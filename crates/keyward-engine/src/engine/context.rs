@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args, ReplyWriter};
+use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::blocking::{Blocked, NoWaitReply, TimeoutReply};
 use keyward_store::values::hasher::Key;
@@ -59,6 +60,14 @@ pub(crate) enum Ending {
 }
 
 impl Mode<'_> {
+    /// Who calls the command.
+    pub(crate) fn sender(self) -> Sender {
+        match self {
+            Mode::Scripted(..) => Sender::Script,
+            Mode::Plain | Mode::Queued | Mode::FollowUp | Mode::Woken(_) => Sender::Client,
+        }
+    }
+
     /// Whether the command is part of a larger unit: it must not wait.
     pub(crate) fn is_atomic(self) -> bool {
         matches!(self, Mode::Queued | Mode::Scripted(..) | Mode::FollowUp)

@@ -53,7 +53,7 @@ fn line(ctx: &Ctx<'_>) -> Vec<u8> {
         }
     };
     let mut line = format!("+{seconds}.{rest:06} [{db} {who}]").into_bytes();
-    for word in ctx.keys.shown(db, ctx.command, ctx.args) {
+    for word in ctx.keys.shown(db, ctx.command, ctx.args, ctx.mode.sender()) {
         line.push(b' ');
         quote(&word, &mut line);
     }

@@ -50,18 +50,20 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) {
         ctx.shared.stats.errors.count(error.code());
         ctx.ending = Ending::Failed;
     }
-    // What may still be undone is not told.
     let has_news = !ctx.keys.changes.news.is_empty() || ctx.shared.is_observed();
-    if has_news && !ctx.keys.journal.is_on() {
+    if has_news {
         tell_others(ctx);
     }
     count(ctx, begun_ns);
 }
 
-/// Tells others what the command has done to keys, and those who watch of the command.
+/// Tells others what the command has done to keys, unless it may still be undone, and those
+/// who watch of the command.
 #[cold]
 fn tell_others(ctx: &mut Ctx<'_>) {
-    ctx.shared.spread_news(ctx.keys, Some(ctx.session));
+    if !ctx.keys.journal.is_on() {
+        ctx.shared.spread_news(ctx.keys, Some(ctx.session));
+    }
     if ctx.shared.is_observed() {
         observers::show_after(ctx);
         observers::remember(ctx);
@@ -94,7 +96,8 @@ fn count(ctx: &mut Ctx<'_>, begun_ns: u64) {
         counters.record(whole_ns);
     }
     if whole_ns >= stats.slow_ns {
-        let (place, call) = ((&*ctx.keys, ctx.session.db), (ctx.command, ctx.args));
+        let place = (&*ctx.keys, ctx.session.db);
+        let call = (ctx.command, ctx.args, ctx.mode.sender());
         ctx.shared.note_slow(ctx.host, place, ctx.session, call, whole_ns);
     }
 }

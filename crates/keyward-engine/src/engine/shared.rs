@@ -28,6 +28,7 @@ use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Names, WireError};
 use keyward_resp::{Args, ReplyWriter};
+use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::blocking::TimeoutReply;
 use keyward_store::keyspace::changes::News;
@@ -247,7 +248,7 @@ impl Shared {
             counters.record(ns);
         }
         if ns >= self.stats.slow_ns {
-            let call = (blocked.command, blocked.args.args());
+            let call = (blocked.command, blocked.args.args(), Sender::Client);
             self.note_slow(host, (keys, blocked.db), &session, call, ns);
         }
         let mut out = Vec::new();

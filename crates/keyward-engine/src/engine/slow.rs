@@ -7,6 +7,7 @@ use crate::sessions::slowlog::Occasion;
 use keyward_commands::Command;
 use keyward_commands::flags::Flag;
 use keyward_resp::Args;
+use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
 
 impl Shared {
@@ -17,7 +18,7 @@ impl Shared {
         host: &mut dyn Host,
         (keys, db): (&Keyspace, usize),
         session: &Session,
-        (command, args): (&Command, Args<'_>),
+        (command, args, sender): (&Command, Args<'_>, Sender),
         ns: u64,
     ) {
         let is_fast = command.flags.has(Flag::Fast);
@@ -31,7 +32,7 @@ impl Shared {
                 address: host.connection(session.id).address,
                 client_name: session.name.as_deref().unwrap_or_default(),
             };
-            let shown = keys.shown(db, command, args);
+            let shown = keys.shown(db, command, args, sender);
             self.stats.slow_log.push(&shown, occasion, self.tunables.slow_log_len_max);
         }
     }

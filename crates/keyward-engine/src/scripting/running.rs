@@ -17,6 +17,7 @@ use crate::sessions::transaction;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{Args, ReplyWriter};
+use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 use std::time::Duration;
@@ -209,7 +210,9 @@ impl<'a> Running<'a> {
         reply.bulk(b"command");
         // Who asks is another client than the one whose call it is.
         let shown = match self.shared.names.find(self.command) {
-            Ok(command) => self.keys.shown(self.keys.selected(), command, self.command),
+            Ok(command) => {
+                self.keys.shown(self.keys.selected(), command, self.command, Sender::Client)
+            }
             Err(_) => Vec::new(),
         };
         reply.array(shown.len());

@@ -23,6 +23,7 @@ mod planning;
 mod rebuild;
 mod replay;
 mod scanning;
+mod secret_moves;
 mod shop;
 mod shown;
 mod sorted_sets;

@@ -11,7 +11,7 @@ use keyward_engine::{ClientId, Delivery, Tunables};
 use keyward_resp::{ArgBuf, push_request};
 
 /// What must not be seen. Fits placeholders, fields, items and members.
-const SECRET: &str = "hunter2secret";
+pub(crate) const SECRET: &str = "hunter2secret";
 
 const SCHEMA: &str = r#"
 [keyspace]
@@ -141,18 +141,18 @@ fn speaks_of_rows(command: &Command) -> bool {
 
 /// How a call is filled in.
 #[derive(Clone, Copy)]
-struct Filling<'a> {
-    key: &'a str,
+pub(crate) struct Filling<'a> {
+    pub(crate) key: &'a str,
     /// Every text besides keys.
-    value: &'a str,
-    field: &'a str,
-    number: &'a str,
-    has_options: bool,
+    pub(crate) value: &'a str,
+    pub(crate) field: &'a str,
+    pub(crate) number: &'a str,
+    pub(crate) has_options: bool,
     /// Which of several alternatives.
-    choice: usize,
+    pub(crate) choice: usize,
 }
 
-fn fill(arguments: &[Argument], with: Filling<'_>, words: &mut Vec<String>) {
+pub(crate) fn fill(arguments: &[Argument], with: Filling<'_>, words: &mut Vec<String>) {
     for argument in arguments.iter().filter(|argument| with.has_options || !argument.optional) {
         words.extend(argument.token.map(str::to_owned));
         match argument.kind {
@@ -215,8 +215,8 @@ fn has_secret_stranger(call: &[String]) -> bool {
     })
 }
 
-struct Watched {
-    test: TestEngine,
+pub(crate) struct Watched {
+    pub(crate) test: TestEngine,
     monitor: ClientId,
     /// How many lines were seen in which something was redacted.
     redacted: usize,
@@ -227,7 +227,7 @@ impl Watched {
         Watched::under(SCHEMA)
     }
 
-    fn under(schema: &str) -> Watched {
+    pub(crate) fn under(schema: &str) -> Watched {
         let mut test = TestEngine::governed(1, schema);
         test.host.step_ns = 1000;
         let tunables =
@@ -240,11 +240,21 @@ impl Watched {
 
     /// Sends requests from one client; answers everything that others see of them.
     fn seen(&mut self, requests: &[Vec<String>]) -> String {
+        self.told_and_seen(requests).1
+    }
+
+    /// Sends requests from one client; answers its replies, and everything that others see.
+    pub(crate) fn told_and_seen(&mut self, requests: &[Vec<String>]) -> (String, String) {
         let client = self.test.engine.connect();
         let mut bytes = Vec::new();
         requests.iter().for_each(|words| push_request(&mut bytes, words.iter()));
-        self.test.send(client, &bytes);
+        let told = self.test.send(client, &bytes).1;
         self.test.engine.disconnect(client);
+        (String::from_utf8_lossy(&told).into_owned(), self.seen_by_others())
+    }
+
+    /// What others than their clients have seen of commands: MONITOR, the slow log, the log.
+    pub(crate) fn seen_by_others(&mut self) -> String {
         let mut seen = String::new();
         for delivery in self.test.deliveries() {
             if let Delivery::Output(to, line) = delivery
@@ -266,7 +276,7 @@ impl Watched {
     }
 }
 
-fn words(call: &str) -> Vec<String> {
+pub(crate) fn words(call: &str) -> Vec<String> {
     call.split(' ').map(str::to_owned).collect()
 }
 

@@ -3,6 +3,7 @@
 use crate::book::RuleBook;
 use crate::derived::Mirror;
 use crate::refusal::{Refusal, shown_key};
+use crate::words::Problem;
 use keyward_schema::{Derived, KeyId};
 
 impl RuleBook {
@@ -40,8 +41,8 @@ impl RuleBook {
         };
         let pattern = &derived.pattern;
         let problem = format!("{what} belongs to {owner} already, and {pattern} is unique");
-        let at = field.map_or(declared.at, |field| field.at);
-        Refusal::new(&self.schema().source, Some(source), &self.shown_name(key), problem, Some(at))
+        let at = field.map(|field| field.at);
+        self.refusal(source, key, Problem { told: &problem, discreet: None }, at)
     }
 
     /// A client's write to a computed key is not what its source says.
@@ -56,11 +57,11 @@ impl RuleBook {
 
     /// A member names a row that is not there.
     pub(crate) fn refuse_stranger(&self, table: KeyId, key: &[u8], named: &[u8]) -> Refusal {
-        let named = self.named(named);
-        let problem = format!(
-            "a member must name a living key, and {named} does not exist; write that first"
-        );
-        self.refuse(table, key, problem)
+        let problem = |named: &str| {
+            format!("a member must name a living key, and {named} does not exist; write that first")
+        };
+        let (told, discreet) = (problem(&self.named(named)), Some(problem("what this one names")));
+        self.refusal(table, key, Problem { told: &told, discreet }, None)
     }
 
     /// A member of a mirrored set cannot stand in the name of its mirror.
@@ -71,12 +72,11 @@ impl RuleBook {
         };
         let mirror = mirror.map_or("its mirror", |mirror| self.schema().key(mirror).pattern.text());
         let is_secret = self.schema().key(table).holds_secret();
-        let member = if is_secret { "this one".to_owned() } else { shown_key(member) };
-        self.refuse(
-            table,
-            key,
-            format_args!("a member must name a key {mirror}, and {member} cannot"),
-        )
+        let problem =
+            |member: &str| format!("a member must name a key {mirror}, and {member} cannot");
+        let discreet = problem("this one");
+        let told = if is_secret { discreet.clone() } else { problem(&shown_key(member)) };
+        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, None)
     }
 
     /// A command would bring too many entries to a derived key: so many, if that is known.

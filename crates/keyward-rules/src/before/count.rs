@@ -16,6 +16,7 @@ use crate::decimal_sum::sum;
 use crate::refusal::shown_value;
 use crate::verdict::{Substitute, Verdict};
 use crate::view::{Row, RowType};
+use crate::words::Problem;
 
 /// What a call adds to.
 #[derive(Clone, Copy)]
@@ -113,14 +114,15 @@ impl RuleBook {
         found: &[u8],
     ) -> super::Stop {
         let Place { table, key } = addend.place;
-        let found = match shape.secret {
-            true => String::new(),
-            false => format!(", not {}", shown_value(found)),
-        };
         self.stop(addend.place, || {
-            let problem = format!("{what} must be a plain decimal number such as 12.50{found}");
+            let discreet = format!("{what} must be a plain decimal number such as 12.50");
+            let told = match shape.secret {
+                true => discreet.clone(),
+                false => format!("{discreet}, not {}", shown_value(found)),
+            };
+            let problem = Problem { told: &told, discreet: Some(discreet) };
             match addend.field {
-                None => self.refuse(table, key, problem),
+                None => self.refusal(table, key, problem, None),
                 Some(name) => self.refuse_field(table, key, name, problem),
             }
         })

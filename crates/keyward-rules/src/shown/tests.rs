@@ -7,7 +7,8 @@ use super::*;
 fn shown(books: &[&RuleBook], call: &str) -> String {
     let args: ArgBuf = call.split(' ').collect();
     let command = resolve(args.args()).expect("a command");
-    let shown = Books { own: books.first().copied(), all: books }.shown(command, args.args());
+    let books = Books { own: books.first().copied(), all: books };
+    let shown = books.shown(command, args.args(), Sender::Client);
     let words: Vec<_> = shown.iter().map(|word| String::from_utf8_lossy(word)).collect();
     words.join(" ")
 }

@@ -17,6 +17,10 @@ const SHOWN_BYTES: usize = 40;
 
 /// Why a value does not fit its shape. One word wide: nearly every value fits, and each
 /// part of it answers that.
+///
+/// Told in two ways: with what was found, and discreetly, without any bytes of a client:
+/// neither values nor names that the schema does not have. Who knows that something secret
+/// may be among them asks for the latter ([`Misfit::discreet`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
     reason: Box<Reason>,
@@ -24,61 +28,115 @@ pub struct Misfit {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Reason {
+    told: Account,
+    discreet: Account,
+}
+
+/// One way to tell what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Account {
     path: String,
     problem: String,
 }
 
-/// A step on the way to a part whose name is secret.
-pub(super) const HIDDEN_STEP: &str = "[…]";
+/// A step on the way to a part whose name is not told.
+const HIDDEN_STEP: &str = "[…]";
+
+impl Account {
+    fn new(problem: impl Into<String>) -> Account {
+        Account { path: String::new(), problem: problem.into() }
+    }
+
+    fn go_out(&mut self, step: &str) {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{step}{dot}{}", self.path);
+    }
+}
 
 impl Misfit {
+    /// A problem whose words have nothing of a client.
     pub(crate) fn new(problem: impl Into<String>) -> Misfit {
-        Misfit { reason: Box::new(Reason { path: String::new(), problem: problem.into() }) }
+        let told = Account::new(problem);
+        Misfit { reason: Box::new(Reason { discreet: told.clone(), told }) }
     }
 
     /// The way to the part that does not fit, `settings.theme`; empty for the whole.
     pub fn path(&self) -> &str {
-        &self.reason.path
+        &self.reason.told.path
     }
 
     /// What is wrong with that part: a clause that follows its name.
     pub fn problem(&self) -> &str {
-        &self.reason.problem
+        &self.reason.told.problem
+    }
+
+    /// The same without any bytes of a client.
+    #[must_use]
+    pub fn discreet(mut self) -> Misfit {
+        self.reason.told.clone_from(&self.reason.discreet);
+        self
+    }
+
+    /// Whether it shows bytes of a client.
+    pub fn is_discreet(&self) -> bool {
+        self.reason.told == self.reason.discreet
+    }
+
+    /// The same, discreet where this is so.
+    pub(super) fn discreet_if(self, is_so: bool) -> Misfit {
+        if is_so { self.discreet() } else { self }
     }
 
     /// "must be …, not …"; a secret is not shown.
     pub(crate) fn unfit(shape: &Shape, expected: &str, found: &[u8]) -> Misfit {
-        if shape.secret {
-            return Misfit::new(format!("must be {expected}"));
-        }
-        Misfit::new(format!("must be {expected}, not {}", shown(found)))
+        Misfit::found(expected, &shown(found)).discreet_if(shape.secret)
+    }
+
+    /// "must be …, not …", with what was found as it is to be shown.
+    pub(super) fn found(expected: &str, shown: &str) -> Misfit {
+        let discreet = Account::new(format!("must be {expected}"));
+        let told = Account::new(format!("must be {expected}, not {shown}"));
+        Misfit { reason: Box::new(Reason { told, discreet }) }
     }
 
     /// The same, one step further out.
     pub(super) fn inside(mut self, step: &str) -> Misfit {
-        let path = &mut self.reason.path;
-        let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
-        *path = format!("{step}{dot}{path}");
+        self.reason.told.go_out(step);
+        self.reason.discreet.go_out(step);
+        self
+    }
+
+    /// The same, one step further out: that to a part whose name a client chose.
+    pub(super) fn inside_named(mut self, name: &[u8]) -> Misfit {
+        self.reason.told.go_out(shown(name).trim_matches('"'));
+        self.reason.discreet.go_out(HIDDEN_STEP);
         self
     }
 
     /// The same, where what was found stands without quotes in the value.
     pub(super) fn without_quotes(mut self, found: &[u8]) -> Misfit {
         let quoted = shown(found);
-        if let Some(clause) = self.reason.problem.strip_suffix(&quoted) {
-            self.reason.problem = format!("{clause}{}", quoted.trim_matches('"'));
+        let problem = &mut self.reason.told.problem;
+        if let Some(clause) = problem.strip_suffix(&quoted) {
+            *problem = format!("{clause}{}", quoted.trim_matches('"'));
         }
         self
     }
 
+    /// There is no such field. In an object that has a secret its name is not shown: it may
+    /// be a value in the wrong place.
     pub(super) fn unknown_field(object: &Object, name: &[u8]) -> Misfit {
-        if object.secret {
-            return Misfit::new("has no field of that name");
-        }
         let names = object.fields.iter().map(|field| &*field.name);
         let hint = std::str::from_utf8(name).ok().and_then(|name| nearest(name, names));
         let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
-        Misfit::new(format!("has no field {}{hint}", shown(name)))
+        let told = Account::new(format!("has no field {}{hint}", shown(name)));
+        let discreet = Account::new("has no field of that name");
+        Misfit { reason: Box::new(Reason { told, discreet }) }.discreet_if(object.has_secret())
+    }
+
+    /// What an undeclared field holds does not fit.
+    pub(super) fn in_extra_field(self, object: &Object, name: &[u8]) -> Misfit {
+        self.inside_named(name).discreet_if(object.has_secret())
     }
 
     /// A required field is not there.
@@ -239,10 +297,9 @@ impl Object {
             }
             (None, Extra::Reject) => Err(Misfit::unknown_field(self, name)),
             (None, Extra::Allow) => Ok(()),
-            (None, Extra::Typed(shape)) => shape.check(value).map_err(|misfit| match self.secret {
-                true => misfit.inside(HIDDEN_STEP),
-                false => misfit.inside(shown(name).trim_matches('"')),
-            }),
+            (None, Extra::Typed(shape)) => {
+                shape.check(value).map_err(|misfit| misfit.in_extra_field(self, name))
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ pub use reader::MAX_JSON_DEPTH;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use super::fit::{HIDDEN_STEP, Misfit};
+use super::fit::{Misfit, shown};
 use super::{Extra, MAX_FIELDS, Object, Shape, Type};
 use escapes::unescape;
 use reader::Reader;
@@ -46,12 +46,16 @@ impl Shape {
     /// Whether JSON text fits.
     ///
     /// # Errors
-    /// Says which part does not, and what it must be.
+    /// Says which part does not, and what it must be. Where any part is secret nothing of
+    /// the text is shown: what stands in a wrong place may be that part.
     pub fn check_json(&self, value: &[u8]) -> Result<(), Misfit> {
-        let mut reader = Reader::new(value)?;
-        reader.skip_spaces();
-        reader.value(self)?;
-        reader.end()
+        let check = || {
+            let mut reader = Reader::new(value)?;
+            reader.skip_spaces();
+            reader.value(self)?;
+            reader.end()
+        };
+        check().map_err(|misfit: Misfit| misfit.discreet_if(self.has_secret()))
     }
 }
 
@@ -60,19 +64,22 @@ impl Object {
     /// comes by, so that who needs its value need not read the text again.
     ///
     /// # Errors
-    /// Says which part does not fit, and what it must be.
+    /// As [`Shape::check_json`].
     pub fn check_json<'v>(
         &self,
         value: &'v [u8],
         on_field: impl FnMut(JsonField<'v>),
     ) -> Result<(), Misfit> {
-        let mut reader = Reader::new(value)?;
-        reader.skip_spaces();
-        if reader.peek() != Some(b'{') {
-            return Err(reader.unfit(&Shape::of(Type::Object(Object::default()))));
-        }
-        reader.object(self, on_field)?;
-        reader.end()
+        let check = || {
+            let mut reader = Reader::new(value)?;
+            reader.skip_spaces();
+            if reader.peek() != Some(b'{') {
+                return Err(reader.unfit(&Shape::of(Type::Object(Object::default()))));
+            }
+            reader.object(self, on_field)?;
+            reader.end()
+        };
+        check().map_err(|misfit| misfit.discreet_if(self.has_secret()))
     }
 
     /// Tells of the declared fields of JSON text that is known to fit, in its order, until
@@ -199,15 +206,13 @@ impl<'v> Reader<'v> {
         if self.peek() != Some(b'{') {
             return Err(self.unfit(shape));
         }
-        let key_shape = Shape { secret: shape.secret, ..Shape::of(key.clone()) };
+        let key_shape = Shape::of(key.clone());
         self.members(|reader| {
             let name = reader.string()?.plain();
             reader.expect(b':', "`:`")?;
             key_shape.check_scalar(&name).map_err(|misfit| misfit.inside("its key"))?;
             reader.skip_spaces();
-            // The keys of a secret map are secret too.
-            let step = || if shape.secret { HIDDEN_STEP.to_owned() } else { step(&name) };
-            reader.value(value).map_err(|misfit| misfit.inside(&step()))
+            reader.value(value).map_err(|misfit| misfit.inside_named(&name))
         })
     }
 
@@ -281,10 +286,9 @@ impl<'v> Reader<'v> {
         match &object.extra {
             Extra::Reject => Err(Misfit::unknown_field(object, name)),
             Extra::Allow => self.skip(),
-            Extra::Typed(shape) => self.value(shape).map_err(|misfit| match object.secret {
-                true => misfit.inside(HIDDEN_STEP),
-                false => misfit.inside(&step(name)),
-            }),
+            Extra::Typed(shape) => {
+                self.value(shape).map_err(|misfit| misfit.in_extra_field(object, name))
+            }
         }
     }
 
@@ -294,12 +298,10 @@ impl<'v> Reader<'v> {
         match self.skip() {
             Ok(()) => match &self.bytes[start..self.at] {
                 [b'"', inner @ .., b'"'] => Misfit::unfit(shape, &expected(shape), inner),
-                raw if shape.secret => Misfit::unfit(shape, &expected(shape), raw),
-                raw => Misfit::new(format!(
-                    "must be {}, not {}",
-                    expected(shape),
-                    super::fit::shown(raw).trim_matches('"')
-                )),
+                raw => {
+                    let misfit = Misfit::found(&expected(shape), shown(raw).trim_matches('"'));
+                    misfit.discreet_if(shape.secret)
+                }
             },
             Err(misfit) => misfit,
         }
@@ -313,9 +315,4 @@ fn expected(shape: &Shape) -> String {
         Type::String => format!("a text{quoted}{null}"),
         ty => format!("{}{null}", ty.in_words()),
     }
-}
-
-/// One step of a path: a key that a client chose, as an error may show it.
-fn step(name: &[u8]) -> String {
-    super::fit::shown(name).trim_matches('"').to_owned()
 }

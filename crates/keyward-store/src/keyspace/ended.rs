@@ -21,7 +21,7 @@ use crate::values::index::Spot;
 use crate::values::row::{Row, Shelf};
 use keyward_commands::Command;
 use keyward_resp::Args;
-use keyward_rules::{Books, Cause, Faults, RuleBook, Survey};
+use keyward_rules::{Books, Cause, Faults, RuleBook, Sender, Survey};
 use keyward_schema::{KeyId, Mode};
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -60,15 +60,33 @@ pub(super) struct Leaving {
 impl Keyspace {
     /// What is shown of a command of a database to others than its client.
     #[cold]
-    pub fn shown<'a>(&self, db: usize, command: &Command, args: Args<'a>) -> Vec<Cow<'a, [u8]>> {
-        let all: Vec<&RuleBook> = self
-            .databases
-            .iter()
-            .filter_map(|database| database.book())
-            .map(|book| &**book)
-            .collect();
-        let own = self.databases[db].book().map(|book| &**book);
-        Books { own, all: &all }.shown(command, args)
+    pub fn shown<'a>(
+        &self,
+        db: usize,
+        command: &Command,
+        args: Args<'a>,
+        sender: Sender,
+    ) -> Vec<Cow<'a, [u8]>> {
+        self.with_books(db, |books| books.shown(command, args, sender))
+    }
+
+    /// Whether a refusal of a command of a database may show what was found.
+    #[cold]
+    pub fn shows_found(
+        &self,
+        db: usize,
+        command: &Command,
+        args: Args<'_>,
+        sender: Sender,
+    ) -> bool {
+        self.with_books(db, |books| books.shows_found(command, args, sender))
+    }
+
+    /// All books of the server, as a command of a database sees them.
+    fn with_books<T>(&self, db: usize, ask: impl FnOnce(Books<'_>) -> T) -> T {
+        let books = self.databases.iter().filter_map(|database| database.book());
+        let all: Vec<&RuleBook> = books.map(|book| &**book).collect();
+        ask(Books { own: self.databases[db].book().map(|book| &**book), all: &all })
     }
 
     /// Puts a database under a schema. Whole tables go over at once where the survey of
