@@ -264,6 +264,26 @@ fn a_burst_of_large_replies_ends_at_the_limit() {
 }
 
 #[test]
+fn a_string_that_begins_large_takes_its_size_once() {
+    let far = (200 * MB).to_string();
+    let far_bit = (200 * MB * 8).to_string();
+    let calls: [&[&str]; 3] = [
+        &["SETRANGE", "k", &far, "x"],
+        &["SETBIT", "k", &far_bit, "1"],
+        &["BITFIELD", "k", "SET", "u8", &far_bit, "1"],
+    ];
+    for call_of_one in calls {
+        for server in both(&[]) {
+            let before = memory(&server, "VmRSS");
+            call(&mut server.client(), call_of_one);
+            let peak = memory(&server, "VmHWM");
+            assert!(peak > before + 190 * MB, "{call_of_one:?}: {before} grew to {peak} only");
+            assert!(peak < before + 250 * MB, "{call_of_one:?}: {before} grew to {peak}");
+        }
+    }
+}
+
+#[test]
 fn a_soft_limit_ends_a_client_even_if_nothing_more_happens() {
     for server in both(&["--client-output-buffer-limit", "normal", "0", "1mb", "1"]) {
         let mut other = server.client();

@@ -198,7 +198,7 @@ impl TextEdit<'_> {
         let Place { key, spot, ref mut space, state, .. } = self.place;
         if space.journal.is_on() && state == State::Untouched && !self.is_new {
             let row = space.databases[space.selected].table(key).row(spot);
-            let mut copy = row.to_value().into_row(key.bytes, row.deadline());
+            let mut copy = row.copy_of_string();
             copy.set_clock(row.clock());
             space.journal.replaced(space.selected, key, Some(copy));
         }

@@ -51,7 +51,7 @@ use layout::{
     BODY_AT, EDITED, EPOCH, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT, object_flags,
     stored_length,
 };
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ptr::NonNull;
 
 /// What a new row is to hold.
@@ -288,6 +288,20 @@ impl Row {
         }
     }
 
+    /// A copy of a row that holds a string; its access clock starts at zero.
+    ///
+    /// # Panics
+    /// If it holds a collection.
+    pub(crate) fn copy_of_string(&self) -> Row {
+        let value = match self.value() {
+            Value::Text(text) if self.is_edited() => NewValue::Edited(text),
+            Value::Text(text) => NewValue::Text(text),
+            Value::Int(number) => NewValue::Int(number),
+            Value::Object(_) => panic!("a row that holds a string"),
+        };
+        Row::new(self.key(), value, self.deadline())
+    }
+
     /// Replaces the value and the deadline, in place where the size class allows.
     ///
     /// # Panics
@@ -340,30 +354,35 @@ impl Row {
         assert!(head.kind() == KIND_TEXT, "only strings are patched");
         let old_bytes = self.text_bytes() as usize;
         let new_length = self.text_bytes().max(patch_end);
-        let new_bytes = new_length as usize;
-        if head.layout(new_length) == self.layout() {
-            if offset > old_bytes {
-                // Bytes between the old end and the patch read as zero.
-                // SAFETY: within the allocation, whose layout is that of `new_length`
-                // bytes of text, and the gap ends at `offset`, which is not behind them.
-                unsafe {
-                    let gap = self.at.add(head.text_at() + old_bytes);
-                    gap.write_bytes(0, offset - old_bytes);
-                }
+        self.reallocate(new_length);
+        if offset > old_bytes {
+            // Bytes between the old end and the patch read as zero.
+            // SAFETY: within the allocation, whose layout is that of `new_length`
+            // bytes of text, and the gap ends at `offset`, which is not behind them.
+            unsafe {
+                let gap = self.at.add(head.text_at() + old_bytes);
+                gap.write_bytes(0, offset - old_bytes);
             }
-            self.write(head.text_at() + offset, patch);
-            self.set_text_bytes(new_length);
-            self.set_head(Head { flags: head.flags | EDITED, ..head });
+        }
+        self.set_text_bytes(new_length);
+        self.write(head.text_at() + offset, patch);
+        self.set_head(Head { flags: head.flags | EDITED, ..head });
+    }
+
+    /// Gives the row the allocation of a text of so many bytes, not fewer than it has. A
+    /// large one mostly grows where it is; otherwise it is copied once.
+    fn reallocate(&mut self, text_bytes: u32) {
+        let (old, new) = (self.layout(), self.head().layout(text_bytes));
+        if new == old {
             return;
         }
-        let mut text = Vec::with_capacity(new_bytes);
-        text.extend_from_slice(self.slice(head.text_at(), self.text_bytes()));
-        text.resize(new_bytes, 0);
-        text[offset..offset + patch.len()].copy_from_slice(patch);
-        let (clock, epoch) = (self.clock(), self.epoch());
-        *self = Row::new(self.key(), NewValue::Edited(&text), self.deadline());
-        self.set_clock(clock);
-        self.set_epoch(epoch);
+        assert!(new.size() > old.size(), "a text that is patched does not shrink");
+        // SAFETY: `old` is the layout the row was allocated with; the new size is not zero,
+        // and a layout of it was made above. The text is the last part of a row, so all
+        // others stay at their places.
+        let at = unsafe { realloc(self.at.as_ptr(), old, new.size()) };
+        let Some(at) = NonNull::new(at) else { handle_alloc_error(new) };
+        self.at = at;
     }
 
     /// Whether the text was edited in place.

@@ -4,7 +4,6 @@ use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{WireError, args};
 use keyward_store::keyspace::Lifetime;
 use keyward_store::keyspace::event::{Class, Event};
-use keyward_store::values::row::NewValue;
 
 const APPEND: Event = Event::new(Class::String, "append");
 const SETRANGE: Event = Event::new(Class::String, "setrange");
@@ -32,9 +31,9 @@ pub(crate) fn setrange(ctx: &mut Ctx<'_>) -> Outcome {
     let Some(mut edit) = ctx.keys.edit_text(key)? else {
         if !patch.is_empty() {
             check_length(text_bytes_max, offset, patch.len())?;
-            let mut text = vec![0; offset];
-            text.extend_from_slice(patch);
-            ctx.keys.set(key, NewValue::Edited(&text), Lifetime::Forever, SETRANGE);
+            let mut edit = ctx.keys.edit_text_or_create(key)?;
+            edit.patch(offset, patch);
+            edit.changed(SETRANGE);
         }
         ctx.reply.count(if patch.is_empty() { 0 } else { offset + patch.len() });
         return Ok(());
