@@ -273,6 +273,9 @@ fn set_repl(stack: Stack, runtime: &mut Runtime) -> Returned {
     Ok(0)
 }
 
+/// Bytes that are copied and logged in the time of a step.
+const LOGGED_BYTES_PER_STEP: usize = 8;
+
 fn log(stack: Stack, runtime: &mut Runtime) -> Returned {
     if stack.len() < 2 {
         return fail(stack, "redis.log() requires two arguments or more.");
@@ -289,6 +292,7 @@ fn log(stack: Stack, runtime: &mut Runtime) -> Returned {
     for position in 2..=stack.len() {
         // SAFETY: the argument stays at its place while it is copied.
         if let Some(text) = unsafe { stack.text(position) } {
+            watch.spend(text.len() / LOGGED_BYTES_PER_STEP).map_err(|_| stack.end_run(watch))?;
             if position > 2 {
                 scratch.push(b' ');
             }

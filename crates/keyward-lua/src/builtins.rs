@@ -21,12 +21,14 @@
 
 use super::runtime::Runtime;
 use super::stack::raise_ended;
-use super::watch::{COPIED_BYTES_PER_STEP, STEPS_PER_LOOK};
+use super::watch::{COPIED_BYTES_PER_STEP, PIECE_BYTES, STEPS_PER_LOOK};
 use mlua::ffi::{self, lua_State};
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// Most results of `unpack`: Lua's own limit.
 const UNPACK_RESULTS_MAX: i64 = 8_000;
+/// What parsing a byte is worth, in steps.
+const STEPS_PER_PARSED_BYTE: usize = 2;
 
 /// The places of a replacement's upvalues.
 const ORIGINAL: c_int = ffi::lua_upvalueindex(1);
@@ -214,6 +216,33 @@ pub(crate) unsafe extern "C-unwind" fn counted_by_arguments(state: *mut lua_Stat
     }
 }
 
+/// Functions whose work is about as much as their first argument is long, and which are
+/// called too often with short ones for those to be counted.
+pub(crate) unsafe extern "C-unwind" fn counted_by_length(state: *mut lua_State) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        if ffi::lua_type(state, 1) == ffi::LUA_TSTRING {
+            let bytes = ffi::lua_objlen(state, 1);
+            if bytes >= PIECE_BYTES {
+                count_work(state, bytes / COPIED_BYTES_PER_STEP);
+            }
+        }
+        run_original(state)
+    }
+}
+
+/// `table.concat`, whose result may be far longer than its table.
+pub(crate) unsafe extern "C-unwind" fn concat(state: *mut lua_State) -> c_int {
+    // SAFETY: as above; the result lies on top.
+    unsafe {
+        let results = counted_by_elements(state);
+        if ffi::lua_type(state, -1) == ffi::LUA_TSTRING {
+            count_work(state, ffi::lua_objlen(state, -1) / COPIED_BYTES_PER_STEP);
+        }
+        results
+    }
+}
+
 /// Functions whose work is about as much as their first argument has elements.
 pub(crate) unsafe extern "C-unwind" fn counted_by_elements(state: *mut lua_State) -> c_int {
     // SAFETY: as above.
@@ -369,14 +398,43 @@ unsafe fn load_text(state: *mut lua_State) -> c_int {
         let name = ffi::lua_tolstring(state, 2, std::ptr::null_mut());
         // The parser does not anchor what it is working on (CVE-2025-49844).
         ffi::lua_gc(state, ffi::LUA_GCSTOP, 0);
-        let status = ffi::luaL_loadbuffer(state, text, len, name);
+        let mut unread = Unread { text: text.cast(), len };
+        let data = (&raw mut unread).cast();
+        let status = ffi::lua_load(state, next_piece, data, name);
         ffi::lua_gc(state, ffi::LUA_GCRESTART, 0);
         if status == ffi::LUA_OK {
             return 1;
         }
+        // If the run is to end, the parser has caught what says so.
+        count_work(state, STEPS_PER_LOOK as usize);
         ffi::lua_pushnil(state);
         ffi::lua_insert(state, -2);
         2
+    }
+}
+
+/// What the parser has yet to read of a text.
+struct Unread {
+    text: *const c_char,
+    len: usize,
+}
+
+/// Gives the parser the next piece of a text; ends it if the run is to end.
+unsafe extern "C-unwind" fn next_piece(
+    state: *mut lua_State,
+    unread: *mut c_void,
+    len: *mut usize,
+) -> *const c_char {
+    // SAFETY: `load_text` passes an `Unread` that lives as long as the parser, which passes
+    // a place for the length; the pieces lie within the text, one behind the other.
+    unsafe {
+        let unread = unread.cast::<Unread>();
+        let Unread { text, len: left } = unread.read();
+        let piece = left.min(PIECE_BYTES);
+        count_work(state, piece * STEPS_PER_PARSED_BYTE);
+        unread.write(Unread { text: text.add(piece), len: left - piece });
+        len.write(piece);
+        text
     }
 }
 

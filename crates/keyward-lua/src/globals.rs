@@ -13,8 +13,8 @@ use mlua::lua_CFunction;
 
 /// Functions and constants of Lua itself, as they are.
 const PLAIN: &[&str] = &[
-    "_VERSION", "assert", "error", "gcinfo", "ipairs", "rawequal", "select", "tonumber",
-    "tostring", "type", "xpcall",
+    "_VERSION", "assert", "error", "gcinfo", "ipairs", "rawequal", "select", "tostring", "type",
+    "xpcall",
 ];
 
 /// Functions of Lua itself that are replaced.
@@ -28,6 +28,7 @@ const REPLACED: &[(&str, lua_CFunction)] = &[
     ("rawget", builtins::checked_reader),
     ("rawset", builtins::checked_writer),
     ("setmetatable", builtins::checked_writer),
+    ("tonumber", builtins::counted_by_length),
     ("unpack", builtins::unpack),
 ];
 
@@ -41,11 +42,12 @@ const REPLACED_IN_STRING: &[(&str, lua_CFunction)] = &[
     ("match", strings::match_),
     ("rep", strings::rep),
     ("reverse", strings::reverse),
+    ("sub", builtins::counted_by_length),
     ("upper", strings::upper),
 ];
 
 const REPLACED_IN_TABLE: &[(&str, lua_CFunction)] = &[
-    ("concat", builtins::counted_by_elements),
+    ("concat", builtins::concat),
     ("insert", tables::insert),
     ("maxn", builtins::counted_by_elements),
     ("remove", builtins::checked_remover),

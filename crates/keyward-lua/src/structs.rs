@@ -12,6 +12,7 @@
 
 use super::runtime::Runtime;
 use super::stack::{Body, Raised, Returned, Stack, to_i64};
+use super::watch::{COPIED_BYTES_PER_STEP, Watch};
 
 pub(crate) const FUNCTIONS: &[(&str, Body)] = &[("pack", pack), ("unpack", unpack), ("size", size)];
 
@@ -19,6 +20,8 @@ pub(crate) const FUNCTIONS: &[(&str, Body)] = &[("pack", pack), ("unpack", unpac
 const INTEGER_BYTES_MAX: usize = 32;
 /// `!` without a number.
 const ALIGN_DEFAULT: i32 = 8;
+/// What an option of a format is worth, in steps.
+const STEPS_PER_OPTION: usize = 4;
 /// Longest result of `pack`: what a string value may have.
 const RESULT_BYTES_MAX: usize = 512 * 1024 * 1024;
 
@@ -37,8 +40,9 @@ impl<'a> Format<'a> {
     }
 
     /// The next option and its size.
-    fn next(&mut self, stack: Stack) -> Result<Option<(u8, usize)>, Raised> {
+    fn next(&mut self, stack: Stack, watch: &mut Watch) -> Result<Option<(u8, usize)>, Raised> {
         let Some((&option, rest)) = self.rest.split_first() else { return Ok(None) };
+        watch.spend(STEPS_PER_OPTION).map_err(|_| stack.end_run(watch))?;
         self.rest = rest;
         let size = match option {
             b'B' | b'b' | b'x' => 1,
@@ -114,10 +118,10 @@ fn pack(stack: Stack, runtime: &mut Runtime) -> Returned {
     let mut format = Format::new(unsafe { stack.text_argument(1)? });
     // In Redis's library a missing argument is nil, not "no value".
     stack.push_nil();
-    let out = &mut runtime.scratch;
+    let Runtime { watch, scratch: out, .. } = runtime;
     out.clear();
     let mut argument = 2;
-    while let Some((option, size)) = format.next(stack)? {
+    while let Some((option, size)) = format.next(stack, watch)? {
         out.resize(out.len() + format.padding(out.len(), option, size), 0);
         match option {
             option if is_integer(option) => {
@@ -145,6 +149,7 @@ fn pack(stack: Stack, runtime: &mut Runtime) -> Returned {
                 let Some(text) = text.get(..size) else {
                     return stack.fail_argument(argument, format_args!("string too short"));
                 };
+                watch.spend(size / COPIED_BYTES_PER_STEP).map_err(|_| stack.end_run(watch))?;
                 out.extend_from_slice(text);
                 if option == b's' {
                     out.push(0);
@@ -179,7 +184,7 @@ fn to_u64(number: f64) -> u64 {
     }
 }
 
-fn unpack(stack: Stack, _: &mut Runtime) -> Returned {
+fn unpack(stack: Stack, runtime: &mut Runtime) -> Returned {
     // SAFETY: the argument stays at its place until this returns.
     let mut format = Format::new(unsafe { stack.text_argument(1)? });
     // SAFETY: as above.
@@ -191,7 +196,7 @@ fn unpack(stack: Stack, _: &mut Runtime) -> Returned {
     // A negative offset is a huge one, as in C.
     let mut position = (start as usize).wrapping_sub(1);
     let base = stack.len();
-    while let Some((option, size)) = format.next(stack)? {
+    while let Some((option, size)) = format.next(stack, &mut runtime.watch)? {
         position = position.wrapping_add(format.padding(position, option, size));
         if size > data.len() || position > data.len() - size {
             return stack.fail_argument(2, format_args!("data string too short"));
@@ -253,11 +258,11 @@ fn integer(bytes: &[u8], is_big_endian: bool, is_signed: bool) -> f64 {
     (if value & sign != 0 { value | sign } else { value }) as i64 as f64
 }
 
-fn size(stack: Stack, _: &mut Runtime) -> Returned {
+fn size(stack: Stack, runtime: &mut Runtime) -> Returned {
     // SAFETY: the argument stays at its place until this returns.
     let mut format = Format::new(unsafe { stack.text_argument(1)? });
     let mut position: usize = 0;
-    while let Some((option, size)) = format.next(stack)? {
+    while let Some((option, size)) = format.next(stack, &mut runtime.watch)? {
         position = position.wrapping_add(format.padding(position, option, size));
         match option {
             b's' => {

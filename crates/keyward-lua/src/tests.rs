@@ -491,3 +491,42 @@ proptest! {
         check(&script, &[])?;
     }
 }
+
+#[test]
+fn a_run_ends_within_a_call_that_takes_long() {
+    let long = vec![b'b'; 2_000_000];
+    let code = b"x=1 ".repeat(500_000);
+    let spaces = vec![b' '; 2_000_000];
+    let digits = vec![b'1'; 2_000_000];
+    for (script, argument, patience) in [
+        ("return tostring(loadstring(ARGV[1]))", &code, 10),
+        (
+            "return tostring(load(coroutine.wrap(function() coroutine.yield(ARGV[1]) end)))",
+            &code,
+            10,
+        ),
+        ("return struct.size(ARGV[1])", &long, 10),
+        ("return struct.pack(ARGV[1])", &spaces, 10),
+        ("return struct.unpack(ARGV[1], '')", &spaces, 10),
+        ("return #struct.pack('c0', ARGV[1])", &long, 0),
+        ("return #table.concat({ARGV[1], ARGV[1]})", &long, 0),
+        ("return redis.log(redis.LOG_DEBUG, ARGV[1])", &long, 0),
+        ("return tonumber(ARGV[1])", &digits, 0),
+        ("return #string.sub(ARGV[1], 2)", &long, 0),
+        ("return #ARGV[1]:sub(2)", &long, 0),
+    ] {
+        let mut sandbox = Sandbox::new(Audience::Scripts, 0, MEMORY_BYTES_MAX);
+        let mut desk = Desk { patience: Some(patience), ..Desk::default() };
+        let answer = run_with(&mut sandbox, &mut desk, script.as_bytes(), &[argument]);
+        let expected = "-ERR Script killed by user with SCRIPT KILL... script: ";
+        assert!(answer.starts_with(expected.as_bytes()), "{script}: {}", answer.len());
+        assert_eq!(run(&mut sandbox, b"return 1", &[]), b":1\r\n", "the next one runs again");
+    }
+}
+
+#[test]
+fn compat_tells_how_much_memory_lua_may_have() {
+    let limit = format!("at most {} MB", MEMORY_BYTES_MAX / (1024 * 1024));
+    let text = keyward_commands::compat_markdown();
+    assert!(text.lines().any(|line| line.contains("Lua") && line.contains(&limit)), "{limit}");
+}

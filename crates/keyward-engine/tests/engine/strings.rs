@@ -35,6 +35,12 @@ fn no_command_makes_a_string_longer_than_a_row_can_hold() {
         assert_eq!(test.call(client, "GET k"), "$6\r\nabcdef\r\n", "{command}");
         assert_eq!(test.call(client, "DBSIZE"), ":1\r\n", "{command}");
     }
+    let compat = keyward_commands::compat_markdown();
+    let told = compat.lines().find(|line| line.contains("strings longer than 4 GB"));
+    for reply in [TOO_LONG, NO_OFFSET] {
+        let text = format!("`{}`", reply.trim_start_matches('-').trim_end());
+        assert!(told.is_some_and(|told| told.contains(&text)), "{text}");
+    }
     // What only reads may look anywhere that a string can reach.
     assert_eq!(test.call(client, "BITFIELD_RO k GET i64 34359738352"), "*1\r\n:0\r\n");
 }
