@@ -487,6 +487,19 @@ mod tests {
     }
 
     #[test]
+    fn names_of_files_are_refused_in_the_words_of_their_setting() {
+        let check = |name: &str, word: &str, expected: &str| {
+            let error = command_line(&[name, word]).unwrap_err();
+            assert!(error.contains(expected), "{name} {word}: {error}");
+        };
+        check("--dbfilename", "../x", "dbfilename can't be a path, just a filename");
+        check("--appendfilename", "a/b", "appendfilename can't be a path, just a filename");
+        check("--appendfilename", "", "appendfilename can't be empty");
+        check("--appenddirname", "../x", "appenddirname can't be a path, just a dirname");
+        check("--appenddirname", "", "appenddirname can't be empty");
+    }
+
+    #[test]
     fn a_user_may_be_declared_who_is_there_anyway() {
         let user = ["--user", "default", "on", "nopass", "~*", "&*", "+@all"];
         assert!(command_line(&user).is_ok());

@@ -24,8 +24,8 @@ pub enum Kind {
     Text,
     /// A directory that is there.
     Directory,
-    /// The name of a file, without a path.
-    FileName,
+    /// The name of a file, without a path: the setting, and what it names.
+    FileName(&'static str, &'static str),
     /// Several words.
     Words,
     /// Some of these words, in this order; the first stands for none of the others.
@@ -113,15 +113,15 @@ settings! {
     Databases, "databases", Kind::Int(1, i32::MAX as i64), "16", AtStart, "How many databases there are.";
     Hz, "hz", Kind::Clamped(1, 500), "10", Live, "Times per second that background work is done.";
     Dir, "dir", Kind::Directory, ".", Protected, "Directory of data files.";
-    DbFilename, "dbfilename", Kind::FileName, "dump.rdb", Protected, "File name of snapshots.";
+    DbFilename, "dbfilename", Kind::FileName("dbfilename", "filename"), "dump.rdb", Protected, "File name of snapshots.";
     RdbCompression, "rdbcompression", Kind::Bool, "yes", Live, "Whether long texts in snapshots and DUMP's payloads are compressed.";
     RdbChecksum, "rdbchecksum", Kind::Bool, "yes", AtStart, "Whether snapshots end with a checksum.";
     StopWrites, "stop-writes-on-bgsave-error", Kind::Bool, "yes", Live, "Whether writes are refused after a snapshot that a save point demanded has failed.";
     Save, "save", Kind::SavePoints, "3600 1 300 100 60 10000", Live, "Save points: seconds and changes.";
     AppendOnly, "appendonly", Kind::Bool, "no", Live, "Whether an append-only file is kept.";
     AppendFsync, "appendfsync", Kind::OneOf(&["everysec", "always", "no"]), "everysec", Live, "When the append-only file is synced.";
-    AppendFilename, "appendfilename", Kind::FileName, "appendonly.aof", AtStart, "What the names of the append-only files begin with.";
-    AppendDirName, "appenddirname", Kind::FileName, "appendonlydir", AtStart, "Directory of the append-only files.";
+    AppendFilename, "appendfilename", Kind::FileName("appendfilename", "filename"), "appendonly.aof", AtStart, "What the names of the append-only files begin with.";
+    AppendDirName, "appenddirname", Kind::FileName("appenddirname", "dirname"), "appendonlydir", AtStart, "Directory of the append-only files.";
     NoFsyncOnRewrite, "no-appendfsync-on-rewrite", Kind::Bool, "no", Live, "Whether the append-only file is not synced while a snapshot is written.";
     RewritePercentage, "auto-aof-rewrite-percentage", Kind::Int(0, i32::MAX as i64), "100", Live, "Growth of the append-only file after which it is written anew, in percent; 0 for never.";
     RewriteMinSize, "auto-aof-rewrite-min-size", Kind::Bytes(0, MAX), "64mb", Live, "Size below which the append-only file is not written anew by itself.";

@@ -81,7 +81,7 @@ impl Value {
             Kind::BytesOrPercent => parse_bytes_or_percent(one()?)?,
             Kind::Text => Value::Text(one()?.to_vec()),
             Kind::Directory => Value::Text(parse_directory(one()?)?),
-            Kind::FileName => Value::Text(parse_file_name(one()?)?),
+            Kind::FileName(setting, what) => Value::Text(parse_file_name(setting, what, one()?)?),
             Kind::Words => Value::Words(split(words)),
             Kind::Flags(flags) => Value::Words(parse_flags(words, flags)?),
             Kind::OneOf(choices) => Value::OneOf(parse_choice(one()?, choices)?),
@@ -245,9 +245,12 @@ fn parse_directory(word: &[u8]) -> Result<Vec<u8>, String> {
     Ok(path.into_os_string().into_vec())
 }
 
-fn parse_file_name(word: &[u8]) -> Result<Vec<u8>, String> {
-    if word.is_empty() || word.contains(&b'/') || word.contains(&b'\\') {
-        return Err("dbfilename can't be a path, just a filename".to_owned());
+fn parse_file_name(setting: &str, what: &str, word: &[u8]) -> Result<Vec<u8>, String> {
+    if word.is_empty() {
+        return Err(format!("{setting} can't be empty"));
+    }
+    if word.contains(&b'/') || word.contains(&b'\\') {
+        return Err(format!("{setting} can't be a path, just a {what}"));
     }
     Ok(word.to_vec())
 }
