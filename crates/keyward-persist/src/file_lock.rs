@@ -3,12 +3,15 @@
 //! Owns the lock beside them, `NAME.lock`: two servers that write the same files would
 //! each destroy what the other has acknowledged. The system takes it back when the process
 //! ends, in whatever way (flock), so that a file of that name which is left says nothing.
-//! It tells whoever is refused by whom.
+//! It tells whoever is refused by whom. If somebody removes the file of a lock that is
+//! held, the next one would lock another file of that name: the holder can find that out
+//! ([`FileLock::is_in_place`]) and take it again.
 //! Not here: which names a server needs, and what it does without locks (`keyward-server`).
 
 use crate::PersistError;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// What is read of who holds a lock at most.
@@ -19,7 +22,7 @@ const HOLDER_BYTES_MAX: u64 = 1024;
 pub struct FileLock {
     path: PathBuf,
     /// Its lock is the system's, and goes with it.
-    _file: File,
+    file: File,
 }
 
 /// Why there is no lock.
@@ -73,7 +76,10 @@ impl FileLock {
 
     /// Locks files of a name. Whoever is refused is told what `holder` says.
     pub fn take(directory: &Path, name: &str, holder: &str) -> Result<FileLock, LockError> {
-        let path = FileLock::path_for(directory, name);
+        FileLock::take_at(FileLock::path_for(directory, name), holder)
+    }
+
+    fn take_at(path: PathBuf, holder: &str) -> Result<FileLock, LockError> {
         let (file, is_writable) = open(&path)
             .map_err(|problem| LockError::None(PersistError::when("open", &path)(problem)))?;
         lock(&file, &path)?;
@@ -81,7 +87,21 @@ impl FileLock {
             // A full disk has room for the lock, which is what counts.
             let _ = file.set_len(0).and_then(|()| (&file).write_all(holder.as_bytes()));
         }
-        Ok(FileLock { path, _file: file })
+        Ok(FileLock { path, file })
+    }
+
+    /// Whether the file that is locked is still the one of its name.
+    pub fn is_in_place(&self) -> bool {
+        let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+        let named = std::fs::metadata(&self.path).map(identity).ok();
+        // Who cannot be asked has not been removed.
+        self.file.metadata().map_or(true, |locked| named == Some(identity(locked)))
+    }
+
+    /// Takes the lock again, of the file that has its name now.
+    pub fn take_again(&mut self, holder: &str) -> Result<(), LockError> {
+        *self = FileLock::take_at(self.path.clone(), holder)?;
+        Ok(())
     }
 
     /// As [`FileLock::take`], where there may be no server and no lock is to be left:
@@ -92,7 +112,7 @@ impl FileLock {
             Err(_) => Ok(None),
             Ok(file) => {
                 lock(&file, &path)?;
-                Ok(Some(FileLock { path, _file: file }))
+                Ok(Some(FileLock { path, file }))
             }
         }
     }

@@ -7,7 +7,9 @@
 //! under different names.
 //!
 //! Where a lock cannot be had, since the directory is read-only or the file system knows
-//! none, a warning is logged and the server goes on as Redis would.
+//! none, a warning is logged and the server goes on as Redis would. Where somebody removes
+//! the file of a lock that is held, it is made again within a second, and before anything is
+//! saved; if another server was quicker, saving is refused.
 //! Not here: the locks themselves (`keyward-persist`).
 
 use crate::host::ServerHost;
@@ -68,6 +70,10 @@ pub(crate) struct DataLocks {
     held: Vec<(Guarded, FileLock)>,
     /// Where there is none to be had, which was told.
     unlockable: Vec<PathBuf>,
+    /// In which second it was last looked whether their files are there.
+    looked_s: i64,
+    /// Another server has one of them, which was told.
+    is_contested: bool,
 }
 
 impl DataLocks {
@@ -82,8 +88,10 @@ impl DataLocks {
         let directory = guarded.directory(settings);
         let name = guarded.name(settings);
         let path = FileLock::path_for(&directory, &name);
-        let is_known = self.held.iter().any(|(_, lock)| lock.path() == path);
-        if is_known || self.unlockable.contains(&path) {
+        if let Some((_, lock)) = self.held.iter_mut().find(|(_, lock)| lock.path() == path) {
+            return retain(lock, holder);
+        }
+        if self.unlockable.contains(&path) {
             return Ok(());
         }
         match FileLock::take(&directory, &name, holder) {
@@ -104,7 +112,39 @@ impl DataLocks {
     }
 }
 
+/// Makes sure that a lock is held, also if its file was removed.
+fn retain(lock: &mut FileLock, holder: &str) -> Result<(), LockError> {
+    if lock.is_in_place() {
+        return Ok(());
+    }
+    match lock.take_again(holder) {
+        Ok(()) => {
+            tracing::warn!("{} was removed, and is there again", lock.path().display());
+            Ok(())
+        }
+        Err(held @ LockError::Held { .. }) => Err(held),
+        // There was one to be had before: it is tried again.
+        Err(LockError::None(_)) => Ok(()),
+    }
+}
+
 impl ServerHost {
+    /// Makes files of locks again that somebody has removed; called now and then.
+    pub(crate) fn retain_locks(&mut self, now_s: i64) {
+        if std::mem::replace(&mut self.locks.looked_s, now_s) == now_s {
+            return;
+        }
+        let place = self.listeners.describe();
+        let holder = format!("PID {}, {place}\n", std::process::id());
+        for (_, lock) in &mut self.locks.held {
+            if let Err(held) = retain(lock, &holder)
+                && !std::mem::replace(&mut self.locks.is_contested, true)
+            {
+                tracing::error!("{held}: both write it, for the file of the lock was removed");
+            }
+        }
+    }
+
     /// Makes sure that nobody else writes what these settings have this server write.
     /// Called once at the start, by the process that will serve: a lock is not inherited
     /// by one that is forked off and outlives it.
@@ -160,6 +200,22 @@ mod tests {
             &["--save", "60 1", "--appendonly", "yes"],
             &[Guarded::AppendOnly, Guarded::Snapshot],
         );
+    }
+
+    #[test]
+    fn a_lock_whose_file_was_removed_is_taken_again() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let settings = settings(directory.path(), &[]);
+        let (mut ours, mut theirs) = (DataLocks::default(), DataLocks::default());
+        ours.take(Guarded::Snapshot, &settings, "us").expect("nobody holds it");
+        let file = directory.path().join("dump.rdb.lock");
+        std::fs::remove_file(&file).expect("it is there");
+        ours.take(Guarded::Snapshot, &settings, "us").expect("nobody else has taken it");
+        theirs.take(Guarded::Snapshot, &settings, "them").expect_err("it is ours again");
+        std::fs::remove_file(&file).expect("it is there again");
+        theirs.take(Guarded::Snapshot, &settings, "them").expect("nobody can know");
+        let told = ours.take(Guarded::Snapshot, &settings, "us").expect_err("it is theirs");
+        assert!(told.to_string().contains("in use by another server (them)"), "{told}");
     }
 
     #[test]

@@ -369,6 +369,7 @@ impl Server {
         let now_s = clock::now_us() / 1_000_000;
         let dirty = core.engine.dirty();
         let host = &mut core.host;
+        host.retain_locks(now_s);
         if host.is_loading() {
             return;
         }

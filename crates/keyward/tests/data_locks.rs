@@ -55,6 +55,23 @@ fn a_second_server_on_the_same_files_is_refused_by_the_name_of_the_first() {
 }
 
 #[test]
+fn the_file_of_a_lock_that_was_removed_is_made_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let logged = ["--appendonly", "yes", "--save", ""];
+    let first = keyward(directory.path(), &logged);
+    let lock = directory.path().join("appendonly.aof.lock");
+    std::fs::remove_file(&lock).expect("it is there");
+    let start = std::time::Instant::now();
+    while !lock.exists() {
+        assert!(start.elapsed().as_secs() < 30, "it was not made again");
+        ask(&mut first.client(), &["PING"]);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let told = refused(directory.path(), &logged);
+    assert!(told.contains("appendonly.aof is in use by another server"), "{told}");
+}
+
+#[test]
 fn servers_may_share_a_directory_under_other_names() {
     let directory = tempfile::tempdir().expect("a directory");
     let options = ["--appendonly", "yes", "--save", ""];
