@@ -27,6 +27,8 @@ const ROUND_BYTES_MAX: usize = 64 * 1024;
 /// said takes no memory which rows would have to make room for. One that grew beyond it is
 /// given back.
 const BUFFER_BYTES: usize = 2 * ROUND_BYTES_MAX;
+/// So is the list of letters, which many clients that are told of evictions make longer.
+const LETTERS_KEPT: usize = 256;
 
 /// An empty buffer for replies.
 pub(crate) fn reply_buffer() -> Vec<u8> {
@@ -60,13 +62,13 @@ struct Letter {
 
 impl Outbox {
     pub(crate) fn new() -> Outbox {
-        Outbox { bytes: reply_buffer(), letters: Vec::new() }
+        Outbox { bytes: reply_buffer(), letters: Vec::with_capacity(LETTERS_KEPT) }
     }
 
     /// Bytes by which it is larger than it is while nothing is said.
     pub(crate) fn spare_bytes(&self) -> usize {
-        let letters = self.letters.capacity() * size_of::<Letter>();
-        self.bytes.capacity().saturating_sub(BUFFER_BYTES) + letters
+        let letters = self.letters.capacity().saturating_sub(LETTERS_KEPT);
+        self.bytes.capacity().saturating_sub(BUFFER_BYTES) + letters * size_of::<Letter>()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -123,6 +125,9 @@ impl Outbox {
         }
         self.bytes.clear();
         release_large(&mut self.bytes);
+        if self.letters.capacity() > LETTERS_KEPT {
+            self.letters = Vec::with_capacity(LETTERS_KEPT);
+        }
     }
 }
 

@@ -215,6 +215,36 @@ fn what_trackers_are_told_of_evictions_evicts_no_more() {
 }
 
 #[test]
+fn what_trackers_were_told_leaves_no_room_above_the_limit() {
+    let server = serve(&["--appendonly", "no", "--maxmemory-policy", "allkeys-lru"]);
+    let mut client = server.client();
+    let keys: Vec<String> = (0..20_000).map(|at| format!("key:{at}")).collect();
+    let value = "x".repeat(100);
+    pipeline(
+        &mut client,
+        keys.iter().map(|key| vec!["SET".to_owned(), key.clone(), value.clone()]),
+    );
+    let mut trackers: Vec<Client> = (0..5).map(|_| server.client()).collect();
+    for tracker in &mut trackers {
+        tracker.call(["HELLO", "3"]).expect("an answer");
+        tracker.call(["CLIENT", "TRACKING", "ON"]).expect("an answer");
+        for some in keys.chunks(1000) {
+            let words: Vec<&str> =
+                ["MGET"].into_iter().chain(some.iter().map(|key| &**key)).collect();
+            tracker.call(words).expect("an answer");
+        }
+    }
+    set(&mut client, "maxmemory-eviction-tenacity", "100");
+    limit_to(&mut client, -1_000_000);
+    for _ in 0..20 {
+        client.call(["PING"]).expect("an answer");
+    }
+    assert!(field(&mut client, "evicted_keys") > 100);
+    let over = field(&mut client, "used_memory") - field(&mut client, "maxmemory");
+    assert!(over < 10_000, "{over} bytes above the limit");
+}
+
+#[test]
 fn clients_that_take_too_much_go_before_any_row() {
     let server = serve(&["--appendonly", "no", "--maxmemory-policy", "allkeys-lru"]);
     let mut client = server.client();
