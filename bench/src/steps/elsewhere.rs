@@ -2,9 +2,7 @@
 //!
 //! Owns what it is given until the time of it is not taken.
 
-use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Facts, Host, Proposal, Rewrite, Section, Tunables,
-};
+use keyward_engine::{Host, Proposal};
 use std::any::Any;
 
 /// A host that does nothing but that.
@@ -17,30 +15,6 @@ pub(super) struct Elsewhere {
 }
 
 impl Host for Elsewhere {
-    fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        Vec::new()
-    }
-
-    fn config_set(
-        &mut self,
-        _client: ClientId,
-        _pairs: &[(&[u8], &[u8])],
-    ) -> Result<Tunables, ConfigRefusal> {
-        Err("there are no settings".to_owned())
-    }
-
-    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
-        Err("there are no settings".to_owned())
-    }
-
-    fn reset_stats(&mut self) {}
-
-    fn info(&mut self, _section: Section, _facts: &Facts, _out: &mut String) {}
-
-    fn connection(&self, _client: ClientId) -> Connection {
-        Connection::default()
-    }
-
     fn read_schema(&mut self, proposal: Proposal) -> Option<Proposal> {
         self.proposal = Some(proposal);
         None

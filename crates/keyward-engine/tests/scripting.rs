@@ -22,30 +22,6 @@ struct Watcher {
 }
 
 impl Host for Watcher {
-    fn config_get(&mut self, _: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        Vec::new()
-    }
-
-    fn config_set(
-        &mut self,
-        _client: ClientId,
-        _: &[(&[u8], &[u8])],
-    ) -> Result<Tunables, ConfigRefusal> {
-        Ok(Tunables::default())
-    }
-
-    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
-        Ok(())
-    }
-
-    fn reset_stats(&mut self) {}
-
-    fn info(&mut self, _: Section, _: &Facts, _: &mut String) {}
-
-    fn connection(&self, _: ClientId) -> Connection {
-        Connection::default()
-    }
-
     fn script_runs(&mut self, script: &mut dyn RunningScript) {
         self.looks += 1;
         if let Some(act) = self.on_script {

@@ -39,26 +39,6 @@ impl Host for World {
         self.short = self.short.saturating_sub(1);
         if is_short { 1 << 40 } else { 0 }
     }
-
-    fn config_get(&mut self, _: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        Vec::new()
-    }
-
-    fn config_set(&mut self, _: ClientId, _: &[(&[u8], &[u8])]) -> Result<Tunables, ConfigRefusal> {
-        Err("there are no settings here".to_owned())
-    }
-
-    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
-        Err("there is no file here".to_owned())
-    }
-
-    fn reset_stats(&mut self) {}
-
-    fn info(&mut self, _: Section, _: &Facts, _: &mut String) {}
-
-    fn connection(&self, _: ClientId) -> Connection {
-        Connection::default()
-    }
 }
 
 /// Settings under which so much memory may be used, and evictions are told.

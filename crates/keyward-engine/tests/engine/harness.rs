@@ -55,24 +55,6 @@ impl Host for TestHost {
         Ok(self.libraries.iter().map(library).collect())
     }
 
-    fn config_get(&mut self, _patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {
-        Vec::new()
-    }
-
-    fn config_set(
-        &mut self,
-        _client: ClientId,
-        _pairs: &[(&[u8], &[u8])],
-    ) -> Result<Tunables, ConfigRefusal> {
-        Err("there are no settings here".to_owned())
-    }
-
-    fn config_rewrite(&mut self, _scope: Rewrite) -> Result<(), ConfigRefusal> {
-        Err("there is no file here".to_owned())
-    }
-
-    fn reset_stats(&mut self) {}
-
     fn captured_bytes_max(&self) -> usize {
         self.captured_bytes_max.unwrap_or(usize::MAX)
     }
@@ -83,12 +65,6 @@ impl Host for TestHost {
 
     fn may_debug(&self, _client: ClientId) -> bool {
         true
-    }
-
-    fn info(&mut self, _section: Section, _facts: &Facts, _out: &mut String) {}
-
-    fn connection(&self, _client: ClientId) -> Connection {
-        Connection::default()
     }
 }
 
