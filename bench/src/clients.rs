@@ -6,8 +6,8 @@
 //! before the server's is, and two servers seem alike.
 
 use crate::load::{CLIENTS, Load};
-use crate::random::Random;
 use anyhow::{Context, bail};
+use keyward_testkit::Random;
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use std::hash::{BuildHasher, RandomState};
@@ -52,7 +52,7 @@ pub(crate) fn set(address: SocketAddr, load: &Load) -> anyhow::Result<f64> {
     let mut requests = Requests {
         load: *load,
         value,
-        random: Random(RandomState::new().hash_one(0)),
+        random: Random::new(RandomState::new().hash_one(0)),
         left: load.requests,
         buffer: Vec::new(),
     };

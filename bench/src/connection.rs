@@ -1,19 +1,17 @@
 //! A connection that sends many commands at once.
 
 use anyhow::bail;
-use keyward_resp::push_request;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use keyward_resp::{Frame, push_request};
+use keyward_testkit::Client;
+use std::net::SocketAddr;
 
 pub(crate) struct Connection {
-    stream: TcpStream,
-    replies: BufReader<TcpStream>,
+    client: Client,
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream) -> anyhow::Result<Connection> {
-        stream.set_nodelay(true)?;
-        Ok(Connection { replies: BufReader::new(stream.try_clone()?), stream })
+    pub(crate) fn new(address: SocketAddr) -> anyhow::Result<Connection> {
+        Ok(Connection { client: Client::connect(address)? })
     }
 
     /// What it answers to one command, a line for each text.
@@ -21,7 +19,7 @@ impl Connection {
         Ok(self.exchange(&[command])?.concat().join("\n"))
     }
 
-    /// Sends commands and answers the texts of each reply; an error of the server is one
+    /// Sends commands and returns the texts of each reply; an error of the server is one
     /// here.
     pub(crate) fn exchange<C, W>(&mut self, commands: &[C]) -> anyhow::Result<Vec<Vec<String>>>
     where
@@ -30,30 +28,23 @@ impl Connection {
     {
         let mut requests = Vec::new();
         commands.iter().for_each(|command| push_request(&mut requests, command.as_ref().iter()));
-        self.stream.write_all(&requests)?;
-        commands.iter().map(|_| self.reply()).collect()
+        self.client.send(&requests)?;
+        let replies = self.client.receive_batch(commands.len())?;
+        replies.into_iter().map(|reply| texts(reply.frame)).collect()
     }
+}
 
-    fn reply(&mut self) -> anyhow::Result<Vec<String>> {
-        let mut line = String::new();
-        if self.replies.read_line(&mut line)? == 0 {
-            bail!("the server has closed the connection");
+/// The texts and numbers of a reply, in order.
+fn texts(reply: Frame) -> anyhow::Result<Vec<String>> {
+    match reply {
+        Frame::Array(parts) => {
+            let parts = parts.into_iter().map(texts);
+            Ok(parts.collect::<anyhow::Result<Vec<_>>>()?.concat())
         }
-        let number = || line[1..].trim_end().parse::<i64>();
-        match line.as_bytes().first() {
-            Some(b'*') => {
-                let parts = (0..number()?).map(|_| self.reply());
-                Ok(parts.collect::<anyhow::Result<Vec<_>>>()?.concat())
-            }
-            Some(b'$') if number()? < 0 => Ok(Vec::new()),
-            Some(b'$') => {
-                let mut text = vec![0; number()? as usize + 2];
-                self.replies.read_exact(&mut text)?;
-                text.truncate(text.len() - 2);
-                Ok(vec![String::from_utf8(text)?])
-            }
-            Some(b'+' | b':') => Ok(vec![line[1..].trim_end().to_owned()]),
-            _ => bail!("{}", line.trim_end()),
-        }
+        Frame::NullBulk | Frame::NullArray => Ok(Vec::new()),
+        Frame::Integer(number) => Ok(vec![number.to_string()]),
+        Frame::Simple(text) | Frame::Bulk(text) => Ok(vec![String::from_utf8(text)?]),
+        Frame::Error(text) => bail!("-{}", String::from_utf8_lossy(&text)),
+        other => bail!("{other:?} is no reply of RESP2"),
     }
 }

@@ -16,6 +16,7 @@ use crate::load::Load;
 use crate::peer::{LOAD_CORE, Peer};
 use crate::report::median;
 use anyhow::{Context, bail};
+use keyward_testkit::within;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -25,8 +26,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(600);
 /// How often each loads.
 const LOADS: usize = 3;
-/// Between two looks at whether something is over.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// Measures everything and writes tables of it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -77,14 +76,8 @@ fn start(
 }
 
 fn wait_until(mut condition: impl FnMut() -> anyhow::Result<bool>) -> anyhow::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition()? {
-        if Instant::now() > deadline {
-            bail!("it takes longer than {PATIENCE:?}");
-        }
-        std::thread::sleep(PAUSE);
-    }
-    Ok(())
+    let outcome = within(PATIENCE, || condition().map(|is_so| is_so.then_some(())).transpose());
+    outcome.with_context(|| format!("it takes longer than {PATIENCE:?}"))?
 }
 
 /// How long each takes from its start to its first answer, with the files it left.

@@ -10,8 +10,8 @@
 use crate::Arguments;
 use crate::connection::Connection;
 use crate::peer::Peer;
-use crate::random::Random;
 use anyhow::Context;
+use keyward_testkit::Random;
 use std::io::Write;
 use std::path::Path;
 
@@ -107,7 +107,7 @@ fn start_keyward(program: &Path, case: &Case, directory: &Path) -> anyhow::Resul
 
 /// Sends the same reads to both, and their values where they miss.
 fn read(caches: &mut [Cache; 2], zipf: &Zipf, keys: usize) -> anyhow::Result<()> {
-    let mut random = Random(SEED);
+    let mut random = Random::new(SEED);
     let batches = keys * READS_PER_KEY / BATCH;
     for batch in 0..batches {
         let ids: Vec<usize> = (0..BATCH).map(|_| zipf.draw(&mut random)).collect();
@@ -196,8 +196,8 @@ fn key(id: usize) -> String {
 
 /// A value of its own for each key, of about a hundred bytes.
 fn value(id: usize) -> String {
-    let mut random = Random(id as u64);
-    (0..6).map(|_| format!("{:016x}", random.next())).collect()
+    let mut random = Random::new(id as u64);
+    (0..6).map(|_| format!("{:016x}", random.number())).collect()
 }
 
 /// Keys of which few are read often and many seldom.
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_tenth_of_the_keys_has_most_of_the_reads() {
         let zipf = Zipf::new(10_000);
-        let mut random = Random(SEED);
+        let mut random = Random::new(SEED);
         let mut reads = vec![0; 10_000];
         (0..100_000).for_each(|_| reads[zipf.draw(&mut random)] += 1);
         reads.sort_unstable_by(|one, other| other.cmp(one));

@@ -27,7 +27,6 @@ mod load;
 mod memory;
 mod paced;
 mod peer;
-mod random;
 mod report;
 mod steps;
 mod systems;

@@ -6,8 +6,8 @@
 //! nobody had asked the server anything.
 
 use crate::peer::Peer;
-use crate::random::Random;
 use anyhow::{Context, bail};
+use keyward_testkit::Random;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ fn read_on(
     stream.set_nodelay(true)?;
     let mut reply = vec![0; REPLY_BYTES_MAX];
     let mut seen = Vec::new();
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     while !is_over() {
         let pause = due.saturating_duration_since(Instant::now());
         if !pause.is_zero() {

@@ -4,6 +4,7 @@ use crate::clients;
 use crate::connection::Connection;
 use crate::load::{Load, Seen};
 use anyhow::{Context, bail, ensure};
+use keyward_testkit::within;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -96,13 +97,8 @@ impl Peer {
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
         let peer = Peer { name, version, child, port };
-        let deadline = Instant::now() + START_TIMEOUT;
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            if Instant::now() > deadline {
-                bail!("{name} does not listen");
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let listens = within(START_TIMEOUT, || peer.connect().ok());
+        listens.with_context(|| format!("{name} does not listen"))?;
         Ok(peer)
     }
 
@@ -168,7 +164,7 @@ impl Peer {
 
     /// A connection for many commands.
     pub(crate) fn open(&self) -> anyhow::Result<Connection> {
-        Connection::new(self.connect()?)
+        Connection::new((Ipv4Addr::LOCALHOST, self.port).into())
     }
 
     /// A connection to it.

@@ -14,13 +14,13 @@ mod packed;
 
 use crate::Arguments;
 use elsewhere::Elsewhere;
-use keyward_engine::{ClientId, Engine, EngineOptions, Gathering, Tunables};
-use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
+use keyward_engine::{ClientId, EngineOptions, Gathering, Tunables};
+use keyward_resp::push_request;
+use keyward_testkit::engine::{TestEngine, parsed};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::Write as _;
 use std::time::Duration;
 
-const START_MS: i64 = 1_700_000_000_000;
 const HOUR_MS: i64 = 3_600_000;
 /// Rows that were not used for so long are packed.
 const IDLE_MS: i64 = 10_000;
@@ -229,14 +229,12 @@ impl Longest {
 
 /// An engine and a client.
 struct Stage {
-    engine: Engine,
-    host: Elsewhere,
+    test: TestEngine<Elsewhere>,
     client: ClientId,
     /// There is a schema, which gives rows their lifetimes.
     is_governed: bool,
     /// There is time between commands.
     has_leisure: bool,
-    now_ms: i64,
     longest: Longest,
     out: Vec<u8>,
     commands: u64,
@@ -247,20 +245,16 @@ impl Stage {
         // As in the server.
         let tunables = Tunables { pack_after_seconds: 5, ..Tunables::default() };
         let options = EngineOptions { seed: 1, databases: 2, tunables };
-        let mut engine = Engine::new(options);
-        engine.set_time(START_MS * 1000);
+        let mut test = TestEngine::with_host(options, Elsewhere::default());
         if let Some(schema) = schema {
-            let checked = keyward_schema::check("shelf.toml", schema.as_bytes());
-            engine.govern(0, checked.schema.expect("the schema here is sound"));
+            test.govern(schema);
         }
-        let client = engine.connect();
+        let client = test.engine.connect();
         Stage {
-            engine,
-            host: Elsewhere::default(),
+            test,
             client,
             is_governed: schema.is_some(),
             has_leisure: true,
-            now_ms: START_MS,
             longest: Longest::default(),
             out: Vec::new(),
             commands: 0,
@@ -271,7 +265,7 @@ impl Stage {
     fn call(&mut self, words: &[&str]) {
         self.ask(words);
         assert!(!self.out.starts_with(b"-"), "{words:?}: {}", self.out.escape_ascii());
-        self.engine.take_deliveries();
+        self.test.engine.take_deliveries();
         self.commands += 1;
         if self.commands.is_multiple_of(COMMANDS_PER_REST) {
             self.advance(1);
@@ -283,36 +277,35 @@ impl Stage {
 
     /// Sends a command.
     fn ask(&mut self, words: &[&str]) {
-        let mut buffer = Vec::new();
-        push_request(&mut buffer, words.iter());
-        let mut batch = Batch::new();
-        let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
-        parsed.expect("requests are well formed");
+        let mut request = Vec::new();
+        push_request(&mut request, words.iter());
+        let (buffer, batch) = parsed(&request);
         self.out.clear();
+        let TestEngine { engine, host, .. } = &mut self.test;
         let begun = processor_time();
-        self.engine.execute(&mut self.host, self.client, &buffer, &batch, &mut self.out);
+        engine.execute(host, self.client, &buffer, &batch, &mut self.out);
         self.longest.note(begun, || words.iter().take(2).copied().collect::<Vec<_>>().join(" "));
-        if let Some(proposal) = self.host.proposal.take() {
+        if let Some(proposal) = self.test.host.proposal.take() {
             let draft = proposal.read();
             let begun = processor_time();
-            self.engine.schema_read(&mut self.host, draft);
+            self.test.engine.schema_read(&mut self.test.host, draft);
             self.longest.note(begun, || "a schema that was read".to_owned());
         }
-        self.host.remains.clear();
+        self.test.host.remains.clear();
     }
 
     fn rest(&mut self) -> bool {
         let begun = processor_time();
-        let has_more = self.engine.rest();
+        let has_more = self.test.engine.rest();
         self.longest.note(begun, || "rest".to_owned());
         has_more
     }
 
     fn tick(&mut self) -> bool {
         let begun = processor_time();
-        let has_more = self.engine.tick(&mut self.host);
+        let has_more = self.test.tick();
         self.longest.note(begun, || "tick".to_owned());
-        self.host.remains.clear();
+        self.test.host.remains.clear();
         has_more
     }
 
@@ -322,7 +315,7 @@ impl Stage {
         loop {
             while self.rest() {}
             while self.tick() {}
-            if !self.engine.has_leisure_work() {
+            if !self.test.engine.has_leisure_work() {
                 return;
             }
         }
@@ -333,7 +326,7 @@ impl Stage {
         let mut walk = Gathering::default();
         loop {
             let begun = processor_time();
-            let has_more = self.engine.gather(&mut walk);
+            let has_more = self.test.engine.gather(&mut walk);
             self.longest.note(begun, || "gather".to_owned());
             if !has_more {
                 return;
@@ -348,8 +341,7 @@ impl Stage {
     }
 
     fn advance(&mut self, ms: i64) {
-        self.now_ms += ms;
-        self.engine.set_time(self.now_ms * 1000);
+        self.test.pass(ms);
     }
 
     /// Writes a row whose size depends on its number and the round.

@@ -14,8 +14,8 @@ mod rows;
 use crate::Arguments;
 use crate::load::Load;
 use crate::peer::Peer;
-use crate::random::Random;
 use crate::report::median;
+use keyward_testkit::Random;
 use rows::Written;
 use std::io::Write;
 use std::time::Duration;
@@ -253,7 +253,7 @@ fn each_batch(
     steps: usize,
     mut visit: impl FnMut(&[Written]) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut rows = Vec::new();
     for step in 0..steps {
         (system.rows)(step, &mut random, &mut rows);

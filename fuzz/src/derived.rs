@@ -16,8 +16,9 @@ mod steps;
 mod world;
 
 use crate::Random;
+use keyward_testkit::engine::START_MS;
 use steps::{Step, steps};
-use world::{START_MS, Stage, Tally};
+use world::{Stage, Tally};
 
 /// How many steps a round has.
 const STEPS: usize = 400;

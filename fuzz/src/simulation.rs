@@ -10,7 +10,8 @@ mod model;
 mod stage;
 
 use crate::Random;
-use model::{Model, START_MS};
+use keyward_testkit::engine::START_MS;
+use model::Model;
 use stage::Stage;
 
 /// Milliseconds of an hour.
@@ -51,17 +52,17 @@ pub fn run(seed: u64, hours: u64) -> Tally {
     let mut model = Model::default();
     let end_ms = START_MS + i64::try_from(hours).unwrap_or(i64::MAX / HOUR_MS) * HOUR_MS;
     let mut tally = Tally::default();
-    while stage.now_ms < end_ms {
+    while stage.now_ms() < end_ms {
         let pause = if random.one_in(3) { PAUSE_MS_MAX } else { 200 };
         stage.pass(random.below(pause) as i64);
         let words = model::command(&mut random, tally.commands);
         let reply = stage.call(&words);
         tally.evicted += learn_evicted(&mut stage, &mut model);
         if reply.starts_with("-OOM") {
-            assert!(!model.can_evict(stage.now_ms), "{words:?} is refused, and rows could go");
+            assert!(!model.can_evict(stage.now_ms()), "{words:?} is refused, and rows could go");
             tally.refused += 1;
         } else {
-            let expected = model.apply(&words, stage.now_ms);
+            let expected = model.apply(&words, stage.now_ms());
             assert_eq!(reply, expected, "{words:?}");
         }
         tally.commands += 1;
@@ -81,7 +82,7 @@ pub fn run(seed: u64, hours: u64) -> Tally {
 /// Has the model let go of what was evicted; answers how many rows that were.
 fn learn_evicted(stage: &mut Stage, model: &mut Model) -> usize {
     let evicted = stage.take_evicted();
-    evicted.iter().for_each(|key| model.evict(key, stage.now_ms));
+    evicted.iter().for_each(|key| model.evict(key, stage.now_ms()));
     evicted.len()
 }
 

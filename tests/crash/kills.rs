@@ -15,7 +15,7 @@
 //! Not here: power cuts, which lose what is not synced (`power_cuts.rs`).
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, ClientError, Random, Server};
+use keyward_testkit::{Client, ClientError, Random, Server, wait_for};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,7 +23,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// Rounds of each policy in a run of all tests.
@@ -41,8 +41,6 @@ const LOAD_MS_MAX: usize = 400;
 const LOADING_MS_MAX: usize = 120;
 /// How long the file is off at most.
 const OFF_MS_MAX: usize = 20;
-/// How long writing it anew may take.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// When a server is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,18 +280,17 @@ fn toggle(client: &mut Client, random: &mut Random) -> bool {
     if random.one_in(3) {
         return false;
     }
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait_for(|| {
         let info = call(client, &["INFO", "persistence"]);
         let info = String::from_utf8_lossy(info.as_bytes().expect("a text")).into_owned();
         let says = |line: &str| info.lines().any(|said| said == line);
         if says("aof_rewrite_in_progress:0") && says("aof_rewrite_scheduled:0") {
             assert!(says("aof_last_bgrewrite_status:ok"), "{info}");
-            return true;
+            return Ok(());
         }
-        assert!(Instant::now() < deadline, "it is never written anew: {info}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+        Err(format!("it is never written anew: {info}"))
+    });
+    true
 }
 
 /// Lets clients write and kills the server; what they know then, and how many steps of

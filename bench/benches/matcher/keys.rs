@@ -4,6 +4,7 @@
 //! buffer, so that reading them is not what is measured.
 
 use keyward_schema::{Kind, Matcher, Pattern, Placeholder};
+use keyward_testkit::Random;
 
 /// A fixed start, so that every run sees the same keys.
 const SEED: u64 = 42;
@@ -17,12 +18,12 @@ pub(crate) struct Keys {
 impl Keys {
     /// As many keys of each pattern, shuffled.
     pub(crate) fn of(patterns: &[Pattern], count_per_pattern: usize) -> Keys {
-        let mut random = Random(SEED);
+        let mut generator = Generator(Random::new(SEED));
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(patterns.len() * count_per_pattern);
         for pattern in patterns {
-            keys.extend((0..count_per_pattern).map(|_| random.key(pattern)));
+            keys.extend((0..count_per_pattern).map(|_| generator.key(pattern)));
         }
-        random.shuffle(&mut keys);
+        generator.0.shuffle(&mut keys);
         Keys::concat(&keys)
     }
 
@@ -32,13 +33,13 @@ impl Keys {
         matcher: &Matcher,
         count_per_pattern: usize,
     ) -> Keys {
-        let mut random = Random(SEED);
+        let mut generator = Generator(Random::new(SEED));
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(patterns.len() * count_per_pattern);
         for pattern in patterns {
-            let spoilt = (0..count_per_pattern).map(|_| random.spoilt_key(pattern));
+            let spoilt = (0..count_per_pattern).map(|_| generator.spoilt_key(pattern));
             keys.extend(spoilt.filter(|key| matcher.find(key).is_none()));
         }
-        random.shuffle(&mut keys);
+        generator.0.shuffle(&mut keys);
         Keys::concat(&keys)
     }
 
@@ -58,8 +59,8 @@ impl Keys {
     }
 }
 
-/// SplitMix64: small, and random enough for keys.
-struct Random(u64);
+/// Makes keys by chance.
+struct Generator(Random);
 
 const BASE58: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const HEX: &[u8] = b"0123456789abcdef";
@@ -67,28 +68,13 @@ const CODE: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 const WORD: &[u8] = b"abcdefghijklmnopqrstuvwxyz_";
 const TOKEN: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
+impl Generator {
     fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last as u64 + 1) as usize);
-        }
+        self.0.below(bound as usize) as u64
     }
 
     fn text(&mut self, alphabet: &[u8], length: u64) -> String {
-        (0..length)
-            .map(|_| char::from(alphabet[self.below(alphabet.len() as u64) as usize]))
-            .collect()
+        self.0.text(alphabet, length as usize)
     }
 
     /// A number of one to so many digits.

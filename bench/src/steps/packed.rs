@@ -3,6 +3,7 @@
 
 use super::{HOUR_MS, IDLE_MS, Part, SCHEMA, Stage};
 use keyward_engine::Delivery;
+use keyward_testkit::Random;
 
 /// Bytes of the longest text that is compressed.
 const TEXT_BYTES: usize = 512 * 1024;
@@ -89,11 +90,10 @@ fn many_patterns(kind: &str) -> String {
 
 /// Text that can be compressed as well as most.
 fn prose(bytes: usize) -> String {
-    let mut state = 1u64;
+    let mut random = Random::new(1);
     let mut text = String::with_capacity(bytes + 32);
     while text.len() < bytes {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        text.push_str(&format!("word{} ", (state >> 33) % 5000));
+        text.push_str(&format!("word{} ", random.below(5000)));
     }
     text.truncate(bytes);
     text
@@ -132,7 +132,7 @@ impl Stage {
         self.ask(words);
         let mut said = std::mem::take(&mut self.out);
         self.settle();
-        for delivery in self.engine.take_deliveries() {
+        for delivery in self.test.engine.take_deliveries() {
             if let Delivery::Output(_, bytes) = delivery {
                 said.extend_from_slice(&bytes);
             }

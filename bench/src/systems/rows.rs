@@ -4,7 +4,7 @@
 //! (the words of a message, events' mixture of sessions, caches and search results) is
 //! made up here.
 
-use crate::random::Random;
+use keyward_testkit::Random;
 
 /// A command that writes, and what reads the same back.
 pub(super) struct Written {
@@ -267,7 +267,7 @@ pub(super) fn event(step: usize, random: &mut Random, out: &mut Vec<Written>) {
 const WORDS: [&str; 8] = ["music", "night", "river", "stage", "jam", "doors", "free", "seats"];
 
 fn uuid(random: &mut Random) -> String {
-    let digits = format!("{:016x}{:016x}", random.next(), random.next());
+    let digits = format!("{:016x}{:016x}", random.number(), random.number());
     let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
     parts.join("-")
 }

@@ -5,7 +5,7 @@ use keyward_commands::{
     COMMANDS, Command, Group, WireError, absent, describe, lookup, lookup_subcommand,
 };
 use keyward_resp::{ArgBuf, Frame, FrameLimits, FrameParser, Protocol, ReplyWriter};
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Random, Server};
 
 const PROTOCOLS: [(Protocol, &str); 2] = [(Protocol::Resp2, "2"), (Protocol::Resp3, "3")];
 
@@ -176,20 +176,13 @@ fn keys_of_random_calls_are_found_where_redis_finds_them() {
     ];
     let server = Server::redis(&[]);
     let mut client = server.client();
-    let mut state = 0x2545_f491_4f6c_dd1d_u64;
-    let mut random = |below: usize| {
-        // xorshift64: the same calls in every run.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state % below as u64) as usize
-    };
+    let mut random = Random::new(1);
     for command in of_redis() {
         for _ in 0..if command.keys.is_empty() { 1 } else { 40 } {
             let mut words: Vec<&str> = command.name.split('|').collect();
             // COMMAND GETKEYS itself wants one argument at least.
-            for _ in 0..1 + random(8) {
-                words.push(WORDS[random(WORDS.len())]);
+            for _ in 0..1 + random.below(8) {
+                words.push(*random.pick(&WORDS));
             }
             check_keys(&mut client, &words);
         }

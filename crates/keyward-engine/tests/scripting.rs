@@ -1,13 +1,9 @@
 //! Scripts and functions in the engine against a real Redis: the same commands to
 //! both, the same replies from both, in RESP2 and in RESP3.
 
-use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Engine, EngineOptions, Facts, Host, LogLevel, Rewrite,
-    RunningScript, Section, Tunables,
-};
-use keyward_resp::{
-    ArgBuf, Batch, Frame, FrameLimits, FrameParser, RequestLimits, RequestParser, push_request,
-};
+use keyward_engine::{ClientId, EngineOptions, Host, LogLevel, RunningScript, Tunables};
+use keyward_resp::{ArgBuf, Frame, FrameLimits, FrameParser};
+use keyward_testkit::engine::TestEngine;
 use keyward_testkit::{Client, Server};
 use std::time::Duration;
 
@@ -40,28 +36,20 @@ impl Host for Watcher {
 
 /// An engine with one client.
 struct Ours {
-    engine: Engine,
-    host: Watcher,
+    test: TestEngine<Watcher>,
     client: ClientId,
 }
 
 impl Ours {
     fn new() -> Ours {
         let options = EngineOptions { seed: 1, databases: 16, tunables: Tunables::default() };
-        let mut engine = Engine::new(options);
-        engine.set_time(1_700_000_000_000_000);
-        let client = engine.connect();
-        Ours { engine, host: Watcher::default(), client }
+        let mut test = TestEngine::with_host(options, Watcher::default());
+        let client = test.engine.connect();
+        Ours { test, client }
     }
 
     fn call<T: AsRef<[u8]>>(&mut self, command: &[T]) -> Frame {
-        let mut input = Vec::new();
-        push_request(&mut input, command.iter().map(AsRef::as_ref));
-        let mut batch = Batch::new();
-        let parsed = RequestParser::new().parse(&mut input, &RequestLimits::default(), &mut batch);
-        assert!(parsed.is_ok(), "the request is our own");
-        let mut output = Vec::new();
-        self.engine.execute(&mut self.host, self.client, &input, &batch, &mut output);
+        let (_, output) = self.test.ask(self.client, command);
         let frame = FrameParser::new(FrameLimits::default()).next(&output);
         frame.ok().flatten().unwrap_or_else(|| panic!("no reply: {}", output.escape_ascii()))
     }
@@ -368,7 +356,7 @@ fn libraries_that_are_refused_change_nothing() {
                     FLAGS={'NO-WRITES'}}";
     pair.check(&["FUNCTION", "LOAD", accepted]);
     pair.check(&["FCALL_RO", "g", "0"]);
-    assert_eq!(pair.ours.host.log, [(LogLevel::Notice, b"7.0.15".to_vec())]);
+    assert_eq!(pair.ours.test.host.log, [(LogLevel::Notice, b"7.0.15".to_vec())]);
 }
 
 #[test]
@@ -428,13 +416,13 @@ fn ask(script: &mut dyn RunningScript, line: &str) -> String {
 #[test]
 fn a_script_is_killed_by_its_own_command_only() {
     let mut ours = Ours::new();
-    ours.host.on_script = Some(|script| {
+    ours.test.host.on_script = Some(|script| {
         assert!(ask(script, "FUNCTION KILL").starts_with("-BUSY "), "a script is no function");
         assert_eq!(ask(script, "SCRIPT KILL"), "+OK\r\n");
     });
     let text = error_text(&ours.call(&["EVAL", LOOP, "0"]));
     assert!(text.starts_with("ERR Script killed by user with SCRIPT KILL... script: "), "{text}");
-    ours.host.on_script = Some(|script| {
+    ours.test.host.on_script = Some(|script| {
         assert!(ask(script, "SCRIPT KILL").starts_with("-BUSY "), "a function is no script");
         assert_eq!(ask(script, "FUNCTION KILL"), "+OK\r\n");
     });
@@ -447,7 +435,7 @@ fn a_script_is_killed_by_its_own_command_only() {
 #[test]
 fn a_script_that_has_written_is_ended_only_by_force() {
     let mut ours = Ours::new();
-    ours.host.on_script = Some(|script| {
+    ours.test.host.on_script = Some(|script| {
         let refused = ask(script, "SCRIPT KILL");
         assert!(refused.starts_with("-UNKILLABLE Sorry the script already executed write"));
         assert_eq!(ask(script, "SHUTDOWN NOSAVE"), "");
@@ -460,7 +448,7 @@ fn a_script_that_has_written_is_ended_only_by_force() {
 #[test]
 fn a_library_that_takes_too_long_to_load_is_refused() {
     let mut ours = Ours::new();
-    ours.host.on_script = Some(|script| script.end());
+    ours.test.host.on_script = Some(|script| script.end());
     let text = error_text(&ours.call(&["FUNCTION", "LOAD", "#!lua name=l\nwhile true do end"]));
     assert_eq!(text, "ERR Error registering functions: ERR FUNCTION LOAD timeout");
     assert_eq!(ours.call(&["FUNCTION", "LIST"]), Frame::Array(Vec::new()));
@@ -468,7 +456,7 @@ fn a_library_that_takes_too_long_to_load_is_refused() {
 
 /// What the effect log holds: database and command.
 fn effects(ours: &mut Ours) -> Vec<(usize, u64, String)> {
-    let effects = ours.engine.keyspace().effects.take();
+    let effects = ours.test.engine.keyspace().effects.take();
     let shown = effects.into_iter().map(|effect| {
         let words: Vec<String> = effect
             .command
@@ -484,7 +472,7 @@ fn effects(ours: &mut Ours) -> Vec<(usize, u64, String)> {
 #[test]
 fn the_log_has_what_a_script_wrote_as_one_unit() {
     let mut ours = Ours::new();
-    ours.engine.keyspace().effects.listen(true);
+    ours.test.engine.keyspace().effects.listen(true);
     ours.call(&[
         "EVAL",
         "redis.call('set', 'a', 1) redis.call('get', 'a') redis.call('select', 2) \
@@ -603,10 +591,10 @@ fn functions_that_touch_many_bytes_let_the_host_look() {
         let script = format!(
             "local s = string.rep('a', 4 * 1024 * 1024) for i = 1, 6 do local t = {call} end"
         );
-        let before = ours.host.looks;
+        let before = ours.test.host.looks;
         ours.call(&["EVAL", &script, "0"]);
         // The first is that of `rep`, which makes the text.
-        let looks = ours.host.looks - before - 1;
+        let looks = ours.test.host.looks - before - 1;
         if looks < 6 {
             late.push(format!("{call}: {looks}"));
         }
@@ -617,7 +605,7 @@ fn functions_that_touch_many_bytes_let_the_host_look() {
         let mut ours = Ours::new();
         let script = format!("local s = string.rep('a', 16 * 1024 * 1024) local t = {call}");
         ours.call(&["EVAL", &script, "0"]);
-        assert!(ours.host.looks > 8, "{call}: {}", ours.host.looks);
+        assert!(ours.test.host.looks > 8, "{call}: {}", ours.test.host.looks);
     }
 }
 

@@ -14,7 +14,7 @@ use keyward_schema::{MAX_JSON_DEPTH, Object, Shape, Type};
 use proptest::prelude::*;
 
 use model::fits;
-use random::Random;
+use random::Generator;
 use tree::Tree;
 
 proptest! {
@@ -22,7 +22,7 @@ proptest! {
 
     #[test]
     fn the_reader_and_the_model_agree(seed in any::<u64>()) {
-        let random = &mut Random::new(seed);
+        let random = &mut Generator::new(seed);
         let shape = random.shape(4);
         let tree = random.tree_for(&shape);
         let text = random.written(&tree);
@@ -32,7 +32,7 @@ proptest! {
 
     #[test]
     fn declared_fields_come_by_with_their_values(seed in any::<u64>()) {
-        let random = &mut Random::new(seed);
+        let random = &mut Generator::new(seed);
         let object = random.object(2);
         let shape = Shape::of(Type::Object(object.clone()));
         let tree = random.tree_for(&shape);
@@ -64,7 +64,7 @@ proptest! {
 
     #[test]
     fn json_is_what_serde_json_takes(seed in any::<u64>()) {
-        let random = &mut Random::new(seed);
+        let random = &mut Generator::new(seed);
         let tree = random.tree(5);
         let mut bytes = random.written(&tree).into_bytes();
         for _ in 0..random.below(4) {
@@ -78,7 +78,7 @@ proptest! {
 
     #[test]
     fn whatever_fits_a_shape_is_json(seed in any::<u64>()) {
-        let random = &mut Random::new(seed);
+        let random = &mut Generator::new(seed);
         let shape = random.shape(3);
         let tree = random.tree_for(&shape);
         let mut bytes = random.written(&tree).into_bytes();
@@ -143,7 +143,7 @@ fn a_value_that_is_no_object_is_told_as_such() {
 fn about_as_many_trees_fit_as_do_not() {
     let fitting = (0..2000)
         .filter(|&seed| {
-            let random = &mut Random::new(seed);
+            let random = &mut Generator::new(seed);
             let shape = random.shape(4);
             fits(&shape, &random.tree_for(&shape))
         })

@@ -1,12 +1,12 @@
 //! A program that embeds the server does not outlive a panic.
 
 use keyward_server::{Settings, run};
+use keyward_testkit::wait_for;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 /// Where the child is to listen; without it this is the parent.
 const SOCKET: &str = "KEYWARD_PANIC_SOCKET";
@@ -41,12 +41,7 @@ fn embed(socket: &Path) {
         let settings = Settings::from_command_line(&arguments).expect("settings are sound");
         run(settings, Vec::new()).expect("it can serve");
     });
-    let mut stream = loop {
-        match UnixStream::connect(&path) {
-            Ok(stream) => break stream,
-            Err(_) => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let mut stream = wait_for(|| UnixStream::connect(&path));
     stream.write_all(b"PING\r\n").expect("it listens");
     stream.read_exact(&mut [0]).expect("it answers");
     let broken = std::thread::spawn(|| panic!("an invariant is broken"));

@@ -92,14 +92,12 @@ impl Client {
         self.receive_raw().map(|(frame, _)| frame)
     }
 
-    /// Waits for the next reply or push message; answers its bytes too.
+    /// Waits for the next reply or push message; returns its bytes too.
     pub fn receive_raw(&mut self) -> Result<(Frame, Vec<u8>), ClientError> {
         loop {
-            if let Some(frame) = self.parser.next(&self.input).map_err(ClientError::Malformed)? {
-                let mut bytes = self.input.clone();
+            if let Some(reply) = self.next_reply(0)? {
                 self.parser.consume(&mut self.input);
-                bytes.truncate(bytes.len() - self.input.len());
-                return Ok((frame, bytes));
+                return Ok((reply.frame, reply.bytes));
             }
             if self.read()? == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -166,7 +164,7 @@ impl Client {
     }
 }
 
-/// Sends a command, written as on a command line, that is to succeed; answers its reply.
+/// Sends a command, written as on a command line, that is to succeed; returns its reply.
 ///
 /// # Panics
 /// If it does not.

@@ -4,23 +4,29 @@
 //!   the protocol, on a free loopback port with a directory of its own, and stops it
 //!   when dropped.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3; [`call`] has it send a line.
+//! - [`wait_until`] and its kin wait for what happens elsewhere.
 //! - [`FakeDisk`] is a disk in memory whose power can fail.
 //! - [`network`] is a network in memory on which everything goes wrong.
 //! - [`markdown`] holds pages of documentation against what is true.
 //! - [`Random`] is a seeded generator of numbers.
+//! - `engine`, a feature, is an engine by itself with a host that knows next to nothing.
 //! - [`wire`] runs scripts of commands on two servers and compares the replies.
 //!
 //! A test whose server is not on the machine fails and says so; it never passes.
 
 mod client;
 mod disk;
+#[cfg(feature = "engine")]
+pub mod engine;
 pub mod markdown;
 pub mod network;
 mod random;
 mod server;
+mod waiting;
 pub mod wire;
 
 pub use client::{Client, ClientError, Reply, call};
 pub use disk::{FakeDisk, Step};
 pub use random::Random;
 pub use server::{Server, StartError};
+pub use waiting::{wait_for, wait_until, within};

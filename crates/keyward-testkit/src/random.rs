@@ -37,4 +37,24 @@ impl Random {
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
+
+    /// A number from 0 to below 1.
+    pub fn share(&mut self) -> f64 {
+        (self.number() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Letters of an alphabet.
+    ///
+    /// # Panics
+    /// If the alphabet has none.
+    pub fn text(&mut self, alphabet: &[u8], length: usize) -> String {
+        (0..length).map(|_| char::from(*self.pick(alphabet))).collect()
+    }
+
+    /// Puts items in any order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
 }

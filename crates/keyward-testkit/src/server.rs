@@ -7,16 +7,14 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::client::Client;
+use crate::waiting::within;
 use keyward_resp::Frame;
 
 /// How long a server may take until it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
-/// The pause between two attempts to reach a starting server: there is no event to
-/// wait for that all servers offer.
-const POLL_PAUSE: Duration = Duration::from_millis(5);
 /// Another process may take the free port before the server does.
 const PORT_ATTEMPTS: usize = 5;
 
@@ -160,21 +158,18 @@ impl Server {
 
     /// Waits for a PONG; gives up when the process ends or the time is over.
     fn wait_until_ready(&mut self) -> bool {
-        let deadline = Instant::now() + START_TIMEOUT;
-        while Instant::now() < deadline {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return false;
-            }
+        let mut has_ended = false;
+        let ready = within(START_TIMEOUT, || {
+            has_ended = !matches!(self.child.try_wait(), Ok(None));
             let answered = Client::connect(self.address).and_then(|mut c| c.call(["PING"]));
             // A password may be asked for.
-            match answered {
-                Ok(Frame::Error(text)) if text.starts_with(b"LOADING") => {}
-                Ok(_) => return true,
-                Err(_) => {}
-            }
-            std::thread::sleep(POLL_PAUSE);
-        }
-        false
+            let is_ready = match &answered {
+                Ok(Frame::Error(text)) => !text.starts_with(b"LOADING"),
+                other => other.is_ok(),
+            };
+            (is_ready || has_ended).then_some(())
+        });
+        ready.is_some() && !has_ended
     }
 
     /// Where it listens.
@@ -197,14 +192,8 @@ impl Server {
     /// # Panics
     /// If it does not within this time.
     pub fn wait(mut self, patience: Duration) -> ExitStatus {
-        let deadline = Instant::now() + patience;
-        loop {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "the server did not end");
-            std::thread::sleep(POLL_PAUSE);
-        }
+        let status = within(patience, || self.child.try_wait().ok().flatten());
+        status.expect("the server ends")
     }
 
     /// A new connection.

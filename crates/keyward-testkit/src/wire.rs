@@ -33,12 +33,12 @@ mod script;
 
 pub use render::{quoted, text};
 
-use crate::{Client, Server};
+use crate::{Client, Server, within};
 use keyward_resp::Frame;
 use script::{Comparison, Script, Step};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a blocking command may take until its client is seen to wait.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -206,18 +206,16 @@ impl<'a> Run<'a> {
         let wanted = format!("blocked_clients:{}\r\n", self.blocked_count);
         for server in self.servers {
             let mut client = server.client();
-            let deadline = Instant::now() + BLOCK_TIMEOUT;
-            loop {
-                let info = client.call(["INFO", "clients"]).map_err(|error| error.to_string())?;
-                let text =
-                    String::from_utf8_lossy(info.as_bytes().unwrap_or_default()).into_owned();
-                if text.contains(&wanted) {
-                    break;
+            let mut text = String::new();
+            let blocked = within(BLOCK_TIMEOUT, || match client.call(["INFO", "clients"]) {
+                Ok(info) => {
+                    text = String::from_utf8_lossy(info.as_bytes().unwrap_or_default()).into();
+                    text.contains(&wanted).then_some(Ok(()))
                 }
-                if Instant::now() > deadline {
-                    return Err(format!("  {} clients never blocked:\n{text}", self.blocked_count));
-                }
-            }
+                Err(error) => Some(Err(error.to_string())),
+            });
+            let never = || Err(format!("  {} clients never blocked:\n{text}", self.blocked_count));
+            blocked.unwrap_or_else(never)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use keyward_resp::number::{parse_f64, parse_i64, push_f64};
 use keyward_resp::{
     Batch, Frame, LINE_BYTES_MAX, Parsed, Protocol, ReplyWriter, RequestLimits, RequestParser,
 };
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Random, Server};
 
 /// Our answers to `input` if the only command were ECHO; nothing if the connection
 /// would be left open.
@@ -111,12 +111,9 @@ fn doubles_are_read_and_printed_as_redis_does() {
 fn random_doubles_are_printed_as_redis_does() {
     let server = Server::redis(&[]);
     let mut client = server.client();
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = Random::new(1);
     for round in 0..3_000 {
-        // xorshift64: any spread of bit patterns will do.
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
+        let state = random.number();
         let value = match round % 3 {
             0 => f64::from_bits(state),
             1 => (state >> 40) as f64 / 1000.0,

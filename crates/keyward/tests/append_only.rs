@@ -1,14 +1,10 @@
 //! The append-only file: what was acknowledged is there again, both ways with a real Redis.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Random, Server, call};
+use keyward_testkit::{Client, Random, Server, call, wait_until};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
-
-/// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 fn keyward(directory: &Path, options: &[&str]) -> Server {
     let directory = directory.to_str().expect("a path in UTF-8");
@@ -39,14 +35,6 @@ fn info(client: &mut Client, field: &str) -> String {
     let info = text(&call(client, "INFO persistence"));
     let line = info.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
-}
-
-fn wait_until(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "it does not happen");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 fn wait_for_rewrite(client: &mut Client) {

@@ -1,7 +1,7 @@
 //! `keyward backup` and `keyward restore`, with real servers at both ends.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server, call};
+use keyward_testkit::{Client, Server, call, wait_until};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -9,9 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-
-/// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Values of every type, small and large, in two databases, some with a lifetime, and a
 /// function.
@@ -90,14 +87,6 @@ fn names(directory: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-fn wait_until(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "it does not happen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 fn terminate(child: &Child) {

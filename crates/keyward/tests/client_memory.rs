@@ -2,7 +2,7 @@
 //! Keyward and on a real Redis.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_for};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -43,12 +43,11 @@ fn names(control: &mut Client) -> Vec<String> {
     names
 }
 
-fn wait_for(control: &mut Client, expected: &[&str]) {
-    let deadline = Instant::now() + PATIENCE;
-    while names(control) != expected {
-        assert!(Instant::now() < deadline, "{:?} instead of {expected:?}", names(control));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+fn wait_for_names(control: &mut Client, expected: &[&str]) {
+    wait_for(|| {
+        let names = names(control);
+        if names == expected { Ok(()) } else { Err(format!("{names:?} instead of {expected:?}")) }
+    });
 }
 
 fn evicted(control: &mut Client) -> String {
@@ -63,13 +62,13 @@ fn the_largest_go_until_the_rest_fits() {
         let _small = half_sent(&server, "small", MB / 2);
         let _large = half_sent(&server, "large", 4 * MB);
         let _middle = half_sent(&server, "middle", MB);
-        wait_for(&mut control, &["large", "middle", "small"]);
+        wait_for_names(&mut control, &["large", "middle", "small"]);
         std::thread::sleep(Duration::from_millis(200));
         call(&mut control, &["CONFIG", "SET", "maxmemory-clients", "3mb"]);
-        wait_for(&mut control, &["middle", "small"]);
+        wait_for_names(&mut control, &["middle", "small"]);
         assert_eq!(evicted(&mut control), "evicted_clients:1");
         call(&mut control, &["CONFIG", "SET", "maxmemory", "100mb", "maxmemory-clients", "1%"]);
-        wait_for(&mut control, &["small"]);
+        wait_for_names(&mut control, &["small"]);
         call(&mut control, &["CONFIG", "RESETSTAT"]);
         assert_eq!(evicted(&mut control), "evicted_clients:0");
     }
@@ -86,7 +85,7 @@ fn who_asked_not_to_be_evicted_stays() {
         call(&mut stays, &["CLIENT", "NO-EVICT", "ON"]);
         stays.send(format!("*2\r\n${}\r\n", 4 * MB).as_bytes()).expect("the server reads");
         stays.send(&vec![b'v'; 4 * MB]).expect("the server reads");
-        wait_for(&mut control, &["stays"]);
+        wait_for_names(&mut control, &["stays"]);
     }
 }
 
@@ -103,7 +102,7 @@ fn a_transaction_subscriptions_and_unread_messages_count() {
             // The last ones meet a closed connection.
             let _ = queues.call(["SET", "k", &value]);
         }
-        wait_for(&mut control, &[]);
+        wait_for_names(&mut control, &[]);
         let mut listens = server.client();
         call(&mut listens, &["CLIENT", "SETNAME", "listens"]);
         call(&mut listens, &["SUBSCRIBE", "news"]);

@@ -6,14 +6,13 @@
 //! not have one these tests fail: see user_namespaces(7).
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_until};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// What fills up space that is given back later.
 const BALLAST: &str = "ballast";
 const NO_SPACE: &[u8] = b"MISCONF Errors writing to the AOF file: No space left on device";
@@ -63,14 +62,6 @@ impl Cramped {
         let dir = ["--dir", place.to_str().expect("a path in UTF-8")];
         let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
         (Server::keyward(program, &[&dir, options].concat()), copy)
-    }
-}
-
-fn wait_until(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "it does not happen");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

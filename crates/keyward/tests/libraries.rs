@@ -2,14 +2,11 @@
 //! and at SIGHUP: the files are loaded together.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_for};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-/// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 const PROGRAM: &str = env!("CARGO_BIN_EXE_keyward");
 const SCHEMA: &str = "[keyspace]\nname = \"shop\"\n\n[key.\"user:{id:uint}\"]\ntype = \"string\"\n";
 
@@ -80,15 +77,10 @@ impl Folder {
         let before = self.log().len();
         let id = server.process_id().to_string();
         assert!(Command::new("kill").args(["-HUP", &id]).status().expect("kill runs").success());
-        let deadline = Instant::now() + PATIENCE;
-        loop {
+        wait_for(|| {
             let new = self.log()[before..].to_owned();
-            if new.contains("reloaded: ") {
-                return new;
-            }
-            assert!(Instant::now() < deadline, "no reload ended: {new}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            if new.contains("reloaded: ") { Ok(new) } else { Err(new) }
+        })
     }
 }
 

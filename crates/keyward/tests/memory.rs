@@ -1,7 +1,7 @@
 //! What the server says of its memory agrees with what the kernel sees.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_for, wait_until};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -284,11 +284,7 @@ fn nothing_is_evicted_because_of_what_is_being_saved() {
     client.call(["BGREWRITEAOF"]).expect("an answer");
     // What changes while it is written is captured first.
     pipeline(&mut client, (0..ROWS).rev().map(command("w")));
-    let end = Instant::now() + PATIENCE;
-    while field(&mut client, "aof_rewrite_in_progress") > 0 {
-        assert!(Instant::now() < end, "it is written within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(|| field(&mut client, "aof_rewrite_in_progress") == 0);
     let most = field(&mut client, "aof_last_cow_size");
     assert!(most > ROOM, "{most} bytes were on their way at most");
     assert_eq!(field(&mut client, "evicted_keys"), 0, "{most} bytes were on their way");
@@ -301,15 +297,10 @@ fn the_room_for_the_arguments_of_a_large_command_is_given_back() {
     let before = field(&mut client, "used_memory");
     let keys = (0..100_000).map(|at| format!("key {at}"));
     pipeline(&mut client, std::iter::once(["EXISTS".to_owned()].into_iter().chain(keys).collect()));
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait_for(|| {
         let kept = field(&mut client, "used_memory") - before;
-        if kept < 400_000 {
-            break;
-        }
-        assert!(Instant::now() < deadline, "{kept} bytes are kept");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        if kept < 400_000 { Ok(()) } else { Err(format!("{kept} bytes are kept")) }
+    });
 }
 
 #[test]
@@ -327,10 +318,7 @@ fn a_large_value_is_unlinked_without_a_pause() {
     let Frame::Integer(taken) = usage else { panic!("a number") };
     let full = field(&mut client, "used_memory");
     assert_eq!(client.call(["UNLINK", "set"]).expect("an answer"), Frame::Integer(1));
-    let deadline = Instant::now() + PATIENCE;
-    while field(&mut client, "lazyfree_pending_objects") > 0 {
-        assert!(Instant::now() < deadline, "the set is not freed");
-    }
+    wait_until(|| field(&mut client, "lazyfree_pending_objects") == 0);
     assert_eq!(field(&mut client, "lazyfreed_objects"), 1);
     let freed = full - field(&mut client, "used_memory");
     // The server may have taken some for itself meanwhile.

@@ -2,7 +2,7 @@
 //! background.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_until};
 use std::fs;
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -10,7 +10,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixDatagram};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long something that must happen may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,18 +26,9 @@ fn free_port() -> u16 {
     listener.local_addr().expect("an address").port()
 }
 
-/// Waits until this is so.
-fn await_that(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 fn connect(port: u16) -> Client {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    await_that("nobody serves", || {
+    wait_until(|| {
         let reply = Client::connect(address).and_then(|mut client| client.call(["PING"]));
         reply.is_ok_and(|reply| reply == Frame::Simple(b"PONG".to_vec()))
     });
@@ -463,7 +454,7 @@ fn debians_configuration_is_served_whole_and_in_the_background() {
         assert_eq!(target, Path::new("/dev/null"));
     }
     assert!(client.call(["SHUTDOWN", "NOSAVE"]).is_err());
-    await_that("it does not end", || !Path::new(&format!("/proc/{process}")).exists());
+    wait_until(|| !Path::new(&format!("/proc/{process}")).exists());
     assert!(!pid.exists(), "the pid file is left");
     let log = fs::read_to_string(&log).expect("a log");
     assert!(log.contains("Ready to accept connections"), "{log}");

@@ -2,7 +2,7 @@
 //! a row changes. And schemas that clients plan are read while everybody else is served.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_for, wait_until};
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -89,19 +89,13 @@ impl Shop {
     }
 
     fn await_end(&self, count: usize, before: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let log = self.log();
-            let new = log[before.len()..].to_owned();
+        wait_for(|| {
+            let new = self.log()[before.len()..].to_owned();
             let ends = new
                 .lines()
                 .filter(|line| line.contains(" reloaded: ") || line.contains(" not reloaded: "));
-            if ends.count() >= count {
-                return new;
-            }
-            assert!(Instant::now() < deadline, "no reload ended: {new}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            if ends.count() >= count { Ok(new) } else { Err(new) }
+        })
     }
 
     fn in_force(&self, db: &str) -> String {
@@ -418,11 +412,7 @@ fn a_reload_waits_for_a_plan_and_two_signals_are_obeyed() {
     }
     shop.write("shop.toml", &wider);
     shop.reload();
-    let deadline = Instant::now() + PATIENCE;
-    while shop.in_force("0") != wider {
-        assert!(Instant::now() < deadline, "{}", shop.log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(|| shop.in_force("0") == wider);
 }
 
 #[test]
@@ -548,12 +538,11 @@ fn who_waits_for_a_text_to_be_read_may_be_unblocked_or_go() {
     // It may wait for something else when the text is read at last.
     asker_one.send_command(["BLPOP", "list", "0"]).expect("it is sent");
     let plan_at_last = |other: &mut Client| {
-        let deadline = Instant::now() + PATIENCE;
-        while let Err(refusal) = plan(other, SHOP) {
-            assert_eq!(refusal, "ERR another schema is being planned; try again later");
-            assert!(Instant::now() < deadline, "nobody else gets a turn");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        wait_for(|| {
+            plan(other, SHOP).inspect_err(|refusal| {
+                assert_eq!(refusal, "ERR another schema is being planned; try again later");
+            })
+        });
     };
     plan_at_last(&mut other);
     call(&mut other, "RPUSH list x");

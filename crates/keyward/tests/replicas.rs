@@ -1,7 +1,7 @@
 //! SYNC: a snapshot, then every change as a command, on Keyward and on a real Redis.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_until};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -136,10 +136,7 @@ fn a_replica_is_shown_as_one_and_cannot_write() {
         let Frame::Bulk(info) = call(client, "INFO replication") else { panic!("no lines") };
         String::from_utf8_lossy(&info).contains("connected_slaves:0\r\n")
     };
-    assert!((0..200).any(|_| {
-        std::thread::sleep(Duration::from_millis(10));
-        is_gone(&mut client)
-    }));
+    wait_until(|| is_gone(&mut client));
 }
 
 /// A connection that has asked for a snapshot and nothing else, and the mark it ends with.
@@ -213,10 +210,6 @@ fn a_snapshot_whose_client_goes_does_not_hold_up_others() {
         String::from_utf8_lossy(info.as_bytes().expect("a text"))
             .contains("rdb_bgsave_in_progress:0")
     };
-    let deadline = std::time::Instant::now() + Duration::from_secs(120);
-    while !is_saved(&mut client) {
-        assert!(std::time::Instant::now() < deadline, "it is not saved");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(|| is_saved(&mut client));
     assert!(server.directory().join("dump.rdb").exists());
 }

@@ -1,7 +1,7 @@
 //! What others get while a script runs for too long, on Keyward and on a real Redis.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server};
+use keyward_testkit::{Client, Server, wait_for};
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::path::Path;
@@ -25,20 +25,15 @@ fn call(client: &mut Client, command: &[&str]) -> Frame {
 }
 
 fn send(client: &mut Client, command: &[&str]) {
-    let mut request = Vec::new();
-    keyward_resp::push_request(&mut request, command.iter().map(|word| word.as_bytes()));
-    client.send(&request).expect("the server reads");
+    client.send_command(command).expect("the server reads");
 }
 
-/// Asks until the server says it is busy; answers how.
+/// Asks until the server says it is busy; returns how.
 fn wait_until_busy(client: &mut Client) -> String {
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
-        if let Frame::Error(text) = call(client, &["PING"]) {
-            return String::from_utf8_lossy(&text).into_owned();
-        }
-    }
-    panic!("the script does not keep the server busy");
+    wait_for(|| match call(client, &["PING"]) {
+        Frame::Error(text) => Ok(String::from_utf8_lossy(&text).into_owned()),
+        _ => Err("the script does not keep the server busy"),
+    })
 }
 
 fn error_text(frame: Frame) -> String {

@@ -1,12 +1,12 @@
 //! Snapshots and payloads, both ways with a real Redis.
 
 use keyward_resp::Frame;
-use keyward_testkit::{Client, Server, call};
+use keyward_testkit::{Client, Server, call, wait_until};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long something that must happen may take.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -124,14 +124,6 @@ fn info(client: &mut Client, field: &str) -> String {
     let text = String::from_utf8_lossy(info.as_bytes().expect("a text")).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("INFO has no {field}")).to_owned()
-}
-
-fn wait_until(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "it does not happen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -252,7 +244,7 @@ fn whoever_asks_during_the_start_is_told_how_far_it_is() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .expect("it runs");
-    wait_until(|| socket.exists());
+    wait_until(|| UnixStream::connect(&socket).is_ok());
     let ask = |command: &str| {
         let mut stream = UnixStream::connect(&socket).expect("it listens");
         stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).expect("it is read");

@@ -2,18 +2,14 @@
 //! memory.
 
 use keyward_engine::{
-    ClientId, ConfigRefusal, Connection, Delivery, Engine, EngineOptions, Facts, Host, MemoryLimit,
-    NotifyFlags, Policy, Progress, Rewrite, Section, Tunables,
+    ClientId, Delivery, EngineOptions, Host, MemoryLimit, NotifyFlags, Policy, Progress, Tunables,
 };
-use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
+use keyward_testkit::engine::TestEngine;
 
 use super::recompute::{Derived, found, living, wanted};
 use super::rows::{Plain, stored};
 use super::sound::{fault, may_be_evicted};
 use super::steps::{Reform, Step, Who, words};
-
-/// The time at which everything begins, in milliseconds since the epoch.
-pub(super) const START_MS: i64 = 1_700_000_000_000;
 
 const SCHEMA: &str = include_str!("shop.toml");
 
@@ -63,9 +59,7 @@ pub(super) struct Tally {
 
 /// Everything that takes part.
 pub(super) struct Stage {
-    engine: Engine,
-    world: World,
-    now_ms: i64,
+    test: TestEngine<World>,
     pack_after_seconds: u32,
     clients: [ClientId; 4],
     reader: ClientId,
@@ -81,20 +75,16 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new(seed: u64) -> Stage {
-        let checked = keyward_schema::check("shop.toml", SCHEMA.as_bytes());
-        let schema = checked.schema.expect("the schema is sound");
         // In every second run rows in use stay loose.
         let pack_after_seconds = (seed % 2) as u32;
         let tunables = tunables(0, None, pack_after_seconds);
-        let mut engine = Engine::new(EngineOptions { seed, databases: 2, tunables });
-        engine.set_time(START_MS * 1000);
-        engine.govern(0, schema);
-        let clients = std::array::from_fn(|_| engine.connect());
-        let (reader, listener) = (engine.connect(), engine.connect());
+        let options = EngineOptions { seed, databases: 2, tunables };
+        let mut test = TestEngine::with_host(options, World::default());
+        test.govern(SCHEMA);
+        let clients = std::array::from_fn(|_| test.engine.connect());
+        let (reader, listener) = (test.engine.connect(), test.engine.connect());
         let mut stage = Stage {
-            engine,
-            world: World::default(),
-            now_ms: START_MS,
+            test,
             pack_after_seconds,
             clients,
             reader,
@@ -114,36 +104,33 @@ impl Stage {
         match step {
             Step::Send(who, _) if self.is_waiting[*who as usize] => {}
             Step::Send(who, words) => self.send(*who, words),
-            Step::Pass(ms) => {
-                self.now_ms += ms;
-                self.engine.set_time(self.now_ms * 1000);
-            }
+            Step::Pass(ms) => self.test.pass(*ms),
             // Looking shall change nothing but what is due.
-            Step::Look => self.world.short = 0,
+            Step::Look => self.test.host.short = 0,
             Step::Tick => {
-                self.engine.tick(&mut self.world);
-                self.engine.rest();
+                self.test.tick();
+                self.test.engine.rest();
             }
             Step::Shortage(policy, rows) => {
                 let policy = Policy::by_name(policy);
-                self.engine.set_tunables(tunables(1, policy, self.pack_after_seconds));
-                self.world.short = *rows;
+                self.test.engine.set_tunables(tunables(1, policy, self.pack_after_seconds));
+                self.test.host.short = *rows;
             }
             Step::Crowd(count) => (0..*count).for_each(|n| self.send(Who::Second, &newcomer(n))),
             Step::Reform(reform) => self.reform(reform),
         }
         self.hear();
         self.tally.evicted += self.evicted.len();
-        self.tally.expired = self.engine.facts().keys.expired;
+        self.tally.expired = self.test.engine.facts().keys.expired;
     }
 
     /// Takes what the engine has for its clients; who was held goes on.
     fn hear(&mut self) {
-        for delivery in self.engine.take_deliveries() {
+        for delivery in self.test.engine.take_deliveries() {
             match delivery {
                 Delivery::Unblocked(client) => {
                     let mut out = Vec::new();
-                    let progress = self.engine.resume(&mut self.world, client, &mut out);
+                    let progress = self.test.engine.resume(&mut self.test.host, client, &mut out);
                     if let Some(who) = self.clients.iter().position(|other| *other == client) {
                         self.is_waiting[who] = progress == Progress::Blocked;
                     }
@@ -173,7 +160,7 @@ impl Stage {
 
     /// Exchanges the schema for one that derives less, and puts it in force again.
     fn reform(&mut self, reform: &Reform) {
-        self.world.short = 0;
+        self.test.host.short = 0;
         let plan = self.plan(&loose(), &[]);
         self.apply(&plan, &[]);
         reform.loosely.iter().for_each(|step| self.act(step));
@@ -213,7 +200,7 @@ impl Stage {
         let mut steps = meanwhile.iter();
         while reply.is_none() {
             steps.by_ref().take(1).for_each(|step| self.act(step));
-            self.engine.tick(&mut self.world);
+            self.test.tick();
             self.tally.waits += 1;
             self.hear();
             reply = self.answer.take();
@@ -223,13 +210,7 @@ impl Stage {
     }
 
     fn call(&mut self, client: ClientId, words: &[&str]) -> (Progress, String) {
-        let mut buffer = Vec::new();
-        push_request(&mut buffer, words.iter());
-        let mut batch = Batch::new();
-        let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
-        parsed.expect("requests are well formed");
-        let mut out = Vec::new();
-        let progress = self.engine.execute(&mut self.world, client, &buffer, &batch, &mut out);
+        let (progress, out) = self.test.ask(client, words);
         (progress, String::from_utf8_lossy(&out).into_owned())
     }
 
@@ -239,20 +220,20 @@ impl Stage {
         if let Some(key) = taken {
             return Some(format!("{key} was evicted"));
         }
-        let rows = stored(&mut self.engine, 0);
-        let fault = rows.iter().find_map(|(key, row)| fault(&rows, key, row, self.now_ms));
+        let rows = stored(&mut self.test.engine, 0);
+        let fault = rows.iter().find_map(|(key, row)| fault(&rows, key, row, self.test.now_ms));
         fault.or_else(|| difference(&found(&rows), &wanted(&rows)))
     }
 
     /// What is wrong with what a client sees, who sees no row whose time is over.
     pub(super) fn visible_fault(&mut self) -> Option<String> {
         // Whose command waits for the end of others must not go on while it is looked.
-        while self.is_waiting.contains(&true) && self.engine.tick(&mut self.world) {
+        while self.is_waiting.contains(&true) && self.test.tick() {
             self.hear();
         }
         self.hear();
-        let rows = stored(&mut self.engine, 0);
-        let wanted = wanted(&living(&rows, self.now_ms));
+        let rows = stored(&mut self.test.engine, 0);
+        let wanted = wanted(&living(&rows, self.test.now_ms));
         let stored = found(&rows);
         let keys: Vec<&String> = stored.keys().chain(wanted.keys()).collect();
         let mut seen = Derived::new();

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::Random;
 
-/// The time at which everything begins, in milliseconds since the epoch.
-pub(super) const START_MS: i64 = 1_700_000_000_000;
 const MINUTE_MS: i64 = 60_000;
 
 /// What a row holds.

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use keyward_engine::{
-    ClientId, Delivery, Engine, EngineOptions, Gathering, Nobody, NotifyFlags, Tunables,
-};
-use keyward_resp::{Batch, RequestLimits, RequestParser, push_request};
+use keyward_engine::{ClientId, Delivery, EngineOptions, Gathering, Nobody, NotifyFlags, Tunables};
+use keyward_testkit::engine::TestEngine;
 
-use super::model::{Model, START_MS, Value};
+use super::model::{Model, Value};
 
 const SCHEMA: &str = include_str!("shelf.toml");
 /// `max_memory` of the schema, and as much as the command may add that came last.
@@ -15,47 +13,47 @@ const BYTES_MAX: i64 = (64 + 8) << 10;
 
 /// Everything that takes part.
 pub(super) struct Stage {
-    engine: Engine,
+    test: TestEngine<Nobody>,
     client: ClientId,
     listener: ClientId,
     evicted: Vec<String>,
     /// Rows are moved about all the time.
     walk: Gathering,
-    pub(super) now_ms: i64,
 }
 
 impl Stage {
     pub(super) fn new(seed: u64) -> Stage {
-        let checked = keyward_schema::check("shelf.toml", SCHEMA.as_bytes());
-        let schema = checked.schema.unwrap_or_else(|| panic!("{:?}", checked.diagnostics));
         let notify = NotifyFlags::parse(b"Ee").expect("these letters exist");
         // In every second run rows in use stay loose.
         let pack_after_seconds = (seed % 2) as u32;
         let tunables = Tunables { notify, pack_after_seconds, ..Tunables::default() };
-        let mut engine = Engine::new(EngineOptions { seed, databases: 1, tunables });
-        engine.set_time(START_MS * 1000);
-        engine.govern(0, schema);
-        let (client, listener) = (engine.connect(), engine.connect());
-        let now_ms = START_MS;
+        let options = EngineOptions { seed, databases: 1, tunables };
+        let mut test = TestEngine::with_host(options, Nobody);
+        test.govern(SCHEMA);
+        let (client, listener) = (test.engine.connect(), test.engine.connect());
         let walk = Gathering::default();
-        let mut stage = Stage { engine, client, listener, evicted: Vec::new(), walk, now_ms };
+        let mut stage = Stage { test, client, listener, evicted: Vec::new(), walk };
         let words = ["SUBSCRIBE", "__keyevent@0__:evicted"].map(str::to_owned);
         stage.send(stage.listener, &words);
         stage
     }
 
+    /// The time.
+    pub(super) fn now_ms(&self) -> i64 {
+        self.test.now_ms
+    }
+
     /// Time passes.
     pub(super) fn pass(&mut self, ms: i64) {
-        self.now_ms += ms;
-        self.engine.set_time(self.now_ms * 1000);
+        self.test.pass(ms);
     }
 
     /// The engine is given time for itself, as much as it wants.
     pub(super) fn tick(&mut self) {
         // Packing changes what rows take, and so what has to go.
-        while self.engine.rest() {}
-        while self.engine.tick(&mut Nobody) {}
-        if !self.engine.gather(&mut self.walk) {
+        self.test.rest();
+        while self.test.tick() {}
+        if !self.test.engine.gather(&mut self.walk) {
             self.walk = Gathering::default();
         }
         self.hear();
@@ -69,18 +67,12 @@ impl Stage {
     }
 
     fn send(&mut self, client: ClientId, words: &[String]) -> String {
-        let mut buffer = Vec::new();
-        push_request(&mut buffer, words.iter());
-        let mut batch = Batch::new();
-        let parsed = RequestParser::new().parse(&mut buffer, &RequestLimits::default(), &mut batch);
-        parsed.expect("requests are well formed");
-        let mut out = Vec::new();
-        self.engine.execute(&mut Nobody, client, &buffer, &batch, &mut out);
+        let (_, out) = self.test.ask(client, words);
         String::from_utf8(out).expect("replies are text")
     }
 
     fn hear(&mut self) {
-        for delivery in self.engine.take_deliveries() {
+        for delivery in self.test.engine.take_deliveries() {
             if let Delivery::Output(client, bytes) = delivery
                 && client == self.listener
             {
@@ -97,7 +89,7 @@ impl Stage {
 
     /// How many rows ended by themselves.
     pub(super) fn expired(&self) -> u64 {
-        self.engine.facts().keys.expired
+        self.test.engine.facts().keys.expired
     }
 
     /// Reads every row of the model, and counts those of the engine.
@@ -105,7 +97,7 @@ impl Stage {
     /// # Panics
     /// If they are not the same, or take too much.
     pub(super) fn check_rows(&mut self, model: &Model) {
-        let rows = model.living(self.now_ms);
+        let rows = model.living(self.test.now_ms);
         for (key, value) in &rows {
             let found = self.read(key, value);
             // Reading unpacks rows, which takes memory, and so others may have to go.

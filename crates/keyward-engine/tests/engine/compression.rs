@@ -34,16 +34,9 @@ fn engine() -> (TestEngine, ClientId) {
     (test, client)
 }
 
-impl TestEngine {
-    /// Has all rows packed that can be.
-    fn settle(&mut self) {
-        while self.engine.rest() {}
-    }
-
-    fn bytes(&mut self, client: ClientId, key: &str) -> usize {
-        let usage = self.call(client, &format!("MEMORY USAGE {key}"));
-        usage[1..].trim_end().parse().expect("a number")
-    }
+fn bytes(test: &mut TestEngine, client: ClientId, key: &str) -> usize {
+    let usage = test.call(client, &format!("MEMORY USAGE {key}"));
+    usage[1..].trim_end().parse().expect("a number")
 }
 
 #[test]
@@ -53,9 +46,9 @@ fn a_long_value_takes_less_and_is_the_same() {
     for table in ["page", "plain"] {
         assert_eq!(test.call(client, &format!("SET {table}:1 {long}")), "+OK\r\n");
     }
-    test.settle();
-    assert!(test.bytes(client, "plain:1") > 10_000);
-    assert!(test.bytes(client, "page:1") < 3_000, "{}", test.bytes(client, "page:1"));
+    test.rest();
+    assert!(bytes(&mut test, client, "plain:1") > 10_000);
+    assert!(bytes(&mut test, client, "page:1") < 3_000, "{}", bytes(&mut test, client, "page:1"));
     assert_eq!(test.call(client, "GET page:1"), format!("$10000\r\n{long}\r\n"));
     assert_eq!(test.call(client, "STRLEN page:1"), ":10000\r\n");
     assert_eq!(test.call(client, "TYPE page:1"), "+string\r\n");
@@ -82,17 +75,17 @@ fn commands_that_change_a_compressed_value_see_all_of_it() {
         ("RENAME page:1 page:1", long.clone()),
     ] {
         test.call(client, &format!("SET page:1 {long}"));
-        test.settle();
+        test.rest();
         test.call(client, command);
         let reply = format!("${}\r\n{expected}\r\n", expected.len());
         assert_eq!(test.call(client, "GET page:1"), reply, "{command}");
         test.check_bytes(client);
-        test.settle();
+        test.rest();
         assert_eq!(test.call(client, "GET page:1"), reply, "{command}");
         test.check_bytes(client);
     }
     assert_eq!(test.call(client, "GETDEL page:1"), format!("$5000\r\n{long}\r\n"));
-    test.settle();
+    test.rest();
 }
 
 #[test]
@@ -107,7 +100,7 @@ fn space_comes_back_when_compressed_rows_go() {
         for id in 0..300 {
             test.call(client, &format!("SET page:{id} {}", text(2_000 + id + round)));
         }
-        test.settle();
+        test.rest();
         let full = stats(&mut test);
         assert!(full < 300 * 1_200, "{full} bytes for 600 thousand");
         test.check_bytes(client);
@@ -118,7 +111,7 @@ fn space_comes_back_when_compressed_rows_go() {
             test.check_bytes(client);
         }
     }
-    test.settle();
+    test.rest();
     let left = stats(&mut test);
     assert!(left < 20_000, "{left} bytes for nothing");
 }
@@ -129,10 +122,10 @@ fn json_is_judged_as_it_was_sent() {
     let hits: Vec<String> = (0..2_000).map(|n| format!("\"hit-{n}\"")).collect();
     let json = format!("{{\"hits\":[{}]}}", hits.join(","));
     assert_eq!(test.call(client, &format!("SET search:a {json}")), "+OK\r\n");
-    test.settle();
-    assert!(test.bytes(client, "search:a") < json.len() / 2);
+    test.rest();
+    assert!(bytes(&mut test, client, "search:a") < json.len() / 2);
     assert_eq!(test.call(client, "GET search:a"), format!("${}\r\n{json}\r\n", json.len()));
     assert!(test.call(client, "APPEND search:a x").starts_with("-SCHEMA"));
-    test.settle();
+    test.rest();
     assert_eq!(test.call(client, "GET search:a"), format!("${}\r\n{json}\r\n", json.len()));
 }

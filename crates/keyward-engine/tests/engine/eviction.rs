@@ -55,24 +55,22 @@ fn limited(schema: &str, policy: &str) -> (TestEngine, ClientId) {
     (test, client)
 }
 
-impl TestEngine {
-    /// So many rows have to go before the next command, which does nothing; answers what
-    /// is logged of it.
-    fn evict(&mut self, client: ClientId, rows: usize) -> Vec<String> {
-        self.effects();
-        // What can be packed would be before anything goes.
-        self.rest();
-        self.host.used_memory = std::iter::repeat_n(SHORT, rows).collect();
-        self.call(client, "PING");
-        self.host.used_memory.clear();
-        self.effect_lines()
-    }
+/// So many rows have to go before the next command, which does nothing; answers what
+/// is logged of it.
+fn evict(test: &mut TestEngine, client: ClientId, rows: usize) -> Vec<String> {
+    test.effects();
+    // What can be packed would be before anything goes.
+    test.rest();
+    test.host.used_memory = std::iter::repeat_n(SHORT, rows).collect();
+    test.call(client, "PING");
+    test.host.used_memory.clear();
+    test.effect_lines()
+}
 
-    fn figure(&mut self, client: ClientId, pattern: &str, name: &str) -> u64 {
-        let stats = self.call(client, &format!("KEYWARD STATS {pattern}"));
-        let (_, figure) = stats.split_once(&format!("{name}\r\n:")).expect("there is the figure");
-        figure.split('\r').next().and_then(|figure| figure.parse().ok()).expect("a number")
-    }
+fn figure(test: &mut TestEngine, client: ClientId, pattern: &str, name: &str) -> u64 {
+    let stats = test.call(client, &format!("KEYWARD STATS {pattern}"));
+    let (_, figure) = stats.split_once(&format!("{name}\r\n:")).expect("there is the figure");
+    figure.split('\r').next().and_then(|figure| figure.parse().ok()).expect("a number")
 }
 
 #[test]
@@ -90,7 +88,7 @@ fn each_pattern_loses_rows_by_its_own_order_whatever_the_policy() {
             test.call(client, "GET often:0");
             test.call(client, &format!("GET recent:{}", second % 3 + 1));
         }
-        let gone = test.evict(client, 9);
+        let gone = evict(&mut test, client, 9);
         assert_eq!(gone.len(), 9, "{policy}: {gone:?}");
         let of = |table: &str| -> Vec<&str> {
             let prefix = format!("0: DEL {table}:");
@@ -100,7 +98,7 @@ fn each_pattern_loses_rows_by_its_own_order_whatever_the_policy() {
         assert!(of("often").len() == 4 || !of("often").contains(&"0"), "{policy}: {gone:?}");
         assert!(["3", "2", "1", "0"].starts_with(&of("soon")), "{policy}: {gone:?}");
         for table in ["recent", "often", "soon"] {
-            let counted = test.figure(client, &format!("{table}:{{id:uint}}"), "evicted");
+            let counted = figure(&mut test, client, &format!("{table}:{{id:uint}}"), "evicted");
             assert_eq!(counted as usize, of(table).len(), "{policy}: {table}");
         }
     }
@@ -114,7 +112,7 @@ fn tables_lose_rows_in_proportion_to_how_many_they_have() {
             test.call(client, &format!("SET {table}:{id} x EX 3600"));
         }
     }
-    let gone = test.evict(client, 100);
+    let gone = evict(&mut test, client, 100);
     let of = |table: &str| gone.iter().filter(|line| line.contains(table)).count();
     assert_eq!(of("recent") + of("often") + of("soon"), 100);
     assert!((45..=75).contains(&of("recent")), "{} of 100", of("recent"));
@@ -132,8 +130,8 @@ fn what_says_nothing_goes_by_recency_unless_it_is_persistent() {
     }
     test.set_time(test.now_ms + 1000);
     test.call(client, "GET unsaid:0");
-    assert_eq!(test.evict(client, 2), ["0: DEL unsaid:1", "0: DEL unsaid:2"]);
-    test.evict(client, 1);
+    assert_eq!(evict(&mut test, client, 2), ["0: DEL unsaid:1", "0: DEL unsaid:2"]);
+    evict(&mut test, client, 1);
     test.rest();
     test.host.used_memory.push_back(SHORT);
     assert_eq!(test.call(client, "SET unsaid:9 x"), OOM);
@@ -150,7 +148,7 @@ fn keys_that_no_pattern_speaks_for_obey_the_policy() {
         test.call(client, "SET kept:0 x");
         test.call(client, "MSET a 1 b 2");
         test.call(client, "SET c 3 EX 100");
-        assert_eq!(test.evict(client, 5).len(), expected, "{policy}");
+        assert_eq!(evict(&mut test, client, 5).len(), expected, "{policy}");
         assert_eq!(test.call(client, "EXISTS kept:0"), ":1\r\n", "{policy}");
     }
 }
@@ -221,9 +219,9 @@ fn a_row_goes_with_what_depends_on_it_in_one_unit() {
     assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
     let told = format!("{:?}", test.deliveries());
     assert!(told.contains(&format!("{listener:?}")), "{told}");
-    assert_eq!(test.figure(client, "doc:{id:uint}", "evicted"), 1);
-    assert_eq!(test.figure(client, "note:{doc:uint}:{n:uint}", "evicted"), 2);
-    assert_eq!(test.figure(client, "docs", "evicted"), 0);
+    assert_eq!(figure(&mut test, client, "doc:{id:uint}", "evicted"), 1);
+    assert_eq!(figure(&mut test, client, "note:{doc:uint}:{n:uint}", "evicted"), 2);
+    assert_eq!(figure(&mut test, client, "docs", "evicted"), 0);
     assert_eq!(test.engine.facts().keys.evicted, 3);
 }
 
@@ -234,7 +232,7 @@ fn what_follows_others_stays_whoever_wants_memory() {
     for command in ["HSET doc:1 title a", "SADD shelf 1"] {
         assert_eq!(test.call(client, command), ":1\r\n", "{command}");
     }
-    assert_eq!(test.evict(client, 10), [""; 0], "nothing may go");
+    assert_eq!(evict(&mut test, client, 10), [""; 0], "nothing may go");
     assert_eq!(test.call(client, "SMEMBERS shelf"), "*1\r\n$1\r\n1\r\n");
 }
 
@@ -262,7 +260,7 @@ const BOUND: u64 = 256 << 10;
 fn bytes(test: &mut TestEngine, client: ClientId) -> u64 {
     ["page:{id:uint}", "pages", "paid:{id:uint}"]
         .iter()
-        .map(|pattern| test.figure(client, pattern, "bytes"))
+        .map(|pattern| figure(test, client, pattern, "bytes"))
         .sum()
 }
 
@@ -282,7 +280,7 @@ fn a_keyspace_stays_within_its_own_memory() {
         }
     }
     assert_eq!(test.call(outsider, "DBSIZE"), ":3000\r\n");
-    let evicted = test.figure(client, "page:{id:uint}", "evicted");
+    let evicted = figure(&mut test, client, "page:{id:uint}", "evicted");
     assert_eq!(test.call(client, "SCARD pages"), format!(":{}\r\n", 3_000 - evicted));
     assert!((1_000..2_900).contains(&evicted), "{evicted} rows evicted");
     assert_eq!(test.call(client, "EXISTS page:2999"), ":1\r\n");

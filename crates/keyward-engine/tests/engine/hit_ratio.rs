@@ -5,6 +5,7 @@
 
 use crate::harness::TestEngine;
 use keyward_engine::{MemoryLimit, Policy, Tunables};
+use keyward_testkit::Random;
 use std::collections::{BTreeMap, BTreeSet};
 
 const KEYS: usize = 1_000;
@@ -18,11 +19,9 @@ const OVER: u64 = 1 << 40;
 fn reads() -> Vec<usize> {
     let weights: Vec<f64> = (1..=KEYS).map(|rank| (rank as f64).powf(-0.99)).collect();
     let total: f64 = weights.iter().sum();
-    let mut state = 1u64;
+    let mut random = Random::new(1);
     let mut draw = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let mut left = (state >> 11) as f64 / (1u64 << 53) as f64 * total;
+        let mut left = random.share() * total;
         let rank = weights.iter().position(|weight| {
             left -= weight;
             left < 0.0

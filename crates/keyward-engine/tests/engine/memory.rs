@@ -17,17 +17,15 @@ fn limited(policy: &str) -> (TestEngine, ClientId) {
     (test, client)
 }
 
-impl TestEngine {
-    /// Memory is above the limit for so many questions.
-    fn press(&mut self, questions: usize) {
-        // So far that what is on its way to the log and to listeners does not matter.
-        self.host.used_memory = std::iter::repeat_n(LIMIT + (1 << 40), questions).collect();
-    }
+/// Memory is above the limit for so many questions.
+fn press(test: &mut TestEngine, questions: usize) {
+    // So far that what is on its way to the log and to listeners does not matter.
+    test.host.used_memory = std::iter::repeat_n(LIMIT + (1 << 40), questions).collect();
+}
 
-    /// Memory is within the limit again.
-    fn relax(&mut self) {
-        self.host.used_memory.clear();
-    }
+/// Memory is within the limit again.
+fn relax(test: &mut TestEngine) {
+    test.host.used_memory.clear();
 }
 
 #[test]
@@ -41,7 +39,7 @@ fn without_a_policy_commands_that_take_memory_are_refused() {
         ("DEL none", ":0\r\n"),
         ("EXPIRE k 100", ":1\r\n"),
     ] {
-        test.press(1);
+        press(&mut test, 1);
         assert_eq!(test.call(client, command), expected, "{command}");
     }
     assert_eq!(test.call(client, "SET k w"), "+OK\r\n");
@@ -112,7 +110,7 @@ fn a_transaction_that_takes_memory_is_discarded() {
     let (mut test, client) = limited("noeviction");
     test.call(client, "MULTI");
     test.call(client, "SET k v");
-    test.press(1);
+    press(&mut test, 1);
     assert_eq!(
         test.call(client, "EXEC"),
         format!("-EXECABORT Transaction discarded because of: {}", &OOM[1..])
@@ -120,13 +118,13 @@ fn a_transaction_that_takes_memory_is_discarded() {
     assert_eq!(test.call(client, "EXEC"), "-ERR EXEC without MULTI\r\n");
 
     test.call(client, "MULTI");
-    test.press(1);
+    press(&mut test, 1);
     assert_eq!(test.call(client, "GET k"), OOM, "what is queued takes memory too");
     assert!(test.call(client, "EXEC").starts_with("-EXECABORT"));
 
     test.call(client, "MULTI");
     test.call(client, "GET k");
-    test.press(1);
+    press(&mut test, 1);
     assert_eq!(test.call(client, "EXEC"), "*1\r\n$-1\r\n");
 }
 
@@ -140,16 +138,16 @@ fn script(test: &mut TestEngine, client: ClientId, text: &str) -> String {
 fn scripts_are_refused_by_what_they_declare_and_by_their_first_write() {
     let (mut test, client) = limited("noeviction");
     let set = "redis.call('SET', KEYS[1], 'v') return 1";
-    test.press(1);
+    press(&mut test, 1);
     assert!(script(&mut test, client, set).starts_with("-OOM command not allowed"));
-    test.press(1);
+    press(&mut test, 1);
     let after_write = format!("redis.call('DEL', KEYS[1]) {set}");
     assert_eq!(script(&mut test, client, &after_write), ":1\r\n");
-    test.press(1);
+    press(&mut test, 1);
     assert_eq!(script(&mut test, client, &format!("#!lua\n{set}")), OOM);
     for flags in ["allow-oom", "no-writes"] {
         let body = if flags == "allow-oom" { set } else { "return 1" };
-        test.press(1);
+        press(&mut test, 1);
         assert_eq!(script(&mut test, client, &format!("#!lua flags={flags}\n{body}")), ":1\r\n");
     }
 }
@@ -164,7 +162,7 @@ fn what_was_not_used_for_longest_goes_first() {
     test.set_time(test.now_ms + 1000);
     test.call(client, "GET k0");
     test.effects();
-    test.press(3);
+    press(&mut test, 3);
     test.call(client, "PING");
     let mut gone = test.effect_lines();
     gone.sort();
@@ -188,7 +186,7 @@ fn what_is_used_seldom_goes_first() {
     }
     assert_ne!(test.call(client, "OBJECT FREQ k0"), ":5\r\n");
     assert_eq!(test.call(client, "OBJECT FREQ k7"), ":5\r\n");
-    test.press(5);
+    press(&mut test, 5);
     test.call(client, "PING");
     for number in 0..5 {
         assert_eq!(test.call(client, &format!("GET k{number}")), "$1\r\nv\r\n");
@@ -207,7 +205,7 @@ fn a_volatile_policy_takes_only_rows_with_a_deadline() {
             test.call(client, &format!("SET go{number} v EX {seconds}"));
         }
         test.effects();
-        test.press(3);
+        press(&mut test, 3);
         assert_eq!(test.call(client, "PING"), "+PONG\r\n", "{policy}");
         let gone = test.effect_lines();
         assert_eq!(gone.len(), 3, "{policy}");
@@ -215,7 +213,7 @@ fn a_volatile_policy_takes_only_rows_with_a_deadline() {
         if policy == "volatile-ttl" {
             assert_eq!(gone, ["0: DEL go1", "0: DEL go2", "0: DEL go0"]);
         }
-        test.press(1);
+        press(&mut test, 1);
         assert_eq!(test.call(client, "SET k v"), OOM, "{policy}: nothing is left that may go");
     }
 }
@@ -230,7 +228,7 @@ fn a_chance_policy_takes_from_every_database() {
         });
     }
     test.effects();
-    test.press(4);
+    press(&mut test, 4);
     test.call(client, "PING");
     let gone = test.effect_lines();
     assert_eq!(gone.iter().filter(|line| line.starts_with("3: DEL")).count(), 2, "{gone:?}");
@@ -242,14 +240,14 @@ fn eviction_is_bounded_and_goes_on_by_ticks() {
     for number in 0..2_000 {
         test.call(client, &format!("SET k{number} v"));
     }
-    test.press(usize::from(u16::MAX));
+    press(&mut test, usize::from(u16::MAX));
     assert_eq!(test.call(client, "SET new v"), "+OK\r\n", "there is more that can go");
     let evicted = test.engine.facts().keys.evicted;
     assert!((100..500).contains(&evicted), "{evicted} rows before one command");
     assert_eq!(test.engine.next_deadline(), Some(test.now_ms), "a tick is due at once");
     assert!(test.tick());
     assert!(test.engine.facts().keys.evicted > evicted);
-    test.relax();
+    relax(&mut test);
     assert!(!test.tick());
     assert_eq!(test.engine.next_deadline(), None);
 }
@@ -261,7 +259,7 @@ fn an_eviction_breaks_a_watch_and_is_told() {
     test.call(listener, "SUBSCRIBE __keyevent@0__:evicted");
     test.call(client, "SET k v");
     test.call(client, "WATCH k");
-    test.press(1);
+    press(&mut test, 1);
     test.call(client, "MULTI");
     test.call(client, "PING");
     assert_eq!(test.call(client, "EXEC"), "*-1\r\n");
@@ -430,7 +428,7 @@ fn rows_are_packed_at_leisure_and_before_any_is_evicted() {
         ..MemoryLimit::default()
     };
     test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
-    test.press(100);
+    press(&mut test, 100);
     test.call(client, "PING");
     let (pressed, evicted) = (bytes_of_texts(&mut test, client), test.engine.facts().keys.evicted);
     assert!(pressed < loose && evicted == 0, "{loose} bytes, then {pressed}; {evicted} evicted");

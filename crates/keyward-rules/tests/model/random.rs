@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use keyward_rules::{Cause, Element, Holds, Row};
 use keyward_schema::{Derived, Lifetime};
+use keyward_testkit::Random;
 
 use crate::SCHEMA;
 use crate::host::{Host, Outcome};
@@ -18,20 +19,20 @@ const SEEDS: u64 = 4;
 fn derived_keys_equal_their_recomputation_after_every_command() {
     for seed in 1..=SEEDS {
         let mut host = Host::new(SCHEMA);
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Random::new(seed);
         let (mut done, mut refused) = (0, 0);
         for step in 0..COMMANDS {
-            let command = command(&mut dice, host.now_ms);
+            let command = command(&mut random, host.now_ms);
             match host.run_words(&command) {
                 Outcome::Done => done += 1,
                 Outcome::Refused(_) => refused += 1,
                 Outcome::Failed => {}
             }
-            if dice.below(4) == 0 {
-                host.wait(dice.below(1500) as i64);
+            if random.below(4) == 0 {
+                host.wait(random.below(1500) as i64);
             }
-            if dice.below(20) == 0 {
-                evict(&mut host, &mut dice);
+            if random.below(20) == 0 {
+                evict(&mut host, &mut random);
             }
             let told = || {
                 let words = command.iter().map(|word| word.escape_ascii().to_string());
@@ -46,13 +47,13 @@ fn derived_keys_equal_their_recomputation_after_every_command() {
 }
 
 /// Takes away a row that nobody else keeps.
-fn evict(host: &mut Host, dice: &mut Dice) {
+fn evict(host: &mut Host, random: &mut Random) {
     let is_own = |key: &&Bytes| {
         host.book.table_of(key).is_some_and(|table| host.book.traits(table).source.is_none())
     };
     let keys: Vec<Bytes> = host.keyspace.rows.keys().filter(is_own).cloned().collect();
     if !keys.is_empty() {
-        let victim = &keys[dice.below(keys.len() as u64) as usize];
+        let victim = random.pick(&keys);
         host.lose(victim, Cause::Eviction);
     }
 }
@@ -133,73 +134,58 @@ fn rows_are_sound(host: &Host, told: &dyn Fn() -> String) {
     }
 }
 
-/// A xorshift generator: the same seed rolls the same commands everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
-    fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-
-    fn id(&mut self) -> u64 {
-        self.below(4)
-    }
+/// One of few numbers, so that commands meet the same rows.
+fn few(random: &mut Random) -> usize {
+    random.below(4)
 }
 
-fn command(dice: &mut Dice, now_ms: i64) -> Vec<Bytes> {
-    let text = match dice.below(10) {
-        0 | 1 => hash_command(dice),
-        2 | 3 => string_command(dice, now_ms),
-        4 => set_command(dice),
-        5 | 6 => follower_command(dice),
-        7 => format!("{} log:{} x y", dice.pick(&["LPUSH", "RPUSH"]), dice.id()),
-        _ => any_key_command(dice),
+fn command(random: &mut Random, now_ms: i64) -> Vec<Bytes> {
+    let text = match random.below(10) {
+        0 | 1 => hash_command(random),
+        2 | 3 => string_command(random, now_ms),
+        4 => set_command(random),
+        5 | 6 => follower_command(random),
+        7 => format!("{} log:{} x y", random.pick(&["LPUSH", "RPUSH"]), few(random)),
+        _ => any_key_command(random),
     };
     text.split(' ').map(Into::into).collect()
 }
 
-fn hash_command(dice: &mut Dice) -> String {
-    let id = dice.id();
-    match dice.below(4) {
+fn hash_command(random: &mut Random) -> String {
+    let id = few(random);
+    match random.below(4) {
         0 => format!(
             "HSET user:{id} status {} plan {} email m{}",
-            dice.pick(&["active", "closed"]),
-            dice.pick(&["gold", "free"]),
-            dice.id()
+            random.pick(&["active", "closed"]),
+            random.pick(&["gold", "free"]),
+            few(random)
         ),
-        1 => format!("HSET user:{id} seen {}", dice.below(9)),
-        2 => format!("HSET user:{id} status {}", dice.pick(&["active", "closed", "lost"])),
-        _ => format!("HDEL user:{id} {}", dice.pick(&["email", "seen", "plan", "email seen"])),
+        1 => format!("HSET user:{id} seen {}", random.below(9)),
+        2 => format!("HSET user:{id} status {}", random.pick(&["active", "closed", "lost"])),
+        _ => format!("HDEL user:{id} {}", random.pick(&["email", "seen", "plan", "email seen"])),
     }
 }
 
-fn string_command(dice: &mut Dice, now_ms: i64) -> String {
-    let id = dice.id();
-    match dice.below(8) {
-        0 => format!("SET code:{id} c{}", dice.id()),
-        1 => format!("MSET code:{id} c{} code:{} c{}", dice.id(), dice.id(), dice.id()),
-        2 => format!("MSET code:{id} c{} owner:c{} {id}", dice.id(), dice.id()),
+fn string_command(random: &mut Random, now_ms: i64) -> String {
+    let id = few(random);
+    match random.below(8) {
+        0 => format!("SET code:{id} c{}", few(random)),
+        1 => format!("MSET code:{id} c{} code:{} c{}", few(random), few(random), few(random)),
+        2 => format!("MSET code:{id} c{} owner:c{} {id}", few(random), few(random)),
         3 | 4 => {
-            let ends = now_ms - 500 + dice.below(20_000) as i64;
-            let (doc, kind) = (dice.below(2), dice.pick(&["text", "image"]));
+            let ends = now_ms - 500 + random.below(20_000) as i64;
+            let (doc, kind) = (random.below(2), random.pick(&["text", "image"]));
             format!("SET doc:{doc} {{\"kind\":\"{kind}\",\"ends\":{ends}}}")
         }
-        5 | 6 => format!("SET note:{}:{id} t{}", dice.below(2), dice.id()),
+        5 | 6 => format!("SET note:{}:{id} t{}", random.below(2), few(random)),
         _ => format!("APPEND code:{id} x"),
     }
 }
 
-fn set_command(dice: &mut Dice) -> String {
-    let (a, b, c) = (dice.id(), dice.id(), dice.id());
-    let (one, other) = (dice.pick(&["out", "in"]), dice.pick(&["out", "in"]));
-    match dice.below(5) {
+fn set_command(random: &mut Random) -> String {
+    let (a, b, c) = (few(random), few(random), few(random));
+    let (one, other) = (random.pick(&["out", "in"]), random.pick(&["out", "in"]));
+    match random.below(5) {
         0 | 1 => format!("SADD user:{a}:{one} {b} {c}"),
         2 => format!("SREM user:{a}:{one} {b}"),
         3 => format!("SMOVE user:{a}:{one} user:{b}:{other} {c}"),
@@ -207,32 +193,32 @@ fn set_command(dice: &mut Dice) -> String {
     }
 }
 
-fn follower_command(dice: &mut Dice) -> String {
-    let (room, n) = (dice.below(2), dice.below(6));
-    match dice.below(6) {
+fn follower_command(random: &mut Random) -> String {
+    let (room, n) = (random.below(2), random.below(6));
+    match random.below(6) {
         0 | 1 => format!("SET msg:{room}:{n} hello"),
-        2 | 3 => format!("ZADD recent:{room} {} {n}", dice.below(50)),
-        4 => format!("SADD notes:{room} {}", dice.id()),
-        _ => format!("SREM notes:{room} {}", dice.id()),
+        2 | 3 => format!("ZADD recent:{room} {} {n}", random.below(50)),
+        4 => format!("SADD notes:{room} {}", few(random)),
+        _ => format!("SREM notes:{room} {}", few(random)),
     }
 }
 
-fn any_key_command(dice: &mut Dice) -> String {
-    let (key, other) = (any_key(dice), any_key(dice));
-    match dice.below(8) {
+fn any_key_command(random: &mut Random) -> String {
+    let (key, other) = (any_key(random), any_key(random));
+    match random.below(8) {
         0 | 1 => format!("DEL {key}"),
         2 => format!("DEL {key} {other}"),
         3 => format!("RENAME {key} {other}"),
         4 => format!("COPY {key} {other} REPLACE"),
-        5 => format!("PEXPIRE {key} {}", dice.below(9000)),
+        5 => format!("PEXPIRE {key} {}", random.below(9000)),
         6 => format!("PERSIST {key}"),
         _ => format!("PEXPIRE {key} 100000000"),
     }
 }
 
-fn any_key(dice: &mut Dice) -> String {
-    let (a, b) = (dice.below(3), dice.id());
-    let pattern = dice.pick(&[
+fn any_key(random: &mut Random) -> String {
+    let (a, b) = (random.below(3), few(random));
+    let pattern = random.pick(&[
         "user:A",
         "user:A",
         "code:A",

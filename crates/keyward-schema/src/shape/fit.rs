@@ -383,6 +383,7 @@ mod tests {
 
     #[test]
     fn short_floats_are_what_the_general_way_makes_of_them() {
+        // Its own generator: what tests share depends on this crate.
         let mut state = 7_u64;
         let mut random = |end: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

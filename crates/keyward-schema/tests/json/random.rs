@@ -3,10 +3,11 @@
 use keyward_schema::{Decimal, Extra, Field, Kind, Length, Limits, Object, Shape, Span, Type};
 
 use super::tree::Tree;
+use keyward_testkit::Random;
 
-/// A generator of random numbers (SplitMix64).
-pub(crate) struct Random {
-    state: u64,
+/// Makes all of it from a seed.
+pub(crate) struct Generator {
+    random: Random,
 }
 
 const NAMES: [&str; 6] = ["a", "b", "id", "größe", "a\"b", "x y"];
@@ -50,28 +51,21 @@ const NUMBERS: [&str; 16] = [
 /// Bytes that mean something to JSON, and some that it does not admit.
 const SIGNS: &[u8] = b"{}[]\":,\\u0-.eEtfn \x00\x1f\x80\xffd8";
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
-        Random { state: seed }
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+impl Generator {
+    pub(crate) fn new(seed: u64) -> Generator {
+        Generator { random: Random::new(seed) }
     }
 
     pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit.max(1) as u64) as usize
+        self.random.below(limit)
     }
 
     fn one_in(&mut self, times: usize) -> bool {
-        self.below(times) == 0
+        self.random.one_in(times)
     }
 
     fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len())]
+        self.random.pick::<&str>(choices)
     }
 
     pub(crate) fn shape(&mut self, depth: usize) -> Shape {

@@ -7,9 +7,10 @@
 
 use super::address;
 use crate::settings::Settings;
-use keyward_engine::{ClientId, Engine, EngineOptions, Nobody};
-use keyward_resp::{Batch, RequestLimits, RequestParser};
+use keyward_engine::{ClientId, EngineOptions, Nobody};
+use keyward_resp::push_request;
 use keyward_testkit::Random;
+use keyward_testkit::engine::TestEngine;
 use keyward_testkit::network::{End, Network};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -125,7 +126,7 @@ pub(crate) struct Client {
     received: Vec<u8>,
     /// Commands of a transaction that are still to come.
     queued: usize,
-    oracle: Engine,
+    oracle: TestEngine<Nobody>,
     session: ClientId,
     sequence: u64,
     /// What it has got of a channel or a queue.
@@ -147,10 +148,8 @@ fn content(name: &str, place: u64) -> Vec<u8> {
 }
 
 fn request(words: &[&[u8]]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-    for word in words {
-        bytes.extend_from_slice(&bulk(word));
-    }
+    let mut bytes = Vec::new();
+    push_request(&mut bytes, words.iter());
     bytes
 }
 
@@ -180,8 +179,9 @@ impl Client {
         ledger: &Rc<RefCell<Ledger>>,
     ) -> Client {
         let tunables = Settings::default().tunables();
-        let mut oracle = Engine::new(EngineOptions { seed: 1, databases: 16, tunables });
-        let session = oracle.connect();
+        let options = EngineOptions { seed: 1, databases: 16, tunables };
+        let mut oracle = TestEngine::with_host(options, Nobody);
+        let session = oracle.engine.connect();
         let mut random = Random::new(seed);
         let left = match role {
             Role::Idler | Role::Hog | Role::Subscriber(_) => 1,
@@ -219,8 +219,8 @@ impl Client {
 
     /// The same client's keys, to be read from another server.
     pub(super) fn into_verifier(mut self, manner: Manner) -> Client {
-        self.oracle.disconnect(self.session);
-        let session = self.oracle.connect();
+        self.oracle.engine.disconnect(self.session);
+        let session = self.oracle.engine.connect();
         let Client { oracle, name, random, ledger, .. } = self;
         let seed = random.clone().number();
         let mut verifier = Client::new(Role::Verifier, name, manner, seed, &ledger);
@@ -430,7 +430,7 @@ impl Client {
                 let request = request.clone();
                 let wanted = match self.of_engine.take() {
                     Some(wanted) => wanted,
-                    None => self.ask_engine(request),
+                    None => self.ask_engine(&request),
                 };
                 let is_met = self.meet(&wanted);
                 if !is_met {
@@ -535,13 +535,8 @@ impl Client {
     }
 
     /// What a plain engine says to a request.
-    fn ask_engine(&mut self, mut request: Vec<u8>) -> Vec<u8> {
-        let (mut parser, mut batch) = (RequestParser::new(), Batch::new());
-        let parsed = parser.parse(&mut request, &RequestLimits::default(), &mut batch);
-        parsed.expect("clients send sound requests");
-        let mut wanted = Vec::new();
-        self.oracle.execute(&mut Nobody, self.session, &request, &batch, &mut wanted);
-        wanted
+    fn ask_engine(&mut self, request: &[u8]) -> Vec<u8> {
+        self.oracle.send(self.session, request).1
     }
 
     /// Decides what to send.
