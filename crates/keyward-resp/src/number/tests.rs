@@ -182,8 +182,17 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_without_panic(text in prop::collection::vec(any::<u8>(), 0..40)) {
-        let _ = parse_f64(&text);
-        let _ = parse_i64(&text);
+    fn what_is_read_of_any_bytes_prints_as_itself(
+        text in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..40),
+            "[-+0-9.e]{0,9}|[-+]?0x[0-9a-fp.]{0,9}|[-+]?inf".prop_map(String::into_bytes),
+        ],
+    ) {
+        if let Some(value) = parse_i64(&text) {
+            prop_assert_eq!(value.to_string().into_bytes(), text.clone());
+        }
+        if let Some(value) = parse_f64(&text) {
+            prop_assert_eq!(parse_f64(printed(value).as_bytes()), Some(value));
+        }
     }
 }

@@ -22,7 +22,7 @@ use crate::values::footprint::HeapBytes;
 use crate::values::linear::{Addressing, Split, next_cursor};
 use crate::values::prefetch::prefetch;
 use crate::values::random::Random;
-use crate::values::size_class::size_class;
+use crate::values::size_class::allocated;
 use bucket::{Bucket, tag_of};
 
 /// Buckets per allocation. The last segment grows up to this.
@@ -293,7 +293,7 @@ impl<T: Entry> Index<T> {
         let last = self.segments.last().map_or(0, Vec::capacity);
         let buckets = self.segments.len().saturating_sub(1) * SEGMENT_BUCKETS + last;
         let segments = self.segments.capacity() * size_of::<Vec<Bucket<T>>>();
-        (buckets + self.overflows) * size_of::<Bucket<T>>() + size_class(segments)
+        (buckets + self.overflows) * size_of::<Bucket<T>>() + allocated(segments)
     }
 
     /// Visits the entries of the bucket at `cursor` and returns the next cursor,

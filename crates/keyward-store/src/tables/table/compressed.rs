@@ -13,7 +13,7 @@
 //! Not here: which rows have their text here (`packed`), other bytes than this process
 //! has made.
 
-use crate::values::size_class::{is_small, size_class};
+use crate::values::size_class::{allocated, is_small};
 
 /// zstd's fastest level: the next ones save some per cent for several times the work.
 const LEVEL: i32 = 1;
@@ -85,7 +85,7 @@ impl Block {
     }
 
     fn heap_bytes(&self) -> usize {
-        size_class(self.places.capacity() * size_of::<Place>())
+        allocated(self.places.capacity() * size_of::<Place>())
     }
 }
 
@@ -119,7 +119,7 @@ impl Pressing {
     }
 
     fn heap_bytes(&self) -> usize {
-        size_class(self.text.len()) + size_class(self.frames.capacity())
+        allocated(self.text.len()) + allocated(self.frames.capacity())
     }
 }
 
@@ -264,8 +264,8 @@ impl Compressed {
     pub(super) fn own_bytes(&self) -> usize {
         self.place_bytes
             + self.pressing.as_ref().map_or(0, Pressing::heap_bytes)
-            + size_class(self.blocks.capacity() * size_of::<Block>())
-            + size_class(self.open.capacity() * size_of::<u32>())
+            + allocated(self.blocks.capacity() * size_of::<Block>())
+            + allocated(self.open.capacity() * size_of::<u32>())
     }
 
     fn frame(&self, number: u32) -> &Frame {
@@ -289,7 +289,7 @@ fn split(number: u32) -> (usize, usize) {
 
 impl Frame {
     fn heap_bytes(&self) -> usize {
-        size_class(self.bytes.len())
+        allocated(self.bytes.len())
     }
 }
 
@@ -357,7 +357,7 @@ mod tests {
         };
         let numbers: Vec<u32> = (0..texts).map(|number| add(&mut compressed, number)).collect();
         assert_eq!(numbers, (0..texts as u32).collect::<Vec<_>>());
-        let block_bytes = size_class(BLOCK_PLACES * size_of::<Place>());
+        let block_bytes = allocated(BLOCK_PLACES * size_of::<Place>());
         let bytes = compressed.own_bytes();
         // The last of each block but one stay.
         let is_kept = |number: u32| number as usize % BLOCK_PLACES == 7 && number > 1024;

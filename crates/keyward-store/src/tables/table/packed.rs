@@ -30,7 +30,7 @@ use crate::values::packed::Item;
 use crate::values::prefetch::{prefetch, prefetch_bytes};
 use crate::values::random::Random;
 use crate::values::row::{NewValue, Row};
-use crate::values::size_class::size_class;
+use crate::values::size_class::allocated;
 use crate::values::text::{Decimal, Text};
 use crate::values::value::{Object, ObjectRef, Value};
 use keyward_packing::Packer;
@@ -154,7 +154,7 @@ impl PackedRows {
         let last = self.directory.last().map_or(0, Vec::capacity);
         let pages = self.directory.len().saturating_sub(1) * SEGMENT_PAGES + last;
         let segments = self.directory.capacity() * size_of::<Vec<Page>>();
-        let directory = pages * size_of::<Page>() + size_class(segments);
+        let directory = pages * size_of::<Page>() + allocated(segments);
         let room = self.page_bytes - self.row_bytes;
         let texts = self.compressed.own_bytes();
         directory + room + texts + self.packer.heap_bytes() + self.buffer.capacity()

@@ -13,7 +13,7 @@ use super::run::{End, Run};
 use crate::values::footprint::{Footprint, HeapBytes};
 use crate::values::list::{entry, run};
 use crate::values::packed::Item;
-use crate::values::size_class::size_class;
+use crate::values::size_class::allocated;
 use std::collections::{VecDeque, vec_deque};
 use std::ops::Range;
 
@@ -317,7 +317,7 @@ impl Clone for Chunks {
 
 impl HeapBytes for Chunks {
     fn heap_bytes(&self) -> usize {
-        size_class(self.chunks.capacity() * size_of::<Chunk>()) + self.chunk_bytes
+        allocated(self.chunks.capacity() * size_of::<Chunk>()) + self.chunk_bytes
     }
 }
 
@@ -404,7 +404,7 @@ impl Chunks {
         let bytes: usize = self.chunks.iter().map(Chunk::heap_bytes).sum();
         assert_eq!(self.chunk_bytes, bytes);
         assert!(
-            self.chunks.iter().all(|chunk| size_class(chunk.heap_bytes()) == chunk.heap_bytes())
+            self.chunks.iter().all(|chunk| allocated(chunk.heap_bytes()) == chunk.heap_bytes())
         );
     }
 }

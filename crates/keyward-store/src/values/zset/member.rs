@@ -21,7 +21,7 @@
 
 use crate::values::footprint::HeapBytes;
 use crate::values::index::Entry;
-use crate::values::size_class::size_class;
+use crate::values::size_class::allocated;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -120,7 +120,7 @@ impl Entry for Member {
 
 impl HeapBytes for Member {
     fn heap_bytes(&self) -> usize {
-        size_class(layout(self.bytes().len()).size())
+        allocated(layout(self.bytes().len()).size())
     }
 }
 
