@@ -226,7 +226,10 @@ pub(crate) const fn spec<const N: usize>(positions: KeyPositions, flags: [KeyFla
 impl Command {
     /// This command, if the number of these arguments is acceptable.
     #[inline]
-    pub(crate) fn admit(&'static self, args: Args<'_>) -> Result<&'static Command, WireError> {
+    pub(crate) fn check_arity(
+        &'static self,
+        args: Args<'_>,
+    ) -> Result<&'static Command, WireError> {
         if self.arity.admits(args.len()) { Ok(self) } else { Err(WireError::WrongArity(self.name)) }
     }
 

@@ -82,7 +82,7 @@ pub(crate) fn by_full_name(
 /// it and the number of arguments is acceptable.
 #[inline]
 pub fn resolve(args: Args<'_>) -> Result<&'static Command, WireError> {
-    find(args)?.admit(args)
+    find(args)?.check_arity(args)
 }
 
 /// As [`resolve`], whatever the number of arguments.

@@ -95,7 +95,7 @@ impl Names {
     /// As [`crate::resolve`], by these names.
     #[inline]
     pub fn resolve(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
-        self.find(args)?.admit(args)
+        self.find(args)?.check_arity(args)
     }
 
     /// Whether a top-level command has a name.

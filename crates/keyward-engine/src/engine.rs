@@ -292,7 +292,7 @@ impl Engine {
         if self.shared.is_loading && session.id == ClientId(0) {
             return Ok(command);
         }
-        self.shared.judge(session, command)?;
+        self.shared.check_state(session, command)?;
         if self.may_lack_memory() && self.shared.hold().is_none() {
             self.make_room(host, session, (command, args), reply_bytes)?;
         }

@@ -95,7 +95,7 @@ impl Start {
 }
 
 /// Runs a command while some database is under a schema.
-pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
+pub(crate) fn run_under_schema(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.keys.is_unsettled() && depends_on_others(ctx.keys, ctx.session, ctx.command, ctx.args) {
         // Who could wait for this has done so.
         ctx.keys.settle(usize::MAX);
@@ -106,7 +106,7 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let is_judged = ctx.command.flags.has(Flag::Write)
         || matches!(ctx.command.id, CommandId::FCall | CommandId::FCallRo);
-    let outcome = if is_judged { judge(ctx) } else { attempt(ctx) };
+    let outcome = if is_judged { ask_book(ctx) } else { attempt(ctx) };
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
     outcome
 }
@@ -151,7 +151,7 @@ fn counts(command: CommandId) -> bool {
 }
 
 /// Asks the book about a writing command, and does what it says.
-fn judge(ctx: &mut Ctx<'_>) -> Outcome {
+fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
     if counts(ctx.command.id) {
         // The book looks at the row that is edited next: it is unpacked once for both.
         ctx.keys.loosen_ahead(ctx.key(1));

@@ -104,7 +104,7 @@ impl<'a> Matcher<'a> {
     pub(crate) fn match_at(&mut self, at: usize, item: usize) -> Result<Option<usize>, Fault> {
         self.level = 0;
         self.depth_left = DEPTH_MAX;
-        match self.run(at, item) {
+        match self.match_from(at, item) {
             NONE => Ok(None),
             STOP => Err(self.fault),
             end => Ok(Some(end)),
@@ -219,7 +219,7 @@ impl<'a> Matcher<'a> {
 
     /// Matches the pattern from `item` on at a place of the text; returns where the match
     /// ends, [`NONE`] or [`STOP`].
-    fn run(&mut self, at: usize, item: usize) -> usize {
+    fn match_from(&mut self, at: usize, item: usize) -> usize {
         if self.depth_left == 0 {
             return self.stop(Fault::Pattern(c"pattern too complex"));
         }
@@ -260,7 +260,7 @@ impl<'a> Matcher<'a> {
             match pattern[end] {
                 b'?' => {
                     if is_here {
-                        match self.run(at + 1, end + 1) {
+                        match self.match_from(at + 1, end + 1) {
                             NONE => {}
                             found => return found,
                         }
@@ -359,7 +359,7 @@ impl<'a> Matcher<'a> {
     #[inline]
     fn try_at(&mut self, first: Option<First>, at: usize, item: usize) -> usize {
         if !self.is_hopeless(first, at) {
-            return self.run(at, item);
+            return self.match_from(at, item);
         }
         if self.spend(1) { STOP } else { NONE }
     }
@@ -371,7 +371,7 @@ impl<'a> Matcher<'a> {
         }
         self.captures[level] = Capture { start: at as u32, len: mark };
         self.level = level + 1;
-        let found = self.run(at, item);
+        let found = self.match_from(at, item);
         if found == NONE {
             self.level -= 1;
         }
@@ -384,7 +384,7 @@ impl<'a> Matcher<'a> {
             return self.stop(Fault::Pattern(c"invalid pattern capture"));
         };
         self.captures[open].len = (at - self.captures[open].start as usize) as i32;
-        let found = self.run(at, item);
+        let found = self.match_from(at, item);
         if found == NONE {
             self.captures[open].len = UNFINISHED;
         }

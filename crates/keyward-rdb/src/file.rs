@@ -12,7 +12,7 @@ mod write;
 
 pub use compress::Compressor;
 pub use parts::{Ending, OpenRow, Part};
-pub use read::{Entry, FileReader};
+pub use read::{FileReader, Record};
 pub use write::FileWriter;
 
 use std::ops::RangeInclusive;

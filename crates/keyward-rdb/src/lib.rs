@@ -37,7 +37,7 @@ pub use element::Element;
 pub use encode::Form;
 pub use error::Error;
 pub use file::{
-    Compressor, Ending, Entry, FileReader, FileWriter, OpenRow, Part, RowHead, Sizes, Usage,
+    Compressor, Ending, FileReader, FileWriter, OpenRow, Part, Record, RowHead, Sizes, Usage,
 };
 pub use output::{FileOptions, Output};
 pub use payload::{Sum, read_libraries, read_payload, write_libraries, write_payload};

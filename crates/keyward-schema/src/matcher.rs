@@ -147,13 +147,13 @@ impl Matcher {
         }
         match state.any {
             Some(_) if start < end => state.any,
-            _ => self.judge(state, &key.bytes()[start..end]),
+            _ => self.next_by_kind(state, &key.bytes()[start..end]),
         }
     }
 
     /// The state after a segment that is none of the words.
     #[inline(never)]
-    fn judge(&self, state: &State, segment: &[u8]) -> Option<Next> {
+    fn next_by_kind(&self, state: &State, segment: &[u8]) -> Option<Next> {
         let kinds = state.kinds.of(segment);
         let from = state.branches_start as usize;
         let branches = &self.branches[from..from + usize::from(state.branch_count)];

@@ -168,7 +168,7 @@ impl Connection {
     }
 
     fn end_turn(&mut self, server: &Server, core: &mut Core) -> io::Result<Turn> {
-        server.admit_guests(core);
+        server.accept_guests(core);
         self.count_memory(server, core);
         if self.has_commands || self.has_unread {
             self.peer.wake();

@@ -459,19 +459,19 @@ impl Server {
         for _ in 0..ACCEPTS_MAX {
             let is_due = now_ns >= listeners.next_ns();
             let Some(socket) = is_due.then(|| listeners.accept()).flatten() else { break };
-            self.admit(socket);
+            self.accept(socket);
         }
     }
 
     /// Takes those who came while a script was running.
-    pub(crate) fn admit_guests(&self, core: &mut Core) {
+    pub(crate) fn accept_guests(&self, core: &mut Core) {
         for Guest { socket, client, unsent } in core.host.busy.take_guests() {
             self.serve_client(core, socket, client, unsent);
         }
     }
 
     /// Takes a new connection, or turns it away with a reason.
-    fn admit(&self, socket: Stream) {
+    fn accept(&self, socket: Stream) {
         let core = &mut *self.core.borrow_mut();
         if let Some(text) = core.host.judge_newcomer(socket.is_local()) {
             // The peer may be gone: there is nobody to tell then.

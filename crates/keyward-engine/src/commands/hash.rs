@@ -180,7 +180,7 @@ pub(crate) fn hscan(ctx: &mut Ctx<'_>) -> Outcome {
     };
     let scan = ElementScan::parse(ctx.args)?;
     let mut found = Vec::new();
-    let cursor = scan.run(cursor, |cursor| {
+    let cursor = scan.walk(cursor, |cursor| {
         let mut visited = 0;
         let next = hash.scan(cursor, |(field, value)| {
             visited += 1;

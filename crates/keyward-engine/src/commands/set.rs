@@ -121,7 +121,7 @@ pub(crate) fn sscan(ctx: &mut Ctx<'_>) -> Outcome {
     };
     let scan = ElementScan::parse(ctx.args)?;
     let mut found = Vec::new();
-    let cursor = scan.run(cursor, |cursor| {
+    let cursor = scan.walk(cursor, |cursor| {
         let mut visited = 0;
         let next = set.scan(cursor, |member| {
             visited += 1;

@@ -37,7 +37,7 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) {
     let begun_ns = ctx.shared.stats.clock_ns;
     ctx.keys.select(ctx.session.db);
     let outcome = match ctx.keys.is_governed() {
-        true => governed::run(ctx),
+        true => governed::run_under_schema(ctx),
         false => {
             if ctx.keys.is_replaying() {
                 governed::ends::replay(ctx);

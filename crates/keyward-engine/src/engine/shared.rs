@@ -171,7 +171,7 @@ impl Shared {
     /// Whether a client may send a command now, as far as its own state and that of the
     /// server say.
     #[inline]
-    pub(crate) fn judge(&self, session: &Session, command: &'static Command) -> Outcome {
+    pub(crate) fn check_state(&self, session: &Session, command: &'static Command) -> Outcome {
         let must_authenticate = !session.is_authenticated && self.tunables.password.is_some();
         if must_authenticate && !command.flags.has(Flag::NoAuth) {
             return Err(WireError::NoAuth);
@@ -189,13 +189,13 @@ impl Shared {
             return Err(WireError::NoReplicas);
         }
         if !session.subscriptions.is_empty() {
-            pubsub::admit(session, command)?;
+            pubsub::check_subscriber(session, command)?;
         }
         if self.is_loading && !command.flags.has(Flag::Loading) {
             return Err(WireError::Loading);
         }
         if session.is_monitor || session.is_replica {
-            monitor::admit(session, command)?;
+            monitor::check_watcher(session, command)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! Not here: the cache of scripts (`cache`).
 
 use super::cache::{Script, Sha, sha_argument};
-use super::run::{Access, Program, input, run};
+use super::run::{Access, Program, input, run_program};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::observers;
 use crate::host::Activity;
@@ -55,7 +55,7 @@ fn run_script(
     let mut sandbox = scripts.cache.seat.take(Audience::Scripts, scripts.seed)?;
     let Script { code, flags } = script;
     let program = Program { code, name: sha, activity: Activity::Script, flags };
-    let outcome = run(ctx, &mut sandbox, program, input, access);
+    let outcome = run_program(ctx, &mut sandbox, program, input, access);
     ctx.shared.scripts.cache.seat.put_back(sandbox);
     outcome
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: what libraries are (`library`), FUNCTION DUMP's format (`keyward-rdb`).
 
-use super::run::{Access, Program, ScriptCaller, input, run};
+use super::run::{Access, Program, ScriptCaller, input, run_program};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::observers;
 use crate::glob::{self, Case};
@@ -28,7 +28,7 @@ fn call(ctx: &mut Ctx<'_>, access: Access) -> Outcome {
     let input = input(ctx.args, WireError::Err("Bad number of keys provided"))?;
     let mut sandbox = scripts.libraries.seat.take(Audience::Libraries, scripts.seed)?;
     let program = Program { code, name: &name, activity: Activity::Function, flags: Some(flags) };
-    let outcome = run(ctx, &mut sandbox, program, input, access);
+    let outcome = run_program(ctx, &mut sandbox, program, input, access);
     ctx.shared.scripts.libraries.seat.put_back(sandbox);
     outcome
 }

@@ -50,7 +50,7 @@ pub(super) fn input<'a>(args: Args<'a>, not_integer: WireError) -> Result<Input<
 }
 
 /// Whether a script may run at all, and with which access.
-fn judge(
+fn granted_access(
     flags: Option<ScriptFlags>,
     access: Access,
     tunables: &Tunables,
@@ -67,14 +67,14 @@ fn judge(
 }
 
 /// Runs a program for the command of a context and writes its answer.
-pub(super) fn run(
+pub(super) fn run_program(
     ctx: &mut Ctx<'_>,
     sandbox: &mut Sandbox,
     program: Program<'_>,
     input: Input<'_>,
     access: Access,
 ) -> Outcome {
-    let access = judge(program.flags, access, &ctx.shared.tunables)?;
+    let access = granted_access(program.flags, access, &ctx.shared.tunables)?;
     // Under a schema a script that ends in an error leaves nothing behind.
     let start = ctx.keys.is_governed().then(|| Start::recording(ctx.keys));
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
@@ -139,7 +139,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
     }
 
     /// The command to call, if a script may call it.
-    fn admit(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
+    fn resolve_for_script(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
         let command = self.ctx.shared.names.resolve(args).map_err(|error| {
             WireError::Err(match error {
                 WireError::WrongArity(_) => {
@@ -179,7 +179,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
 
 impl Caller for ScriptCaller<'_, '_> {
     fn call(&mut self, args: Args<'_>, protocol: Protocol, reply: &mut Vec<u8>) {
-        let command = match self.admit(args) {
+        let command = match self.resolve_for_script(args) {
             Ok(command) => command,
             Err(error) => {
                 let stats = &mut self.ctx.shared.stats;

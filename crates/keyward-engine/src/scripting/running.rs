@@ -73,7 +73,7 @@ impl RunningScript for Running<'_> {
         session.begin_reply();
         session.active_ms = self.keys.now_ms();
         let start = out.len();
-        match self.admit(&session, args) {
+        match self.resolve_while_busy(&session, args) {
             Err(error) => self.shared.refuse(self.keys, &mut session, args, error, out),
             Ok(command) => {
                 session.last_command = Some(command);
@@ -81,7 +81,7 @@ impl RunningScript for Running<'_> {
                     transaction::queue(&mut session, command, args);
                     out.extend_from_slice(b"+QUEUED\r\n");
                 } else {
-                    self.run(host, &mut session, (command, args), elapsed, out);
+                    self.run_while_busy(host, &mut session, (command, args), elapsed, out);
                 }
             }
         }
@@ -108,14 +108,18 @@ impl<'a> Running<'a> {
     }
 
     /// The command that is called, if it may be while a script runs.
-    fn admit(&self, session: &Session, args: Args<'_>) -> Result<&'static Command, WireError> {
+    fn resolve_while_busy(
+        &self,
+        session: &Session,
+        args: Args<'_>,
+    ) -> Result<&'static Command, WireError> {
         let command = self.shared.names.resolve(args)?;
-        self.shared.judge(session, command)?;
+        self.shared.check_state(session, command)?;
         if command.flags.has(Flag::AllowBusy) { Ok(command) } else { Err(self.busy_error()) }
     }
 
     /// Runs a command that is about the script, or about its own client only.
-    fn run(
+    fn run_while_busy(
         &mut self,
         host: &mut dyn Host,
         session: &mut Session,

@@ -8,7 +8,7 @@ use keyward_commands::{Command, CommandId, WireError};
 
 /// Whether a client that watches may run a command: none that is about keys.
 #[cold]
-pub(crate) fn admit(session: &Session, command: &Command) -> Result<(), WireError> {
+pub(crate) fn check_watcher(session: &Session, command: &Command) -> Result<(), WireError> {
     let concerns_keys = |command: &Command| {
         let flags = [Flag::Write, Flag::ReadOnly, Flag::MayReplicate];
         flags.into_iter().any(|flag| command.flags.has(flag))

@@ -190,7 +190,7 @@ impl PubSub {
 /// Whether a client that listens may run a command: in RESP2, where replies and messages
 /// look alike, only a few.
 #[cold]
-pub(crate) fn admit(session: &Session, command: &Command) -> Result<(), WireError> {
+pub(crate) fn check_subscriber(session: &Session, command: &Command) -> Result<(), WireError> {
     let is_allowed = matches!(
         command.id,
         CommandId::Subscribe

@@ -16,7 +16,7 @@ const ARGUMENT_BYTES_MAX: usize = 128;
 
 /// A command that took long.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct SlowCall {
     pub(crate) id: i64,
     /// When it ended, in seconds since the epoch.
     pub(crate) time_s: i64,
@@ -39,7 +39,7 @@ pub(crate) struct Occasion<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct SlowLog {
     /// Newest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<SlowCall>,
     next_id: i64,
 }
 
@@ -48,7 +48,7 @@ impl SlowLog {
     pub(crate) fn push(&mut self, shown: &[Cow<'_, [u8]>], occasion: Occasion<'_>, len_max: usize) {
         let Occasion { time_s, us, address, client_name } = occasion;
         let arguments = cut(shown);
-        let entry = Entry {
+        let entry = SlowCall {
             id: self.next_id,
             time_s,
             us,
@@ -71,7 +71,7 @@ impl SlowLog {
     }
 
     /// The newest entries first.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &SlowCall> {
         self.entries.iter()
     }
 }

@@ -5,7 +5,7 @@ use crate::engine::context::Ctx;
 use crate::engine::shared::Shared;
 use crate::governed::rebuild::AfterLoad;
 use crate::scripting::function;
-use keyward_rdb::{Entry, FileReader};
+use keyward_rdb::{FileReader, Record};
 use keyward_store::capture::build::Builder;
 use keyward_store::keyspace::{Keyspace, OnConflict};
 use keyward_store::values::hasher::{Key, TableIndex};
@@ -169,7 +169,7 @@ impl<R: Read> SnapshotLoader<R> {
             }
             let Some(entry) = self.file.next(&mut self.builder)? else { return Ok(false) };
             match entry {
-                Entry::Row(head) => {
+                Record::Row(head) => {
                     let value = self.builder.take();
                     let value = value.expect("a row was read, so its value was built");
                     if !is_covered {
@@ -188,31 +188,31 @@ impl<R: Read> SnapshotLoader<R> {
                     let (hash, table, key) = (key.hash, key.table, start..self.keys.len());
                     self.ahead.push(RowAhead { row, key, hash, table, offset });
                 }
-                Entry::EmptyRow => {
+                Record::EmptyRow => {
                     self.builder.take();
                     self.loaded.empty += 1;
                 }
                 // All of them are told at once, at the end.
-                Entry::Unsupported(key, what) if is_covered => {
+                Record::Unsupported(key, what) if is_covered => {
                     self.unsupported.add(self.db, key, &what);
                 }
-                Entry::Unsupported(..) => {}
-                Entry::Database(number) => {
+                Record::Unsupported(..) => {}
+                Record::Database(number) => {
                     self.put_rows(ctx.keys)?;
                     self.db = select(ctx.keys, number)?;
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }
-                Entry::Library(source) if self.coverage.has_libraries() => {
+                Record::Library(source) if self.coverage.has_libraries() => {
                     function::load_again(ctx, source, on_library_conflict(self.on_conflict))
                         .map_err(LoadError::Library)?;
                 }
-                Entry::Sizes(sizes) => {
+                Record::Sizes(sizes) => {
                     self.loaded.told = self.loaded.told.saturating_add(sizes.rows);
                     if is_covered {
                         ctx.keys.expect_rows(sizes.rows.min(self.rows_max) as usize);
                     }
                 }
-                Entry::Library(_) | Entry::Fact(..) => {}
+                Record::Library(_) | Record::Fact(..) => {}
             }
         }
         Ok(true)

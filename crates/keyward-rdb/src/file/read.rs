@@ -11,7 +11,7 @@ use std::io::Read;
 
 /// Something in a file.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Entry<'a> {
+pub enum Record<'a> {
     /// A fact about the file.
     Fact(&'a [u8], &'a [u8]),
     /// The source of a function library.
@@ -68,7 +68,7 @@ impl<R: Read> FileReader<R> {
 
     /// Reads the next entry; `None` at the end. The value of a row goes to `build`
     /// before the answer.
-    pub fn next(&mut self, build: &mut impl Build) -> Result<Option<Entry<'_>>, Error> {
+    pub fn next(&mut self, build: &mut impl Build) -> Result<Option<Record<'_>>, Error> {
         let (mut deadline_ms, mut usage) = (None, None);
         let kind = loop {
             let input = &mut self.input;
@@ -83,16 +83,16 @@ impl<R: Read> FileReader<R> {
                 opcode::AUX => {
                     input.bytes(&mut self.key)?;
                     input.bytes(&mut self.texts[0])?;
-                    return Ok(Some(Entry::Fact(&self.key, &self.texts[0])));
+                    return Ok(Some(Record::Fact(&self.key, &self.texts[0])));
                 }
                 opcode::LIBRARY => {
                     input.bytes(&mut self.texts[0])?;
-                    return Ok(Some(Entry::Library(&self.texts[0])));
+                    return Ok(Some(Record::Library(&self.texts[0])));
                 }
-                opcode::DATABASE => return Ok(Some(Entry::Database(input.length()?))),
+                opcode::DATABASE => return Ok(Some(Record::Database(input.length()?))),
                 opcode::SIZES => {
                     let (rows, expiring) = (input.length()?, input.length()?);
-                    return Ok(Some(Entry::Sizes(Sizes { rows, expiring })));
+                    return Ok(Some(Record::Sizes(Sizes { rows, expiring })));
                 }
                 opcode::SLOT_INFO => {
                     // Sizes of a slot of a cluster: nothing that needs to be kept.
@@ -113,21 +113,21 @@ impl<R: Read> FileReader<R> {
         self.input.bytes(&mut self.key)?;
         if can_skip(kind, self.dialect) {
             let what = skip::value(&mut self.input, kind)?;
-            return Ok(Some(Entry::Unsupported(&self.key, what)));
+            return Ok(Some(Record::Unsupported(&self.key, what)));
         }
         let built = match kind {
             ..=kind::LAST => decode::value(&mut self.input, kind, build, &mut self.texts),
             _ => Err(self.input.unsupported(format!("a value of type {kind}"))),
         };
         match built {
-            Err(Error::Empty { .. }) => Ok(Some(Entry::EmptyRow)),
+            Err(Error::Empty { .. }) => Ok(Some(Record::EmptyRow)),
             Err(Error::Unsupported { what, offset }) => {
                 let what = format!("{what}, the key \"{}\"", self.key.escape_ascii()).into();
                 Err(Error::Unsupported { what, offset })
             }
             other => {
                 other?;
-                Ok(Some(Entry::Row(RowHead { key: &self.key, deadline_ms, usage })))
+                Ok(Some(Record::Row(RowHead { key: &self.key, deadline_ms, usage })))
             }
         }
     }

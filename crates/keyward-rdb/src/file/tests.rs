@@ -12,18 +12,18 @@ fn read(file: &[u8]) -> Result<Vec<String>, Error> {
         let mut seen = Seen::default();
         let Some(entry) = reader.next(&mut seen)? else { return Ok(lines) };
         lines.push(match entry {
-            Entry::Fact(name, value) => {
+            Record::Fact(name, value) => {
                 format!("{} is {}", name.escape_ascii(), value.escape_ascii())
             }
-            Entry::Library(source) => format!("library {}", source.escape_ascii()),
-            Entry::Database(number) => format!("database {number}"),
-            Entry::Sizes(sizes) => format!("{} rows, {} expiring", sizes.rows, sizes.expiring),
-            Entry::Row(RowHead { key, deadline_ms, usage }) => {
+            Record::Library(source) => format!("library {}", source.escape_ascii()),
+            Record::Database(number) => format!("database {number}"),
+            Record::Sizes(sizes) => format!("{} rows, {} expiring", sizes.rows, sizes.expiring),
+            Record::Row(RowHead { key, deadline_ms, usage }) => {
                 let key = key.escape_ascii();
                 format!("{key} {deadline_ms:?} {usage:?}: {}", seen.text())
             }
-            Entry::EmptyRow => "empty".to_owned(),
-            Entry::Unsupported(key, what) => format!("{}: {what}", key.escape_ascii()),
+            Record::EmptyRow => "empty".to_owned(),
+            Record::Unsupported(key, what) => format!("{}: {what}", key.escape_ascii()),
         });
     }
 }

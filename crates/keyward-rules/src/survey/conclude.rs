@@ -242,7 +242,7 @@ impl Conclusion {
         &mut self.report.tables[table.map_or(0, |table| table.index() + 1)]
     }
 
-    fn run<const N: usize>(&mut self, command: [&[u8]; N]) {
+    fn queue<const N: usize>(&mut self, command: [&[u8]; N]) {
         self.report.commands.push_back(command.iter().collect());
     }
 

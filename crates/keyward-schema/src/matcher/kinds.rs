@@ -78,11 +78,11 @@ impl KindSet {
         if segment.is_empty() {
             return KindSet::EMPTY;
         }
-        let plain = judge(self.0 & PLAIN, segment);
+        let plain = accepting(self.0 & PLAIN, segment);
         match (self.0 >> TAGGED_SHIFT, segment) {
             (0, _) => KindSet(plain),
             (tagged, [b'{', inner @ .., b'}']) if !inner.is_empty() => {
-                KindSet(plain | judge(tagged, inner) << TAGGED_SHIFT)
+                KindSet(plain | accepting(tagged, inner) << TAGGED_SHIFT)
             }
             _ => KindSet(plain),
         }
@@ -106,7 +106,7 @@ impl KindSet {
 
 /// Those of some kinds that a value which is not empty and has no colon is of.
 #[inline]
-fn judge(kinds: u16, value: &[u8]) -> u16 {
+fn accepting(kinds: u16, value: &[u8]) -> u16 {
     let mut seen = kinds & STR;
     let mut ahead = kinds & !STR;
     while ahead != 0 {

@@ -37,7 +37,7 @@ use crate::tables::eviction::Standing;
 use crate::values::access::{AccessClock, Reading};
 use crate::values::footprint::HeapBytes;
 use crate::values::hasher::{Key, KeyHasher};
-use crate::values::index::{Entry, Index, Spot};
+use crate::values::index::{Index, Indexed, Spot};
 use crate::values::linear::next_cursor;
 use crate::values::list::List;
 use crate::values::prefetch::{prefetch, prefetch_bytes};

@@ -53,7 +53,7 @@ pub(crate) struct Index<T> {
 }
 
 /// What an index holds: a pointer to its own allocation.
-pub trait Entry: HeapBytes {
+pub trait Indexed: HeapBytes {
     /// Where the allocation is, for prefetching it.
     fn address(&self) -> *const u8;
 }
@@ -77,7 +77,7 @@ impl<T> Default for Index<T> {
     }
 }
 
-impl<T: Entry> Index<T> {
+impl<T: Indexed> Index<T> {
     /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -385,7 +385,7 @@ impl<T: Entry> Index<T> {
     }
 }
 
-impl<T: Entry> HeapBytes for Index<T> {
+impl<T: Indexed> HeapBytes for Index<T> {
     fn heap_bytes(&self) -> usize {
         self.own_bytes() + self.entry_bytes
     }
@@ -404,13 +404,13 @@ mod tests {
         }
     }
 
-    impl Entry for u64 {
+    impl Indexed for u64 {
         fn address(&self) -> *const u8 {
             std::ptr::from_ref(self).cast()
         }
     }
 
-    impl Entry for NonZeroU64 {
+    impl Indexed for NonZeroU64 {
         fn address(&self) -> *const u8 {
             std::ptr::from_ref(self).cast()
         }

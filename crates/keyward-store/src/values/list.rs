@@ -12,7 +12,7 @@
 
 pub mod chunk;
 pub mod chunks;
-pub mod entry;
+pub mod encoded;
 pub mod run;
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ use crate::values::packed::Item;
 use crate::values::thin::{Form, FormMut, ThinBytes, ThinOr};
 use chunk::Chunk;
 use chunks::{Backward, Chunks, Forward};
-use entry::Entry;
+use encoded::Encoded;
 use run::Run;
 use std::ops::Range;
 
@@ -81,7 +81,7 @@ impl List {
     /// Adds an element at an end.
     #[inline]
     pub fn push(&mut self, end: End, element: &[u8]) {
-        let entry = Entry::of(element);
+        let entry = Encoded::of(element);
         match self.for_growth(entry.len(), end) {
             FormMut::Small(run) => run::push(run, end, &entry),
             FormMut::Large(chunks) => chunks.push(end, &entry),
@@ -133,7 +133,7 @@ impl List {
         if index >= self.len() {
             return self.push(End::Tail, element);
         }
-        let entry = Entry::of(element);
+        let entry = Encoded::of(element);
         match self.for_growth(entry.len(), End::Tail) {
             FormMut::Small(run) => run::insert(run, index, &entry),
             FormMut::Large(chunks) => chunks.insert(index, &entry),
@@ -145,7 +145,7 @@ impl List {
         if index >= self.len() {
             return false;
         }
-        let entry = Entry::of(element);
+        let entry = Encoded::of(element);
         match self.for_growth(entry.len(), End::Tail) {
             FormMut::Small(run) => {
                 run::insert(run, index, &entry);

@@ -43,7 +43,7 @@ pub use lent::LentRow;
 pub(crate) use shelf::Shelf;
 
 use crate::values::footprint::HeapBytes;
-use crate::values::index::Entry;
+use crate::values::index::Indexed;
 use crate::values::size_class::is_small;
 use crate::values::text::Decimal;
 use crate::values::value::{Object, ObjectMut, Value};
@@ -454,7 +454,7 @@ impl OwnedValue {
     }
 }
 
-impl Entry for Row {
+impl Indexed for Row {
     #[inline(always)]
     fn address(&self) -> *const u8 {
         self.at.as_ptr()

@@ -124,7 +124,7 @@ impl<'a> ElementScan<'a> {
     /// Takes steps from a cursor until enough elements were visited; answers the
     /// cursor to go on from. A step answers the next cursor and how many elements
     /// it visited.
-    pub(crate) fn run(&self, mut cursor: u64, mut step: impl FnMut(u64) -> (u64, usize)) -> u64 {
+    pub(crate) fn walk(&self, mut cursor: u64, mut step: impl FnMut(u64) -> (u64, usize)) -> u64 {
         let (mut visited, mut buckets_left) = (0, self.count.saturating_mul(BUCKETS_PER_KEY_MAX));
         loop {
             let (next, added) = step(cursor);

@@ -103,15 +103,15 @@ impl<'a> Request<'a> {
 
 pub(crate) fn sort(ctx: &mut Ctx<'_>) -> Outcome {
     let request = Request::parse(ctx, true)?;
-    run(ctx, request)
+    carry_out(ctx, request)
 }
 
 pub(crate) fn sort_ro(ctx: &mut Ctx<'_>) -> Outcome {
     let request = Request::parse(ctx, false)?;
-    run(ctx, request)
+    carry_out(ctx, request)
 }
 
-fn run(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
+fn carry_out(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
     let key = ctx.key(1);
     let (kind, mut elements) = match ctx.keys.read(key).map(|row| row.value()) {
         None => (Type::List, Vec::new()),

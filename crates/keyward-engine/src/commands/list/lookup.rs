@@ -90,7 +90,7 @@ impl Search {
     }
 
     /// Tells `found` the indexes that match, until it answers that it has enough.
-    fn run(&self, list: &List, wanted: &[u8], mut found: impl FnMut(usize) -> bool) {
+    fn each_match(&self, list: &List, wanted: &[u8], mut found: impl FnMut(usize) -> bool) {
         let wanted = Item::of(wanted);
         let mut rank = 0;
         let mut is_enough = |(index, element): (usize, Item<'_>)| {
@@ -121,7 +121,7 @@ pub(crate) fn lpos(ctx: &mut Ctx<'_>) -> Outcome {
     let Some(max) = search.count else {
         let mut first = None;
         if let Some(list) = list {
-            search.run(list, wanted, |index| {
+            search.each_match(list, wanted, |index| {
                 first = Some(index);
                 true
             });
@@ -135,7 +135,7 @@ pub(crate) fn lpos(ctx: &mut Ctx<'_>) -> Outcome {
     let place = ctx.reply.defer();
     let mut count = 0;
     if let Some(list) = list {
-        search.run(list, wanted, |index| {
+        search.each_match(list, wanted, |index| {
             ctx.reply.count(index);
             count += 1;
             count as u64 == max

@@ -60,7 +60,7 @@ impl Rules {
     }
 
     /// The score of a member that has `old`, or is new, and is given this one.
-    fn judge(&self, old: Option<f64>, given: f64) -> Verdict {
+    fn score_of(&self, old: Option<f64>, given: f64) -> Verdict {
         let Some(old) = old else {
             return if self.xx { Verdict::Refused } else { Verdict::Score(given) };
         };
@@ -106,7 +106,7 @@ fn add(ctx: &mut Ctx<'_>, mut rules: Rules) -> Outcome {
     for index in (0..pairs.len()).step_by(2) {
         let given = if index == 0 { first } else { args::float(pairs.at(index))? };
         let change = zset.update(&growth, pairs.at(index + 1), |old| {
-            verdict = rules.judge(old, given);
+            verdict = rules.score_of(old, given);
             match verdict {
                 Verdict::Score(score) => Some(score),
                 Verdict::Refused | Verdict::NotANumber => None,

@@ -15,7 +15,7 @@ pub(crate) fn zscan(ctx: &mut Ctx<'_>) -> Outcome {
     };
     let scan = ElementScan::parse(ctx.args)?;
     let mut found = Vec::<(Box<[u8]>, f64)>::new();
-    let cursor = scan.run(cursor, |cursor| {
+    let cursor = scan.walk(cursor, |cursor| {
         let mut visited = 0;
         let next = zset.scan(cursor, |member, score| {
             visited += 1;

@@ -11,7 +11,7 @@ use keyward_schema::KeyId;
 impl Conclusion {
     /// A row is to end.
     fn end(&mut self, table: Option<KeyId>, key: &[u8], worth: u64) {
-        self.run([b"DEL", key]);
+        self.queue([b"DEL", key]);
         self.found(table).destroyed += worth;
         self.fates.insert(key.to_vec(), None);
     }
@@ -71,8 +71,8 @@ impl Conclusion {
 
     fn redate(&mut self, table: KeyId, key: &[u8], deadline: Option<i64>) {
         match deadline {
-            Some(end) => self.run([b"PEXPIREAT", key, end.to_string().as_bytes()]),
-            None => self.run([b"PERSIST", key]),
+            Some(end) => self.queue([b"PEXPIREAT", key, end.to_string().as_bytes()]),
+            None => self.queue([b"PERSIST", key]),
         }
         self.found(Some(table)).redated += 1;
         self.fates.insert(key.to_vec(), Some(deadline));

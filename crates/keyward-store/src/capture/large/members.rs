@@ -148,7 +148,7 @@ impl ScoredRest {
     pub(super) fn touch(&mut self, name: &[u8], score: Option<f64>) -> bool {
         let is_left = match (score, &self.last) {
             (Some(score), Some((edge, last))) => {
-                Cut::BeforeEntry(*edge, last).is_behind(score, || name)
+                Cut::BeforeScored(*edge, last).is_behind(score, || name)
             }
             _ => true,
         };
@@ -158,7 +158,7 @@ impl ScoredRest {
     /// Writes members; whether that was all.
     pub(super) fn step(&mut self, zset: &ZSet, part: &mut OpenRow, effort: usize) -> bool {
         let end = match &self.last {
-            Some((score, member)) => Cut::BeforeEntry(*score, member),
+            Some((score, member)) => Cut::BeforeScored(*score, member),
             None => Cut::End,
         };
         let left = zset.span([Cut::Start, end], Direction::Forward);

@@ -14,7 +14,7 @@ const FEW_ROWS: usize = 4;
 
 /// A row of the report: its steps, in order.
 #[derive(Clone, Copy)]
-struct Entry<'s> {
+struct RowSteps<'s> {
     row: TouchedRow,
     steps: &'s [usize],
 }
@@ -33,11 +33,11 @@ impl Keyspace {
         if steps.len() == 1
             && let Some(row) = self.journal.reported(db, steps.start)
         {
-            let entry = Entry { row, steps: &[steps.start] };
+            let entry = RowSteps { row, steps: &[steps.start] };
             return read(&[self.change_of(entry, &self.parts_of(entry), &shelf)]);
         }
         let rows = self.journal.rows_of(db, steps);
-        let entries = || rows.iter().map(|(row, steps)| Entry { row: *row, steps });
+        let entries = || rows.iter().map(|(row, steps)| RowSteps { row: *row, steps });
         let parts: Vec<Vec<Part<'_>>> = entries().map(|entry| self.parts_of(entry)).collect();
         let changes: Vec<Change<'_>> = entries()
             .zip(&parts)
@@ -72,7 +72,7 @@ impl Keyspace {
 
     fn change_of<'a>(
         &'a self,
-        entry: Entry<'_>,
+        entry: RowSteps<'_>,
         parts: &'a [Part<'a>],
         shelf: &'a Shelf,
     ) -> Change<'a> {
@@ -99,7 +99,7 @@ impl Keyspace {
 
     /// Whether a row came as it was from another key of its table, where nothing was wrong
     /// with it.
-    fn is_known_to_fit(&self, entry: Entry<'_>) -> bool {
+    fn is_known_to_fit(&self, entry: RowSteps<'_>) -> bool {
         let Journal { rows, steps, .. } = &self.journal;
         let [came] = entry.steps else { return false };
         let Some(Step { row: from, undo: Undo::MovedTo(to), .. }) = steps.get(came + 1) else {
@@ -113,13 +113,17 @@ impl Keyspace {
 
     /// Whether the row as it was can be kept for an end that goes in steps: not if it lives
     /// on under another key.
-    fn is_kept(&self, entry: Entry<'_>) -> bool {
+    fn is_kept(&self, entry: RowSteps<'_>) -> bool {
         let steps = || entry.steps.iter().map(|step| &self.journal.steps[*step].undo);
         !steps().any(|undo| matches!(undo, Undo::MovedTo(_)))
     }
 
     /// The row as it was, where it came, went or was replaced as a whole.
-    fn whole_before<'a>(&'a self, entry: Entry<'_>, shelf: &'a Shelf) -> Option<Option<&'a Row>> {
+    fn whole_before<'a>(
+        &'a self,
+        entry: RowSteps<'_>,
+        shelf: &'a Shelf,
+    ) -> Option<Option<&'a Row>> {
         entry.steps.iter().find_map(|step| match &self.journal.steps[*step].undo {
             Undo::Row(before) => Some(before.as_ref()),
             Undo::Kept(row) => Some(Some(&**row)),
@@ -133,7 +137,7 @@ impl Keyspace {
     }
 
     /// Whether the row was there, and then its deadline at that time.
-    fn deadline_before(&self, entry: Entry<'_>, shelf: &Shelf) -> Option<Option<i64>> {
+    fn deadline_before(&self, entry: RowSteps<'_>, shelf: &Shelf) -> Option<Option<i64>> {
         for step in entry.steps {
             match &self.journal.steps[*step].undo {
                 Undo::Row(before) => return before.as_ref().map(Row::deadline),
@@ -150,7 +154,7 @@ impl Keyspace {
         self.find_touched(&entry.row).map(|row| row.deadline())
     }
 
-    fn parts_of<'a>(&'a self, entry: Entry<'_>) -> Vec<Part<'a>> {
+    fn parts_of<'a>(&'a self, entry: RowSteps<'_>) -> Vec<Part<'a>> {
         let journal = &self.journal;
         let part = |step: &usize| {
             let Step { undo, .. } = &journal.steps[*step];

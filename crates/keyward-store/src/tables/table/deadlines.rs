@@ -43,12 +43,12 @@ struct Run {
     base_ms: i64,
     /// The first of its entries: whoever looks for a run need not look into each.
     first: (i64, u32),
-    entries: Vec<Entry>,
+    entries: Vec<Due>,
 }
 
 /// One row that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct Due {
     after_base_ms: u32,
     hash: u32,
 }
@@ -57,7 +57,7 @@ impl Run {
     /// A run of one entry.
     fn of(first: (i64, u32)) -> Run {
         let (base_ms, hash) = first;
-        Run { base_ms, first, entries: vec![Entry { after_base_ms: 0, hash }] }
+        Run { base_ms, first, entries: vec![Due { after_base_ms: 0, hash }] }
     }
 
     fn last(&self) -> (i64, u32) {
@@ -65,14 +65,14 @@ impl Run {
     }
 
     fn at(&self, index: usize) -> (i64, u32) {
-        let Entry { after_base_ms, hash } = self.entries[index];
+        let Due { after_base_ms, hash } = self.entries[index];
         (self.base_ms + i64::from(after_base_ms), hash)
     }
 
     /// An entry of this run, if its deadline can be counted from the base.
-    fn entry(&self, (deadline, hash): (i64, u32)) -> Option<Entry> {
+    fn entry(&self, (deadline, hash): (i64, u32)) -> Option<Due> {
         let after_base_ms = u32::try_from(deadline.checked_sub(self.base_ms)?).ok()?;
-        Some(Entry { after_base_ms, hash })
+        Some(Due { after_base_ms, hash })
     }
 
     /// Moves the base back to a deadline before it, if all entries can be counted from
@@ -101,7 +101,7 @@ impl Run {
         let shift = (base_ms - self.base_ms) as u32;
         let moved = self.entries.drain(from..);
         let entries =
-            moved.map(|entry| Entry { after_base_ms: entry.after_base_ms - shift, ..entry });
+            moved.map(|entry| Due { after_base_ms: entry.after_base_ms - shift, ..entry });
         let tail = Run { base_ms, first, entries: entries.collect() };
         self.entries.shrink_to_fit();
         tail
@@ -185,7 +185,7 @@ impl Deadlines {
 
     /// Bytes of the entries.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.places * size_of::<Entry>() + self.runs.capacity() * size_of::<Run>()
+        self.places * size_of::<Due>() + self.runs.capacity() * size_of::<Run>()
     }
 
     /// The run that an entry is in, or belongs into: the last that begins before it.
@@ -284,7 +284,7 @@ impl Deadlines {
         let places = target.entries.capacity();
         // The bases need not lie as the entries do: entries before them have gone.
         let moved = (0..source.entries.len()).filter_map(|index| target.entry(source.at(index)));
-        let moved: Vec<Entry> = moved.collect();
+        let moved: Vec<Due> = moved.collect();
         target.entries.extend(moved);
         self.places += target.entries.capacity() - places;
     }

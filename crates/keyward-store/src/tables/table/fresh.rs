@@ -26,11 +26,11 @@ pub(super) struct Fresh {
 #[derive(Debug)]
 struct Block {
     first_mark: u32,
-    entries: Vec<Entry>,
+    entries: Vec<Written>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct Written {
     hash: u32,
     bytes: u32,
 }
@@ -41,7 +41,7 @@ impl Fresh {
     pub(super) fn push(&mut self, hash: u32, bytes: usize, mark: u32) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.bytes += bytes as usize;
-        let entry = Entry { hash, bytes };
+        let entry = Written { hash, bytes };
         // What is put back while its block is emptied is not to be met again there.
         let is_being_emptied = self.taken > 0 && self.blocks.len() == 1;
         match self.blocks.back_mut() {
@@ -101,7 +101,7 @@ impl Fresh {
 
     /// Bytes of the queue.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.room * size_of::<Entry>() + self.blocks.capacity() * size_of::<Block>()
+        self.room * size_of::<Written>() + self.blocks.capacity() * size_of::<Block>()
     }
 }
 

@@ -137,7 +137,7 @@ mod tests {
         let addresses = |table: &Table| -> Vec<*const u8> {
             let mut rows: Vec<_> = table.rows.iter().collect();
             rows.sort_unstable_by_key(|row| row.key());
-            rows.iter().map(|row| crate::values::index::Entry::address(*row)).collect()
+            rows.iter().map(|row| crate::values::index::Indexed::address(*row)).collect()
         };
         let places = addresses(&table);
         let (mut large, mut steps, mut moved) = (Vec::new(), 0, 0);

@@ -10,7 +10,7 @@ use super::Table;
 use super::packed::{PackedRows, Packing, TEXT_BYTES_MAX};
 use crate::values::access::{AccessClock, Reading};
 use crate::values::footprint::HeapBytes as _;
-use crate::values::index::Entry as _;
+use crate::values::index::Indexed as _;
 use crate::values::row::Row;
 use crate::values::value::{ObjectRef, Value};
 

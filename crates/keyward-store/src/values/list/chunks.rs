@@ -8,10 +8,10 @@
 //! least one is more than a quarter full.
 
 use super::chunk::{CHUNK_BYTES, Chunk};
-use super::entry::Entry;
+use super::encoded::Encoded;
 use super::run::{End, Run};
 use crate::values::footprint::{Footprint, HeapBytes};
-use crate::values::list::{entry, run};
+use crate::values::list::{encoded, run};
 use crate::values::packed::Item;
 use crate::values::size_class::allocated;
 use std::collections::{VecDeque, vec_deque};
@@ -67,7 +67,7 @@ impl Chunks {
     }
 
     #[inline]
-    pub(super) fn push(&mut self, end: End, entry: &Entry<'_>) {
+    pub(super) fn push(&mut self, end: End, entry: &Encoded<'_>) {
         self.len += 1;
         match self.at_end(end) {
             Some(chunk) if chunk.takes(entry.len(), end) => {
@@ -108,7 +108,7 @@ impl Chunks {
     }
 
     #[cold]
-    fn push_chunk(&mut self, end: End, entry: &Entry<'_>) {
+    fn push_chunk(&mut self, end: End, entry: &Encoded<'_>) {
         let is_long = self.chunks.len() >= LONG_CHUNKS_MIN;
         let room = if is_long { entry.len().max(CHUNK_BYTES) } else { entry.len() };
         let mut chunk = Chunk::new(room, end);
@@ -152,7 +152,7 @@ impl Chunks {
     }
 
     /// Puts an entry before the one of this index, which exists.
-    pub(super) fn insert(&mut self, index: usize, entry: &Entry<'_>) {
+    pub(super) fn insert(&mut self, index: usize, entry: &Encoded<'_>) {
         let Place { chunk: at, index } = self.locate(index);
         self.len += 1;
         if self.chunks[at].fits(entry.len()) {
@@ -178,7 +178,7 @@ impl Chunks {
     }
 
     /// Replaces the entry of this index, which exists.
-    pub(super) fn set(&mut self, index: usize, entry: &Entry<'_>) {
+    pub(super) fn set(&mut self, index: usize, entry: &Encoded<'_>) {
         let place = self.locate(index);
         let chunk = &mut self.chunks[place.chunk];
         if chunk.count() == 1 {
@@ -363,7 +363,7 @@ impl<'a> Iterator for Forward<'a> {
         if self.bytes.is_empty() {
             self.bytes = self.chunks.next()?.bytes();
         }
-        let (element, length) = entry::first(self.bytes)?;
+        let (element, length) = encoded::first(self.bytes)?;
         self.bytes = &self.bytes[length..];
         Some(element)
     }
@@ -391,7 +391,7 @@ impl<'a> Iterator for Backward<'a> {
         if self.bytes.is_empty() {
             self.bytes = self.chunks.next_back()?.bytes();
         }
-        let (element, length) = entry::last(self.bytes)?;
+        let (element, length) = encoded::last(self.bytes)?;
         self.bytes = &self.bytes[..self.bytes.len() - length];
         Some(element)
     }
@@ -418,11 +418,11 @@ mod tests {
         let mut chunks = Chunks::default();
         for number in 0..10_000 {
             let text: &[u8] = if number % 8 == 0 { b"keep it" } else { b"take it" };
-            chunks.push(End::Tail, &Entry::of(text));
+            chunks.push(End::Tail, &Encoded::of(text));
         }
         assert_eq!(chunks.remove_equal(Item::of(b"take it"), usize::MAX, End::Tail), 8750);
         assert_eq!(chunks.len(), 1250);
-        let full = 1250 * Entry::of(b"keep it").len() / CHUNK_BYTES + 1;
+        let full = 1250 * Encoded::of(b"keep it").len() / CHUNK_BYTES + 1;
         assert!(chunks.chunks.len() <= 4 * full, "{} chunks", chunks.chunks.len());
     }
 }

@@ -5,8 +5,8 @@
 //! both know how to open and to close a gap among their bytes.
 //! Invariant: the count of a run is the number of its entries.
 
-use super::entry::Entry;
-use crate::values::list::entry;
+use super::encoded::Encoded;
+use crate::values::list::encoded;
 use crate::values::packed::Item;
 use crate::values::thin::ThinBytes;
 use std::ops::Range;
@@ -57,8 +57,8 @@ impl Run for ThinBytes {
 #[inline]
 pub(super) fn peek(bytes: &[u8], end: End) -> Option<(Item<'_>, usize)> {
     match end {
-        End::Head => entry::first(bytes),
-        End::Tail => entry::last(bytes),
+        End::Head => encoded::first(bytes),
+        End::Tail => encoded::last(bytes),
     }
 }
 
@@ -69,13 +69,13 @@ pub(super) fn offset(run: &impl Run, index: usize) -> usize {
     if index <= count / 2 {
         let mut at = 0;
         for _ in 0..index {
-            at += entry::first(&bytes[at..]).map_or(0, |(_, length)| length);
+            at += encoded::first(&bytes[at..]).map_or(0, |(_, length)| length);
         }
         at
     } else {
         let mut at = bytes.len();
         for _ in index..count {
-            at -= entry::last(&bytes[..at]).map_or(0, |(_, length)| length);
+            at -= encoded::last(&bytes[..at]).map_or(0, |(_, length)| length);
         }
         at
     }
@@ -83,18 +83,18 @@ pub(super) fn offset(run: &impl Run, index: usize) -> usize {
 
 /// Adds an entry at an end.
 #[inline]
-pub(super) fn push(run: &mut impl Run, end: End, entry: &Entry<'_>) {
+pub(super) fn push(run: &mut impl Run, end: End, entry: &Encoded<'_>) {
     let at = if end == End::Head { 0 } else { run.bytes().len() };
     insert_at(run, at, entry);
 }
 
 /// Adds an entry before the one of this index.
-pub(super) fn insert(run: &mut impl Run, index: usize, entry: &Entry<'_>) {
+pub(super) fn insert(run: &mut impl Run, index: usize, entry: &Encoded<'_>) {
     insert_at(run, offset(run, index), entry);
 }
 
 #[inline]
-fn insert_at(run: &mut impl Run, at: usize, entry: &Entry<'_>) {
+fn insert_at(run: &mut impl Run, at: usize, entry: &Encoded<'_>) {
     entry.write(run.open(at, entry.len()));
     run.set_count(run.count() + 1);
 }

@@ -12,7 +12,7 @@
 
 use super::{Code, Item, first, head_bytes, item_bytes};
 use crate::values::footprint::HeapBytes;
-use crate::values::index::Entry;
+use crate::values::index::Indexed;
 use crate::values::size_class::{is_small, size_class};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -119,7 +119,7 @@ impl<const N: usize> BoxedItems<N> {
     }
 }
 
-impl<const N: usize> Entry for BoxedItems<N> {
+impl<const N: usize> Indexed for BoxedItems<N> {
     #[inline(always)]
     fn address(&self) -> *const u8 {
         self.at.as_ptr()

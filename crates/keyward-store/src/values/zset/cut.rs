@@ -22,9 +22,9 @@ pub enum Cut<'a> {
     /// Behind this member; all scores are taken to be the same.
     AfterMember(&'a [u8]),
     /// Before the entry of this score and member, whether it is there or not.
-    BeforeEntry(f64, &'a [u8]),
+    BeforeScored(f64, &'a [u8]),
     /// Behind the entry of this score and member, whether it is there or not.
-    AfterEntry(f64, &'a [u8]),
+    AfterScored(f64, &'a [u8]),
 }
 
 impl Cut<'_> {
@@ -39,8 +39,8 @@ impl Cut<'_> {
             Cut::AfterScore(edge) => score <= edge,
             Cut::BeforeMember(edge) => member() < edge,
             Cut::AfterMember(edge) => member() <= edge,
-            Cut::BeforeEntry(edge, bytes) => score < edge || (score == edge && member() < bytes),
-            Cut::AfterEntry(edge, bytes) => score < edge || (score == edge && member() <= bytes),
+            Cut::BeforeScored(edge, bytes) => score < edge || (score == edge && member() < bytes),
+            Cut::AfterScored(edge, bytes) => score < edge || (score == edge && member() <= bytes),
         }
     }
 }

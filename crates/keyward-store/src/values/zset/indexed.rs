@@ -15,7 +15,7 @@
 use super::Change;
 use super::cut::Cut;
 use super::member::Member;
-use super::tree::{Entry, Tree};
+use super::tree::{ScoredMember, Tree};
 use crate::values::footprint::{Footprint, HeapBytes};
 use crate::values::hasher::KeyHasher;
 use crate::values::index::Index;
@@ -45,7 +45,7 @@ impl Indexed {
 
     pub(super) fn rank_of(&self, member: &[u8]) -> Option<usize> {
         let score = self.score(member)?;
-        Some(self.tree.rank(&Cut::BeforeEntry(score, member)))
+        Some(self.tree.rank(&Cut::BeforeScored(score, member)))
     }
 
     pub(super) fn rank(&self, cut: &Cut<'_>) -> usize {
@@ -94,7 +94,7 @@ impl Indexed {
         // SAFETY: the entry made here leaves the tree before the index gives its
         // member up: in `remove` and `remove_ranks`. When the whole set is
         // dropped the tree reads no member.
-        let entry = Entry { score, member: unsafe { member.share() } };
+        let entry = ScoredMember { score, member: unsafe { member.share() } };
         let hasher = self.hasher;
         self.index.insert(hash, member, |m| hasher.hash(m.bytes()));
         self.tree.insert(entry);

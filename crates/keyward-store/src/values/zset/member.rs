@@ -20,7 +20,7 @@
 )]
 
 use crate::values::footprint::HeapBytes;
-use crate::values::index::Entry;
+use crate::values::index::Indexed;
 use crate::values::size_class::allocated;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -111,7 +111,7 @@ impl Member {
     }
 }
 
-impl Entry for Member {
+impl Indexed for Member {
     #[inline(always)]
     fn address(&self) -> *const u8 {
         self.at.as_ptr()

@@ -36,19 +36,19 @@ use std::ops::Range;
 
 /// A score and the member it belongs to.
 #[derive(Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct ScoredMember {
     pub(super) score: f64,
     pub(super) member: MemberRef,
 }
 
-impl Entry {
+impl ScoredMember {
     fn key(&self) -> (f64, &[u8]) {
         (self.score, self.member.bytes())
     }
 
     /// The place of this entry.
     fn cut(&self) -> Cut<'_> {
-        Cut::BeforeEntry(self.score, self.member.bytes())
+        Cut::BeforeScored(self.score, self.member.bytes())
     }
 }
 
@@ -56,7 +56,7 @@ impl Entry {
 #[derive(Clone, Copy)]
 enum Target<'a> {
     Rank(usize),
-    Entry(f64, &'a [u8]),
+    Scored(f64, &'a [u8]),
 }
 
 /// Entries in order.
@@ -79,7 +79,7 @@ impl Tree {
     }
 
     /// Adds an entry that is not there yet.
-    pub(super) fn insert(&mut self, entry: Entry) {
+    pub(super) fn insert(&mut self, entry: ScoredMember) {
         if let Some(right) = self.root.insert(entry, true, &mut self.nodes) {
             self.nodes.inners += 1;
             let mut root = Inner::new();
@@ -93,16 +93,16 @@ impl Tree {
     }
 
     /// Takes out the entry of a score and member, which must be there.
-    pub(super) fn remove(&mut self, score: f64, member: &[u8]) -> Entry {
-        self.take(Target::Entry(score, member))
+    pub(super) fn remove(&mut self, score: f64, member: &[u8]) -> ScoredMember {
+        self.take(Target::Scored(score, member))
     }
 
     /// Takes out the entry at a rank, which must be below the length.
-    pub(super) fn remove_at(&mut self, rank: usize) -> Entry {
+    pub(super) fn remove_at(&mut self, rank: usize) -> ScoredMember {
         self.take(Target::Rank(rank))
     }
 
-    fn take(&mut self, target: Target<'_>) -> Entry {
+    fn take(&mut self, target: Target<'_>) -> ScoredMember {
         let entry = self.root.remove(target, &mut self.nodes);
         self.len -= 1;
         while let Node::Inner(inner) = &mut self.root
@@ -118,7 +118,7 @@ impl Tree {
     pub(super) fn rescore(&mut self, (old, member): (f64, &[u8]), new: f64) {
         if !self.root.rescore((old, member), new, None) {
             let entry = self.remove(old, member);
-            self.insert(Entry { score: new, ..entry });
+            self.insert(ScoredMember { score: new, ..entry });
         }
     }
 

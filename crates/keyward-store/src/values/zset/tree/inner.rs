@@ -5,7 +5,7 @@
 //! below it; all children have the same height.
 
 use super::node::{Node, Nodes};
-use super::{Entry, Target, partition};
+use super::{ScoredMember, Target, partition};
 use crate::values::size_class::size_class;
 use crate::values::zset::cut::Cut;
 use crate::values::zset::member::MemberRef;
@@ -49,12 +49,12 @@ impl Inner {
         self.children.iter().map(|child| child.count).sum()
     }
 
-    pub(super) fn first(&self) -> Entry {
+    pub(super) fn first(&self) -> ScoredMember {
         self.first_of(0)
     }
 
-    fn first_of(&self, child: usize) -> Entry {
-        Entry { score: self.scores[child], member: self.children[child].first }
+    fn first_of(&self, child: usize) -> ScoredMember {
+        ScoredMember { score: self.scores[child], member: self.children[child].first }
     }
 
     /// The child in which the entries on both sides of a cut meet: the last one
@@ -70,7 +70,7 @@ impl Inner {
     /// The child that holds an entry.
     #[inline(always)]
     fn child_of(&self, score: f64, member: &[u8]) -> usize {
-        self.child_at(&Cut::AfterEntry(score, member))
+        self.child_at(&Cut::AfterScored(score, member))
     }
 
     /// The child of a rank, and the rank within it.
@@ -101,7 +101,7 @@ impl Inner {
     /// stands behind this node.
     pub(super) fn insert(
         &mut self,
-        entry: Entry,
+        entry: ScoredMember,
         is_last: bool,
         nodes: &mut Nodes,
     ) -> Option<Inner> {
@@ -123,13 +123,13 @@ impl Inner {
     }
 
     /// Takes an entry out, and merges children that became too small.
-    pub(super) fn remove(&mut self, target: Target<'_>, nodes: &mut Nodes) -> Entry {
+    pub(super) fn remove(&mut self, target: Target<'_>, nodes: &mut Nodes) -> ScoredMember {
         let (at, target) = match target {
             Target::Rank(rank) => {
                 let (at, rank) = self.child_of_rank(rank);
                 (at, Target::Rank(rank))
             }
-            Target::Entry(score, member) => (self.child_of(score, member), target),
+            Target::Scored(score, member) => (self.child_of(score, member), target),
         };
         let child = &mut self.children[at];
         let entry = child.node.remove(target, nodes);
@@ -149,7 +149,7 @@ impl Inner {
         &mut self,
         (score, member): (f64, &[u8]),
         new: f64,
-        next: Option<Entry>,
+        next: Option<ScoredMember>,
     ) -> bool {
         let at = self.child_of(score, member);
         let next = if at + 1 < self.len() { Some(self.first_of(at + 1)) } else { next };
@@ -187,7 +187,7 @@ impl Inner {
     }
 
     pub(super) fn insert_child(&mut self, at: usize, node: Node) {
-        let Entry { score, member } = node.first();
+        let ScoredMember { score, member } = node.first();
         self.scores.insert(at, score);
         self.children.insert(at, Child { first: member, count: node.count(), node });
     }
@@ -198,7 +198,7 @@ impl Inner {
     }
 
     fn refresh_first(&mut self, at: usize) {
-        let Entry { score, member } = self.children[at].node.first();
+        let ScoredMember { score, member } = self.children[at].node.first();
         self.scores[at] = score;
         self.children[at].first = member;
     }

@@ -5,14 +5,14 @@
 //! Invariants: the first `len` places are filled and in strict order; the rest
 //! is not read.
 
-use super::Entry;
+use super::ScoredMember;
 use crate::values::zset::cut::Cut;
 use crate::values::zset::member::MemberRef;
 
 /// Entries per leaf: as many as fit into 1,024 bytes, a size class.
 pub(in crate::values::zset) const LEAF_MAX: usize = 63;
 
-const _: () = assert!(1024 - size_of::<Leaf>() < size_of::<Entry>());
+const _: () = assert!(1024 - size_of::<Leaf>() < size_of::<ScoredMember>());
 
 /// Entries in order.
 pub(super) struct Leaf {
@@ -37,9 +37,9 @@ impl Leaf {
     }
 
     #[inline(always)]
-    pub(super) fn entry(&self, at: usize) -> Entry {
+    pub(super) fn entry(&self, at: usize) -> ScoredMember {
         assert!(at < self.len, "only filled places are read");
-        Entry { score: self.scores[at], member: self.members[at] }
+        ScoredMember { score: self.scores[at], member: self.members[at] }
     }
 
     /// The member and the score at a place.
@@ -57,7 +57,7 @@ impl Leaf {
         })
     }
 
-    pub(super) fn insert(&mut self, at: usize, entry: Entry) {
+    pub(super) fn insert(&mut self, at: usize, entry: ScoredMember) {
         self.scores.copy_within(at..self.len, at + 1);
         self.members.copy_within(at..self.len, at + 1);
         self.scores[at] = entry.score;
@@ -65,7 +65,7 @@ impl Leaf {
         self.len += 1;
     }
 
-    pub(super) fn remove(&mut self, at: usize) -> Entry {
+    pub(super) fn remove(&mut self, at: usize) -> ScoredMember {
         let entry = self.entry(at);
         self.scores.copy_within(at + 1..self.len, at);
         self.members.copy_within(at + 1..self.len, at);

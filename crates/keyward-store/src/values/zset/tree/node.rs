@@ -4,7 +4,7 @@
 
 use super::inner::{INNER_BYTES, INNER_MAX, Inner};
 use super::leaf::{LEAF_MAX, Leaf};
-use super::{Entry, Target};
+use super::{ScoredMember, Target};
 use crate::values::size_class::size_class;
 use crate::values::zset::cut::{Cut, compare};
 
@@ -29,7 +29,7 @@ impl Nodes {
 
 impl Node {
     /// The first entry. The node must not be empty.
-    pub(super) fn first(&self) -> Entry {
+    pub(super) fn first(&self) -> ScoredMember {
         match self {
             Node::Leaf(leaf) => leaf.entry(0),
             Node::Inner(inner) => inner.first(),
@@ -78,7 +78,7 @@ impl Node {
     /// one, if it had to be split.
     pub(super) fn insert(
         &mut self,
-        entry: Entry,
+        entry: ScoredMember,
         is_last: bool,
         nodes: &mut Nodes,
     ) -> Option<Node> {
@@ -109,13 +109,13 @@ impl Node {
     }
 
     /// Takes out an entry that is there.
-    pub(super) fn remove(&mut self, target: Target<'_>, nodes: &mut Nodes) -> Entry {
+    pub(super) fn remove(&mut self, target: Target<'_>, nodes: &mut Nodes) -> ScoredMember {
         match self {
             Node::Inner(inner) => inner.remove(target, nodes),
             Node::Leaf(leaf) => {
                 let at = match target {
                     Target::Rank(rank) => rank,
-                    Target::Entry(score, member) => leaf.rank(&Cut::BeforeEntry(score, member)),
+                    Target::Scored(score, member) => leaf.rank(&Cut::BeforeScored(score, member)),
                 };
                 leaf.remove(at)
             }
@@ -125,12 +125,17 @@ impl Node {
     /// Changes the score of an entry where it stands, if its order allows.
     /// Answers whether it did. The first entry of a leaf stays as it is: nodes
     /// above know it.
-    pub(super) fn rescore(&mut self, old: (f64, &[u8]), new: f64, next: Option<Entry>) -> bool {
+    pub(super) fn rescore(
+        &mut self,
+        old: (f64, &[u8]),
+        new: f64,
+        next: Option<ScoredMember>,
+    ) -> bool {
         let leaf = match self {
             Node::Inner(inner) => return inner.rescore(old, new, next),
             Node::Leaf(leaf) => leaf,
         };
-        let at = leaf.rank(&Cut::BeforeEntry(old.0, old.1));
+        let at = leaf.rank(&Cut::BeforeScored(old.0, old.1));
         if at == 0 {
             return false;
         }

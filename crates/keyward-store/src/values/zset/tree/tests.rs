@@ -20,7 +20,7 @@ impl Grove {
     }
 
     fn insert(&mut self, number: u32, score: f64) {
-        self.tree.insert(Entry { score, member: MemberRef::leaked(&name(number)) });
+        self.tree.insert(ScoredMember { score, member: MemberRef::leaked(&name(number)) });
         self.numbers.insert(number);
     }
 
@@ -185,7 +185,7 @@ proptest! {
             prop_assert_eq!(grove.tree.rank(&Cut::AfterScore(f64::from(score))), through);
         }
         for (rank, (score, number)) in model.iter().enumerate() {
-            let cut = Cut::BeforeEntry(f64::from(*score), &name(*number));
+            let cut = Cut::BeforeScored(f64::from(*score), &name(*number));
             prop_assert_eq!(grove.tree.rank(&cut), rank);
         }
     }

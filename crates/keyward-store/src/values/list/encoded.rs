@@ -15,14 +15,14 @@
 use crate::values::packed::{self, Code, Item};
 
 /// An element ready to be written.
-pub(super) struct Entry<'a> {
+pub(super) struct Encoded<'a> {
     code: Code<'a>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> Encoded<'a> {
     #[inline]
-    pub(super) fn of(text: &'a [u8]) -> Entry<'a> {
-        Entry { code: Code::of(Item::of(text)) }
+    pub(super) fn of(text: &'a [u8]) -> Encoded<'a> {
+        Encoded { code: Code::of(Item::of(text)) }
     }
 
     /// Bytes it takes.
@@ -83,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check_read_from_both_ends(text: &[u8]) {
-        let entry = Entry::of(text);
+        let entry = Encoded::of(text);
         let mut bytes = vec![0; entry.len()];
         entry.write(&mut bytes);
         let expected = Some((Item::of(text), bytes.len()));
