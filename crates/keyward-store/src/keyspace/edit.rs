@@ -86,6 +86,7 @@ impl<'a> Place<'a> {
 }
 
 /// A collection being changed. Dereferences to it for reading.
+#[must_use = "an edit is ended by `changed`"]
 pub struct Edit<'a, T: Collection> {
     place: Place<'a>,
     is_new: bool,
@@ -174,6 +175,7 @@ impl Place<'_> {
 }
 
 /// A string being changed.
+#[must_use = "an edit is ended by `changed`"]
 pub struct TextEdit<'a> {
     place: Place<'a>,
     is_new: bool,
