@@ -28,7 +28,7 @@ pub(crate) mod survey;
 mod telling;
 pub(crate) mod trial;
 
-use crate::engine::attempt::attempt;
+use crate::engine::attempt::{attempt, attempt_until};
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
+#[must_use = "recording is ended by `end`"]
 pub(crate) struct Start {
     journal: JournalMark,
     /// Whether somebody around this command may want to undo it.
@@ -159,7 +160,7 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
     let Some(book) = ctx.keys.database().book() else {
         // From a database without a schema these reach others.
         return match ctx.command.id {
-            CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing),
+            CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing, None),
             CommandId::SwapDb => swap(ctx),
             _ => attempt(ctx),
         };
@@ -175,16 +176,9 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
     };
     match verdict.expect("the engine shows all it has at once") {
         Verdict::Run(Judged::All) => attempt(ctx),
-        Verdict::Run(judged) => run_and_follow(ctx, judged),
-        Verdict::RunUntil(at, judged) => {
-            ctx.until = Some(at);
-            let outcome = match judged {
-                Judged::All => attempt(ctx),
-                judged => run_and_follow(ctx, judged),
-            };
-            ctx.until = None;
-            outcome
-        }
+        Verdict::Run(judged) => run_and_follow(ctx, judged, None),
+        Verdict::RunUntil(at, Judged::All) => attempt_until(ctx, Some(at)),
+        Verdict::RunUntil(at, judged) => run_and_follow(ctx, judged, Some(at)),
         Verdict::Instead(other) => run_instead(ctx, &other.command, &other.reply),
         Verdict::Answer(number) => {
             ctx.reply.integer(number);
@@ -228,12 +222,13 @@ fn swap(ctx: &mut Ctx<'_>) -> Outcome {
     }
 }
 
-/// Runs the command with the journal on, then what the book says follows.
-fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged) -> Outcome {
+/// Runs the command with the journal on, then what the book says follows. A string that it
+/// sets ends at `until`, if the book says so.
+fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged, until: Option<i64>) -> Outcome {
     let start = Start::recording(ctx.keys);
     let reply = ctx.reply.defer();
     let db = ctx.keys.selected();
-    let mut outcome = attempt(ctx);
+    let mut outcome = attempt_until(ctx, until);
     if outcome.is_ok() {
         let call = Call::of(ctx);
         let Ctx { keys, shared, session, host, .. } = ctx;
@@ -254,7 +249,7 @@ fn run_instead(ctx: &mut Ctx<'_>, command: &ArgBuf, reply: &[u8]) -> Outcome {
     let args = command.args();
     let mode = if ctx.mode.is_atomic() { ctx.mode } else { Mode::Queued };
     let mut inner = ctx.inner(mode, resolve(args)?, args, &mut ignored);
-    run_and_follow(&mut inner, Judged::Nothing)?;
+    run_and_follow(&mut inner, Judged::Nothing, None)?;
     ctx.reply.bulk(reply);
     Ok(())
 }
@@ -303,8 +298,7 @@ pub(crate) fn explain(
     let start = Start::recording(ctx.keys);
     let mut ignored = Vec::new();
     let mut trial = ctx.inner(Mode::Queued, command, args, &mut ignored);
-    trial.until = until;
-    match attempt(&mut trial) {
+    match attempt_until(&mut trial, until) {
         Err(error) => lines.push(format!("Redis: {}", String::from_utf8_lossy(&error.text()))),
         Ok(()) => {
             let answer = ctx.keys.report(db, start.journal, |changes| {

@@ -6,9 +6,24 @@ use keyward_resp::ArgBuf;
 /// Runs the handler and logs what it changed.
 #[inline]
 pub(crate) fn attempt(ctx: &mut Ctx<'_>) -> Outcome {
+    let handler = ctx.shared.handlers.plain[ctx.command.id as usize];
+    run_logged(ctx, handler)
+}
+
+/// As `attempt`; a string that the command sets, or counts up from nothing, ends at a time
+/// that the rule book says, if any, whatever the command says of that.
+#[inline]
+pub(crate) fn attempt_until(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
+    let Some(at) = until else { return attempt(ctx) };
+    let handler = ctx.shared.handlers.until;
+    run_logged(ctx, |ctx| handler(ctx, at))
+}
+
+#[inline(always)]
+fn run_logged(ctx: &mut Ctx<'_>, handler: impl FnOnce(&mut Ctx<'_>) -> Outcome) -> Outcome {
     ctx.keys.effects.begin_command();
     let dirty = ctx.keys.changes.dirty;
-    let outcome = (ctx.shared.handlers[ctx.command.id as usize])(ctx);
+    let outcome = handler(ctx);
     if ctx.keys.changes.dirty != dirty {
         log_as_called(ctx);
     }

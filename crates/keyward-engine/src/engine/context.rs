@@ -24,9 +24,16 @@ pub(crate) type Outcome = Result<(), WireError>;
 /// A command's implementation.
 pub(crate) type Handler = fn(&mut Ctx<'_>) -> Outcome;
 
-/// The implementations of all commands, by their identities. Commands that run others
-/// (EXEC, scripts) reach all of them through it, without knowing them.
-pub(crate) type Handlers = [Handler; CommandId::COUNT];
+/// The implementations of all commands. Commands that run others (EXEC, scripts) reach all
+/// of them through it, without knowing them.
+#[derive(Debug)]
+pub(crate) struct Handlers {
+    /// By their identities.
+    pub(crate) plain: [Handler; CommandId::COUNT],
+    /// Runs a command that sets a string, or counts one up from nothing, which ends at this
+    /// time, whatever the command says of that.
+    pub(crate) until: fn(&mut Ctx<'_>, i64) -> Outcome,
+}
 
 /// A container called without a subcommand, which its arity does not admit.
 pub(crate) fn container(ctx: &mut Ctx<'_>) -> Outcome {
@@ -95,9 +102,6 @@ pub(crate) struct Ctx<'a> {
     pub(crate) known: &'a [Known],
     /// How it ends, as far as that is known.
     pub(crate) ending: Ending,
-    /// When the string that the command sets, or counts up from nothing, must end,
-    /// whatever it says itself.
-    pub(crate) until: Option<i64>,
 }
 
 /// Whose command it is, and what it works on.
@@ -120,8 +124,8 @@ impl<'a> Ctx<'a> {
     ) -> Ctx<'a> {
         let Stage { keys, session, shared, host } = stage;
         let reply = ReplyWriter::new(out, session.protocol);
-        let (known, ending, until): (&[Known], _, _) = (&[], Ending::Answered, None);
-        Ctx { command, args, reply, keys, session, shared, host, mode, known, ending, until }
+        let (known, ending): (&[Known], _) = (&[], Ending::Answered);
+        Ctx { command, args, reply, keys, session, shared, host, mode, known, ending }
     }
 
     /// Another command of the same client, within this one.

@@ -13,13 +13,13 @@ use keyward_commands::CommandId as Id;
 
 /// The handlers of all commands.
 pub(crate) static HANDLERS: Handlers = {
-    let mut handlers: Handlers = [context::container; Id::COUNT];
+    let mut plain: [Handler; Id::COUNT] = [context::container; Id::COUNT];
     let mut index = 0;
     while index < Id::COUNT {
-        handlers[index] = handler(keyward_commands::COMMANDS[index].id);
+        plain[index] = handler(keyward_commands::COMMANDS[index].id);
         index += 1;
     }
-    handlers
+    Handlers { plain, until: string::run_until }
 };
 
 /// The handler of a command.

@@ -159,7 +159,7 @@ impl<'a> Running<'a> {
         self.keys.select(session.db);
         let stage = Stage { keys: self.keys, session, shared: self.shared, host };
         let mut ctx = Ctx::new(stage, Mode::Plain, command, args, out);
-        let outcome = (ctx.shared.handlers[command.id as usize])(&mut ctx);
+        let outcome = (ctx.shared.handlers.plain[command.id as usize])(&mut ctx);
         observers::show_after(&mut ctx);
         self.keys.select(of_script);
         outcome

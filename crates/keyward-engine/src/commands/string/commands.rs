@@ -23,7 +23,7 @@ enum Condition {
 
 /// How a lifetime option counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     Seconds,
     Milliseconds,
     SecondsAt,
@@ -103,11 +103,17 @@ impl<'a> SetOptions<'a> {
 }
 
 pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
+    set_ending(ctx, None)
+}
+
+/// As `set`; what is set ends at `until`, if there is such a time.
+#[inline(always)]
+pub(super) fn set_ending(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
     let key = ctx.key(1);
     let value = ctx.args.at(2);
     if ctx.args.len() == 3 {
         // The plain form is most of all SETs.
-        store(ctx, key, value, Lifetime::Forever);
+        store(ctx, key, value, Lifetime::Forever, until);
         ctx.reply.ok();
         return Ok(());
     }
@@ -131,7 +137,7 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
             None if options.keeps_lifetime => Lifetime::Keep,
             None => Lifetime::Forever,
         };
-        let is_logged = store(ctx, key, value, lifetime);
+        let is_logged = store(ctx, key, value, lifetime, until);
         if !is_logged && options.wants_old {
             let words = ctx.args;
             let is_get = |(index, word): &(usize, &[u8])| *index >= 3 && args::is(word, "GET");
@@ -147,10 +153,16 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
-/// Sets a string, with the lifetime that the schema demands or else this one. One
-/// that is set together with a deadline is told and logged so; answers whether.
-fn store(ctx: &mut Ctx<'_>, key: Key<'_>, value: &[u8], said: Lifetime) -> bool {
-    let lifetime = ctx.until.map_or(said, Lifetime::Until);
+/// Sets a string, with the end that the schema demands or else the lifetime that was said.
+/// One that is set together with a deadline is told and logged so; returns whether.
+fn store(
+    ctx: &mut Ctx<'_>,
+    key: Key<'_>,
+    value: &[u8],
+    said: Lifetime,
+    until: Option<i64>,
+) -> bool {
+    let lifetime = until.map_or(said, Lifetime::Until);
     ctx.keys.set_text(key, value, lifetime, SET);
     let Lifetime::Until(at) = lifetime else { return false };
     set_until(ctx, key, value, at);
@@ -181,35 +193,46 @@ pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn setnx(ctx: &mut Ctx<'_>) -> Outcome {
+    setnx_ending(ctx, None)
+}
+
+/// As `setnx`; what is set ends at `until`, if there is such a time.
+pub(super) fn setnx_ending(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
     let key = ctx.key(1);
     let is_new = !ctx.keys.is_there(key);
     if is_new {
-        store(ctx, key, ctx.args.at(2), Lifetime::Forever);
+        store(ctx, key, ctx.args.at(2), Lifetime::Forever, until);
     }
     ctx.reply.integer(is_new.into());
     Ok(())
 }
 
 pub(crate) fn setex(ctx: &mut Ctx<'_>) -> Outcome {
-    set_with_lifetime(ctx, Unit::Seconds)
+    set_with_lifetime(ctx, Unit::Seconds, None)
 }
 
 pub(crate) fn psetex(ctx: &mut Ctx<'_>) -> Outcome {
-    set_with_lifetime(ctx, Unit::Milliseconds)
+    set_with_lifetime(ctx, Unit::Milliseconds, None)
 }
 
-fn set_with_lifetime(ctx: &mut Ctx<'_>, unit: Unit) -> Outcome {
+/// SETEX and PSETEX; what is set ends at `until` instead, if there is such a time.
+pub(super) fn set_with_lifetime(ctx: &mut Ctx<'_>, unit: Unit, until: Option<i64>) -> Outcome {
     let (key, value) = (ctx.key(1), ctx.args.at(3));
     let at = unit.deadline(ctx, ctx.args.at(2))?;
-    store(ctx, key, value, Lifetime::Until(at));
+    store(ctx, key, value, Lifetime::Until(at), until);
     ctx.reply.ok();
     Ok(())
 }
 
 pub(crate) fn getset(ctx: &mut Ctx<'_>) -> Outcome {
+    getset_ending(ctx, None)
+}
+
+/// As `getset`; what is set ends at `until`, if there is such a time.
+pub(super) fn getset_ending(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
     let (key, value) = (ctx.key(1), ctx.args.at(2));
     reply_text(ctx, key)?;
-    if !store(ctx, key, value, Lifetime::Forever) {
+    if !store(ctx, key, value, Lifetime::Forever, until) {
         ctx.log_instead([b"SET".as_slice(), key.bytes, value]);
     }
     Ok(())

@@ -18,28 +18,45 @@ const INCRBY: Event = Event::new(Class::String, "incrby");
 const INCRBYFLOAT: Event = Event::new(Class::String, "incrbyfloat");
 
 pub(crate) fn incr(ctx: &mut Ctx<'_>) -> Outcome {
-    add(ctx, 1)
+    incr_ending(ctx, None)
+}
+
+pub(super) fn incr_ending(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
+    add(ctx, 1, until)
 }
 
 pub(crate) fn decr(ctx: &mut Ctx<'_>) -> Outcome {
-    add(ctx, -1)
+    decr_ending(ctx, None)
+}
+
+pub(super) fn decr_ending(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
+    add(ctx, -1, until)
 }
 
 pub(crate) fn incrby(ctx: &mut Ctx<'_>) -> Outcome {
+    incrby_ending(ctx, None)
+}
+
+pub(super) fn incrby_ending(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
     let increment = args::integer(ctx.args.at(2))?;
-    add(ctx, increment)
+    add(ctx, increment, until)
 }
 
 pub(crate) fn decrby(ctx: &mut Ctx<'_>) -> Outcome {
-    let decrement = args::integer(ctx.args.at(2))?;
-    let increment = decrement.checked_neg().ok_or(WireError::Err("decrement would overflow"))?;
-    add(ctx, increment)
+    decrby_ending(ctx, None)
 }
 
-fn add(ctx: &mut Ctx<'_>, increment: i64) -> Outcome {
+pub(super) fn decrby_ending(ctx: &mut Ctx<'_>, until: Option<i64>) -> Outcome {
+    let decrement = args::integer(ctx.args.at(2))?;
+    let increment = decrement.checked_neg().ok_or(WireError::Err("decrement would overflow"))?;
+    add(ctx, increment, until)
+}
+
+/// Adds to a number; one that begins here ends at `until`, if there is such a time.
+fn add(ctx: &mut Ctx<'_>, increment: i64, until: Option<i64>) -> Outcome {
     let key = ctx.key(1);
     let Some(mut edit) = ctx.keys.edit_text(key)? else {
-        let lifetime = ctx.until.map_or(Lifetime::Forever, Lifetime::Until);
+        let lifetime = until.map_or(Lifetime::Forever, Lifetime::Until);
         ctx.keys.set(key, NewValue::Int(increment), lifetime, INCRBY);
         if let Lifetime::Until(at) = lifetime {
             set_until(ctx, key, Decimal::of(increment).as_bytes(), at);
