@@ -239,7 +239,7 @@ fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged, until: Option<i64>) -> Outc
         ctx.reply.abandon(reply);
     }
     start.end(ctx.keys);
-    ctx.keys.select(db);
+    debug_assert_eq!(ctx.keys.selected(), db, "whoever selects another database goes back");
     outcome
 }
 
@@ -402,11 +402,11 @@ pub(crate) fn follow_up(
 ) -> Outcome {
     let command = resolve(args)?;
     let session_db = std::mem::replace(&mut session.db, db);
-    keys.select(db);
-    let mut ignored = Vec::new();
-    let stage = Stage { keys, session, shared, host };
-    let mut ctx = Ctx::new(stage, Mode::FollowUp, command, args, &mut ignored);
-    let outcome = attempt(&mut ctx);
+    let outcome = keys.in_database(db, |keys| {
+        let mut ignored = Vec::new();
+        let stage = Stage { keys, session, shared, host };
+        attempt(&mut Ctx::new(stage, Mode::FollowUp, command, args, &mut ignored))
+    });
     session.db = session_db;
     outcome
 }
@@ -430,7 +430,6 @@ fn follow_all_ended(
     session: &mut Session,
     host: &mut dyn Host,
 ) {
-    let selected = keys.selected();
     let start = Start::recording(keys);
     while keys.has_ended() {
         // Each mark in the log moves those after it.
@@ -470,7 +469,6 @@ fn follow_all_ended(
         }
     }
     start.end(keys);
-    keys.select(selected);
 }
 
 /// Counts a row that was removed because the one it lived with was evicted.

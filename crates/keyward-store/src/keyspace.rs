@@ -203,6 +203,15 @@ impl Keyspace {
         self.selected = db;
     }
 
+    /// Does something in another database, which is selected meanwhile.
+    pub fn in_database<T>(&mut self, db: usize, act: impl FnOnce(&mut Keyspace) -> T) -> T {
+        let selected = self.selected;
+        self.select(db);
+        let outcome = act(self);
+        self.selected = selected;
+        outcome
+    }
+
     /// How many databases there are.
     pub fn database_count(&self) -> usize {
         self.databases.len()
@@ -519,17 +528,13 @@ impl Keyspace {
         let to = self.key_in(to_db, to);
         let row = self.take_row(from_db, from).expect("callers have found the row");
         let deadline = row.deadline();
-        self.selected = to_db;
         let row = row.into_value().into_row(to.bytes, deadline);
-        self.insert_row(to, row);
-        self.selected = from_db;
+        self.in_database(to_db, |keys| keys.insert_row(to, row));
         if self.journal.is_on() {
             self.journal.moved((from_db, from), (to_db, to));
         }
         self.changed(from, events[0], 0);
-        self.selected = to_db;
-        self.changed(to, events[1], 1);
-        self.selected = from_db;
+        self.in_database(to_db, |keys| keys.changed(to, events[1], 1));
     }
 
     /// Puts a row of this key into its table, replacing what was there without an event

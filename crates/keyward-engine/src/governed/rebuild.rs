@@ -25,7 +25,6 @@ pub(crate) fn carry_out(
     (db, report): (usize, &mut Report),
     budget: usize,
 ) -> bool {
-    let selected = keys.selected();
     let mut done = 0;
     while done < budget
         && let Some(command) = report.commands.pop_front()
@@ -34,7 +33,6 @@ pub(crate) fn carry_out(
         let outcome = follow_up(keys, shared, session, host, db, command.args());
         debug_assert!(outcome.is_ok(), "what a survey says fits the keyspace");
     }
-    keys.select(selected);
     while done < budget
         && let Some((key, faults)) = report.faults.pop_first()
     {

@@ -155,14 +155,14 @@ impl<'a> Running<'a> {
         (command, args): (&'static Command, Args<'_>),
         out: &mut Vec<u8>,
     ) -> Outcome {
-        let of_script = self.keys.selected();
-        self.keys.select(session.db);
-        let stage = Stage { keys: self.keys, session, shared: self.shared, host };
-        let mut ctx = Ctx::new(stage, Mode::Plain, command, args, out);
-        let outcome = (ctx.shared.handlers.plain[command.id as usize])(&mut ctx);
-        observers::show_after(&mut ctx);
-        self.keys.select(of_script);
-        outcome
+        let Running { keys, shared, .. } = self;
+        keys.in_database(session.db, |keys| {
+            let stage = Stage { keys, session, shared, host };
+            let mut ctx = Ctx::new(stage, Mode::Plain, command, args, out);
+            let outcome = (ctx.shared.handlers.plain[command.id as usize])(&mut ctx);
+            observers::show_after(&mut ctx);
+            outcome
+        })
     }
 
     /// What others get for commands that are not run meanwhile.

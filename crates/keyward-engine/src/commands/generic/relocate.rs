@@ -4,6 +4,7 @@ use super::dump::payload;
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
+use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::event::{Class, Event};
 
 const RENAME: [Event; 2] =
@@ -54,9 +55,8 @@ pub(crate) fn move_key(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(WireError::SameObject);
     }
     let is_there = ctx.keys.find(key).is_some();
-    ctx.keys.select(to);
-    let moves = is_there && ctx.keys.find(ctx.keys.key(key.bytes)).is_none();
-    ctx.keys.select(from);
+    let is_free = |keys: &mut Keyspace| keys.find(keys.key(key.bytes)).is_none();
+    let moves = is_there && ctx.keys.in_database(to, is_free);
     if moves {
         ctx.keys.relocate(key, (to, key.bytes), MOVE);
         if is_logged_by_row(ctx, to) {
@@ -87,17 +87,17 @@ pub(crate) fn copy(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(WireError::SameObject);
     }
     let copy = ctx.keys.read(from).map(|row| (row.to_value(), row.deadline()));
-    ctx.keys.select(to_db);
-    let to = ctx.keys.key(to.bytes);
-    let is_free = ctx.keys.find(to).is_none();
-    let copied = match copy {
-        Some((value, deadline)) if is_free || replaces => {
-            ctx.keys.put(to, value.into_row(to.bytes, deadline), COPY_TO);
-            true
+    let copied = ctx.keys.in_database(to_db, |keys| {
+        let to = keys.key(to.bytes);
+        let is_free = keys.find(to).is_none();
+        match copy {
+            Some((value, deadline)) if is_free || replaces => {
+                keys.put(to, value.into_row(to.bytes, deadline), COPY_TO);
+                true
+            }
+            _ => false,
         }
-        _ => false,
-    };
-    ctx.keys.select(from_db);
+    });
     if copied && is_logged_by_row(ctx, to_db) {
         log_row(ctx, (to_db, to.bytes));
     }
