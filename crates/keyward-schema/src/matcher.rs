@@ -22,6 +22,7 @@ mod build;
 mod ends;
 mod found;
 mod kinds;
+mod lane;
 mod text;
 mod words;
 

@@ -5,15 +5,11 @@
 //! end is then a matter of counting zeros: segments of random length cost no
 //! mispredicted branch each, as a search byte by byte would.
 
-use wide::u8x16;
-
+use super::lane::{LANE_BYTES, colons};
 use super::text::{READABLE_BYTES_MIN, Text};
 
 /// How many bytes one mask covers.
 const BLOCK_BYTES: usize = u64::BITS as usize;
-
-/// How many bytes are examined by one instruction.
-const LANE_BYTES: usize = 16;
 
 const _: () = assert!(LANE_BYTES <= READABLE_BYTES_MIN, "a text has a lane");
 
@@ -65,14 +61,8 @@ fn mask(bytes: &[u8]) -> u64 {
     [0, LANE_BYTES, 2 * LANE_BYTES, 3 * LANE_BYTES].iter().fold(0, |mask, lane| {
         let at = last.min(*lane);
         let lane = bytes[at..].first_chunk().expect("a lane before the end");
-        mask | mask_of_lane(*lane) << at
+        mask | colons(*lane) << at
     })
-}
-
-/// One bit for each byte of a lane that is a colon.
-#[inline]
-fn mask_of_lane(lane: [u8; LANE_BYTES]) -> u64 {
-    u64::from(u8x16::new(lane).simd_eq(u8x16::splat(b':')).to_bitmask())
 }
 
 #[cfg(test)]
@@ -80,7 +70,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn colons(key: &[u8]) -> Vec<usize> {
+    fn colons_of(key: &[u8]) -> Vec<usize> {
         let mut ends = Text::with(key, Ends::of);
         std::iter::from_fn(|| Some(ends.next(key))).take_while(|&at| at < key.len()).collect()
     }
@@ -91,10 +81,10 @@ mod tests {
             for at in 0..length {
                 let mut key = vec![b'9'; length];
                 key[at] = b':';
-                assert_eq!(colons(&key), [at], "of {length} bytes");
+                assert_eq!(colons_of(&key), [at], "of {length} bytes");
             }
-            assert_eq!(colons(&vec![b':'; length]), (0..length).collect::<Vec<_>>());
-            assert_eq!(colons(&vec![b':' | 0x80; length]), [0_usize; 0]);
+            assert_eq!(colons_of(&vec![b':'; length]), (0..length).collect::<Vec<_>>());
+            assert_eq!(colons_of(&vec![b':' | 0x80; length]), [0_usize; 0]);
         }
     }
 
@@ -105,7 +95,7 @@ mod tests {
         ) {
             let expected: Vec<usize> =
                 (0..key.len()).filter(|&at| key[at] == b':').collect();
-            prop_assert_eq!(colons(&key), expected);
+            prop_assert_eq!(colons_of(&key), expected);
         }
     }
 }
