@@ -9,7 +9,7 @@
 mod input;
 
 use keyward_schema::render::{Style, human, json};
-use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, Matcher, Schema, check, docs};
+use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, Matcher, Schema, check, docs, facts};
 
 use crate::Random;
 
@@ -58,7 +58,7 @@ fn use_schema(schema: &Schema) {
     }
     docs::markdown(&[schema]);
     docs::html(&[schema]);
-    docs::lifetimes(schema);
+    facts::lifetimes(schema);
 }
 
 #[cfg(test)]

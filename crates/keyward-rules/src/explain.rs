@@ -1,13 +1,13 @@
 //! What the book thinks, in words: of a key, and of a command.
 //!
 //! Owns the sentences behind KEYWARD MATCH and KEYWARD EXPLAIN. What a pattern
-//! demands is told in the words of its document ([`keyward_schema::docs`]).
+//! demands is told in the words of its document ([`keyward_schema::facts`]).
 //! Invariant: a line is printable, whatever a key or an argument holds; values
 //! that a client sent are not repeated, and secrets are not shown (`shown`).
 
 use keyward_commands::resolve;
 use keyward_resp::ArgBuf;
-use keyward_schema::{Duration, KeyId, Unknown, docs, escape};
+use keyward_schema::{Duration, KeyId, Unknown, escape, facts};
 
 use crate::after::{Consequences, LargeEnd, Objection};
 use crate::book::RuleBook;
@@ -49,7 +49,7 @@ impl RuleBook {
             ("Declared", vec![place]),
             ("Values", names.zip(values.iter()).enumerate().map(value).collect()),
         ];
-        facts.extend(docs::facts(schema, table));
+        facts.extend(facts::of_key(schema, table));
         if !self.is_enforced(table) {
             facts.retain(|(heading, _)| *heading != "Enforcement");
             facts.push(("Enforcement", vec!["Off: what breaks the schema passes.".to_owned()]));

@@ -7,7 +7,7 @@
 //! Invariant: lines are printable, whatever a schema holds.
 //! Not here: what becomes of rows (`survey`).
 
-use keyward_schema::{KeyId, Keyspace, Schema, docs, escape};
+use keyward_schema::{KeyId, Keyspace, Schema, escape, facts};
 use std::collections::BTreeMap;
 
 /// One difference between two schemas.
@@ -64,7 +64,7 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
         let pattern = text(new, id);
         match before.get(&pattern).copied() {
             Some(before) => {
-                let facts = [docs::facts(old, before), docs::facts(new, id)];
+                let facts = [facts::of_key(old, before), facts::of_key(new, id)];
                 differences.extend(fact_differences(Some(&pattern), facts));
             }
             None => {

@@ -5,11 +5,11 @@
 //! schemas give the same bytes; every pattern, field, function and note of a
 //! schema is in both; nothing that a schema says can become markup, but for
 //! the Markdown of its `doc`s and notes, whose raw HTML a page shows as text.
-//! Not here: example values (`example`), reading files, writing them.
+//! Not here: the sentences (`facts`), example values (`example`), reading files,
+//! writing them.
 
 mod anchors;
 mod commands;
-mod derivation;
 mod fields;
 mod function;
 mod html;
@@ -21,12 +21,12 @@ mod overview;
 mod page;
 mod prose;
 mod retention;
-mod words;
 
 use anchors::{Ids, Part, slug};
-use page::{Line, Page, Role, Section};
+use page::{Page, Role, Section};
 
-use crate::schema::{KeyId, Schema};
+use crate::facts::Line;
+use crate::schema::Schema;
 
 /// The document of one or more schemas as Markdown (GitHub's flavour).
 pub fn markdown(schemas: &[&Schema]) -> String {
@@ -36,22 +36,6 @@ pub fn markdown(schemas: &[&Schema]) -> String {
 /// The document of one or more schemas as a self-contained HTML page.
 pub fn html(schemas: &[&Schema]) -> String {
     html::render(&page(schemas))
-}
-
-/// How long the keys live, in a few words for each, in the schema's order.
-pub fn lifetimes(schema: &Schema) -> Vec<String> {
-    let part = Part::unlinked(schema);
-    schema.keys.iter().map(|key| words::lifetime_short(&part, key).plain()).collect()
-}
-
-/// What is true of a key, in the words of the document: headings, and what is
-/// said under each.
-pub fn facts(schema: &Schema, id: KeyId) -> Vec<(&'static str, Vec<String>)> {
-    let part = Part::unlinked(schema);
-    let plain = |(heading, lines): (&'static str, Vec<Line>)| {
-        (heading, lines.iter().map(Line::plain).collect())
-    };
-    key::digest(&part, id).into_iter().map(plain).collect()
 }
 
 fn page(schemas: &[&Schema]) -> Page {

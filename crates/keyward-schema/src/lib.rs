@@ -12,6 +12,7 @@ pub mod docs;
 pub mod editor;
 mod escape;
 mod example;
+pub mod facts;
 mod function;
 mod lifetime;
 mod matcher;

@@ -1,7 +1,7 @@
 //! The commands that a client would use on a key, as lines for redis-cli.
 
-use super::derivation::is_read_only;
 use super::json::compact;
+use crate::facts::is_read_only;
 use crate::lifetime::Lifetime;
 use crate::pattern::Kind;
 use crate::schema::{Content, DataType, Example, ExampleValue, Key};

@@ -4,10 +4,10 @@ use super::anchors::Part;
 use super::commands::quote;
 use super::fields;
 use super::json::compact;
-use super::page::{Badge, Block, Inline, Language, Line, Role, Section, Table};
-use super::words::shape_line;
+use super::page::{Badge, Block, Language, Role, Section, Table};
 use crate::derived::Binding;
 use crate::example::captures;
+use crate::facts::{Inline, Line, is_telling, object_within, shape_line};
 use crate::function::{Argument, Function, FunctionKey, Target};
 use crate::schema::{DataType, ExampleValue, KeyId, shape_of_kind};
 use crate::shape::Type;
@@ -16,7 +16,7 @@ use crate::shape::Type;
 pub(super) fn section(part: &Part<'_>, index: usize) -> Section {
     let function = &part.schema.functions[index];
     let mut section =
-        Section::new(part.function_anchor(index), Line::code(&*function.name), Role::Entry);
+        Section::new(part.links.function_anchor(index), Line::code(&*function.name), Role::Entry);
     section.badges.push(Badge { text: "function".to_owned(), tone: "function" });
     if function.read_only {
         section.badges.push(Badge { text: "read only".to_owned(), tone: "derived" });
@@ -30,7 +30,7 @@ pub(super) fn section(part: &Part<'_>, index: usize) -> Section {
     }
     if let Some(reply) = &function.reply {
         section.blocks.push(Block::Facts(vec![("Reply", vec![shape_line(reply)])]));
-        let object = fields::object_within(reply).filter(|object| fields::is_telling(object));
+        let object = object_within(reply).filter(|object| is_telling(object));
         section.blocks.extend(object.map(|object| Block::Table(fields::table(object))));
     }
     if !function.errors.is_empty() {
@@ -48,9 +48,9 @@ fn keys(part: &Part<'_>, function: &Function) -> Vec<Line> {
     let key = |key: &FunctionKey| {
         let repeat = if key.repeated { ", any number of them" } else { "" };
         let line = match &key.targets[..] {
-            [target] => part.key_link_as(target.reference.key, &key.template),
+            [target] => part.links.key_link_as(target.reference.key, &key.template),
             targets => {
-                let links = targets.iter().map(|target| part.key_link(target.reference.key));
+                let links = targets.iter().map(|target| part.links.key_link(target.reference.key));
                 Line::code(&*key.template).and(": ").and_line(Line::join(links, ", "))
             }
         };
@@ -185,7 +185,7 @@ pub(super) fn summary(part: &Part<'_>, functions: &[usize]) -> Table {
     for &index in functions {
         let doc = part.schema.functions[index].doc.as_deref();
         let doc = doc.map(|doc| Inline::Prose(doc.trim().to_owned()));
-        table.push([part.function_link(index), Line(doc.into_iter().collect())]);
+        table.push([part.links.function_link(index), Line(doc.into_iter().collect())]);
     }
     table.without_empty_columns()
 }

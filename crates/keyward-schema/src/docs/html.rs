@@ -7,8 +7,9 @@
 //! `prose`.
 
 use super::json::{Token, tokens};
-use super::page::{Block, Inline, Language, Line, Page, Role, Section, Table};
+use super::page::{Block, Language, Page, Role, Section, Table};
 use super::prose;
+use crate::facts::{Inline, Line};
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::page::{Block, Inline, Language, Line, Page, Role, Section, Table};
+use super::page::{Block, Language, Page, Role, Section, Table};
 use super::prose;
+use crate::facts::{Inline, Line};
 
 /// Renders a document.
 pub(super) fn render(page: &Page) -> String {

@@ -23,9 +23,9 @@
 mod footprint;
 
 use super::anchors::Part;
-use super::page::{Block, Line, Table};
-use super::words::evict_in_words;
+use super::page::{Block, Table};
 use crate::derived::Derived;
+use crate::facts::{Line, evict_in_words};
 use crate::lifetime::Lifetime;
 use crate::schema::{Content, Evict, Example, ExampleValue, Key, KeyId};
 use crate::units::{count_in_words, size_in_words};
@@ -41,7 +41,7 @@ pub(super) fn blocks(part: &Part<'_>) -> Vec<Block> {
         if let Some(count) = expected(part, id) {
             let bytes = bytes_per_key(part, id);
             table.push([
-                part.key_link(id),
+                part.links.key_link(id),
                 Line::text(count_in_words(count)),
                 Line::text(size_in_words(bytes)),
                 Line::text(size_in_words(count.saturating_mul(bytes))),
@@ -112,7 +112,7 @@ pub(super) fn total(part: &Part<'_>) -> Option<Total> {
 
 fn not_counted(part: &Part<'_>) -> Option<Block> {
     let keys = part.key_ids().filter(|&id| expected(part, id).is_none());
-    let links = Line::join(keys.map(|id| part.key_link(id)), ", ");
+    let links = Line::join(keys.map(|id| part.links.key_link(id)), ", ");
     let line = Line::text("Not counted, since the schema does not say how many to expect: ");
     (!links.is_empty()).then(|| Block::Paragraph(line.and_line(links).and(".")))
 }
@@ -160,7 +160,7 @@ fn eviction(part: &Part<'_>) -> Option<Block> {
     let mut table = Table::of(["When memory is short", "Keys"]);
     for evict in ORDER {
         let keys = part.key_ids().filter(|&id| part.schema.key(id).evict == evict);
-        let links = Line::join(keys.map(|id| part.key_link(id)), ", ");
+        let links = Line::join(keys.map(|id| part.links.key_link(id)), ", ");
         if !links.is_empty() {
             table.push([Line::text(evict_in_words(evict)), links]);
         }

@@ -3,9 +3,9 @@
 //! notes.
 
 use super::anchors::{Ids, Part};
-use super::page::{Block, Line, Role, Section};
-use super::words::{keyspace_facts, things, type_name};
+use super::page::{Block, Role, Section};
 use super::{function, key, memory, retention};
+use crate::facts::{Line, allowance, keyspace_facts, things, type_name};
 use crate::schema::{DataType, KeyId};
 use crate::units::size_in_words;
 
@@ -26,7 +26,7 @@ pub(super) fn blocks(part: &Part<'_>) -> Vec<Block> {
     }
     facts.extend(keyspace_facts(keyspace));
     if !keyspace.allowed.is_empty() {
-        facts.push(("Accepted warnings", keyspace.allowed.iter().map(key::allowance).collect()));
+        facts.push(("Accepted warnings", keyspace.allowed.iter().map(allowance).collect()));
     }
     blocks.push(Block::Facts(facts));
     blocks
@@ -60,7 +60,8 @@ pub(super) fn chapters(part: &Part<'_>, ids: &mut Ids) -> Vec<Section> {
         }
         let functions = functions_of(part, title);
         if !functions.is_empty() {
-            let links = Line::join(functions.iter().map(|&index| part.function_link(index)), ", ");
+            let links =
+                Line::join(functions.iter().map(|&index| part.links.function_link(index)), ", ");
             chapter.blocks.push(Block::Paragraph(
                 Line::default().and_strong("Operations").and(" ").and_line(links),
             ));

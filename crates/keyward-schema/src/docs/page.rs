@@ -3,8 +3,10 @@
 //! Owns what both renderers know of a document, and nothing of where it comes
 //! from. Invariants: every section's id is its own, and every link leads to
 //! the id of a section.
-//! Not here: what a document says (`overview`, `key`, `function`, …), how it
+//! Not here: lines (`facts`), what a document says (`overview`, `key`, `function`, …), how it
 //! looks (`markdown`, `html`).
+
+use crate::facts::Line;
 
 /// A document.
 #[derive(Debug)]
@@ -130,89 +132,5 @@ impl Table {
             }
         }
         self
-    }
-}
-
-/// Running text.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Line(pub(super) Vec<Inline>);
-
-/// A piece of running text.
-#[derive(Clone, Debug)]
-pub(super) enum Inline {
-    Text(String),
-    Strong(String),
-    Code(String),
-    /// Code that leads to the section of this id.
-    Link {
-        id: String,
-        code: String,
-    },
-    /// Markdown by the author of the schema, of which only the running text counts.
-    Prose(String),
-}
-
-impl Line {
-    pub(super) fn text(text: impl Into<String>) -> Line {
-        Line::default().and(text)
-    }
-
-    pub(super) fn code(code: impl Into<String>) -> Line {
-        Line::default().and_code(code)
-    }
-
-    pub(super) fn prose(markdown: Option<&str>) -> Line {
-        Line(markdown.map(|text| Inline::Prose(text.trim().to_owned())).into_iter().collect())
-    }
-
-    pub(super) fn and(self, text: impl Into<String>) -> Line {
-        let text = text.into();
-        if text.is_empty() { self } else { self.with(Inline::Text(text)) }
-    }
-
-    pub(super) fn and_code(self, code: impl Into<String>) -> Line {
-        self.with(Inline::Code(code.into()))
-    }
-
-    pub(super) fn and_strong(self, text: impl Into<String>) -> Line {
-        self.with(Inline::Strong(text.into()))
-    }
-
-    pub(super) fn with(mut self, inline: Inline) -> Line {
-        self.0.push(inline);
-        self
-    }
-
-    pub(super) fn and_line(mut self, line: Line) -> Line {
-        self.0.extend(line.0);
-        self
-    }
-
-    /// Lines one behind the other with something between them.
-    pub(super) fn join(lines: impl IntoIterator<Item = Line>, between: &str) -> Line {
-        let mut joined = Line::default();
-        for line in lines {
-            if !joined.is_empty() {
-                joined = joined.and(between);
-            }
-            joined = joined.and_line(line);
-        }
-        joined
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The words alone.
-    pub(super) fn plain(&self) -> String {
-        let words = self.0.iter().map(|inline| match inline {
-            Inline::Text(text)
-            | Inline::Strong(text)
-            | Inline::Code(text)
-            | Inline::Link { code: text, .. }
-            | Inline::Prose(text) => &**text,
-        });
-        words.collect()
     }
 }

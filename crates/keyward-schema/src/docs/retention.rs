@@ -1,9 +1,8 @@
 //! The chapter on lifetimes: every pattern by how long it lives.
 
 use super::anchors::Part;
-use super::derivation::is_read_only;
-use super::page::{Block, Line, Role, Section, Table};
-use super::words::{lifetime_short, subject_name};
+use super::page::{Block, Role, Section, Table};
+use crate::facts::{Line, is_read_only, lifetime_short, subject_name};
 use crate::lifetime::Lifetime;
 use crate::schema::KeyId;
 use crate::units::Duration;
@@ -55,7 +54,7 @@ pub(super) fn sections(part: &Part<'_>, mut id_of: impl FnMut(&str) -> String) -
     let section = |class: Class| {
         let mut table = Table::of(["Key", "Lifetime"]);
         for (_, id, lifetime) in rows.iter().filter(|(of, ..)| *of == class) {
-            table.push([part.key_link(*id), lifetime.clone()]);
+            table.push([part.links.key_link(*id), lifetime.clone()]);
         }
         let mut section = Section::new(id_of(class.title()), Line::text(class.title()), Role::Part);
         section.blocks.push(Block::Table(table));
@@ -87,5 +86,5 @@ fn rows(part: &Part<'_>, id: KeyId) -> Vec<(Class, KeyId, Line)> {
         | Lifetime::Renewed { after, .. }
         | Lifetime::Given { max: Some(after), .. } => Class::of(*after),
     };
-    vec![(class, id, lifetime_short(part, key))]
+    vec![(class, id, lifetime_short(&part.links, key))]
 }

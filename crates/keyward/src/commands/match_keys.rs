@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 use keyward_schema::{
-    Key, Match, Matcher, MissReason, NearMiss, Schema, docs, escape, escape_bytes, near_miss,
+    Key, Match, Matcher, MissReason, NearMiss, Schema, escape, escape_bytes, facts, near_miss,
 };
 use serde_json::{Map, Value, json};
 
@@ -52,7 +52,7 @@ impl MatchKeys {
         let mut session = Session {
             schema: &schema,
             matcher,
-            lifetimes: docs::lifetimes(&schema),
+            lifetimes: facts::lifetimes(&schema),
             format: self.format,
             terminal,
             total: 0,

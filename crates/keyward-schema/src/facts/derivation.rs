@@ -1,18 +1,18 @@
 //! How keys hang together, in words: seen from the derived key, and from its
 //! source.
 
-use super::anchors::Part;
-use super::page::Line;
-use super::words::field_name;
+use super::in_words::field_name;
+use super::line::Line;
+use super::links::Linked;
 use crate::derived::{Condition, Derived, Reference};
 use crate::lifetime::Lifetime;
 use crate::schema::{Key, KeyId};
 
 /// What Keyward does for a derived key.
-pub(super) fn derivation_in_words(part: &Part<'_>, key: &Key, derived: &Derived) -> Line {
-    let source = part.schema.key(derived.source().key);
-    let link = part.key_link(derived.source().key);
-    let member = member_name(part, derived.source());
+pub(super) fn derivation_in_words(links: &Linked<'_>, key: &Key, derived: &Derived) -> Line {
+    let source = links.schema.key(derived.source().key);
+    let link = links.key_link(derived.source().key);
+    let member = member_name(links, derived.source());
     match derived {
         Derived::Lookup { field, .. } => {
             let what = match field {
@@ -57,7 +57,7 @@ pub(super) fn derivation_in_words(part: &Part<'_>, key: &Key, derived: &Derived)
 }
 
 /// Who keeps a derived key, in a few words.
-pub(super) fn keeper(derived: &Derived) -> &'static str {
+pub fn keeper(derived: &Derived) -> &'static str {
     match derived {
         Derived::Lookup { .. } => "unique index",
         Derived::Rank { .. } => "ranking",
@@ -68,15 +68,15 @@ pub(super) fn keeper(derived: &Derived) -> &'static str {
 }
 
 /// Whether Keyward alone writes it, so that a client only reads.
-pub(super) fn is_read_only(key: &Key) -> bool {
+pub fn is_read_only(key: &Key) -> bool {
     matches!(
         key.derived,
         Some(Derived::Lookup { .. } | Derived::Rank { .. } | Derived::Members { .. })
     )
 }
 
-fn member_name(part: &Part<'_>, source: &Reference) -> Line {
-    let placeholders = part.schema.key(source.key).pattern.placeholders();
+fn member_name(links: &Linked<'_>, source: &Reference) -> Line {
+    let placeholders = links.schema.key(source.key).pattern.placeholders();
     match source.member() {
         Some(index) => Line::code(&*placeholders[index].name),
         None => Line::text("member"),
@@ -90,19 +90,19 @@ fn condition_in_words(source: &Key, condition: &Condition) -> Line {
 }
 
 /// What other keys take from this one: derived keys, and keys that end with it.
-pub(super) fn dependents(part: &Part<'_>, id: KeyId) -> Vec<Line> {
+pub(super) fn dependents(links: &Linked<'_>, id: KeyId) -> Vec<Line> {
     let of_key = |other: KeyId| -> Option<Line> {
-        let key = part.schema.key(other);
-        let link = || part.key_link(other);
+        let key = links.schema.key(other);
+        let link = || links.key_link(other);
         if let Some(derived) = key.derived.as_ref().filter(|derived| derived.source().key == id) {
             let does = match derived {
                 Derived::Lookup { field: Some(field), .. } => {
-                    let field = field_name(part.schema.key(id), *field);
+                    let field = field_name(links.schema.key(id), *field);
                     Line::text(" finds it by ").and_line(field)
                 }
                 Derived::Lookup { field: None, .. } => Line::text(" finds it by its value"),
                 Derived::Rank { by, .. } => {
-                    Line::text(" ranks it by ").and_line(field_name(part.schema.key(id), *by))
+                    Line::text(" ranks it by ").and_line(field_name(links.schema.key(id), *by))
                 }
                 Derived::Members { .. } => Line::text(" lists it"),
                 // Each of the two already says so of the other.
@@ -116,5 +116,5 @@ pub(super) fn dependents(part: &Part<'_>, id: KeyId) -> Vec<Line> {
             _ => None,
         }
     };
-    part.key_ids().filter_map(of_key).collect()
+    links.schema.ids().filter_map(of_key).collect()
 }

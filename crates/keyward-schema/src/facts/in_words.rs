@@ -1,15 +1,15 @@
 //! The model in words: types, lifetimes, bounds, settings of a keyspace.
 
-use super::anchors::Part;
 use super::derivation::is_read_only;
-use super::page::Line;
+use super::line::Line;
+use super::links::Linked;
 use crate::lifetime::{Excess, Lifetime, Renew, Subject};
 use crate::schema::{DataType, Evict, Key, Keyspace, Mode, Persist, Unknown};
 use crate::shape::{Length, Shape, Type};
 use crate::units::{count_in_words, size_in_words};
 
 /// What a type is called in a table.
-pub(super) fn type_name(data: DataType) -> &'static str {
+pub fn type_name(data: DataType) -> &'static str {
     match data {
         DataType::String => "String",
         DataType::Int => "Integer",
@@ -47,7 +47,7 @@ pub(super) fn type_in_words(data: DataType) -> &'static str {
 }
 
 /// A lifetime as a table has it.
-pub(super) fn lifetime_short(part: &Part<'_>, key: &Key) -> Line {
+pub fn lifetime_short(links: &Linked<'_>, key: &Key) -> Line {
     if is_read_only(key) {
         return Line::text("as its source says");
     }
@@ -68,7 +68,7 @@ pub(super) fn lifetime_short(part: &Part<'_>, key: &Key) -> Line {
                 .and_line(subject_name(key, *subject))
         }
         Lifetime::Until { field } => Line::text("until ").and_line(field_name(key, *field)),
-        Lifetime::With { key } => Line::text("as long as ").and_line(part.key_link(key.key)),
+        Lifetime::With { key } => Line::text("as long as ").and_line(links.key_link(key.key)),
         Lifetime::Given { min, max, .. } => {
             let within = match (min, max) {
                 (Some(min), Some(max)) => format!("{} to {}, ", min.in_words(), max.in_words()),
@@ -82,7 +82,7 @@ pub(super) fn lifetime_short(part: &Part<'_>, key: &Key) -> Line {
 }
 
 /// A lifetime in sentences.
-pub(super) fn lifetime_in_words(part: &Part<'_>, key: &Key) -> Line {
+pub(super) fn lifetime_in_words(links: &Linked<'_>, key: &Key) -> Line {
     if is_read_only(key) {
         return Line::text("None of its own: it is there as long as its source says.");
     }
@@ -128,7 +128,7 @@ pub(super) fn lifetime_in_words(part: &Part<'_>, key: &Key) -> Line {
             .and_line(field_name(key, *field))
             .and(", and moves with it."),
         Lifetime::With { key } => {
-            Line::text("Ends when ").and_line(part.key_link(key.key)).and(" does.")
+            Line::text("Ends when ").and_line(links.key_link(key.key)).and(" does.")
         }
         Lifetime::Given { min, max, default, excess } => {
             let within = match (min, max) {
@@ -167,7 +167,7 @@ fn excess_in_words(excess: Excess) -> &'static str {
 }
 
 /// Whose value decides, as the schema writes it.
-pub(super) fn subject_name(key: &Key, subject: Subject) -> Line {
+pub fn subject_name(key: &Key, subject: Subject) -> Line {
     match subject {
         Subject::Field(index) => field_name(key, index),
         Subject::Placeholder(index) => {
@@ -206,7 +206,7 @@ pub(super) fn bounds_in_words(key: &Key) -> Vec<Line> {
 }
 
 /// What happens to a key when memory is short.
-pub(super) fn evict_in_words(evict: Evict) -> &'static str {
+pub fn evict_in_words(evict: Evict) -> &'static str {
     match evict {
         Evict::Never => "Never evicted.",
         Evict::First => "Goes before all others.",
@@ -217,7 +217,7 @@ pub(super) fn evict_in_words(evict: Evict) -> &'static str {
 }
 
 /// The type of a value, with the bounds on it in words.
-pub(super) fn shape_line(shape: &Shape) -> Line {
+pub fn shape_line(shape: &Shape) -> Line {
     let limits = limits_in_words(shape);
     let limits = if limits.is_empty() { limits } else { format!(", {limits}") };
     Line::code(shape.to_string()).and(limits)
@@ -252,12 +252,12 @@ fn length_in_words(len: Length, unit: &str) -> String {
 }
 
 /// `1 item`, `20 items`.
-pub(super) fn things(count: u64, thing: &str) -> String {
+pub fn things(count: u64, thing: &str) -> String {
     format!("{} {thing}{}", count_in_words(count), if count == 1 { "" } else { "s" })
 }
 
 /// The settings of a keyspace, in words.
-pub(super) fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line>)> {
+pub fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line>)> {
     let unknown = match keyspace.unknown {
         Unknown::Reject => "Writes to keys that match none of these patterns are refused.",
         Unknown::Warn => {
