@@ -8,8 +8,8 @@
 
 mod input;
 
-use keyward_schema::render::{Style, human, json};
-use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, Matcher, Schema, check, docs, facts};
+use keyward_docs::render::{Style, human, json};
+use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, Matcher, Schema, check, facts};
 
 use crate::Random;
 
@@ -56,8 +56,8 @@ fn use_schema(schema: &Schema) {
             assert_eq!(found, Some(index), "the example of `{}`", key.pattern);
         }
     }
-    docs::markdown(&[schema]);
-    docs::html(&[schema]);
+    keyward_docs::markdown(&[schema]);
+    keyward_docs::html(&[schema]);
     facts::lifetimes(schema);
 }
 

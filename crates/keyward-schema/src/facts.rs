@@ -4,7 +4,7 @@
 //! links lead into a document or nowhere. Documents, explanations of commands and the
 //! comparison of two schemas share them. Facts need no examples, whose making takes time:
 //! who compares two schemas asks for the facts of every key.
-//! Not here: documents and their examples (`docs`), why a command is refused
+//! Not here: documents and their examples (`keyward-docs`), why a command is refused
 //! (`keyward-rules`).
 
 mod derivation;

@@ -1,5 +1,5 @@
 //! The Keyward schema language: patterns, shapes, lifetimes, derived keys,
-//! functions; their checks; matching; documents. No I/O.
+//! functions; their checks; matching; the sentences about them. No I/O.
 //!
 //! [`check`] turns the bytes of a file into diagnostics and, if none of them
 //! is an error, a [`Schema`] that needs no further checking.
@@ -8,10 +8,7 @@ mod checks;
 mod decimal;
 mod derived;
 mod diagnostic;
-pub mod docs;
-pub mod editor;
 mod escape;
-mod example;
 pub mod facts;
 mod function;
 mod lifetime;
@@ -20,7 +17,6 @@ mod near_miss;
 mod nearest;
 mod pattern;
 mod read;
-pub mod render;
 mod schema;
 mod settings;
 mod shape;
@@ -34,7 +30,6 @@ pub use decimal::{Decimal, DecimalText};
 pub use derived::{Binding, Condition, Derived, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
-pub use example::Examples;
 pub use function::{Argument, Function, FunctionKey, Target};
 pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{
@@ -45,10 +40,10 @@ pub use pattern::{
     Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, Pattern, PatternError, PatternProblem, Placeholder,
     Relation, Segment, relate,
 };
-pub use read::{Checked, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check};
+pub use read::{Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check};
 pub use schema::{
     Allowance, Bounds, Content, DEFAULT_MAX_FANOUT, DataType, Evict, Example, ExampleValue, Key,
-    KeyId, Keyspace, Mode, Note, Persist, Schema, Unknown,
+    KeyId, Keyspace, Mode, Note, Persist, Schema, Unknown, shape_of_kind,
 };
 pub use settings::{Form, SETTINGS, Scope, Setting, settings_of};
 pub use shape::{

@@ -36,7 +36,7 @@ use crate::source::{MAX_FILE_BYTES, Source, Span};
 use table::{Entry, Table, entries};
 
 pub(crate) use key::KeyDraft;
-pub(crate) use lifetime::FORMS as LIFETIME_FORMS;
+pub use lifetime::FORMS as LIFETIME_FORMS;
 
 /// The most keys one schema may declare.
 pub const MAX_KEYS: usize = 4096;

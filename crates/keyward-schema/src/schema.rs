@@ -380,7 +380,7 @@ pub struct Note {
 }
 
 /// The shape of text that a placeholder of that kind could hold.
-pub(crate) fn shape_of_kind(kind: &Kind) -> Shape {
+pub fn shape_of_kind(kind: &Kind) -> Shape {
     use crate::shape::Type;
     Shape::of(match kind {
         Kind::Rest => Type::String,

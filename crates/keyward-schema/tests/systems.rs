@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use keyward_schema::render::{Style, human};
 use keyward_schema::{Content, ExampleValue, Extra, Key, Matcher, Schema, Type, check};
 use toml::de::{DeTable, DeValue};
 
@@ -34,9 +33,7 @@ const SYSTEMS: [(&str, usize, &[&str]); 5] = [
 fn check_has_nothing_to_say() {
     for (system, ..) in SYSTEMS {
         let checked = check(&format!("{system}/keyward.toml"), &read(system, "keyward.toml"));
-        let told = checked.diagnostics.iter();
-        let told: String = told.map(|found| human(&checked.source, found, Style::Plain)).collect();
-        assert!(told.is_empty(), "\n{told}");
+        assert!(checked.diagnostics.is_empty(), "{system}: {:#?}", checked.diagnostics);
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use keyward_schema::render::{self, Style};
+use keyward_docs::render::{self, Style};
 use keyward_schema::{Checked, Level, MAX_FILE_BYTES, Schema, check};
 
 use crate::terminal::Terminal;

@@ -4,8 +4,8 @@
 //! session below it is what a server answers that serves it. The tables are those of
 //! the program. `KEYWARD_WRITE_DOCS=1` writes all of that anew.
 
+use keyward_docs::render::{Style, human};
 use keyward_resp::Frame;
-use keyward_schema::render::{Style, human};
 use keyward_schema::{DataType, Form, Kind, Level, RULES, Scope, Setting, check, settings_of};
 use keyward_testkit::{Server, markdown, wire};
 use std::path::{Path, PathBuf};

@@ -24,9 +24,9 @@ use crate::settings::Scope;
 use crate::shape::{Field, Type};
 use crate::units::Duration;
 
-/// The settings that tell the forms apart, and what may stand beside each.
+/// The settings of a lifetime that tell its forms apart, and what may stand beside each.
 /// The other settings beside `by` are the values of its subject.
-pub(crate) const FORMS: [(&str, &[&str]); 5] = [
+pub const FORMS: [(&str, &[&str]); 5] = [
     ("after", &["renew", "excess"]),
     ("by", &["renew"]),
     ("until", &[]),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use keyward_schema::render::{self, Style};
+use keyward_docs::render::{self, Style};
 use keyward_schema::{Checked, Level, MAX_DIAGNOSTICS, check_together};
 
 use super::{Format, counted};

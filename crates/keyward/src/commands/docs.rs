@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use keyward_schema::{Schema, docs, escape};
+use keyward_schema::{Schema, escape};
 
 use crate::Answer;
 use crate::schema_file;
@@ -39,8 +39,8 @@ impl Docs {
         let schemas = self.files.iter().map(load).collect::<anyhow::Result<Vec<_>>>()?;
         let schemas: Vec<&Schema> = schemas.iter().collect();
         let document = match self.html {
-            true => docs::html(&schemas),
-            false => docs::markdown(&schemas),
+            true => keyward_docs::html(&schemas),
+            false => keyward_docs::markdown(&schemas),
         };
         let document = without_controls(&document);
         match &self.output {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use keyward_schema::editor;
+use keyward_docs::editor;
 
 use crate::Answer;
 use crate::schema_file;

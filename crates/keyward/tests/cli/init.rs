@@ -10,7 +10,7 @@ fn the_starter_is_written_and_sound() {
     assert!(folder.read("shop/keyward.toml").starts_with("#:schema ./keyward.schema.json\n"));
     let editor: serde_json::Value =
         serde_json::from_str(&folder.read("shop/keyward.schema.json")).expect("JSON");
-    assert_eq!(editor, keyward_schema::editor::json_schema());
+    assert_eq!(editor, keyward_docs::editor::json_schema());
 }
 
 #[test]
