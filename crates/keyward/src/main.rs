@@ -6,10 +6,10 @@
 //! has what it wanted: that is success.
 //! Not here: anything a program that embeds Keyward would need.
 
-mod backup;
 mod commands;
-mod demo;
+mod progress;
 mod schema_file;
+mod signals;
 mod terminal;
 
 use std::io;

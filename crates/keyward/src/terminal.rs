@@ -7,15 +7,9 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use keyward_demo::{Output, Screen};
 use keyward_schema::escape;
 use serde_json::Value;
-
-/// The size of a screen, in characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Screen {
-    pub(crate) columns: usize,
-    pub(crate) rows: usize,
-}
 
 /// The two streams of a program.
 pub(crate) struct Terminal {
@@ -56,8 +50,23 @@ impl Terminal {
         writeln!(self.messages, "{picture}")
     }
 
-    /// The screen that data go to, if it is one on which the cursor may be moved.
-    pub(crate) fn screen(&self) -> Option<Screen> {
+    /// Writes out all data.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.data.flush()
+    }
+}
+
+/// A demonstration is data.
+impl Output for Terminal {
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        Terminal::write(self, text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Terminal::flush(self)
+    }
+
+    fn screen(&self) -> Option<Screen> {
         let stdout = io::stdout();
         if !stdout.is_terminal() || AutoStream::choice(&stdout) == ColorChoice::Never {
             return None;
@@ -65,11 +74,6 @@ impl Terminal {
         let size = rustix::termios::tcgetwinsize(stdout).ok()?;
         let (columns, rows) = (usize::from(size.ws_col), usize::from(size.ws_row));
         (columns > 0 && rows > 0).then_some(Screen { columns, rows })
-    }
-
-    /// Writes out all data.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.data.flush()
     }
 }
 

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
+use keyward_backup::{
+    Address, Archive, CheckError, Contents, FetchError, Folder, Stop, check, fetch, is_name,
+};
 use serde_json::json;
 
 use super::{Format, counted};
 use crate::Answer;
-use crate::backup::{
-    Address, CheckError, Contents, Folder, NewArchive, Progress, Snapshot, Stop, check, is_name,
-};
+use crate::progress::ProgressLine;
+use crate::signals::stop_on_signals;
 use crate::terminal::Terminal;
 
 /// How soon a backup that failed is tried again, if others are to follow.
@@ -65,7 +67,7 @@ pub(crate) struct Backup {
 impl Backup {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let address = self.address()?;
-        let stop = Stop::on_signals()?;
+        let stop = stop_on_signals()?;
         let Some(every) = self.every else { return self.back_up(&address, &stop, terminal) };
         loop {
             let start = SystemTime::now();
@@ -116,22 +118,16 @@ impl Backup {
         std::fs::create_dir_all(&self.to).with_context(directory)?;
         let folder = Folder::at(&self.to);
         let taken_ms = now_ms();
-        let mut progress = Progress::new();
-        let archive = fetch(address, folder.directory(), stop, &mut progress)?;
-        let checked = check(
-            archive.file.path(),
-            Some(&archive.sum),
-            &mut std::io::sink(),
-            &mut progress,
-            stop,
-        );
+        let mut progress = ProgressLine::new();
+        let archive = received(fetch(address, folder.directory(), stop, &mut progress))?;
+        let (path, sum) = (archive.path(), Some(&archive.sum));
+        let checked = check(path, sum, &mut std::io::sink(), &mut progress, stop);
         let contents = match checked {
             Ok(contents) => contents,
             Err(CheckError::Unusable { problems, .. }) => {
-                let place = format!("{}:{}", address.host, address.port);
                 let problems = problems.join("; ");
                 terminal
-                    .say(&format!("keyward: the snapshot of {place} is not kept: {problems}"))?;
+                    .say(&format!("keyward: the snapshot of {address} is not kept: {problems}"))?;
                 return Ok(Answer::No);
             }
             Err(error) => return Err(error.into()),
@@ -178,35 +174,14 @@ impl Backup {
     }
 }
 
-/// Takes a snapshot from a server to disk.
-fn fetch(
-    address: &Address,
-    directory: &Path,
-    stop: &Stop,
-    progress: &mut Progress,
-) -> anyhow::Result<crate::backup::Archive> {
-    let place = || format!("cannot write to {}", directory.display());
-    let mut archive = NewArchive::begin(directory).with_context(place)?;
-    progress.begin("waiting", None);
-    let received = Snapshot::request(address, stop).and_then(|mut snapshot| {
-        progress.end();
-        progress.begin("receiving", snapshot.bytes());
-        let (mut chunk, mut bytes) = (Vec::new(), 0);
-        while snapshot
-            .next(&mut chunk)
-            .with_context(|| format!("{}:{}", address.host, address.port))?
-        {
-            archive.write(&chunk).with_context(place)?;
-            bytes += chunk.len() as u64;
-            progress.reached(bytes);
+/// What came of asking, with the way out where there is one.
+fn received(fetched: Result<Archive, FetchError>) -> anyhow::Result<Archive> {
+    fetched.map_err(|error| match &error {
+        FetchError::Snapshot(refused) if refused.wants_password() => {
+            anyhow!("{error}; say its password with --password or in REDISCLI_AUTH")
         }
-        Ok(bytes)
-    });
-    progress.end();
-    if received? == 0 {
-        bail!("{}:{} has sent an empty snapshot", address.host, address.port);
-    }
-    archive.finish().with_context(place)
+        _ => error.into(),
+    })
 }
 
 pub(super) fn now_ms() -> i64 {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use keyward_demo::{DemoError, Plan, RATE_MAX, SYSTEMS, System};
 
 use crate::Answer;
-use crate::demo::{self, Plan, SYSTEMS, System};
 use crate::terminal::Terminal;
 
 /// Run one of five real systems under a living load, or all of them
@@ -53,7 +53,11 @@ impl Demo {
             interval: self.interval,
             length: self.length,
         };
-        demo::run(&plan, terminal)?;
+        keyward_demo::run(&plan, terminal).map_err(|error| match error {
+            // A reader that closes the pipe has what it wanted: `main` looks for that.
+            DemoError::Output(error) => error.into(),
+            other => anyhow::Error::from(other),
+        })?;
         Ok(Answer::Yes)
     }
 }
@@ -68,6 +72,6 @@ fn duration(text: &str) -> Result<Duration, &'static str> {
 }
 
 fn rate(text: &str) -> Result<NonZeroU32, String> {
-    let parsed = text.parse().ok().filter(|rate: &NonZeroU32| rate.get() <= demo::RATE_MAX);
-    parsed.ok_or_else(|| format!("write a number from 1 to {}", demo::RATE_MAX))
+    let parsed = text.parse().ok().filter(|rate: &NonZeroU32| rate.get() <= RATE_MAX);
+    parsed.ok_or_else(|| format!("write a number from 1 to {}", RATE_MAX))
 }

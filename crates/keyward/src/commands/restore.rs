@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
+use keyward_backup::{CheckError, Contents, DataDirectory, Folder, check, expected_sum};
 use serde_json::json;
 
 use super::backup::now_ms;
 use super::{Format, counted};
 use crate::Answer;
-use crate::backup::{
-    CheckError, Contents, DataDirectory, Folder, Progress, Stop, check, expected_sum,
-};
+use crate::progress::ProgressLine;
+use crate::signals::stop_on_signals;
 use crate::terminal::Terminal;
 
 /// Make a backup the data of a server that does not run
@@ -45,7 +45,7 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
-        let stop = Stop::on_signals()?;
+        let stop = stop_on_signals()?;
         let candidates = self.candidates()?;
         let place = || self.to.display().to_string();
         let target = DataDirectory::at(&self.to).with_context(place)?;
@@ -57,7 +57,7 @@ impl Restore {
             self.to.display(),
             data.join(", ")
         );
-        let mut progress = Progress::new();
+        let mut progress = ProgressLine::new();
         for path in &candidates {
             let mut file = BufWriter::new(target.new_file().with_context(place)?);
             let checked = expected_sum(path).and_then(|sum| {

@@ -1,0 +1,119 @@
+//! Where a server is: by its parts, or by a URL.
+
+use std::fmt;
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where a server is, and who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Its name or number.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Whom to log in as, if not the default user.
+    pub user: Option<String>,
+    /// What to log in with.
+    pub password: Option<String>,
+}
+
+impl Address {
+    /// Reads `redis://[[user][:password]@]host[:port]`.
+    ///
+    /// # Errors
+    /// If it is not of that form.
+    pub fn from_url(url: &str) -> Result<Address, UrlError> {
+        let rest = url.strip_prefix("redis://").or_else(|| url.strip_prefix("valkey://"));
+        let rest = rest.ok_or(UrlError::Form)?;
+        let rest = rest.split(['/', '?']).next().unwrap_or_default();
+        let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(l, p)| (Some(l), p));
+        let (host, port) = match place.strip_prefix('[').and_then(|place| place.split_once(']')) {
+            Some((host, port)) => (host, port.strip_prefix(':')),
+            None => place.split_once(':').map_or((place, None), |(h, p)| (h, Some(p))),
+        };
+        let port = port.map_or(Ok(6379), str::parse).map_err(|_| UrlError::Form)?;
+        let (user, password) = match login.map(|login| login.split_once(':')) {
+            None => (None, None),
+            Some(Some((user, password))) => (Some(decoded(user)?), Some(decoded(password)?)),
+            // A single word is the password, as redis-cli has it.
+            Some(None) => (None, login.map(decoded).transpose()?),
+        };
+        let host = if host.is_empty() { "127.0.0.1" } else { host }.to_owned();
+        Ok(Address { host, port, user: user.filter(|user| !user.is_empty()), password })
+    }
+
+    pub(crate) fn connect(&self) -> io::Result<TcpStream> {
+        let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in (self.host.as_str(), self.port).to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, CONNECT_PATIENCE) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failure = error,
+            }
+        }
+        Err(failure)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// Why a URL names no server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// It is of another form.
+    #[error("write it as redis://[user[:password]@]host[:port]")]
+    Form,
+    /// A percent sign stands for itself.
+    #[error("a % without two digits")]
+    Escape,
+    /// What its digits stand for is no text.
+    #[error("what the digits behind its % stand for is not UTF-8")]
+    NotText,
+}
+
+/// Bytes written as `%41`.
+fn decoded(text: &str) -> Result<String, UrlError> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((plain, escaped)) = rest.split_once('%') {
+        bytes.extend_from_slice(plain.as_bytes());
+        let digits = escaped.get(..2).ok_or(UrlError::Escape)?;
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| UrlError::Escape)?);
+        rest = &escaped[2..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).map_err(|_| UrlError::NotText)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read() {
+        let check =
+            |url: &str, host: &str, port: u16, user: Option<&str>, password: Option<&str>| {
+                let expected = Address {
+                    host: host.to_owned(),
+                    port,
+                    user: user.map(str::to_owned),
+                    password: password.map(str::to_owned),
+                };
+                assert_eq!(Address::from_url(url).expect(url), expected, "{url}");
+            };
+        check("redis://localhost", "localhost", 6379, None, None);
+        check("redis://:pass@h:7000/3", "h", 7000, None, Some("pass"));
+        check("redis://pass@h", "h", 6379, None, Some("pass"));
+        check("redis://me:a%40b%3a@h:1", "h", 1, Some("me"), Some("a@b:"));
+        check("valkey://[::1]:7000", "::1", 7000, None, None);
+        for url in ["localhost", "http://h", "redis://h:port", "redis://a%4@h"] {
+            assert!(Address::from_url(url).is_err(), "{url}");
+        }
+    }
+}
