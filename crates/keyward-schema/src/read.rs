@@ -9,6 +9,7 @@
 mod condition;
 mod content;
 mod derived;
+mod draft;
 mod example;
 mod function;
 mod key;
@@ -35,7 +36,7 @@ use crate::settings::Scope;
 use crate::source::{MAX_FILE_BYTES, Source, Span};
 use table::{Entry, Table, entries};
 
-pub(crate) use key::KeyDraft;
+pub(crate) use draft::KeyDraft;
 pub use lifetime::FORMS as LIFETIME_FORMS;
 
 /// The most keys one schema may declare.

@@ -4,7 +4,7 @@
 //! or `field in (value, value)`; a value is a bare word, or text in single
 //! quotes.
 
-use super::key::KeyDraft;
+use super::draft::KeyDraft;
 use super::table::Located;
 use crate::checks::{bad_condition, no_such_field};
 use crate::derived::Condition;

@@ -3,7 +3,7 @@
 //! All five bind the names of a template to the placeholders of the derived
 //! key; exactly one name is left over, and it is the member.
 
-use super::key::KeyDraft;
+use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
 use super::table::{Entry, Located, Table, text};
 use super::template::{Resolved, resolve_or_report};

@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::key::KeyDraft;
+use super::draft::KeyDraft;
 use super::table::{Entry, Table, Value, entries, text};
 use crate::checks::{example_key, example_value, wrong_value};
 use crate::diagnostic::Report;

@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-use super::key::KeyDraft;
+use super::draft::KeyDraft;
 use super::shape;
 use super::table::{Entry, Located, Table, table, text};
 use super::template::{Resolved, Unresolved, report_unresolved, resolve, resolve_or_report};

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use toml::de::{DeTable, DeValue};
 
-use super::key::KeyDraft;
+use super::draft::KeyDraft;
 use super::table::{Entry, Located, Table, duration, text};
 use super::template::resolve_or_report;
 use crate::checks::{

@@ -3,7 +3,7 @@
 //! Worked out once before the derivations are read, since a set that says
 //! nothing itself is mirrored all the same.
 
-use super::key::KeyDraft;
+use super::draft::KeyDraft;
 use super::template::resolve;
 
 /// For each key the one that its `inverse` names, and the keys that name it.

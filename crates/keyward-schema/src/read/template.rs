@@ -7,7 +7,7 @@
 //! Invariant: a template means one pattern or is an error; the order of the
 //! file decides nothing.
 
-use super::key::KeyDraft;
+use super::draft::KeyDraft;
 use super::table::Located;
 use crate::checks::{ambiguous_template, function_key, malformed_pattern, no_such_pattern};
 use crate::derived::{Binding, Reference};
