@@ -203,3 +203,26 @@ fn name(text: &str) -> Result<String, &'static str> {
     }
     Ok(text.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use keyward_backup::{SnapshotError, TalkError};
+
+    use super::*;
+
+    /// Whoever reads stdout and closes it has what it wanted, a server that closes its
+    /// connection has not given it.
+    #[test]
+    fn a_connection_that_breaks_is_not_success() {
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let place = || "localhost:6379".to_owned();
+        let talk = SnapshotError::Talk { place: place(), problem: TalkError::Io(broken()) };
+        let cut = FetchError::Cut { place: place(), problem: broken() };
+        for failed in [FetchError::Snapshot(talk), cut] {
+            let error = received(Err(failed)).err().expect("it failed");
+            assert!(!crate::is_closed_pipe(&error), "{error:#}");
+        }
+    }
+}
