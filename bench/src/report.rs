@@ -50,7 +50,7 @@ pub(crate) fn median(figures: impl IntoIterator<Item = f64>) -> f64 {
 
 /// The command, and what was measured with it.
 pub(crate) fn write_heading(out: &mut impl Write, peers: &[Peer]) -> io::Result<()> {
-    let mut command = "cargo run --release -p keyward-bench --".to_owned();
+    let mut command = "cargo run --profile dist -p keyward-bench --".to_owned();
     std::env::args().skip(1).for_each(|word| command += &format!(" {word}"));
     writeln!(out, "```\n{command}\n```\n")?;
     for peer in peers {
