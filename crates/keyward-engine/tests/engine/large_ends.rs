@@ -471,3 +471,49 @@ fn a_client_that_tracks_what_goes_is_told_by_the_step() {
     };
     assert!(test.deliveries().iter().any(is_told));
 }
+
+#[test]
+fn who_shows_any_row_waits_for_all_ends_and_then_who_writes_does_too() {
+    let (mut test, client) = governed();
+    let [writer, reader] = [(); 2].map(|()| test.engine.connect());
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+    test.call(client, "DEL user:1:followers");
+    for command in ["RANDOMKEY", "SORT nothing", "SAVE", "DEBUG DIGEST"] {
+        let waiting = test.engine.connect();
+        assert_eq!(test.call(waiting, command), "", "{command} waits");
+    }
+    assert_eq!(test.call(writer, "SET team:1 x"), "+OK\r\n");
+    test.set_time(START_MS + 1_000);
+    assert_eq!(test.call(writer, "SET team:1 y"), "", "they have waited for a second");
+    assert_eq!(test.call(reader, "GET team:1"), "$1\r\nx\r\n");
+    all_ticks(&mut test);
+    test.tick();
+    assert_eq!(test.resume(writer), "+OK\r\n");
+}
+
+#[test]
+fn who_writes_waits_while_ends_are_drained_for_a_snapshot() {
+    let (mut test, client) = governed();
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+    test.call(client, "DEL user:1:followers");
+    test.engine.drain_ends(true);
+    assert_eq!(test.call(client, "SET team:1 x"), "");
+    all_ticks(&mut test);
+    test.engine.drain_ends(false);
+    test.tick();
+    assert_eq!(test.resume(client), "+OK\r\n");
+}
+
+#[test]
+fn a_client_that_leaves_while_it_waits_is_not_waited_for() {
+    let (mut test, client) = governed();
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+    test.call(client, "DEL user:1:followers");
+    let waiting = test.engine.connect();
+    assert_eq!(test.call(waiting, "RANDOMKEY"), "");
+    assert_eq!(test.engine.facts().blocked_clients, 1);
+    test.engine.disconnect(waiting);
+    assert_eq!(test.engine.facts().blocked_clients, 0);
+    test.set_time(START_MS + 2_000);
+    assert_eq!(test.call(client, "SET team:1 x"), "+OK\r\n");
+}
