@@ -2,7 +2,7 @@
 //!
 //! Owns the walk over all tables, and databases that were emptied while their rows were
 //! still to be captured. Each step captures a bounded number of rows and hands over
-//! their bytes; what commands capture on the way (`snapshot::Capture`) goes with it. A
+//! their bytes; what commands capture on the way (`capture::Capture`) goes with it. A
 //! large collection is handed over in several steps, between which nothing else is.
 //!
 //! Invariant: a table that no snapshot is taken of has rows of one epoch. So a snapshot
