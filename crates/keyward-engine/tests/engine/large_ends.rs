@@ -517,3 +517,18 @@ fn a_client_that_leaves_while_it_waits_is_not_waited_for() {
     test.set_time(START_MS + 2_000);
     assert_eq!(test.call(client, "SET team:1 x"), "+OK\r\n");
 }
+
+#[test]
+fn no_step_takes_more_rows_than_another() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 20_000);
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 20_000)));
+    test.call(client, "DEL session:a user:1:followers");
+    test.effects();
+    let mut most = 0;
+    while test.engine.has_pending_ends() {
+        test.tick();
+        most = most.max(test.effects().len());
+    }
+    assert!((1..200).contains(&most), "{most} rows at a time");
+}
