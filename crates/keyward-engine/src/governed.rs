@@ -157,22 +157,35 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
         // The book looks at the row that is edited next: it is unpacked once for both.
         ctx.keys.loosen_ahead(ctx.key(1));
     }
-    let Some(book) = ctx.keys.database().book() else {
+    if ctx.keys.database().book().is_none() {
         // From a database without a schema these reach others.
         return match ctx.command.id {
             CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing, None),
             CommandId::SwapDb => swap(ctx),
             _ => attempt(ctx),
         };
-    };
+    }
     if ctx.command.id == CommandId::SwapDb {
         return swap(ctx);
     }
     let db = ctx.keys.selected();
-    let verdict = {
-        let database = ctx.keys.database();
-        let table_of = |position: usize| database.pattern(ctx.key(position).table);
-        book.before(&ctx.keys.sight(db), ctx.command, ctx.args, &table_of)
+    let verdict = loop {
+        let (verdict, unfinished) = {
+            let database = ctx.keys.database();
+            let book = database.book().expect("it is under a schema, as above");
+            let table_of = |position: usize| database.pattern(ctx.key(position).table);
+            let sight = ctx.keys.sight(db);
+            let verdict = book.before(&sight, ctx.command, ctx.args, &table_of);
+            (verdict, sight.into_unfinished())
+        };
+        if unfinished.is_empty() {
+            break verdict;
+        }
+        // It was shown keys that are going.
+        let Ctx { keys, session, shared, host, .. } = ctx;
+        for key in unfinished {
+            ends::finish_key(keys, shared, session, *host, (db, &key));
+        }
     };
     match verdict.expect("the engine shows all it has at once") {
         Verdict::Run(Judged::All) => attempt(ctx),

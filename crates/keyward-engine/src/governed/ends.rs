@@ -28,8 +28,9 @@ const ROWS_PER_TICK: usize = 48;
 const SETTLED_AT_ONCE: usize = 32;
 /// Steps that are gathered at a time where all are taken at once.
 const STEPS_AT_ONCE: usize = 1024;
-/// Who has waited so long for due rows to go removes the rest at once: others become due.
+/// Who has waited so long for due rows to go removes more of them itself: others become due.
 const DUE_PATIENCE_MS: i64 = 100;
+const SETTLED_AT_LAST: usize = 128;
 /// When somebody has waited so long for ends, those who write wait too: they begin others.
 const ENDS_PATIENCE_MS: i64 = 1_000;
 /// Who waits for fewer goes on when so many are left.
@@ -260,8 +261,11 @@ impl Engine {
             keys.effects.begin_unit();
             // Where nothing is swept nobody else would remove them.
             let waited_ms = session.awaits_since_ms.map_or(0, |since| keys.now_ms() - since);
-            let is_patient = shared.switches.sweeps && waited_ms < DUE_PATIENCE_MS;
-            is_settled = keys.settle(if is_patient { SETTLED_AT_ONCE } else { usize::MAX });
+            let most = match waited_ms < DUE_PATIENCE_MS {
+                true => SETTLED_AT_ONCE,
+                false => SETTLED_AT_LAST,
+            };
+            is_settled = keys.settle(if shared.switches.sweeps { most } else { usize::MAX });
             follow_ended(keys, shared, session, host);
             shared.spread_news(keys, Some(session));
         }

@@ -532,3 +532,33 @@ fn no_step_takes_more_rows_than_another() {
     }
     assert!((1..200).contains(&most), "{most} rows at a time");
 }
+
+#[test]
+fn companions_live_through_the_last_millisecond_of_their_leader() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 150);
+    test.call(client, "PEXPIRE session:a 3");
+    test.set_time(START_MS + 3);
+    assert_eq!(test.call(client, "GET item:a:7"), "$1\r\nx\r\n");
+    test.tick();
+    assert_eq!(test.call(client, "EXPIRE session:a 1000"), ":1\r\n");
+    all_ticks(&mut test);
+    assert!(test.call(client, "KEYS item:*").starts_with("*150\r\n"));
+    assert_eq!(test.call(client, "TTL item:a:7"), ":1000\r\n");
+}
+
+#[test]
+fn nothing_is_let_in_under_a_leader_that_is_going() {
+    let schema = SCHEMA.to_owned()
+        + "[key.\"feed:{id:uint}\"]\ntype = \"string\"\nttl = { with = \"user:{id}:following\" }\n";
+    let mut test = TestEngine::governed(1, &schema);
+    let client = test.engine.connect();
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+    test.call(client, "DEL user:1:followers");
+    for command in ["SET feed:2500 x", "SETNX feed:2501 x", "MSET feed:2502 x"] {
+        let reply = test.call(client, command);
+        assert!(reply.contains("which does not exist"), "{command}: {reply}");
+    }
+    all_ticks(&mut test);
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+}

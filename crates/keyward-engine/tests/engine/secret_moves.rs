@@ -406,6 +406,23 @@ fn what_comes_from_a_secret_of_another_database_is_not_shown() {
 }
 
 #[test]
+fn a_secret_that_went_by_way_of_a_database_without_a_schema_is_not_shown() {
+    let schema = "[keyspace]\nname = \"vault\"\n\
+                  [key.\"token:{id}\"]\ntype = \"string\"\nttl = \"none\"\nsecret = true\n\
+                  [key.\"count:{id}\"]\ntype = \"int\"\nttl = \"none\"\n";
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    test.call(client, &format!("SET token:1 {SECRET}"));
+    assert_eq!(test.call(client, "COPY token:1 x DB 1"), ":1\r\n");
+    assert_eq!(test.call(client, "COPY token:1 count:2 DB 1"), ":1\r\n");
+    test.call(client, "SELECT 1");
+    for call in ["COPY x count:1 DB 0", "MOVE count:2 0"] {
+        let told = test.call(client, call);
+        assert!(told.contains("SCHEMA count:") && !told.contains(SECRET), "{call}: {told}");
+    }
+}
+
+#[test]
 fn json_with_a_secret_field_is_not_shown_where_it_is_of_a_wrong_kind() {
     let schema = r#"
 [keyspace]
@@ -543,6 +560,10 @@ ttl = "none"
 [key."recent"]
 type = "set"
 follows = "message:{member}"
+[key."private"]
+type = "set"
+secret = true
+follows = "message:{member}"
 [key."follows:{a}"]
 type = "set"
 ttl = "none"
@@ -571,6 +592,9 @@ members = { of = "account:{id}" }
     test.call(client, &format!("HSET bag:1 plan {SECRET}"));
     test.call(client, &format!("SADD follows:1 {SECRET}"));
     told(&mut test, "SUNIONSTORE recent marks:1", "and what this one names does not exist");
+    let add = format!("SADD private {SECRET}");
+    told(&mut test, &add, "and what this one names does not exist");
+    told(&mut test, &format!("KEYWARD EXPLAIN {add}"), "and what this one names does not exist");
     told(&mut test, "SUNIONSTORE follows:2 marks:2", "a member must be text without a colon (");
     told(&mut test, "SUNIONSTORE follows:2 marks:1", "-SCHEMA followers:{b}: may have at most 1");
     test.call(client, "DEL follows:1");

@@ -60,8 +60,12 @@ impl RuleBook {
         let problem = |named: &str| {
             format!("a member must name a living key, and {named} does not exist; write that first")
         };
-        let (told, discreet) = (problem(&self.named(named)), Some(problem("what this one names")));
-        self.refusal(table, key, Problem { told: &told, discreet }, None)
+        let discreet = problem("what this one names");
+        let told = match self.schema().key(table).holds_secret() {
+            true => discreet.clone(),
+            false => problem(&self.named(named)),
+        };
+        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, None)
     }
 
     /// A member of a mirrored set cannot stand in the name of its mirror.

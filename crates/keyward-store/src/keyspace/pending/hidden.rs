@@ -103,6 +103,11 @@ impl Keyspace {
     /// What gives a companion the deadline of its leader, if an end has yet to do so.
     pub(super) fn redating(&self, db: usize, key: &[u8]) -> Option<Finish> {
         let (end, deadline) = self.later_deadline(db, key)?;
+        // In the last millisecond of its leader it lives on as it is: to give it that as its
+        // deadline would remove it.
+        if deadline.is_some_and(|at| at <= self.now_ms) {
+            return None;
+        }
         Some(match deadline {
             Some(at) => end.finish(&[b"PEXPIREAT", key, at.to_string().as_bytes()]),
             None => end.finish(&[b"PERSIST", key]),
