@@ -146,16 +146,13 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
             break;
         }
     }
-    keys.select(selected);
 }
 
 /// Does all that pending ends have yet to do, at once: what is written next shall have nothing
 /// of it.
 pub(crate) fn finish_all(ctx: &mut Ctx<'_>) {
     let Ctx { keys, session, shared, host, .. } = ctx;
-    let selected = keys.selected();
     while finish_ends(keys, shared, session, *host, keys.pending_up_to(u64::MAX, true)) {}
-    keys.select(selected);
 }
 
 /// Does again what a command of the log says of ends, and what they mean for it.
@@ -180,11 +177,9 @@ pub(super) fn advance(
     host: &mut dyn Host,
     budget: usize,
 ) {
-    let selected = keys.selected();
     for step in keys.next_steps(budget) {
         finish(keys, shared, session, host, &step);
     }
-    keys.select(selected);
 }
 
 /// Takes a step of the first end that is pending; whether there is more to do.
