@@ -1,5 +1,8 @@
 //! KW0308: keys live with each other in a circle.
 
+use std::collections::HashSet;
+
+use crate::derived::Derived;
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::lifetime::Lifetime;
 use crate::schema::Key;
@@ -13,7 +16,8 @@ pub(crate) static RULE: Rule = Rule {
     why: "
 A key that lives `with` another ends when that one does. In a circle none of
 them could ever be written, since each needs the other to be there first. A
-derived key cannot be lived with either: it comes and goes with its members.
+derived key cannot be lived with either, nor a set that mirrors another or
+follows other keys: it comes and goes with its members.
 ",
     wrong: r#"
 [keyspace]
@@ -40,18 +44,32 @@ ttl = { with = "a:{id}" }
 };
 
 pub(crate) fn check(keys: &[Option<Key>], report: &mut Report) {
+    let mirrored: HashSet<usize> = keys.iter().flatten().filter_map(mirror_of).collect();
     for key in keys.iter().flatten() {
-        if let Lifetime::With { key: with } = &key.lifetime
-            && let Some(Some(target)) = keys.get(with.key.index())
-            && let Some(derived) =
-                target.derived.as_ref().filter(|derived| derived.name() != "follows")
-        {
-            report.push(of_derived(key, target, keys[derived.source().key.index()].as_ref()));
+        let Lifetime::With { key: with } = &key.lifetime else { continue };
+        let Some(Some(target)) = keys.get(with.key.index()) else { continue };
+        let source = target.derived.as_ref().map(|derived| derived.source().key.index());
+        if source.is_some() || mirrored.contains(&with.key.index()) {
+            let source = source.filter(|_| target.derived.as_ref().is_some_and(has_source));
+            report.push(of_derived(key, target, source.and_then(|at| keys[at].as_ref())));
         }
     }
     for circle in circles(keys) {
         report.push(describe(keys, &circle));
     }
+}
+
+/// The set that this one mirrors.
+fn mirror_of(key: &Key) -> Option<usize> {
+    match key.derived.as_ref()? {
+        Derived::Inverse { other, .. } => Some(other.key.index()),
+        _ => None,
+    }
+}
+
+/// Whether it comes from rows that others could live with instead.
+fn has_source(derived: &Derived) -> bool {
+    !matches!(derived, Derived::Inverse { .. } | Derived::Follows { .. })
 }
 
 fn lives_with(keys: &[Option<Key>], index: usize) -> Option<usize> {
@@ -170,6 +188,42 @@ ttl = { with = "by:{e}" }
 "#,
             r#"ttl = { with = "by:{e}" }"#,
             r#"ttl = { with = "u:{id}" }"#,
+        );
+    }
+
+    #[test]
+    fn nothing_lives_with_a_mirror_or_a_follower() {
+        check(
+            r#"
+[key."f:{id}"]
+type = "set"
+max_members = 5
+inverse = "g:{member}"
+[key."g:{id}"]
+type = "set"
+max_members = 5
+[key."msg:{id}:{m}"]
+type = "string"
+ttl = "1h"
+[key."recent:{id}"]
+type = "set"
+ttl = "1h"
+follows = "msg:{id}:{member}"
+[key."a:{id}"]
+type = "string"
+ttl = { with = "f:{id}" }
+[key."b:{id}"]
+type = "string"
+ttl = { with = "g:{id}" }
+[key."c:{id}"]
+type = "string"
+ttl = { with = "recent:{id}" }
+"#,
+            "
+KW0308 17:7 `f:{id}` is derived and has no life of its own [lives with a derived key] | see 1:6 derived here
+KW0308 20:7 `g:{id}` is derived and has no life of its own [lives with a derived key] | see 5:6 derived here
+KW0308 23:7 `recent:{id}` is derived and has no life of its own [lives with a derived key] | see 11:6 derived here
+",
         );
     }
 }
