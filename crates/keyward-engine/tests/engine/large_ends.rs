@@ -549,16 +549,40 @@ fn companions_live_through_the_last_millisecond_of_their_leader() {
 
 #[test]
 fn nothing_is_let_in_under_a_leader_that_is_going() {
-    let schema = SCHEMA.to_owned()
-        + "[key.\"feed:{id:uint}\"]\ntype = \"string\"\nttl = { with = \"user:{id}:following\" }\n";
-    let mut test = TestEngine::governed(1, &schema);
+    let mut test = TestEngine::governed(1, SCHEMA);
     let client = test.engine.connect();
-    test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
-    test.call(client, "DEL user:1:followers");
-    for command in ["SET feed:2500 x", "SETNX feed:2501 x", "MSET feed:2502 x"] {
-        let reply = test.call(client, command);
+    test.call(client, "SET top:a x");
+    for mid in 0..2000 {
+        test.call(client, &format!("SET mid:a:{mid} x"));
+    }
+    test.call(client, "DEL top:a");
+    for command in ["SET leaf:a:1500:1 x", "SETNX leaf:a:1501:1 x", "MSET leaf:a:1502:1 x"] {
+        let reply = ask(&mut test, client, command);
         assert!(reply.contains("which does not exist"), "{command}: {reply}");
     }
     all_ticks(&mut test);
     assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn a_mirrored_set_that_lives_on_elsewhere_ends_in_steps_too() {
+    for (command, other) in
+        [("MOVE user:1:followers 1", "user:1:followers"), ("RENAME user:1:followers x", "x")]
+    {
+        let mut test = TestEngine::governed(1, SCHEMA);
+        let client = test.engine.connect();
+        test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+        let reply = test.call(client, command);
+        assert!(reply == ":1\r\n" || reply == "+OK\r\n", "{reply}");
+        assert!(test.engine.has_pending_ends(), "{command}");
+        assert_eq!(test.call(client, "EXISTS user:1500:following"), ":0\r\n");
+        test.call(client, "SADD user:1:followers 1600");
+        all_ticks(&mut test);
+        assert_eq!(test.call(client, "SMEMBERS user:1600:following"), "*1\r\n$1\r\n1\r\n");
+        assert!(test.call(client, "KEYS user:*:following").starts_with("*1\r\n"), "{command}");
+        if command.starts_with("MOVE") {
+            test.call(client, "SELECT 1");
+        }
+        assert_eq!(test.call(client, &format!("SCARD {other}")), ":2000\r\n");
+    }
 }

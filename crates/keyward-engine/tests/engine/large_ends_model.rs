@@ -1,7 +1,7 @@
 //! Large ends against a model: an engine that takes its time answers as one that does not.
 
 use crate::harness::{START_MS, TestEngine, request};
-use keyward_engine::{ClientId, Delivery, Progress, Random, Replay};
+use keyward_engine::{ClientId, Delivery, MemoryLimit, Progress, Random, Replay, Tunables};
 use keyward_resp::{Batch, RequestLimits, RequestParser};
 
 pub(crate) const SCHEMA: &str = r#"
@@ -23,21 +23,25 @@ inverse    = "user:{member}:following"
 max_fanout = 100000
 
 [key."session:{sid}"]
-type = "string"
-ttl  = { given = true, max = "1d", default = "1h" }
+type  = "string"
+ttl   = { given = true, max = "1d", default = "1h" }
+evict = "first"
 
 [key."item:{sid}:{n:uint}"]
 type = "string"
 ttl  = { with = "session:{sid}" }
+evict = "never"
 
 [key."cart:{sid}"]
 type = "string"
 ttl  = { given = true, max = "1d", default = "1h" }
+evict = "never"
 
 [key."line:{sid}:{n:uint}"]
 type = "string"
 value = "str"
 ttl  = { with = "cart:{sid}" }
+evict = "never"
 
 [key."lines:{sid}"]
 type       = "set"
@@ -53,22 +57,27 @@ max_fanout = 100000
 type  = "string"
 value = "str"
 ttl   = { with = "team:1" }
+evict = "never"
 
 [key."team:{t:uint}"]
 type = "string"
 ttl  = { given = true, max = "1d", default = "1h" }
+evict = "never"
 
 [key."top:{t}"]
-type = "string"
-ttl  = { given = true, max = "1d", default = "1h" }
+type  = "string"
+ttl   = { given = true, max = "1d", default = "1h" }
+evict = "first"
 
 [key."mid:{t}:{m:uint}"]
 type = "string"
 ttl  = { with = "top:{t}" }
+evict = "never"
 
 [key."leaf:{t}:{m:uint}:{l:uint}"]
 type = "string"
 ttl  = { with = "mid:{t}:{m}" }
+evict = "never"
 
 [key."leaves:{t}:{m:uint}"]
 type       = "set"
@@ -141,10 +150,15 @@ struct Tally {
     pending: u64,
     /// Commands that found or changed one row.
     rows: u64,
+    /// Rows that were evicted.
+    evicted: u64,
 }
 
 fn new_engine(seed: u64, few: usize) -> (TestEngine, Vec<ClientId>) {
     let mut test = TestEngine::governed(seed, SCHEMA);
+    // Nothing is said to be in use but where all is to be evicted.
+    let memory = MemoryLimit { bytes_max: 1, ..MemoryLimit::default() };
+    test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
     test.engine.keyspace().set_removed_at_once(few);
     let clients = (0..3).map(|_| test.engine.connect()).collect();
     (test, clients)
@@ -224,7 +238,9 @@ impl Pair {
         let (user, other) = (self.below(4), self.below(4));
         let peer = 100 + self.below(300);
         let (first, count) = (100 + self.below(200), self.count());
-        match self.below(16) {
+        match self.below(18) {
+            16 => format!("MOVE user:{user}:followers 1"),
+            17 => format!("RENAME user:{user}:followers elsewhere:{other}"),
             0..=4 => format!("SADD user:{user}:followers {}", members(first, count)),
             5 => format!("DEL user:{user}:followers"),
             6 => format!("UNLINK user:{user}:followers user:{other}:followers"),
@@ -343,6 +359,25 @@ impl Pair {
         tally.rows += u64::from(lazy[0] == ":1");
     }
 
+    /// Memory is short until everything that may be evicted is.
+    fn evict(&mut self) {
+        const LEADERS: &str = "EXISTS session:a session:b top:a top:b";
+        let client = self.clients[0];
+        let there = ask(&mut self.eager, client, LEADERS);
+        for test in [&mut self.lazy, &mut self.eager] {
+            let mut rounds = 0;
+            while ask(test, client, LEADERS) != ":0\r\n" {
+                rounds += 1;
+                assert!(rounds < 1_000, "all of them are evicted");
+                test.host.used_memory = vec![1 << 40; 100].into();
+                ask(test, client, "GET none");
+                test.host.used_memory.clear();
+            }
+        }
+        let count = there.trim_start_matches(':').trim_end();
+        self.tally.evicted += count.parse::<u64>().expect("EXISTS counts");
+    }
+
     /// The log has all that the lazy engine has; that may go on from there.
     fn crash(&mut self) {
         self.lazy.engine.take_log(&mut self.log);
@@ -458,6 +493,7 @@ fn run(seed: u64, commands: usize) -> Tally {
             }
             10 => pair.crash(),
             11 => pair.cut(),
+            12 => pair.evict(),
             _ => {
                 let command = pair.command();
                 pair.both(0, &command);
@@ -481,7 +517,8 @@ fn an_engine_that_takes_its_time_answers_as_one_that_does_not() {
         sum.failed_scripts += tally.failed_scripts;
         sum.pending += tally.pending;
         sum.rows += tally.rows;
+        sum.evicted += tally.evicted;
     }
     assert!(sum.scripts > 10 * seeds && sum.failed_scripts > 10 * seeds, "{sum:?}");
-    assert!(sum.pending > 100 * seeds && sum.rows > 50 * seeds, "{sum:?}");
+    assert!(sum.pending > 100 * seeds && sum.rows > 50 * seeds && sum.evicted > seeds, "{sum:?}");
 }

@@ -8,7 +8,7 @@
 
 use super::{Aftermath, Fate};
 use crate::change::{Change, Part, What};
-use crate::view::{Row, RowType};
+use crate::view::{Element, Row, RowType};
 use keyward_schema::KeyId;
 
 /// What is lost with a row, by so many that they go in steps.
@@ -65,8 +65,10 @@ impl Aftermath<'_> {
         let is_large = |row: &&dyn Row| row.row_type() == RowType::Set && row.len() > few;
         let after = change.after.filter(|_| !is_gone);
         let left = match change.what {
+            What::Whole(Some(before)) if is_large(&before) => {
+                (!change.is_kept).then(|| members_of(before))
+            }
             _ if !change.is_kept => return false,
-            What::Whole(before) if before.as_ref().is_some_and(is_large) => None,
             What::Lifetime if is_gone && change.after.as_ref().is_some_and(is_large) => None,
             // What the command changed and then made end is seldom much.
             What::Parts(parts) if parts.len() > few && (!is_gone || change.after.is_none()) => {
@@ -80,6 +82,17 @@ impl Aftermath<'_> {
         self.consequences.ends.push(LargeEnd::Members { table, key: change.key.to_vec(), left });
         true
     }
+}
+
+/// The members of a set that lives on under another key.
+fn members_of(row: &dyn Row) -> Vec<Vec<u8>> {
+    let mut members = Vec::with_capacity(row.len());
+    row.each(&mut |element| {
+        if let Element::Member(member) = element {
+            members.push(member.to_vec());
+        }
+    });
+    members
 }
 
 /// The members that parts took out of a set.

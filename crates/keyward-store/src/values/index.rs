@@ -307,6 +307,19 @@ impl<T: Indexed> Index<T> {
         next_cursor(cursor, self.shared_bits(cursor))
     }
 
+    /// Visits the entries of the last bucket below `below`, of the last one of all if that is
+    /// zero; returns its place, to go on with, zero at the end.
+    ///
+    /// This is the order in which to remove everything: the buckets that become empty are
+    /// those that go, while entries that are removed in the order of a scan leave the rest
+    /// in ever fewer buckets. What is added meanwhile may be missed.
+    pub(crate) fn scan_down<'a>(&'a self, below: usize, visit: impl FnMut(&'a T)) -> usize {
+        let Some(last) = self.count().checked_sub(1) else { return 0 };
+        let at = below.checked_sub(1).map_or(last, |at| at.min(last));
+        self.bucket(at).iter().for_each(visit);
+        at
+    }
+
     /// As `scan`, for changing entries in place. Their hashes must stay the same.
     pub(crate) fn scan_mut(&mut self, cursor: u64, mut visit: impl FnMut(&mut T)) -> u64 {
         if self.count() == 0 {
@@ -501,6 +514,28 @@ mod tests {
         index.trim();
         assert!(index.count() < 10, "{} buckets for 10 entries", index.count());
         assert!((0..10).all(|value| index.find(spread(value), |v| *v == value).is_some()));
+    }
+
+    #[test]
+    fn removing_from_the_last_bucket_down_leaves_no_long_bucket() {
+        let mut index = filled(100_000);
+        let mut other = filled(100_000);
+        let (mut below, mut longest) = (0, 0);
+        while index.len() > 0 {
+            let mut found = Vec::new();
+            below = index.scan_down(below, |value| found.push(*value));
+            longest = longest.max(found.len());
+            for value in found {
+                assert_eq!(index.remove(spread(value), |v| *v == value), Some(value));
+                // One that lists the same, and is a little larger.
+                assert_eq!(other.remove(spread(value), |v| *v == value), Some(value));
+            }
+            let chain = other.scan_down(below, |_| ()).min(1) + other.bucket(0).iter().count();
+            longest = longest.max(chain);
+        }
+        assert!(longest <= 24, "{longest} entries in a bucket");
+        assert_eq!(below, 0);
+        assert_eq!(Index::<u64>::default().scan_down(7, |_| unreachable!()), 0);
     }
 
     fn check_counts(index: &Index<u64>) {

@@ -226,6 +226,19 @@ impl Set {
         }
     }
 
+    /// Visits some members from the end on; returns the cursor for the next ones, zero at the
+    /// end. Who removes what was visited removes everything in even steps; what is added
+    /// meanwhile may be missed.
+    pub fn scan_down<'a>(&'a self, cursor: u64, visit: impl FnMut(Item<'a>)) -> u64 {
+        match self.word.form() {
+            Form::Small(_) => {
+                self.iter().for_each(visit);
+                0
+            }
+            Form::Large(indexed) => indexed.scan_down(cursor, visit),
+        }
+    }
+
     /// Gives the form of numbers up.
     fn leave_numbers(&mut self, hasher: KeyHasher) {
         if self.len() > PACKED_MEMBERS_MAX {

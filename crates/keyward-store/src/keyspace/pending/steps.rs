@@ -71,9 +71,10 @@ impl Keyspace {
             let scanned = match &end.remains {
                 Remains::Members { left, .. } => (cursor.part == 0)
                     .then(|| set_of(left).map_or(0, |set| set.scan(cursor.place, &mut name))),
-                Remains::Companions { sets } => sets
-                    .get(cursor.part)
-                    .map(|(_, row)| set_of(row).map_or(0, |set| set.scan(cursor.place, &mut name))),
+                // They are taken off the list one by one, and nobody comes to it.
+                Remains::Companions { sets } => sets.get(cursor.part).map(|(_, row)| {
+                    set_of(row).map_or(0, |set| set.scan_down(cursor.place, &mut name))
+                }),
                 Remains::Deadlines { tables } => tables.get(cursor.part).map(|table| {
                     database.scan_companions(*table, &end.key, cursor.place, &mut name)
                 }),

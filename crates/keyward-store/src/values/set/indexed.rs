@@ -60,6 +60,12 @@ impl Indexed {
     pub(super) fn scan<'a>(&'a self, cursor: u64, mut visit: impl FnMut(Item<'a>)) -> u64 {
         self.members.scan(cursor, |member| visit(member.name()))
     }
+
+    /// As `scan`, in the order in which to remove all of them.
+    pub(super) fn scan_down<'a>(&'a self, cursor: u64, mut visit: impl FnMut(Item<'a>)) -> u64 {
+        let below = usize::try_from(cursor).unwrap_or(usize::MAX);
+        self.members.scan_down(below, |member| visit(member.name())) as u64
+    }
 }
 
 impl HeapBytes for Indexed {
