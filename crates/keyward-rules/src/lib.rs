@@ -38,7 +38,7 @@ pub use book::{RuleBook, Traits};
 pub use change::{Change, End, Part, What};
 pub use derived::{Entry, Holds};
 pub use lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
-pub use plan::{Difference, DifferenceKind, compare};
+pub use plan::{Difference, DifferenceKind, Effect, compare};
 pub use refusal::Refusal;
 pub use shown::{Books, REDACTED, Sender};
 pub use survey::{Conclusion, Faults, Findings, Ground, Report, Survey};

@@ -7,6 +7,10 @@
 //! Invariant: lines are printable, whatever a schema holds.
 //! Not here: what becomes of rows (`survey`).
 
+mod effect;
+
+pub use effect::Effect;
+
 use keyward_schema::{KeyId, Keyspace, Schema, escape, facts};
 use std::collections::BTreeMap;
 
@@ -17,6 +21,10 @@ pub struct Difference {
     pub pattern: Option<String>,
     /// What it is.
     pub kind: DifferenceKind,
+    /// What it can do to rows that are there.
+    pub effect: Effect,
+    /// The key in the new schema, if that has it.
+    pub key: Option<KeyId>,
 }
 
 /// What a difference is.
@@ -65,20 +73,32 @@ pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
         match before.get(&pattern).copied() {
             Some(before) => {
                 let facts = [facts::of_key(old, before), facts::of_key(new, id)];
-                differences.extend(fact_differences(Some(&pattern), facts));
+                let changes = fact_differences(facts).into_iter().map(|kind| {
+                    let effect = match &kind {
+                        DifferenceKind::Changed { about, .. } => {
+                            effect::of_change(about, (old, before), (new, id))
+                        }
+                        DifferenceKind::Added | DifferenceKind::Removed => Effect::Compatible,
+                    };
+                    Difference { pattern: Some(pattern.clone()), kind, effect, key: Some(id) }
+                });
+                differences.extend(changes);
             }
             None => {
-                let kind = DifferenceKind::Added;
-                differences.push(Difference { pattern: Some(pattern), kind });
+                let effect = effect::of_addition(old, (new, id));
+                let (kind, key) = (DifferenceKind::Added, Some(id));
+                differences.push(Difference { pattern: Some(pattern), kind, effect, key });
             }
         }
     }
-    let old_texts = old.ids().map(|id| text(old, id));
-    differences.extend(
-        old_texts
-            .filter(|pattern| !after.contains_key(pattern))
-            .map(|pattern| Difference { pattern: Some(pattern), kind: DifferenceKind::Removed }),
-    );
+    for id in old.ids() {
+        let pattern = text(old, id);
+        if !after.contains_key(&pattern) {
+            let effect = effect::of_removal((old, id), new);
+            let kind = DifferenceKind::Removed;
+            differences.push(Difference { pattern: Some(pattern), kind, effect, key: None });
+        }
+    }
     differences
 }
 
@@ -103,14 +123,22 @@ fn keyspace_differences(old: &Keyspace, new: &Keyspace) -> Vec<Difference> {
             ("memory", memory.into_iter().collect()),
         ]
     };
-    fact_differences(None, [facts(old), facts(new)])
+    let changes = fact_differences([facts(old), facts(new)]).into_iter();
+    let difference = |kind| {
+        let effect = match &kind {
+            DifferenceKind::Changed { about, .. } => effect::of_keyspace(about, old, new),
+            DifferenceKind::Added | DifferenceKind::Removed => Effect::Compatible,
+        };
+        Difference { pattern: None, kind, effect, key: None }
+    };
+    changes.map(difference).collect()
 }
 
 /// What is said under a heading, by heading.
 type Facts = Vec<(&'static str, Vec<String>)>;
 
 /// The differences between facts: under each heading, the lines that only one has.
-fn fact_differences(pattern: Option<&str>, [old, new]: [Facts; 2]) -> Vec<Difference> {
+fn fact_differences([old, new]: [Facts; 2]) -> Vec<DifferenceKind> {
     let lines = |facts: &Facts, about: &str| -> Vec<String> {
         let found = facts.iter().find(|(heading, _)| *heading == about);
         found.map_or(Vec::new(), |(_, lines)| lines.clone())
@@ -126,7 +154,7 @@ fn fact_differences(pattern: Option<&str>, [old, new]: [Facts; 2]) -> Vec<Differ
         let (before, after) = (only(&before, &after), only(&after, &before));
         let differs = !before.is_empty() || !after.is_empty();
         let kind = DifferenceKind::Changed { about, before, after };
-        differs.then(|| Difference { pattern: pattern.map(str::to_owned), kind })
+        differs.then_some(kind)
     };
     headings.filter_map(difference).collect()
 }

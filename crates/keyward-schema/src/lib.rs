@@ -4,6 +4,7 @@
 //! [`check`] turns the bytes of a file into diagnostics and, if none of them
 //! is an error, a [`Schema`] that needs no further checking.
 
+mod cases;
 mod checks;
 mod decimal;
 mod derived;
@@ -25,6 +26,7 @@ mod timestamp;
 mod toml_form;
 mod units;
 
+pub use cases::{CaseFailure, CaseResults, try_cases};
 pub use checks::{RULES, check_together, nearest_rule, rule};
 pub use decimal::{Decimal, DecimalText};
 pub use derived::{Binding, Condition, Derived, Reference};

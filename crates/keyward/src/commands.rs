@@ -12,6 +12,7 @@ mod match_keys;
 mod plan;
 mod restore;
 mod serve;
+mod test_cases;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Match(match_keys::MatchKeys),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    #[command(name = "test")]
+    Test(test_cases::TestCases),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -45,6 +48,7 @@ impl Command {
             Command::Match(keys) => keys.run(terminal),
             Command::Explain(explain) => explain.run(terminal),
             Command::Plan(plan) => plan.run(terminal),
+            Command::Test(cases) => cases.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),

@@ -24,7 +24,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Checked> {
 }
 
 /// Reads no more than is needed to see that a file is too large.
-fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path.is_dir() {
         let inside = path.join(FILE_NAME);
         if inside.is_file() {

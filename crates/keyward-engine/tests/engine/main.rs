@@ -19,6 +19,7 @@ mod memory;
 mod observation;
 mod pause;
 mod plan;
+mod plan_effects;
 mod planning;
 mod rebuild;
 mod replay;

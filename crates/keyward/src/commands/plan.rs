@@ -1,24 +1,29 @@
-//! `keyward plan`: how one schema differs from another.
+//! `keyward plan`: how one schema differs from another, and what that can do to rows.
 
 use std::path::PathBuf;
 
-use clap::Args;
-use keyward_rules::{Difference, DifferenceKind, compare};
+use clap::{Args, ValueEnum};
+use keyward_rules::{Difference, DifferenceKind, Effect, compare};
+use keyward_schema::Schema;
 use serde_json::{Value, json};
 
-use super::{Format, counted};
+use super::counted;
 use crate::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
 
 /// Show how one schema differs from another
 ///
-/// Exits with 0 if they say the same, with 1 if they differ, with 2 if a file
-/// cannot be read or is not sound. What becomes of the rows of a running server
-/// it tells by itself: `redis-cli -x KEYWARD SCHEMA PLAN < NEW`.
+/// Each difference is `compatible` (rows stay as they are; those that no longer fit are kept,
+/// and their next write must conform), `rewrites` (rows get another end, or derived keys are
+/// built) or `destroys` (rows or elements may go). Exits with 0 if all are compatible, with
+/// 1 if one is not (see --fail-on), with 2 if a file cannot be read or is not sound. What
+/// becomes of the rows of a running server it tells by itself:
+/// `redis-cli -x KEYWARD SCHEMA PLAN < NEW`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward plan old.toml shop/keyward.toml\n  \
-    keyward plan --format json old.toml new.toml")]
+    git show main:keyward.toml > old.toml && \
+    keyward plan --format github --fail-on destroys old.toml keyward.toml")]
 pub(crate) struct Plan {
     /// The schema in force
     #[arg(value_name = "OLD")]
@@ -28,7 +33,31 @@ pub(crate) struct Plan {
     new: PathBuf,
     /// Whom the output is for
     #[arg(long, value_enum, default_value = "human")]
-    format: Format,
+    format: PlanFormat,
+    /// The least that makes it exit with 1
+    #[arg(long, value_enum, default_value = "rewrites", value_name = "WHAT")]
+    fail_on: FailOn,
+}
+
+/// Whom the output is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PlanFormat {
+    /// For people
+    Human,
+    /// For scripts: one JSON object on each line
+    Json,
+    /// For GitHub: an annotation of the new file for each difference
+    Github,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// Any difference
+    Difference,
+    /// One that rewrites or destroys
+    Rewrites,
+    /// One that destroys
+    Destroys,
 }
 
 impl Plan {
@@ -38,25 +67,62 @@ impl Plan {
         let differences = compare(&old, &new);
         for difference in &differences {
             match self.format {
-                Format::Human => terminal.write(&format!("{}\n", difference.in_words()))?,
-                Format::Json => terminal.write_record(&record(difference))?,
+                PlanFormat::Human => {
+                    let effect = difference.effect.name();
+                    terminal.write(&format!("{effect:<10}  {}\n", difference.in_words()))?;
+                }
+                PlanFormat::Json => terminal.write_record(&record(difference))?,
+                PlanFormat::Github => terminal.write(&annotation(difference, &new))?,
             }
         }
-        if self.format == Format::Human {
-            terminal.say(&counted(differences.len(), "difference"))?;
+        if self.format == PlanFormat::Human {
+            terminal.say(&tally(&differences))?;
         }
-        Ok(if differences.is_empty() { Answer::Yes } else { Answer::No })
+        let fails = |difference: &Difference| match self.fail_on {
+            FailOn::Difference => true,
+            FailOn::Rewrites => difference.effect >= Effect::Rewrites,
+            FailOn::Destroys => difference.effect >= Effect::Destroys,
+        };
+        Ok(if differences.iter().any(fails) { Answer::No } else { Answer::Yes })
     }
 }
 
+/// `3 differences: 1 destroys, 2 compatible`.
+fn tally(differences: &[Difference]) -> String {
+    let count = |effect| differences.iter().filter(|other| other.effect == effect).count();
+    let effects = [Effect::Destroys, Effect::Rewrites, Effect::Compatible];
+    let counts = effects.map(|effect| (count(effect), effect.name()));
+    let told = counts.iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, name)| format!("{count} {name}")).collect();
+    let sum = counted(differences.len(), "difference");
+    if told.is_empty() { sum } else { format!("{sum}: {}", told.join(", ")) }
+}
+
 fn record(difference: &Difference) -> Value {
-    let pattern = &difference.pattern;
+    let (pattern, effect) = (&difference.pattern, difference.effect.name());
     match &difference.kind {
-        DifferenceKind::Added => json!({ "pattern": pattern, "change": "added" }),
-        DifferenceKind::Removed => json!({ "pattern": pattern, "change": "removed" }),
+        DifferenceKind::Added => json!({ "pattern": pattern, "change": "added", "effect": effect }),
+        DifferenceKind::Removed => {
+            json!({ "pattern": pattern, "change": "removed", "effect": effect })
+        }
         DifferenceKind::Changed { about, before, after } => json!({
-            "pattern": pattern, "change": "changed",
+            "pattern": pattern, "change": "changed", "effect": effect,
             "about": about, "before": before, "after": after,
         }),
     }
+}
+
+/// A workflow command of GitHub's, which shows a difference beside the line it is about.
+fn annotation(difference: &Difference, new: &Schema) -> String {
+    let level = match difference.effect {
+        Effect::Compatible => "notice",
+        Effect::Rewrites => "warning",
+        Effect::Destroys => "error",
+    };
+    let line = difference.key.map_or(1, |key| new.source.line(new.key(key).at));
+    let message = difference.in_words().replace('%', "%25").replace('\r', "%0D");
+    let message = message.replace('\n', "%0A");
+    let file = new.source.name.replace('%', "%25").replace(':', "%3A").replace(',', "%2C");
+    let effect = difference.effect.name();
+    format!("::{level} file={file},line={line},title=keyward plan%3A {effect}::{message}\n")
 }

@@ -12,3 +12,4 @@ mod match_keys;
 mod plan;
 mod run;
 mod serve;
+mod test_cases;

@@ -36,6 +36,32 @@ fn scripts_get_a_record_for_each_difference() {
 }
 
 #[test]
+fn github_gets_an_annotation_for_each_difference() {
+    assert_snapshot!(folder().run(&["plan", "--format", "github", "old.toml", "new.toml"]));
+}
+
+#[test]
+fn the_exit_code_tells_the_worst_that_can_become_of_rows() {
+    let folder = folder();
+    let destroyer = OLD.to_owned()
+        + "[key.\"all\"]\ntype = \"set\"\nttl = \"none\"\nmembers = { of = \"user:{id}\" }\n";
+    folder.write("more.toml", OLD.replace("\"5m\"", "\"1h\"").as_bytes());
+    folder.write("dates.toml", OLD.replace("\"none\"", "\"1h\"").as_bytes());
+    folder.write("destroys.toml", destroyer.as_bytes());
+    for (old, new, codes) in [
+        ("old.toml", "old.toml", [0, 0, 0]),
+        ("old.toml", "more.toml", [1, 0, 0]),
+        ("old.toml", "dates.toml", [1, 1, 0]),
+        ("destroys.toml", "old.toml", [1, 1, 1]),
+    ] {
+        for (word, code) in ["difference", "rewrites", "destroys"].into_iter().zip(codes) {
+            let told = folder.run(&["plan", "--fail-on", word, old, new]);
+            assert!(told.starts_with(&format!("exit {code}\n")), "{new} {word}: {told}");
+        }
+    }
+}
+
+#[test]
 fn a_file_does_not_differ_from_itself() {
     let told = folder().run(&["plan", "old.toml", "old.toml"]);
     assert_eq!(told, "exit 0\n--- stderr\n0 differences\n");

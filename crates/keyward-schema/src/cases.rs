@@ -1,0 +1,342 @@
+//! Cases: what a schema is to accept and to refuse, written beside it.
+//!
+//! Owns the form of a file of cases and the trying of them. For each pattern the file may
+//! have `keys` that belong to it, `not_keys` that do not with the reason why, `values` that
+//! fit, and `not_values` with a part of the words (`because`) that a refusal must have.
+//! Not here: commands, lifetimes, derived keys.
+
+use toml::de::{DeTable, DeValue};
+
+use crate::escape::escape;
+use crate::matcher::Matcher;
+use crate::nearest::nearest;
+use crate::schema::{Content, ExampleValue, Key, Schema};
+use crate::source::Span;
+
+/// What came of the cases of a file.
+#[derive(Debug)]
+pub struct CaseResults {
+    /// How many were tried.
+    pub tried: usize,
+    /// Those that came out otherwise, and what is no case at all, in the file's order.
+    pub failures: Vec<CaseFailure>,
+    /// The patterns that have none.
+    pub without_cases: Vec<Box<str>>,
+}
+
+/// A case that came out otherwise.
+#[derive(Debug)]
+pub struct CaseFailure {
+    /// Where the case stands.
+    pub at: Span,
+    /// The pattern that it is about.
+    pub pattern: Box<str>,
+    /// What was found.
+    pub message: String,
+}
+
+/// What may be said of a pattern.
+const PARTS: [&str; 4] = ["keys", "not_keys", "values", "not_values"];
+
+type Value<'a> = toml::Spanned<DeValue<'a>>;
+
+/// Tries the cases of a file on a schema.
+///
+/// # Errors
+/// If the text is no TOML: what is wrong, and where.
+pub fn try_cases(schema: &Schema, text: &str) -> Result<CaseResults, (Span, String)> {
+    let table = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(Span::default(), Span::from);
+        (at, error.message().to_owned())
+    })?;
+    let patterns = schema.keys.iter().map(|key| &key.pattern);
+    let Ok(matcher) = Matcher::new(patterns) else {
+        return Err((Span::default(), "the patterns of the schema contradict each other".into()));
+    };
+    let mut trial = Trial { schema, matcher, tried: 0, failures: Vec::new() };
+    let mut has_cases = vec![false; schema.keys.len()];
+    for (name, value) in table.get_ref().iter() {
+        let at = name.span().into();
+        let pattern: &str = name.get_ref();
+        match schema.keys.iter().position(|key| key.pattern.text() == pattern) {
+            Some(index) => {
+                has_cases[index] = true;
+                trial.key(index, value);
+            }
+            None => {
+                let known = schema.keys.iter().map(|key| key.pattern.text());
+                let meant = nearest(pattern, known)
+                    .map_or(String::new(), |meant| format!("; did you mean {meant}?"));
+                trial.fail(at, pattern, format!("the schema has no such pattern{meant}"));
+            }
+        }
+    }
+    let Trial { tried, mut failures, .. } = trial;
+    failures.sort_by_key(|failure| failure.at.start);
+    let without = schema.keys.iter().zip(has_cases).filter(|(_, has_cases)| !has_cases);
+    let without_cases = without.map(|(key, _)| key.pattern.text().into()).collect();
+    Ok(CaseResults { tried, failures, without_cases })
+}
+
+struct Trial<'s> {
+    schema: &'s Schema,
+    matcher: Matcher,
+    tried: usize,
+    failures: Vec<CaseFailure>,
+}
+
+impl<'s> Trial<'s> {
+    fn fail(&mut self, at: Span, pattern: &str, message: String) {
+        self.failures.push(CaseFailure { at, pattern: pattern.into(), message });
+    }
+
+    /// Tries what is said of one pattern.
+    fn key(&mut self, index: usize, said: &Value<'_>) {
+        let key = &self.schema.keys[index];
+        let own = key.pattern.text();
+        let DeValue::Table(table) = said.get_ref() else {
+            return self.fail(said.span().into(), own, "must be a table of cases".into());
+        };
+        for (name, value) in table.iter() {
+            let (at, part): (Span, &str) = (name.span().into(), name.get_ref());
+            match (part, value.get_ref()) {
+                ("keys", DeValue::Array(keys)) => {
+                    keys.iter().for_each(|text| self.belongs(index, text));
+                }
+                ("not_keys", DeValue::Table(keys)) => {
+                    for (text, reason) in keys.iter() {
+                        self.is_elsewhere(index, text.get_ref(), (text.span().into(), reason));
+                    }
+                }
+                ("values", DeValue::Array(values)) => {
+                    values.iter().for_each(|value| self.fits(key, value));
+                }
+                ("not_values", DeValue::Array(values)) => {
+                    values.iter().for_each(|value| self.is_refused(key, value));
+                }
+                ("keys" | "values" | "not_values", _) => {
+                    self.fail(at, own, format!("`{part}` must be an array"));
+                }
+                ("not_keys", _) => {
+                    self.fail(at, own, "`not_keys` must be a table of keys and reasons".into());
+                }
+                _ => {
+                    let meant = nearest(part, PARTS)
+                        .map_or_else(|| PARTS.join(", "), |meant| format!("did you mean {meant}?"));
+                    self.fail(at, own, format!("no such part of a case: `{part}` ({meant})"));
+                }
+            }
+        }
+    }
+
+    /// The pattern that a key belongs to.
+    fn pattern_of(&self, text: &str) -> Option<&'s str> {
+        let found = self.matcher.find(text.as_bytes())?;
+        Some(self.schema.keys[found.pattern].pattern.text())
+    }
+
+    fn belongs(&mut self, index: usize, text: &Value<'_>) {
+        let (own, at) = (self.schema.keys[index].pattern.text(), text.span().into());
+        let Some(text) = text.get_ref().as_str() else {
+            return self.fail(at, own, "a key must be a text".into());
+        };
+        self.tried += 1;
+        match self.pattern_of(text) {
+            Some(found) if found == own => {}
+            Some(other) => self.fail(at, own, format!("{} belongs to {other}", quoted(text))),
+            None => self.fail(at, own, format!("{} belongs to no pattern", quoted(text))),
+        }
+    }
+
+    fn is_elsewhere(&mut self, index: usize, text: &str, (at, reason): (Span, &Value<'_>)) {
+        let own = self.schema.keys[index].pattern.text();
+        let Some(reason) = reason.get_ref().as_str() else {
+            return self.fail(at, own, "a key that is none needs a reason, a text".into());
+        };
+        self.tried += 1;
+        if self.pattern_of(text) == Some(own) {
+            self.fail(at, own, format!("{} belongs to it, which says: {reason}", quoted(text)));
+        }
+    }
+
+    fn fits(&mut self, key: &Key, value: &Value<'_>) {
+        let (own, at) = (key.pattern.text(), value.span().into());
+        let Some(whole) = whole(value) else {
+            return self.fail(at, own, form_of(&key.content));
+        };
+        self.tried += 1;
+        if let Err(misfit) = key.content.check(&whole) {
+            self.fail(at, own, format!("the value does not fit: {misfit}"));
+        }
+    }
+
+    fn is_refused(&mut self, key: &Key, case: &Value<'_>) {
+        let (own, at) = (key.pattern.text(), Span::from(case.span()));
+        let part = |name: &str| case.get_ref().as_table().and_then(|table| table.get(name));
+        let because = part("because").and_then(|because| because.get_ref().as_str());
+        let strays = case.get_ref().as_table().into_iter().flat_map(|table| table.iter());
+        let is_stray = |name: &str| !["value", "because"].contains(&name);
+        let (Some(value), Some(because)) = (part("value"), because) else {
+            return self.fail(at, own, "a value that is none needs `value` and `because`".into());
+        };
+        if let Some((name, _)) = strays.into_iter().find(|(name, _)| is_stray(name.get_ref())) {
+            return self.fail(at, own, format!("no such part of a case: `{}`", name.get_ref()));
+        }
+        let Some(whole) = whole(value) else {
+            return self.fail(at, own, form_of(&key.content));
+        };
+        self.tried += 1;
+        match key.content.check(&whole) {
+            Ok(()) => self.fail(at, own, format!("the value fits, and should not: {because}")),
+            Err(misfit) if misfit.to_string().contains(because) => {}
+            Err(misfit) => {
+                self.fail(at, own, format!("refused by \"{misfit}\", which lacks \"{because}\""));
+            }
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escape(text))
+}
+
+/// How the values of a key are written.
+fn form_of(content: &Content) -> String {
+    let form = match content {
+        Content::Items(_) => "an array of items",
+        Content::Scored { .. } => "a table of members and scores",
+        Content::Fields(_) => "a table of fields",
+        Content::Value(_) | Content::Json(_) => "a text or a number",
+        Content::Opaque => "left out: values of this type cannot be written",
+    };
+    format!("a value of this key must be {form}")
+}
+
+/// A whole value as examples write it: a text, items, or names and values.
+fn whole(value: &Value<'_>) -> Option<ExampleValue> {
+    Some(match value.get_ref() {
+        DeValue::Array(items) => {
+            ExampleValue::Items(items.iter().map(scalar).collect::<Option<_>>()?)
+        }
+        DeValue::Table(table) => {
+            let pairs = table.iter().map(|(name, value)| {
+                let name: &str = name.get_ref();
+                Some((name.into(), scalar(value)?))
+            });
+            ExampleValue::Pairs(pairs.collect::<Option<_>>()?)
+        }
+        _ => ExampleValue::Text(scalar(value)?),
+    })
+}
+
+/// A text, or a number or boolean as TOML writes it.
+fn scalar(value: &Value<'_>) -> Option<Box<str>> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(text.as_ref().into()),
+        DeValue::Integer(number) => Some(number.as_str().into()),
+        DeValue::Float(number) => Some(number.as_str().into()),
+        DeValue::Boolean(value) => Some(value.to_string().into()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id:uint}"]
+type = "hash"
+ttl  = "1h"
+[key."user:{id:uint}".fields]
+age = "uint"
+
+[key."cart:{id}"]
+type  = "list"
+items = "uint"
+ttl   = "1h"
+"#;
+
+    /// The findings, as `line: pattern: message`.
+    fn told(cases: &str) -> Vec<String> {
+        let schema = crate::check("shop.toml", SCHEMA.as_bytes()).schema.expect("sound");
+        let results = try_cases(&schema, cases).expect("TOML");
+        let line =
+            |failure: &CaseFailure| cases[..failure.at.start as usize].matches('\n').count() + 1;
+        let told = |failure: &CaseFailure| {
+            format!("{}: {}: {}", line(failure), failure.pattern, failure.message)
+        };
+        results.failures.iter().map(told).collect()
+    }
+
+    #[test]
+    fn cases_that_hold_are_counted_and_say_nothing() {
+        let cases = r#"
+["user:{id:uint}"]
+keys       = ["user:1", "user:42"]
+not_keys   = { "user:x" = "not a number", "users:1" = "another word" }
+values     = [{ age = 3 }]
+not_values = [{ value = { age = "old" }, because = "whole number" }]
+"#;
+        let schema = crate::check("shop.toml", SCHEMA.as_bytes()).schema.expect("sound");
+        let results = try_cases(&schema, cases).expect("TOML");
+        assert_eq!((results.tried, results.failures.len()), (6, 0), "{:?}", results.failures);
+        assert_eq!(results.without_cases, ["cart:{id}".into()]);
+    }
+
+    #[test]
+    fn cases_that_come_out_otherwise_are_told_with_their_line() {
+        let told = told(
+            r#"["user:{id:uint}"]
+keys       = ["user:x",
+              "cart:7"]
+not_keys   = { "user:7" = "no such user" }
+values     = [{ age = -1 }]
+not_values = [{ value = { age = 1 }, because = "too young" },
+              { value = { age = "old" }, because = "too young" }]
+"#,
+        );
+        assert_eq!(told[0], r#"2: user:{id:uint}: "user:x" belongs to no pattern"#);
+        assert_eq!(told[1], r#"3: user:{id:uint}: "cart:7" belongs to cart:{id}"#);
+        assert_eq!(
+            told[2],
+            r#"4: user:{id:uint}: "user:7" belongs to it, which says: no such user"#
+        );
+        assert!(told[3].starts_with("5: user:{id:uint}: the value does not fit: age"), "{told:?}");
+        assert_eq!(told[4], "6: user:{id:uint}: the value fits, and should not: too young");
+        assert!(told[5].starts_with("7: user:{id:uint}: refused by \""), "{told:?}");
+        assert_eq!(told.len(), 6);
+    }
+
+    #[test]
+    fn what_is_no_case_is_told_too() {
+        let told = told(
+            r#"["usr:{id:uint}"]
+keys = ["user:1"]
+["cart:{id}"]
+keyz       = ["cart:1"]
+keys       = "cart:1"
+values     = [1, [[1]]]
+not_values = [[1], { value = [1], because = "x", why = "y" }]
+"#,
+        );
+        assert_eq!(
+            told,
+            [
+                "1: usr:{id:uint}: the schema has no such pattern; did you mean user:{id:uint}?",
+                "4: cart:{id}: no such part of a case: `keyz` (did you mean keys?)",
+                "5: cart:{id}: `keys` must be an array",
+                "6: cart:{id}: the value does not fit: the value is not of the key's type",
+                "6: cart:{id}: a value of this key must be an array of items",
+                "7: cart:{id}: a value that is none needs `value` and `because`",
+                "7: cart:{id}: no such part of a case: `why`",
+            ]
+        );
+        let schema = crate::check("shop.toml", SCHEMA.as_bytes()).schema.expect("sound");
+        let (at, error) = try_cases(&schema, "x = [").expect_err("no TOML");
+        assert!(at.start >= 4 && !error.is_empty(), "{at:?} {error}");
+    }
+}

@@ -1,0 +1,102 @@
+//! `keyward test`: what a schema is to accept and to refuse, tried.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use keyward_schema::{MAX_FILE_BYTES, Source, try_cases};
+use serde_json::json;
+
+use super::{Format, counted};
+use crate::Answer;
+use crate::schema_file;
+use crate::terminal::Terminal;
+
+/// Try keys and values on a schema
+///
+/// CASES is a TOML file: for each pattern keys that belong to it, keys that do not and why,
+/// values that fit, and values that do not with a part of what the refusal must say. Exits
+/// with 0 if all come out so; with 1 if one does not, or with --complete if a pattern has no
+/// cases; with 2 if a file cannot be read or is not sound.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    keyward test shop/keyward.toml shop/cases.toml\n  \
+    keyward test --complete --format json shop/keyward.toml shop/cases.toml\n\n\
+    A file of cases:\n  \
+    [\"user:{id:uint}\"]\n  \
+    keys       = [\"user:42\"]\n  \
+    not_keys   = { \"user:abc\" = \"an id is a number\" }\n  \
+    values     = [{ name = \"Ann\", age = 30 }]\n  \
+    not_values = [{ value = { name = \"Ann\", age = -1 }, because = \"age must be\" }]")]
+pub(crate) struct TestCases {
+    /// The schema file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The cases
+    #[arg(value_name = "CASES")]
+    cases: PathBuf,
+    /// Let a pattern without cases fail the test, too
+    #[arg(long)]
+    complete: bool,
+    /// Whom the output is for
+    #[arg(long, value_enum, default_value = "human")]
+    format: Format,
+}
+
+impl TestCases {
+    pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
+        let schema = schema_file::load(&self.file, terminal)?;
+        let name = self.cases.display().to_string();
+        let text = schema_file::read_bytes(&self.cases)
+            .and_then(|bytes| Ok(String::from_utf8(bytes)?))
+            .with_context(|| format!("cannot read {name}"))?;
+        if text.len() > MAX_FILE_BYTES {
+            bail!("{name} is larger than {MAX_FILE_BYTES} bytes");
+        }
+        let source = Source::new(&name, &text);
+        let results = match try_cases(&schema, &text) {
+            Ok(results) => results,
+            Err((at, message)) => {
+                let place = source.position(at.start);
+                bail!("{name}:{}:{}: {message}", place.line, place.column);
+            }
+        };
+        for failure in &results.failures {
+            let line = source.position(failure.at.start).line;
+            let (pattern, message) = (&failure.pattern, &failure.message);
+            match self.format {
+                Format::Human => {
+                    terminal.write(&format!("{name}:{line}: {pattern}: {message}\n"))?;
+                }
+                Format::Json => terminal.write_record(&json!({
+                    "file": name, "line": line, "pattern": pattern, "message": message,
+                }))?,
+            }
+        }
+        if self.complete {
+            for pattern in &results.without_cases {
+                match self.format {
+                    Format::Human => terminal.write(&format!("{name}: {pattern}: no cases\n"))?,
+                    Format::Json => terminal.write_record(&json!({
+                        "file": name, "pattern": pattern, "message": "no cases",
+                    }))?,
+                }
+            }
+        }
+        if self.format == Format::Human {
+            let patterns = schema.keys.len() - results.without_cases.len();
+            let failures = match results.failures.len() {
+                0 => "none failed".to_owned(),
+                count => format!("{count} failed"),
+            };
+            terminal.say(&format!(
+                "{} of {patterns} of {}, {failures}",
+                counted(results.tried, "case"),
+                counted(schema.keys.len(), "pattern"),
+            ))?;
+        }
+        let lacks = self.complete && !results.without_cases.is_empty();
+        let fails = lacks || !results.failures.is_empty();
+        Ok(if fails { Answer::No } else { Answer::Yes })
+    }
+}
