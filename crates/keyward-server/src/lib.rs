@@ -8,54 +8,24 @@
 //! `keyward serve` calls [`serve_command`]; a program that embeds the server
 //! calls [`run`].
 
-mod agenda;
-mod append_only;
-mod busy;
-mod client_memory;
 mod clock;
-mod commit;
 mod compat;
-mod connection;
-mod daemon;
-mod data_locks;
-mod descriptors;
-mod event_loop;
-mod exchange;
-mod gathering;
-mod host;
-mod info;
-mod keeping;
-mod leisure;
-mod listen;
-mod loading;
-mod log;
-mod memory;
-mod outbox;
-mod output;
-mod peer;
-mod persistence;
-mod pid_file;
-mod rates;
-mod reading;
-mod saving;
-mod schemas;
-mod selector;
-mod sending;
-mod server;
+mod files;
+mod net;
+mod process;
+mod serve;
 pub mod settings;
-mod signals;
 #[cfg(test)]
 mod simulation;
-mod supervisor;
-mod transport;
-mod wire;
 
-use daemon::Process;
+use process::daemon::Process;
+use process::{daemon, log};
+use serve::server;
 
 pub use compat::compat_markdown;
-pub use log::LogError;
-pub use schemas::{Functions, Library, SchemaError, ServedSchema};
-pub use server::ServeError;
+pub use files::schemas::{Functions, Library, SchemaError, ServedSchema};
+pub use process::log::LogError;
+pub use serve::server::ServeError;
 pub use settings::{Settings, SettingsError};
 
 /// Why `keyward serve` ended.

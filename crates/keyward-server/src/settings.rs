@@ -15,7 +15,7 @@ mod rewrite;
 pub mod table;
 pub mod value;
 
-use crate::{daemon, pid_file};
+use crate::process::{daemon, pid_file};
 use command_line::Line;
 use kept::{HIDDEN, KEPT};
 use keyward_commands::{Names, RenameError};

@@ -18,8 +18,8 @@ mod connections;
 mod stage;
 
 use crate::clock::simulated;
-use crate::selector::{Ready, Who};
-use crate::transport::Transport;
+use crate::net::selector::{Ready, Who};
+use crate::net::transport::Transport;
 use client::Client;
 use keyward_testkit::Random;
 use keyward_testkit::network::{Edge, End, Network};
@@ -245,7 +245,7 @@ impl Drop for Pipe {
 /// and told of later.
 pub(crate) mod syncs {
     use crate::clock::simulated;
-    use crate::commit::Done;
+    use crate::serve::commit::Done;
     use keyward_persist::aof::{Sync, Write};
     use std::cell::{Cell, RefCell};
     use std::collections::VecDeque;

@@ -1,0 +1,12 @@
+//! Files that outlive the process: snapshots, the append-only file, schemas and their
+//! functions.
+//!
+//! Owns what is known of each, and when it is to be written.
+//! Not here: the jobs that load and save, in turn with the commands (`serve`); the bytes of
+//! the files (`keyward-persist`, `keyward-rdb`).
+
+pub(crate) mod append_only;
+pub(crate) mod data_locks;
+pub(crate) mod keeping;
+pub(crate) mod persistence;
+pub(crate) mod schemas;

@@ -1,0 +1,148 @@
+//! The schemas that a server runs.
+//!
+//! Owns putting them and their functions into the engine before the first client
+//! comes, reading libraries of functions, and the words for schemas in the banner.
+//! Reading schemas is the caller's.
+
+use crate::serve::host::ServerHost;
+use crate::serve::reading::SchemaFile;
+pub use keyward_engine::Library;
+use keyward_engine::{Engine, Host as _};
+use keyward_schema::Schema;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// A schema and what belongs to it.
+#[derive(Debug)]
+pub struct ServedSchema {
+    /// The schema.
+    pub schema: Schema,
+    /// The database it governs.
+    pub db: usize,
+    /// Its functions.
+    pub functions: Functions,
+    /// The file it came from, if it is to be read anew at SIGHUP.
+    pub file: Option<PathBuf>,
+}
+
+/// Where the functions of a schema are.
+#[derive(Debug, Clone)]
+pub enum Functions {
+    /// In the files of this folder, which need not be there.
+    In(PathBuf),
+    /// These.
+    Given(Vec<Library>),
+}
+
+impl Functions {
+    /// The libraries as they are now, in the order of their names.
+    ///
+    /// # Errors
+    /// Says what cannot be read, and why.
+    pub(crate) fn read(&self) -> Result<Vec<Library>, String> {
+        match self {
+            Functions::Given(libraries) => Ok(libraries.clone()),
+            Functions::In(folder) if folder.is_dir() => read_libraries(folder),
+            Functions::In(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Why a schema cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum SchemaError {
+    /// There is no such database.
+    #[error("{schema} wants database {db}, and there are {databases}; see the setting databases")]
+    NoDatabase {
+        /// The name of the keyspace.
+        schema: String,
+        /// What it wants.
+        db: usize,
+        /// How many there are.
+        databases: usize,
+    },
+    /// Libraries cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The engine does not take the libraries; which, and why.
+    #[error("{0}")]
+    Libraries(String),
+}
+
+/// Puts databases under their schemas; answers the functions of each.
+pub(crate) fn govern(
+    engine: &mut Engine,
+    served: Vec<ServedSchema>,
+) -> Result<Vec<(usize, Functions)>, SchemaError> {
+    let mut all = Vec::new();
+    for ServedSchema { schema, db, functions, .. } in served {
+        let databases = engine.keyspace().database_count();
+        if db >= databases {
+            let schema = schema.keyspace.name.to_string();
+            return Err(SchemaError::NoDatabase { schema, db, databases });
+        }
+        let declared = schema.functions.len();
+        if declared > 0 && functions.read().is_ok_and(|libraries| libraries.is_empty()) {
+            let name = &schema.keyspace.name;
+            tracing::warn!("{name} declares {declared} functions, and there is no library of them");
+        }
+        engine.govern(db, schema);
+        all.push((db, functions));
+    }
+    Ok(all)
+}
+
+/// Loads the libraries of all schemas together, in place of what a snapshot or a log had of
+/// them.
+pub(crate) fn load_libraries(
+    engine: &mut Engine,
+    host: &mut ServerHost,
+) -> Result<(), SchemaError> {
+    let databases: Vec<usize> = host.functions.iter().map(|(db, _)| *db).collect();
+    let mut libraries = Vec::new();
+    for db in databases {
+        libraries.extend(host.libraries(db).map_err(SchemaError::Unreadable)?);
+    }
+    engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)
+}
+
+fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
+    let cannot = |path: &Path, error: io::Error| format!("cannot read {}: {error}", path.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| cannot(folder, error))? {
+        let path = entry.map_err(|error| cannot(folder, error))?.path();
+        if path.extension() == Some(OsStr::new("lua")) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let library = |path: PathBuf| match fs::read(&path) {
+        Ok(code) => Ok(Library { name: path.display().to_string(), code }),
+        Err(error) => Err(cannot(&path, error)),
+    };
+    paths.into_iter().map(library).collect()
+}
+
+/// What is to be known of the files they came from.
+pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
+    let file = |served: &ServedSchema| {
+        Some(SchemaFile {
+            path: served.file.clone()?,
+            db: served.db,
+            db_named: usize::from(served.schema.keyspace.db),
+            functions: served.functions.clone(),
+            text: served.schema.source.text.clone(),
+        })
+    };
+    served.iter().filter_map(file).collect()
+}
+
+/// The schemas in words: `calls-bot in 0, events in 1`.
+pub(crate) fn describe(served: &[ServedSchema]) -> String {
+    if served.is_empty() {
+        return "no schema".to_owned();
+    }
+    let name = |served: &ServedSchema| format!("{} in {}", served.schema.keyspace.name, served.db);
+    served.iter().map(name).collect::<Vec<_>>().join(", ")
+}

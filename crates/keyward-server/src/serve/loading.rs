@@ -1,0 +1,405 @@
+//! Loading what was there, while clients are already told to wait.
+//!
+//! Owns the start: the append-only file if it is kept, else the last snapshot; in steps,
+//! between which connections are answered. Then the log goes on where it ended.
+//! Where there is no append-only file yet the last snapshot is loaded all the same, and
+//! becomes its base: Redis would begin with nothing.
+//! Not here: what a file holds (`keyward-engine`).
+
+mod again;
+
+pub(crate) use again::open_log;
+
+use crate::clock::{self, Instant};
+use crate::serve::server::{Core, ServeError, Server};
+use crate::settings::table::Id;
+use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, Settling, SnapshotOptions};
+use keyward_persist::PersistError;
+use keyward_persist::aof::{AofFiles, AofPart, Listing, Log, ReadError, Reader};
+use keyward_persist::disk::{Disk, Source};
+use keyward_resp::Batch;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// Rows loaded between two looks at the connections.
+const STEP_ROWS: usize = 1000;
+/// How often the log tells how far it is.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
+/// What snapshots begin with, of Redis and of Valkey.
+const SNAPSHOT_MARKS: [&[u8]; 2] = [b"REDIS", b"VALKE"];
+const MARK_BYTES: usize = 5;
+
+/// How far loading is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    pub(crate) started_s: i64,
+    pub(crate) total_bytes: u64,
+    pub(crate) loaded_bytes: u64,
+}
+
+impl Progress {
+    /// The lines of INFO.
+    pub(crate) fn info(&self) -> Vec<(&'static str, String)> {
+        let Progress { started_s, total_bytes, loaded_bytes } = *self;
+        let elapsed = (clock::now_us() / 1_000_000 - started_s).max(0) as u64;
+        let eta = match elapsed {
+            0 => 1,
+            _ => elapsed * total_bytes.saturating_sub(loaded_bytes) / (loaded_bytes + 1),
+        };
+        let percent = loaded_bytes as f64 / total_bytes.max(1) as f64 * 100.0;
+        vec![
+            ("loading_start_time", started_s.to_string()),
+            ("loading_total_bytes", total_bytes.to_string()),
+            ("loading_rdb_used_mem", "0".to_owned()),
+            ("loading_loaded_bytes", loaded_bytes.to_string()),
+            ("loading_loaded_perc", format!("{percent:.2}")),
+            ("loading_eta_seconds", eta.to_string()),
+        ]
+    }
+}
+
+/// Loading under way.
+struct Loading<'a> {
+    server: &'a Server,
+    disk: &'a dyn Disk,
+    loaded: Loaded,
+    /// Bytes of the files before this one.
+    before: u64,
+    reported: Instant,
+}
+
+/// Loads what there is, and begins the log. The log of the server tells why it could not.
+pub(crate) async fn load(server: &Rc<Server>) -> Result<(), ServeError> {
+    load_all(server).await.inspect_err(|error| match error {
+        ServeError::Open(PersistError { action: "open", file, problem }) => {
+            let file = file.display();
+            tracing::warn!("Fatal error: can't open the file {file} for reading: {problem}");
+        }
+        ServeError::Load {
+            problem: LoadError::File(keyward_rdb::Error::Checksum { .. }), ..
+        } => {
+            tracing::warn!("Fatal error loading the DB, RDB CRC error: {error}. Exiting.");
+        }
+        // These are told where they are found, and with the file they are in.
+        ServeError::AppendOnly(ReadError::Truncated { .. } | ReadError::Damaged { .. })
+        | ServeError::Load { problem: LoadError::UnknownCommand(_), .. } => {}
+        error => tracing::warn!("Fatal error loading the DB: {error}. Exiting."),
+    })
+}
+
+async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
+    let start = Instant::now();
+    let (disk, is_logged) = {
+        let core = &mut *server.core.borrow_mut();
+        core.engine.set_time(core.host.clock.now_us());
+        core.engine.begin_loading();
+        let started_s = clock::now_us() / 1_000_000;
+        let progress = Progress { started_s, total_bytes: 0, loaded_bytes: 0 };
+        core.host.loading = Some(progress);
+        let disk = std::sync::Arc::clone(&core.host.persistence.disk);
+        (disk, core.host.settings.is_on(Id::AppendOnly))
+    };
+    let loaded = Loaded::default();
+    let mut loading = Loading { server, disk: &*disk, loaded, before: 0, reported: start };
+    let mut files = None;
+    if is_logged {
+        let opened = server.core.borrow().host.open_append_only()?;
+        if opened.is_empty() {
+            loading.snapshot(Coverage::Whole).await?;
+        } else {
+            loading.parts(&opened.parts()?).await?;
+            loading.snapshot(Coverage::SnapshotsOnly).await?;
+        }
+        files = Some(opened);
+    } else {
+        loading.snapshot(Coverage::Whole).await?;
+    }
+    let loaded = loading.loaded;
+    let is_amid_ends = server.core.borrow().engine.has_pending_ends();
+    settle(server).await;
+    let core = &mut *server.core.borrow_mut();
+    core.engine.end_loading(&mut core.host, loaded);
+    core.host.loading = None;
+    let (seconds, rows) = (start.elapsed().as_secs_f64(), core.engine.row_count());
+    match &files {
+        // Commands make and remove rows: only the sum of it means anything.
+        Some(files) if !files.is_empty() => {
+            tracing::info!("DB loaded from append only file: {seconds:.3} seconds, {rows} keys");
+        }
+        _ => tracing::info!(
+            "DB loaded from disk: {seconds:.3} seconds, {} keys loaded, {} keys expired",
+            loaded.rows,
+            loaded.expired,
+        ),
+    }
+    if let Some(files) = files {
+        begin_log(core, files)?;
+    }
+    if is_amid_ends {
+        tracing::info!(
+            "The append only file ended amid the removal of what goes with other keys; this is \
+             done, and the file is rewritten without it."
+        );
+        core.host.append_only.rewrites.is_wanted = true;
+        core.host.files_wanted.give();
+    }
+    Ok(())
+}
+
+/// Makes rows under schemas what those say.
+async fn settle(server: &Server) {
+    let mut settling = {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        // All rows are judged by one time.
+        engine.set_time(host.clock.now_us());
+        engine.begin_settling()
+    };
+    let step = |settling: &mut Settling| {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        engine.settle_rows(host, settling, STEP_ROWS)
+    };
+    while step(&mut settling) {
+        server.agenda.pause().await;
+    }
+}
+
+impl Loading<'_> {
+    /// Loads the last snapshot, if there is one and anything in it is wanted.
+    async fn snapshot(&mut self, coverage: Coverage) -> Result<(), ServeError> {
+        let source = {
+            let core = &mut *self.server.core.borrow_mut();
+            let is_beside_log = coverage == Coverage::SnapshotsOnly;
+            let is_wanted = !is_beside_log || core.engine.keeps_snapshots();
+            let source = match is_wanted {
+                true => core.host.persistence.open(&core.host.settings)?,
+                false => None,
+            };
+            if is_beside_log {
+                core.engine.drop_unlogged(source.is_some());
+            }
+            source
+        };
+        let Some(source) = source else { return Ok(()) };
+        self.expect(source.bytes);
+        let bytes = source.bytes;
+        let loaded = self.rows(source, coverage, DueRows::Dropped).await;
+        loaded.map_err(|problem| {
+            let host = &self.server.core.borrow().host;
+            ServeError::Load { file: host.persistence.path(&host.settings), problem }
+        })?;
+        self.before += bytes;
+        Ok(())
+    }
+
+    fn expect(&self, bytes: u64) {
+        if let Some(progress) = &mut self.server.core.borrow_mut().host.loading {
+            progress.total_bytes += bytes;
+        }
+    }
+
+    /// Loads rows; answers how many bytes they were.
+    async fn rows(
+        &mut self,
+        Source { content, bytes }: Source,
+        coverage: Coverage,
+        due: DueRows,
+    ) -> Result<u64, LoadError> {
+        let mut loader = self.server.core.borrow().engine.open_snapshot(content, coverage, due)?;
+        loader.expect_bytes(bytes);
+        loop {
+            let has_more = {
+                let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
+                engine.set_time(host.clock.now_us());
+                engine.load_rows(host, &mut loader, STEP_ROWS)?
+            };
+            self.report(loader.offset());
+            if !has_more {
+                break;
+            }
+            self.server.agenda.pause().await;
+        }
+        self.loaded.rows += loader.loaded.rows;
+        self.loaded.expired += loader.loaded.expired;
+        self.loaded.empty += loader.loaded.empty;
+        Ok(loader.offset())
+    }
+
+    /// Tells how far it is.
+    fn report(&mut self, offset: u64) {
+        let core = &mut *self.server.core.borrow_mut();
+        let Some(progress) = &mut core.host.loading else { return };
+        progress.loaded_bytes = self.before + offset;
+        if self.reported.elapsed() >= REPORT_INTERVAL {
+            self.reported = Instant::now();
+            let percent = progress.loaded_bytes * 100 / progress.total_bytes.max(1);
+            tracing::info!("Loading: {percent} % of {} bytes", progress.total_bytes);
+        }
+    }
+
+    /// Loads the parts of the append-only file, in order.
+    async fn parts(&mut self, parts: &[AofPart]) -> Result<(), ServeError> {
+        self.expect(parts.iter().map(|part| part.bytes).sum());
+        for (index, part) in parts.iter().enumerate() {
+            let start = Instant::now();
+            let is_last = AofPart::may_be_torn(parts, index);
+            let source = open(self.disk, &part.path)?;
+            let (source, is_snapshot) = tell_apart(source, &part.path)?;
+            let mut offset = 0;
+            if is_snapshot {
+                let loaded = self.rows(source, Coverage::Whole, DueRows::Kept).await;
+                let failed = |problem| ServeError::Load { file: part.path.clone(), problem };
+                offset = loaded.map_err(failed)?;
+            }
+            // Older files have commands behind a snapshot.
+            if !is_snapshot || offset < part.bytes {
+                self.commands(part, offset, is_last).await?;
+            }
+            self.before += part.bytes;
+            let name = part.path.file_name().unwrap_or_default().display();
+            let kind = if part.is_base { "base" } else { "incr" };
+            let seconds = start.elapsed().as_secs_f64();
+            tracing::info!("DB loaded from {kind} file {name}: {seconds:.3} seconds");
+        }
+        Ok(())
+    }
+
+    /// Carries commands out again.
+    async fn commands(
+        &mut self,
+        part: &AofPart,
+        offset: u64,
+        is_last: bool,
+    ) -> Result<(), ServeError> {
+        let mut reader = Reader::from(self.disk, &part.path, offset)?;
+        let (mut replay, mut batch) = (Replay::new(), Batch::new());
+        loop {
+            batch.clear();
+            match reader.next(&mut batch) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(ReadError::Truncated { sound, .. }) if self.may_cut(is_last) => {
+                    self.cut(&part.path, sound)?;
+                    break;
+                }
+                Err(error) => {
+                    tell(&error, &part.path);
+                    return Err(ServeError::AppendOnly(error));
+                }
+            }
+            {
+                let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
+                engine.set_time(host.clock.now_us());
+                let loaded = engine.load_commands(host, &mut replay, reader.buffer(), &batch);
+                loaded.map_err(|problem| {
+                    if let LoadError::UnknownCommand(name) = &problem {
+                        let path = part.path.display();
+                        tracing::warn!(
+                            "Unknown command '{name}' reading the append only file {path}"
+                        );
+                    }
+                    ServeError::Load { file: part.path.clone(), problem }
+                })?;
+            }
+            self.report(reader.offset());
+            self.server.agenda.pause().await;
+        }
+        if replay.failures > 0 {
+            let failures = replay.failures;
+            let path = part.path.display();
+            tracing::warn!("{failures} commands of {path} failed when they were carried out again");
+        }
+        Ok(())
+    }
+
+    fn may_cut(&self, is_last: bool) -> bool {
+        if !is_last {
+            tracing::warn!("Fatal error: the truncated file is not the last file");
+        }
+        is_last && self.server.core.borrow().host.settings.is_on(Id::LoadTruncated)
+    }
+
+    fn cut(&self, path: &Path, sound: u64) -> Result<(), PersistError> {
+        let name = path.display();
+        tracing::warn!("!!! Warning: short read while loading the AOF file {name}!!!");
+        tracing::warn!("!!! Truncating the AOF {name} at offset {sound} !!!");
+        self.disk.truncate(path, sound).map_err(|problem| PersistError {
+            action: "truncate",
+            file: path.into(),
+            problem,
+        })?;
+        tracing::warn!("AOF {name} loaded anyway because aof-load-truncated is enabled");
+        Ok(())
+    }
+}
+
+fn open(disk: &dyn Disk, path: &Path) -> Result<Source, PersistError> {
+    let opened = disk.open(path);
+    opened.map_err(|problem| PersistError { action: "open", file: path.into(), problem })
+}
+
+/// Says in Redis's words why a file cannot be loaded.
+fn tell(error: &ReadError, path: &Path) {
+    let path = path.display();
+    match error {
+        ReadError::Truncated { .. } => tracing::warn!(
+            "Unexpected end of file reading the append only file {path}. You can: 1) Make a \
+             backup of your AOF file, then use ./redis-check-aof --fix <filename.manifest>. 2) \
+             Alternatively you can set the 'aof-load-truncated' configuration option to yes and \
+             restart the server."
+        ),
+        ReadError::Damaged { .. } => tracing::warn!(
+            "Bad file format reading the append only file {path}: make a backup of your AOF \
+             file, then use ./redis-check-aof --fix <filename.manifest>"
+        ),
+        ReadError::Io(_) => {}
+    }
+}
+
+/// Looks at what a file begins with; whether it is a snapshot.
+fn tell_apart(source: Source, path: &Path) -> Result<(Source, bool), PersistError> {
+    let Source { mut content, bytes } = source;
+    let mut mark = Vec::with_capacity(MARK_BYTES);
+    let read = content.by_ref().take(MARK_BYTES as u64).read_to_end(&mut mark);
+    read.map_err(|problem| PersistError { action: "read", file: path.into(), problem })?;
+    let is_snapshot = SNAPSHOT_MARKS.contains(&mark.as_slice());
+    let content = Box::new(io::Cursor::new(mark).chain(content));
+    Ok((Source { content, bytes }, is_snapshot))
+}
+
+/// Goes on with the log, or begins it with a base of what there is.
+fn begin_log(core: &mut Core, mut files: AofFiles) -> Result<(), PersistError> {
+    let (file, path, bytes);
+    if files.is_empty() {
+        (file, path) = files.next_increment(Listing::WithBase)?;
+        bytes = 0;
+        let options = SnapshotOptions {
+            coverage: Coverage::AppendOnly,
+            sums: core.host.settings.is_on(Id::RdbChecksum),
+            used_bytes: core.host.memory.used(),
+        };
+        let mut base = files.new_base()?;
+        core.engine
+            .snapshot()
+            .write_to(&mut base as &mut dyn Write, options)
+            .map_err(|problem| PersistError { action: "write", file: path.clone(), problem })?;
+        core.host.append_only.older_bytes = base.finish()?;
+        files.adopt_base()?;
+    } else {
+        let parts = files.parts()?;
+        let total: u64 = parts.iter().map(|part| part.bytes).sum();
+        (file, path, bytes) = files.continue_last()?;
+        let base = parts.iter().find(|part| part.is_base).map_or(0, |base| base.bytes);
+        core.host.append_only.older_bytes = total - bytes.min(total);
+        core.host.append_only.base_bytes = base;
+        files.remove_history()?;
+    }
+    if core.host.append_only.base_bytes == 0 {
+        core.host.append_only.base_bytes = core.host.append_only.older_bytes;
+    }
+    core.host.append_only.begin(Log::new(file, &path, bytes));
+    core.host.append_only.files = Some(files);
+    core.engine.log_changes(true);
+    Ok(())
+}

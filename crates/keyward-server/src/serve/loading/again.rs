@@ -1,0 +1,59 @@
+//! The append-only file as DEBUG LOADAOF reads it again.
+//!
+//! Owns the passage from files to what the engine takes. Everybody waits meanwhile; the
+//! start of a server goes another way (`loading`).
+
+use super::{open, tell_apart};
+use crate::files::append_only::AppendOnly;
+use keyward_engine::{LogCommands, LogFile};
+use keyward_persist::aof::{AofPart, Reader};
+use keyward_persist::disk::Disk;
+use keyward_resp::Batch;
+use std::sync::Arc;
+
+/// Writes bytes to the log if one is kept, and opens all of its files.
+pub(crate) fn open_log(
+    append_only: &mut AppendOnly,
+    disk: &Arc<dyn Disk>,
+    logged: &[u8],
+) -> Result<Vec<LogFile>, String> {
+    let mut is_written = true;
+    if let Some(log) = &mut append_only.log {
+        log.wait_for_write().map_err(|error| error.to_string())?;
+        log.append(|buffer| buffer.extend_from_slice(logged));
+        log.write().map_err(|error| error.to_string())?;
+        is_written = log.buffered() == 0;
+    }
+    let files = append_only.files.as_ref().filter(|_| is_written);
+    let files = files.ok_or("it is being written anew")?;
+    let parts = files.parts().map_err(|error| error.to_string())?;
+    parts.into_iter().map(|part| open_part(Arc::clone(disk), part)).collect()
+}
+
+fn open_part(disk: Arc<dyn Disk>, part: AofPart) -> Result<LogFile, String> {
+    let source = open(&*disk, &part.path).map_err(|error| error.to_string())?;
+    let told = tell_apart(source, &part.path).map_err(|error| error.to_string())?;
+    let rows = match told {
+        (source, true) => Some(source.content as Box<dyn std::io::Read>),
+        (_, false) => None,
+    };
+    let bytes = part.bytes;
+    let commands = Box::new(move |offset| {
+        let reader = Reader::from(&*disk, &part.path, offset).map_err(|error| error.to_string())?;
+        Ok(Box::new(Commands { reader, batch: Batch::new() }) as Box<dyn LogCommands>)
+    });
+    Ok(LogFile { bytes, rows, commands })
+}
+
+struct Commands {
+    reader: Reader,
+    batch: Batch,
+}
+
+impl LogCommands for Commands {
+    fn next(&mut self) -> Result<Option<(&[u8], &Batch)>, String> {
+        self.batch.clear();
+        let has_more = self.reader.next(&mut self.batch).map_err(|error| error.to_string())?;
+        Ok(has_more.then_some((self.reader.buffer(), &self.batch)))
+    }
+}
