@@ -7,6 +7,7 @@
 //! Not here: tables, lifetimes as a schema has them.
 
 pub mod access;
+pub(crate) mod decimal;
 pub(crate) mod footprint;
 pub mod hash;
 pub mod hasher;

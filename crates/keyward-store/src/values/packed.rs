@@ -31,7 +31,7 @@ pub(crate) mod boxed;
 
 pub(crate) use boxed::BoxedItems;
 
-use crate::values::text::{Decimal, Text};
+use crate::values::decimal::{Decimal, Text};
 use keyward_resp::ReplyWriter;
 use keyward_resp::number::parse_i64;
 

@@ -42,10 +42,10 @@ pub use layout::BYTES_MAX;
 pub use lent::LentRow;
 pub(crate) use shelf::Shelf;
 
+use crate::values::decimal::Decimal;
 use crate::values::footprint::HeapBytes;
 use crate::values::index::Indexed;
 use crate::values::size_class::is_small;
-use crate::values::text::Decimal;
 use crate::values::value::{Object, ObjectMut, Value};
 use layout::{
     BODY_AT, EDITED, EPOCH, HAS_DEADLINE, Head, KIND_INT, KIND_OBJECT, KIND_TEXT, object_flags,

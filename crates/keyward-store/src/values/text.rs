@@ -5,12 +5,13 @@
 //! decimal form of an `i64`, so that reading gives back what was written.
 //! Not here: the commands (`string`).
 
+pub use crate::values::decimal::{Decimal, Text};
+
+use crate::values::decimal::NUMBER_BYTES_MAX;
 use crate::values::row::NewValue;
 use crate::values::value::Value;
 use keyward_resp::number::parse_i64;
 
-/// Longer texts are no `i64`.
-const NUMBER_BYTES_MAX: usize = 20;
 /// `OBJECT ENCODING` calls strings up to this length `embstr`.
 const EMBSTR_BYTES_MAX: usize = 44;
 
@@ -34,15 +35,6 @@ pub fn encoding(value: Value<'_>, is_edited: bool) -> &'static str {
     }
 }
 
-/// A string as bytes, wherever they come from.
-#[derive(Debug, Clone, Copy)]
-pub enum Text<'a> {
-    /// Stored bytes.
-    Bytes(&'a [u8]),
-    /// A number written out.
-    Number(Decimal),
-}
-
 impl<'a> Text<'a> {
     /// A row's string; `None` if it holds something else.
     #[inline(always)]
@@ -52,49 +44,6 @@ impl<'a> Text<'a> {
             Value::Int(number) => Some(Text::Number(Decimal::of(number))),
             Value::Object(_) => None,
         }
-    }
-
-    /// Its bytes.
-    #[inline(always)]
-    pub fn as_bytes(&self) -> &[u8] {
-        match self {
-            Text::Bytes(bytes) => bytes,
-            Text::Number(decimal) => decimal.as_bytes(),
-        }
-    }
-}
-
-/// The decimal form of a number, without an allocation.
-#[derive(Debug, Clone, Copy)]
-pub struct Decimal {
-    digits: [u8; NUMBER_BYTES_MAX],
-    start: u8,
-}
-
-impl Decimal {
-    /// The decimal form of `number`.
-    pub fn of(number: i64) -> Decimal {
-        let mut digits = [0; NUMBER_BYTES_MAX];
-        let mut start = digits.len();
-        let mut rest = number.unsigned_abs();
-        loop {
-            start -= 1;
-            digits[start] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        if number < 0 {
-            start -= 1;
-            digits[start] = b'-';
-        }
-        Decimal { digits, start: start as u8 }
-    }
-
-    /// Its bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.digits[self.start as usize..]
     }
 }
 
@@ -110,13 +59,6 @@ mod tests {
         }
         for text in ["", "-0", "007", "+1", " 1", "1.0", "9223372036854775808", "1e3"] {
             assert!(!is_number(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn decimals_are_written_as_read() {
-        for number in [0, 7, -7, 1000, i64::MAX, i64::MIN] {
-            assert_eq!(Decimal::of(number).as_bytes(), number.to_string().as_bytes());
         }
     }
 }
