@@ -8,5 +8,10 @@
 pub(crate) mod append_only;
 pub(crate) mod data_locks;
 pub(crate) mod keeping;
+pub(crate) mod log_parts;
 pub(crate) mod persistence;
+pub(crate) mod progress;
 pub(crate) mod schemas;
+pub(crate) mod snapshot_writer;
+pub(crate) mod syncer;
+pub(crate) mod turns;

@@ -1,9 +1,10 @@
 //! The server around the engine: sockets, settings, limits, the process.
 //!
 //! Owns everything the engine must not know. One thread runs the engine and all
-//! connections (`server`) in one loop (`event_loop`); each connection is a small state
+//! connections in one loop (`serve/event_loop.rs`); each connection is a small state
 //! machine that reads, lets the engine execute what is complete, and writes
-//! (`connection`).
+//! (`serve/turn.rs`). `net` has the sockets, `files` what outlives the process, `process`
+//! what concerns the system, `settings` what redis.conf says.
 //!
 //! `keyward serve` calls [`serve_command`]; a program that embeds the server
 //! calls [`run`].
@@ -20,12 +21,12 @@ mod simulation;
 
 use process::daemon::Process;
 use process::{daemon, log};
-use serve::server;
+use serve::start;
 
 pub use compat::compat_markdown;
 pub use files::schemas::{Functions, Library, SchemaError, ServedSchema};
 pub use process::log::LogError;
-pub use serve::server::ServeError;
+pub use serve::error::ServeError;
 pub use settings::{Settings, SettingsError};
 
 /// Why `keyward serve` ended.
@@ -50,7 +51,7 @@ pub enum CommandError {
 /// From then on a panic, on any thread of the process, ends the process (SIGABRT) after it
 /// was reported: nobody can vouch for the engine afterwards, and one thread serves everybody.
 pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeError> {
-    server::run(settings, schemas, None)
+    start::run(settings, schemas, None)
 }
 
 /// `keyward serve`: reads the arguments after `serve` as redis-server would,
@@ -64,5 +65,5 @@ pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result
         return Ok(());
     }
     let log = log::start(&settings).map_err(CommandError::Log)?;
-    Ok(server::run(settings, schemas, Some(log))?)
+    Ok(start::run(settings, schemas, Some(log))?)
 }

@@ -3,6 +3,8 @@
 //! Owns the selector, the transports, the connections and what they have yet to be sent.
 //! Not here: the engine, and when a connection has its turn (`serve`).
 
+pub(crate) mod bell;
+pub(crate) mod connection;
 pub(crate) mod exchange;
 pub(crate) mod listen;
 pub(crate) mod outbox;

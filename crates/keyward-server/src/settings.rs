@@ -15,7 +15,6 @@ mod rewrite;
 pub mod table;
 pub mod value;
 
-use crate::process::{daemon, pid_file};
 use command_line::Line;
 use kept::{HIDDEN, KEPT};
 use keyward_commands::{Names, RenameError};
@@ -27,6 +26,8 @@ use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::Value;
 
 /// The argument that has settings read from the standard input.
+/// Where Redis writes the process id, if the server is in the background and nothing is said.
+const DEFAULT_PID_FILE: &str = "/var/run/redis.pid";
 const STANDARD_INPUT: &str = "-";
 /// Gives commands other names.
 const RENAME: &str = "rename-command";
@@ -219,13 +220,12 @@ impl Settings {
 
     /// Where the process id is written, if anywhere: to a place of Redis's if the server is
     /// in the background and nothing is said.
-    pub(crate) fn pid_file(&mut self) -> Option<PathBuf> {
+    pub(crate) fn pid_file(&mut self, is_in_background: bool) -> Option<PathBuf> {
         if self.text(Id::PidFile).is_empty() {
-            if !daemon::is_wanted(self) {
+            if !is_in_background {
                 return None;
             }
-            self.values[Id::PidFile as usize] =
-                Value::Text(pid_file::DEFAULT_PATH.as_bytes().to_vec());
+            self.values[Id::PidFile as usize] = Value::Text(DEFAULT_PID_FILE.as_bytes().to_vec());
         }
         Some(PathBuf::from(self.text(Id::PidFile)))
     }

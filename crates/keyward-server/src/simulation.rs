@@ -245,7 +245,7 @@ impl Drop for Pipe {
 /// and told of later.
 pub(crate) mod syncs {
     use crate::clock::simulated;
-    use crate::serve::commit::Done;
+    use crate::files::syncer::Done;
     use keyward_persist::aof::{Sync, Write};
     use std::cell::{Cell, RefCell};
     use std::collections::VecDeque;

@@ -9,17 +9,12 @@ use super::{Tree, Violation};
 /// The most files in a circle.
 const FILES_MAX: usize = 8;
 
-/// Crates with a larger one, which is to become smaller: its size, which must not grow.
-const LARGER: [(&str, usize); 1] = [("keyward-server", 25)];
-
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.files.iter().filter(|file| file.name() == "Cargo.toml") {
         let Some(folder) = file.path.strip_suffix("Cargo.toml") else { continue };
-        let package = folder.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let most = LARGER.iter().find(|(name, _)| *name == package).map_or(FILES_MAX, |it| it.1);
         let files = CrateFiles::below(tree, &format!("{folder}src/"));
-        for circle in circles(&files).iter().filter(|circle| circle.len() > most) {
+        for circle in circles(&files).iter().filter(|circle| circle.len() > FILES_MAX) {
             let names: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
             let message = format!("{} files import each other: {}", names.len(), names.join(", "));
             violations.push(file.violation(0, message));

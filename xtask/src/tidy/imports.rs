@@ -2,8 +2,8 @@
 //!
 //! Owns reading `use` trees and paths in code, as far as they stay within the crate:
 //! `crate::`, `super::`, `self::`, and children by their names. A re-export is none: who
-//! imports through it depends on what it names, not on the facade. Unit tests, which stand
-//! last in their file, do not count.
+//! imports through it depends on what it names, not on the facade. What is `#[cfg(test)]` does
+//! not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,11 +69,36 @@ impl<'t> CrateFiles<'t> {
     }
 }
 
-/// The code before unit tests, without comments.
+/// The code without comments and without what only tests have. Other lines stay where they
+/// are.
 fn code_of(file: &TextFile) -> String {
-    let lines = file.code_lines().map(|(_, code)| code);
-    let lines: Vec<&str> = lines.take_while(|code| code.trim() != "#[cfg(test)]").collect();
+    let mut lines = file.code_lines().map(|(_, code)| code).collect::<Vec<_>>();
+    let mut at = 0;
+    while at < lines.len() {
+        let end = match lines[at].trim() == "#[cfg(test)]" {
+            true => end_of_item(&lines, at),
+            false => at,
+        };
+        if end > at {
+            lines[at..end].fill("");
+        }
+        at = end.max(at + 1);
+    }
     lines.join("\n")
+}
+
+/// Where the item ends that has an attribute at `start`: behind its only line, or behind the
+/// brace that closes it, which rustfmt puts below where it begins.
+fn end_of_item(lines: &[&str], start: usize) -> usize {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let is_attribute = |line: &&str| line.trim_start().starts_with("#[") || line.trim().is_empty();
+    let first = start + lines[start..].iter().take_while(|line| is_attribute(line)).count();
+    let is_end = |at: usize| {
+        let line = lines[at].trim();
+        let is_whole = line.ends_with([';', ',', '}']);
+        is_whole && (at == first || indent(lines[at]) == indent(lines[start]))
+    };
+    (first..lines.len()).find(|at| is_end(*at)).map_or(lines.len(), |at| at + 1)
 }
 
 /// Paths of `use` trees that are no re-exports, and those in code that begin with `crate`
@@ -149,4 +174,34 @@ fn leaves(tree: &str, prefix: &mut Module, receive: &mut impl FnMut(&[String])) 
         }
     }
     prefix.truncate(before);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_behind_what_only_tests_have_count() {
+        let check = |code: &str, expected: &[&str]| {
+            let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+            let files = [file("a/src/x.rs", code), file("a/src/y.rs", ""), file("a/src/z.rs", "")];
+            let files: Vec<(&str, &str)> =
+                files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+            let tree = Tree::of(&files);
+            let module = vec!["x".to_owned()];
+            let imports = CrateFiles::below(&tree, "a/src/").imports(&module);
+            let found: Vec<String> =
+                imports.iter().map(|(to, line)| format!("{}:{line}", to.join("::"))).collect();
+            assert_eq!(found, expected, "{code}");
+        };
+        check("#[cfg(test)]\nuse crate::y::Y;\nuse crate::z::Z;\n", &["z:3"]);
+        check("#[cfg(test)]\nmod tests {\n    use crate::y::Y;\n}\nuse crate::z::Z;\n", &["z:5"]);
+        check("fn f() {\n    #[cfg(test)]\n    crate::y::f();\n    crate::z::f();\n}\n", &["z:4"]);
+        check(
+            "match a {\n    #[cfg(test)]\n    A => {\n        crate::y::f();\n    }\n    \
+             B => crate::z::f(),\n}\n",
+            &["z:6"],
+        );
+        check("#[cfg(test)]\n#[derive(Debug)]\nstruct A(crate::y::Y);\n", &[]);
+    }
 }

@@ -1,7 +1,7 @@
 //! The append-only file: when it is written and synced, and what waits for that.
 //!
 //! Owns the log, its files and its figures. What commands changed is collected after each
-//! batch of one client and written once for all clients that were ready (`commit`);
+//! batch of one client and written once for all clients that were ready (`serve/commit.rs`);
 //! replies are held back until then, whatever `appendfsync` says: what the system was
 //! given outlives the process. With `always` they are held until it is synced, and while
 //! one sync is under way the changes of others gather for the next. With `everysec` a sync
@@ -16,7 +16,7 @@
 //! left, everything is written anew. Whoever waits for what could not be written is never
 //! answered.
 //! Not here: the form of the log (`keyward-engine`), that of the files
-//! (`keyward-persist`), writing it anew (`saving`).
+//! (`keyward-persist`), writing it anew (`serve/saving.rs`).
 
 use crate::clock::Instant;
 use crate::settings::Settings;

@@ -12,10 +12,8 @@
 //! saved; if another server was quicker, saving is refused.
 //! Not here: the locks themselves (`keyward-persist`).
 
-use crate::serve::host::ServerHost;
 use crate::settings::Settings;
 use crate::settings::table::Id;
-use keyward_persist::PersistError;
 use keyward_persist::file_lock::{self, FileLock, LockError};
 use std::path::PathBuf;
 
@@ -28,7 +26,7 @@ pub(crate) enum Guarded {
 
 impl Guarded {
     /// What a server with these settings writes by itself.
-    fn by_itself(settings: &Settings) -> impl Iterator<Item = Guarded> {
+    pub(crate) fn by_itself(settings: &Settings) -> impl Iterator<Item = Guarded> {
         let snapshot = (!settings.save_points().is_empty()).then_some(Guarded::Snapshot);
         let append_only = settings.is_on(Id::AppendOnly).then_some(Guarded::AppendOnly);
         append_only.into_iter().chain(snapshot)
@@ -79,7 +77,7 @@ pub(crate) struct DataLocks {
 impl DataLocks {
     /// Locks what settings call for. What is no longer called for is kept: the append-only
     /// file may still be written there.
-    fn take(
+    pub(crate) fn take(
         &mut self,
         guarded: Guarded,
         settings: &Settings,
@@ -110,6 +108,21 @@ impl DataLocks {
             }
         }
     }
+
+    /// Makes files of locks again that somebody has removed; called now and then.
+    pub(crate) fn retain_all(&mut self, now_s: i64, holder: impl FnOnce() -> String) {
+        if std::mem::replace(&mut self.looked_s, now_s) == now_s {
+            return;
+        }
+        let holder = holder();
+        for (_, lock) in &mut self.held {
+            if let Err(held) = retain(lock, &holder)
+                && !std::mem::replace(&mut self.is_contested, true)
+            {
+                tracing::error!("{held}: both write it, for the file of the lock was removed");
+            }
+        }
+    }
 }
 
 /// Makes sure that a lock is held, also if its file was removed.
@@ -125,52 +138,6 @@ fn retain(lock: &mut FileLock, holder: &str) -> Result<(), LockError> {
         Err(held @ LockError::Held { .. }) => Err(held),
         // There was one to be had before: it is tried again.
         Err(LockError::None(_)) => Ok(()),
-    }
-}
-
-impl ServerHost {
-    /// Makes files of locks again that somebody has removed; called now and then.
-    pub(crate) fn retain_locks(&mut self, now_s: i64) {
-        if std::mem::replace(&mut self.locks.looked_s, now_s) == now_s {
-            return;
-        }
-        let place = self.listeners.describe();
-        let holder = format!("PID {}, {place}\n", std::process::id());
-        for (_, lock) in &mut self.locks.held {
-            if let Err(held) = retain(lock, &holder)
-                && !std::mem::replace(&mut self.locks.is_contested, true)
-            {
-                tracing::error!("{held}: both write it, for the file of the lock was removed");
-            }
-        }
-    }
-
-    /// Makes sure that nobody else writes what these settings have this server write.
-    /// Called once at the start, by the process that will serve: a lock is not inherited
-    /// by one that is forked off and outlives it.
-    pub(crate) fn own_data(&mut self, settings: &Settings) -> Result<(), (Guarded, LockError)> {
-        for guarded in Guarded::by_itself(settings) {
-            self.own(guarded, settings).map_err(|error| (guarded, error))?;
-        }
-        Ok(())
-    }
-
-    /// As [`ServerHost::own_data`], by the settings in force.
-    pub(crate) fn own_data_in_force(&mut self) -> Result<(), LockError> {
-        let settings = self.settings.clone();
-        self.own_data(&settings).map_err(|(_, error)| error)
-    }
-
-    /// Makes sure of one file before it is written.
-    pub(crate) fn own_before_writing(&mut self, guarded: Guarded) -> Result<(), PersistError> {
-        let settings = self.settings.clone();
-        Ok(self.own(guarded, &settings)?)
-    }
-
-    fn own(&mut self, guarded: Guarded, settings: &Settings) -> Result<(), LockError> {
-        let place = self.listeners.describe();
-        let holder = format!("PID {}, {place}\n", std::process::id());
-        self.locks.take(guarded, settings, &holder)
     }
 }
 

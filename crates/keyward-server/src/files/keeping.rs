@@ -4,16 +4,21 @@
 //! (`appendonly`, `save`): at the start, when such a schema comes into force, and when
 //! CONFIG SET takes something away. The settings decide; a schema that says nothing of it
 //! asks for nothing.
-//! Not here: what is logged, saved and loaded (`keyward-engine`, `saving`).
+//! Not here: what is logged, saved and loaded (`keyward-engine`, `serve/saving.rs`).
 
-use crate::serve::host::ServerHost;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_schema::{Persist, Schema, escape};
 
+/// What the schemas of all databases ask for.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    asked: Vec<Asked>,
+}
+
 /// What the schema of a database asks for.
 #[derive(Debug)]
-pub(crate) struct Asked {
+struct Asked {
     db: usize,
     keyspace: String,
     persist: Persist,
@@ -44,22 +49,22 @@ impl Asked {
     }
 }
 
-impl ServerHost {
+impl Asks {
     /// A schema governs a database from now on.
-    pub(crate) fn note_schema(&mut self, db: usize, schema: &Schema) {
+    pub(crate) fn note_schema(&mut self, db: usize, schema: &Schema, settings: &Settings) {
         self.asked.retain(|asked| asked.db != db);
         let Some(persist) = schema.keyspace.persist_said else { return };
         let asked = Asked { db, keyspace: schema.keyspace.name.to_string(), persist };
-        if let Some(shortfall) = asked.shortfall(&self.settings) {
+        if let Some(shortfall) = asked.shortfall(settings) {
             tracing::warn!("{shortfall}");
         }
         self.asked.push(asked);
     }
 
-    /// The settings have changed from these.
-    pub(crate) fn warn_of_less(&self, before: &Settings) {
+    /// The settings have changed from `before` to `after`.
+    pub(crate) fn warn_of_less(&self, before: &Settings, after: &Settings) {
         for asked in &self.asked {
-            let shortfall = asked.shortfall(&self.settings);
+            let shortfall = asked.shortfall(after);
             if shortfall != asked.shortfall(before) {
                 shortfall.into_iter().for_each(|shortfall| tracing::warn!("{shortfall}"));
             }

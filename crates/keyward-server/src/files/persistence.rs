@@ -2,7 +2,7 @@
 //!
 //! Owns the save points, the wish for a snapshot, and the figures of INFO. SAVE writes one
 //! in one go between two commands, and everybody waits for it; all others are written in
-//! the background (`saving`).
+//! the background (`serve/saving.rs`).
 //! Not here: how a file is written (`keyward-persist`).
 
 use crate::clock::{self, Instant};

@@ -4,10 +4,8 @@
 //! comes, reading libraries of functions, and the words for schemas in the banner.
 //! Reading schemas is the caller's.
 
-use crate::serve::host::ServerHost;
-use crate::serve::reading::SchemaFile;
+use keyward_engine::Engine;
 pub use keyward_engine::Library;
-use keyward_engine::{Engine, Host as _};
 use keyward_schema::Schema;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -47,6 +45,18 @@ impl Functions {
             Functions::In(_) => Ok(Vec::new()),
         }
     }
+}
+
+/// The file of a schema that is served.
+#[derive(Debug, Clone)]
+pub(crate) struct SchemaFile {
+    pub(crate) path: PathBuf,
+    /// The database it governs, and the one that its text named at first.
+    pub(crate) db: usize,
+    pub(crate) db_named: usize,
+    pub(crate) functions: Functions,
+    /// What came into force from it last.
+    pub(crate) text: String,
 }
 
 /// Why a schema cannot be served.
@@ -91,20 +101,6 @@ pub(crate) fn govern(
         all.push((db, functions));
     }
     Ok(all)
-}
-
-/// Loads the libraries of all schemas together, in place of what a snapshot or a log had of
-/// them.
-pub(crate) fn load_libraries(
-    engine: &mut Engine,
-    host: &mut ServerHost,
-) -> Result<(), SchemaError> {
-    let databases: Vec<usize> = host.functions.iter().map(|(db, _)| *db).collect();
-    let mut libraries = Vec::new();
-    for db in databases {
-        libraries.extend(host.libraries(db).map_err(SchemaError::Unreadable)?);
-    }
-    engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)
 }
 
 fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {

@@ -2,7 +2,7 @@
 //!
 //! Owns the way there and back. What is done is told by the selector, as if a socket were
 //! ready. What was written the log sees for itself.
-//! Not here: when the log is synced (`commit`), and what follows from it (`append_only`).
+//! Not here: when the log is synced (`serve/commit.rs`), and what follows from it (`append_only`).
 
 use crate::clock::Instant;
 use crate::net::selector::Alarm;

@@ -3,7 +3,7 @@
 //! Owns binding and accepting on TCP and Unix sockets, and changing the former while
 //! the server runs. Invariant: listening sockets are watched edge by edge, so that
 //! `has_newcomers` stays set until accepting has said `WouldBlock` on each of them.
-//! Not here: what becomes of who was accepted (`server`), the sockets themselves
+//! Not here: what becomes of who was accepted (`serve/clients.rs`), the sockets themselves
 //! (`transport`).
 
 use crate::clock;

@@ -1,7 +1,7 @@
 //! What is said to clients in one round.
 //!
 //! Owns replies and messages from the moment a command has left them until they are sent.
-//! Connections that are ready at the same time make a round (`wire`): each reads and
+//! Connections that are ready at the same time make a round (`serve/event_loop.rs`): each reads and
 //! executes, and posts its replies here; at the end of the round the log is written, and
 //! every letter is sent. So one write of the log serves every client of a
 //! round, and the system's paths for receiving and for sending stay in the processor's
@@ -11,13 +11,9 @@
 //! is on its way for one round at most; then what its socket does not take, or what has
 //! to wait for the log, lies with its `Peer`. The box is emptied when it holds more than
 //! [`ROUND_BYTES_MAX`].
-//! Not here: syncing the log (`commit`).
+//! Not here: ending a round (`serve/round.rs`), syncing the log (`serve/commit.rs`).
 
-use crate::files::append_only::Policy;
 use crate::net::peer::Peer;
-use crate::serve::commit::Hold;
-use crate::serve::host::ServerHost;
-use crate::serve::server::{Core, Server};
 use keyward_engine::ClientId;
 use std::rc::Rc;
 
@@ -80,6 +76,42 @@ impl Outbox {
         self.letters.iter().any(|letter| letter.client == client)
     }
 
+    /// Takes the place of a box whose letters are being sent. It allocates nothing.
+    pub(crate) fn placeholder() -> Outbox {
+        Outbox { bytes: Vec::new(), letters: Vec::new() }
+    }
+
+    /// Whether there is so much to say that the round is to end.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.len() > ROUND_BYTES_MAX
+    }
+
+    /// Posts something to a client, which has changed something up to `until` of the log.
+    #[inline]
+    pub(crate) fn post(&mut self, client: ClientId, peer: &Rc<Peer>, bytes: &[u8], until: u64) {
+        self.bytes.extend_from_slice(bytes);
+        self.address(client, peer, until);
+    }
+
+    /// As [`Outbox::post`], of all `bytes`, which are empty afterwards.
+    #[inline]
+    pub(crate) fn post_all(
+        &mut self,
+        client: ClientId,
+        peer: &Rc<Peer>,
+        bytes: &mut Vec<u8>,
+        until: u64,
+    ) {
+        if self.bytes.is_empty() {
+            std::mem::swap(&mut self.bytes, bytes);
+        } else {
+            self.bytes.extend_from_slice(bytes);
+            bytes.clear();
+        }
+        self.address(client, peer, until);
+    }
+
     fn address(&mut self, client: ClientId, peer: &Rc<Peer>, until: u64) {
         let end = self.bytes.len();
         match self.letters.last_mut() {
@@ -128,91 +160,5 @@ impl Outbox {
         if self.letters.capacity() > LETTERS_KEPT {
             self.letters = Vec::with_capacity(LETTERS_KEPT);
         }
-    }
-}
-
-impl ServerHost {
-    /// Sends what can go while the round cannot end, since a script keeps the thread.
-    pub(crate) fn send_meanwhile(&mut self) {
-        let policy = Policy::of(&self.settings);
-        if policy != Policy::Always {
-            self.append_only.write_now(policy);
-        }
-        if self.append_only.has_failed() {
-            self.outbox.refuse();
-        }
-        if self.append_only.held_until().is_none() {
-            self.outbox.send(|_, _| false, |_, _| {});
-        }
-    }
-}
-
-impl Server {
-    /// Posts all of `bytes` to a client, and empties them.
-    pub(crate) fn post_all(
-        &self,
-        core: &mut Core,
-        client: ClientId,
-        peer: &Rc<Peer>,
-        bytes: &mut Vec<u8>,
-    ) {
-        if core.host.outbox.bytes.is_empty() {
-            std::mem::swap(&mut core.host.outbox.bytes, bytes);
-            self.close_letter(core, client, peer);
-        } else {
-            self.post(core, client, peer, bytes);
-            bytes.clear();
-        }
-    }
-
-    /// Posts something to a client.
-    pub(crate) fn post(&self, core: &mut Core, client: ClientId, peer: &Rc<Peer>, bytes: &[u8]) {
-        core.host.outbox.bytes.extend_from_slice(bytes);
-        self.close_letter(core, client, peer);
-    }
-
-    fn close_letter(&self, core: &mut Core, client: ClientId, peer: &Rc<Peer>) {
-        let outbox = &mut core.host.outbox;
-        outbox.address(client, peer, core.host.append_only.batch_end());
-        if outbox.bytes.len() > ROUND_BYTES_MAX {
-            self.end_round(core);
-        }
-    }
-
-    /// Ends a round: has the log written, and sends what waited for that or waits for more.
-    pub(crate) fn end_round(&self, core: &mut Core) {
-        if core.host.append_only.must_end {
-            self.end_log(core);
-        }
-        let policy = Policy::of(&core.host.settings);
-        if policy != Policy::Always && core.host.append_only.has_unwritten() {
-            self.write_log(core);
-        }
-        if self.is_to_sync_at_once(core) {
-            self.sync_at_once(core);
-        }
-        if !core.host.outbox.is_empty() {
-            self.send_letters(core);
-        }
-        // Afterwards: if it fails, those are known who will never be answered.
-        if policy == Policy::Always && core.host.append_only.has_unsynced() {
-            self.commit(core);
-        }
-    }
-
-    fn send_letters(&self, core: &mut Core) {
-        // Nothing is posted meanwhile: what takes its place allocates nothing.
-        let empty = Outbox { bytes: Vec::new(), letters: Vec::new() };
-        let mut outbox = std::mem::replace(&mut core.host.outbox, empty);
-        let hold = Hold::of(core);
-        outbox.send(
-            |peer, until| self.waiters.must_wait(hold, peer, until),
-            |client, peer| {
-                self.check_output(core, client, peer);
-                core.count_client(client, peer);
-            },
-        );
-        core.host.outbox = outbox;
-        self.limit_client_memory(core);
     }
 }

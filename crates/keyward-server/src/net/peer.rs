@@ -8,9 +8,9 @@
 //! a fast reader of a huge reply holds nobody up.
 
 use crate::clock;
+use crate::net::bell::Bell;
 use crate::net::output::{Output, PARTS_MAX};
-use crate::net::transport::Stream;
-use crate::net::wire::Bell;
+use crate::net::transport::{Addresses, Stream};
 use crate::settings::value::ClientClass;
 use keyward_engine::{ClientId, Connection as Facts};
 use std::cell::{Cell, RefCell};
@@ -24,15 +24,6 @@ const CONNECTION_BYTES: usize = 1200;
 /// costs about as much as to send it, so it is not less; the kernel takes this much in a
 /// tenth of a millisecond.
 pub(crate) const DIRECT_BYTES_MAX: usize = 256 * 1024;
-
-/// Where a connection comes from.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Addresses {
-    pub(crate) peer: String,
-    pub(crate) local: String,
-    pub(crate) descriptor: i64,
-    pub(crate) is_unix: bool,
-}
 
 /// The shared half of a connection.
 #[derive(Debug)]

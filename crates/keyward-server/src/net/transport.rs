@@ -16,7 +16,6 @@
 //!
 //! Not here: accepting (`listen`), who is told that a socket is ready (`selector`).
 
-use crate::net::peer::Addresses;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 #[cfg(test)]
@@ -100,6 +99,15 @@ pub(crate) enum Stream {
     /// A connection of the simulated network.
     #[cfg(test)]
     Simulated(Pipe),
+}
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Addresses {
+    pub(crate) peer: String,
+    pub(crate) local: String,
+    pub(crate) descriptor: i64,
+    pub(crate) is_unix: bool,
 }
 
 /// Calls the transport there is.

@@ -1,21 +1,21 @@
-//! All connections, and who of them is to be served.
+//! All connections, by their places.
 //!
-//! Owns the connections and the bells by which others have one served although its socket
-//! is silent. A round (`event_loop`) takes those that are ready: each reads and executes
-//! (`connection`), then everything that was said is sent (`outbox`).
+//! Owns the connections and who of them was woken. A round (`serve/event_loop.rs`) takes
+//! those that are ready and gives each its turn (`serve/turn.rs`).
 //!
 //! Invariants: sockets are watched edge by edge, so a connection that has not emptied its
 //! socket, or its transport, or its input, rings for itself. A place may be given to a new
 //! connection while an event for the old one is still on its way; to be served without
-//! need does no harm.
-//! Not here: the rounds (`event_loop`), accepting (`listen`).
+//! need does no harm. Who takes a connection puts it back, or frees its place.
+//! Not here: accepting (`listen`).
 
-use crate::net::selector::{Ready, Watcher};
+use crate::net::bell::{Bell, Woken};
+use crate::net::connection::Connection;
+use crate::net::peer::Peers;
+use crate::net::selector::Watcher;
 use crate::net::transport::Stream;
-use crate::serve::connection::{Connection, Turn};
-use crate::serve::server::{Core, Server};
 use keyward_engine::ClientId;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
@@ -24,7 +24,7 @@ use std::rc::Rc;
 pub(crate) struct Wire {
     watcher: Watcher,
     places: RefCell<Places>,
-    woken: Rc<Woken>,
+    pub(crate) woken: Rc<Woken>,
 }
 
 /// Where connections are kept. A place is `None` while its connection is served.
@@ -34,32 +34,11 @@ struct Places {
     free: Vec<usize>,
 }
 
-/// Connections to be served although their sockets are silent.
-#[derive(Debug, Default)]
-struct Woken {
-    places: RefCell<Vec<usize>>,
-}
-
-/// How somebody else has a connection served.
-#[derive(Debug, Default)]
-pub(crate) struct Bell {
-    woken: Rc<Woken>,
-    place: usize,
-    has_rung: Cell<bool>,
-}
-
-impl Bell {
-    /// The connection is served soon.
-    pub(crate) fn ring(&self) {
-        if !self.has_rung.replace(true) {
-            self.woken.places.borrow_mut().push(self.place);
-        }
-    }
-
-    /// The connection is being served.
-    pub(crate) fn heard(&self) {
-        self.has_rung.set(false);
-    }
+/// A connection that cannot be watched, and why. It is one of the peers already.
+#[derive(Debug)]
+pub(crate) struct Unwatched {
+    pub(crate) connection: Box<Connection>,
+    pub(crate) error: io::Error,
 }
 
 impl Wire {
@@ -71,59 +50,45 @@ impl Wire {
     /// Whether somebody is to be served whose socket is silent.
     #[inline]
     pub(crate) fn is_ringing(&self) -> bool {
-        !self.woken.places.borrow().is_empty()
+        !self.woken.is_empty()
     }
 
-    /// Takes a connection.
+    /// Takes a connection, which becomes one of the peers.
     pub(crate) fn add(
         &self,
-        (server, core): (&Server, &mut Core),
+        peers: &Peers,
         socket: Stream,
         client: ClientId,
         unsent: Vec<u8>,
-    ) -> io::Result<()> {
+    ) -> Result<(), Unwatched> {
         let place = self.places.borrow_mut().reserve();
-        let bell = Bell { woken: Rc::clone(&self.woken), place, has_rung: Cell::new(false) };
-        let connection = Box::new(Connection::new(server, socket, client, unsent, bell));
+        let bell = Bell::new(&self.woken, place);
+        let connection = Box::new(Connection::new(peers, socket, client, unsent, bell));
         if let Err(error) = self.watcher.watch(place, connection.socket()) {
-            self.places.borrow_mut().free.push(place);
-            connection.end(server, core);
-            return Err(error);
+            self.free(place);
+            return Err(Unwatched { connection, error });
         }
-        self.places.borrow_mut().connections[place] = Some(connection);
+        self.put(place, connection);
         // A guest's transport may hold what no edge tells of.
-        self.woken.places.borrow_mut().push(place);
+        self.woken.add(place);
         Ok(())
     }
 
-    /// Gives a connection its turn, because of an edge or because it was woken.
-    pub(crate) fn serve(&self, server: &Server, place: usize, ready: Option<&Ready>) {
-        let taken = self.places.borrow_mut().connections.get_mut(place).and_then(Option::take);
-        let Some(mut connection) = taken else { return };
-        ready.into_iter().for_each(|ready| connection.hear(ready));
-        match connection.advance(server) {
-            Turn::Ended if !server.must_stop() => {
-                connection.end(server, &mut server.core.borrow_mut());
-                self.places.borrow_mut().free.push(place);
-            }
-            // A server that ends lets go of its connections last of all.
-            Turn::Ended | Turn::Waits => {
-                self.places.borrow_mut().connections[place] = Some(connection);
-            }
-        }
+    /// The connection at a place, to be served, if there is one.
+    #[inline]
+    pub(crate) fn take(&self, place: usize) -> Option<Box<Connection>> {
+        self.places.borrow_mut().connections.get_mut(place).and_then(Option::take)
     }
 
-    /// Serves those who were woken. Who is woken meanwhile is next.
-    pub(crate) fn serve_woken(&self, server: &Server) {
-        if !self.is_ringing() {
-            return;
-        }
-        let mut places = self.woken.places.take();
-        places.drain(..).for_each(|place| self.serve(server, place, None));
-        let mut woken = self.woken.places.borrow_mut();
-        if woken.is_empty() {
-            *woken = places;
-        }
+    /// Puts a connection back that was taken.
+    #[inline]
+    pub(crate) fn put(&self, place: usize, connection: Box<Connection>) {
+        self.places.borrow_mut().connections[place] = Some(connection);
+    }
+
+    /// The place of a connection that is over may be given to another.
+    pub(crate) fn free(&self, place: usize) {
+        self.places.borrow_mut().free.push(place);
     }
 }
 

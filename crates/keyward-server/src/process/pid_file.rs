@@ -6,9 +6,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where Redis has it, if the server is in the background and nothing is said.
-pub(crate) const DEFAULT_PATH: &str = "/var/run/redis.pid";
-
 /// The file, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct PidFile {

@@ -4,7 +4,7 @@
 //! Owns what `supervised` means, and the datagrams to systemd's NOTIFY_SOCKET. They tell
 //! about READY=1, RELOADING=1, STOPPING=1 and a STATUS line; none is answered, and one that
 //! cannot be sent is logged and harms nobody.
-//! Not here: when the server is ready (`server`), going to the background (`daemon`).
+//! Not here: when the server is ready (`serve/start.rs`), going to the background (`daemon`).
 
 use crate::clock;
 use crate::settings::Settings;

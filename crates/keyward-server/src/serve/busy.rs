@@ -12,7 +12,10 @@
 //! [`PEEK_BYTES`], stays in the socket for the connection to read when the script is over.
 //! Limits: [`PEEK_BYTES`] of requests per client and look, [`GUESTS_MAX`] guests.
 
+pub(crate) mod watch;
+
 use crate::clock::Instant;
+use crate::files::append_only::Policy;
 use crate::net::transport::Stream;
 use crate::serve::host::ServerHost;
 use crate::settings::table::Id;
@@ -20,6 +23,7 @@ use keyward_engine::{Activity, ClientId, Progress, RunningScript};
 use keyward_resp::{Batch, RequestLimits, RequestParser};
 use std::rc::Rc;
 use std::time::Duration;
+use watch::Guest;
 
 /// How long a library may take to register its functions.
 const LOAD_TIME_MAX: Duration = Duration::from_millis(500);
@@ -29,54 +33,6 @@ const LOOK_PAUSE: Duration = Duration::from_millis(10);
 const PEEK_BYTES: usize = 16 * 1024;
 /// Most clients that are let in while a script runs.
 const GUESTS_MAX: usize = 128;
-
-/// What a slow script needs.
-#[derive(Debug, Default)]
-pub(crate) struct Busy {
-    watch: Option<Watch>,
-    guests: Vec<Guest>,
-}
-
-/// A script that is being watched.
-#[derive(Debug, Clone, Copy)]
-struct Watch {
-    run: u64,
-    since: Instant,
-    looked: Instant,
-    is_slow: bool,
-}
-
-/// A client that came while a script was running.
-#[derive(Debug)]
-pub(crate) struct Guest {
-    pub(crate) socket: Stream,
-    pub(crate) client: ClientId,
-    /// Replies its socket has not taken.
-    pub(crate) unsent: Vec<u8>,
-}
-
-impl Busy {
-    /// Those who came while a script was running.
-    pub(crate) fn take_guests(&mut self) -> Vec<Guest> {
-        std::mem::take(&mut self.guests)
-    }
-
-    /// How many came while the script was running.
-    pub(crate) fn guest_count(&self) -> usize {
-        self.guests.len()
-    }
-
-    /// The watch over this run, begun now if it is new.
-    fn watch(&mut self, run: u64) -> &mut Watch {
-        let now = Instant::now();
-        let new = Watch { run, since: now, looked: now, is_slow: false };
-        let watch = self.watch.get_or_insert(new);
-        if watch.run != run {
-            *watch = new;
-        }
-        watch
-    }
-}
 
 /// Looks up from a running script: ends it if it must, answers others if it is slow.
 pub(crate) fn look(host: &mut ServerHost, script: &mut dyn RunningScript) {
@@ -103,11 +59,25 @@ pub(crate) fn look(host: &mut ServerHost, script: &mut dyn RunningScript) {
         };
         tracing::warn!(elapsed_ms = elapsed.as_millis() as u64, way_out, "slow script");
     }
-    host.send_meanwhile();
+    send_meanwhile(host);
     let mut desk = Desk { host, script, elapsed };
     desk.serve_peers();
     desk.let_in();
     desk.serve_guests();
+}
+
+/// Sends what can go while the round cannot end, since a script keeps the thread.
+fn send_meanwhile(host: &mut ServerHost) {
+    let policy = Policy::of(&host.settings);
+    if policy != Policy::Always {
+        host.append_only.write_now(policy);
+    }
+    if host.append_only.has_failed() {
+        host.outbox.refuse();
+    }
+    if host.append_only.held_until().is_none() {
+        host.outbox.send(|_, _| false, |_, _| {});
+    }
 }
 
 /// What one look works with.

@@ -1,8 +1,8 @@
 //! The loop in which everything happens, on one thread.
 //!
-//! Owns the order of things. A *round* waits for whatever comes next (`selector`), serves
-//! the connections that are ready (`wire`), and ends: the log is written and everything
-//! that was said is sent (`outbox`). Between rounds *others* have their turn: newcomers,
+//! Owns the order of things. A *round* waits for whatever comes next (`net/selector.rs`), serves
+//! the connections that are ready (`turn`), and ends: the log is written and everything
+//! that was said is sent (`round`). Between rounds *others* have their turn: newcomers,
 //! ticks, jobs (`agenda`). They have it whenever no socket is ready, and after
 //! [`PATIENCE_NS`] where sockets are busy; each of their turns is a bounded step, so neither
 //! holds up the other for longer.
@@ -20,6 +20,7 @@ use crate::net::selector::{Ready, Selector, Who};
 use crate::process::signals::Signals;
 use crate::serve::agenda::Jobs;
 use crate::serve::server::Server;
+use crate::serve::{clients, commit, round, shutdown, tick, turn};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -82,14 +83,14 @@ impl EventLoop {
         let mut now_ns = self.now_ns();
         let server = &*self.server;
         let is_quiet = self.ready.is_empty() && !server.wire.is_ringing();
-        let patience_ns = if server.is_behind() { PATIENCE_BEHIND_NS } else { PATIENCE_NS };
+        let patience_ns = if server.is_behind.get() { PATIENCE_BEHIND_NS } else { PATIENCE_NS };
         let is_their_turn = is_quiet || now_ns.saturating_sub(self.others_ns) > patience_ns;
         // Who comes meanwhile shares the sync that the round would end with.
-        if !is_their_turn && server.is_to_sync_at_once(&server.core.borrow()) {
+        if !is_their_turn && commit::is_to_sync_at_once(server, &server.core.borrow()) {
             self.wait = Duration::ZERO;
             return Ok(());
         }
-        server.end_round(&mut server.core.borrow_mut());
+        round::end_round(server, &mut server.core.borrow_mut());
         if is_their_turn {
             self.serve_others(now_ns);
             now_ns = self.others_ns;
@@ -102,22 +103,22 @@ impl EventLoop {
     fn serve_ready(&self) {
         let server = &*self.server;
         // Who is to be closed is gone before anybody else asks.
-        server.wire.serve_woken(server);
+        turn::serve_woken(server);
         for ready in &self.ready {
             match ready.who {
-                Who::Connection(place) => server.wire.serve(server, place, Some(ready)),
+                Who::Connection(place) => turn::serve(server, place, Some(ready)),
                 Who::Newcomer => server.core.borrow().host.listeners.expect_newcomers(),
                 Who::Thread => {
-                    server.note_syncs(&mut server.core.borrow_mut());
+                    commit::note_syncs(server, &mut server.core.borrow_mut());
                     server.agenda.demand();
                 }
                 Who::Signal => {
                     let came = self.signals.iter().flat_map(Signals::take);
-                    came.for_each(|signal| server.on_signal(signal));
+                    came.for_each(|signal| shutdown::on_signal(server, signal));
                 }
             }
         }
-        server.wire.serve_woken(server);
+        turn::serve_woken(server);
     }
 
     /// The time: if a connection has asked for it in this round, that is near enough.
@@ -132,18 +133,18 @@ impl EventLoop {
     /// Newcomers, ticks and jobs have their turn.
     fn serve_others(&mut self, now_ns: u64) {
         let server = &*self.server;
-        server.admit_newcomers(now_ns);
-        server.tick_if_due(now_ns);
+        clients::admit_newcomers(server, now_ns);
+        tick::tick_if_due(server, now_ns);
         if server.agenda.is_due(now_ns) {
             self.jobs.advance(&server.agenda);
         }
-        server.end_round(&mut server.core.borrow_mut());
+        round::end_round(server, &mut server.core.borrow_mut());
         self.others_ns = clock::monotonic_ns();
     }
 
     /// How long the next round may wait.
     fn time_to_wait(&self, now_ns: u64) -> Duration {
-        let time = Duration::from_nanos(self.server.next_ns().saturating_sub(now_ns));
+        let time = Duration::from_nanos(tick::next_ns(&self.server).saturating_sub(now_ns));
         let gathering = self.server.waiters.gathering_time();
         gathering.map_or(time, |gathering| gathering.min(time))
     }

@@ -8,7 +8,7 @@
 //! Owns the decision. A walk costs about what copying all rows does, so there is none
 //! before it can be expected to help: after the last one, memory must have become more
 //! scattered than that one left it, or another amount be in use.
-//! Not here: how the allocator is asked (`memory`).
+//! Not here: how the allocator is asked (`process/memory.rs`).
 
 use crate::process::memory::{Allocator, without_thread_cache};
 use keyward_engine::{Engine, Gathering};

@@ -6,9 +6,9 @@
 mod activity;
 mod memory;
 
+use crate::files::progress::Progress;
+use crate::files::snapshot_writer::Target;
 use crate::serve::host::ServerHost;
-use crate::serve::loading::Progress;
-use crate::serve::saving::Target;
 use crate::settings::table::Id;
 use keyward_commands::REDIS_VERSION;
 use keyward_engine::{Facts, Host as _, Section};

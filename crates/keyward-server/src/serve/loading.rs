@@ -6,19 +6,19 @@
 //! becomes its base: Redis would begin with nothing.
 //! Not here: what a file holds (`keyward-engine`).
 
-mod again;
-
-pub(crate) use again::open_log;
-
 use crate::clock::{self, Instant};
-use crate::serve::server::{Core, ServeError, Server};
+use crate::files::log_parts::{open, tell_apart};
+use crate::files::progress::Progress;
+use crate::serve::core::Core;
+use crate::serve::error::ServeError;
+use crate::serve::server::Server;
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, DueRows, LoadError, Loaded, Replay, Settling, SnapshotOptions};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, AofPart, Listing, Log, ReadError, Reader};
 use keyward_persist::disk::{Disk, Source};
 use keyward_resp::Batch;
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -27,39 +27,6 @@ use std::time::Duration;
 const STEP_ROWS: usize = 1000;
 /// How often the log tells how far it is.
 const REPORT_INTERVAL: Duration = Duration::from_secs(5);
-/// What snapshots begin with, of Redis and of Valkey.
-const SNAPSHOT_MARKS: [&[u8]; 2] = [b"REDIS", b"VALKE"];
-const MARK_BYTES: usize = 5;
-
-/// How far loading is.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Progress {
-    pub(crate) started_s: i64,
-    pub(crate) total_bytes: u64,
-    pub(crate) loaded_bytes: u64,
-}
-
-impl Progress {
-    /// The lines of INFO.
-    pub(crate) fn info(&self) -> Vec<(&'static str, String)> {
-        let Progress { started_s, total_bytes, loaded_bytes } = *self;
-        let elapsed = (clock::now_us() / 1_000_000 - started_s).max(0) as u64;
-        let eta = match elapsed {
-            0 => 1,
-            _ => elapsed * total_bytes.saturating_sub(loaded_bytes) / (loaded_bytes + 1),
-        };
-        let percent = loaded_bytes as f64 / total_bytes.max(1) as f64 * 100.0;
-        vec![
-            ("loading_start_time", started_s.to_string()),
-            ("loading_total_bytes", total_bytes.to_string()),
-            ("loading_rdb_used_mem", "0".to_owned()),
-            ("loading_loaded_bytes", loaded_bytes.to_string()),
-            ("loading_loaded_perc", format!("{percent:.2}")),
-            ("loading_eta_seconds", eta.to_string()),
-        ]
-    }
-}
-
 /// Loading under way.
 struct Loading<'a> {
     server: &'a Server,
@@ -334,11 +301,6 @@ impl Loading<'_> {
     }
 }
 
-fn open(disk: &dyn Disk, path: &Path) -> Result<Source, PersistError> {
-    let opened = disk.open(path);
-    opened.map_err(|problem| PersistError { action: "open", file: path.into(), problem })
-}
-
 /// Says in Redis's words why a file cannot be loaded.
 fn tell(error: &ReadError, path: &Path) {
     let path = path.display();
@@ -355,17 +317,6 @@ fn tell(error: &ReadError, path: &Path) {
         ),
         ReadError::Io(_) => {}
     }
-}
-
-/// Looks at what a file begins with; whether it is a snapshot.
-fn tell_apart(source: Source, path: &Path) -> Result<(Source, bool), PersistError> {
-    let Source { mut content, bytes } = source;
-    let mut mark = Vec::with_capacity(MARK_BYTES);
-    let read = content.by_ref().take(MARK_BYTES as u64).read_to_end(&mut mark);
-    read.map_err(|problem| PersistError { action: "read", file: path.into(), problem })?;
-    let is_snapshot = SNAPSHOT_MARKS.contains(&mark.as_slice());
-    let content = Box::new(io::Cursor::new(mark).chain(content));
-    Ok((Source { content, bytes }, is_snapshot))
 }
 
 /// Goes on with the log, or begins it with a base of what there is.

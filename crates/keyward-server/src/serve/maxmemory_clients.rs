@@ -64,8 +64,8 @@ impl ClientMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::bell::Bell;
     use crate::net::transport::Stream;
-    use crate::net::wire::Bell;
     use std::os::unix::net::UnixStream;
 
     fn peer() -> Peer {

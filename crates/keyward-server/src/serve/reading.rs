@@ -9,74 +9,22 @@
 //! Invariant: at most one text of a client and one reload are read at a time, each on a
 //! thread of its own.
 //! Not here: what a reload does to the engine (`keyward-engine`), the log file, which is
-//! opened anew by itself (`log`).
+//! opened anew by itself (`process/log.rs`).
 
-use crate::files::schemas::Functions;
+pub(crate) mod wanted;
+
+use crate::files::schemas::SchemaFile;
 use crate::process::supervisor::Phase;
-use crate::serve::agenda::{Agenda, Notice, on_thread};
-use crate::serve::server::{Core, Server};
+use crate::serve::agenda::on_thread;
+use crate::serve::core::Core;
+use crate::serve::server::Server;
+use crate::serve::{commit, delivery};
 use keyward_engine::{Draft, Library, Proposal};
 use keyward_schema::{Level, MAX_FILE_BYTES};
-use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
-
-/// The file of a schema that is served.
-#[derive(Debug, Clone)]
-pub(crate) struct SchemaFile {
-    pub(crate) path: PathBuf,
-    /// The database it governs, and the one that its text named at first.
-    pub(crate) db: usize,
-    pub(crate) db_named: usize,
-    pub(crate) functions: Functions,
-    /// What came into force from it last.
-    pub(crate) text: String,
-}
-
-/// What is to be read, and what came of it.
-#[derive(Debug)]
-pub(crate) struct Readings {
-    /// Files, of which there is one for each schema that came from one.
-    pub(crate) files: Vec<SchemaFile>,
-    /// What clients want to be read.
-    proposals: VecDeque<Proposal>,
-    pub(crate) proposal_wanted: Rc<Notice>,
-    pub(crate) reload_wanted: Rc<Notice>,
-    /// Told when all is loaded: nothing is reloaded before.
-    pub(crate) is_ready: Rc<Notice>,
-    /// What the engine said of the reload.
-    outcome: Option<Result<Vec<String>, String>>,
-    reloaded: Rc<Notice>,
-}
-
-impl Readings {
-    pub(crate) fn new(agenda: &Rc<Agenda>) -> Readings {
-        let notice = || Rc::new(Notice::new(agenda));
-        Readings {
-            files: Vec::new(),
-            proposals: VecDeque::new(),
-            proposal_wanted: notice(),
-            reload_wanted: notice(),
-            is_ready: notice(),
-            outcome: None,
-            reloaded: notice(),
-        }
-    }
-
-    /// A client's text is to be read.
-    pub(crate) fn want(&mut self, proposal: Proposal) {
-        self.proposals.push_back(proposal);
-        self.proposal_wanted.give();
-    }
-
-    /// The engine is done with a reload.
-    pub(crate) fn end_reload(&mut self, outcome: Result<Vec<String>, String>) {
-        self.outcome = Some(outcome);
-        self.reloaded.give();
-    }
-}
 
 /// All files, read anew.
 #[derive(Debug, Default)]
@@ -100,8 +48,8 @@ pub(crate) async fn read_proposals(server: Rc<Server>) {
             let core = &mut *server.core.borrow_mut();
             core.engine.set_time(core.host.clock.now_us());
             core.engine.schema_read(&mut core.host, draft);
-            server.collect_log(core);
-            server.deliver(core);
+            commit::collect_log(&server, core);
+            delivery::deliver(&server, core);
         }
     }
 }
@@ -162,7 +110,7 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
         engine.reload(drafts, libraries);
         let done = Rc::clone(&host.readings.reloaded);
         // The next tick comes at once.
-        server.deliver(core);
+        delivery::deliver(server, core);
         (changed, done)
     };
     done.taken().await;

@@ -12,6 +12,7 @@
 //! Not here: replicas, which get all of a snapshot at once and then changes (the engine).
 
 use crate::net::peer::Peer;
+use crate::serve::output_limit;
 use crate::serve::server::Server;
 use keyward_engine::{ClientId, Coverage, SnapshotOptions};
 use keyward_rdb::Ending;
@@ -88,7 +89,7 @@ impl Sending<'_> {
     fn push(&self, bytes: &[u8]) {
         if let Some(peer) = self.peer() {
             peer.output.borrow_mut().push(bytes);
-            self.server.check_output(&mut self.server.core.borrow_mut(), self.client, &peer);
+            output_limit::check(&mut self.server.core.borrow_mut(), self.client, &peer);
             peer.wake();
         }
     }

@@ -1,9 +1,9 @@
-//! One connection: read, execute, write.
+//! The turn of a connection: read, execute, write.
 //!
-//! Owns the request parser and the input that is not complete yet.
-//! A connection has its turn (`wire`) when its socket is readable or writable, or when
+//! Owns the order of a turn, and its limits.
+//! A connection (`net/connection.rs`) has its turn when its socket is readable or writable, or when
 //! somebody woke its `Peer`. It reads what is there, lets the engine execute the
-//! complete commands in batches, and posts all their replies as one letter (`outbox`).
+//! complete commands in batches, and posts all their replies as one letter (`round`).
 //!
 //! A turn is bounded, in what is read, in time ([`TURN_NS_MAX`]) and in replies
 //! ([`TURN_OUTPUT_BYTES_MAX`]): what is left of a large pipeline stays in the connection's
@@ -19,19 +19,15 @@
 //! Cost per turn: one read, one letter, no allocation.
 
 use crate::clock;
-use crate::net::peer::Peer;
+use crate::net::connection::Connection;
 use crate::net::selector::Ready;
-use crate::net::transport::Stream;
-use crate::net::wire::Bell;
-use crate::serve::server::{Core, Server};
+use crate::serve::core::Core;
+use crate::serve::server::Server;
+use crate::serve::{client_limits, clients, commit, delivery, output_limit, round};
 use crate::settings::table::Id;
-use keyward_engine::{ClientId, Progress};
-use keyward_resp::{Parsed, Protocol, ReplyWriter, RequestLimits, RequestParser};
+use keyward_engine::Progress;
+use keyward_resp::{Parsed, Protocol, ReplyWriter, RequestLimits};
 use std::io;
-use std::rc::Rc;
-
-/// Least room for a read into a connection's own buffer.
-const READ_BYTES_MIN: usize = 16 * 1024;
 
 /// Commands in a batch of a client whose unread replies are limited: the limit is looked
 /// at between batches, so it is exceeded by no more than their replies.
@@ -41,79 +37,45 @@ const LIMITED_BATCH_COMMANDS: usize = 16;
 const TURN_NS_MAX: u64 = 500_000;
 /// A turn ends when there are this many bytes of replies.
 const TURN_OUTPUT_BYTES_MAX: usize = 256 * 1024;
-/// Commands of the first batch of a connection, of which nobody knows what they cost.
-const FIRST_BATCH_COMMANDS: u16 = 16;
 /// Commands of a batch at most.
 const BATCH_COMMANDS_MAX: u16 = 1024;
 
-/// A connection.
-#[derive(Debug)]
-pub(crate) struct Connection {
-    client: ClientId,
-    peer: Rc<Peer>,
-    parser: RequestParser,
-    /// What has been received of commands that are not complete or must wait.
-    input: Vec<u8>,
-    /// `input` may begin with whole commands, which wait for the next turn.
-    has_commands: bool,
-    /// Commands of the next batch.
-    batch_commands: u16,
-    /// The transport may have more than has been read.
-    has_unread: bool,
-    /// The peer sends no more; of the end itself no edge tells.
-    is_hung_up: bool,
-    /// The connection ends once the replies are sent.
-    is_closing: bool,
-}
-
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+enum Turn {
     /// There is nothing to do until the socket or somebody tells.
     Waits,
     /// The connection is over.
     Ended,
 }
 
-impl Connection {
-    /// `unsent` are replies the socket has yet to take, and tells when it does.
-    pub(crate) fn new(
-        server: &Server,
-        socket: Stream,
-        client: ClientId,
-        unsent: Vec<u8>,
-        bell: Bell,
-    ) -> Connection {
-        let addresses = socket.addresses();
-        let peer = Peer::new(addresses, socket, unsent, bell, clock::now_us() / 1000);
-        let peer = Rc::new(peer);
-        server.peers.insert(client, Rc::clone(&peer));
-        Connection {
-            client,
-            peer,
-            parser: RequestParser::new(),
-            input: Vec::new(),
-            has_commands: false,
-            batch_commands: FIRST_BATCH_COMMANDS,
-            has_unread: false,
-            is_hung_up: false,
-            is_closing: false,
+/// Gives a connection its turn, because of an edge or because it was woken.
+pub(crate) fn serve(server: &Server, place: usize, ready: Option<&Ready>) {
+    let Some(mut connection) = server.wire.take(place) else { return };
+    ready.into_iter().for_each(|ready| connection.hear(ready));
+    match connection.advance(server) {
+        Turn::Ended if !server.must_stop() => {
+            clients::let_go(server, &mut server.core.borrow_mut(), &connection);
+            server.wire.free(place);
         }
+        // A server that ends lets go of its connections last of all.
+        Turn::Ended | Turn::Waits => server.wire.put(place, connection),
     }
+}
 
-    /// What carries its bytes.
-    pub(crate) fn socket(&self) -> &Stream {
-        &self.peer.socket
+/// Serves those who were woken. Who is woken meanwhile is next.
+pub(crate) fn serve_woken(server: &Server) {
+    if !server.wire.is_ringing() {
+        return;
     }
+    let mut places = server.wire.woken.take();
+    places.drain(..).for_each(|place| serve(server, place, None));
+    server.wire.woken.recycle(places);
+}
 
-    /// The socket has told something.
-    pub(crate) fn hear(&mut self, ready: &Ready) {
-        self.has_unread = true;
-        self.is_hung_up |= ready.is_read_closed;
-    }
-
+impl Connection {
     /// Does what there is to do.
-    pub(crate) fn advance(&mut self, server: &Server) -> Turn {
+    fn advance(&mut self, server: &Server) -> Turn {
         self.peer.is_awake();
         self.serve(server).unwrap_or_else(|error| {
             tracing::debug!(client = self.client.0, %error, "connection lost");
@@ -168,7 +130,7 @@ impl Connection {
     }
 
     fn end_turn(&mut self, server: &Server, core: &mut Core) -> io::Result<Turn> {
-        server.accept_guests(core);
+        clients::accept_guests(server, core);
         self.count_memory(server, core);
         if self.has_commands || self.has_unread {
             self.peer.wake();
@@ -195,7 +157,7 @@ impl Connection {
         let free = self.input.capacity() - self.input.len();
         self.peer.input_free_bytes.set(free.max(missing));
         core.count_client(self.client, &self.peer);
-        server.limit_client_memory(core);
+        client_limits::limit_client_memory(server, core);
     }
 
     /// Reads what the socket has: into the shared buffer if nothing is waiting,
@@ -222,17 +184,6 @@ impl Connection {
         Ok(count)
     }
 
-    /// Makes room for the rest of an argument, as far as that is known. What is announced
-    /// may never come, so there is room for no more than has come already.
-    fn make_room(&mut self) {
-        match self.parser.missing_bytes(&self.input) {
-            0 => self.input.reserve(READ_BYTES_MIN),
-            missing => {
-                self.input.reserve_exact(missing.min(self.input.len().max(READ_BYTES_MIN)));
-            }
-        }
-    }
-
     /// Executes what is complete and posts the replies.
     fn execute(&mut self, server: &Server, core: &mut Core) {
         let now_ns = clock::monotonic_ns();
@@ -249,12 +200,12 @@ impl Connection {
     /// Replies, then hands out what concerns other clients; a message to this one comes
     /// after its replies.
     fn finish(&mut self, server: &Server, core: &mut Core) {
-        server.collect_log(core);
+        commit::collect_log(server, core);
         core.bound_snapshot();
         self.reply(server, core);
-        server.deliver(core);
+        delivery::deliver(server, core);
         if self.is_closing {
-            server.end_round(core);
+            round::end_round(server, core);
         }
     }
 
@@ -278,7 +229,7 @@ impl Connection {
         let began_ns = core.host.lately_ns;
         self.has_commands = false;
         loop {
-            let output_bytes_max = core.output_limit(self.client, &self.peer).hard_bytes;
+            let output_bytes_max = output_limit::of(core, self.client, &self.peer).hard_bytes;
             let is_limited = output_bytes_max > 0;
             let limits = self.request_limits(core, is_limited);
             let Core { engine, host, output, batch, .. } = core;
@@ -372,7 +323,7 @@ impl Connection {
         core.host.stats.writes += 1;
         if !core.output.is_empty() {
             let mut output = std::mem::take(&mut core.output);
-            server.post_all(core, self.client, &self.peer, &mut output);
+            round::post_all(server, core, self.client, &self.peer, &mut output);
             core.output = output;
         }
         // What nobody wants to see was written too (CLIENT REPLY OFF).
@@ -385,13 +336,5 @@ impl Connection {
             return Ok(false);
         }
         self.peer.send_rest()
-    }
-
-    /// The connection is no more.
-    pub(crate) fn end(&self, server: &Server, core: &mut Core) {
-        core.client_memory.forget(self.client, &self.peer);
-        self.peer.departed(&core.host.departing_bytes);
-        server.peers.remove(self.client);
-        core.engine.disconnect(self.client);
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of `wire`, `connection`, `outbox` and `peer`, one behaviour each, on simulated
+//! Tests of connections, their turns and what they are sent, one behaviour each, on simulated
 //! transports on which nothing happens by chance.
 
 use super::World;

@@ -9,7 +9,8 @@ use crate::net::selector::{Alarm, Selector};
 use crate::net::wire::Wire;
 use crate::serve::event_loop::EventLoop;
 use crate::serve::leisure;
-use crate::serve::server::{self, Parts, Server};
+use crate::serve::server::{Parts, Server};
+use crate::serve::{shutdown, start};
 use crate::settings::Settings;
 use keyward_testkit::network::{Faults, Network};
 use keyward_testkit::{FakeDisk, Random};
@@ -51,7 +52,7 @@ impl Stage {
         server.core.borrow_mut().host.persistence.disk = Arc::new(disk.clone());
         let mut event_loop = EventLoop::new(Rc::clone(&server), selector, None);
         event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
-        event_loop.begin(server::start(Rc::clone(&server), Vec::new(), String::new()));
+        event_loop.begin(start::start(Rc::clone(&server), Vec::new(), String::new()));
         Stage { server, event_loop, world }
     }
 
@@ -229,7 +230,7 @@ pub(super) fn live(seed: u64) -> Outcome {
     let replies = clients.iter().map(|client| client.replies).sum();
     let closed = clients.iter().filter(|client| client.was_closed).count();
     let mut outcome = Outcome { digest: world.network.digest(), replies, closed };
-    stage.server.end();
+    shutdown::end(&stage.server);
     drop(stage);
     if weather.is_logged {
         let manner = Manner { dreams: 0, may_be_put_off: true, ..weather.manner(random) };

@@ -5,11 +5,13 @@
 //! becomes the base; then the manifest names both. Replies to writes wait while the rest of
 //! the last increment is synced, which is what was written since.
 
-use super::{BEHIND_PAUSE, Target, Writer, finish_snapshot, no_pending_ends};
+use super::{BEHIND_PAUSE, begin_snapshot, finish_snapshot, no_pending_ends};
 use crate::clock::Instant;
 use crate::files::append_only::Policy;
 use crate::files::data_locks::Guarded;
+use crate::files::snapshot_writer::{Target, Writer};
 use crate::serve::agenda::on_thread;
+use crate::serve::commit;
 use crate::serve::server::Server;
 use crate::settings::table::Id;
 use keyward_persist::PersistError;
@@ -123,7 +125,7 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
                 append_only.end();
                 append_only.rewrites.is_wanted = true;
                 core.engine.log_changes(false);
-                server.write_log(core);
+                commit::write_log(server, core);
             }
             Err(error.into())
         }
@@ -142,7 +144,7 @@ async fn sync_ahead(server: &Rc<Server>) {
             server.agenda.sleep(BEHIND_PAUSE).await;
         }
         let began = Instant::now();
-        if !server.sync_ahead(&mut server.core.borrow_mut()) {
+        if !commit::sync_ahead(server, &mut server.core.borrow_mut()) {
             return;
         }
         while server.core.borrow().host.append_only.is_syncing() {
@@ -168,8 +170,8 @@ fn begin_rewrite(
 ) -> Result<Writer, PersistError> {
     let core = &mut *server.core.borrow_mut();
     core.engine.set_time(core.host.clock.now_us());
-    server.collect_log(core);
-    server.write_log(core);
+    commit::collect_log(server, core);
+    commit::write_log(server, core);
     let file = files.new_base()?;
     let append_only = &mut core.host.append_only;
     match (&mut append_only.log, next) {
@@ -189,8 +191,8 @@ fn begin_rewrite(
         }
         (_, None) => {}
     }
-    let writer = core.begin_snapshot(Target::AppendOnly, file);
-    server.write_log(core);
-    server.sync_log_if_due(core);
+    let writer = begin_snapshot(core, Target::AppendOnly, file);
+    commit::write_log(server, core);
+    commit::sync_log_if_due(server, core);
     Ok(writer)
 }

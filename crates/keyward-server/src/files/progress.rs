@@ -1,0 +1,32 @@
+//! How far loading is, for INFO.
+
+use crate::clock;
+
+/// How far loading is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Progress {
+    pub(crate) started_s: i64,
+    pub(crate) total_bytes: u64,
+    pub(crate) loaded_bytes: u64,
+}
+
+impl Progress {
+    /// The lines of INFO.
+    pub(crate) fn info(&self) -> Vec<(&'static str, String)> {
+        let Progress { started_s, total_bytes, loaded_bytes } = *self;
+        let elapsed = (clock::now_us() / 1_000_000 - started_s).max(0) as u64;
+        let eta = match elapsed {
+            0 => 1,
+            _ => elapsed * total_bytes.saturating_sub(loaded_bytes) / (loaded_bytes + 1),
+        };
+        let percent = loaded_bytes as f64 / total_bytes.max(1) as f64 * 100.0;
+        vec![
+            ("loading_start_time", started_s.to_string()),
+            ("loading_total_bytes", total_bytes.to_string()),
+            ("loading_rdb_used_mem", "0".to_owned()),
+            ("loading_loaded_bytes", loaded_bytes.to_string()),
+            ("loading_loaded_perc", format!("{percent:.2}")),
+            ("loading_eta_seconds", eta.to_string()),
+        ]
+    }
+}

@@ -1,0 +1,44 @@
+//! Why the server did not serve.
+
+use crate::files::schemas::SchemaError;
+use keyward_engine::LoadError;
+use keyward_persist::PersistError;
+use keyward_persist::aof::{OpenError, ReadError};
+use keyward_persist::file_lock::LockError;
+use std::io;
+use std::path::PathBuf;
+
+/// Why the server did not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The selector, a thread or a signal handler could not be set up.
+    #[error("cannot start: {0}")]
+    Start(io::Error),
+    /// The snapshot there is cannot be read.
+    #[error(transparent)]
+    Open(#[from] PersistError),
+    /// The snapshot there is cannot be loaded. Nothing is served: what would be saved
+    /// later would replace it.
+    #[error("{}: {problem}; move the file away to start without it", file.display())]
+    Load {
+        /// The file.
+        file: PathBuf,
+        /// Why. No source of the error: the text has all of it.
+        problem: LoadError,
+    },
+    /// The append-only file there is cannot be used.
+    #[error(transparent)]
+    OpenAppendOnly(#[from] OpenError),
+    /// The append-only file there is cannot be read.
+    #[error("{0}; make a copy of it, then repair it with redis-check-aof --fix")]
+    AppendOnly(ReadError),
+    /// Another server writes the same files.
+    #[error("{0}; stop that one, or say another --dir")]
+    Locked(LockError),
+    /// A socket could not be bound.
+    #[error("{0}")]
+    Listen(io::Error),
+    /// A schema could not be put in force.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+}

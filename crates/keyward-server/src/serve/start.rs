@@ -1,0 +1,140 @@
+//! The start of a server, and its whole life.
+//!
+//! Owns the order in which a server is set up, before the first client comes, and which jobs
+//! it has. What cannot start says why.
+
+use crate::clock;
+use crate::files::schemas::{self, Functions, SchemaError, ServedSchema};
+use crate::net::listen::Listeners;
+use crate::net::selector::Selector;
+use crate::net::wire::Wire;
+use crate::process::log::LogControl;
+use crate::process::pid_file::PidFile;
+use crate::process::signals::Signals;
+use crate::process::supervisor::{Phase, Supervisor};
+use crate::process::{daemon, descriptors};
+use crate::serve::core::Core;
+use crate::serve::error::ServeError;
+use crate::serve::event_loop::EventLoop;
+use crate::serve::host::ServerHost;
+use crate::serve::server::{Parts, Server};
+use crate::serve::{leisure, loading, reading, saving, shutdown};
+use crate::settings::Settings;
+use crate::settings::table::Id;
+use keyward_engine::{Engine, Host as _};
+use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
+use std::sync::Once;
+
+/// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
+pub(crate) fn run(
+    mut settings: Settings,
+    schemas: Vec<ServedSchema>,
+    log: Option<LogControl>,
+) -> Result<(), ServeError> {
+    abort_on_panic();
+    let selector = Selector::new().map_err(ServeError::Start)?;
+    let watcher = || selector.watcher().map_err(ServeError::Start);
+    let signals = Signals::hear(&watcher()?).map_err(ServeError::Start)?;
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!("keyward {version} starts, PID: {}", std::process::id());
+    let supervisor = Supervisor::find(&settings);
+    supervisor.tell(Phase::Loading);
+    let listeners = Listeners::bind(&settings, watcher()?).map_err(|error| {
+        tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
+        ServeError::Listen(error)
+    })?;
+    let pid_file =
+        settings.pid_file(daemon::is_wanted(&settings)).and_then(|path| PidFile::write(&path));
+    descriptors::provide(&mut settings);
+    let wire = Wire::new(watcher()?);
+    let alarm = selector.alarm().map_err(ServeError::Start)?;
+    let seed = RandomState::new().hash_one(clock::now_us());
+    let server = Server::new(Parts { settings, log, listeners, wire, alarm, seed })?;
+    let server = Rc::new(server);
+    let owned = server.core.borrow_mut().host.own_data_in_force();
+    owned.map_err(|error| {
+        tracing::warn!("{error}, aborting.");
+        ServeError::Locked(error)
+    })?;
+    server.core.borrow_mut().host.supervisor = Rc::new(supervisor);
+    let governed = schemas::describe(&schemas);
+    server.core.borrow_mut().host.readings.files = schemas::files(&schemas);
+    for served in &schemas {
+        let host = &mut server.core.borrow_mut().host;
+        host.asks.note_schema(served.db, &served.schema, &host.settings);
+    }
+    let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
+    let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
+    event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
+    event_loop.begin(start(Rc::clone(&server), functions, governed));
+    event_loop.begin(reading::read_proposals(Rc::clone(&server)));
+    event_loop.begin(reading::reload_when_told(Rc::clone(&server)));
+    let outcome = event_loop.run();
+    drop(event_loop);
+    if let Err(error) = outcome {
+        tracing::error!(%error, "stopping: cannot watch the sockets");
+    }
+    shutdown::end(&server);
+    // The last line of a server that could not start says why.
+    if server.failure.borrow().is_none() {
+        pid_file.into_iter().for_each(PidFile::remove);
+    }
+    shutdown::leave(&server)
+}
+
+/// Ends the process when an invariant is broken, on whichever thread: an embedding program
+/// may be built to unwind, and would go on with an engine nobody can vouch for.
+fn abort_on_panic() {
+    static SET: Once = Once::new();
+    SET.call_once(|| {
+        let report = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            report(panic);
+            std::process::abort();
+        }));
+    });
+}
+
+/// Loads what there is, then looks after files for ever.
+pub(crate) async fn start(
+    server: Rc<Server>,
+    functions: Vec<(usize, Functions)>,
+    governed: String,
+) {
+    if let Err(error) = load(&server, functions).await {
+        *server.failure.borrow_mut() = Some(error);
+        server.core.borrow_mut().host.must_stop = true;
+        return;
+    }
+    {
+        let host = &server.core.borrow().host;
+        let (place, databases) = (host.listeners.describe(), host.settings.int(Id::Databases));
+        tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
+    }
+    {
+        let host = &server.core.borrow().host;
+        host.supervisor.tell(Phase::Ready);
+        host.readings.is_ready.give();
+    }
+    saving::keep_files(server).await;
+}
+
+async fn load(server: &Rc<Server>, functions: Vec<(usize, Functions)>) -> Result<(), ServeError> {
+    loading::load(server).await?;
+    let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+    engine.set_time(host.clock.now_us());
+    host.functions = functions;
+    Ok(load_libraries(engine, host)?)
+}
+
+/// Loads the libraries of all schemas together, in place of what a snapshot or a log had of
+/// them.
+fn load_libraries(engine: &mut Engine, host: &mut ServerHost) -> Result<(), SchemaError> {
+    let databases: Vec<usize> = host.functions.iter().map(|(db, _)| *db).collect();
+    let mut libraries = Vec::new();
+    for db in databases {
+        libraries.extend(host.libraries(db).map_err(SchemaError::Unreadable)?);
+    }
+    engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)
+}
