@@ -3,6 +3,10 @@
 //! Owns where lines go and which ones are written. Programs that read Redis's log read
 //! this one. Times are UTC. A file that was moved away is opened anew before the next line,
 //! as logrotate expects: redis-server opens its file for every line.
+//!
+//! The message of a panic is a line too ([`write_panic`]), since a server in the background
+//! has no standard error. It takes no lock that the thread may hold already, or that another
+//! one may never give back.
 //! Not here: what is worth a line (`tracing` calls where it happens).
 
 use crate::clock;
@@ -10,10 +14,12 @@ use crate::settings::Settings;
 use crate::settings::table::Id;
 use std::fmt;
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
+use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Registry;
@@ -49,16 +55,47 @@ impl LogControl {
     }
 }
 
+/// Where the lines of this process go, once it has a log.
+static PLACE: OnceLock<Place> = OnceLock::new();
+
+/// Where lines go.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    File(&'static LogFile),
+    StandardOutput,
+    StandardError,
+}
+
+/// Writes a panic to the log of this process as one line, if it has one and that can be
+/// written. What goes to standard error has been written there.
+pub(crate) fn write_panic(panic: &PanicHookInfo<'_>) {
+    let message = panic.to_string();
+    let message = message.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+    let time = Moment::at_ms(clock::now_us() / 1000);
+    let line = format!("{}:M {time} # {message}\n", std::process::id());
+    // There is nobody left to tell what fails here.
+    let _ = match PLACE.get() {
+        Some(Place::File(log)) => log.write_past_locks(line.as_bytes()),
+        // Past the lock of the standard library.
+        Some(Place::StandardOutput) => {
+            rustix::io::write(io::stdout().as_fd(), line.as_bytes()).map(drop).map_err(Into::into)
+        }
+        Some(Place::StandardError) | None => Ok(()),
+    };
+}
+
 /// Sends the log where the settings say: to a file; else to standard output if the
 /// settings come from a file, as a service's do; else to standard error.
 pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
     let path = settings.text(Id::LogFile);
-    let writer = if !path.is_empty() {
-        BoxMakeWriter::new(LogFile::open(path.into())?)
+    let (place, writer) = if !path.is_empty() {
+        // There is one as long as there is the process.
+        let log: &'static LogFile = Box::leak(Box::new(LogFile::open(path.into())?));
+        (Place::File(log), BoxMakeWriter::new(|| log.make_writer()))
     } else if settings.file().is_some() {
-        BoxMakeWriter::new(io::stdout)
+        (Place::StandardOutput, BoxMakeWriter::new(io::stdout))
     } else {
-        BoxMakeWriter::new(io::stderr)
+        (Place::StandardError, BoxMakeWriter::new(io::stderr))
     };
     let (filter, handle) = reload::Layer::new(level(settings));
     let lines = tracing_subscriber::fmt::layer()
@@ -66,6 +103,8 @@ pub(crate) fn start(settings: &Settings) -> Result<LogControl, LogError> {
         .with_ansi(false)
         .with_writer(writer);
     tracing_subscriber::registry().with(filter).with(lines).try_init()?;
+    // Nobody has set it: a process that has a log already gets no other.
+    let _ = PLACE.set(place);
     Ok(LogControl(handle))
 }
 
@@ -94,6 +133,23 @@ impl LogFile {
     fn open(path: PathBuf) -> io::Result<LogFile> {
         let file = Mutex::new(append_to(&path)?);
         Ok(LogFile { path, file })
+    }
+
+    /// Writes a line, whoever holds the file: if somebody does, it is opened once more. A
+    /// line is one call, and goes to the end there is, so that both stay whole.
+    fn write_past_locks(&self, line: &[u8]) -> io::Result<()> {
+        let held = match self.file.try_lock() {
+            Ok(file) => Some(file),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        match held {
+            Some(mut file) if !has_moved(&self.path, &file) => file.write_all(line),
+            held => append_to(&self.path)
+                .and_then(|mut file| file.write_all(line))
+                // Where it cannot be made anew, the old one is better than none.
+                .or_else(|error| held.map_or(Err(error), |mut file| file.write_all(line))),
+        }
     }
 }
 
@@ -211,7 +267,6 @@ impl fmt::Display for Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
 
     fn write(log: &LogFile, line: &str) {
         writeln!(log.make_writer(), "{line}").expect("a line");
@@ -252,6 +307,23 @@ mod tests {
         fs::rename(&inner, &moved).expect("it is moved");
         write(&log, "kept");
         assert_eq!(fs::read_to_string(moved.join("log")).expect("text"), "kept\n");
+    }
+
+    #[test]
+    fn a_panic_is_written_whoever_holds_the_file() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("log");
+        let log = LogFile::open(path.clone()).expect("a file");
+        write(&log, "first");
+        log.write_past_locks(b"second\n").expect("nobody holds it");
+        let held = log.make_writer();
+        log.write_past_locks(b"third\n").expect("it is opened once more");
+        drop(held);
+        fs::rename(&path, folder.path().join("log.1")).expect("logrotate moves it");
+        log.write_past_locks(b"fourth\n").expect("it is opened anew");
+        let text = |name: &str| fs::read_to_string(folder.path().join(name)).expect("text");
+        assert_eq!(text("log.1"), "first\nsecond\nthird\n");
+        assert_eq!(text("log"), "fourth\n");
     }
 
     #[test]

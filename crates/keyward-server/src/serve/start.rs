@@ -12,7 +12,7 @@ use crate::process::log::LogControl;
 use crate::process::pid_file::PidFile;
 use crate::process::signals::Signals;
 use crate::process::supervisor::{Phase, Supervisor};
-use crate::process::{daemon, descriptors};
+use crate::process::{daemon, descriptors, log};
 use crate::serve::core::Core;
 use crate::serve::error::ServeError;
 use crate::serve::event_loop::EventLoop;
@@ -84,13 +84,15 @@ pub(crate) fn run(
 }
 
 /// Ends the process when an invariant is broken, on whichever thread: an embedding program
-/// may be built to unwind, and would go on with an engine nobody can vouch for.
+/// may be built to unwind, and would go on with an engine nobody can vouch for. The message
+/// goes to the log too: a server in the background has no standard error.
 fn abort_on_panic() {
     static SET: Once = Once::new();
     SET.call_once(|| {
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             report(panic);
+            log::write_panic(panic);
             std::process::abort();
         }));
     });
