@@ -2,6 +2,11 @@
 //!
 //! Owns the engine, the order in which everybody has a turn, and the jobs beside the
 //! commands: loading, saving, sending, reading schemas, leisure.
+//!
+//! `server` and `core` are what all share, `host` is what the engine may ask. `start` sets
+//! them up; then `event_loop` lets connections have a `turn`, ends the `round`, and between
+//! rounds lets clients come and go (`clients`), the engine `tick`, and jobs go on (`agenda`).
+//! Invariant: imports go one way, from those who do something to what they do it to.
 
 pub(crate) mod agenda;
 pub(crate) mod busy;
