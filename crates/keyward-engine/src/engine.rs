@@ -316,7 +316,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) {
         let Engine { keys, shared, .. } = self;
-        let stage = Stage { keys, session, shared, host };
+        let stage = Stage { keys, db: session.db, session, shared, host };
         let mut ctx = Ctx::new(stage, mode, command, args, out);
         ctx.known = known;
         runner::run(&mut ctx);
@@ -337,8 +337,7 @@ impl Engine {
             for client in clients {
                 // The key may turn out to be due: that is no part of what made it ready.
                 self.keys.effects.begin_unit();
-                self.keys.select(db);
-                let hashed = self.keys.key(&key);
+                let hashed = self.keys.key_in(db, &key);
                 let Some(holds) = self.keys.find(hashed).map(|row| row.value().kind()) else {
                     break;
                 };

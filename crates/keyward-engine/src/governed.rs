@@ -157,7 +157,7 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
         // The book looks at the row that is edited next: it is unpacked once for both.
         ctx.keys.loosen_ahead(ctx.key(1));
     }
-    if ctx.keys.database().book().is_none() {
+    if ctx.keys.book_of(ctx.db).is_none() {
         // From a database without a schema these reach others.
         return match ctx.command.id {
             CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing, None),
@@ -168,10 +168,10 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.command.id == CommandId::SwapDb {
         return swap(ctx);
     }
-    let db = ctx.keys.selected();
+    let db = ctx.db;
     let verdict = loop {
         let (verdict, unfinished) = {
-            let database = ctx.keys.database();
+            let database = ctx.keys.database_at(db);
             let book = database.book().expect("it is under a schema, as above");
             let table_of = |position: usize| database.pattern(ctx.key(position).table);
             let sight = ctx.keys.sight(db);
@@ -240,7 +240,6 @@ fn swap(ctx: &mut Ctx<'_>) -> Outcome {
 fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged, until: Option<i64>) -> Outcome {
     let start = Start::recording(ctx.keys);
     let reply = ctx.reply.defer();
-    let db = ctx.keys.selected();
     let mut outcome = attempt_until(ctx, until);
     if outcome.is_ok() {
         let call = Call::of(ctx);
@@ -252,7 +251,6 @@ fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged, until: Option<i64>) -> Outc
         ctx.reply.abandon(reply);
     }
     start.end(ctx.keys);
-    debug_assert_eq!(ctx.keys.selected(), db, "whoever selects another database goes back");
     outcome
 }
 
@@ -274,7 +272,7 @@ pub(crate) fn explain(
     command: &'static Command,
     args: Args<'_>,
 ) -> Vec<String> {
-    let db = ctx.keys.selected();
+    let db = ctx.db;
     let now_ms = ctx.keys.now_ms();
     let mut lines = Vec::new();
     for key in command.keys_in(args) {
@@ -414,14 +412,9 @@ pub(crate) fn follow_up(
     args: Args<'_>,
 ) -> Outcome {
     let command = resolve(args)?;
-    let session_db = std::mem::replace(&mut session.db, db);
-    let outcome = keys.in_database(db, |keys| {
-        let mut ignored = Vec::new();
-        let stage = Stage { keys, session, shared, host };
-        attempt(&mut Ctx::new(stage, Mode::FollowUp, command, args, &mut ignored))
-    });
-    session.db = session_db;
-    outcome
+    let mut ignored = Vec::new();
+    let stage = Stage { keys, db, session, shared, host };
+    attempt(&mut Ctx::new(stage, Mode::FollowUp, command, args, &mut ignored))
 }
 
 /// Carries out what follows from rows that went by themselves.

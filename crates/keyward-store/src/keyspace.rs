@@ -39,9 +39,9 @@ use crate::tables::counters::KeyStats;
 use crate::tables::database::Database;
 use crate::tables::eviction::{MemoryLimit, Policy, Pools, Quotas, Standing};
 use crate::tables::reclaim::{Freeing, LazySettings, Reclaim};
-use crate::tables::table::Found;
+use crate::tables::table::{Found, Table};
 use crate::values::access::AccessClock;
-use crate::values::hasher::{Key, KeyHasher};
+use crate::values::hasher::{DbIndex, Key, KeyHasher};
 use crate::values::index::Spot;
 use crate::values::random::Random;
 use crate::values::row::{NewValue, Row};
@@ -69,7 +69,6 @@ const EASE_MS: u64 = 5_000;
 #[derive(Debug)]
 pub struct Keyspace {
     databases: Vec<Database>,
-    selected: usize,
     now_ms: i64,
     /// How rows record that they are used.
     pub access: AccessClock,
@@ -151,7 +150,6 @@ impl Keyspace {
         let hasher = KeyHasher::new([random.next_u64(), random.next_u64()]);
         Keyspace {
             databases: (0..database_count).map(|_| Database::new(hasher, None)).collect(),
-            selected: 0,
             now_ms: 0,
             access: AccessClock::new(MemoryLimit::default().rates),
             lists_looked_at_ms: 0,
@@ -192,26 +190,6 @@ impl Keyspace {
         self.access.set_now_ms(now_ms);
     }
 
-    /// The database that the methods without a database number mean.
-    pub fn selected(&self) -> usize {
-        self.selected
-    }
-
-    /// Chooses the database that the methods without a database number mean.
-    pub fn select(&mut self, db: usize) {
-        assert!(db < self.databases.len(), "callers check the number of a database");
-        self.selected = db;
-    }
-
-    /// Does something in another database, which is selected meanwhile.
-    pub fn in_database<T>(&mut self, db: usize, act: impl FnOnce(&mut Keyspace) -> T) -> T {
-        let selected = self.selected;
-        self.select(db);
-        let outcome = act(self);
-        self.selected = selected;
-        outcome
-    }
-
     /// How many databases there are.
     pub fn database_count(&self) -> usize {
         self.databases.len()
@@ -228,13 +206,8 @@ impl Keyspace {
         self.hasher
     }
 
-    #[inline(always)]
-    /// The selected database.
-    pub fn database(&self) -> &Database {
-        &self.databases[self.selected]
-    }
-
     /// The database of this number.
+    #[inline(always)]
     pub fn database_at(&self, db: usize) -> &Database {
         &self.databases[db]
     }
@@ -244,33 +217,33 @@ impl Keyspace {
         self.databases.iter()
     }
 
-    /// A key of the selected database.
-    #[inline]
-    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
-        self.key_in(self.selected, bytes)
-    }
-
     /// A key of this database.
     #[inline]
     pub fn key_in<'a>(&self, db: usize, bytes: &'a [u8]) -> Key<'a> {
-        self.databases[db].key(bytes)
+        self.databases[db].key(DbIndex::of(db), bytes)
+    }
+
+    /// The table that a key is in, if it is anywhere.
+    #[inline(always)]
+    pub fn table(&self, key: Key<'_>) -> &Table {
+        self.databases[key.db()].table(key)
     }
 
     #[inline(always)]
     fn row(&self, key: Key<'_>, spot: Spot) -> &Row {
-        self.database().table(key).row(spot)
+        self.table(key).row(spot)
     }
 
     /// Where a living row is; a due one is removed first.
     #[inline(always)]
     fn seek(&mut self, key: Key<'_>) -> Option<Found> {
-        let table = self.databases[self.selected].table(key);
+        let table = self.databases[key.db()].table(key);
         let found = table.seek(key)?;
         if let Some(deadline) = table.deadline_at(found)
             && deadline < self.now_ms
         {
             let lives_on = !self.end_due(key);
-            return lives_on.then(|| self.databases[self.selected].table(key).seek(key))?;
+            return lives_on.then(|| self.databases[key.db()].table(key).seek(key))?;
         }
         Some(found)
     }
@@ -287,7 +260,7 @@ impl Keyspace {
     fn loosen(&mut self, key: Key<'_>, found: Found) -> Spot {
         match found {
             Found::Loose(spot) => spot,
-            Found::Packed(place) => self.databases[self.selected].loosen(key, place),
+            Found::Packed(place) => self.databases[key.db()].loosen(key, place),
         }
     }
 
@@ -305,12 +278,12 @@ impl Keyspace {
     fn seek_to_read(&mut self, key: Key<'_>, access: Access) -> Option<Found> {
         let Some(found) = self.seek(key) else {
             self.stats.misses += 1;
-            self.databases[self.selected].table_mut(key).stats.misses += 1;
-            self.notify(Event::new(Class::KeyMiss, "keymiss"), key.bytes);
+            self.databases[key.db()].table_mut(key).stats.misses += 1;
+            self.notify(Event::new(Class::KeyMiss, "keymiss"), key);
             return None;
         };
         self.stats.hits += 1;
-        self.databases[self.selected].table_mut(key).stats.hits += 1;
+        self.databases[key.db()].table_mut(key).stats.hits += 1;
         if access == Access::Touch {
             let before = self.touch(key, found);
             if self.governed > 0 && self.renews_on_read(key) {
@@ -328,7 +301,7 @@ impl Keyspace {
     /// Whether a packed row that had this mark before it was used again is in such demand
     /// that it takes less to read it as a loose one.
     fn is_worth_loosening(&self, key: Key<'_>, mark: u32) -> bool {
-        let table = self.database().table(key);
+        let table = self.table(key);
         self.access.is_in_demand(table.reading(), mark)
             && table.has_room_for_demand()
             && self.now_ms.abs_diff(self.packed_by_need_at_ms) > EASE_MS
@@ -360,7 +333,7 @@ impl Keyspace {
     /// Marks the row that was found as used; answers the mark it had.
     #[inline(always)]
     fn touch(&mut self, key: Key<'_>, found: Found) -> u32 {
-        let table = self.databases[self.selected].table_mut(key);
+        let table = self.databases[key.db()].table_mut(key);
         let before = table.clock_at(found);
         let clock = self.access.next_mark(table.reading(), before, &mut self.random);
         if before != clock {
@@ -369,9 +342,9 @@ impl Keyspace {
         before
     }
 
-    /// The mark of a new row of the selected database.
+    /// The mark of a new row.
     fn first_mark(&self, key: Key<'_>) -> u32 {
-        self.access.first_mark(self.database().table(key).reading())
+        self.access.first_mark(self.table(key).reading())
     }
 
     /// Decides when keys that no pattern speaks for go if memory is short.
@@ -388,7 +361,7 @@ impl Keyspace {
             None => {
                 let is_object = matches!(value, NewValue::Object(_));
                 if self.journal.is_on() {
-                    self.journal.replaced(self.selected, key, None);
+                    self.journal.replaced(key, None);
                 }
                 let deadline = match lifetime {
                     Lifetime::Until(at) => Some(at),
@@ -396,11 +369,11 @@ impl Keyspace {
                 };
                 let mut row = Row::new(key.bytes, value, deadline);
                 row.set_clock(self.first_mark(key));
-                self.place_row(self.selected, key, row);
-                self.notify(Event::new(Class::New, "new"), key.bytes);
+                self.place_row(key, row);
+                self.notify(Event::new(Class::New, "new"), key);
                 // As in Redis 7.0, who waits is not served by a row that replaces one.
                 if is_object {
-                    self.changes.ready(self.selected, key.bytes);
+                    self.changes.ready(key.db(), key.bytes);
                 }
             }
         }
@@ -410,7 +383,7 @@ impl Keyspace {
     /// Puts a value in the place of a row that was found. Nobody is told.
     #[inline]
     fn replace(&mut self, key: Key<'_>, found: Found, value: NewValue<'_>, lifetime: Lifetime) {
-        let table = self.databases[self.selected].table_mut(key);
+        let table = self.databases[key.db()].table_mut(key);
         let deadline = match lifetime {
             Lifetime::Forever => None,
             Lifetime::Keep => table.deadline_at(found),
@@ -424,7 +397,7 @@ impl Keyspace {
                 row.set_clock(clock);
                 if self.journal.is_on() {
                     let before = table.exchange_packed(place, key.hash, row);
-                    self.journal.replaced(self.selected, key, Some(before));
+                    self.journal.replaced(key, Some(before));
                 } else {
                     // What nobody wants to see again need not be unpacked.
                     table.replace_packed(place, key.hash, row);
@@ -432,12 +405,12 @@ impl Keyspace {
             }
             found => {
                 let spot = self.loosen(key, found);
-                let table = self.databases[self.selected].table_mut(key);
+                let table = self.databases[key.db()].table_mut(key);
                 if self.journal.is_on() {
                     let new = Row::new(key.bytes, value, deadline);
                     let before = table.exchange(spot, key.hash, new);
                     table.set_clock_at(Found::Loose(spot), clock);
-                    self.journal.replaced(self.selected, key, Some(before));
+                    self.journal.replaced(key, Some(before));
                 } else {
                     table.yield_large(key);
                     let old = table.replace(spot, key.hash, value, deadline);
@@ -448,7 +421,7 @@ impl Keyspace {
                 }
             }
         }
-        self.note_source_deadline(self.selected, key);
+        self.note_source_deadline(key);
     }
 
     /// Stores a string, as a number where its bytes are one.
@@ -460,12 +433,12 @@ impl Keyspace {
     /// Gives, moves or takes away the deadline of a key; whether it is there.
     pub fn set_deadline(&mut self, key: Key<'_>, deadline: Option<i64>, event: Event) -> bool {
         let Some(spot) = self.locate(key) else { return false };
-        let table = self.databases[self.selected].table_mut(key);
+        let table = self.databases[key.db()].table_mut(key);
         if self.journal.is_on() {
-            self.journal.deadline(self.selected, key, table.row(spot).deadline());
+            self.journal.deadline(key, table.row(spot).deadline());
         }
         table.set_deadline(spot, key.hash, deadline);
-        self.note_source_deadline(self.selected, key);
+        self.note_source_deadline(key);
         self.changed(key, event, 1);
         true
     }
@@ -481,9 +454,9 @@ impl Keyspace {
         if self.seek(key).is_none() {
             return false;
         }
-        self.yield_large(self.selected, key);
-        let is_removed = !self.journal.is_on() && self.remove_packed(self.selected, key);
-        if !is_removed && let Some(row) = self.take_row(self.selected, key) {
+        self.yield_large(key);
+        let is_removed = !self.journal.is_on() && self.remove_packed(key);
+        if !is_removed && let Some(row) = self.take_row(key) {
             self.discard(key, row, freeing);
         }
         self.changed(key, event, 1);
@@ -493,48 +466,46 @@ impl Keyspace {
     /// Frees a row that left its table, unless that may still be undone.
     fn discard(&mut self, key: Key<'_>, row: Row, freeing: Freeing) {
         if self.journal.is_on() {
-            self.journal.replaced(self.selected, key, Some(row));
+            self.journal.replaced(key, Some(row));
         } else {
             self.reclaim.row(row, freeing);
         }
     }
 
     /// Takes a row out of its table; nobody is told.
-    fn take_row(&mut self, db: usize, key: Key<'_>) -> Option<Row> {
+    fn take_row(&mut self, key: Key<'_>) -> Option<Row> {
         if self.has_pending() {
-            self.unlist(db, key);
+            self.unlist(key);
         }
-        self.databases[db].remove(key)
+        self.databases[key.db()].remove(key)
     }
 
     /// Removes a row that nobody wants to see again, if it is packed; whether it did.
-    fn remove_packed(&mut self, db: usize, key: Key<'_>) -> bool {
+    fn remove_packed(&mut self, key: Key<'_>) -> bool {
         if self.has_pending() {
-            self.unlist(db, key);
+            self.unlist(key);
         }
-        self.databases[db].remove_packed(key)
+        self.databases[key.db()].remove_packed(key)
     }
 
     /// Puts a row that is not there into its table; nobody is told.
-    fn place_row(&mut self, db: usize, key: Key<'_>, row: Row) {
-        self.databases[db].insert(key, row);
-        self.note_source_deadline(db, key);
+    fn place_row(&mut self, key: Key<'_>, row: Row) {
+        self.databases[key.db()].insert(key, row);
+        self.note_source_deadline(key);
     }
 
-    /// Moves a living row of the selected database to another place, replacing
-    /// what is there; the events are told of the old and of the new place.
-    pub fn relocate(&mut self, from: Key<'_>, (to_db, to): (usize, &[u8]), events: [Event; 2]) {
-        let from_db = self.selected;
-        let to = self.key_in(to_db, to);
-        let row = self.take_row(from_db, from).expect("callers have found the row");
+    /// Moves a living row to another place, replacing what is there; the events are told of
+    /// the old and of the new place.
+    pub fn relocate(&mut self, from: Key<'_>, to: Key<'_>, events: [Event; 2]) {
+        let row = self.take_row(from).expect("callers have found the row");
         let deadline = row.deadline();
         let row = row.into_value().into_row(to.bytes, deadline);
-        self.in_database(to_db, |keys| keys.insert_row(to, row));
+        self.insert_row(to, row);
         if self.journal.is_on() {
-            self.journal.moved((from_db, from), (to_db, to));
+            self.journal.moved(from, to);
         }
         self.changed(from, events[0], 0);
-        self.in_database(to_db, |keys| keys.changed(to, events[1], 1));
+        self.changed(to, events[1], 1);
     }
 
     /// Puts a row of this key into its table, replacing what was there without an event
@@ -547,15 +518,15 @@ impl Keyspace {
     fn insert_row(&mut self, key: Key<'_>, mut row: Row) {
         self.locate(key);
         row.set_clock(self.first_mark(key));
-        self.yield_large(self.selected, key);
-        match self.take_row(self.selected, key) {
+        self.yield_large(key);
+        match self.take_row(key) {
             Some(old) => self.discard(key, old, Freeing::lazily_if(self.lazy.server_del)),
-            None if self.journal.is_on() => self.journal.replaced(self.selected, key, None),
+            None if self.journal.is_on() => self.journal.replaced(key, None),
             None => {}
         }
-        self.place_row(self.selected, key, row);
-        self.notify(Event::new(Class::New, "new"), key.bytes);
-        self.changes.ready(self.selected, key.bytes);
+        self.place_row(key, row);
+        self.notify(Event::new(Class::New, "new"), key);
+        self.changes.ready(key.db(), key.bytes);
     }
 
     /// Records that a key changed: the one place all changes pass through.
@@ -565,35 +536,35 @@ impl Keyspace {
             // The rest is done when the change is known to stay.
             self.changes.dirty += count;
         } else {
-            self.databases[self.selected].count_write(key.table);
-            self.changes.changed(self.selected, key.bytes, count);
-            self.heed(self.selected, key.bytes);
+            self.databases[key.db()].count_write(key.table);
+            self.changes.changed(key.db(), key.bytes, count);
+            self.heed(key.db(), key.bytes);
         }
-        self.changes.notify(self.selected, event, key.bytes);
+        self.changes.notify(key.db(), event, key.bytes);
     }
 
     /// Tells subscribers of an event that is not a change by itself, or is a
     /// second event of one change.
     #[inline(always)]
-    pub fn notify(&mut self, event: Event, key: &[u8]) {
-        self.changes.notify(self.selected, event, key);
+    pub fn notify(&mut self, event: Event, key: Key<'_>) {
+        self.changes.notify(key.db(), event, key.bytes);
     }
 
-    /// Hints that a key will be looked up in the selected database soon.
+    /// Hints that a key will be looked up soon.
     #[inline(always)]
-    pub fn prefetch_bucket(&self, db: usize, key: Key<'_>) {
-        self.databases[db].table(key).prefetch_bucket(key.hash);
+    pub fn prefetch_bucket(&self, key: Key<'_>) {
+        self.table(key).prefetch_bucket(key.hash);
     }
 
     /// Hints that a key's row will be read soon; answers whether it may be packed.
     #[inline(always)]
-    pub fn prefetch_row(&self, db: usize, key: Key<'_>) -> bool {
-        self.databases[db].table(key).prefetch_row(key.hash)
+    pub fn prefetch_row(&self, key: Key<'_>) -> bool {
+        self.table(key).prefetch_row(key.hash)
     }
 
     /// Hints that a key's row will be read soon, if it is packed.
     #[inline(always)]
-    pub fn prefetch_packed_row(&self, db: usize, key: Key<'_>) {
-        self.databases[db].table(key).prefetch_packed_row(key.hash);
+    pub fn prefetch_packed_row(&self, key: Key<'_>) {
+        self.table(key).prefetch_packed_row(key.hash);
     }
 }

@@ -251,10 +251,9 @@ impl<H: Host> TestEngine<H> {
         let keys = self.engine.keyspace();
         let mut state = String::new();
         for db in 0..keys.database_count() {
-            keys.select(db);
             let mut cursor = 0;
             loop {
-                cursor = keys.scan(cursor, b"", |row| {
+                cursor = keys.scan(db, cursor, b"", |row| {
                     state.push_str(&format!("{db} {row:?} {:06x}\n", row.clock()));
                 });
                 if cursor == 0 {

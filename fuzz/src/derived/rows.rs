@@ -61,19 +61,16 @@ impl Stored {
 /// Every row of a database as it is stored, due ones included.
 pub(super) fn stored(engine: &mut Engine, db: usize) -> Rows {
     let keys = engine.keyspace();
-    let selected = keys.selected();
-    keys.select(db);
     let mut rows = Rows::new();
     let mut cursor = 0;
     loop {
-        cursor = keys.scan(cursor, b"", |row| {
+        cursor = keys.scan(db, cursor, b"", |row| {
             rows.insert(text(row.key()), Stored { value: plain(row), deadline: row.deadline() });
         });
         if cursor == 0 {
             break;
         }
     }
-    keys.select(selected);
     rows
 }
 

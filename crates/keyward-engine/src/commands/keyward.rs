@@ -16,7 +16,7 @@ use keyward_store::tables::table::Table;
 use std::fmt::{self, Write as _};
 
 pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
-    let about = book(ctx.keys)?.about(ctx.args.at(2));
+    let about = book(ctx)?.about(ctx.args.at(2));
     ctx.reply.map(about.len());
     for (heading, lines) in about {
         ctx.reply.bulk(heading.as_bytes());
@@ -27,7 +27,7 @@ pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx.keys)?;
+    let book = book(ctx)?;
     let args = ctx.args.from(2);
     let command = ctx.shared.names.resolve(args)?;
     let lines = governed::explain(ctx, &book, command, args);
@@ -37,7 +37,7 @@ pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx.keys)?;
+    let book = book(ctx)?;
     let mut options = Options::new(ctx.args, 2);
     let Some(word) = options.next() else {
         let mode = match book.mode() {
@@ -61,20 +61,20 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(WireError::Syntax);
     }
     drop(book);
-    ctx.keys.set_schema_mode(mode);
+    ctx.keys.set_schema_mode(ctx.db, mode);
     ctx.reply.ok();
     Ok(())
 }
 
 pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx.keys)?;
+    let book = book(ctx)?;
     let wanted = ctx.args.get(2);
     if ctx.args.len() > 3 {
         return Err(WireError::Syntax);
     }
-    let Ctx { keys, reply, .. } = ctx;
+    let Ctx { keys, db, reply, .. } = ctx;
     keys.look_at_suspects();
-    let tables = keys.database().tables();
+    let tables = keys.database_at(*db).tables();
     let patterns = book.schema().keys.iter().map(|key| (key.pattern.text(), key.expect));
     let named = std::iter::once(("", None)).chain(patterns).zip(tables);
     match wanted {

@@ -66,12 +66,11 @@ pub(crate) fn watch(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.session.transaction.is_some() {
         return Err(WireError::WatchInsideMulti);
     }
-    let db = ctx.keys.selected();
     for position in 1..ctx.args.len() {
         let key = ctx.key(position);
-        let row = ctx.keys.database().table(key).find(key);
+        let row = ctx.keys.table(key).find(key);
         let was_due = row.is_some_and(|row| ctx.keys.is_due(&row));
-        ctx.keys.changes.watches.watch(ctx.session.id, db, key.bytes, was_due);
+        ctx.keys.changes.watches.watch(ctx.session.id, ctx.db, key.bytes, was_due);
     }
     ctx.reply.ok();
     Ok(())

@@ -33,7 +33,7 @@ fn run_logged(ctx: &mut Ctx<'_>, handler: impl FnOnce(&mut Ctx<'_>) -> Outcome) 
 /// Logs the command as it was called, but for its name: that is Redis's.
 #[inline]
 fn log_as_called(ctx: &mut Ctx<'_>) {
-    let db = ctx.keys.selected();
+    let db = ctx.db;
     if ctx.shared.names.are_plain() {
         return ctx.keys.effects.end_command(db, ctx.args);
     }

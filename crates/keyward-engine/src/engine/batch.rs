@@ -19,7 +19,7 @@
 use keyward_commands::{Command, Names};
 use keyward_resp::{Args, Batch};
 use keyward_store::keyspace::Keyspace;
-use keyward_store::values::hasher::{Key, TableIndex};
+use keyward_store::values::hasher::{DbIndex, Key, TableIndex};
 use std::ops::Range;
 
 /// Commands prepared at a time: enough to overlap the misses, few enough that
@@ -55,10 +55,10 @@ pub(crate) struct Known {
 const UNKNOWN: Known = Known { hash: 0, table: TableIndex::PLAIN, may_be_packed: false };
 
 impl Known {
-    /// The key, without its bytes.
+    /// The key of a database, without its bytes.
     #[inline(always)]
-    fn key(&self) -> Key<'static> {
-        Key { bytes: &[], hash: self.hash, table: self.table }
+    fn key_in(&self, db: usize) -> Key<'static> {
+        Key { bytes: &[], hash: self.hash, table: self.table, db: DbIndex::of(db) }
     }
 }
 
@@ -87,11 +87,11 @@ impl Prepared {
         // A single key is looked up at once: there is nothing to overlap with.
         if key_count > 1 {
             for known in self.known.iter_mut().filter(|known| known.hash != 0) {
-                known.may_be_packed = keys.prefetch_row(db, known.key());
+                known.may_be_packed = keys.prefetch_row(known.key_in(db));
             }
             if keys.is_governed() {
                 for known in self.known.iter().filter(|known| known.may_be_packed) {
-                    keys.prefetch_packed_row(db, known.key());
+                    keys.prefetch_packed_row(known.key_in(db));
                 }
             }
         }
@@ -122,7 +122,7 @@ impl Prepared {
                 let key = keys.key_in(db, args.at(position as usize));
                 self.known.resize(start + position as usize, UNKNOWN);
                 self.known.push(Known { hash: key.hash, table: key.table, may_be_packed: false });
-                keys.prefetch_bucket(db, key);
+                keys.prefetch_bucket(key);
                 count += 1;
                 position += legacy.step;
             }

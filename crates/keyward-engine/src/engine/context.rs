@@ -15,7 +15,7 @@ use keyward_resp::{ArgBuf, Args, ReplyWriter};
 use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::blocking::{Blocked, NoWaitReply, TimeoutReply};
-use keyward_store::values::hasher::Key;
+use keyward_store::values::hasher::{DbIndex, Key};
 use keyward_store::values::value::Type;
 
 /// What a handler returns: the reply is written, or this error is.
@@ -91,6 +91,9 @@ pub(crate) struct Ctx<'a> {
     pub reply: ReplyWriter<'a>,
     /// The databases.
     pub keys: &'a mut Keyspace,
+    /// The number of the one it runs in. SELECT changes that of the session, for what runs
+    /// next.
+    pub db: usize,
     /// The client.
     pub session: &'a mut Session,
     /// Other clients, settings, counters.
@@ -107,6 +110,8 @@ pub(crate) struct Ctx<'a> {
 /// Whose command it is, and what it works on.
 pub(crate) struct Stage<'a> {
     pub(crate) keys: &'a mut Keyspace,
+    /// The database it runs in.
+    pub(crate) db: usize,
     pub(crate) session: &'a mut Session,
     pub(crate) shared: &'a mut Shared,
     pub(crate) host: &'a mut dyn Host,
@@ -122,13 +127,14 @@ impl<'a> Ctx<'a> {
         args: Args<'a>,
         out: &'a mut Vec<u8>,
     ) -> Ctx<'a> {
-        let Stage { keys, session, shared, host } = stage;
+        let Stage { keys, db, session, shared, host } = stage;
         let reply = ReplyWriter::new(out, session.protocol);
         let (known, ending): (&[Known], _) = (&[], Ending::Answered);
-        Ctx { command, args, reply, keys, session, shared, host, mode, known, ending }
+        Ctx { command, args, reply, keys, db, session, shared, host, mode, known, ending }
     }
 
-    /// Another command of the same client, within this one.
+    /// Another command of the same client, within this one: in the database that the client
+    /// has selected by now.
     #[inline]
     pub(crate) fn inner<'b>(
         &'b mut self,
@@ -138,7 +144,14 @@ impl<'a> Ctx<'a> {
         out: &'b mut Vec<u8>,
     ) -> Ctx<'b> {
         let Ctx { keys, session, shared, host, .. } = self;
-        Ctx::new(Stage { keys, session, shared, host: *host }, mode, command, args, out)
+        let stage = Stage { keys, db: session.db, session, shared, host: *host };
+        Ctx::new(stage, mode, command, args, out)
+    }
+
+    /// A key of the database that the command runs in.
+    #[inline(always)]
+    pub(crate) fn key_of<'b>(&self, bytes: &'b [u8]) -> Key<'b> {
+        self.keys.key_in(self.db, bytes)
     }
 
     /// The key at an argument position, with its hash.
@@ -146,16 +159,17 @@ impl<'a> Ctx<'a> {
     pub(crate) fn key(&self, position: usize) -> Key<'a> {
         let bytes = self.args.at(position);
         match self.known.get(position) {
-            Some(&Known { hash, table, .. }) if hash != 0 => Key { bytes, hash, table },
-            _ => self.keys.key(bytes),
+            Some(&Known { hash, table, .. }) if hash != 0 => {
+                Key { bytes, hash, table, db: DbIndex::of(self.db) }
+            }
+            _ => self.key_of(bytes),
         }
     }
 
     /// Logs a command in place of this one: lifetimes absolute, chance resolved.
     /// Several calls log several commands.
     pub(crate) fn log_instead<'b>(&mut self, command: impl IntoIterator<Item = &'b [u8]>) {
-        let db = self.keys.selected();
-        self.keys.effects.instead(db, command);
+        self.keys.effects.instead(self.db, command);
     }
 
     /// The keys among arguments `first..end` that a blocking command may take
@@ -225,15 +239,8 @@ impl<'a> Ctx<'a> {
     ) {
         let deadline =
             (timeout_ms > 0).then(|| self.keys.now_ms().saturating_add_unsigned(timeout_ms));
-        let blocked = Blocked {
-            command: self.command,
-            args,
-            db: self.keys.selected(),
-            keys,
-            wants,
-            deadline,
-            on_timeout,
-        };
+        let blocked =
+            Blocked { command: self.command, args, db: self.db, keys, wants, deadline, on_timeout };
         self.keys.changes.waiting.begin(self.session.id, &blocked);
         self.session.blocked = Some(blocked);
         self.ending = Ending::Waiting;

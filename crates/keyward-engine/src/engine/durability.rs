@@ -120,7 +120,7 @@ impl Engine {
         let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
         let Engine { keys, shared, .. } = self;
         let mut out = Vec::new();
-        let stage = Stage { keys, session: &mut session, shared, host };
+        let stage = Stage { keys, db: session.db, session: &mut session, shared, host };
         let command = &keyward_commands::COMMANDS[CommandId::FunctionLoad as usize];
         work(&mut Ctx::new(stage, Mode::Queued, command, Args::new(&[], &[]), &mut out))
     }

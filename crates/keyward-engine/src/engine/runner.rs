@@ -35,7 +35,6 @@ pub(crate) fn call(
 #[inline]
 pub(crate) fn run(ctx: &mut Ctx<'_>) {
     let begun_ns = ctx.shared.stats.clock_ns;
-    ctx.keys.select(ctx.session.db);
     let outcome = match ctx.keys.is_governed() {
         true => governed::run_under_schema(ctx),
         false => {

@@ -82,7 +82,7 @@ fn begin(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.shared.reloading.is_some() {
         return Err(RELOADING);
     }
-    let db = ctx.keys.selected();
+    let db = ctx.db;
     let is_it = |plan: &mut Plan| *plan.id == *id && plan.db == db && !plan.is_under_way();
     let Some(plan) = ctx.shared.plan.take_if(is_it) else {
         return Err(WireError::Err("no such plan of this database; KEYWARD SCHEMA PLAN makes one"));

@@ -23,8 +23,8 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     /// The command of a context.
     pub(super) fn of(ctx: &Ctx<'a>) -> Call<'a> {
-        let Ctx { command, args, mode, .. } = *ctx;
-        Call { db: ctx.session.db, command, args, sender: mode.sender() }
+        let Ctx { db, command, args, mode, .. } = *ctx;
+        Call { db, command, args, sender: mode.sender() }
     }
 
     /// Whether its refusal may show what was found.

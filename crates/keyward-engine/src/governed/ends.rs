@@ -110,7 +110,7 @@ fn finish_ends(
 /// the same is true.
 #[cold]
 pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
-    let (selected, command) = (ctx.keys.selected(), ctx.command);
+    let (own_db, command) = (ctx.db, ctx.command);
     let mut touched: Vec<Box<[u8]>> = Vec::new();
     match command.id {
         CommandId::Exec => {
@@ -130,7 +130,7 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
         };
         let mut is_any = finish_ends(keys, shared, session, *host, awaited);
         for db in 0..keys.database_count() {
-            if db != selected && !reaches_all_databases {
+            if db != own_db && !reaches_all_databases {
                 continue;
             }
             for key in &touched {
@@ -158,7 +158,7 @@ pub(crate) fn finish_all(ctx: &mut Ctx<'_>) {
 /// Does again what a command of the log says of ends, and what they mean for it.
 #[cold]
 pub(crate) fn replay(ctx: &mut Ctx<'_>) {
-    let db = ctx.keys.selected();
+    let db = ctx.db;
     if ctx.command.id == CommandId::Exists {
         ctx.keys.replay_end(db, ctx.args);
     } else if ctx.keys.has_pending() {

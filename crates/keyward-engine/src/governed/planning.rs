@@ -135,7 +135,7 @@ fn help(ctx: &mut Ctx<'_>) {
 }
 
 fn show(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx.keys)?;
+    let book = book(ctx)?;
     ctx.reply.bulk(book.schema().source.text.as_bytes());
     Ok(())
 }
@@ -179,7 +179,7 @@ fn propose(ctx: &mut Ctx<'_>) -> Result<Option<Draft>, WireError> {
         return Err(WireError::Err(text));
     }
     ctx.shared.may_propose()?;
-    let proposal = Proposal::new(ctx.keys, ctx.keys.selected(), ctx.args.at(3));
+    let proposal = Proposal::new(ctx.keys, ctx.db, ctx.args.at(3));
     if let Some(proposal) = ctx.host.read_schema(proposal) {
         return Ok(Some(proposal.read()));
     }

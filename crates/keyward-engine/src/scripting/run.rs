@@ -89,7 +89,6 @@ pub(super) fn run_program(
     let is_error = sandbox.run(program.code, program.name, input, &mut caller, &mut reply, errors);
     ctx.session.db = db;
     ctx.session.protocol = protocol;
-    ctx.keys.select(db);
     if let Some(start) = start {
         if answer.starts_with(b"-") {
             start.undo(ctx.keys, ctx.shared);
@@ -126,7 +125,8 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
         access: Access,
     ) -> ScriptCaller<'c, 'a> {
         ctx.shared.scripts.runs += 1;
-        let facts = RunFacts { number: ctx.shared.scripts.runs, activity, command: ctx.args, name };
+        let (number, db, command) = (ctx.shared.scripts.runs, ctx.db, ctx.args);
+        let facts = RunFacts { number, activity, db, command, name };
         ScriptCaller {
             ctx,
             facts,

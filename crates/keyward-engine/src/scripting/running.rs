@@ -29,6 +29,8 @@ pub(super) struct Running<'a> {
     number: u64,
     /// What is running.
     activity: Activity,
+    /// The database in which it was started.
+    db: usize,
     /// The command that started it.
     command: Args<'a>,
     name: &'a [u8],
@@ -103,8 +105,8 @@ impl<'a> Running<'a> {
         is_ended: &'a mut bool,
         (keys, shared): (&'a mut Keyspace, &'a mut Shared),
     ) -> Running<'a> {
-        let RunFacts { number, activity, command, name } = facts;
-        Running { number, activity, command, name, has_written, is_ended, keys, shared }
+        let RunFacts { number, activity, db, command, name } = facts;
+        Running { number, activity, db, command, name, has_written, is_ended, keys, shared }
     }
 
     /// The command that is called, if it may be while a script runs.
@@ -156,13 +158,11 @@ impl<'a> Running<'a> {
         out: &mut Vec<u8>,
     ) -> Outcome {
         let Running { keys, shared, .. } = self;
-        keys.in_database(session.db, |keys| {
-            let stage = Stage { keys, session, shared, host };
-            let mut ctx = Ctx::new(stage, Mode::Plain, command, args, out);
-            let outcome = (ctx.shared.handlers.plain[command.id as usize])(&mut ctx);
-            observers::show_after(&mut ctx);
-            outcome
-        })
+        let stage = Stage { keys, db: session.db, session, shared, host };
+        let mut ctx = Ctx::new(stage, Mode::Plain, command, args, out);
+        let outcome = (ctx.shared.handlers.plain[command.id as usize])(&mut ctx);
+        observers::show_after(&mut ctx);
+        outcome
     }
 
     /// What others get for commands that are not run meanwhile.
@@ -214,9 +214,7 @@ impl<'a> Running<'a> {
         reply.bulk(b"command");
         // Who asks is another client than the one whose call it is.
         let shown = match self.shared.names.find(self.command) {
-            Ok(command) => {
-                self.keys.shown(self.keys.selected(), command, self.command, Sender::Client)
-            }
+            Ok(command) => self.keys.shown(self.db, command, self.command, Sender::Client),
             Err(_) => Vec::new(),
         };
         reply.array(shown.len());
@@ -233,6 +231,7 @@ impl<'a> Running<'a> {
 pub(super) struct RunFacts<'a> {
     pub(super) number: u64,
     pub(super) activity: Activity,
+    pub(super) db: usize,
     pub(super) command: Args<'a>,
     pub(super) name: &'a [u8],
 }

@@ -8,7 +8,7 @@ use crate::scripting::function;
 use keyward_rdb::{FileReader, Record};
 use keyward_store::capture::build::Builder;
 use keyward_store::keyspace::{Keyspace, OnConflict};
-use keyward_store::values::hasher::{Key, TableIndex};
+use keyward_store::values::hasher::{DbIndex, Key, TableIndex};
 use keyward_store::values::row::Row;
 use std::fmt;
 use std::io::Read;
@@ -101,7 +101,7 @@ pub struct SnapshotLoader<R> {
     pub loaded: Loaded,
 }
 
-/// A row of the selected database on its way to its table.
+/// A row on its way to its table.
 struct RowAhead {
     row: Row,
     key: Range<usize>,
@@ -160,7 +160,6 @@ impl<R: Read> SnapshotLoader<R> {
     }
 
     fn read(&mut self, ctx: &mut Ctx<'_>, entries: usize) -> Result<bool, LoadError> {
-        ctx.keys.select(self.db);
         let mut is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
         for _ in 0..entries {
             let before = self.file.offset();
@@ -180,8 +179,8 @@ impl<R: Read> SnapshotLoader<R> {
                         self.loaded.expired += 1;
                         continue;
                     }
-                    let key = ctx.keys.key(head.key);
-                    ctx.keys.prefetch_bucket(self.db, key);
+                    let key = ctx.keys.key_in(self.db, head.key);
+                    ctx.keys.prefetch_bucket(key);
                     let row = ctx.keys.saved_row(key, value, head.deadline_ms, head.usage);
                     let (start, offset) = (self.keys.len(), before);
                     self.keys.extend_from_slice(key.bytes);
@@ -199,7 +198,7 @@ impl<R: Read> SnapshotLoader<R> {
                 Record::Unsupported(..) => {}
                 Record::Database(number) => {
                     self.put_rows(ctx.keys)?;
-                    self.db = select(ctx.keys, number)?;
+                    self.db = database(ctx.keys, number)?;
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }
                 Record::Library(source) if self.coverage.has_libraries() => {
@@ -209,7 +208,7 @@ impl<R: Read> SnapshotLoader<R> {
                 Record::Sizes(sizes) => {
                     self.loaded.told = self.loaded.told.saturating_add(sizes.rows);
                     if is_covered {
-                        ctx.keys.expect_rows(sizes.rows.min(self.rows_max) as usize);
+                        ctx.keys.expect_rows(self.db, sizes.rows.min(self.rows_max) as usize);
                     }
                 }
                 Record::Library(_) | Record::Fact(..) => {}
@@ -220,8 +219,9 @@ impl<R: Read> SnapshotLoader<R> {
 
     /// Puts the rows that were read into their tables.
     fn put_rows(&mut self, keys: &mut Keyspace) -> Result<(), LoadError> {
+        let db = DbIndex::of(self.db);
         for RowAhead { row, key, hash, table, offset } in self.ahead.drain(..) {
-            let key = Key { bytes: &self.keys[key], hash, table };
+            let key = Key { bytes: &self.keys[key], hash, table, db };
             if !keys.load(key, row, self.on_conflict) {
                 let key = key.bytes.escape_ascii().to_string();
                 return Err(LoadError::KeyTwice(key, offset));
@@ -248,7 +248,6 @@ pub(crate) fn load(
     source: &mut dyn Read,
     on_conflict: OnConflict,
 ) -> Result<Loaded, LoadError> {
-    let selected = ctx.keys.selected();
     let what = (Coverage::Whole, DueRows::Dropped);
     let loader = SnapshotLoader::new(ctx.keys, ctx.shared, source, what, on_conflict);
     let outcome = loader.and_then(|mut loader| {
@@ -257,19 +256,17 @@ pub(crate) fn load(
     });
     let mut after = AfterLoad::default();
     while !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX) {}
-    ctx.keys.select(selected);
     if let Ok(loaded) = &outcome {
         ctx.host.loaded(*loaded);
     }
     outcome
 }
 
-fn select(keys: &mut Keyspace, number: u64) -> Result<usize, LoadError> {
+/// The database of this number.
+fn database(keys: &Keyspace, number: u64) -> Result<usize, LoadError> {
     let count = keys.database_count();
     let db = usize::try_from(number).ok().filter(|db| *db < count);
-    let db = db.ok_or(LoadError::NoSuchDatabase(number, count))?;
-    keys.select(db);
-    Ok(db)
+    db.ok_or(LoadError::NoSuchDatabase(number, count))
 }
 
 /// What the same means for a library.

@@ -167,7 +167,7 @@ fn a_scan_within_one_pattern_visits_that_table_alone() {
     let mut cursor = 0;
     loop {
         let keys = test.engine.keyspace();
-        cursor = keys.scan(cursor, b"b:", |row| {
+        cursor = keys.scan(0, cursor, b"b:", |row| {
             assert!(row.key().starts_with(b"b:"));
             visited += 1;
         });

@@ -50,7 +50,7 @@ fn no_command_makes_a_string_longer_than_a_row_can_hold() {
 fn an_edit_beyond_the_longest_string_panics() {
     let (mut test, _) = unlimited();
     let keys = test.engine.keyspace();
-    let key = keys.key(b"k");
+    let key = keys.key_in(0, b"k");
     let mut edit = keys.edit_text(key).expect("it is a string").expect("it is there");
     edit.patch(1 << 32, b"");
 }

@@ -58,19 +58,19 @@ impl<'a> Place<'a> {
     #[inline]
     fn row_mut(&mut self) -> &mut Row {
         self.state = State::Changing;
-        self.space.databases[self.space.selected].table_mut(self.key).row_mut(self.spot)
+        self.space.databases[self.key.db()].table_mut(self.key).row_mut(self.spot)
     }
 
     /// Tells a snapshot that something of a collection is about to change.
     #[inline]
     fn before_part_change(&mut self, tell: impl FnOnce(&mut LargeRow, ObjectRef<'_>)) {
-        let table = self.space.databases[self.space.selected].table_mut(self.key);
+        let table = self.space.databases[self.key.db()].table_mut(self.key);
         table.before_part_change(self.spot, tell);
     }
 
     /// Has a snapshot capture all of the row.
     fn capture_whole(&mut self) {
-        self.space.databases[self.space.selected].table_mut(self.key).capture_whole(self.spot);
+        self.space.databases[self.key.db()].table_mut(self.key).capture_whole(self.spot);
     }
 
     /// Ends the edit: the row's table learns its size.
@@ -78,7 +78,7 @@ impl<'a> Place<'a> {
     fn settle(&mut self) {
         let Place { key, spot, bytes_before, .. } = *self;
         if self.state == State::Changing {
-            let table = self.space.databases[self.space.selected].table_mut(key);
+            let table = self.space.databases[self.key.db()].table_mut(key);
             table.resized(spot, bytes_before);
         }
         self.state = State::Recorded;
@@ -102,18 +102,18 @@ impl<T: Collection> Edit<'_, T> {
         let is_empty = matches!(self.place.row().value(), Value::Object(o) if o.is_empty());
         let Place { key, ref mut space, .. } = self.place;
         if is_new {
-            space.notify(Event::new(Class::New, "new"), key.bytes);
-            space.changes.ready(space.selected, key.bytes);
+            space.notify(Event::new(Class::New, "new"), key);
+            space.changes.ready(key.db(), key.bytes);
         }
         space.changed(key, event, count);
         if is_empty {
-            let row = space.take_row(space.selected, key);
+            let row = space.take_row(key);
             if let Some(row) = row
                 && space.journal.is_on()
             {
-                space.journal.emptied(space.selected, key, row);
+                space.journal.emptied(key, row);
             }
-            space.notify(Event::DEL, key.bytes);
+            space.notify(Event::DEL, key);
         }
         self.is_new = false;
     }
@@ -158,7 +158,7 @@ impl<T: Collection> Drop for Edit<'_, T> {
         let Place { key, ref mut space, .. } = self.place;
         if self.is_new {
             // Created for an edit that put nothing in: it never was.
-            space.take_row(space.selected, key);
+            space.take_row(key);
         }
         self.place.check_recorded();
     }
@@ -199,10 +199,10 @@ impl TextEdit<'_> {
     fn row_mut(&mut self) -> &mut Row {
         let Place { key, spot, ref mut space, state, .. } = self.place;
         if space.journal.is_on() && state == State::Untouched && !self.is_new {
-            let row = space.databases[space.selected].table(key).row(spot);
+            let row = space.databases[key.db()].table(key).row(spot);
             let mut copy = row.copy_of_string();
             copy.set_clock(row.clock());
-            space.journal.replaced(space.selected, key, Some(copy));
+            space.journal.replaced(key, Some(copy));
         }
         self.place.row_mut()
     }
@@ -241,7 +241,7 @@ impl TextEdit<'_> {
     fn tell_new(&mut self) {
         self.place.settle();
         if std::mem::take(&mut self.is_new) {
-            self.place.space.notify(Event::new(Class::New, "new"), self.place.key.bytes);
+            self.place.space.notify(Event::new(Class::New, "new"), self.place.key);
         }
     }
 }
@@ -251,7 +251,7 @@ impl Drop for TextEdit<'_> {
         if self.is_new {
             // Created for an edit that put nothing in: it never was.
             let Place { key, ref mut space, .. } = self.place;
-            space.take_row(space.selected, key);
+            space.take_row(key);
         }
         self.place.check_recorded();
     }
@@ -302,11 +302,11 @@ impl Keyspace {
     fn insert_new(&mut self, key: Key<'_>, value: NewValue<'_>) -> Spot {
         let mut row = Row::new(key.bytes, value, None);
         row.set_clock(self.first_mark(key));
-        self.place_row(self.selected, key, row);
+        self.place_row(key, row);
         if self.journal.is_on() {
-            self.journal.created(self.selected, key);
+            self.journal.created(key);
         }
-        let table = self.databases[self.selected].table_mut(key);
+        let table = self.databases[key.db()].table_mut(key);
         table.locate(key).expect("the row was just added")
     }
 

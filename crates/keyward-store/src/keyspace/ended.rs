@@ -133,7 +133,7 @@ impl Keyspace {
         }
         for row in rows {
             let bytes: Box<[u8]> = row.key().into();
-            self.place_row(db, self.key_in(db, &bytes), row);
+            self.place_row(self.key_in(db, &bytes), row);
         }
         done
     }
@@ -160,9 +160,9 @@ impl Keyspace {
         self.databases[db].set_faults(key, faults);
     }
 
-    /// Overrules the modes of the selected database's schema, or leaves it to them.
-    pub fn set_schema_mode(&mut self, mode: Option<Mode>) {
-        self.databases[self.selected].set_mode(mode);
+    /// Overrules the modes of a database's schema, or leaves it to them.
+    pub fn set_schema_mode(&mut self, db: usize, mode: Option<Mode>) {
+        self.databases[db].set_mode(mode);
     }
 
     /// The changes of the journal are known to stay: whoever watches them is
@@ -188,10 +188,10 @@ impl Keyspace {
         Sight { keys: self, db, shelf: Shelf::default(), unfinished: RefCell::default() }
     }
 
-    /// Makes a packed row of the selected database that is about to be edited a loose one.
+    /// Makes a packed row that is about to be edited a loose one.
     /// Whether it is due is not asked.
     pub fn loosen_ahead(&mut self, key: Key<'_>) {
-        let database = &mut self.databases[self.selected];
+        let database = &mut self.databases[key.db()];
         let table = database.table(key);
         if table.packs()
             && let Some(Found::Packed(place)) = table.seek(key)
@@ -203,14 +203,14 @@ impl Keyspace {
     /// Whether reading a row of this key renews its lifetime.
     #[inline]
     pub(super) fn renews_on_read(&self, key: Key<'_>) -> bool {
-        let db = &self.databases[self.selected];
+        let db = &self.databases[key.db()];
         let governed = db.book().zip(db.pattern(key.table));
         governed.is_some_and(|(book, pattern)| book.traits(pattern).renews_on_read)
     }
 
     /// Renews the lifetime of a row that was read. Nobody is told, and no watch breaks.
     pub(super) fn renew(&mut self, key: Key<'_>, spot: Spot) {
-        let db = &self.databases[self.selected];
+        let db = &self.databases[key.db()];
         let Some((book, pattern)) = db.book().zip(db.pattern(key.table)) else { return };
         let row = db.table(key).row(spot);
         let until = book.renewal(pattern, key.bytes, row, self.now_ms);
@@ -222,7 +222,7 @@ impl Keyspace {
     }
 
     fn renew_until(&mut self, key: Key<'_>, spot: Spot, until: i64) {
-        let db = self.selected;
+        let db = key.db();
         let table = self.databases[db].table_mut(key);
         let before = table.row(spot).deadline();
         table.set_deadline(spot, key.hash, Some(until));
@@ -236,11 +236,11 @@ impl Keyspace {
 
     /// Remembers that a row which others depend on may end sooner than known.
     #[inline]
-    pub(super) fn note_source_deadline(&mut self, db: usize, key: Key<'_>) {
+    pub(super) fn note_source_deadline(&mut self, key: Key<'_>) {
         if self.governed == 0 || key.table == TableIndex::PLAIN {
             return;
         }
-        let db = &self.databases[db];
+        let db = &self.databases[key.db()];
         let leads = db.leads(key.table);
         if leads && let Some(deadline) = db.table(key).deadline_of(key) {
             self.source_deadline = self.source_deadline.min(deadline);
@@ -261,14 +261,12 @@ impl Keyspace {
     /// Removes due rows of tables on which others depend, up to so many; whether none is
     /// left.
     pub fn settle(&mut self, most: usize) -> bool {
-        let selected = self.selected;
         let (mut left, mut is_held_up) = (most, false);
         for db in 0..self.databases.len() {
-            self.selected = db;
             while left > 0
                 && let Some(key) = self.databases[db].due_source(self.now_ms)
             {
-                if !self.end_due(self.databases[db].key(&key)) {
+                if !self.end_due(self.key_in(db, &key)) {
                     // The end of which it gets its deadline comes first.
                     is_held_up = true;
                     break;
@@ -276,7 +274,6 @@ impl Keyspace {
                 left -= 1;
             }
         }
-        self.selected = selected;
         let is_settled = left > 0 && !is_held_up;
         if is_settled {
             self.look_ahead();
@@ -295,13 +292,8 @@ impl Keyspace {
 
     /// Keeps a row that went by itself until what depended on it has followed, or
     /// frees it if nothing did.
-    pub(super) fn end_row(
-        &mut self,
-        db: usize,
-        key: Key<'_>,
-        row: Row,
-        (cause, freeing): (Cause, Freeing),
-    ) {
+    pub(super) fn end_row(&mut self, key: Key<'_>, row: Row, (cause, freeing): (Cause, Freeing)) {
+        let db = key.db();
         let database = &self.databases[db];
         match database.pattern(key.table) {
             Some(pattern) if database.leads(key.table) => {

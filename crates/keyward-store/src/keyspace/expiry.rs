@@ -21,7 +21,7 @@ impl Keyspace {
     /// who asks.
     #[cold]
     pub(super) fn end_due(&mut self, key: Key<'_>) -> bool {
-        if self.has_pending() && self.outlives(self.selected, key.bytes) {
+        if self.has_pending() && self.outlives(key.db(), key.bytes) {
             return false;
         }
         if !self.is_expiry_held {
@@ -32,14 +32,14 @@ impl Keyspace {
 
     /// Removes a row whose deadline has passed.
     pub(super) fn remove_due(&mut self, key: Key<'_>) {
-        let db = self.selected;
+        let db = key.db();
         let freeing = Freeing::lazily_if(self.lazy.expire);
-        self.yield_large(db, key);
+        self.yield_large(key);
         let is_wanted = self.databases[db].leads(key.table);
-        if !is_wanted && self.remove_packed(db, key) {
+        if !is_wanted && self.remove_packed(key) {
             // There is nothing to free, and nobody follows it.
-        } else if let Some(row) = self.take_row(db, key) {
-            self.end_row(db, key, row, (Cause::Expiry, freeing));
+        } else if let Some(row) = self.take_row(key) {
+            self.end_row(key, row, (Cause::Expiry, freeing));
         }
         self.databases[db].table_mut(key).stats.expired += 1;
         self.stats.expired += 1;
@@ -50,7 +50,7 @@ impl Keyspace {
             Freeing::Lazily => b"UNLINK",
         };
         self.effects.beside(db, [removal, key.bytes]);
-        self.notify(Event::new(Class::Expired, "expired"), key.bytes);
+        self.notify(Event::new(Class::Expired, "expired"), key);
     }
 
     /// Makes the removal of each due row that the last unit came upon a unit of its own:
@@ -63,9 +63,9 @@ impl Keyspace {
     }
 
     /// How much work the end of a row is.
-    fn work_of_end(&self, db: usize, key: Key<'_>) -> usize {
-        match self.databases[db].table(key).packs() {
-            _ if self.databases[db].leads(key.table) => WORK_OF_LEADERS,
+    fn work_of_end(&self, key: Key<'_>) -> usize {
+        match self.table(key).packs() {
+            _ if self.databases[key.db()].leads(key.table) => WORK_OF_LEADERS,
             true => WORK_OF_PACKED,
             false => 1,
         }
@@ -74,10 +74,8 @@ impl Keyspace {
     /// Removes due rows, the longest overdue of each database first, until none
     /// is left or `budget` pieces of work are done. Answers whether they are.
     pub fn sweep(&mut self, budget: usize) -> bool {
-        let selected = self.selected;
         let mut work = 0;
         for db in 0..self.databases.len() {
-            self.selected = db;
             while work < budget
                 && self.pending_ends() < SWEPT_ENDS_MAX
                 && let Some(key) = self.databases[db].due_key(self.now_ms)
@@ -86,15 +84,14 @@ impl Keyspace {
                 if !self.is_governed() {
                     self.effects.begin_unit();
                 }
-                let key = self.databases[db].key(&key);
-                work += self.work_of_end(db, key);
+                let key = self.key_in(db, &key);
+                work += self.work_of_end(key);
                 if !self.end_due(key) {
                     // The end of which it gets its deadline comes first.
                     break;
                 }
             }
         }
-        self.selected = selected;
         self.look_ahead();
         work >= budget
     }

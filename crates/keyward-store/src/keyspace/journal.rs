@@ -18,7 +18,7 @@ pub mod undo;
 
 use super::pending::PendingEnd;
 use crate::tables::database::Database;
-use crate::values::hasher::{Key, TableIndex};
+use crate::values::hasher::{DbIndex, Key, TableIndex};
 use crate::values::list::End;
 use crate::values::row::Row;
 use std::ops::Range;
@@ -56,7 +56,7 @@ struct Span {
 /// A row that steps touch.
 #[derive(Debug, Clone, Copy)]
 struct TouchedRow {
-    db: usize,
+    db: DbIndex,
     table: TableIndex,
     hash: u64,
     key: Span,
@@ -168,7 +168,7 @@ impl Journal {
 
     /// The databases, tables and keys that were touched, some more than once.
     pub(crate) fn touched(&self) -> impl Iterator<Item = (usize, TableIndex, &[u8])> {
-        self.rows.iter().map(|row| (row.db, row.table, self.text(row.key)))
+        self.rows.iter().map(|row| (row.db.number(), row.table, self.text(row.key)))
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Span {
@@ -182,25 +182,31 @@ impl Journal {
     }
 
     /// The number of a row, listed anew if it is not among the last ones.
-    fn row(&mut self, db: usize, key: Key<'_>) -> usize {
+    fn row(&mut self, key: Key<'_>) -> usize {
         let recent = self.rows.iter().enumerate().rev().take(RECENT_ROWS);
-        let mut known = recent.filter(|(_, row)| row.db == db && row.hash == key.hash);
+        let mut known = recent.filter(|(_, row)| row.db == key.db && row.hash == key.hash);
         if let Some((index, _)) = known.find(|(_, row)| self.text(row.key) == key.bytes) {
             return index;
         }
         let bytes = self.keep(key.bytes);
-        self.rows.push(TouchedRow { db, table: key.table, hash: key.hash, key: bytes });
+        let Key { hash, table, db, .. } = key;
+        self.rows.push(TouchedRow { db, table, hash, key: bytes });
         self.rows.len() - 1
     }
 
-    fn push(&mut self, db: usize, key: Key<'_>, undo: Undo) {
-        let row = self.row(db, key);
+    /// The key of a touched row.
+    fn key_of(&self, row: &TouchedRow) -> Key<'_> {
+        Key { bytes: self.text(row.key), hash: row.hash, table: row.table, db: row.db }
+    }
+
+    fn push(&mut self, key: Key<'_>, undo: Undo) {
+        let row = self.row(key);
         self.steps.push(Step { row, undo, depth: self.depth });
     }
 
     /// A row came, went or was replaced; what it was before.
-    pub(super) fn replaced(&mut self, db: usize, key: Key<'_>, before: Option<Row>) {
-        self.push(db, key, Undo::Row(before));
+    pub(super) fn replaced(&mut self, key: Key<'_>, before: Option<Row>) {
+        self.push(key, Undo::Row(before));
     }
 
     /// Shares the row that a key of a database had at a mark with an end that goes in steps;
@@ -213,7 +219,7 @@ impl Journal {
     ) -> Option<Rc<Row>> {
         for index in self.steps_since(since) {
             let touched = self.rows[self.steps[index].row];
-            if touched.db != db || self.text(touched.key) != key {
+            if touched.db.number() != db || self.text(touched.key) != key {
                 continue;
             }
             let undo = &mut self.steps[index].undo;
@@ -231,99 +237,87 @@ impl Journal {
     }
 
     /// An edit created a row.
-    pub(super) fn created(&mut self, db: usize, key: Key<'_>) {
-        self.push(db, key, Undo::Created);
+    pub(super) fn created(&mut self, key: Key<'_>) {
+        self.push(key, Undo::Created);
     }
 
     /// An edit left a row empty; the row as it went.
-    pub(super) fn emptied(&mut self, db: usize, key: Key<'_>, row: Row) {
-        self.push(db, key, Undo::Emptied(row));
+    pub(super) fn emptied(&mut self, key: Key<'_>, row: Row) {
+        self.push(key, Undo::Emptied(row));
     }
 
     /// A row went to another key, where it has already been recorded that
     /// something came.
-    pub(super) fn moved(&mut self, (db, key): (usize, Key<'_>), (to_db, to): (usize, Key<'_>)) {
-        let to = self.row(to_db, to);
-        self.push(db, key, Undo::MovedTo(to));
+    pub(super) fn moved(&mut self, key: Key<'_>, to: Key<'_>) {
+        let to = self.row(to);
+        self.push(key, Undo::MovedTo(to));
     }
 
     /// A deadline changed; what it was before.
-    pub(super) fn deadline(&mut self, db: usize, key: Key<'_>, before: Option<i64>) {
-        self.push(db, key, Undo::Deadline(before));
+    pub(super) fn deadline(&mut self, key: Key<'_>, before: Option<i64>) {
+        self.push(key, Undo::Deadline(before));
     }
 
     /// A field of a hash changed; what it held before and holds now.
-    pub(super) fn field(
-        &mut self,
-        db: usize,
-        key: Key<'_>,
-        name: &[u8],
-        [before, after]: [Option<&[u8]>; 2],
-    ) {
+    pub(super) fn field(&mut self, key: Key<'_>, name: &[u8], [before, after]: [Option<&[u8]>; 2]) {
         let name = self.keep(name);
         let before = before.map(|value| self.keep(value));
         let after = after.map(|value| self.keep(value));
-        self.push(db, key, Undo::Field { name, before, after });
+        self.push(key, Undo::Field { name, before, after });
     }
 
     /// An item came to an end of a list.
-    pub(super) fn pushed(&mut self, db: usize, key: Key<'_>, end: End, item: &[u8]) {
+    pub(super) fn pushed(&mut self, key: Key<'_>, end: End, item: &[u8]) {
         let item = self.keep(item);
-        self.push(db, key, Undo::Pushed(end, item));
+        self.push(key, Undo::Pushed(end, item));
     }
 
     /// An item left an end of a list.
-    pub(super) fn popped(&mut self, db: usize, key: Key<'_>, end: End, item: &[u8]) {
+    pub(super) fn popped(&mut self, key: Key<'_>, end: End, item: &[u8]) {
         let item = self.keep(item);
-        self.push(db, key, Undo::Popped(end, item));
+        self.push(key, Undo::Popped(end, item));
     }
 
     /// An item came to an index of a list, in place of `before` or between.
     pub(super) fn placed(
         &mut self,
-        db: usize,
         key: Key<'_>,
         (index, item): (usize, &[u8]),
         before: Option<&[u8]>,
     ) {
         let item = self.keep(item);
         let before = before.map(|before| self.keep(before));
-        self.push(db, key, Undo::Placed { index, item, before });
+        self.push(key, Undo::Placed { index, item, before });
     }
 
     /// An item left an index of a list.
-    pub(super) fn taken(&mut self, db: usize, key: Key<'_>, (index, item): (usize, &[u8])) {
+    pub(super) fn taken(&mut self, key: Key<'_>, (index, item): (usize, &[u8])) {
         let item = self.keep(item);
-        self.push(db, key, Undo::Taken { index, item });
+        self.push(key, Undo::Taken { index, item });
     }
 
     /// A member came into a set, or left it.
-    pub(super) fn member(&mut self, db: usize, key: Key<'_>, member: &[u8], came: bool) {
+    pub(super) fn member(&mut self, key: Key<'_>, member: &[u8], came: bool) {
         let member = self.keep(member);
-        self.push(db, key, Undo::Member { member, came });
+        self.push(key, Undo::Member { member, came });
     }
 
     /// The score of a member changed; what it was before and is now.
-    pub(super) fn score(
-        &mut self,
-        db: usize,
-        key: Key<'_>,
-        member: &[u8],
-        [before, after]: [Option<f64>; 2],
-    ) {
+    pub(super) fn score(&mut self, key: Key<'_>, member: &[u8], [before, after]: [Option<f64>; 2]) {
         let member = self.keep(member);
-        self.push(db, key, Undo::Score { member, before, after });
+        self.push(key, Undo::Score { member, before, after });
     }
 
     /// A whole database was emptied; what it held, and the ends that were pending there.
     pub(super) fn flushed(&mut self, db: usize, held: Database, ends: Vec<PendingEnd>) {
-        let nothing = Key { bytes: &[], hash: 0, table: TableIndex::PLAIN };
-        self.push(db, nothing, Undo::Flushed(Box::new(held), ends));
+        let db = DbIndex::of(db);
+        let nothing = Key { bytes: &[], hash: 0, table: TableIndex::PLAIN, db };
+        self.push(nothing, Undo::Flushed(Box::new(held), ends));
     }
 
     /// A row goes that the pending end of this number listed.
-    pub(super) fn unlisted(&mut self, db: usize, key: Key<'_>, number: u64) {
-        self.push(db, key, Undo::Unlisted(number));
+    pub(super) fn unlisted(&mut self, key: Key<'_>, number: u64) {
+        self.push(key, Undo::Unlisted(number));
     }
 
     /// The steps since a mark.

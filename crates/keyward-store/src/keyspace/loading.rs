@@ -52,9 +52,9 @@ impl Keyspace {
         });
     }
 
-    /// The selected database is about to get so many rows.
-    pub fn expect_rows(&mut self, rows: usize) {
-        self.databases[self.selected].expect_rows(rows);
+    /// A database is about to get so many rows.
+    pub fn expect_rows(&mut self, db: usize, rows: usize) {
+        self.databases[db].expect_rows(rows);
     }
 
     /// Gives back room for rows that did not come.
@@ -62,7 +62,7 @@ impl Keyspace {
         self.databases.iter_mut().flat_map(Database::tables_mut).for_each(Table::trim);
     }
 
-    /// A row as it was saved, of a key in the selected database.
+    /// A row as it was saved.
     pub fn saved_row(
         &self,
         key: Key<'_>,
@@ -79,15 +79,15 @@ impl Keyspace {
     /// Puts a row back that was saved; whether it was done. Nobody is told, nothing
     /// is counted or logged.
     pub fn load(&mut self, key: Key<'_>, row: Row, on_conflict: OnConflict) -> bool {
-        let is_there = self.database().table(key).find(key).is_some();
+        let is_there = self.table(key).find(key).is_some();
         if is_there && on_conflict == OnConflict::Refuse {
             return false;
         }
         if is_there {
-            self.take_row(self.selected, key);
+            self.take_row(key);
         }
-        self.place_row(self.selected, key, row);
-        self.void_survey(self.selected);
+        self.place_row(key, row);
+        self.void_survey(key.db());
         true
     }
 }

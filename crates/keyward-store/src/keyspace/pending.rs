@@ -394,8 +394,8 @@ impl Keyspace {
 
     /// A row leaves its table: no end lists it any more.
     #[cold]
-    pub(super) fn unlist(&mut self, db: usize, key: Key<'_>) {
-        let database = &self.databases[db];
+    pub(super) fn unlist(&mut self, key: Key<'_>) {
+        let database = &self.databases[key.db()];
         let Some((book, pattern)) = database.book().zip(database.pattern(key.table)) else {
             return;
         };
@@ -406,23 +406,23 @@ impl Keyspace {
             let Ok(place) = pending.ends.binary_search_by_key(number, |end| end.number) else {
                 continue;
             };
-            let end = Some(&mut pending.ends[place]).filter(|end| end.db == db);
+            let end = Some(&mut pending.ends[place]).filter(|end| end.db == key.db());
             let set = end.and_then(|end| end.set_mut(key.table));
             if set.is_some_and(|set| set.remove(Item::of(key.bytes))) && journal.is_on() {
-                journal.unlisted(db, key, *number);
+                journal.unlisted(key, *number);
             }
         }
     }
 
     /// A row is back that an end listed.
-    pub(super) fn list_again(&mut self, db: usize, key: Key<'_>, number: u64) {
+    pub(super) fn list_again(&mut self, key: Key<'_>, number: u64) {
         // Keys are no numbers, or are few: there is no line to draw.
         let growth = set::Growth { intset_members_max: usize::MAX, hasher: self.hasher };
         let place = self.pending.place(number);
         let end = place.map(|place| &mut self.pending.ends[place]);
         if let Some(set) = end.and_then(|end| end.set_mut(key.table)) {
             set.add(&growth, Item::of(key.bytes));
-            self.databases[db].unlist_companion(key);
+            self.databases[key.db()].unlist_companion(key);
         }
     }
 }

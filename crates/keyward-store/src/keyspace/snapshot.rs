@@ -229,10 +229,12 @@ impl Keyspace {
 
     /// Lets a snapshot keep the large collection of a key whose row is about to be freed.
     /// Rows that may come back, or that others depend on, are left whole.
-    pub(super) fn yield_large(&mut self, db: usize, key: Key<'_>) {
-        if self.snapshot.is_some() && !self.journal.is_on() && !self.databases[db].leads(key.table)
+    pub(super) fn yield_large(&mut self, key: Key<'_>) {
+        if self.snapshot.is_some()
+            && !self.journal.is_on()
+            && !self.databases[key.db()].leads(key.table)
         {
-            self.databases[db].table_mut(key).yield_large(key);
+            self.databases[key.db()].table_mut(key).yield_large(key);
         }
     }
 

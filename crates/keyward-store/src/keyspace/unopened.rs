@@ -16,7 +16,7 @@ impl Keyspace {
     #[inline]
     pub fn read_deadline(&mut self, key: Key<'_>, access: Access) -> Option<Option<i64>> {
         let found = self.seek_to_read(key, access)?;
-        Some(self.database().table(key).deadline_at(found))
+        Some(self.table(key).deadline_at(found))
     }
 
     /// Whether a key is there, on the way to changing it: no hit or miss is counted.
@@ -33,7 +33,7 @@ impl Keyspace {
     #[inline(always)]
     pub fn read_text(&mut self, key: Key<'_>) -> Result<Option<Text<'_>>, WireError> {
         let Some(found) = self.seek_to_read(key, Access::Touch) else { return Ok(None) };
-        let table = self.databases[self.selected].table(key);
+        let table = self.databases[key.db()].table(key);
         let text = match found {
             Found::Loose(spot) => Text::of(table.row(spot).value()),
             Found::Packed(place) => {

@@ -10,18 +10,18 @@ impl Keyspace {
     /// Bytes that a living row takes. That is no use of it.
     pub fn usage(&mut self, key: Key<'_>) -> Option<usize> {
         if self.deadline_of(key).is_some_and(|deadline| deadline < self.now_ms) {
-            self.expire_if_due(key.bytes);
+            self.expire_if_due(key);
         }
-        self.database().table(key).usage(key)
+        self.table(key).usage(key)
     }
 
     /// What the mark of a row's use says.
     pub fn reading(&self, key: Key<'_>) -> Reading {
-        self.database().table(key).reading()
+        self.table(key).reading()
     }
 
     fn deadline_of(&self, key: Key<'_>) -> Option<i64> {
-        self.database().table(key).deadline_of(key)
+        self.table(key).deadline_of(key)
     }
 
     /// The mark of a row that was used like this, where its table has use for that.
@@ -42,7 +42,7 @@ impl Keyspace {
     pub fn set_usage(&mut self, key: Key<'_>, usage: Usage) {
         let Some(mark) = self.mark_of(key, usage) else { return };
         if let Some(spot) = self.locate(key) {
-            self.databases[self.selected].table_mut(key).set_clock_at(Found::Loose(spot), mark);
+            self.databases[key.db()].table_mut(key).set_clock_at(Found::Loose(spot), mark);
         }
     }
 }

@@ -54,9 +54,9 @@ impl Keyspace {
             Order::Chance => self.victim_by_chance(dbs)?,
             Order::Deadline => self.victim_by_deadline(dbs)?,
         };
-        let key = self.databases[db].key(&key);
-        self.yield_large(db, key);
-        let row = self.take_row(db, key);
+        let key = self.key_in(db, &key);
+        self.yield_large(key);
+        let row = self.take_row(key);
         let row = row.expect("a victim was just found in its table");
         let freeing = Freeing::lazily_if(self.lazy.eviction);
         let removal = match freeing {
@@ -66,7 +66,7 @@ impl Keyspace {
         let leads = self.databases[db].leads(key.table);
         let work = freeing.freed_at_once(&row).div_ceil(FREED_PER_WORK)
             + if leads { WORK_OF_LEADERS } else { 0 };
-        self.end_row(db, key, row, (Cause::Eviction, freeing));
+        self.end_row(key, row, (Cause::Eviction, freeing));
         self.databases[db].stats_mut(key.table).evicted += 1;
         self.stats.evicted += 1;
         self.effects.begin_unit();

@@ -9,6 +9,7 @@ use crate::keyspace::watch::Held;
 use crate::tables::database::Database;
 use crate::tables::reclaim::Freeing;
 use crate::tables::table::Table;
+use crate::values::hasher::Key;
 use crate::values::row::Row;
 use crate::values::value::Value;
 use std::ops::Range;
@@ -28,11 +29,6 @@ fn held(database: &Database, key: &[u8], now_ms: i64) -> Held {
 }
 
 impl Keyspace {
-    /// How many rows the selected database has, due ones included.
-    pub fn row_count(&self) -> usize {
-        self.database().len()
-    }
-
     /// Empties a database, and frees what it held at once or lazily.
     pub fn flush(&mut self, db: usize, freeing: Freeing) {
         let (databases, now_ms) = (&self.databases, self.now_ms);
@@ -77,14 +73,14 @@ impl Keyspace {
         self.changes.dirty += 1;
     }
 
-    /// A living row drawn by chance, due ones removed on the way. While expiry is held
+    /// A living row of a database drawn by chance, due ones removed on the way. While expiry is held
     /// it may be a due one: there may be no other.
-    pub fn random_key(&mut self) -> Option<Box<[u8]>> {
+    pub fn random_key(&mut self, db: usize) -> Option<Box<[u8]>> {
         for draw in 0.. {
-            let row = self.databases[self.selected].sample(&mut self.random)?;
+            let row = self.databases[db].sample(&mut self.random)?;
             let key: Box<[u8]> = row.key().into();
             let is_last_draw = self.is_expiry_held && draw == HELD_DRAWS_MAX;
-            if self.locate(self.key(&key)).is_some() || is_last_draw {
+            if self.locate(self.key_in(db, &key)).is_some() || is_last_draw {
                 return Some(key);
             }
         }
@@ -131,11 +127,11 @@ impl Keyspace {
         self.governed > 0 && tables.any(|table| table.has_work(&self.access))
     }
 
-    /// Visits the rows of one bucket of the selected database, due ones
-    /// included, as far as their tables can hold keys that begin with `prefix`;
-    /// answers the next cursor, zero at the end.
-    pub fn scan(&self, cursor: u64, prefix: &[u8], visit: impl FnMut(&Row)) -> u64 {
-        self.database().scan(cursor, prefix, visit)
+    /// Visits the rows of one bucket of a database, due ones included, as far as their
+    /// tables can hold keys that begin with `prefix`; answers the next cursor, zero at the
+    /// end.
+    pub fn scan(&self, db: usize, cursor: u64, prefix: &[u8], visit: impl FnMut(&Row)) -> u64 {
+        self.databases[db].scan(cursor, prefix, visit)
     }
 
     /// Whether a row's time is over.
@@ -143,18 +139,18 @@ impl Keyspace {
         row.deadline().is_some_and(|deadline| deadline < self.now_ms)
     }
 
-    /// Whether a row of the selected database is shown: its time is not over, and no pending
+    /// Whether a row of a database is shown: its time is not over, and no pending
     /// end has yet to remove it.
-    pub fn is_shown(&self, row: &Row) -> bool {
+    pub fn is_shown(&self, db: usize, row: &Row) -> bool {
         if !self.has_pending() {
             return !self.is_due(row);
         }
         let key = row.key();
-        (!self.is_due(row) || self.outlives(self.selected, key)) && !self.hides(self.selected, key)
+        (!self.is_due(row) || self.outlives(db, key)) && !self.hides(db, key)
     }
 
     /// Removes a key if its time is over, as reading it would.
-    pub fn expire_if_due(&mut self, key: &[u8]) {
-        self.locate(self.key(key));
+    pub fn expire_if_due(&mut self, key: Key<'_>) {
+        self.locate(key);
     }
 }

@@ -10,7 +10,7 @@ use crate::tables::counters::TableStats;
 use crate::tables::eviction::{Order, Scope, Standing};
 use crate::tables::faulty::Faulty;
 use crate::tables::table::{Found, LeavingRow, Neighbour, Place, Table};
-use crate::values::hasher::{Key, KeyHasher, TableIndex};
+use crate::values::hasher::{DbIndex, Key, KeyHasher, TableIndex};
 use crate::values::index::Spot;
 use crate::values::packed::Item;
 use crate::values::random::Random;
@@ -109,22 +109,22 @@ impl Database {
         self.book.as_ref()?.schema().id(index)
     }
 
-    /// A key of this database.
+    /// A key of this database, which has this number.
     #[inline]
-    pub fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
-        Key { bytes, hash: self.hasher.hash(bytes), table: self.table_of(bytes) }
+    pub(crate) fn key<'a>(&self, db: DbIndex, bytes: &'a [u8]) -> Key<'a> {
+        Key { bytes, hash: self.hasher.hash(bytes), table: self.table_of(bytes), db }
     }
 
     /// The row of a key, whether it is due or not.
     pub fn find(&self, key: &[u8]) -> Option<LentRow<'_>> {
-        let key = self.key(key);
+        let key = self.key(DbIndex::WITHIN, key);
         self.table(key).find(key)
     }
 
     /// The same, of a key that belongs to the table of this pattern.
     pub(crate) fn find_of(&self, pattern: KeyId, key: &[u8]) -> Option<LentRow<'_>> {
         let table = TableIndex::of(pattern);
-        let key = Key { bytes: key, hash: self.hasher.hash(key), table };
+        let key = Key { bytes: key, hash: self.hasher.hash(key), table, db: DbIndex::WITHIN };
         self.table(key).find(key)
     }
 
@@ -540,7 +540,7 @@ impl Database {
         key: &[u8],
         is_it: impl Fn(Standing) -> bool,
     ) -> Option<u32> {
-        let key = self.key(key);
+        let key = self.key(DbIndex::WITHIN, key);
         let table = self.table(key);
         let standing = table.standing.filter(|standing| is_it(*standing))?;
         let may_go = standing.scope == Scope::All || table.deadline_of(key).is_some();

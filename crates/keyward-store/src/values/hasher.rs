@@ -49,6 +49,41 @@ pub struct Key<'a> {
     pub hash: u64,
     /// The table it belongs to.
     pub table: TableIndex,
+    /// The database it belongs to.
+    pub db: DbIndex,
+}
+
+// Keys are passed by value all the way: the database lies beside the table, in what was padding.
+const _: () = assert!(size_of::<Key<'_>>() == 32);
+
+impl Key<'_> {
+    /// The number of the database it belongs to.
+    #[inline(always)]
+    pub fn db(self) -> usize {
+        self.db.number()
+    }
+}
+
+/// Which database, as keys carry it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DbIndex(u32);
+
+impl DbIndex {
+    /// Of keys that are only looked up within a database, which does not know its number.
+    /// There is no such database: one that escapes panics rather than hits another row.
+    pub(crate) const WITHIN: DbIndex = DbIndex(u32::MAX);
+
+    /// The database of this number. There are fewer than 2³¹ of them.
+    #[inline(always)]
+    pub fn of(db: usize) -> DbIndex {
+        DbIndex(db as u32)
+    }
+
+    /// Its number.
+    #[inline(always)]
+    pub fn number(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// Which table of a database.

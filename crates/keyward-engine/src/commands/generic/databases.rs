@@ -7,7 +7,7 @@ use keyward_commands::{WireError, args};
 use keyward_store::tables::reclaim::Freeing;
 
 pub(crate) fn dbsize(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.reply.count(ctx.keys.row_count());
+    ctx.reply.count(ctx.keys.database_at(ctx.db).len());
     Ok(())
 }
 
@@ -20,8 +20,7 @@ pub(crate) fn select(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn flushdb(ctx: &mut Ctx<'_>) -> Outcome {
     let freeing = flush_mode(ctx)?;
-    let db = ctx.keys.selected();
-    ctx.keys.flush(db, freeing);
+    ctx.keys.flush(ctx.db, freeing);
     // Logged even if there was nothing: a replica may have something.
     ctx.log_instead([b"FLUSHDB".as_slice()]);
     ctx.reply.ok();

@@ -50,7 +50,7 @@ pub(crate) fn type_of(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn randomkey(ctx: &mut Ctx<'_>) -> Outcome {
-    match ctx.keys.random_key() {
+    match ctx.keys.random_key(ctx.db) {
         Some(key) => ctx.reply.bulk(&key),
         None => ctx.reply.null(),
     }

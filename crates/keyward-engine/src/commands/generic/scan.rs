@@ -19,9 +19,9 @@ pub(crate) fn keys(ctx: &mut Ctx<'_>) -> Outcome {
     let pattern = ctx.args.at(1);
     let place = ctx.reply.defer();
     let mut count = 0;
-    for row in ctx.keys.database().rows_beginning(glob::literal_prefix(pattern)) {
+    for row in ctx.keys.database_at(ctx.db).rows_beginning(glob::literal_prefix(pattern)) {
         let is_match = pattern == b"*" || glob::matches(pattern, row.key(), Case::Sensitive);
-        if is_match && ctx.keys.is_shown(&row) {
+        if is_match && ctx.keys.is_shown(ctx.db, &row) {
             ctx.reply.bulk(row.key());
             count += 1;
         }
@@ -68,10 +68,10 @@ pub(crate) fn scan(ctx: &mut Ctx<'_>) -> Outcome {
     let mut visited = 0;
     let mut buckets_left = count.saturating_mul(BUCKETS_PER_KEY_MAX);
     loop {
-        cursor = ctx.keys.scan(cursor, prefix, |row| {
+        cursor = ctx.keys.scan(ctx.db, cursor, prefix, |row| {
             visited += 1;
             if filter.accepts(row) {
-                let list = if ctx.keys.is_shown(row) { &mut found } else { &mut due };
+                let list = if ctx.keys.is_shown(ctx.db, row) { &mut found } else { &mut due };
                 list.push(row.key().into());
             }
         });
@@ -81,7 +81,7 @@ pub(crate) fn scan(ctx: &mut Ctx<'_>) -> Outcome {
         }
     }
     for key in due {
-        ctx.keys.expire_if_due(&key);
+        ctx.keys.expire_if_due(ctx.key_of(&key));
     }
     reply_head(&mut ctx.reply, cursor, found.len());
     for key in found {

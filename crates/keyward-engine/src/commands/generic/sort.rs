@@ -127,7 +127,7 @@ fn carry_out(ctx: &mut Ctx<'_>, mut request: Request<'_>) -> Outcome {
         (request.by, request.is_alpha) = (None, true);
     }
     if !request.keeps_order() {
-        elements = ordered(ctx.keys, elements, &request)?;
+        elements = ordered(ctx, elements, &request)?;
     } else if request.is_descending && kind != Type::Set {
         elements.reverse();
     }
@@ -162,13 +162,13 @@ fn elements(object: ObjectRef<'_>) -> Result<Vec<Box<[u8]>>, WireError> {
 
 /// Puts elements in the order of their weights.
 fn ordered(
-    keys: &mut Keyspace,
+    ctx: &mut Ctx<'_>,
     elements: Vec<Box<[u8]>>,
     request: &Request<'_>,
 ) -> Result<Vec<Box<[u8]>>, WireError> {
     let directed = |order: Ordering| if request.is_descending { order.reverse() } else { order };
     let mut weight = |element: &[u8]| match request.by {
-        Some(pattern) => look_up(keys, pattern, element),
+        Some(pattern) => look_up(ctx, pattern, element),
         None => Some(element.into()),
     };
     if request.is_alpha {
@@ -206,7 +206,7 @@ fn parse_weight(text: &[u8]) -> Option<f64> {
 
 /// What a pattern names for an element: the element itself, a string, or after
 /// `->` a field of a hash.
-fn look_up(keys: &mut Keyspace, pattern: &[u8], element: &[u8]) -> Option<Box<[u8]>> {
+fn look_up(ctx: &mut Ctx<'_>, pattern: &[u8], element: &[u8]) -> Option<Box<[u8]>> {
     if pattern == b"#" {
         return Some(element.into());
     }
@@ -218,7 +218,7 @@ fn look_up(keys: &mut Keyspace, pattern: &[u8], element: &[u8]) -> Option<Box<[u
         _ => (behind, None),
     };
     let key = [before, element, behind].concat();
-    let value = keys.read(keys.key(&key))?.value();
+    let value = ctx.keys.read(ctx.key_of(&key))?.value();
     match (field, value) {
         (None, value) => Text::of(value).map(|text| text.as_bytes().into()),
         (Some(field), Value::Object(object)) => {
@@ -236,7 +236,7 @@ fn reply(ctx: &mut Ctx<'_>, wanted: &[Box<[u8]>], gets: &[&[u8]]) {
             ctx.reply.bulk(element);
         }
         for pattern in gets {
-            match look_up(ctx.keys, pattern, element) {
+            match look_up(ctx, pattern, element) {
                 Some(text) => ctx.reply.bulk(&text),
                 None => ctx.reply.null(),
             }
@@ -251,7 +251,7 @@ fn store(ctx: &mut Ctx<'_>, position: usize, wanted: &[Box<[u8]>], gets: &[&[u8]
             list.push(End::Tail, element);
         }
         for pattern in gets {
-            let text = look_up(ctx.keys, pattern, element);
+            let text = look_up(ctx, pattern, element);
             list.push(End::Tail, &text.unwrap_or_default());
         }
     }

@@ -75,7 +75,7 @@ impl FirstOf<End> {
     /// Pops from the first key that is there; answers whether one was.
     fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
         for key in ctx.awaited_keys(self.keys.start, self.keys.end) {
-            let key = ctx.keys.key(key);
+            let key = ctx.key_of(key);
             let Some(mut list) = ctx.keys.edit::<List>(key)? else { continue };
             ctx.reply.array(2);
             ctx.reply.bulk(key.bytes);
@@ -118,7 +118,7 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
     let last = ctx.args.len() - 1;
     let timeout_ms = args::timeout_ms(ctx.args.at(last))?;
     for key in ctx.awaited_keys(1, last) {
-        let key = ctx.keys.key(key);
+        let key = ctx.key_of(key);
         let Some(mut list) = ctx.keys.edit::<List>(key)? else { continue };
         ctx.reply.array(2);
         ctx.reply.bulk(key.bytes);

@@ -58,7 +58,7 @@ fn move_element(ctx: &mut Ctx<'_>, (take, put): (End, End)) -> Result<bool, Wire
         list.pop(take);
         list.push(put, &element);
         list.changed(push_event(put), 1);
-        ctx.keys.notify(pop_event(take), from.bytes);
+        ctx.keys.notify(pop_event(take), from);
     } else {
         let mut list = ctx.keys.edit_or_create::<List>(to)?;
         list.push(put, &element);

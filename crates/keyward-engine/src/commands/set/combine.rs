@@ -145,11 +145,10 @@ fn look_up<'a>(ctx: &mut Ctx<'a>, positions: Range<usize>) -> Result<Vec<Key<'a>
 
 /// The sets of keys that were looked up.
 fn sources<'a>(keyspace: &'a Keyspace, keys: &[Key<'_>]) -> Vec<Option<&'a Set>> {
-    let find =
-        |key: &Key<'_>| match keyspace.database().table(*key).find_loose(*key).map(Row::value) {
-            Some(Value::Object(object)) => Set::of(object),
-            _ => None,
-        };
+    let find = |key: &Key<'_>| match keyspace.table(*key).find_loose(*key).map(Row::value) {
+        Some(Value::Object(object)) => Set::of(object),
+        _ => None,
+    };
     keys.iter().map(find).collect()
 }
 

@@ -171,7 +171,7 @@ fn store(
 
 /// Tells and logs that a string was set together with a deadline.
 pub(super) fn set_until(ctx: &mut Ctx<'_>, key: Key<'_>, value: &[u8], at: i64) {
-    ctx.keys.notify(Event::EXPIRE, key.bytes);
+    ctx.keys.notify(Event::EXPIRE, key);
     if ctx.keys.effects.is_listening() {
         let at = Decimal::of(at);
         ctx.log_instead([b"SET".as_slice(), key.bytes, value, b"PXAT", at.as_bytes()]);

@@ -93,7 +93,7 @@ pub(crate) fn zdiff(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn answer(ctx: &mut Ctx<'_>, operation: Operation) -> Outcome {
     let plan = Plan::parse(ctx, 1, operation, Purpose::Reply)?;
-    let sources = plan.sources(ctx.keys, ctx.args.from(2).iter());
+    let sources = plan.sources((ctx.keys, ctx.db), ctx.args.from(2).iter());
     let pairs = plan.combine(operation, sources, ctx.keys.hasher());
     let members = pairs.iter().map(|(score, member)| (&**member, *score));
     reply_members(&mut ctx.reply, plan.columns, members);
@@ -115,7 +115,7 @@ pub(crate) fn zdiffstore(ctx: &mut Ctx<'_>) -> Outcome {
 fn store_result(ctx: &mut Ctx<'_>, operation: Operation, event: &'static str) -> Outcome {
     let plan = Plan::parse(ctx, 2, operation, Purpose::Store)?;
     let growth = growth(ctx);
-    let sources = plan.sources(ctx.keys, ctx.args.from(3).iter());
+    let sources = plan.sources((ctx.keys, ctx.db), ctx.args.from(3).iter());
     let pairs = plan.combine(operation, sources, ctx.keys.hasher());
     let members = pairs.iter().map(|(score, member)| (&**member, *score));
     let result = ZSet::from_ordered(&growth, members);
@@ -126,7 +126,7 @@ fn store_result(ctx: &mut Ctx<'_>, operation: Operation, event: &'static str) ->
 
 pub(crate) fn zintercard(ctx: &mut Ctx<'_>) -> Outcome {
     let plan = Plan::parse(ctx, 1, Operation::Inter, Purpose::Count)?;
-    let sources = plan.sources(ctx.keys, ctx.args.from(2).iter());
+    let sources = plan.sources((ctx.keys, ctx.db), ctx.args.from(2).iter());
     let mut count = 0;
     plan.intersect(sources, |_| {
         count += 1;
@@ -193,11 +193,13 @@ impl Plan {
     /// The inputs, in the order of their keys.
     fn sources<'a, 'k>(
         &self,
-        keyspace: &'a Keyspace,
+        (keyspace, db): (&'a Keyspace, usize),
         keys: impl Iterator<Item = &'k [u8]>,
     ) -> Vec<Source<'a>> {
         let weighted = self.weights.iter().zip(keys);
-        weighted.map(|(weight, key)| Source::find(keyspace, key, *weight)).collect()
+        weighted
+            .map(|(weight, key)| Source::find(keyspace, keyspace.key_in(db, key), *weight))
+            .collect()
     }
 
     /// The result in order.

@@ -135,7 +135,7 @@ impl FirstOf<End> {
     /// Pops from the first key that is there; answers whether one was.
     fn pop(&self, ctx: &mut Ctx<'_>) -> Result<bool, WireError> {
         for key in ctx.awaited_keys(self.keys.start, self.keys.end) {
-            let key = ctx.keys.key(key);
+            let key = ctx.key_of(key);
             let shape = Shape::KeyAndPairs(key.bytes);
             if let Some(popped) = pop(ctx, key, self.end, self.count, shape)? {
                 let popped = Decimal::of(popped as i64);
@@ -176,7 +176,7 @@ fn blocking_pop(ctx: &mut Ctx<'_>, end: End) -> Outcome {
     let last = ctx.args.len() - 1;
     let timeout_ms = args::timeout_ms(ctx.args.at(last))?;
     for key in ctx.awaited_keys(1, last) {
-        let key = ctx.keys.key(key);
+        let key = ctx.key_of(key);
         if pop(ctx, key, end, 1, Shape::KeyAndFlat(key.bytes))?.is_some() {
             ctx.log_instead([end.command(), key.bytes]);
             return Ok(());

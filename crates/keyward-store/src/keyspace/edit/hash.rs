@@ -30,6 +30,6 @@ impl Edit<'_, Hash> {
         let Place { key, ref mut space, .. } = self.place;
         let after = after.map(|value| value.text().as_bytes().to_vec());
         let values = [before.as_deref(), after.as_deref()];
-        space.journal.field(space.selected, key, field.text().as_bytes(), values);
+        space.journal.field(key, field.text().as_bytes(), values);
     }
 }

@@ -11,7 +11,7 @@ impl<'a> Edit<'a, List> {
     /// Adds an element at an end.
     #[inline]
     pub fn push(&mut self, end: End, element: &[u8]) {
-        self.record(|journal, db, key| journal.pushed(db, key, end, element));
+        self.record(|journal, key| journal.pushed(key, end, element));
         self.before_part_change(|large, list| large.items(list, &ListStep::Push(end)));
         self.collection_mut().push(end, element);
     }
@@ -22,7 +22,7 @@ impl<'a> Edit<'a, List> {
         if self.place.space.journal.is_on()
             && let Some(item) = self.peek(end).map(owned)
         {
-            self.record(|journal, db, key| journal.popped(db, key, end, &item));
+            self.record(|journal, key| journal.popped(key, end, &item));
         }
         self.before_part_change(|large, list| large.items(list, &ListStep::Pop(end)));
         self.collection_mut().pop(end);
@@ -31,7 +31,7 @@ impl<'a> Edit<'a, List> {
     /// Puts an element before the one of this index, or at the end.
     pub fn insert(&mut self, index: usize, element: &[u8]) {
         let index = index.min(self.len());
-        self.record(|journal, db, key| journal.placed(db, key, (index, element), None));
+        self.record(|journal, key| journal.placed(key, (index, element), None));
         self.before_part_change(|large, list| large.items(list, &ListStep::Insert(index)));
         self.collection_mut().insert(index, element);
     }
@@ -42,7 +42,7 @@ impl<'a> Edit<'a, List> {
             && let Some(before) = self.get(index).map(owned)
         {
             let new = (index, element);
-            self.record(|journal, db, key| journal.placed(db, key, new, Some(&before)));
+            self.record(|journal, key| journal.placed(key, new, Some(&before)));
         }
         self.before_part_change(|large, list| large.items(list, &ListStep::Set(index)));
         self.collection_mut().set(index, element)
@@ -55,7 +55,7 @@ impl<'a> Edit<'a, List> {
             let leaving: Vec<_> =
                 self.forward(indexes.start).take(indexes.len()).map(owned).collect();
             for (index, item) in indexes.clone().zip(&leaving).rev() {
-                self.record(|journal, db, key| journal.taken(db, key, (index, item)));
+                self.record(|journal, key| journal.taken(key, (index, item)));
             }
         }
         self.before_part_change(|large, list| {
@@ -69,7 +69,7 @@ impl<'a> Edit<'a, List> {
     pub fn remove_equal(&mut self, element: &[u8], max: usize, end: End) -> usize {
         if self.place.space.journal.is_on() {
             for index in equal(self, element, max, end).into_iter().rev() {
-                self.record(|journal, db, key| journal.taken(db, key, (index, element)));
+                self.record(|journal, key| journal.taken(key, (index, element)));
             }
         }
         self.before_part_change(|large, list| {
@@ -81,10 +81,10 @@ impl<'a> Edit<'a, List> {
     }
 
     #[inline]
-    fn record(&mut self, step: impl FnOnce(&mut Journal, usize, crate::values::hasher::Key<'a>)) {
+    fn record(&mut self, step: impl FnOnce(&mut Journal, crate::values::hasher::Key<'a>)) {
         let Place { key, ref mut space, .. } = self.place;
         if space.journal.is_on() {
-            step(&mut space.journal, space.selected, key);
+            step(&mut space.journal, key);
         }
     }
 }

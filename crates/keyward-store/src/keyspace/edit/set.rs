@@ -40,7 +40,7 @@ impl Edit<'_, Set> {
     fn record(&mut self, member: Item<'_>, came: bool) {
         let Place { key, ref mut space, .. } = self.place;
         if space.journal.is_on() {
-            space.journal.member(space.selected, key, member.text().as_bytes(), came);
+            space.journal.member(key, member.text().as_bytes(), came);
         }
     }
 }

@@ -61,7 +61,7 @@ impl Edit<'_, ZSet> {
     fn record(&mut self, member: &[u8], scores: [Option<f64>; 2]) {
         let Place { key, ref mut space, .. } = self.place;
         if space.journal.is_on() {
-            space.journal.score(space.selected, key, member, scores);
+            space.journal.score(key, member, scores);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{Journal, JournalMark, Step, TouchedRow, Undo};
 use crate::keyspace::Keyspace;
-use crate::values::hasher::Key;
 use crate::values::list::End;
 use crate::values::row::{LentRow, Row, Shelf};
 use hashbrown::HashTable;
@@ -50,7 +49,7 @@ impl Keyspace {
     pub fn databases_touched(&self, since: JournalMark) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         for index in self.journal.steps_since(since) {
-            let db = self.journal.rows[self.journal.steps[index].row].db;
+            let db = self.journal.rows[self.journal.steps[index].row].db.number();
             if !found.contains(&db) {
                 found.push(db);
             }
@@ -60,9 +59,8 @@ impl Keyspace {
 
     /// A touched row as it is now, whether it is due or not.
     fn find_touched(&self, row: &TouchedRow) -> Option<LentRow<'_>> {
-        let bytes = self.journal.text(row.key);
-        let key = Key { bytes, hash: row.hash, table: row.table };
-        self.databases[row.db].table(key).find(key)
+        let key = self.journal.key_of(row);
+        self.table(key).find(key)
     }
 
     fn current<'a>(&'a self, row: &TouchedRow, shelf: &'a Shelf) -> Option<&'a Row> {
@@ -87,7 +85,7 @@ impl Keyspace {
             None => What::Lifetime,
         };
         Change {
-            table: self.databases[entry.row.db].pattern(entry.row.table),
+            table: self.databases[entry.row.db.number()].pattern(entry.row.table),
             key: self.journal.text(entry.row.key),
             deadline_before: self.deadline_before(entry, shelf),
             after,
@@ -108,7 +106,7 @@ impl Keyspace {
         let from = &rows[*from];
         *to == steps[*came].row
             && (from.db, from.table) == (entry.row.db, entry.row.table)
-            && self.is_sound(from.db, self.journal.text(from.key))
+            && self.is_sound(from.db.number(), self.journal.text(from.key))
     }
 
     /// Whether the row as it was can be kept for an end that goes in steps: not if it lives
@@ -188,7 +186,7 @@ impl Journal {
         let Step { row, undo, depth } = &self.steps[step];
         let row = self.rows[*row];
         let concerns_rows = !matches!(undo, Undo::Flushed(..) | Undo::Unlisted(_));
-        (row.db == db && *depth == self.depth && concerns_rows).then_some(row)
+        (row.db.number() == db && *depth == self.depth && concerns_rows).then_some(row)
     }
 
     /// The rows of a database that steps touched, each once with its steps, in the order

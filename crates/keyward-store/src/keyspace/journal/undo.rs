@@ -25,84 +25,76 @@ impl Keyspace {
                 journal.steps.pop().expect("the range ends with the steps");
             debug_assert_eq!(index, journal.steps.len());
             let touched = journal.rows[row];
-            let key =
-                Key { bytes: journal.text(touched.key), hash: touched.hash, table: touched.table };
+            let key = journal.key_of(&touched);
             let text = |span| journal.text(span);
             match undo {
-                Undo::Row(before) => self.reinstate(touched.db, key, before),
+                Undo::Row(before) => self.reinstate(key, before),
                 Undo::Kept(row) => {
                     let row = Rc::try_unwrap(row);
                     let row = row.expect("ends of a unit that is undone are taken back before");
-                    self.reinstate(touched.db, key, Some(row));
+                    self.reinstate(key, Some(row));
                 }
-                Undo::Created => self.reinstate(touched.db, key, None),
-                Undo::Emptied(row) => self.reinstate(touched.db, key, Some(row)),
+                Undo::Created => self.reinstate(key, None),
+                Undo::Emptied(row) => self.reinstate(key, Some(row)),
                 Undo::MovedTo(to) => {
-                    let to = journal.rows[to];
-                    let from_there =
-                        Key { bytes: journal.text(to.key), hash: to.hash, table: to.table };
-                    let moved = self.take_row(to.db, from_there);
+                    let moved = self.take_row(journal.key_of(&journal.rows[to]));
                     let moved = moved.expect("a moved row is where it went until that is undone");
                     let (deadline, clock) = (moved.deadline(), moved.clock());
                     let mut row = moved.into_value().into_row(key.bytes, deadline);
                     row.set_clock(clock);
-                    self.reinstate(touched.db, key, Some(row));
+                    self.reinstate(key, Some(row));
                 }
                 Undo::Deadline(before) => {
-                    let table = self.databases[touched.db].table_mut(key);
+                    let table = self.databases[key.db()].table_mut(key);
                     if let Some(spot) = table.locate(key) {
                         table.set_deadline(spot, key.hash, before);
                     }
                 }
-                Undo::Field { name, before, .. } => {
-                    self.undo_edit(touched.db, key, |hash: &mut Hash| {
-                        let name = Item::of(text(name));
-                        match before {
-                            Some(value) => {
-                                hash.set(
-                                    &hash::Growth::of(limits, hasher),
-                                    (name, Item::of(text(value))),
-                                );
-                            }
-                            None => {
-                                hash.remove(name);
-                            }
+                Undo::Field { name, before, .. } => self.undo_edit(key, |hash: &mut Hash| {
+                    let name = Item::of(text(name));
+                    match before {
+                        Some(value) => {
+                            hash.set(
+                                &hash::Growth::of(limits, hasher),
+                                (name, Item::of(text(value))),
+                            );
                         }
-                    })
-                }
+                        None => {
+                            hash.remove(name);
+                        }
+                    }
+                }),
                 Undo::Pushed(end, _) => {
-                    self.undo_items(touched.db, key, &ListStep::Pop(end), |list| list.pop(end));
+                    self.undo_items(key, &ListStep::Pop(end), |list| list.pop(end));
                 }
                 Undo::Popped(end, item) => {
                     let step = ListStep::Push(end);
-                    self.undo_items(touched.db, key, &step, |list| list.push(end, text(item)));
+                    self.undo_items(key, &step, |list| list.push(end, text(item)));
                 }
                 Undo::Placed { index, before: Some(item), .. } => {
-                    self.undo_items(touched.db, key, &ListStep::Set(index), |list| {
+                    self.undo_items(key, &ListStep::Set(index), |list| {
                         list.set(index, text(item));
                     });
                 }
                 Undo::Placed { index, before: None, .. } => {
                     let range = index..index + 1;
                     let step = ListStep::Remove(range.clone());
-                    self.undo_items(touched.db, key, &step, |list| list.remove(range));
+                    self.undo_items(key, &step, |list| list.remove(range));
                 }
                 Undo::Taken { index, item } => {
                     let step = ListStep::Insert(index);
-                    self.undo_items(touched.db, key, &step, |list| list.insert(index, text(item)));
+                    self.undo_items(key, &step, |list| list.insert(index, text(item)));
                 }
-                Undo::Member { member, came } => {
-                    self.undo_edit(touched.db, key, |set: &mut Set| {
-                        let member = Item::of(text(member));
-                        if came {
-                            set.remove(member);
-                        } else {
-                            set.add(&set::Growth::of(limits, hasher), member);
-                        }
-                    })
-                }
+                Undo::Member { member, came } => self.undo_edit(key, |set: &mut Set| {
+                    let member = Item::of(text(member));
+                    if came {
+                        set.remove(member);
+                    } else {
+                        set.add(&set::Growth::of(limits, hasher), member);
+                    }
+                }),
                 Undo::Score { member, before, .. } => {
-                    self.undo_edit(touched.db, key, |zset: &mut ZSet| match before {
+                    self.undo_edit(key, |zset: &mut ZSet| match before {
                         Some(score) => {
                             zset.update(&zset::Growth::of(limits, hasher), text(member), |_| {
                                 Some(score)
@@ -114,10 +106,10 @@ impl Keyspace {
                     })
                 }
                 Undo::Flushed(held, ends) => {
-                    self.databases[touched.db] = *held;
+                    self.databases[key.db()] = *held;
                     self.give_ends_back(ends);
                 }
-                Undo::Unlisted(number) => self.list_again(touched.db, key, number),
+                Undo::Unlisted(number) => self.list_again(key, number),
             }
         }
         journal.rows.truncate(mark.rows);
@@ -125,23 +117,17 @@ impl Keyspace {
     }
 
     /// Puts a row in the place of whatever is there.
-    fn reinstate(&mut self, db: usize, key: Key<'_>, row: Option<Row>) {
-        self.take_row(db, key);
+    fn reinstate(&mut self, key: Key<'_>, row: Option<Row>) {
+        self.take_row(key);
         if let Some(row) = row {
-            self.place_row(db, key, row);
+            self.place_row(key, row);
         }
     }
 
     /// Undoes a step of a list, of which a snapshot that is amid it must hear. Members of
     /// other collections it has heard of when they were changed.
-    fn undo_items(
-        &mut self,
-        db: usize,
-        key: Key<'_>,
-        step: &ListStep,
-        edit: impl FnOnce(&mut List),
-    ) {
-        let table = self.databases[db].table_mut(key);
+    fn undo_items(&mut self, key: Key<'_>, step: &ListStep, edit: impl FnOnce(&mut List)) {
+        let table = self.databases[key.db()].table_mut(key);
         if let Some(spot) = table.locate(key) {
             table.before_part_change(spot, |large, object| {
                 if let ObjectRef::List(list) = object {
@@ -149,11 +135,11 @@ impl Keyspace {
                 }
             });
         }
-        self.undo_edit(db, key, edit);
+        self.undo_edit(key, edit);
     }
 
-    fn undo_edit<T: Collection>(&mut self, db: usize, key: Key<'_>, edit: impl FnOnce(&mut T)) {
-        let table = self.databases[db].table_mut(key);
+    fn undo_edit<T: Collection>(&mut self, key: Key<'_>, edit: impl FnOnce(&mut T)) {
+        let table = self.databases[key.db()].table_mut(key);
         let spot = table.locate(key).expect("an edited row is there until its edits are undone");
         let bytes_before = table.row(spot).heap_bytes();
         let object = table.row_mut(spot).object_mut();

@@ -86,8 +86,8 @@ impl Keyspace {
         let unfinished = self.unfinished(db, key);
         if unfinished.iter().any(|finish| finish.command.args().at(0) == b"DEL") {
             let key = self.key_in(db, key);
-            self.unlist(db, key);
-            if let Some(row) = self.take_row(db, key) {
+            self.unlist(key);
+            if let Some(row) = self.take_row(key) {
                 self.reclaim.row(row, Freeing::AtOnce);
             }
         }

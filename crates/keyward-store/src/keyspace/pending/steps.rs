@@ -115,7 +115,7 @@ impl Keyspace {
         let args = finish.command.args();
         if args.at(0) == b"DEL" {
             let key = self.key_in(finish.db, args.at(1));
-            self.unlist(finish.db, key);
+            self.unlist(key);
         }
     }
 }

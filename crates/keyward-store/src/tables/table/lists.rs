@@ -82,7 +82,7 @@ impl Table {
 mod tests {
     use super::*;
     use crate::values::access::{FrequencyRates, Reading};
-    use crate::values::hasher::{Key, KeyHasher, TableIndex};
+    use crate::values::hasher::{DbIndex, Key, KeyHasher, TableIndex};
     use crate::values::list::{End, List};
     use crate::values::row::{NewValue, Row};
     use crate::values::value::Object;
@@ -114,7 +114,12 @@ max_len = 100000
     }
 
     fn key<'a>(table: &Table, bytes: &'a [u8]) -> Key<'a> {
-        Key { bytes, hash: table.hasher().hash(bytes), table: TableIndex::PLAIN }
+        Key {
+            bytes,
+            hash: table.hasher().hash(bytes),
+            table: TableIndex::PLAIN,
+            db: DbIndex::WITHIN,
+        }
     }
 
     fn add(table: &mut Table, name: &str, items: usize, second: i64) {

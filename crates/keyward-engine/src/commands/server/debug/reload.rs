@@ -64,7 +64,7 @@ pub(super) fn loadaof(ctx: &mut Ctx<'_>) -> Outcome {
     // Redis ends the process.
     let failed = WireError::Err("Error trying to load the AOF files, check server logs.");
     let Some(files) = ctx.host.open_log(logged) else { return Err(failed) };
-    let (selected, dirty) = (ctx.keys.selected(), ctx.keys.changes.dirty);
+    let dirty = ctx.keys.changes.dirty;
     empty(ctx);
     ctx.keys.effects.listen(false);
     let client = std::mem::replace(ctx.session, Session::new(ClientId(0), 0, true));
@@ -73,7 +73,6 @@ pub(super) fn loadaof(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.shared.listen(ctx.keys);
     let mut after = AfterLoad::default();
     while !after.step(ctx.keys, ctx.shared, ctx.session, ctx.host, usize::MAX) {}
-    ctx.keys.select(selected);
     ctx.keys.changes.dirty = dirty;
     if let Err(problem) = outcome {
         ctx.host.log(LogLevel::Warning, problem.as_bytes());

@@ -21,7 +21,7 @@ const PAYLOAD_FRAME_BYTES: usize = 11;
 /// The row of the key at an argument position, due or not.
 fn row<'c>(ctx: &'c Ctx<'_>, position: usize) -> Option<LentRow<'c>> {
     let key = ctx.key(position);
-    ctx.keys.database().table(key).find(key)
+    ctx.keys.table(key).find(key)
 }
 
 fn encoding(row: &Row) -> &'static str {
@@ -70,7 +70,7 @@ pub(super) fn sdslen(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// A row for the log, without anything that the schema calls secret.
 fn described(ctx: &Ctx<'_>, row: &Row) -> String {
-    match ctx.keys.database().book() {
+    match ctx.keys.book_of(ctx.db) {
         Some(book) if !book.shows_values_of(row.key()) => {
             format!("{}: {REDACTED}", book.shown_name(row.key()).escape_ascii())
         }
@@ -163,7 +163,7 @@ pub(super) fn populate(ctx: &mut Ctx<'_>) -> Outcome {
     if size > ctx.shared.tunables.grown_bytes_max() {
         return Err(WireError::StringTooLong);
     }
-    if ctx.keys.database().book().is_some() {
+    if ctx.keys.book_of(ctx.db).is_some() {
         return Err(WireError::Err(
             "a database under a schema is not populated with just anything",
         ));
@@ -171,7 +171,7 @@ pub(super) fn populate(ctx: &mut Ctx<'_>) -> Outcome {
     let dirty = ctx.keys.changes.dirty;
     for number in 0..count {
         let name = [prefix, b":", number.to_string().as_bytes()].concat();
-        let key = ctx.keys.key(&name);
+        let key = ctx.key_of(&name);
         if ctx.keys.find(key).is_some() {
             continue;
         }

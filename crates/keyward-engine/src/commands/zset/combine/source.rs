@@ -3,6 +3,7 @@
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
 use keyward_store::keyspace::Keyspace;
+use keyward_store::values::hasher::Key;
 use keyward_store::values::packed::Item;
 use keyward_store::values::row::Row;
 use keyward_store::values::set::Set;
@@ -54,9 +55,8 @@ impl<'a> Source<'a> {
     }
 
     /// The input under a key that `check` has looked at.
-    pub(super) fn find(keys: &'a Keyspace, key: &[u8], weight: f64) -> Source<'a> {
-        let key = keys.key(key);
-        let row = keys.database().table(key).find_loose(key);
+    pub(super) fn find(keys: &'a Keyspace, key: Key<'_>, weight: f64) -> Source<'a> {
+        let row = keys.table(key).find_loose(key);
         Source { input: row.and_then(Input::of).unwrap_or(Input::Nothing), weight }
     }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::tables::table::{Found, Table};
-use crate::values::hasher::{Key, TableIndex};
+use crate::values::hasher::{DbIndex, Key, TableIndex};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn table() -> Table {
 }
 
 fn key<'a>(table: &Table, bytes: &'a [u8]) -> Key<'a> {
-    Key { bytes, hash: table.hasher().hash(bytes), table: TableIndex::PLAIN }
+    Key { bytes, hash: table.hasher().hash(bytes), table: TableIndex::PLAIN, db: DbIndex::WITHIN }
 }
 
 /// What a row is, for comparing.
