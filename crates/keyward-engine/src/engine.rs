@@ -297,7 +297,8 @@ impl Engine {
             self.make_room(host, session, (command, args), reply_bytes)?;
         }
         if self.keys.is_governed() && transaction::queues(session, command) {
-            governed::check_arguments(&mut self.keys, session.db, command, args)?;
+            let Engine { keys, shared, .. } = self;
+            governed::check_arguments(keys, shared, (session, host), command, args)?;
         }
         Ok(command)
     }

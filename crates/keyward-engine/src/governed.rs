@@ -32,6 +32,7 @@ use crate::engine::attempt::{attempt, attempt_until};
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::host::Host;
+use crate::sessions::refusals::Breach;
 use crate::sessions::session::Session;
 use discretion::Call;
 use keyward_commands::flags::Flag;
@@ -200,7 +201,8 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
         // What leaves the server cannot be tried.
         Verdict::Refuse(refusal) if ctx.command.id == CommandId::Migrate => {
             let call = Some(Call::of(ctx));
-            Err(refused(ctx.keys, db, call, &refusal))
+            let Ctx { keys, session, shared, host, .. } = ctx;
+            Err(refused(keys, shared, (session, *host), db, call, &refusal))
         }
         Verdict::Refuse(refusal) => {
             // Redis's own errors come first: it must be seen whether there is one.
@@ -212,8 +214,10 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
             start.undo(ctx.keys, ctx.shared);
             start.end(ctx.keys);
             ctx.reply.abandon(reply);
+            outcome?;
             let call = Some(Call::of(ctx));
-            outcome.and(Err(refused(ctx.keys, db, call, &refusal)))
+            let Ctx { keys, session, shared, host, .. } = ctx;
+            Err(refused(keys, shared, (session, *host), db, call, &refusal))
         }
     }
 }
@@ -361,12 +365,14 @@ fn follow_call(
         });
         match answer {
             Ok(Consequences { follow_ups, warnings, ends }) => {
-                warn(keys, host, db, call, &warnings);
+                warn(keys, shared, (session, host), db, call, &warnings);
                 hold_against(keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
                 all_ends.extend(ends.into_iter().map(|end| (db, end)));
             }
-            Err(Objection::Refused(refusal)) => return Err(refused(keys, db, call, &refusal)),
+            Err(Objection::Refused(refusal)) => {
+                return Err(refused(keys, shared, (session, host), db, call, &refusal));
+            }
             Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
         }
     }
@@ -500,28 +506,65 @@ pub(crate) fn follow_ended_by_itself(
 }
 
 /// Counts a refusal and makes it an error.
-fn refused(keys: &mut Keyspace, db: usize, call: Option<Call<'_>>, refusal: &Refusal) -> WireError {
+fn refused(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    (session, host): (&Session, &mut dyn Host),
+    db: usize,
+    call: Option<Call<'_>>,
+    refusal: &Refusal,
+) -> WireError {
     keys.table_stats(db, refusal.table()).refused += 1;
-    WireError::Line(discretion::shown(keys, call, refusal).text().as_bytes().into())
+    let shown = discretion::shown(keys, call, refusal);
+    remember(keys, shared, (session, host), db, call, (&shown, true));
+    WireError::Line(shown.text().as_bytes().into())
 }
 
 /// Counts warnings and has a sample of them logged: the first, the second, the
 /// fourth … of each table.
 fn warn(
     keys: &mut Keyspace,
-    host: &mut dyn Host,
+    shared: &mut Shared,
+    (session, host): (&Session, &mut dyn Host),
     db: usize,
     call: Option<Call<'_>>,
     warnings: &[Refusal],
 ) {
     for warning in warnings {
+        let shown = discretion::shown(keys, call, warning);
         let warned = &mut keys.table_stats(db, warning.table()).warned;
         *warned += 1;
         if warned.is_power_of_two() {
-            let shown = discretion::shown(keys, call, warning);
             host.log(LogLevel::Warning, shown.text().as_bytes());
         }
+        remember(keys, shared, (session, host), db, call, (&shown, false));
     }
+}
+
+/// Keeps a command that broke the schema for who asks (KEYWARD REFUSALS). What nobody sent is
+/// not told: it follows from a command that is.
+fn remember(
+    keys: &Keyspace,
+    shared: &mut Shared,
+    (session, host): (&Session, &mut dyn Host),
+    db: usize,
+    call: Option<Call<'_>>,
+    (refusal, is_refused): (&Refusal, bool),
+) {
+    let Some(call) = call else { return };
+    let pattern = keys
+        .book_of(db)
+        .and_then(|book| refusal.table().map(|table| book.schema().key(table).pattern.text()));
+    let place = (db, pattern.unwrap_or_default().into());
+    let breach = Breach {
+        time_ms: keys.now_ms(),
+        is_refused,
+        address: host.connection(session.id).address,
+        client_name: session.name.as_deref().unwrap_or_default(),
+        reason: refusal.text(),
+    };
+    let shown = keys.shown(call.db, call.command, call.args, call.sender);
+    shared.refusals.push(place, &shown, breach);
 }
 
 /// Keeps in mind that something may be wrong with what a command changed since a mark
@@ -561,10 +604,12 @@ fn hold_against(
 /// schema.
 pub(crate) fn check_arguments(
     keys: &mut Keyspace,
-    db: usize,
+    shared: &mut Shared,
+    (session, host): (&Session, &mut dyn Host),
     command: &'static Command,
     args: Args<'_>,
 ) -> Outcome {
+    let db = session.db;
     let Some(book) = keys.book_of(db).cloned() else { return Ok(()) };
     if !command.flags.has(Flag::Write) {
         return Ok(());
@@ -573,7 +618,7 @@ pub(crate) fn check_arguments(
     match book.arguments(keys.now_ms(), command, args, &table_of) {
         Some(refusal) => {
             let call = Some(Call { db, command, args, sender: Sender::Client });
-            Err(refused(keys, db, call, &refusal))
+            Err(refused(keys, shared, (session, host), db, call, &refusal))
         }
         None => Ok(()),
     }

@@ -10,6 +10,7 @@ pub(crate) mod latency;
 pub(crate) mod monitor;
 pub(crate) mod pause;
 pub(crate) mod pubsub;
+pub(crate) mod refusals;
 pub(crate) mod replicas;
 pub(crate) mod session;
 pub(crate) mod slowlog;

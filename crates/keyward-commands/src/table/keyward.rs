@@ -33,6 +33,18 @@ rows! { keyward_ids, Keyward;
         args: [string("key")],
     }
 
+    KeywardMisfits, "keyward|misfits" {
+        since: "0.1.0", arity: AtLeast(2),
+        flags: [NoScript, Stale],
+        summary: "List rows that do not fit the schema and are kept, with the reason.",
+        complexity: "O(N) with N being the rows that are looked at, COUNT of them.",
+        args: [
+            string("pattern").optional(),
+            integer("count").token("COUNT").optional(),
+            integer("cursor").token("CURSOR").optional(),
+        ],
+    }
+
     KeywardMode, "keyward|mode" {
         since: "0.1.0", arity: AtLeast(2),
         flags: [NoScript, Loading, Stale],
@@ -40,6 +52,17 @@ rows! { keyward_ids, Keyward;
         complexity: "O(1)",
         args: [
             one_of("mode", &[flag("warn", "WARN"), flag("enforce", "ENFORCE"), flag("schema", "SCHEMA")]).optional(),
+        ],
+    }
+
+    KeywardRefusals, "keyward|refusals" {
+        since: "0.1.0", arity: AtLeast(2),
+        flags: [NoScript, Loading, Stale],
+        summary: "List the last commands that broke the schema, refused or warned of, the newest first.",
+        complexity: "O(N) with N being the refusals that are kept.",
+        args: [
+            string("pattern").optional(),
+            integer("count").token("COUNT").optional(),
         ],
     }
 
@@ -63,7 +86,7 @@ rows! { keyward_ids, Keyward;
     KeywardStats, "keyward|stats" {
         since: "0.1.0", arity: AtLeast(2),
         flags: [Loading, Stale],
-        summary: "Figures of each pattern of the database, or of one.",
+        summary: "Figures of each pattern of the database, of one, of a key's, or of those that a glob names.",
         complexity: "O(N) with N being the number of patterns.",
         args: [string("pattern").optional()],
     }

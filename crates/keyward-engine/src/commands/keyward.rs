@@ -5,6 +5,13 @@
 //! and
 //! applying it (`plan`, `changeover`).
 
+mod misfits;
+mod refusals;
+mod wanted;
+
+pub(crate) use misfits::misfits;
+pub(crate) use refusals::refusals;
+
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed;
 use crate::governed::in_force::book;
@@ -14,6 +21,7 @@ use keyward_resp::ReplyWriter;
 use keyward_schema::Mode;
 use keyward_store::tables::table::Table;
 use std::fmt::{self, Write as _};
+use wanted::Wanted;
 
 pub(crate) fn match_key(ctx: &mut Ctx<'_>) -> Outcome {
     let about = book(ctx)?.about(ctx.args.at(2));
@@ -72,22 +80,25 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.args.len() > 3 {
         return Err(WireError::Syntax);
     }
+    let wanted = wanted.map_or(Ok(Wanted::All), |word| Wanted::named(&book, word))?;
     let Ctx { keys, db, reply, .. } = ctx;
     keys.look_at_suspects();
     let tables = keys.database_at(*db).tables();
-    let patterns = book.schema().keys.iter().map(|key| (key.pattern.text(), key.expect));
-    let named = std::iter::once(("", None)).chain(patterns).zip(tables);
-    match wanted {
-        None => {
-            reply.array(tables.len());
-            named.for_each(|(name, table)| reply_table(reply, name, table, keys.now_ms()));
-        }
-        Some(wanted) => {
-            let mut named = named.filter(|((text, _), _)| text.as_bytes() == wanted);
-            let (name, table) = named.next().ok_or(WireError::Err("no such pattern"))?;
-            reply_table(reply, name, table, keys.now_ms());
-        }
+    let declared = book.schema().ids().map(Some);
+    let meant: Vec<_> = std::iter::once(None)
+        .chain(declared)
+        .zip(tables)
+        .filter(|(id, _)| wanted.has(*id))
+        .map(|(id, table)| {
+            let key = id.map(|id| book.schema().key(id));
+            let name = key.map_or(("", None), |key| (key.pattern.text(), key.expect));
+            (name, table)
+        })
+        .collect();
+    if !matches!(wanted, Wanted::One(_)) {
+        reply.array(meant.len());
     }
+    meant.into_iter().for_each(|(name, table)| reply_table(reply, name, table, keys.now_ms()));
     Ok(())
 }
 
@@ -158,15 +169,18 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
     for db in 0..ctx.keys.database_count() {
         let database = ctx.keys.database_at(db);
         let Some(book) = database.book() else { continue };
-        for (index, (key, table)) in
-            book.schema().keys.iter().zip(&database.tables()[1..]).enumerate()
-        {
-            let figures = figures(table, key.expect, ctx.keys.now_ms());
+        let now_ms = ctx.keys.now_ms();
+        let mut line = |name: &str, (pattern, expected): (&str, Option<u64>), table: &Table| {
+            let figures = figures(table, expected, now_ms);
             let figures = figures.map(|(name, figure)| format!("{name}={figure}")).join(",");
-            let pattern = key.pattern.text();
             // Writing to a string cannot fail.
-            let _ = write!(text, "db{db}_pattern{index}:pattern={pattern},{figures}\r\n");
+            let _ = write!(text, "db{db}_{name}:pattern={pattern},{figures}\r\n");
+        };
+        let (strangers, declared) = database.tables().split_first().expect("there is one");
+        for (index, (key, table)) in book.schema().keys.iter().zip(declared).enumerate() {
+            line(&format!("pattern{index}"), (key.pattern.text(), key.expect), table);
         }
+        line("unknown", ("", None), strangers);
     }
 }
 
@@ -176,9 +190,13 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    Tell what the command would do under the schema, and why. Nothing is done.",
         "MATCH <key>",
         "    Tell which pattern the key belongs to, and what the schema says of it.",
+        "MISFITS [<pattern>|<key>|<glob>] [COUNT <count>] [CURSOR <cursor>]",
+        "    List rows that do not fit the schema and are kept, with the reasons, as SCAN does.",
         "MODE [WARN|ENFORCE|SCHEMA]",
         "    Let what breaks the schema pass with a warning, refuse it, or do as the schema",
         "    says. Without an argument: tell which.",
+        "REFUSALS [<pattern>|<key>|<glob>] [COUNT <count>]",
+        "    List the last commands that broke the schema, the newest first.",
         "SCHEMA [SHOW]",
         "    Return the text of the schema.",
         "SCHEMA PLAN <text>",
@@ -186,8 +204,8 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "SCHEMA APPLY <plan> [DESTROY <count>]",
         "    Put the planned schema in force. What a plan destroys must be said. The schema's",
         "    file is not written: replace it before the next start.",
-        "STATS [<pattern>]",
-        "    Return the figures of each pattern, or of one.",
+        "STATS [<pattern>|<key>|<glob>]",
+        "    Return the figures of each pattern, of one, or of those that a glob names.",
     ]);
     Ok(())
 }

@@ -236,7 +236,9 @@ const fn handler(id: Id) -> Handler {
         Id::KeywardExplain => keyward::explain,
         Id::KeywardHelp => keyward::help,
         Id::KeywardMatch => keyward::match_key,
+        Id::KeywardMisfits => keyward::misfits,
         Id::KeywardMode => keyward::mode,
+        Id::KeywardRefusals => keyward::refusals,
         Id::KeywardSchema => crate::governed::planning::schema,
         Id::KeywardStats => keyward::stats,
         // connection

@@ -17,6 +17,7 @@ use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::pause::Pause;
 use crate::sessions::pubsub::{self, PubSub};
+use crate::sessions::refusals::Refusals;
 use crate::sessions::replicas::Replicas;
 use crate::sessions::session::{Session, Sessions};
 use crate::sessions::stats::Stats;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) outbox: Deliveries,
     /// What is known about commands that have run.
     pub(crate) stats: Stats,
+    /// The last commands that broke a schema.
+    pub(crate) refusals: Refusals,
     /// The time in microseconds, for TIME.
     pub(crate) now_us: i64,
     /// How long DEBUG SLEEP has slept since the time was set. A unit has one time: it
@@ -105,6 +108,7 @@ impl Shared {
             handlers,
             sessions: Sessions::default(),
             stats: Stats::new(&tunables),
+            refusals: Refusals::default(),
             tunables: Tunables::default(),
             names: Names::default(),
             outbox: Deliveries::default(),

@@ -77,7 +77,7 @@ impl SlowLog {
 }
 
 /// The beginning of a command, and of each of its arguments.
-fn cut(words: &[Cow<'_, [u8]>]) -> Vec<Box<[u8]>> {
+pub(super) fn cut(words: &[Cow<'_, [u8]>]) -> Vec<Box<[u8]>> {
     let all = words.len();
     let whole = if all > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { all };
     let argument = |bytes: &Cow<'_, [u8]>| -> Box<[u8]> {

@@ -25,6 +25,7 @@ mod rebuild;
 mod replay;
 mod scanning;
 mod secret_moves;
+mod seen;
 mod shop;
 mod shown;
 mod sorted_sets;

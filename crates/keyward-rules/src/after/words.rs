@@ -45,6 +45,12 @@ impl RuleBook {
         self.refusal(source, key, Problem { told: &problem, discreet: None }, at)
     }
 
+    /// A row that is kept ends at another time than the schema says.
+    pub(crate) fn refuse_end(&self, table: KeyId, key: &[u8]) -> Refusal {
+        let problem = "does not end when the schema says; its next write gives it that end";
+        self.refuse(table, key, problem.to_owned())
+    }
+
     /// A client's write to a computed key is not what its source says.
     pub(crate) fn refuse_contradiction(&self, table: KeyId, key: &[u8]) -> Refusal {
         let derived = self.schema().key(table).derived.as_ref();

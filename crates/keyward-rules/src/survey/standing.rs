@@ -8,6 +8,7 @@ use crate::book::RuleBook;
 use crate::derived::Holds;
 use crate::facts::{Facts, Moment};
 use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after, end_of};
+use crate::refusal::Refusal;
 use crate::view::{NotYet, Row, View};
 use keyward_schema::KeyId;
 
@@ -37,6 +38,38 @@ impl RuleBook {
             }
         }
         Ok(Faults { is_misfit, is_conflict })
+    }
+
+    /// What is wrong with a row, in words; nothing if it is as it must be.
+    ///
+    /// # Errors
+    /// If the host has to fetch another row first.
+    pub fn problems_of(
+        &self,
+        view: &dyn View,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Vec<Refusal>, NotYet> {
+        if self.traits(table).is_computed {
+            return Ok(vec![self.refuse_contradiction(table, key)]);
+        }
+        let mut problems: Vec<Refusal> = self.misfit_of(table, key, row).into_iter().collect();
+        let term = self.term_of_row(view, table, key, row)?;
+        match deadline_of(term, view.now_ms(), row) {
+            Ok(deadline) if deadline == row.deadline() => {}
+            Ok(_) => problems.push(self.refuse_end(table, key)),
+            Err(problem) => problems.push(self.refuse_lifetime(table, key, problem)),
+        }
+        for entry in self.entries_of(table, key, row) {
+            if entry.holds == Holds::Text {
+                let owner = view.row(&entry.key)?.and_then(|row| row.text());
+                if let Some(owner) = owner.filter(|owner| **owner != *entry.member) {
+                    problems.push(self.refuse_taken(table, key, entry.table, &owner));
+                }
+            }
+        }
+        Ok(problems)
     }
 
     /// Whether nothing is to be done about a row by itself, and nothing counted.

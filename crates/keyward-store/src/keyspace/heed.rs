@@ -11,7 +11,7 @@
 use super::Keyspace;
 use crate::tables::contradictions::Contradictions;
 use crate::tables::faulty::Faulty;
-use keyward_rules::{Faults, Ground, RuleBook, Survey, View as _};
+use keyward_rules::{Faults, Ground, Refusal, RuleBook, Survey, View as _};
 use keyward_schema::KeyId;
 use std::sync::Arc;
 
@@ -146,6 +146,23 @@ impl Keyspace {
             let faults = faults.transpose().expect("the engine shows all it has at once");
             self.databases[db].set_faults(&key, faults.unwrap_or_default());
         }
+    }
+
+    /// Visits some rows of a database that something is wrong with, from a cursor on; returns
+    /// the next cursor, zero at the end.
+    pub fn scan_faulty(&self, db: usize, cursor: u64, visit: impl FnMut(&[u8], Faults)) -> u64 {
+        self.databases[db].faulty.scan(cursor, visit)
+    }
+
+    /// What is wrong with a row that is kept, in words.
+    pub fn problems_of(&self, db: usize, key: &[u8]) -> Vec<Refusal> {
+        let Some(book) = self.book_of(db) else { return Vec::new() };
+        let Some(table) = book.table_of(key) else { return Vec::new() };
+        let Some(row) = self.databases[db].find(key).filter(|row| !self.is_due(row)) else {
+            return Vec::new();
+        };
+        let problems = book.problems_of(&self.sight(db), table, key, &*row);
+        problems.expect("the engine shows all it has at once")
     }
 
     /// Nothing is wrong any more with the rows of a database, as far as is known.

@@ -52,6 +52,11 @@ impl Faulty {
         before.as_ref().map(faults_of).unwrap_or_default()
     }
 
+    /// Visits some from a cursor on; returns the next one, zero at the end.
+    pub(crate) fn scan(&self, cursor: u64, mut visit: impl FnMut(&[u8], Faults)) -> u64 {
+        self.rows.scan(cursor, |row| visit(row.key(), faults_of(row)))
+    }
+
     /// Hands over some, about `budget` of them, and answers how many they were.
     pub(crate) fn shed(&mut self, budget: usize, mut receive: impl FnMut(&[u8], Faults)) -> usize {
         self.rows.shed(budget, |row| receive(row.key(), faults_of(&row)))

@@ -1,0 +1,78 @@
+//! KEYWARD MISFITS: rows that are kept though something is wrong with them, and why.
+
+use super::wanted::Wanted;
+use crate::commands::generic::scan::parse_cursor;
+use crate::engine::context::{Ctx, Outcome};
+use crate::governed::in_force::book;
+use keyward_commands::WireError;
+use keyward_commands::args::{self, Options};
+
+/// Rows that are looked at unless COUNT says otherwise.
+const COUNT: i64 = 10;
+/// Empty buckets that are passed for each of them.
+const BUCKETS_PER_ROW: i64 = 10;
+
+pub(crate) fn misfits(ctx: &mut Ctx<'_>) -> Outcome {
+    let book = book(ctx)?;
+    let (mut wanted, mut count, mut cursor) = (Wanted::All, COUNT, 0);
+    let mut options = Options::new(ctx.args, 2);
+    let mut is_first = true;
+    while let Some(word) = options.next() {
+        if args::is(word, "COUNT") {
+            count = args::integer(options.value()?)?;
+        } else if args::is(word, "CURSOR") {
+            cursor = parse_cursor(options.value()?).ok_or(WireError::InvalidCursor)?;
+        } else if is_first {
+            wanted = Wanted::named(&book, word)?;
+        } else {
+            return Err(WireError::Syntax);
+        }
+        is_first = false;
+    }
+    if count < 1 {
+        return Err(WireError::Syntax);
+    }
+    ctx.keys.look_at_suspects();
+    let mut found: Vec<Box<[u8]>> = Vec::new();
+    let (mut visited, mut buckets) = (0, count.saturating_mul(BUCKETS_PER_ROW));
+    loop {
+        cursor = ctx.keys.scan_faulty(ctx.db, cursor, |key, _| {
+            visited += 1;
+            if wanted.has(book.table_of(key)) {
+                found.push(key.into());
+            }
+        });
+        buckets -= 1;
+        if cursor == 0 || visited >= count || buckets <= 0 {
+            break;
+        }
+    }
+    // Where a schema has secrets, what was found may have come from one.
+    let is_discreet = book.has_secrets();
+    let mut told = Vec::new();
+    for key in found {
+        let problems = ctx.keys.problems_of(ctx.db, &key);
+        if !problems.is_empty() {
+            told.push((key, problems));
+        }
+    }
+    ctx.reply.array(2);
+    ctx.reply.bulk(cursor.to_string().as_bytes());
+    ctx.reply.array(told.len());
+    for (key, problems) in told {
+        let table = book.table_of(&key);
+        let pattern = table.map_or("", |table| book.schema().key(table).pattern.text());
+        ctx.reply.map(3);
+        ctx.reply.bulk(b"key");
+        ctx.reply.bulk(&key);
+        ctx.reply.bulk(b"pattern");
+        ctx.reply.bulk(pattern.as_bytes());
+        ctx.reply.bulk(b"reasons");
+        ctx.reply.array(problems.len());
+        for problem in problems {
+            let problem = if is_discreet { problem.discreet() } else { problem };
+            ctx.reply.bulk(problem.text().as_bytes());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! KEYWARD REFUSALS: the last commands that broke the schema.
+
+use super::wanted::Wanted;
+use crate::engine::context::{Ctx, Outcome};
+use crate::governed::in_force::book;
+use keyward_commands::WireError;
+use keyward_commands::args::{self, Options};
+
+/// How many are shown unless COUNT says otherwise.
+const COUNT: i64 = 10;
+
+pub(crate) fn refusals(ctx: &mut Ctx<'_>) -> Outcome {
+    let book = book(ctx)?;
+    let (mut wanted, mut count) = (Wanted::All, COUNT);
+    let mut options = Options::new(ctx.args, 2);
+    let mut is_first = true;
+    while let Some(word) = options.next() {
+        if args::is(word, "COUNT") {
+            count = args::integer(options.value()?)?;
+        } else if is_first {
+            wanted = Wanted::named(&book, word)?;
+        } else {
+            return Err(WireError::Syntax);
+        }
+        is_first = false;
+    }
+    let count = usize::try_from(count).map_err(|_| WireError::Syntax)?;
+    let table_of =
+        |text: &str| book.schema().ids().find(|id| book.schema().key(*id).pattern.text() == text);
+    let is_meant = |text: &str| match &wanted {
+        Wanted::All => true,
+        // A pattern that the schema no longer has is nobody's.
+        _ => (text.is_empty() || table_of(text).is_some()) && wanted.has(table_of(text)),
+    };
+    let found = ctx.shared.refusals.of(ctx.db, is_meant);
+    let shown = found.len().min(count);
+    ctx.reply.array(shown);
+    for (pattern, broken) in found.into_iter().take(count) {
+        let outcome = if broken.is_refused { "refused" } else { "warned" };
+        ctx.reply.map(8);
+        ctx.reply.bulk(b"id");
+        ctx.reply.integer(i64::try_from(broken.id).unwrap_or(i64::MAX));
+        ctx.reply.bulk(b"time");
+        ctx.reply.integer(broken.time_ms);
+        for (name, text) in [
+            ("outcome", outcome.as_bytes()),
+            ("pattern", pattern.as_bytes()),
+            ("address", broken.address.as_bytes()),
+            ("name", &broken.client_name),
+        ] {
+            ctx.reply.bulk(name.as_bytes());
+            ctx.reply.bulk(text);
+        }
+        ctx.reply.bulk(b"command");
+        ctx.reply.array(broken.command.len());
+        broken.command.iter().for_each(|word| ctx.reply.bulk(word));
+        ctx.reply.bulk(b"reason");
+        ctx.reply.bulk(broken.reason.as_bytes());
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! The patterns that a caller means.
+
+use crate::glob::{self, Case};
+use keyward_commands::WireError;
+use keyward_rules::RuleBook;
+use keyward_schema::KeyId;
+
+/// Which patterns somebody asks about.
+pub(super) enum Wanted {
+    /// All, and keys without a pattern.
+    All,
+    /// One: that of this text, or that of this key.
+    One(Option<KeyId>),
+    /// Those that a glob matches.
+    Some(Vec<KeyId>),
+}
+
+impl Wanted {
+    /// A pattern as the schema writes it, a key, or a glob over patterns.
+    pub(super) fn named(book: &RuleBook, word: &[u8]) -> Result<Wanted, WireError> {
+        let text = |id: &KeyId| book.schema().key(*id).pattern.text().as_bytes();
+        if word.is_empty() {
+            return Ok(Wanted::One(None));
+        }
+        if let Some(id) = book.schema().ids().find(|id| text(id) == word) {
+            return Ok(Wanted::One(Some(id)));
+        }
+        if glob::literal_prefix(word).len() < word.len() {
+            let is_meant = |id: &KeyId| glob::matches(word, text(id), Case::Sensitive);
+            let found: Vec<KeyId> = book.schema().ids().filter(is_meant).collect();
+            if !found.is_empty() {
+                return Ok(Wanted::Some(found));
+            }
+        }
+        match book.table_of(word) {
+            Some(id) => Ok(Wanted::One(Some(id))),
+            None => Err(WireError::Err("no such pattern")),
+        }
+    }
+
+    /// Whether a table is meant.
+    pub(super) fn has(&self, table: Option<KeyId>) -> bool {
+        match self {
+            Wanted::All => true,
+            Wanted::One(one) => *one == table,
+            Wanted::Some(some) => table.is_some_and(|table| some.contains(&table)),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The last commands that broke a schema: refused, or let pass with a warning.
+//!
+//! Owns the entries by pattern, newest last, so that a pattern that is broken all the time
+//! does not push the others out. Invariant: at most [`PER_PATTERN`] of a pattern and
+//! [`ALL`] in all are kept; what is kept of a command is cut as in the slow log.
+//! Not here: what of it is secret (`keyward_rules::Books`).
+
+use super::slowlog::cut;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Entries that are kept of a pattern.
+const PER_PATTERN: usize = 16;
+/// Entries that are kept in all.
+const ALL: usize = 1024;
+
+/// A command that broke the schema.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    /// They are counted.
+    pub(crate) id: u64,
+    /// When, in milliseconds since the epoch.
+    pub(crate) time_ms: i64,
+    pub(crate) is_refused: bool,
+    pub(crate) address: String,
+    pub(crate) client_name: Box<[u8]>,
+    /// The command as others may see it.
+    pub(crate) command: Vec<Box<[u8]>>,
+    /// What was wrong with it.
+    pub(crate) reason: Box<str>,
+}
+
+/// Who broke the schema, and when.
+pub(crate) struct Breach<'a> {
+    pub(crate) time_ms: i64,
+    pub(crate) is_refused: bool,
+    pub(crate) address: String,
+    pub(crate) client_name: &'a [u8],
+    pub(crate) reason: &'a str,
+}
+
+/// A database, and the text of a pattern; empty for keys without one.
+type Place = (usize, Box<str>);
+
+/// The entries.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    by_pattern: BTreeMap<Place, VecDeque<Broken>>,
+    count: usize,
+    next_id: u64,
+}
+
+impl Refusals {
+    /// Keeps a command in mind by what is shown of it.
+    pub(crate) fn push(&mut self, place: Place, shown: &[Cow<'_, [u8]>], breach: Breach<'_>) {
+        let Breach { time_ms, is_refused, address, client_name, reason } = breach;
+        let entry = Broken {
+            id: self.next_id,
+            time_ms,
+            is_refused,
+            address,
+            client_name: client_name.into(),
+            command: cut(shown),
+            reason: reason.into(),
+        };
+        self.next_id += 1;
+        let entries = self.by_pattern.entry(place).or_default();
+        entries.push_back(entry);
+        match entries.len() > PER_PATTERN {
+            true => drop(entries.pop_front()),
+            false => self.count += 1,
+        }
+        if self.count > ALL {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        let first = |(_, entries): &(&Place, &VecDeque<Broken>)| entries.front().map(|it| it.id);
+        let oldest = self.by_pattern.iter().min_by_key(first).map(|(place, _)| place.clone());
+        let Some(place) = oldest else { return };
+        if let Some(entries) = self.by_pattern.get_mut(&place) {
+            entries.pop_front();
+            self.count -= 1;
+            if entries.is_empty() {
+                self.by_pattern.remove(&place);
+            }
+        }
+    }
+
+    /// Those of a database with their patterns, of one or all of them, the newest first.
+    pub(crate) fn of(&self, db: usize, wants: impl Fn(&str) -> bool) -> Vec<(&str, &Broken)> {
+        let own = self.by_pattern.iter().filter(|((of, pattern), _)| *of == db && wants(pattern));
+        let mut found: Vec<(&str, &Broken)> = own
+            .flat_map(|((_, pattern), entries)| entries.iter().map(move |it| (&**pattern, it)))
+            .collect();
+        found.sort_unstable_by_key(|(_, entry)| std::cmp::Reverse(entry.id));
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(refusals: &mut Refusals, db: usize, pattern: &str) {
+        let breach = Breach {
+            time_ms: 0,
+            is_refused: true,
+            address: String::new(),
+            client_name: b"",
+            reason: "",
+        };
+        refusals.push((db, pattern.into()), &[Cow::Borrowed(b"SET".as_slice())], breach);
+    }
+
+    #[test]
+    fn a_pattern_that_is_broken_often_leaves_the_others_alone() {
+        let mut refusals = Refusals::default();
+        push(&mut refusals, 0, "seldom");
+        (0..10_000).for_each(|_| push(&mut refusals, 0, "often"));
+        push(&mut refusals, 1, "elsewhere");
+        assert_eq!(refusals.of(0, |_| true).len(), PER_PATTERN + 1);
+        assert_eq!(refusals.of(0, |pattern| pattern == "seldom").len(), 1);
+        let ids: Vec<u64> = refusals.of(0, |_| true).iter().map(|(_, entry)| entry.id).collect();
+        assert!(ids.is_sorted_by(|a, b| a > b), "the newest first: {ids:?}");
+    }
+
+    #[test]
+    fn however_many_patterns_there_are_what_is_kept_is_bounded() {
+        let mut refusals = Refusals::default();
+        for round in 0..3 {
+            for pattern in 0..2_000 {
+                push(&mut refusals, 0, &format!("{pattern}"));
+            }
+            assert_eq!(refusals.of(0, |_| true).len(), ALL, "{round}");
+        }
+        assert_eq!(refusals.of(0, |_| true)[0].0, "1999");
+    }
+}

@@ -1,0 +1,135 @@
+//! What of a keyspace can be asked for: rows that do not fit, refusals, figures.
+
+use crate::shop::Shop;
+use std::collections::BTreeSet;
+
+const SCHEMA: &str = r#"
+[keyspace]
+name = "shop"
+unknown = "allow"
+
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "none"
+[key."user:{id:uint}".fields]
+age = "uint"
+token = { type = "string?", secret = true }
+email = "str?"
+
+[key."by_email:{email}"]
+type = "string"
+lookup = { of = "user:{id}", field = "email" }
+
+[key."note:{id:uint}"]
+type = "string"
+ttl = "1h"
+value = "uint"
+"#;
+
+/// The texts of a reply, line by line, without what the protocol adds.
+fn texts(reply: &str) -> Vec<&str> {
+    reply.split(' ').filter(|word| !word.starts_with(['*', '$'])).collect()
+}
+
+#[test]
+fn rows_that_do_not_fit_are_listed_with_their_reasons_page_by_page() {
+    let mut shop = Shop::new(1, &SCHEMA.replace("secret = true", "secret = false"));
+    shop.check(&[("KEYWARD MODE warn", "+OK")]);
+    for id in 0..500 {
+        shop.call(&format!("SET note:{id} x{id}"));
+    }
+    shop.check(&[
+        ("HSET user:7 age old", ":1"),
+        ("HSET user:8 age 8 email a@x", ":2"),
+        ("HSET user:9 age 9 email a@x", ":2"),
+    ]);
+    let mut seen = BTreeSet::new();
+    let mut cursor = "0".to_owned();
+    let mut pages = 0;
+    loop {
+        let page = shop.words(&["KEYWARD", "MISFITS", "CURSOR", &cursor, "COUNT", "20"]);
+        let words = texts(&page);
+        cursor = words[0].to_owned();
+        seen.extend(
+            words.windows(2).filter(|pair| pair[0] == "key").map(|pair| pair[1].to_owned()),
+        );
+        pages += 1;
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 502, "{seen:?}");
+    assert!(pages >= 20, "{pages} pages");
+    let users = shop.call("KEYWARD MISFITS user:{id:uint} COUNT 1000");
+    assert!(users.contains("age must be a whole number not below zero, not \"old\""), "{users}");
+    assert!(users.contains("user:9: email belongs to 8 already"), "{users}");
+    assert!(!users.contains("note:"), "{users}");
+    assert!(shop.call("KEYWARD MISFITS user:1 COUNT 1000").contains("user:7"), "by a key");
+    assert!(shop.call("KEYWARD MISFITS no* COUNT 1000").contains("note:499"), "by a glob");
+    shop.check(&[
+        ("HSET user:7 age 7", ":0"),
+        ("DEL user:9", ":1"),
+        ("KEYWARD MISFITS user:{id:uint} COUNT 1000", "*2 $1 0 *0"),
+        ("KEYWARD MISFITS nothing", "-ERR no such pattern"),
+        ("KEYWARD MISFITS note:1 x", "-ERR syntax error"),
+        ("KEYWARD MISFITS COUNT 0", "-ERR syntax error"),
+        ("KEYWARD MISFITS CURSOR x", "-ERR invalid cursor"),
+    ]);
+}
+
+#[test]
+fn the_last_refusals_of_each_pattern_are_kept_without_secrets() {
+    let mut shop = Shop::new(1, SCHEMA);
+    shop.call("CLIENT SETNAME till");
+    for n in 0..40 {
+        shop.call(&format!("SET note:{n} x"));
+    }
+    shop.call("HSET user:1 age old token hunter2");
+    shop.check(&[("MULTI", "+OK")]);
+    assert!(shop.call("SET note:77 queued").starts_with("-SCHEMA"), "it is refused at once");
+    shop.call("DISCARD");
+    let all = shop.call("KEYWARD REFUSALS COUNT 100");
+    assert!(all.starts_with("*17 "), "16 of one pattern, one of the other: {all}");
+    assert!(!all.contains("hunter2") && all.contains("(redacted)"), "{all}");
+    let newest = shop.call("KEYWARD REFUSALS COUNT 1");
+    let expected = "outcome $7 refused $7 pattern $14 note:{id:uint}";
+    assert!(newest.starts_with("*1 *16 $2 id :41 $4 time :1700000000000 $7 "), "{newest}");
+    assert!(newest.contains(expected) && newest.contains("name $4 till"), "{newest}");
+    assert!(newest.contains("command *3 $3 SET $7 note:77 $"), "{newest}");
+    shop.check(&[("KEYWARD MODE warn", "+OK"), ("SET note:5 passes", "+OK")]);
+    let warned = shop.call("KEYWARD REFUSALS note:5 COUNT 1");
+    assert!(warned.contains("outcome $6 warned"), "{warned}");
+    assert!(shop.call("KEYWARD REFUSALS user:* COUNT 9").starts_with("*1 "));
+    shop.check(&[
+        ("KEYWARD REFUSALS by_email:{email}", "*0"),
+        ("KEYWARD REFUSALS COUNT -1", "-ERR syntax error"),
+        ("KEYWARD REFUSALS COUNT 0", "*0"),
+    ]);
+}
+
+#[test]
+fn an_error_of_redis_is_no_refusal() {
+    let mut shop = Shop::new(1, SCHEMA);
+    shop.check(&[("SET note:1 1", "+OK")]);
+    let reply = shop.call("HSET note:1 age old");
+    assert!(reply.starts_with("-WRONGTYPE"), "{reply}");
+    shop.check(&[("KEYWARD REFUSALS", "*0")]);
+    assert!(shop.call("KEYWARD STATS note:1").contains("refused :0"));
+}
+
+#[test]
+fn figures_are_told_of_a_pattern_a_key_and_a_glob() {
+    let mut shop = Shop::new(1, SCHEMA);
+    shop.check(&[("SET note:1 1", "+OK"), ("SET stranger 1", "+OK")]);
+    let of_pattern = shop.call("KEYWARD STATS note:{id:uint}");
+    assert!(of_pattern.contains("keys :1"), "{of_pattern}");
+    assert_eq!(shop.call("KEYWARD STATS note:1"), of_pattern);
+    assert!(shop.call("KEYWARD STATS *:{*").starts_with("*3 *34 "), "all patterns");
+    assert!(shop.call("KEYWARD STATS no*").starts_with("*1 *34 "), "a list, if of one");
+    assert!(shop.call("KEYWARD STATS").starts_with("*4 "));
+    shop.check(&[("KEYWARD STATS nothing", "-ERR no such pattern")]);
+    let strangers = shop.words(&["KEYWARD", "STATS", ""]);
+    assert!(strangers.contains("keys :1"), "{strangers}");
+    let info = shop.test.call(shop.client, "INFO patterns");
+    assert!(info.contains("\r\ndb0_unknown:pattern=,keys=1,"), "{info}");
+}
