@@ -283,9 +283,10 @@ impl Keyspace {
             return None;
         };
         self.stats.hits += 1;
-        self.databases[key.db()].table_mut(key).stats.hits += 1;
+        let table = self.databases[key.db()].table_mut(key);
+        table.stats.hits += 1;
         if access == Access::Touch {
-            let before = self.touch(key, found);
+            let before = table.touch(found, &self.access, &mut self.random);
             if self.governed > 0 && self.renews_on_read(key) {
                 let spot = self.loosen(key, found);
                 self.renew(key, spot);
@@ -334,12 +335,7 @@ impl Keyspace {
     #[inline(always)]
     fn touch(&mut self, key: Key<'_>, found: Found) -> u32 {
         let table = self.databases[key.db()].table_mut(key);
-        let before = table.clock_at(found);
-        let clock = self.access.next_mark(table.reading(), before, &mut self.random);
-        if before != clock {
-            table.set_clock_at(found, clock);
-        }
-        before
+        table.touch(found, &self.access, &mut self.random)
     }
 
     /// The mark of a new row.

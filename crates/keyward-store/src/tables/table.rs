@@ -623,6 +623,17 @@ impl Table {
         }
     }
 
+    /// Marks the row that was found as used; answers the mark it had.
+    #[inline(always)]
+    pub(crate) fn touch(&mut self, found: Found, access: &AccessClock, random: &mut Random) -> u32 {
+        let before = self.clock_at(found);
+        let clock = access.next_mark(self.reading(), before, random);
+        if before != clock {
+            self.set_clock_at(found, clock);
+        }
+        before
+    }
+
     fn unopened(&self) -> &PackedRows {
         self.packed.as_ref().expect("a place is of a packed row")
     }
