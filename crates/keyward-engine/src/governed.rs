@@ -8,7 +8,8 @@
 //! Invariants: a refused command leaves no trace in keys, log, notifications and
 //! watches; Redis's own errors come before a refusal; follow-ups are in the same
 //! unit of the log as what they follow.
-//! Not here: what the rules are (`keyward-rules`), the journal (`keyspace`).
+//! Not here: which commands are treated how (`policy`), what the rules are (`keyward-rules`),
+//! the journal (`keyspace`).
 
 pub(crate) mod apply;
 pub(crate) mod awaited;
@@ -20,6 +21,7 @@ pub(crate) mod in_force;
 pub(crate) mod libraries;
 pub(crate) mod plan;
 pub(crate) mod planning;
+mod policy;
 pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
@@ -35,8 +37,7 @@ use crate::host::Host;
 use crate::sessions::refusals::Breach;
 use crate::sessions::session::Session;
 use discretion::Call;
-use keyward_commands::flags::Flag;
-use keyward_commands::{Command, CommandId, Group, WireError, resolve};
+use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args};
 use keyward_rules::{
@@ -48,7 +49,7 @@ use keyward_store::keyspace::journal::JournalMark;
 use keyward_store::keyspace::sight::Sight;
 use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
-use std::sync::Arc;
+use policy::{Course, SettledFirst};
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
@@ -106,36 +107,26 @@ pub(crate) fn run_under_schema(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.keys.has_pending() {
         ends::finish_touched(ctx);
     }
-    let is_judged = ctx.command.flags.has(Flag::Write)
-        || matches!(ctx.command.id, CommandId::FCall | CommandId::FCallRo);
-    let outcome = if is_judged { ask_book(ctx) } else { attempt(ctx) };
+    let outcome = if policy::is_judged(ctx.command) { run_judged(ctx) } else { attempt(ctx) };
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
     outcome
 }
 
-/// Whether what a command sees depends on rows of other tables than those of its keys: a
-/// derived key on its sources. Commands that show rows of which their arguments do not tell
-/// count among them, those that reach other databases, and scripts: what a script does may be
-/// undone, and the end of a row must not be a part of that.
+/// Whether rows that may be due have to go before a command runs.
 fn depends_on_others(
     keys: &Keyspace,
     session: &Session,
     command: &Command,
     args: Args<'_>,
 ) -> bool {
-    use CommandId::{
-        Copy, Debug, Eval, EvalRo, EvalSha, EvalShaRo, Exec, FCall, FCallRo, Keys, KeywardExplain,
-        Move, RandomKey, Scan, Sort, SortRo,
-    };
     let depends = |db: usize, key: &[u8]| {
         let database = keys.database_at(db);
         let governed = database.book().zip(database.pattern(database.table_of(key)));
         governed.is_some_and(|(book, table)| !book.traits(table).due_first.is_empty())
     };
-    match command.id {
-        Copy | Debug | KeywardExplain | Keys | Move | RandomKey | Scan | Sort | SortRo => true,
-        Eval | EvalRo | EvalSha | EvalShaRo | FCall | FCallRo => true,
-        Exec => {
+    match policy::settled_first(command) {
+        SettledFirst::All => true,
+        SettledFirst::OfQueue => {
             let mut watched = keys.changes.watches.watched_by(session.id);
             let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
             watched.any(|(db, key)| depends(db, key))
@@ -143,7 +134,9 @@ fn depends_on_others(
                     .into_iter()
                     .any(|(command, args)| depends_on_others(keys, session, command, args.args()))
         }
-        _ => command.keys_in(args).any(|key| depends(session.db, args.at(key.index))),
+        SettledFirst::OfKeys => {
+            command.keys_in(args).any(|key| depends(session.db, args.at(key.index)))
+        }
     }
 }
 
@@ -152,28 +145,27 @@ fn counts(command: CommandId) -> bool {
     matches!(command, CommandId::Incr | CommandId::IncrBy | CommandId::Decr | CommandId::DecrBy)
 }
 
-/// Asks the book about a writing command, and does what it says.
-fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
+/// Runs a command that is judged, if the books let it.
+fn run_judged(ctx: &mut Ctx<'_>) -> Outcome {
     if counts(ctx.command.id) {
         // The book looks at the row that is edited next: it is unpacked once for both.
         ctx.keys.loosen_ahead(ctx.key(1));
     }
-    if ctx.keys.book_of(ctx.db).is_none() {
-        // From a database without a schema these reach others.
-        return match ctx.command.id {
-            CommandId::Copy | CommandId::Move => run_and_follow(ctx, Judged::Nothing, None),
-            CommandId::SwapDb => swap(ctx),
-            _ => attempt(ctx),
-        };
+    match policy::course(ctx.command, ctx.keys.book_of(ctx.db).is_some()) {
+        Course::AskBook => ask_book(ctx),
+        Course::RunAndFollow => run_and_follow(ctx, Judged::Nothing, None),
+        Course::Swap => swap(ctx),
+        Course::Run => attempt(ctx),
     }
-    if ctx.command.id == CommandId::SwapDb {
-        return swap(ctx);
-    }
+}
+
+/// Asks the book of its database about a command, and does what it says.
+fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
     let db = ctx.db;
     let verdict = loop {
         let (verdict, unfinished) = {
             let database = ctx.keys.database_at(db);
-            let book = database.book().expect("it is under a schema, as above");
+            let book = database.book().expect("who has no book asks none");
             let table_of = |position: usize| database.pattern(ctx.key(position).table);
             let sight = ctx.keys.sight(db);
             let verdict = book.before(&sight, ctx.command, ctx.args, &table_of);
@@ -198,23 +190,10 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
             ctx.reply.integer(number);
             Ok(())
         }
-        // What leaves the server cannot be tried.
-        Verdict::Refuse(refusal) if ctx.command.id == CommandId::Migrate => {
-            let call = Some(Call::of(ctx));
-            let Ctx { keys, session, shared, host, .. } = ctx;
-            Err(refused(keys, shared, (session, *host), db, call, &refusal))
-        }
         Verdict::Refuse(refusal) => {
-            // Redis's own errors come first: it must be seen whether there is one.
-            let start = Start::recording(ctx.keys);
-            let reply = ctx.reply.defer();
-            let mode = std::mem::replace(&mut ctx.mode, Mode::Queued);
-            let outcome = attempt(ctx);
-            ctx.mode = mode;
-            start.undo(ctx.keys, ctx.shared);
-            start.end(ctx.keys);
-            ctx.reply.abandon(reply);
-            outcome?;
+            if policy::is_tried_before_refusal(ctx.command) {
+                try_and_undo(ctx)?;
+            }
             let call = Some(Call::of(ctx));
             let Ctx { keys, session, shared, host, .. } = ctx;
             Err(refused(keys, shared, (session, *host), db, call, &refusal))
@@ -222,17 +201,26 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
     }
 }
 
+/// Runs a command to see whether Redis has an error for it, and undoes what it did.
+fn try_and_undo(ctx: &mut Ctx<'_>) -> Outcome {
+    let start = Start::recording(ctx.keys);
+    let reply = ctx.reply.defer();
+    let mode = std::mem::replace(&mut ctx.mode, Mode::Queued);
+    let outcome = attempt(ctx);
+    ctx.mode = mode;
+    start.undo(ctx.keys, ctx.shared);
+    start.end(ctx.keys);
+    ctx.reply.abandon(reply);
+    outcome
+}
+
 /// The rows of a database under a schema belong to it: they cannot be swapped.
 fn swap(ctx: &mut Ctx<'_>) -> Outcome {
-    let number = |position: usize| {
-        let text = ctx.args.get(position).and_then(|text| std::str::from_utf8(text).ok());
-        text.and_then(|text| text.parse().ok()).filter(|db| *db < ctx.keys.database_count())
-    };
-    let governed = |db: usize| ctx.keys.book_of(db).map(|book| (db, Arc::clone(book)));
-    match [number(1), number(2)].into_iter().flatten().find_map(governed) {
+    let known = policy::swapped(ctx.args).filter(|db| *db < ctx.keys.database_count());
+    let mut governed = known.filter_map(|db| Some((db, ctx.keys.book_of(db)?)));
+    match governed.next() {
         Some((db, book)) => {
-            let name = &book.schema().keyspace.name;
-            let text = format!("SCHEMA database {db} is the keyspace {name} and cannot be swapped");
+            let text = policy::swap_refusal(db, &book.schema().keyspace.name);
             Err(WireError::Line(text.into_bytes().into()))
         }
         None => attempt(ctx),
@@ -285,16 +273,7 @@ pub(crate) fn explain(
             lines.extend(about.into_iter().map(|line| format!("{heading}: {line}")));
         }
     }
-    let untried = match command {
-        command if command.group == Group::Scripting => {
-            Some("what a script does is judged command by command")
-        }
-        command if !command.flags.has(Flag::Write) => Some("only reads"),
-        // What becomes of whole databases, SWAPDB's work, is not in the journal.
-        command if !command.has_keys() => Some("concerns no key by itself, and is not tried"),
-        _ => None,
-    };
-    if let Some(reason) = untried {
+    if let Some(reason) = policy::untried_by_explain(command) {
         lines.push(format!("Command: {reason}"));
         return lines;
     }
@@ -611,7 +590,7 @@ pub(crate) fn check_arguments(
 ) -> Outcome {
     let db = session.db;
     let Some(book) = keys.book_of(db).cloned() else { return Ok(()) };
-    if !command.flags.has(Flag::Write) {
+    if !policy::is_judged_when_queued(command) {
         return Ok(());
     }
     let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));

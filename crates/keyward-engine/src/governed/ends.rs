@@ -8,6 +8,7 @@
 //! (the rule book).
 
 use super::awaited::Awaited;
+use super::policy::{self, FinishedFirst};
 use super::{Start, count_companion, depends_on_others, follow, follow_ended, follow_up};
 use crate::engine::Engine;
 use crate::engine::context::Ctx;
@@ -15,7 +16,6 @@ use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use crate::sessions::transaction;
-use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
 use keyward_rules::{Cause, Judged};
@@ -112,21 +112,20 @@ fn finish_ends(
 pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
     let (own_db, command) = (ctx.db, ctx.command);
     let mut touched: Vec<Box<[u8]>> = Vec::new();
-    match command.id {
-        CommandId::Exec => {
-            let watched = ctx.keys.changes.watches.watched_by(ctx.session.id);
-            touched.extend(watched.map(|(_, key)| key.into()));
-        }
-        _ => touched.extend(command.keys_in(ctx.args).map(|key| ctx.args.at(key.index).into())),
+    if policy::runs_queue(command) {
+        let watched = ctx.keys.changes.watches.watched_by(ctx.session.id);
+        touched.extend(watched.map(|(_, key)| key.into()));
+    } else {
+        touched.extend(command.keys_in(ctx.args).map(|key| ctx.args.at(key.index).into()));
     }
     let reaches_all_databases =
-        matches!(command.id, CommandId::Copy | CommandId::Move | CommandId::Exec);
+        policy::reaches_other_databases(command) || policy::runs_queue(command);
     let Ctx { keys, session, shared, host, .. } = ctx;
     loop {
-        let awaited = match command.id {
-            _ if reaches_everything(command) => keys.pending_up_to(u64::MAX, true),
-            CommandId::Keys | CommandId::Scan => keys.pending_up_to(u64::MAX, false),
-            _ => Vec::new(),
+        let awaited = match policy::finished_first(command) {
+            FinishedFirst::All => keys.pending_up_to(u64::MAX, true),
+            FinishedFirst::BeyondKeys => keys.pending_up_to(u64::MAX, false),
+            FinishedFirst::OfKeys => Vec::new(),
         };
         let mut is_any = finish_ends(keys, shared, session, *host, awaited);
         for db in 0..keys.database_count() {
@@ -207,27 +206,19 @@ pub(crate) fn release(keys: &Keyspace, shared: &mut Shared) {
     shared.let_go_on(clients);
 }
 
-/// Whether a command looks at rows of which nothing tells beforehand.
-fn reaches_everything(command: &Command) -> bool {
-    use CommandId::{Debug, KeywardExplain, RandomKey, Save, Sort, SortRo};
-    matches!(command.id, Debug | KeywardExplain | RandomKey | Save | Sort | SortRo)
-}
-
 /// The number of the end that has to be over before a command by itself can run; zero if
 /// none has to.
 fn awaited_by(keys: &Keyspace, db: usize, command: &Command, args: Args<'_>) -> u64 {
-    match command.id {
-        _ if reaches_everything(command) => keys.ends_begun(),
-        CommandId::Keys | CommandId::Scan => keys.awaited_by_scans(),
-        _ => {
+    match policy::finished_first(command) {
+        FinishedFirst::All => keys.ends_begun(),
+        FinishedFirst::BeyondKeys => keys.awaited_by_scans(),
+        FinishedFirst::OfKeys => {
             let awaited = command.keys_in(args).flat_map(|key| {
                 let table = |db: usize| keys.database_at(db).table_of(args.at(key.index));
                 let of_db = move |db: usize| keys.awaited_end(db, table(db));
-                match command.id {
-                    CommandId::Copy | CommandId::Move => {
-                        (0..keys.database_count()).filter_map(of_db).max()
-                    }
-                    _ => of_db(db),
+                match policy::reaches_other_databases(command) {
+                    true => (0..keys.database_count()).filter_map(of_db).max(),
+                    false => of_db(db),
                 }
             });
             awaited.max().unwrap_or(0)
@@ -264,8 +255,8 @@ impl Engine {
             follow_ended(keys, shared, session, host);
             shared.spread_news(keys, Some(session));
         }
-        let mut end = match (command.id, &session.transaction) {
-            (CommandId::Exec, Some(transaction)) => {
+        let mut end = match &session.transaction {
+            Some(transaction) if policy::runs_queue(command) => {
                 let queued = transaction.queue.iter();
                 let awaited = queued
                     .map(|(command, args)| awaited_by(keys, session.db, command, args.args()));
@@ -273,11 +264,11 @@ impl Engine {
             }
             _ => awaited_by(keys, session.db, command, args),
         };
-        let writes = command.flags.has(Flag::Write) || command.id == CommandId::Exec;
+        let may_begin_ends = policy::may_begin_ends(command);
         let is_overdue = |awaited: &Awaited| keys.now_ms() - awaited.since_ms >= ENDS_PATIENCE_MS;
-        if writes && (shared.drains_ends || shared.awaiting.iter().any(is_overdue)) {
+        if may_begin_ends && (shared.drains_ends || shared.awaiting.iter().any(is_overdue)) {
             end = keys.ends_begun();
-        } else if writes && keys.pending_ends() >= ENDS_MAX {
+        } else if may_begin_ends && keys.pending_ends() >= ENDS_MAX {
             end = end.max(keys.ends_begun().saturating_sub(ENDS_LEFT));
         }
         if is_settled && end <= keys.ended_up_to() {

@@ -5,12 +5,13 @@
 //! concerned, or those on them. Before the new schema is in force commands are held that
 //! could change such rows, by renewing or ending them too; from then on, all on them.
 //! Commands that reach rows which their arguments do not tell count among those.
-//! Not here: keeping the commands (`Engine::accept`).
+//! Not here: which commands reach which rows (`policy`), keeping the commands
+//! (`Engine::accept`).
 
+use super::policy::{self, Rows};
 use crate::sessions::session::Session;
 use crate::sessions::transaction;
-use keyward_commands::flags::Flag;
-use keyward_commands::{Command, CommandId, Group};
+use keyward_commands::Command;
 use keyward_resp::Args;
 use keyward_rules::{RuleBook, Survey};
 use keyward_schema::KeyId;
@@ -96,10 +97,10 @@ impl Hold {
         if session.is_monitor || session.is_replica || transaction::queues(session, command) {
             return false;
         }
-        match (command.id, &session.transaction) {
-            (CommandId::Exec, Some(transaction)) => {
+        match &session.transaction {
+            Some(transaction) if policy::runs_queue(command) => {
                 transaction.queue.iter().any(|(command, args)| {
-                    command.id == CommandId::Select
+                    policy::leaves_database(command)
                         || self.reaches(
                             keys,
                             session.db,
@@ -133,18 +134,16 @@ impl Hold {
         args: Args<'_>,
         reach: Option<Reach>,
     ) -> bool {
-        if !command.has_keys() || command.group == Group::Scripting {
-            return reaches_any_row(command);
+        let part = self.parts.iter().find(|part| part.db == db);
+        match policy::rows_reached(command) {
+            Rows::None => false,
+            Rows::All => true,
+            Rows::OfDatabase => part.is_some(),
+            Rows::OfKeys => part.is_some_and(|part| {
+                let reach = reach.unwrap_or_else(|| part.reach_of(command));
+                part.is_reached(keys, command, args, reach)
+            }),
         }
-        if matches!(command.id, CommandId::Copy | CommandId::Move) {
-            return true;
-        }
-        let Some(part) = self.parts.iter().find(|part| part.db == db) else { return false };
-        if matches!(command.id, CommandId::Sort | CommandId::SortRo) {
-            return true;
-        }
-        let reach = reach.unwrap_or_else(|| part.reach_of(command));
-        part.is_reached(keys, command, args, reach)
     }
 }
 
@@ -152,7 +151,7 @@ impl Part {
     /// Which use of rows has a command wait.
     fn reach_of(&self, command: &Command) -> Reach {
         let is_in_force = self.concerned_then.is_none();
-        match is_in_force || command.flags.has(Flag::Write) {
+        match is_in_force || policy::waits_for_all_it_reads(command) {
             true => Reach::Reading,
             false => Reach::Changing,
         }
@@ -181,18 +180,6 @@ enum Reach {
     Reading,
     /// Only one that may change rows.
     Changing,
-}
-
-/// Whether a command without keys, or whose keys are not all it reaches, has to do with
-/// rows of any table.
-fn reaches_any_row(command: &Command) -> bool {
-    use CommandId::{BgRewriteAof, BgSave, DbSize, Debug, KeywardExplain, KeywardMode, Save, Sync};
-    matches!(command.group, Group::Generic | Group::Scripting)
-        || command.flags.has(Flag::Write)
-        || matches!(
-            command.id,
-            BgRewriteAof | BgSave | DbSize | Debug | KeywardExplain | KeywardMode | Save | Sync
-        )
 }
 
 /// Tables that depend on concerned ones, or those on them, are concerned too; whether

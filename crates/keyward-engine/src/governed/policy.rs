@@ -1,0 +1,298 @@
+//! What a host of the rule book does about which commands (the host's policy).
+//!
+//! Owns what follows from a command alone, whatever its rows are kept in: which commands are
+//! judged, what has to be settled before one runs, which cannot be tried or swapped, what
+//! waits while a schema comes into force. Pure functions of a command and its arguments: a
+//! second host of the rule book takes this file as it is.
+//! Not here: rows, sessions and the keyspace (`governed` and its other modules carry out what
+//! is decided here), what the rules are (`keyward-rules`).
+
+use keyward_commands::flags::Flag;
+use keyward_commands::{Command, CommandId, Group};
+use keyward_resp::Args;
+
+/// What becomes of a command that is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    /// The book of its database says.
+    AskBook,
+    /// It runs, and the books of the databases that it reached say what follows.
+    RunAndFollow,
+    /// It is refused if a database that it swaps is under a schema.
+    Swap,
+    /// It runs: no book has to do with it.
+    Run,
+}
+
+/// Which rows that are due have to be gone before a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SettledFirst {
+    /// All on which others depend.
+    All,
+    /// Those of the commands of a transaction, and of the keys it watches.
+    OfQueue,
+    /// Those on which its keys depend.
+    OfKeys,
+}
+
+/// What large ends have to be over before a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FinishedFirst {
+    /// All: it looks at rows of which nothing tells beforehand.
+    All,
+    /// Those that reach rows which cannot be told key by key.
+    BeyondKeys,
+    /// Those of its keys.
+    OfKeys,
+}
+
+/// Which rows a command reaches that may be held while a schema comes into force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// None.
+    None,
+    /// Any of any database.
+    All,
+    /// Any of its own database.
+    OfDatabase,
+    /// Those of its keys.
+    OfKeys,
+}
+
+/// Whether the book has a say in a command: it writes, or the schema declares what it calls.
+#[inline(always)]
+pub(super) fn is_judged(command: &Command) -> bool {
+    writes(command) || matches!(command.id, CommandId::FCall | CommandId::FCallRo)
+}
+
+/// Whether the arguments alone are judged when a command is queued for a transaction.
+#[inline(always)]
+pub(super) fn is_judged_when_queued(command: &Command) -> bool {
+    writes(command)
+}
+
+/// Whether a command by itself may change rows.
+#[inline(always)]
+fn writes(command: &Command) -> bool {
+    command.flags.has(Flag::Write)
+}
+
+/// What becomes of a command that is judged, in a database that has a book or none.
+#[inline]
+pub(super) fn course(command: &Command, has_book: bool) -> Course {
+    match command.id {
+        CommandId::SwapDb => Course::Swap,
+        _ if has_book => Course::AskBook,
+        _ if reaches_other_databases(command) => Course::RunAndFollow,
+        _ => Course::Run,
+    }
+}
+
+/// Whether a command reaches, by its keys, rows of other databases than its own.
+pub(super) fn reaches_other_databases(command: &Command) -> bool {
+    matches!(command.id, CommandId::Copy | CommandId::Move)
+}
+
+/// Whether a command is made of those that were queued before it.
+pub(super) fn runs_queue(command: &Command) -> bool {
+    command.id == CommandId::Exec
+}
+
+/// Whether a command may begin large ends: it writes, or may have queued commands that do.
+pub(super) fn may_begin_ends(command: &Command) -> bool {
+    writes(command) || runs_queue(command)
+}
+
+/// The numbers of the databases that SWAPDB is to swap, as far as they are numbers.
+pub(super) fn swapped(args: Args<'_>) -> impl Iterator<Item = usize> {
+    let number = move |position: usize| -> Option<usize> {
+        std::str::from_utf8(args.get(position)?).ok()?.parse().ok()
+    };
+    [1, 2].into_iter().filter_map(number)
+}
+
+/// Why SWAPDB is refused: the rows of a database under a schema belong to it.
+pub(super) fn swap_refusal(db: usize, keyspace: &str) -> String {
+    format!("SCHEMA database {db} is the keyspace {keyspace} and cannot be swapped")
+}
+
+/// Whether a command that the book refuses is run and undone before its client hears of that:
+/// Redis's own errors come first, and it must be seen whether there is one. What leaves the
+/// server cannot be tried.
+pub(super) fn is_tried_before_refusal(command: &Command) -> bool {
+    command.id != CommandId::Migrate
+}
+
+/// Why EXPLAIN does not try a command; `None` if it does.
+pub(super) fn untried_by_explain(command: &Command) -> Option<&'static str> {
+    if command.group == Group::Scripting {
+        Some("what a script does is judged command by command")
+    } else if !writes(command) {
+        Some("only reads")
+    } else if !command.has_keys() {
+        // What becomes of whole databases, SWAPDB's work, is not in the journal.
+        Some("concerns no key by itself, and is not tried")
+    } else {
+        None
+    }
+}
+
+/// Which rows that are due have to be gone before a command runs: what it sees of a derived
+/// key depends on its sources, which are rows of other tables than those of its keys. Commands
+/// that show rows of which their arguments do not tell count among them, those that reach other
+/// databases, and scripts: what a script does may be undone, and the end of a row must not be a
+/// part of that.
+pub(super) fn settled_first(command: &Command) -> SettledFirst {
+    use CommandId::{
+        Copy, Debug, Eval, EvalRo, EvalSha, EvalShaRo, FCall, FCallRo, Keys, KeywardExplain, Move,
+        RandomKey, Scan, Sort, SortRo,
+    };
+    match command.id {
+        Copy | Debug | KeywardExplain | Keys | Move | RandomKey | Scan | Sort | SortRo => {
+            SettledFirst::All
+        }
+        Eval | EvalRo | EvalSha | EvalShaRo | FCall | FCallRo => SettledFirst::All,
+        _ if runs_queue(command) => SettledFirst::OfQueue,
+        _ => SettledFirst::OfKeys,
+    }
+}
+
+/// What large ends have to be over before a command runs.
+pub(super) fn finished_first(command: &Command) -> FinishedFirst {
+    use CommandId::{Debug, Keys, KeywardExplain, RandomKey, Save, Scan, Sort, SortRo};
+    match command.id {
+        Debug | KeywardExplain | RandomKey | Save | Sort | SortRo => FinishedFirst::All,
+        Keys | Scan => FinishedFirst::BeyondKeys,
+        _ => FinishedFirst::OfKeys,
+    }
+}
+
+/// Which rows a command reaches that may be held while a schema comes into force. Commands
+/// without keys, or whose keys are not all that they reach, count as reaching any row.
+pub(super) fn rows_reached(command: &Command) -> Rows {
+    if !command.has_keys() || command.group == Group::Scripting {
+        return if reaches_rows_without_keys(command) { Rows::All } else { Rows::None };
+    }
+    match command.id {
+        _ if reaches_other_databases(command) => Rows::All,
+        CommandId::Sort | CommandId::SortRo => Rows::OfDatabase,
+        _ => Rows::OfKeys,
+    }
+}
+
+fn reaches_rows_without_keys(command: &Command) -> bool {
+    use CommandId::{BgRewriteAof, BgSave, DbSize, Debug, KeywardExplain, KeywardMode, Save, Sync};
+    matches!(command.group, Group::Generic | Group::Scripting)
+        || writes(command)
+        || matches!(
+            command.id,
+            BgRewriteAof | BgSave | DbSize | Debug | KeywardExplain | KeywardMode | Save | Sync
+        )
+}
+
+/// Whether even reading a row has a command wait that is to be held, before the new schema is
+/// in force: commands that only read wait for what reading changes.
+pub(super) fn waits_for_all_it_reads(command: &Command) -> bool {
+    writes(command)
+}
+
+/// Whether a command of a transaction that is about to run may lead to rows of which the
+/// client's own database does not tell.
+pub(super) fn leaves_database(command: &Command) -> bool {
+    command.id == CommandId::Select
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_commands::{COMMANDS, lookup};
+    use keyward_resp::ArgBuf;
+
+    fn command(name: &str) -> &'static Command {
+        lookup(name.as_bytes()).unwrap_or_else(|| panic!("{name} is a command"))
+    }
+
+    #[test]
+    fn every_command_that_writes_is_judged_and_no_other_but_functions() {
+        for command in &COMMANDS {
+            let calls_function = ["fcall", "fcall_ro"].contains(&command.name);
+            let writes = command.flags.has(Flag::Write);
+            assert_eq!(is_judged(command), writes || calls_function, "{}", command.name);
+            assert_eq!(is_judged_when_queued(command), writes, "{}", command.name);
+        }
+    }
+
+    #[test]
+    fn what_reaches_other_databases_is_followed_from_one_without_a_book() {
+        let cases = [
+            ("set", Course::AskBook, Course::Run),
+            ("fcall", Course::AskBook, Course::Run),
+            ("copy", Course::AskBook, Course::RunAndFollow),
+            ("move", Course::AskBook, Course::RunAndFollow),
+            ("swapdb", Course::Swap, Course::Swap),
+        ];
+        for (name, with_book, without) in cases {
+            let courses = (course(command(name), true), course(command(name), false));
+            assert_eq!(courses, (with_book, without), "{name}");
+        }
+    }
+
+    #[test]
+    fn explain_tries_what_writes_keys_and_is_no_script() {
+        let cases = [
+            ("set", None),
+            ("migrate", None),
+            ("get", Some("only reads")),
+            ("eval", Some("what a script does is judged command by command")),
+            ("fcall", Some("what a script does is judged command by command")),
+            ("swapdb", Some("concerns no key by itself, and is not tried")),
+            ("flushall", Some("concerns no key by itself, and is not tried")),
+        ];
+        for (name, reason) in cases {
+            assert_eq!(untried_by_explain(command(name)), reason, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_waits_for_redis_own_error_but_of_migrate() {
+        let is_untried = |command: &&Command| !is_tried_before_refusal(command);
+        let untried: Vec<&str> =
+            COMMANDS.iter().filter(is_untried).map(|command| command.name).collect();
+        assert_eq!(untried, ["migrate"]);
+    }
+
+    #[test]
+    fn what_is_settled_finished_and_held_first_depends_on_what_a_command_shows() {
+        use {FinishedFirst as Finished, SettledFirst as Settled};
+        let cases = [
+            ("get", Settled::OfKeys, Finished::OfKeys, Rows::OfKeys),
+            ("ping", Settled::OfKeys, Finished::OfKeys, Rows::None),
+            ("exec", Settled::OfQueue, Finished::OfKeys, Rows::None),
+            ("keys", Settled::All, Finished::BeyondKeys, Rows::All),
+            ("sort", Settled::All, Finished::All, Rows::OfDatabase),
+            ("copy", Settled::All, Finished::OfKeys, Rows::All),
+            ("eval", Settled::All, Finished::OfKeys, Rows::All),
+            ("save", Settled::OfKeys, Finished::All, Rows::All),
+            ("dbsize", Settled::OfKeys, Finished::OfKeys, Rows::All),
+        ];
+        for (name, settled, finished, rows) in cases {
+            let command = command(name);
+            let found = (settled_first(command), finished_first(command), rows_reached(command));
+            assert_eq!(found, (settled, finished, rows), "{name}");
+        }
+    }
+
+    #[test]
+    fn swapdb_names_databases_as_far_as_they_are_numbers() {
+        let cases: [(&[&str], &[usize]); 4] = [
+            (&["SWAPDB", "0", "12"], &[0, 12]),
+            (&["SWAPDB", "x", "3"], &[3]),
+            (&["SWAPDB", "-1", "\u{ff}"], &[]),
+            (&["SWAPDB"], &[]),
+        ];
+        for (words, numbers) in cases {
+            let call: ArgBuf = words.iter().collect();
+            assert_eq!(swapped(call.args()).collect::<Vec<_>>(), numbers, "{words:?}");
+        }
+    }
+}
