@@ -41,7 +41,8 @@ use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::{ArgBuf, Args};
 use keyward_rules::{
-    Cause, Change, Consequences, Judged, Objection, Refusal, RuleBook, Sender, Verdict, What,
+    Cause, Change, Consequences, Judged, Objection, Refusal, RowType, RuleBook, Sender, Verdict,
+    View as _, What,
 };
 use keyward_schema::KeyId;
 use keyward_store::keyspace::client_id::ClientId;
@@ -49,7 +50,7 @@ use keyward_store::keyspace::journal::JournalMark;
 use keyward_store::keyspace::sight::Sight;
 use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
-use policy::{Course, SettledFirst};
+use policy::{Course, SettledFirst, Tried};
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
@@ -76,6 +77,11 @@ impl Start {
             news: keys.changes.news.len(),
             ends: keys.ends_begun(),
         }
+    }
+
+    /// Whether rows under a schema were changed since.
+    pub(crate) fn touched_schemas(&self, keys: &Keyspace) -> bool {
+        keys.databases_touched(self.journal).into_iter().any(|db| keys.book_of(db).is_some())
     }
 
     /// Leaves everything as it was.
@@ -191,8 +197,10 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
             Ok(())
         }
         Verdict::Refuse(refusal) => {
-            if policy::is_tried_before_refusal(ctx.command) {
-                try_and_undo(ctx)?;
+            match policy::tried_before_refusal(ctx.command, ctx.args) {
+                Tried::Whole => try_and_undo(ctx)?,
+                Tried::Type => check_string(ctx)?,
+                Tried::Nothing => {}
             }
             let call = Some(Call::of(ctx));
             let Ctx { keys, session, shared, host, .. } = ctx;
@@ -212,6 +220,16 @@ fn try_and_undo(ctx: &mut Ctx<'_>) -> Outcome {
     start.end(ctx.keys);
     ctx.reply.abandon(reply);
     outcome
+}
+
+/// Redis's own error where the key of a command is no string.
+fn check_string(ctx: &Ctx<'_>) -> Outcome {
+    let sight = ctx.keys.sight(ctx.db);
+    let row = sight.row(ctx.args.at(1)).expect("the engine shows all it has at once");
+    match row.is_some_and(|row| row.row_type() != RowType::String) {
+        true => Err(WireError::WrongType),
+        false => Ok(()),
+    }
 }
 
 /// The rows of a database under a schema belong to it: they cannot be swapped.

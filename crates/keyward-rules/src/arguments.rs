@@ -6,6 +6,10 @@
 //! [`Call::Malformed`], and is the handler's to answer.
 //! Not here: judging any of it (`before`).
 
+mod extent;
+
+pub use extent::extent;
+
 use keyward_commands::args::{Options, is};
 use keyward_commands::{Command, CommandId, KeyFlag};
 use keyward_resp::{Args, number};

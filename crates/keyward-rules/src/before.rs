@@ -27,7 +27,7 @@ use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
 use keyward_schema::{KeyId, Lifetime, Renew, Subject, Unknown};
 
-use crate::arguments::Call;
+use crate::arguments::{Call, extent};
 use crate::book::RuleBook;
 use crate::refusal::Refusal;
 use crate::verdict::{Judged, Verdict};
@@ -112,7 +112,8 @@ impl RuleBook {
             Call::Sum { field, by } => self.sum(case, field, by),
             Call::Make { key, row_type } => match self.place(case, key, row_type) {
                 Err(refused @ Stop::At(Verdict::Refuse(_))) => Err(refused),
-                _ => Err(UNJUDGED),
+                Ok(place) => Err(self.too_long(case, place).unwrap_or(UNJUDGED)),
+                Err(_) => Err(UNJUDGED),
             },
             Call::Take { whole } => Ok(Verdict::Run(self.take(case, whole))),
             Call::Carry => self.carry(case),
@@ -150,6 +151,13 @@ impl RuleBook {
             }
             _ => Ok(place),
         }
+    }
+
+    /// Refuses a call that would make a string longer than it may be, before it does.
+    fn too_long(&self, case: Case<'_>, place: Place<'_>) -> Option<Stop> {
+        let most = self.schema().key(place.table).bounds.max_size?;
+        let bytes = extent(case.command, case.args).filter(|bytes| *bytes > most)?;
+        Some(self.stop(place, || self.refuse_size(place.table, place.key, bytes as usize, most)))
     }
 
     /// Ends the judgement of a call that breaks the schema.

@@ -34,6 +34,7 @@ mod view;
 mod words;
 
 pub use after::{Cause, Consequences, LargeEnd, Objection};
+pub use arguments::extent;
 pub use book::{RuleBook, Traits};
 pub use change::{Change, End, Part, What};
 pub use derived::{Entry, Holds};

@@ -10,6 +10,7 @@
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Group};
 use keyward_resp::Args;
+use keyward_rules::extent;
 
 /// What becomes of a command that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,11 +117,29 @@ pub(super) fn swap_refusal(db: usize, keyspace: &str) -> String {
     format!("SCHEMA database {db} is the keyspace {keyspace} and cannot be swapped")
 }
 
-/// Whether a command that the book refuses is run and undone before its client hears of that:
-/// Redis's own errors come first, and it must be seen whether there is one. What leaves the
-/// server cannot be tried.
-pub(super) fn is_tried_before_refusal(command: &Command) -> bool {
-    command.id != CommandId::Migrate
+/// What is done of a command that the book refuses before its client hears of that: Redis's
+/// own errors come first, and it must be seen whether there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tried {
+    /// It is run, and undone.
+    Whole,
+    /// The type of its row is looked at: its arguments are sound, and it would make a long
+    /// string that is not to be.
+    Type,
+    /// Nothing: what leaves the server cannot be tried.
+    Nothing,
+}
+
+/// From this length on a string is not made in order to be undone.
+const LONG: u64 = 64 * 1024;
+
+/// What of a command is tried before it is refused.
+pub(super) fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
+    match command.id {
+        CommandId::Migrate => Tried::Nothing,
+        _ if extent(command, args).is_some_and(|bytes| bytes >= LONG) => Tried::Type,
+        _ => Tried::Whole,
+    }
 }
 
 /// Why EXPLAIN does not try a command; `None` if it does.
@@ -254,11 +273,23 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_waits_for_redis_own_error_but_of_migrate() {
-        let is_untried = |command: &&Command| !is_tried_before_refusal(command);
+    fn a_refusal_waits_for_redis_own_error_but_of_migrate_and_of_what_makes_long_strings() {
+        let none = ArgBuf::new();
+        let is_untried =
+            |command: &&Command| tried_before_refusal(command, none.args()) != Tried::Whole;
         let untried: Vec<&str> =
             COMMANDS.iter().filter(is_untried).map(|command| command.name).collect();
         assert_eq!(untried, ["migrate"]);
+        for (call, tried) in [
+            ("SETRANGE k 100 x", Tried::Whole),
+            ("SETRANGE k 100000 x", Tried::Type),
+            ("SETRANGE k 536870912 x", Tried::Whole),
+            ("SETBIT k 4294967295 1", Tried::Type),
+        ] {
+            let args: ArgBuf = call.split(' ').collect();
+            let command = lookup(args.args().at(0)).expect("a command");
+            assert_eq!(tried_before_refusal(command, args.args()), tried, "{call}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub(super) fn run_program(
     access: Access,
 ) -> Outcome {
     let access = granted_access(program.flags, access, &ctx.shared.tunables)?;
-    // Under a schema a script that ends in an error leaves nothing behind.
+    // A script that ends in an error leaves nothing behind if it wrote under a schema.
     let start = ctx.keys.is_governed().then(|| Start::recording(ctx.keys));
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
@@ -90,7 +90,7 @@ pub(super) fn run_program(
     ctx.session.db = db;
     ctx.session.protocol = protocol;
     if let Some(start) = start {
-        if answer.starts_with(b"-") {
+        if answer.starts_with(b"-") && start.touched_schemas(ctx.keys) {
             start.undo(ctx.keys, ctx.shared);
         }
         start.end(ctx.keys);

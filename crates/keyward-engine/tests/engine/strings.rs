@@ -1,6 +1,6 @@
 //! Strings at the limits of their length.
 
-use crate::harness::TestEngine;
+use crate::harness::{TestEngine, request};
 use keyward_engine::{ClientId, Tunables};
 
 /// An engine whose clients may send strings of any length.
@@ -53,4 +53,25 @@ fn an_edit_beyond_the_longest_string_panics() {
     let key = keys.key_in(0, b"k");
     let mut edit = keys.edit_text(key).expect("it is a string").expect("it is there");
     edit.patch(1 << 32, b"");
+}
+
+#[test]
+fn a_string_that_would_be_too_long_is_refused_before_it_is_made() {
+    let schema = "[keyspace]\nname = \"shop\"\nunknown = \"allow\"\n\
+                  [key.\"blob:{id}\"]\ntype = \"bytes\"\nttl = \"1h\"\nmax_size = \"1mb\"\n";
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    for command in [
+        "SETRANGE blob:1 536870911 x",
+        "SETBIT blob:1 4294967295 1",
+        "BITFIELD blob:1 SET u8 4294967288 1",
+    ] {
+        let (_, reply) = test.send(client, &request(command));
+        let reply = String::from_utf8(reply).expect("text");
+        assert!(reply.contains("may hold at most 1 MB (max_size), not 512 MB"), "{reply}");
+    }
+    assert_eq!(test.call(client, "EXISTS blob:1"), ":0\r\n");
+    // Redis's own errors come first all the same.
+    assert!(test.call(client, "SETRANGE blob:1 536870912 x").starts_with("-ERR string exceeds"));
+    assert!(test.call(client, "SETBIT blob:1 4294967295 2").starts_with("-ERR bit is not"));
 }

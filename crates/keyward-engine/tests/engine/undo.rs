@@ -173,3 +173,27 @@ fn a_script_that_runs_out_of_memory_leaves_every_row_as_it_was() {
     assert_eq!(test.effect_lines(), Vec::<String>::new());
     test.check_bytes(client);
 }
+
+#[test]
+fn a_script_in_a_database_without_a_schema_keeps_what_it_wrote_as_in_redis() {
+    let schema = "[keyspace]\nname = \"shop\"\n[key.\"a\"]\ntype = \"string\"\nttl = \"1h\"\n";
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    let eval = |test: &mut TestEngine, script: &str| {
+        let mut request = Vec::new();
+        push_request(&mut request, ["EVAL", script, "0"].iter());
+        test.send(client, &request);
+    };
+    let fails = "redis.call('SET','a','2') return redis.error_reply('NO no')";
+    assert_eq!(test.call(client, "SELECT 1"), "+OK\r\n");
+    eval(&mut test, fails);
+    assert_eq!(test.call(client, "GET a"), "$1\r\n2\r\n");
+    // It is undone as a whole if any of it was under a schema.
+    let both = "redis.call('SET','b','2') redis.call('SELECT','0') redis.call('SET','a','2') \
+                error('no')";
+    eval(&mut test, both);
+    assert_eq!(test.call(client, "EXISTS b"), ":0\r\n");
+    assert_eq!(test.call(client, "SELECT 0"), "+OK\r\n");
+    eval(&mut test, fails);
+    assert_eq!(test.call(client, "EXISTS a"), ":0\r\n");
+}

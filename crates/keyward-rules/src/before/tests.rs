@@ -421,6 +421,11 @@ fn a_value_has_its_largest_size() {
         "SET k:1 fifth",
         "SCHEMA k:1: may hold at most 4 bytes (max_size), not 5 bytes (t.toml:3)",
     );
+    let too_long = "SCHEMA k:1: may hold at most 4 bytes (max_size), not 512 MB (t.toml:3)";
+    check(&book, &rows, "SETRANGE k:1 536870911 x", too_long);
+    check(&book, &rows, "SETBIT k:1 4294967295 1", too_long);
+    check(&book, &rows, "BITFIELD k:1 SET u8 4294967288 1", too_long);
+    check(&book, &rows, "SETRANGE k:1 3 x", "run, judged Nothing");
 }
 
 #[test]
