@@ -220,7 +220,8 @@ impl Keyspace {
     /// A key of this database.
     #[inline]
     pub fn key_in<'a>(&self, db: usize, bytes: &'a [u8]) -> Key<'a> {
-        self.databases[db].key(DbIndex::of(db), bytes)
+        let table = self.databases[db].table_of(bytes);
+        Key { bytes, hash: self.hasher.hash(bytes), table, db: DbIndex::of(db) }
     }
 
     /// The table that a key is in, if it is anywhere.

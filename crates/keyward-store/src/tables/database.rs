@@ -109,15 +109,16 @@ impl Database {
         self.book.as_ref()?.schema().id(index)
     }
 
-    /// A key of this database, which has this number.
+    /// A key that is looked up within this database, which does not know its number.
     #[inline]
-    pub(crate) fn key<'a>(&self, db: DbIndex, bytes: &'a [u8]) -> Key<'a> {
-        Key { bytes, hash: self.hasher.hash(bytes), table: self.table_of(bytes), db }
+    pub(crate) fn key<'a>(&self, bytes: &'a [u8]) -> Key<'a> {
+        let (hash, table) = (self.hasher.hash(bytes), self.table_of(bytes));
+        Key { bytes, hash, table, db: DbIndex::WITHIN }
     }
 
     /// The row of a key, whether it is due or not.
     pub fn find(&self, key: &[u8]) -> Option<LentRow<'_>> {
-        let key = self.key(DbIndex::WITHIN, key);
+        let key = self.key(key);
         self.table(key).find(key)
     }
 
@@ -540,7 +541,7 @@ impl Database {
         key: &[u8],
         is_it: impl Fn(Standing) -> bool,
     ) -> Option<u32> {
-        let key = self.key(DbIndex::WITHIN, key);
+        let key = self.key(key);
         let table = self.table(key);
         let standing = table.standing.filter(|standing| is_it(*standing))?;
         let may_go = standing.scope == Scope::All || table.deadline_of(key).is_some();

@@ -194,7 +194,7 @@ impl Reclaim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::hasher::{DbIndex, KeyHasher};
+    use crate::values::hasher::KeyHasher;
     use crate::values::packed::Item;
     use crate::values::row::NewValue;
     use crate::values::set::{Growth, Set};
@@ -231,7 +231,7 @@ mod tests {
         let mut database = Database::new(hasher, None);
         for number in 0..rows {
             let key = format!("key {number}").into_bytes();
-            let key = database.key(DbIndex::WITHIN, &key);
+            let key = database.key(&key);
             let row = match number {
                 _ if number == rows / 2 => large_row(key.bytes),
                 _ => Row::new(key.bytes, NewValue::Int(7), Some(number)),
