@@ -65,6 +65,7 @@ struct Generator(Random);
 const BASE58: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const HEX: &[u8] = b"0123456789abcdef";
 const CODE: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const CROCKFORD: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const WORD: &[u8] = b"abcdefghijklmnopqrstuvwxyz_";
 const TOKEN: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -103,6 +104,15 @@ impl Generator {
             Kind::Enum(words) => words[self.below(words.len() as u64) as usize].to_string(),
             Kind::Base58 => self.text(BASE58, 44),
             Kind::Hex => self.text(HEX, 64),
+            Kind::Ulid => format!("01{}", self.text(CROCKFORD, 24)),
+            Kind::Slug => format!("{}-{}", self.text(HEX, 4), self.text(HEX, 6)),
+            Kind::Base64Url => self.text(TOKEN, 43),
+            Kind::Ip if self.below(4) == 0 => format!("2001:db8::{:x}", self.below(65_536)),
+            Kind::Ip => [0; 4].map(|_: u8| self.below(256).to_string()).join("."),
+            Kind::Text(text) => {
+                let length = text.length().unwrap_or(12) as u64;
+                self.text(HEX, length)
+            }
             Kind::Str | Kind::Rest => self.text_named(&placeholder.name),
         }
     }

@@ -16,8 +16,8 @@ mod value;
 use std::collections::BTreeMap;
 
 use keyward_schema::{
-    Binding, Content, Derived, Example, ExampleValue, Key, KeyId, Pattern, Relation, Schema,
-    Segment, Shape, Type, parse_timestamp, relate, shape_of_kind,
+    Binding, Content, Derived, Example, ExampleValue, Key, KeyId, Pattern, Relation, Schema, Shape,
+    Type, parse_timestamp, relate, shape_of_kind,
 };
 
 /// An example for each key of a schema.
@@ -118,16 +118,8 @@ fn field_text(key: &Key, example: &Example, name: &str) -> Option<String> {
 
 /// The values of a key's placeholders; `None` if it is not of the pattern.
 pub(crate) fn captures<'k>(pattern: &Pattern, key: &'k str) -> Option<Vec<&'k str>> {
-    if !pattern.accepts(key.as_bytes()) {
-        return None;
-    }
-    let parts = key.splitn(pattern.segments().len(), ':');
-    let placeholders = pattern.segments().iter().zip(parts).filter_map(|(segment, part)| {
-        let Segment::Placeholder(index) = segment else { return None };
-        let tagged = pattern.placeholders()[*index].tagged;
-        Some(if tagged { &part[1..part.len() - 1] } else { part })
-    });
-    Some(placeholders.collect())
+    let values = pattern.read(key.as_bytes())?;
+    values.iter().map(|value| std::str::from_utf8(value).ok()).collect()
 }
 
 /// One example in the making.

@@ -10,7 +10,7 @@ use crate::sink::{Comparison, Sink};
 use crate::skeleton::{self, Parts};
 use crate::words::{NO_NUMBER, SKELETON_BYTES_MAX, Words};
 use keyward_schema::{
-    Content, DataType, Extra, Kind, MAX_SEGMENTS, Object, Pattern, Segment, Shape, Type,
+    Content, DataType, Element, Extra, Kind, Object, Pattern, Shape, Type, Values,
 };
 
 const TEXT: u8 = 0;
@@ -25,7 +25,7 @@ const SKELETONS: usize = 4;
 /// Packs and unpacks the rows of one declared key.
 #[derive(Debug)]
 pub struct Packer {
-    key: Vec<Piece>,
+    pattern: Pattern,
     content: Content,
     words: Words,
     /// JSON that is being taken apart.
@@ -37,29 +37,17 @@ pub struct Packer {
     named: Vec<u32>,
 }
 
-/// A part of a key.
-#[derive(Debug)]
-enum Piece {
-    /// The same in every key.
-    Literal(Box<[u8]>),
-    /// What stands for a placeholder.
-    Atom { tagged: bool, is_rest: bool },
-}
-
 /// What a key holds in the place of each placeholder.
-struct Places<'a> {
-    texts: [&'a [u8]; MAX_SEGMENTS],
-    count: usize,
-}
+struct Places<'a>(Values<'a>);
 
 impl<'a> Places<'a> {
     fn all(&self) -> &[&'a [u8]] {
-        &self.texts[..self.count]
+        &self.0
     }
 
     /// Those that a value can refer to.
     fn named(&self) -> &[&'a [u8]] {
-        &self.texts[..self.count.min(PLACEHOLDERS_MAX)]
+        &self.0[..self.0.len().min(PLACEHOLDERS_MAX)]
     }
 }
 
@@ -87,9 +75,9 @@ impl Packer {
             Content::Fields(object) => pin_object(object, &mut words),
             _ => {}
         }
-        let (key, content) = (pieces(&key.pattern), key.content.clone());
+        let (pattern, content) = (key.pattern.clone(), key.content.clone());
         let (parts, skeletons) = (Parts::default(), [NO_NUMBER; SKELETONS]);
-        Some(Packer { key, content, words, parts, skeletons, named: Vec::new() })
+        Some(Packer { pattern, content, words, parts, skeletons, named: Vec::new() })
     }
 
     /// Appends the body of a row that holds a text; whether it comes back from there.
@@ -353,23 +341,7 @@ impl Packer {
 
     /// What a key holds in the place of each placeholder.
     fn places<'k>(&self, key: &'k [u8]) -> Option<Places<'k>> {
-        let mut places = Places { texts: [&[]; MAX_SEGMENTS], count: 0 };
-        let mut left = key;
-        for piece in &self.key {
-            match piece {
-                Piece::Literal(literal) => left = left.strip_prefix(&**literal)?,
-                Piece::Atom { tagged, is_rest } => {
-                    let end = match memchr::memchr(b':', left) {
-                        Some(end) if !is_rest => end,
-                        _ => left.len(),
-                    };
-                    let end = if *tagged { end.checked_sub(1)? } else { end };
-                    (places.texts[places.count], left) = left.split_at(end);
-                    places.count += 1;
-                }
-            }
-        }
-        left.is_empty().then_some(places)
+        self.pattern.read(key).map(Places)
     }
 
     /// What a key holds in the place of this placeholder, if a value can refer to it.
@@ -386,10 +358,12 @@ impl Packer {
     #[inline]
     fn read_key<'a>(&self, body: &'a [u8], sink: &mut impl Sink) -> Result<Reader<'a>, Broken> {
         let mut packed = Reader::new(body);
-        for piece in &self.key {
-            match piece {
-                Piece::Literal(literal) => sink.put(literal),
-                Piece::Atom { .. } => atom::unpack(&mut packed, &|_| None, &self.words, sink)?,
+        for element in self.pattern.elements() {
+            match element {
+                Element::Literal(literal) => sink.put(literal.as_bytes()),
+                Element::Placeholder(_) => {
+                    atom::unpack(&mut packed, &|_| None, &self.words, sink)?;
+                }
             }
         }
         Ok(packed)
@@ -401,10 +375,8 @@ impl Packer {
         word: &mut impl FnMut(u32),
     ) -> Result<Reader<'a>, Broken> {
         let mut packed = Reader::new(body);
-        for piece in &self.key {
-            if let Piece::Atom { .. } = piece {
-                atom::skip(&mut packed, word)?;
-            }
+        for _ in self.pattern.placeholders() {
+            atom::skip(&mut packed, word)?;
         }
         Ok(packed)
     }
@@ -485,30 +457,6 @@ fn shape_of_json(content: &Content) -> Option<&Shape> {
         },
         _ => None,
     }
-}
-
-/// The parts of the keys of a pattern.
-fn pieces(pattern: &Pattern) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut literal = Vec::new();
-    for (index, segment) in pattern.segments().iter().enumerate() {
-        if index > 0 {
-            literal.push(b':');
-        }
-        match segment {
-            Segment::Literal(text) => literal.extend_from_slice(text.as_bytes()),
-            Segment::Placeholder(index) => {
-                let placeholder = &pattern.placeholders()[*index];
-                let tagged = placeholder.tagged;
-                literal.extend_from_slice(if tagged { b"{" } else { b"" });
-                pieces.push(Piece::Literal(std::mem::take(&mut literal).into()));
-                pieces.push(Piece::Atom { tagged, is_rest: placeholder.kind == Kind::Rest });
-                literal.extend_from_slice(if tagged { b"}" } else { b"" });
-            }
-        }
-    }
-    pieces.push(Piece::Literal(literal.into()));
-    pieces
 }
 
 /// Makes the words that a shape spells out words of the table.

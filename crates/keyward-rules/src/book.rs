@@ -7,13 +7,13 @@
 
 use keyward_schema::{
     Binding, DataType, Derived, Key, KeyId, Lifetime, Matcher, Mode, Pattern, Reference, Renew,
-    Schema, Unknown,
+    Schema, Unknown, Values,
 };
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::derived::Links;
-use crate::naming::Values;
+use crate::naming::values_of;
 use crate::shown::Secrets;
 use crate::view::RowType;
 
@@ -171,7 +171,7 @@ impl RuleBook {
 
     /// The values of the placeholders of a key of that table.
     pub(crate) fn placeholders<'k>(&self, table: KeyId, key: &'k [u8]) -> Values<'k> {
-        Values::of(&self.schema.key(table).pattern, key)
+        values_of(&self.schema.key(table).pattern, key)
     }
 
     /// Overrules the modes that the schema sets, or leaves it to them again.
@@ -223,16 +223,9 @@ impl RuleBook {
     }
 }
 
-/// The value of a placeholder in a key of that pattern, without the braces of a
-/// hash tag.
+/// The value of a placeholder in a key of that pattern.
 pub(crate) fn placeholder<'k>(pattern: &Pattern, key: &'k [u8], index: usize) -> &'k [u8] {
-    let wanted = &pattern.placeholders()[index];
-    let limit = if pattern.ends_in_rest() { pattern.segments().len() } else { usize::MAX };
-    let part = key.splitn(limit, |byte| *byte == b':').nth(wanted.segment).unwrap_or_default();
-    match part {
-        [b'{', inner @ .., b'}'] if wanted.tagged => inner,
-        part => part,
-    }
+    pattern.read(key).and_then(|values| values.get(index).copied()).unwrap_or_default()
 }
 
 fn leader(key: &Key) -> Option<&Reference> {

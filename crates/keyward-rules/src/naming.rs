@@ -5,40 +5,11 @@
 //! the pattern it was made for only if each value fits its placeholder; who
 //! cannot be sure of that asks the matcher.
 
-use keyward_schema::{Binding, MAX_SEGMENTS, Pattern, Reference};
-use std::ops::Deref;
+use keyward_schema::{Binding, MAX_PLACEHOLDERS, Pattern, Reference, Values};
 
-/// The values of a key's placeholders, by their index.
-#[derive(Clone, Copy)]
-pub(crate) struct Values<'k> {
-    texts: [&'k [u8]; MAX_SEGMENTS],
-    count: usize,
-}
-
-impl<'k> Values<'k> {
-    /// Those of a key of this pattern, without the braces of hash tags.
-    pub(crate) fn of(pattern: &Pattern, key: &'k [u8]) -> Values<'k> {
-        let placeholders = pattern.placeholders();
-        let mut values = Values { texts: [&[]; MAX_SEGMENTS], count: placeholders.len() };
-        let limit = if pattern.ends_in_rest() { pattern.segments().len() } else { usize::MAX };
-        let mut parts = key.splitn(limit, |byte| *byte == b':').enumerate();
-        for (value, wanted) in values.texts.iter_mut().zip(placeholders) {
-            let part = parts.find(|(segment, _)| *segment == wanted.segment);
-            *value = match part.map_or(&[][..], |(_, part)| part) {
-                [b'{', inner @ .., b'}'] if wanted.tagged => inner,
-                part => part,
-            };
-        }
-        values
-    }
-}
-
-impl<'k> Deref for Values<'k> {
-    type Target = [&'k [u8]];
-
-    fn deref(&self) -> &[&'k [u8]] {
-        &self.texts[..self.count]
-    }
+/// The values of the placeholders of a key that belongs to this pattern.
+pub(crate) fn values_of<'k>(pattern: &Pattern, key: &'k [u8]) -> Values<'k> {
+    pattern.read(key).unwrap_or_else(|| Values::empty(pattern.placeholders().len()))
 }
 
 /// The key that a reference names, seen from a key with these placeholders. The
@@ -62,7 +33,7 @@ pub(crate) fn named_key(
 /// that refers, as far as the reference tells them, and the member.
 pub(crate) struct Origin<'k> {
     /// By the index of the placeholder.
-    pub(crate) placeholders: [Option<&'k [u8]>; MAX_SEGMENTS],
+    pub(crate) placeholders: [Option<&'k [u8]>; MAX_PLACEHOLDERS],
     /// Empty where the reference has no member.
     pub(crate) member: &'k [u8],
 }
@@ -72,7 +43,7 @@ impl<'k> Origin<'k> {
     /// pattern that it names. `None` if no key refers to this one, because the reference has another
     /// text in the place of a placeholder.
     pub(crate) fn of(reference: &Reference, target: &[&'k [u8]]) -> Option<Origin<'k>> {
-        let mut origin = Origin { placeholders: [None; MAX_SEGMENTS], member: &[] };
+        let mut origin = Origin { placeholders: [None; MAX_PLACEHOLDERS], member: &[] };
         for (binding, value) in reference.bindings.iter().zip(target) {
             match binding {
                 Binding::Member => origin.member = value,
@@ -90,11 +61,8 @@ impl<'k> Origin<'k> {
     /// The key that refers, once all its placeholders are known.
     pub(crate) fn key(&self, own: &Pattern) -> Option<Vec<u8>> {
         let count = own.placeholders().len();
-        let mut values = Values { texts: [&[]; MAX_SEGMENTS], count };
-        for (value, known) in values.texts.iter_mut().zip(&self.placeholders[..count]) {
-            *value = (*known)?;
-        }
-        Some(own.fill(&values))
+        let values: Option<Vec<&[u8]>> = self.placeholders[..count].iter().copied().collect();
+        Some(own.fill(&values?))
     }
 }
 
@@ -119,8 +87,10 @@ mod tests {
             "tagged:{{{id}}}:x:{other}",
             "log:{day}:{path:rest}",
             "plain:key",
+            "task-{id}.{n:uint}",
+            "{q:rest}\u{6}{n:uint}",
         ];
-        let keys: [&[u8]; 7] = [
+        let keys: [&[u8]; 9] = [
             b"user:7:by:ann",
             b"user:{7}:by:x",
             b"tagged:{a}:x:{b}",
@@ -128,13 +98,15 @@ mod tests {
             b"log:1:a:b:c",
             b"log:1:a",
             b"plain:key",
+            b"task-a-b.7",
+            b"a:b\x067",
         ];
         let patterns = patterns.map(pattern);
         let matcher = keyward_schema::Matcher::new(&patterns).expect("they are told apart");
         for key in keys {
             let found = matcher.find(key).expect("it is of one of them");
             let expected: Vec<&[u8]> = found.placeholders().collect();
-            assert_eq!(*Values::of(&patterns[found.pattern], key), *expected, "{key:?}");
+            assert_eq!(*values_of(&patterns[found.pattern], key), *expected, "{key:?}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! so that both stages say the same. Not here: the form of the whole line
 //! (`refusal`), what does not fit a shape ([`Misfit`] words that).
 
+use keyward_schema::escape;
 use keyward_schema::{
     Content, DataType, Key, KeyId, Lifetime, Misfit, MissReason, Object, Shape, Span, Type,
     near_miss, size_in_words,
@@ -257,9 +258,11 @@ fn difference(nearest: &Key, reason: &MissReason) -> String {
         }
         MissReason::Placeholder { segment, placeholder } => {
             let placeholder = &nearest.pattern.placeholders()[*placeholder];
-            let braces = if placeholder.tagged { " in braces" } else { "" };
             let kind = placeholder.kind.in_words();
-            format!("whose {} part must be {kind}{braces}", ordinal(*segment))
+            format!("whose {} part must be {kind}", ordinal(*segment))
+        }
+        MissReason::Form { segment, expected } => {
+            format!("whose {} part is like {}", ordinal(*segment), escape(expected))
         }
         MissReason::TooShort { expected } | MissReason::TooLong { expected } => {
             format!("which has {expected} part{}", if *expected == 1 { "" } else { "s" })

@@ -7,6 +7,8 @@
 //! each page's wrong example breaks its rule and each right one does not,
 //! which a test here tries.
 
+pub(crate) mod address_beside_text;
+pub(crate) mod adjacent_placeholders;
 mod allowance;
 pub(crate) mod ambiguous_template;
 pub(crate) mod bad_allowance;
@@ -47,6 +49,7 @@ pub(crate) mod null_in_text;
 pub(crate) mod optional_subject;
 pub(crate) mod overlap;
 pub(crate) mod rank_type;
+pub(crate) mod second_rest;
 pub(crate) mod secret_in_placeholder;
 pub(crate) mod several_derivations;
 pub(crate) mod shared_db;
@@ -62,6 +65,7 @@ pub(crate) mod unknown_setting;
 pub(crate) mod unknown_subject;
 pub(crate) mod unknown_type;
 pub(crate) mod unreachable_pattern;
+pub(crate) mod unreadable_word;
 pub(crate) mod unused_allowance;
 pub(crate) mod value_misfit;
 pub(crate) mod wrong_value;
@@ -97,6 +101,10 @@ pub static RULES: &[&Rule] = &[
     &secret_in_placeholder::RULE,
     &entangled_patterns::RULE,
     &no_such_placeholder::RULE,
+    &adjacent_placeholders::RULE,
+    &second_rest::RULE,
+    &address_beside_text::RULE,
+    &unreadable_word::RULE,
     // Types and shapes.
     &unknown_type::RULE,
     &malformed_shape::RULE,

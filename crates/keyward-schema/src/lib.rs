@@ -35,12 +35,13 @@ pub use escape::{escape, escape_bytes};
 pub use function::{Argument, Function, FunctionKey, Target};
 pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{
-    MAX_MEMBERS, MAX_STATES, Match, Matcher, MatcherError, NamedPattern, Placeholders,
+    MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, Match, Matcher, MatcherError, NamedPattern,
+    Placeholders,
 };
 pub use near_miss::{MissReason, NearMiss, near_miss};
 pub use pattern::{
-    Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, Pattern, PatternError, PatternProblem, Placeholder,
-    Relation, Segment, relate,
+    Element, Kind, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, Pattern, PatternError,
+    PatternProblem, Placeholder, Relation, TextKind, Values, relate,
 };
 pub use read::{Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check};
 pub use schema::{

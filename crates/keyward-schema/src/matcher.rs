@@ -4,10 +4,13 @@
 //! is the set of patterns that fit the segments read so far; one step reads one
 //! segment. A step first looks the segment up among the words that the state's
 //! patterns spell out (`words`), and otherwise judges it by the kinds of their
-//! placeholders, as far as this state tells them apart (`kinds`). Both lead to
-//! exactly the patterns that accept the segment, so nothing is ever tried
-//! again. A `rest` is an answer that stands once its prefix is read and counts
-//! if no closed pattern does: it is carried along, never returned to.
+//! placeholders, as far as this state tells them apart (`kinds`), and by those
+//! that have text beside them, which the leading text finds (`forms`). All lead
+//! to exactly the patterns that accept the segment, so nothing is ever tried
+//! again. A pattern with a `rest` or an address, which may hold colons, is an
+//! answer that stands once the segments before are read; it counts if no closed
+//! pattern does and what follows is as it demands (`tails`). A closed pattern
+//! has a fixed number of colons, so it never holds all keys of such a one.
 //!
 //! Invariants: the answer is the one that [`Pattern::accepts`] and
 //! [`crate::relate`] define, the smallest of the patterns that accept the key;
@@ -20,20 +23,24 @@
 
 mod build;
 mod ends;
+mod forms;
 mod found;
 mod kinds;
 mod lane;
+mod tails;
 mod text;
 mod words;
 
 use std::num::{NonZeroU8, NonZeroU32};
 
-pub use build::{MAX_MEMBERS, MAX_STATES, MatcherError, NamedPattern};
+pub use build::{MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, MatcherError, NamedPattern};
 pub use found::{Match, Placeholders};
 
 use crate::{MAX_SEGMENTS, Pattern};
 use ends::Ends;
+use forms::{Forms, FormsId};
 use kinds::KindSet;
+use tails::{Tail, TailList};
 use text::Text;
 use words::{WordTable, Words};
 
@@ -45,6 +52,11 @@ pub struct Matcher {
     words: Words,
     /// Where the kinds of a segment lead, for all states one after the other.
     branches: Box<[Branch]>,
+    forms: Forms,
+    /// The patterns whose rest or address stands at or before a state, for all states.
+    tails: Box<[Tail]>,
+    /// The patterns that are not read by their segments alone, by their place in the list.
+    readers: Box<[Option<Box<Pattern>>]>,
 }
 
 /// The index of a state that a step leads to, which is never the first one.
@@ -58,8 +70,8 @@ struct State {
     words: WordTable,
     /// The answer if the key ends here.
     end: Option<Answer>,
-    /// The answer if more follows and nothing better turns up.
-    rest: Option<Answer>,
+    /// The answers if nothing better turns up.
+    tails: TailList,
     /// Where a segment leads that is none of the words, if any will do.
     any: Option<Next>,
     /// The kinds that it is judged by.
@@ -67,8 +79,10 @@ struct State {
     /// Which of the matcher's branches belong to this state.
     branches_start: u32,
     branch_count: u8,
-    /// Whether there is a rest, or nothing leads on.
-    is_turn: bool,
+    /// Whether nothing leads on.
+    is_last: bool,
+    /// The segments with text beside placeholders.
+    forms: Option<FormsId>,
 }
 
 const _: () = assert!(size_of::<State>() == 64, "a state fills a cache line");
@@ -79,9 +93,9 @@ struct Answer {
     pattern: u32,
     /// One bit for each segment that is a placeholder, from the lowest.
     placeholders: u16,
-    /// One bit for each segment that is wrapped in the braces of a hash tag.
-    tagged: u16,
     segment_count: NonZeroU8,
+    /// Whether its values are whole segments.
+    is_plain: bool,
 }
 
 const _: () = assert!(MAX_SEGMENTS <= u16::BITS as usize, "an answer has 16 bits for segments");
@@ -107,10 +121,16 @@ impl Matcher {
 
     /// The pattern that a key belongs to: the smallest one that accepts it.
     #[inline]
-    pub fn find<'k>(&self, key: &'k [u8]) -> Option<Match<'k>> {
+    pub fn find<'k>(&'k self, key: &'k [u8]) -> Option<Match<'k>> {
         Text::with(key, |text| {
             let ends = Ends::of(text);
-            self.walk(text, ends).map(|answer| Match::new(key, ends, *answer))
+            self.walk(text, ends).map(|answer| {
+                let reader = match answer.is_plain {
+                    true => None,
+                    false => self.readers[answer.pattern as usize].as_deref(),
+                };
+                Match::new(key, ends, *answer, reader)
+            })
         })
     }
 
@@ -118,25 +138,35 @@ impl Matcher {
     #[inline(never)]
     fn walk(&self, key: Text<'_>, mut ends: Ends) -> Option<&Answer> {
         let mut state = &self.states[0];
-        let mut rest = None;
         let mut start = 0;
         loop {
-            if state.is_turn {
-                if state.rest.is_some() && start < key.length() {
-                    rest = state.rest.as_ref();
-                }
-                if state.leads_nowhere() {
-                    return rest;
-                }
+            if state.is_last {
+                return self.tail(state, key, start);
             }
             let end = ends.next(key.bytes());
-            let Some(next) = self.step(state, key, start, end) else { return rest };
+            let Some(next) = self.step(state, key, start, end) else {
+                return self.tail(state, key, start);
+            };
             state = &self.states[next.get() as usize];
-            if end == key.length() {
-                return state.end.as_ref().or(rest);
-            }
             start = end + 1;
+            if end == key.length() {
+                return match &state.end {
+                    None => self.tail(state, key, start),
+                    end => end.as_ref(),
+                };
+            }
         }
+    }
+
+    /// The answer of a state that no closed pattern leads on from; `start` is where the next
+    /// segment would start.
+    #[inline]
+    fn tail(&self, state: &State, key: Text<'_>, start: usize) -> Option<&Answer> {
+        let tails = state.tails.of(&self.tails);
+        tails
+            .iter()
+            .find(|tail| tail.is_fitting(key.bytes(), start, &self.readers))
+            .map(|tail| &tail.answer)
     }
 
     /// The state after the segment from `start` to `end`.
@@ -146,9 +176,13 @@ impl Matcher {
         if word.is_some() {
             return word;
         }
-        match state.any {
-            Some(_) if start < end => state.any,
-            _ => self.next_by_kind(state, &key.bytes()[start..end]),
+        match (state.any, state.forms) {
+            (Some(_), _) if start < end => state.any,
+            (_, None) => self.next_by_kind(state, &key.bytes()[start..end]),
+            (_, Some(forms)) => {
+                let segment = &key.bytes()[start..end];
+                self.forms.next(forms, state.kinds.of(segment), segment)
+            }
         }
     }
 
@@ -159,11 +193,5 @@ impl Matcher {
         let from = state.branches_start as usize;
         let branches = &self.branches[from..from + usize::from(state.branch_count)];
         branches.iter().find(|branch| branch.kinds == kinds).map(|branch| branch.next)
-    }
-}
-
-impl State {
-    fn leads_nowhere(&self) -> bool {
-        self.words.is_empty() && self.kinds.is_empty()
     }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use crate::nearest::nearest;
-use crate::pattern::{Pattern, Segment};
+use crate::pattern::{Element, Pattern, Segment};
 
 /// The pattern that a key comes nearest to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,13 @@ pub enum MissReason {
         segment: usize,
         /// The index of the placeholder.
         placeholder: usize,
+    },
+    /// A segment with text beside placeholders is not as the pattern has it.
+    Form {
+        /// Which segment; all that follows belongs to it where it may hold colons.
+        segment: usize,
+        /// What the pattern has there.
+        expected: Box<str>,
     },
     /// The key ends too early.
     TooShort {
@@ -82,12 +89,20 @@ const VALUE: i32 = 3;
 const MISSING: i32 = 4;
 
 fn compare(pattern: &Pattern, key: &[u8]) -> Comparison {
-    let count = pattern.segments().len();
-    let limit = if pattern.ends_in_rest() { count } else { usize::MAX };
+    let segments = pattern.segments();
+    let count = segments.count();
+    let limit = if segments.tail.is_some() { count } else { usize::MAX };
     let parts: Vec<&[u8]> = key.splitn(limit, |&byte| byte == b':').collect();
     let mut comparison = Comparison { score: 0, resembles: false, reason: None };
-    for (index, (segment, part)) in pattern.segments().iter().zip(&parts).enumerate() {
+    for (index, (segment, part)) in segments.closed.iter().zip(&parts).enumerate() {
         comparison.add(pattern, index, segment, part);
+    }
+    if let (Some(tail), Some(part)) = (&segments.tail, parts.get(count - 1)) {
+        let tail = match &**tail {
+            [Element::Placeholder(only)] => Segment::Placeholder(*only),
+            elements => Segment::Mixed(elements.into()),
+        };
+        comparison.add(pattern, count - 1, &tail, part);
     }
     let difference = parts.len().abs_diff(count);
     comparison.score -= MISSING * i32::try_from(difference).unwrap_or(i32::MAX / MISSING);
@@ -103,12 +118,12 @@ fn compare(pattern: &Pattern, key: &[u8]) -> Comparison {
 impl Comparison {
     fn add(&mut self, pattern: &Pattern, index: usize, segment: &Segment, part: &[u8]) {
         let reason = match segment {
-            Segment::Literal(word) if word.as_bytes() == part => {
+            Segment::Word(word) if word.as_bytes() == part => {
                 self.score += WORD;
                 self.resembles = true;
                 return;
             }
-            Segment::Literal(word) => {
+            Segment::Word(word) => {
                 let part = std::str::from_utf8(part).unwrap_or_default();
                 if nearest(part, [&**word]).is_some() {
                     self.score += NEAR_WORD;
@@ -116,16 +131,42 @@ impl Comparison {
                 }
                 MissReason::Literal { segment: index, expected: word.clone() }
             }
-            Segment::Placeholder(own) if pattern.placeholders()[*own].accepts(part) => {
+            Segment::Placeholder(own) if pattern.placeholders()[*own].kind.accepts(part) => {
                 self.score += VALUE;
                 return;
             }
             Segment::Placeholder(own) => {
                 MissReason::Placeholder { segment: index, placeholder: *own }
             }
+            Segment::Mixed(elements) => {
+                let form = pattern.part(elements);
+                if form.accepts(part) {
+                    self.score += WORD;
+                    self.resembles = true;
+                    return;
+                }
+                if resembles(elements, part) {
+                    self.score += NEAR_WORD;
+                    self.resembles = true;
+                }
+                MissReason::Form { segment: index, expected: form.text().into() }
+            }
         };
         self.reason.get_or_insert(reason);
     }
+}
+
+/// Whether a part of a key begins or ends with the text that a form begins or ends with.
+fn resembles(elements: &[Element], part: &[u8]) -> bool {
+    let begins = match elements.first() {
+        Some(Element::Literal(text)) => part.starts_with(text.as_bytes()),
+        _ => false,
+    };
+    let ends = match elements.last() {
+        Some(Element::Literal(text)) => part.ends_with(text.as_bytes()),
+        _ => false,
+    };
+    begins || ends
 }
 
 #[cfg(test)]
@@ -164,6 +205,17 @@ mod tests {
     fn a_rest_takes_all_colons() {
         let reason = MissReason::Placeholder { segment: 1, placeholder: 0 };
         check(&["log:{id:uint}:{text:rest}"], "log:x:a:b:c", Some((0, reason)));
+    }
+
+    #[test]
+    fn text_beside_placeholders_is_compared_as_a_whole() {
+        let patterns = ["task-meta-{id:uuid}", "{id:uint}.reply", "log:{a:rest}.{n:uint}"];
+        let form =
+            |segment, expected: &str| MissReason::Form { segment, expected: expected.into() };
+        check(&patterns, "task-meta-7", Some((0, form(0, "task-meta-{id:uuid}"))));
+        check(&patterns, "x.reply", Some((1, form(0, "{id:uint}.reply"))));
+        check(&patterns, "log:a:b.c", Some((2, form(1, "{a:rest}.{n:uint}"))));
+        check(&patterns, "other-7", None);
     }
 
     #[test]

@@ -1,15 +1,27 @@
-//! Key patterns: `user:{id}:views:{day:date}`.
+//! Key patterns: `user:{id}:views:{day:date}`, `celery-task-meta-{id:uuid}`.
 //!
-//! Owns the notation of a pattern and its parsed form: segments between
-//! colons, each a literal or one placeholder. Invariants: at least one
-//! segment; names of placeholders differ; `rest` stands last; at most
-//! `MAX_SEGMENTS` segments. Keys are bytes, patterns are text.
-//! Not here: which of two patterns wins (`relation`), finding the pattern of
-//! a key (`matcher`).
+//! Owns the notation of a pattern, its parsed form, and the one way in which a key is read:
+//! - A placeholder ends at the first occurrence of the text that follows it, up to the next
+//!   placeholder; text that ends the pattern stands at the end of the key. Kinds of a fixed
+//!   form (`uuid`, `date`, `month`, `ulid`, `text(32)`) are read by their length.
+//! - One placeholder may be open, a `rest` or an `ip`: what stands behind it is read from the
+//!   right, each placeholder from behind the last occurrence of the text before it, and the
+//!   open one takes what is left.
+//!
+//! Invariants: literals and placeholders alternate; names of placeholders differ; at most
+//! `MAX_SEGMENTS` segments between colons and `MAX_PLACEHOLDERS` placeholders. Keys are bytes,
+//! patterns are text. A hash tag is a literal brace on either side.
+//! Not here: which of two patterns wins (`relation`), finding the pattern of a key (`matcher`).
 
 mod kind;
+mod machine;
 mod parse;
+mod product;
+mod reading;
 mod relation;
+mod segments;
+mod text_kind;
+mod values;
 
 use std::fmt;
 
@@ -17,11 +29,17 @@ pub use kind::Kind;
 pub(crate) use kind::days_in_month;
 pub(crate) use parse::is_name;
 pub use parse::{PatternError, PatternProblem};
-pub(crate) use relation::relation;
 pub use relation::{Relation, relate};
+pub(crate) use relation::{is_covered, relation};
+pub(crate) use segments::{Segment, Segments};
+pub use text_kind::TextKind;
+pub use values::Values;
 
-/// The most segments a pattern may have.
+/// The most segments between colons that a pattern may have.
 pub const MAX_SEGMENTS: usize = 16;
+
+/// The most placeholders that a pattern may have.
+pub const MAX_PLACEHOLDERS: usize = 16;
 
 /// The longest pattern text, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 1024;
@@ -30,24 +48,27 @@ pub const MAX_PATTERN_BYTES: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: Box<str>,
-    segments: Vec<Segment>,
+    elements: Vec<Element>,
     placeholders: Vec<Placeholder>,
+    /// The element that takes what the others leave.
+    open: Option<usize>,
+    segments: Segments,
 }
 
-/// What stands between two colons.
+/// What a pattern is a sequence of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Segment {
-    /// These very bytes.
+pub enum Element {
+    /// These very bytes, never none.
     Literal(Box<str>),
     /// The placeholder with this index.
     Placeholder(usize),
 }
 
-/// A segment by itself, from which patterns are put together.
+/// An element by itself, from which patterns are put together.
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
     Literal(Box<str>),
-    Placeholder { name: Box<str>, kind: Kind, tagged: bool },
+    Placeholder { name: Box<str>, kind: Kind },
 }
 
 /// A named part of a key.
@@ -57,11 +78,6 @@ pub struct Placeholder {
     pub name: Box<str>,
     /// What it accepts.
     pub kind: Kind,
-    /// Whether it stands in a hash tag, `{{{id}}}`: in the key it is wrapped
-    /// in braces, which are no part of its value.
-    pub tagged: bool,
-    /// Which segment it is.
-    pub segment: usize,
 }
 
 /// A pattern whose enums are spelled out.
@@ -73,42 +89,60 @@ pub(crate) struct SpelledOut {
 }
 
 impl Pattern {
-    /// The pattern of these parts, its text written in the usual way.
-    pub(crate) fn of_parts(parts: impl IntoIterator<Item = Part>) -> Pattern {
+    /// The pattern of these parts, its text written in the usual way. Literals side by side
+    /// become one.
+    pub(crate) fn of_parts(
+        parts: impl IntoIterator<Item = Part>,
+    ) -> Result<Pattern, PatternProblem> {
         let mut text = String::new();
-        let mut segments = Vec::new();
+        let mut elements: Vec<Element> = Vec::new();
         let mut placeholders = Vec::new();
         for part in parts {
-            if !segments.is_empty() {
-                text.push(':');
-            }
             match part {
+                Part::Literal(literal) if literal.is_empty() => {}
                 Part::Literal(literal) => {
                     text.push_str(&literal.replace('{', "{{").replace('}', "}}"));
-                    segments.push(Segment::Literal(literal));
+                    match elements.last_mut() {
+                        Some(Element::Literal(before)) => {
+                            *before = [&**before, &*literal].concat().into();
+                        }
+                        _ => elements.push(Element::Literal(literal)),
+                    }
                 }
-                Part::Placeholder { name, kind, tagged } => {
-                    let (open, close) = if tagged { ("{{{", "}}}") } else { ("{", "}") };
+                Part::Placeholder { name, kind } => {
                     text.push_str(&match &kind {
-                        Kind::Str => format!("{open}{name}{close}"),
-                        kind => format!("{open}{name}:{kind}{close}"),
+                        Kind::Str => format!("{{{name}}}"),
+                        kind => format!("{{{name}:{kind}}}"),
                     });
-                    let segment = segments.len();
-                    segments.push(Segment::Placeholder(placeholders.len()));
-                    placeholders.push(Placeholder { name, kind, tagged, segment });
+                    elements.push(Element::Placeholder(placeholders.len()));
+                    placeholders.push(Placeholder { name, kind });
                 }
             }
         }
-        Pattern { text: text.into(), segments, placeholders }
+        Pattern::of_elements(text.into(), elements, placeholders).map_err(|(problem, _)| problem)
+    }
+
+    /// The pattern of these elements, or what is wrong with them, at which placeholder.
+    fn of_elements(
+        text: Box<str>,
+        elements: Vec<Element>,
+        placeholders: Vec<Placeholder>,
+    ) -> Result<Pattern, (PatternProblem, Option<usize>)> {
+        let open = parse::open_element(&elements, &placeholders)?;
+        let segments = Segments::of(&elements, &placeholders);
+        if segments.count() > MAX_SEGMENTS || placeholders.len() > MAX_PLACEHOLDERS {
+            return Err((PatternProblem::TooLong, None));
+        }
+        Ok(Pattern { text, elements, placeholders, open, segments })
     }
 
     /// Its parts in order.
     pub(crate) fn parts(&self) -> impl Iterator<Item = Part> {
-        self.segments.iter().map(|segment| match segment {
-            Segment::Literal(literal) => Part::Literal(literal.clone()),
-            Segment::Placeholder(index) => {
-                let Placeholder { name, kind, tagged, .. } = self.placeholders[*index].clone();
-                Part::Placeholder { name, kind, tagged }
+        self.elements.iter().map(|element| match element {
+            Element::Literal(literal) => Part::Literal(literal.clone()),
+            Element::Placeholder(index) => {
+                let Placeholder { name, kind } = self.placeholders[*index].clone();
+                Part::Placeholder { name, kind }
             }
         })
     }
@@ -126,8 +160,18 @@ impl Pattern {
         &self.text
     }
 
-    /// Its segments in order.
-    pub fn segments(&self) -> &[Segment] {
+    /// Literals and placeholders in order.
+    pub fn elements(&self) -> &[Element] {
+        &self.elements
+    }
+
+    /// The element that takes what the others leave: what stands behind it is read from the right.
+    pub(crate) fn open_element(&self) -> Option<usize> {
+        self.open
+    }
+
+    /// What stands between its colons.
+    pub(crate) fn segments(&self) -> &Segments {
         &self.segments
     }
 
@@ -141,48 +185,32 @@ impl Pattern {
         self.placeholders.iter().position(|placeholder| &*placeholder.name == name)
     }
 
-    /// Whether the last placeholder takes the whole rest of a key.
-    pub fn ends_in_rest(&self) -> bool {
-        self.placeholders.last().is_some_and(|last| last.kind == Kind::Rest)
+    /// Whether the placeholder of this index stands in a hash tag, `{{{id}}}`.
+    pub fn is_tagged(&self, index: usize) -> bool {
+        let at = self.elements.iter().position(|own| *own == Element::Placeholder(index));
+        let text = |at: Option<usize>| match at.and_then(|at| self.elements.get(at)) {
+            Some(Element::Literal(text)) => &**text,
+            _ => "",
+        };
+        let before = text(at.and_then(|at| at.checked_sub(1)));
+        before.ends_with('{') && text(at.map(|at| at + 1)).starts_with('}')
     }
 
-    /// Whether a key belongs to this pattern, tried segment by segment.
+    /// Whether a key belongs to this pattern.
     ///
     /// This is the definition of matching; [`crate::Matcher`] is the fast way.
     pub fn accepts(&self, key: &[u8]) -> bool {
-        let limit = if self.ends_in_rest() { self.segments.len() } else { usize::MAX };
-        let mut parts = key.splitn(limit, |&byte| byte == b':');
-        let fits = self.segments.iter().all(|segment| {
-            parts.next().is_some_and(|part| match segment {
-                Segment::Literal(literal) => literal.as_bytes() == part,
-                Segment::Placeholder(index) => self.placeholders[*index].accepts(part),
-            })
-        });
-        fits && parts.next().is_none()
+        self.read(key).is_some()
+    }
+
+    /// The values of the placeholders in a key, if it belongs to this pattern.
+    pub fn read<'k>(&self, key: &'k [u8]) -> Option<Values<'k>> {
+        values::read(self, key)
     }
 
     /// Whether a key of this pattern can begin so. Never says no to one that can.
     pub fn can_begin(&self, prefix: &[u8]) -> bool {
-        let mut parts = prefix.split(|&byte| byte == b':').peekable();
-        for segment in &self.segments {
-            let Some(part) = parts.next() else { return true };
-            let is_cut = parts.peek().is_none();
-            let fits = match segment {
-                Segment::Literal(literal) if is_cut => literal.as_bytes().starts_with(part),
-                Segment::Literal(literal) => literal.as_bytes() == part,
-                Segment::Placeholder(index) => {
-                    let placeholder = &self.placeholders[*index];
-                    if placeholder.kind == Kind::Rest {
-                        return true;
-                    }
-                    is_cut || placeholder.accepts(part)
-                }
-            };
-            if !fits {
-                return false;
-            }
-        }
-        parts.next().is_none()
+        values::can_begin(self, prefix)
     }
 
     /// The pattern with every combination of its enums' words as literals;
@@ -211,22 +239,17 @@ impl Pattern {
                 .flat_map(|before| words.iter().map(move |word| with_word(before, word)))
                 .collect();
         }
-        let spell = |words: Vec<_>| SpelledOut { pattern: self.with_words(&words), words };
-        Some(combinations.into_iter().map(spell).collect())
+        let spell = |words: Vec<_>| Some(SpelledOut { pattern: self.with_words(&words)?, words });
+        combinations.into_iter().map(spell).collect()
     }
 
     /// The pattern with words in the place of some placeholders, by their index.
-    fn with_words(&self, words: &[(usize, Box<str>)]) -> Pattern {
-        Pattern::of_parts(self.parts().zip(&self.segments).map(|(part, segment)| {
-            let word = words.iter().find(|(index, _)| *segment == Segment::Placeholder(*index));
-            match (word, part) {
-                (None, part) => part,
-                (Some((_, word)), Part::Placeholder { tagged: true, .. }) => {
-                    Part::Literal(format!("{{{word}}}").into())
-                }
-                (Some((_, word)), _) => Part::Literal(word.clone()),
-            }
-        }))
+    fn with_words(&self, words: &[(usize, Box<str>)]) -> Option<Pattern> {
+        let parts = self.parts().zip(&self.elements).map(|(part, element)| {
+            let word = words.iter().find(|(index, _)| *element == Element::Placeholder(*index));
+            word.map_or(part, |(_, word)| Part::Literal(word.clone()))
+        });
+        Pattern::of_parts(parts).ok()
     }
 
     /// The key that results when each placeholder has the given value.
@@ -235,34 +258,20 @@ impl Pattern {
     /// If there are fewer values than placeholders.
     pub fn fill<V: AsRef<[u8]>>(&self, values: &[V]) -> Vec<u8> {
         let mut key = Vec::with_capacity(self.text.len());
-        for (index, segment) in self.segments.iter().enumerate() {
-            if index > 0 {
-                key.push(b':');
-            }
-            match segment {
-                Segment::Literal(literal) => key.extend_from_slice(literal.as_bytes()),
-                Segment::Placeholder(index) => {
-                    let tagged = self.placeholders[*index].tagged;
-                    key.extend(tagged.then_some(b'{'));
-                    key.extend_from_slice(values[*index].as_ref());
-                    key.extend(tagged.then_some(b'}'));
-                }
-            }
+        for element in &self.elements {
+            key.extend_from_slice(match element {
+                Element::Literal(literal) => literal.as_bytes(),
+                Element::Placeholder(index) => values[*index].as_ref(),
+            });
         }
         key
     }
-}
 
-impl Placeholder {
-    /// Whether a segment of a key fits, the braces of a hash tag included.
-    pub fn accepts(&self, part: &[u8]) -> bool {
-        if !self.tagged {
-            return self.kind.accepts(part);
-        }
-        match part {
-            [b'{', inner @ .., b'}'] => self.kind.accepts(inner),
-            _ => false,
-        }
+    /// As [`Pattern::fill`], if the key reads back as these values.
+    pub fn fill_readably<V: AsRef<[u8]>>(&self, values: &[V]) -> Option<Vec<u8>> {
+        let key = self.fill(values);
+        let is_same = self.read(&key)?.iter().zip(values).all(|(read, own)| *read == own.as_ref());
+        is_same.then_some(key)
     }
 }
 
@@ -337,7 +346,7 @@ mod tests {
             ["a", "a:{x}:{y:uint}", "{{a}}:{{{x:b|c}}}", "a::{r:rest}", "{{", "x}}y:{{{id}}}"]
         {
             let pattern = Pattern::parse(text).expect(text);
-            assert_eq!(Pattern::of_parts(pattern.parts()), pattern);
+            assert_eq!(Pattern::of_parts(pattern.parts()), Ok(pattern));
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use keyward_schema::{
-    DecimalText, Duration, MAX_SEGMENTS, Pattern, parse_count, parse_size, parse_timestamp,
+    DecimalText, Duration, MAX_PLACEHOLDERS, Pattern, parse_count, parse_size, parse_timestamp,
 };
 use proptest::prelude::*;
 
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn a_filled_pattern_accepts_its_key(text in "([a-c{}]{0,4}|\\{[a-d](:(uint|a\\|b|str|rest))?\\}|:){1,9}") {
         let Ok(pattern) = Pattern::parse(&text) else { return Ok(()) };
-        prop_assert!(pattern.segments().len() <= MAX_SEGMENTS);
+        prop_assert!(pattern.placeholders().len() <= MAX_PLACEHOLDERS);
         prop_assert_eq!(pattern.text(), &text);
         let values: Vec<&str> = pattern
             .placeholders()

@@ -1,7 +1,9 @@
 //! Example texts: by name where the name says something, and to measure.
 
 /// The longest text that an example shows, in bytes.
-use keyward_schema::{Kind, Limits};
+use std::borrow::Cow;
+
+use keyward_schema::{Kind, Limits, TextKind};
 
 pub(super) const MAX_TEXT_BYTES: u64 = 4096;
 
@@ -56,16 +58,35 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Words of a fixed form, of which a prefix may ask for another beginning.
-pub(super) fn of_kind(kind: &Kind) -> Vec<&str> {
-    match kind {
+pub(super) fn of_kind(kind: &Kind) -> Vec<Cow<'_, str>> {
+    let texts = match kind {
         Kind::Uuid => vec!["123e4567-e89b-12d3-a456-426614174000"],
         Kind::Base58 => vec!["9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin"],
         Kind::Hex => vec!["9f86d081884c7d65"],
         Kind::Date => vec!["2025-12-25", "2025-10-01", "2025-11-30", "2025-12-31"],
         Kind::Month => vec!["2025-12", "2025-10", "2025-01"],
+        Kind::Ulid => vec!["01JFXK8M3QZ7V2T9B4W6N5RDHC"],
+        Kind::Slug => vec!["summer-sale", "x", "42"],
+        Kind::Base64Url => vec!["kX3v9_Qm-7TzL2pR"],
+        Kind::Ip => vec!["203.0.113.7", "2001:db8::7"],
         Kind::Enum(words) => words.iter().map(|word| &**word).collect(),
+        Kind::Text(text) => return vec![Cow::Owned(of_alphabet(text))],
         Kind::Str | Kind::Rest | Kind::Int | Kind::Uint => Vec::new(),
-    }
+    };
+    texts.into_iter().map(Cow::Borrowed).collect()
+}
+
+/// Characters of an alphabet, all over it, as many as there have to be.
+fn of_alphabet(text: &TextKind) -> String {
+    let characters: Vec<char> = match text.characters().next() {
+        Some(_) => text.characters().map(char::from).collect(),
+        None => "k3Xv9Qm7TzL2pRw8".chars().collect(),
+    };
+    let length = text.length().unwrap_or(8);
+    // A step that shares no divisor with the number of characters meets them all.
+    (0..length)
+        .map(|place| characters[(place * 7 + place / characters.len()) % characters.len()])
+        .collect()
 }
 
 /// A text made to begin with the prefix and to have an admitted length, by

@@ -125,7 +125,7 @@ pub(super) fn candidates(name: &str, shape: &Shape) -> Vec<String> {
     match &shape.ty {
         Type::String | Type::Kind(Kind::Str | Kind::Rest) => measure(&mut by_name(name)),
         Type::Kind(Kind::Int | Kind::Uint) => number::candidates(limits, 0),
-        Type::Kind(kind) => measure(&mut of_kind(kind).into_iter()),
+        Type::Kind(kind) => measure(&mut of_kind(kind).iter().map(|text| &**text)),
         Type::Decimal { scale } => {
             number::candidates(limits, scale.map_or(usize::MAX, usize::from))
         }

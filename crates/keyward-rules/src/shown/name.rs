@@ -2,11 +2,11 @@
 //!
 //! Owns the form, `users:by_api_key:(redacted)`, in a hash tag `{(redacted)}`. A key that
 //! belongs to no pattern but begins as one with secret placeholders does is cut where the
-//! first secret would stand.
+//! first secret would stand, at the earliest.
 
 use std::borrow::Cow;
 
-use keyward_schema::{Key, KeyId, Segment};
+use keyward_schema::{Element, Key, KeyId};
 
 use super::{Books, REDACTED};
 use crate::book::RuleBook;
@@ -47,33 +47,22 @@ impl RuleBook {
 
     fn name_of_stranger<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         let cuts = self.schema().keys.iter().filter_map(|declared| {
-            let before = before_secret(declared)?;
-            let mut parts = key.split(|byte| *byte == b':');
-            let begins_so = before.iter().all(|segment| {
-                parts.next().is_some_and(|part| match segment {
-                    Segment::Literal(literal) => literal.as_bytes() == part,
-                    Segment::Placeholder(_) => true,
-                })
-            });
-            let has_more = parts.next().is_some();
-            (begins_so && has_more).then_some(before.len())
+            let cut = secret_start(before_secret(declared)?, key)?;
+            // What a key ends with before a secret would begin is none.
+            (cut < key.len() || key.last() == Some(&b':')).then_some(cut)
         });
-        let Some(count) = cuts.min() else { return Cow::Borrowed(key) };
-        let parts = key.split(|byte| *byte == b':').take(count);
-        let shown = parts.chain(std::iter::once(REDACTED.as_bytes()));
-        Cow::Owned(shown.collect::<Vec<_>>().join(&b':'))
+        let Some(cut) = cuts.min() else { return Cow::Borrowed(key) };
+        Cow::Owned([&key[..cut], REDACTED.as_bytes()].concat())
     }
 
     /// Whether a glob of keys may hold a part of a secret. What stops before the first
     /// secret does not, nor do stars.
     fn glob_may_name_secret(&self, glob: &[u8]) -> bool {
         let (prefix, rest) = split_glob(glob);
-        let colons = prefix.iter().filter(|byte| **byte == b':').count();
         let says_more = rest.iter().any(|byte| *byte != b'*');
         self.schema().keys.iter().filter_map(before_secret).any(|before| {
-            let is_there = colons == before.len() && !prefix.ends_with(b":");
-            let reaches_secret = is_there || colons > before.len();
-            (reaches_secret || says_more) && may_begin(before, prefix)
+            let reaches_secret = secret_start(before, prefix).is_some_and(|at| at < prefix.len());
+            reaches_secret || (says_more && may_begin(before, prefix))
         })
     }
 }
@@ -85,24 +74,44 @@ fn split_glob(glob: &[u8]) -> (&[u8], &[u8]) {
     glob.split_at(end)
 }
 
-/// Whether a key that begins with these segments may begin so.
-fn may_begin(segments: &[Segment], prefix: &[u8]) -> bool {
-    let mut parts = prefix.split(|byte| *byte == b':').peekable();
-    segments.iter().all(|segment| {
-        let part = parts.next();
-        match (segment, part, parts.peek()) {
-            (Segment::Placeholder(_), ..) | (_, None, _) => true,
-            (Segment::Literal(literal), Some(part), None) => literal.as_bytes().starts_with(part),
-            (Segment::Literal(literal), Some(part), Some(_)) => literal.as_bytes() == part,
+/// Where the first secret would start in a text that begins with these elements, at the
+/// earliest: values before it are not judged, only cut at the text behind them.
+fn secret_start(before: &[Element], key: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    for (index, element) in before.iter().enumerate() {
+        match element {
+            Element::Literal(text) if index == 0 => {
+                at = key.starts_with(text.as_bytes()).then_some(text.len())?;
+            }
+            // Looked for behind the placeholder before it.
+            Element::Literal(text) => at += find(&key[at..], text.as_bytes())? + text.len(),
+            Element::Placeholder(_) => {}
         }
-    })
+    }
+    Some(at)
 }
 
-/// The segments in front of a key's first secret placeholder.
-fn before_secret(key: &Key) -> Option<&[Segment]> {
+fn find(key: &[u8], text: &[u8]) -> Option<usize> {
+    key.windows(text.len()).position(|window| window == text)
+}
+
+/// Whether a key that begins with these elements may begin so.
+fn may_begin(before: &[Element], prefix: &[u8]) -> bool {
+    match before.first() {
+        Some(Element::Literal(text)) => {
+            let shared = text.len().min(prefix.len());
+            text.as_bytes()[..shared] == prefix[..shared]
+        }
+        _ => true,
+    }
+}
+
+/// The elements in front of a key's first secret placeholder.
+fn before_secret(key: &Key) -> Option<&[Element]> {
     let first = *key.secret_placeholders.first()?;
-    let segment = key.pattern.placeholders()[first].segment;
-    Some(&key.pattern.segments()[..segment])
+    let elements = key.pattern.elements();
+    let at = elements.iter().position(|own| *own == Element::Placeholder(first))?;
+    Some(&elements[..at])
 }
 
 impl Books<'_> {

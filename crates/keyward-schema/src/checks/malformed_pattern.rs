@@ -1,8 +1,11 @@
 //! KW0101: the pattern cannot be read.
 
+use super::{address_beside_text, adjacent_placeholders, second_rest, unreadable_word};
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
-use crate::pattern::{Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, PatternError, PatternProblem};
+use crate::pattern::{
+    Kind, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, PatternError, PatternProblem,
+};
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
@@ -10,25 +13,27 @@ pub(crate) static RULE: Rule = Rule {
     level: Level::Error,
     title: "the pattern cannot be read",
     why: "
-A pattern is made of segments between colons. A segment is literal text or one
-whole placeholder: `{name}` or `{name:type}` with a type of `str`, `int`,
-`uint`, `uuid`, `base58`, `hex`, `date`, `month`, `rest` (last place only), or
-words `{window:minute|hour}`. `{{` and `}}` stand for braces themselves, and
-`{{{id}}}` for a placeholder within a hash tag. Names are letters, digits and
-underscores, and differ. There are at most 16 segments.
+A pattern is literal text with placeholders in it: `{name}` or `{name:type}`
+with a type of `str`, `int`, `uint`, `uuid`, `ulid`, `base58`, `base64url`,
+`hex`, `slug`, `date`, `month`, `ip`, `rest`, `text(…)` of an alphabet or a
+length, or words `{window:minute|hour}`. Between two placeholders there is text,
+by which a key can be read in one way only. `{{` and `}}` stand for braces
+themselves, and `{{{id}}}` for a placeholder within a hash tag. Names are
+letters, digits and underscores, and differ. There are at most 16 segments
+between colons and 16 placeholders.
 ",
     wrong: r#"
 [keyspace]
 name = "shop"
 
-[key."user-{id}"]
+[key."user-{id"]
 type = "hash"
 "#,
     right: r#"
 [keyspace]
 name = "shop"
 
-[key."user:{id}"]
+[key."user-{id}"]
 type = "hash"
 "#,
 };
@@ -39,8 +44,17 @@ pub(crate) fn found(text: &str, error: &PatternError, at: Span) -> Diagnostic {
     let exact = (at.end - at.start) as usize == text.len() + 2;
     let part = if exact { inner.within(error.range.clone()) } else { None };
     let piece = text.get(error.range.clone()).unwrap_or(text);
-    let (message, label, help) = describe(&error.problem, piece);
-    RULE.at(part.unwrap_or(at), label).saying(message).maybe_help(help)
+    let place = part.unwrap_or(at);
+    match &error.problem {
+        PatternProblem::SideBySide => adjacent_placeholders::found(place),
+        PatternProblem::SecondRest => second_rest::found(place),
+        PatternProblem::AddressBesideText(text) => address_beside_text::found(text, place),
+        PatternProblem::UnreadableWord { word, text } => unreadable_word::found(word, text, place),
+        problem => {
+            let (message, label, help) = describe(problem, piece);
+            RULE.at(place, label).saying(message).maybe_help(help)
+        }
+    }
 }
 
 fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Option<String>) {
@@ -48,7 +62,9 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
     match problem {
         PatternProblem::Empty => say("a pattern is not empty", "empty"),
         PatternProblem::TooLong => (
-            format!("a pattern has at most {MAX_SEGMENTS} segments and {MAX_PATTERN_BYTES} bytes"),
+            format!(
+                "a pattern has at most {MAX_SEGMENTS} segments, {MAX_PLACEHOLDERS} placeholders and {MAX_PATTERN_BYTES} bytes"
+            ),
             "too long",
             None,
         ),
@@ -60,15 +76,6 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             "not opened",
             Some("write `}}` for a brace itself".to_owned()),
         ),
-        PatternProblem::NotWholeSegment => {
-            let split = piece.replace('{', ":{").replace('}', "}:");
-            let split = split.trim_matches(':').replace("-:", ":").replace(":-", ":");
-            (
-                "a placeholder is a whole segment between colons".to_owned(),
-                "has other text beside the placeholder",
-                Some(format!("\"{split}\"")),
-            )
-        }
         PatternProblem::BadName => {
             say("a placeholder is named by letters, digits and underscores", "not a name")
         }
@@ -76,7 +83,8 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             let near = nearest(kind, Kind::NAMES)
                 .map(|near| piece.replace(&format!(":{kind}"), &format!(":{near}")));
             let types = Kind::NAMES.join(", ");
-            let message = format!("there is no placeholder type `{kind}`; there are {types}");
+            let message =
+                format!("there is no placeholder type `{kind}`; there are {types}, text(…)");
             (message, "unknown type", near.map(|near| format!("`{near}`")))
         }
         PatternProblem::BadEnum => say(
@@ -88,9 +96,17 @@ fn describe(problem: &PatternProblem, piece: &str) -> (String, &'static str, Opt
             "again",
             Some(format!("`{{{name}2}}`")),
         ),
-        PatternProblem::RestNotLast => {
-            say("`rest` takes all that follows, so nothing can follow it", "not the last segment")
-        }
+        PatternProblem::BadText => (
+            "`text` is of an alphabet of two characters or more, or of 1 to 256 characters"
+                .to_owned(),
+            "not an alphabet, nor a length",
+            Some("`text(a-z0-9)`, `text(32)` or `text(a-z0-9, 32)`".to_owned()),
+        ),
+        // These have rules of their own.
+        PatternProblem::SideBySide
+        | PatternProblem::SecondRest
+        | PatternProblem::AddressBesideText(_)
+        | PatternProblem::UnreadableWord { .. } => say("it cannot be read in one way", "here"),
     }
 }
 
@@ -116,20 +132,6 @@ type = "hash"
         );
         check(
             r#"
-[key."a:{x}y"]
-type = "hash"
-"#,
-            r#"KW0101 1:9 a placeholder is a whole segment between colons [has other text beside the placeholder] | help: "{x}:y""#,
-        );
-        check(
-            r#"
-[key."a:user-{x}"]
-type = "hash"
-"#,
-            r#"KW0101 1:9 a placeholder is a whole segment between colons [has other text beside the placeholder] | help: "user:{x}""#,
-        );
-        check(
-            r#"
 [key."a:{1}"]
 type = "hash"
 "#,
@@ -140,14 +142,14 @@ type = "hash"
 [key."a:{x:unt}"]
 type = "hash"
 "#,
-            "KW0101 1:9 there is no placeholder type `unt`; there are str, int, uint, uuid, base58, hex, date, month, rest [unknown type] | help: `{x:int}`",
+            "KW0101 1:9 there is no placeholder type `unt`; there are str, int, uint, uuid, ulid, base58, base64url, hex, slug, date, month, ip, rest, text(…) [unknown type] | help: `{x:int}`",
         );
         check(
             r#"
 [key."a:{unt:unt}"]
 type = "hash"
 "#,
-            "KW0101 1:9 there is no placeholder type `unt`; there are str, int, uint, uuid, base58, hex, date, month, rest [unknown type] | help: `{unt:int}`",
+            "KW0101 1:9 there is no placeholder type `unt`; there are str, int, uint, uuid, ulid, base58, base64url, hex, slug, date, month, ip, rest, text(…) [unknown type] | help: `{unt:int}`",
         );
         check(
             r#"
@@ -165,10 +167,10 @@ type = "hash"
         );
         check(
             r#"
-[key."{x:rest}:a"]
+[key."a:{x:text(a)}"]
 type = "hash"
 "#,
-            "KW0101 1:7 `rest` takes all that follows, so nothing can follow it [not the last segment]",
+            "KW0101 1:9 `text` is of an alphabet of two characters or more, or of 1 to 256 characters [not an alphabet, nor a length] | help: `text(a-z0-9)`, `text(32)` or `text(a-z0-9, 32)`",
         );
         check(
             r#"
@@ -182,7 +184,7 @@ type = "hash"
 [key."1:2:3:4:5:6:7:8:9:10:11:12:13:14:15:16:17"]
 type = "hash"
 "#,
-            "KW0101 1:7 a pattern has at most 16 segments and 1024 bytes [too long]",
+            "KW0101 1:7 a pattern has at most 16 segments, 16 placeholders and 1024 bytes [too long]",
         );
     }
 

@@ -2,7 +2,7 @@
 
 use super::Warnings;
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use crate::pattern::Segment;
+use crate::pattern::Element;
 use crate::read::KeyDraft;
 use crate::schema::{Content, DataType};
 use crate::shape::{Field, Object, Shape, Type};
@@ -66,9 +66,9 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], warnings: &mut Warnings<'_>) {
 }
 
 fn last_literal<'d>(draft: &'d KeyDraft<'_>) -> Option<&'d str> {
-    draft.pattern.as_ref()?.segments().iter().rev().find_map(|segment| match segment {
-        Segment::Literal(literal) => Some(&**literal),
-        Segment::Placeholder(_) => None,
+    draft.pattern.as_ref()?.elements().iter().rev().find_map(|element| match element {
+        Element::Literal(literal) => literal.split(':').rfind(|word| !word.is_empty()),
+        Element::Placeholder(_) => None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! KW0107: two patterns accept the same keys.
 
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
+use crate::escape::escape;
 use crate::pattern::{Part, Pattern, Relation, relate, relation};
 use crate::read::KeyDraft;
 use crate::toml_form::text_form;
@@ -57,20 +58,55 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
 }
 
 fn found(pattern: &Pattern, draft: &KeyDraft<'_>, rival: &Pattern) -> Diagnostic {
-    let key = relate(rival, pattern).1.unwrap_or_default();
-    let key = String::from_utf8_lossy(&key).into_owned();
-    let found = RULE.at(draft.at, format!("also matches `{key}`"));
-    found.help(format!("add a literal segment: {}", text_form(&with_literal(pattern))))
+    let found = match relate(rival, pattern).1 {
+        Some(key) => {
+            RULE.at(draft.at, format!("also matches `{}`", escape(&String::from_utf8_lossy(&key))))
+        }
+        None => RULE
+            .at(draft.at, "these are too large to compare")
+            .saying("it cannot be told which keys both of two patterns accept"),
+    };
+    match with_literal(pattern) {
+        Some(mended) => found.help(format!("add a literal segment: {}", text_form(&mended))),
+        None => found.help("give a placeholder of one of them a narrower type, or an alphabet"),
+    }
 }
 
-/// The same pattern with the name of its first placeholder before it.
-fn with_literal(pattern: &Pattern) -> String {
+/// The same pattern with the name of its first placeholder before it, if that placeholder is a
+/// segment: what a program puts into one key cannot be moved apart.
+fn with_literal(pattern: &Pattern) -> Option<String> {
     let mut parts: Vec<Part> = pattern.parts().collect();
-    match pattern.placeholders().first() {
-        Some(first) => parts.insert(first.segment, Part::Literal(first.name.clone())),
-        None => parts.push(Part::Literal("2".into())),
+    let is_segment = |at: usize| {
+        let ends = |part: Option<&Part>, is_before: bool| match part {
+            Some(Part::Literal(text)) if is_before => text.ends_with(':'),
+            Some(Part::Literal(text)) => text.starts_with(':'),
+            _ => true,
+        };
+        ends(at.checked_sub(1).map(|before| &parts[before]), true) && ends(parts.get(at + 1), false)
+    };
+    let is_tag = |at: usize| {
+        let text = |part: Option<&Part>| match part {
+            Some(Part::Literal(text)) => text.clone(),
+            _ => "".into(),
+        };
+        at > 0
+            && text(parts.get(at - 1)).ends_with(":{")
+            && text(parts.get(at + 1)).starts_with('}')
+    };
+    let first = parts.iter().position(|part| matches!(part, Part::Placeholder { .. }));
+    match first.map(|at| (at, parts[at].clone())) {
+        Some((at, Part::Placeholder { name, .. })) if is_segment(at) => {
+            parts.insert(at, Part::Literal(format!("{name}:").into()));
+        }
+        Some((at, Part::Placeholder { name, .. })) if is_tag(at) => {
+            if let Part::Literal(text) = &mut parts[at - 1] {
+                *text = format!("{}{name}:{{", &text[..text.len() - 1]).into();
+            }
+        }
+        Some(_) => return None,
+        None => parts.push(Part::Literal(":2".into())),
     }
-    Pattern::of_parts(parts).text().to_owned()
+    Pattern::of_parts(parts).ok().map(|pattern| pattern.text().to_owned())
 }
 
 #[cfg(test)]

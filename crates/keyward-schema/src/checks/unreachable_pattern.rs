@@ -1,7 +1,7 @@
 //! KW0108: the pattern can match no key.
 
 use crate::diagnostic::{Level, Report, Rule};
-use crate::pattern::{Pattern, Relation, SpelledOut, relation};
+use crate::pattern::{Pattern, Relation, SpelledOut, is_covered, relation};
 use crate::read::KeyDraft;
 use crate::source::Span;
 
@@ -50,6 +50,9 @@ const MAX_COMBINATIONS: usize = 4096;
 /// take some hundreds; beyond it an unreachable pattern goes unnoticed.
 const MAX_COMPARISONS: usize = 1 << 21;
 
+/// How many smaller patterns are considered together.
+const MAX_TOGETHER: usize = 32;
+
 /// How many of the patterns that claim its keys are shown.
 const MAX_SHOWN: usize = 8;
 
@@ -61,7 +64,7 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
         if budget == 0 {
             return;
         }
-        if pattern.placeholders().iter().all(|own| own.kind.words().is_empty()) {
+        if pattern.placeholders().is_empty() {
             continue;
         }
         let smaller: Vec<(&Pattern, Span)> = patterns
@@ -74,8 +77,7 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
         if smaller.len() < 2 {
             continue;
         }
-        let Some(combinations) = pattern.spelled_out(MAX_COMBINATIONS) else { continue };
-        if !is_covered(&combinations, &smaller, &mut budget) {
+        if !is_claimed(pattern, &smaller, &mut budget) {
             continue;
         }
         let found = RULE.at(*at, "all its keys are claimed by others").help("remove it");
@@ -84,8 +86,23 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
     }
 }
 
+/// Whether the others claim all keys of a pattern: exactly, unless there are too many of them,
+/// and then word by word.
+fn is_claimed(pattern: &Pattern, others: &[(&Pattern, Span)], budget: &mut usize) -> bool {
+    if others.len() <= MAX_TOGETHER {
+        let patterns: Vec<&Pattern> = others.iter().map(|(other, _)| *other).collect();
+        if let Some(is_covered) = is_covered(pattern, &patterns) {
+            return is_covered;
+        }
+    }
+    match pattern.spelled_out(MAX_COMBINATIONS) {
+        Some(combinations) => are_claimed(&combinations, others, budget),
+        None => false,
+    }
+}
+
 /// Whether each of the combinations lies within one of the others.
-fn is_covered(
+fn are_claimed(
     combinations: &[SpelledOut],
     others: &[(&Pattern, Span)],
     budget: &mut usize,
@@ -154,6 +171,32 @@ type = "hash"
 type = "hash"
 "#,
             "KW0108 1:6 the pattern can match no key [all its keys are claimed by others] | see 3:6 claims some | see 5:6 claims some | help: remove it",
+        );
+    }
+
+    #[test]
+    fn what_is_claimed_by_kinds_and_forms_together() {
+        check(
+            r#"
+[key."v{n:text(0-2, 1)}"]
+type = "hash"
+[key."v{n:text(0-1, 1)}"]
+type = "hash"
+[key."v2"]
+type = "hash"
+"#,
+            "KW0108 1:6 the pattern can match no key [all its keys are claimed by others] | see 3:6 claims some | see 5:6 claims some | help: remove it",
+        );
+        check(
+            r#"
+[key."a-{x:text(a-z0-9, 3)}"]
+type = "hash"
+[key."a-{x:text(a-z0-9, 2)}0"]
+type = "hash"
+[key."a-{x:text(a-z0-9, 2)}{{1"]
+type = "hash"
+"#,
+            "",
         );
     }
 

@@ -56,7 +56,7 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
 
 fn placeholders(key: &Key) -> Vec<Line> {
     let in_words = |(index, placeholder): (usize, &crate::Placeholder)| {
-        let tagged = if placeholder.tagged { ", in a hash tag" } else { "" };
+        let tagged = if key.pattern.is_tagged(index) { ", in a hash tag" } else { "" };
         let secret = if key.secret_placeholders.contains(&index) { ", secret" } else { "" };
         let kind = placeholder.kind.in_words();
         Line::code(&*placeholder.name).and(format!(": {kind}{tagged}{secret}"))

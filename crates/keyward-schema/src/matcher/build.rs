@@ -1,29 +1,41 @@
 //! Compiling patterns into the automaton.
 //!
 //! Builds all states segment by segment: from each set of patterns, the sets
-//! that its words and its kinds lead to. Every step stands for a segment that
-//! really exists (a word, or a sample of a combination of kinds), so every
-//! state is reached by some key, and two closed patterns meet at the end of a
-//! state exactly if a key belongs to both. That is how conflicts are found
-//! without comparing all pairs; only `rest` is compared with every pattern.
-//! Invariant: work and size are bounded by `MAX_STATES` and `MAX_MEMBERS`,
-//! since sets of patterns can multiply without end (enums that share some of
-//! their words, segment after segment).
+//! that its words, its kinds and its forms lead to. Every segment that exists
+//! has its step, so two closed patterns that accept one key meet at the end of
+//! a state. That is how conflicts are found without comparing all pairs; only
+//! patterns with a tail are compared with every other. Forms are combined as
+//! far as comparing two by two allows, so a few states may be reached by no
+//! key: patterns that meet in them although they share no key are no conflict.
+//! Invariant: work and size are bounded by `MAX_STATES`, `MAX_MEMBERS`,
+//! `MAX_CANDIDATES` and `MAX_TAILS`, since sets of patterns can multiply without end (enums
+//! that share some of their words, segment after segment).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::num::{NonZeroU8, NonZeroU32};
 
+use super::forms::{Form, Forms, FormsId, NodeDraft, leading_text, node_texts};
 use super::kinds::KindSet;
+use super::tails::{Demand, Tail, TailList};
 use super::words::Words;
 use super::{Answer, Branch, Matcher, Next, State};
-use crate::{Kind, Pattern, Relation, Segment, relate};
+use crate::pattern::{Element, Kind, Pattern, Relation, Segment, relation};
 
 /// The most states that an automaton may have.
 pub const MAX_STATES: usize = 1 << 18;
 
 /// The most patterns that all sets computed for an automaton may have together.
 pub const MAX_MEMBERS: usize = 1 << 22;
+
+/// The most forms of segments that one segment may have to be held against, one by one.
+pub const MAX_CANDIDATES: usize = 24;
+
+/// The most combinations of such forms.
+const MAX_COMBINATIONS: usize = 1024;
+
+/// The most patterns with a `rest` or an address that one key may have to be held against.
+pub const MAX_TAILS: usize = 64;
 
 /// Why patterns cannot be matched together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +48,7 @@ pub enum MatcherError {
         /// The other one.
         second: NamedPattern,
     },
-    /// The automaton would exceed `MAX_STATES` or `MAX_MEMBERS`.
+    /// The automaton would exceed `MAX_STATES`, `MAX_MEMBERS`, `MAX_CANDIDATES` or `MAX_TAILS`.
     #[error(
         "{} patterns are too entangled: {}",
         .patterns.len(),
@@ -72,10 +84,14 @@ pub(super) fn build(patterns: Vec<&Pattern>) -> Result<Matcher, MatcherError> {
         states: Vec::new(),
         words: Words::default(),
         branches: Vec::new(),
+        forms: Forms::default(),
+        tails: Vec::new(),
+        ranks: HashMap::new(),
+        relations: HashMap::new(),
         state_count: 1,
         member_count: 0,
     };
-    builder.compare_rests()?;
+    builder.compare_tails()?;
     let mut level: Vec<Set> = vec![(0..builder.patterns.len() as u32).collect()];
     let mut depth = 0;
     while !level.is_empty() {
@@ -90,7 +106,15 @@ pub(super) fn build(patterns: Vec<&Pattern>) -> Result<Matcher, MatcherError> {
         states: builder.states.into(),
         words: builder.words,
         branches: builder.branches.into(),
+        forms: builder.forms,
+        tails: builder.tails.into(),
+        readers: builder.patterns.iter().map(|pattern| reader(pattern)).collect(),
     })
+}
+
+fn reader(pattern: &Pattern) -> Option<Box<Pattern>> {
+    let is_plain = pattern.segments().is_plain(pattern.placeholders());
+    (!is_plain).then(|| Box::new(pattern.clone()))
 }
 
 struct Builder<'p> {
@@ -98,6 +122,12 @@ struct Builder<'p> {
     states: Vec<State>,
     words: Words,
     branches: Vec<Branch>,
+    forms: Forms,
+    tails: Vec<Tail>,
+    /// The order in which patterns with a tail are tried, smaller ones first.
+    ranks: HashMap<u32, usize>,
+    /// How two forms lie to each other, by their names.
+    relations: HashMap<(Box<str>, Box<str>), Relation>,
     /// How many states exist or have been promised an index.
     state_count: usize,
     member_count: usize,
@@ -115,12 +145,20 @@ struct Level {
 struct Choices {
     /// The patterns that end before it.
     ends: Vec<u32>,
-    /// The patterns whose `rest` it begins.
-    rests: Vec<u32>,
+    /// The patterns whose tail begins with it, or began before.
+    tails: Vec<u32>,
     /// The words spelled out, and by which patterns.
     words: BTreeMap<Vec<u8>, Vec<u32>>,
     /// The patterns with any other placeholder there.
     kinds: Vec<(KindSet, u32)>,
+    /// The forms with text beside placeholders or of other kinds, by their names.
+    forms: BTreeMap<Box<str>, FormDraft>,
+}
+
+/// A form and the patterns that have it there.
+struct FormDraft {
+    pattern: Pattern,
+    members: Vec<u32>,
 }
 
 impl Builder<'_> {
@@ -135,26 +173,38 @@ impl Builder<'_> {
 
         let mut nexts = Vec::with_capacity(choices.words.len());
         for (word, spelled) in &choices.words {
-            let set = choices.accepting(kinds.of(word), spelled);
+            let mut members = spelled.clone();
+            for form in choices.forms.values().filter(|form| form.pattern.accepts(word)) {
+                members.extend_from_slice(&form.members);
+            }
+            let set = choices.accepting(kinds.of(word), &members);
             nexts.push((&word[..], self.next(set, level)?));
         }
         let words = self.words.add_table(&nexts);
 
         let branches_start = self.branches.len();
-        for kinds in kinds.outcomes() {
-            let next = self.next(choices.accepting(kinds, &[]), level)?;
-            self.branches.push(Branch { kinds, next });
+        let mut any = None;
+        let mut forms = None;
+        if choices.forms.is_empty() {
+            for kinds in kinds.outcomes() {
+                let next = self.next(choices.accepting(kinds, &[]), level)?;
+                self.branches.push(Branch { kinds, next });
+            }
+            any = kinds.is_only_str().then(|| self.branches[branches_start].next);
+        } else {
+            forms = Some(self.add_forms(&choices, kinds, level)?);
         }
-        let rest = self.smallest(&choices.rests)?;
+        let tails = self.add_tails(&choices.tails, depth)?;
         self.states.push(State {
-            is_turn: rest.is_some() || (words.is_empty() && kinds.is_empty()),
+            is_last: words.is_empty() && kinds.is_empty() && forms.is_none(),
             words,
             end: self.smallest(&choices.ends)?,
-            rest,
-            any: kinds.is_only_str().then(|| self.branches[branches_start].next),
+            tails,
+            any,
             kinds,
             branches_start: branches_start as u32,
             branch_count: (self.branches.len() - branches_start) as u8,
+            forms,
         });
         Ok(())
     }
@@ -163,29 +213,158 @@ impl Builder<'_> {
         let mut choices = Choices::default();
         for &index in set {
             let pattern = self.patterns[index as usize];
-            let placeholder = match pattern.segments().get(depth) {
-                None => {
-                    choices.ends.push(index);
-                    continue;
+            let Some(segment) = pattern.segments().closed.get(depth) else {
+                match pattern.segments().tail {
+                    Some(_) => choices.tails.push(index),
+                    None => choices.ends.push(index),
                 }
-                Some(Segment::Literal(word)) => {
-                    choices.add_word(word.to_string(), index);
-                    continue;
-                }
-                Some(Segment::Placeholder(placeholder)) => &pattern.placeholders()[*placeholder],
+                continue;
             };
-            match &placeholder.kind {
-                Kind::Rest => choices.rests.push(index),
-                Kind::Enum(words) if placeholder.tagged => {
-                    words.iter().for_each(|word| choices.add_word(format!("{{{word}}}"), index));
-                }
-                Kind::Enum(words) => {
-                    words.iter().for_each(|word| choices.add_word(word.to_string(), index));
-                }
-                _ => choices.kinds.push((KindSet::of_placeholder(placeholder), index)),
+            if let Some(words) = segment.words(pattern.placeholders()) {
+                words.into_iter().for_each(|word| choices.add_word(word, index));
+                continue;
+            }
+            let kinds = match segment {
+                Segment::Placeholder(own) => KindSet::of_kind(&pattern.placeholders()[*own].kind),
+                _ => KindSet::EMPTY,
+            };
+            if kinds.is_empty() {
+                choices.add_form(pattern.part(&segment.elements()), index);
+            } else {
+                choices.kinds.push((kinds, index));
             }
         }
         choices
+    }
+
+    /// The trie of a state's forms.
+    fn add_forms(
+        &mut self,
+        choices: &Choices,
+        kinds: KindSet,
+        level: &mut Level,
+    ) -> Result<FormsId, MatcherError> {
+        let drafts: Vec<(&Box<str>, &FormDraft)> = choices.forms.iter().collect();
+        let mut outcomes = kinds.outcomes();
+        outcomes.push(KindSet::EMPTY);
+        let mut nodes = Vec::new();
+        for text in node_texts(drafts.iter().map(|(_, draft)| leading_text(&draft.pattern))) {
+            let candidates: Vec<usize> = (0..drafts.len())
+                .filter(|&form| text.starts_with(leading_text(&drafts[form].1.pattern)))
+                .collect();
+            let entangled = |builder: &Self| {
+                let members = candidates.iter().flat_map(|form| &drafts[*form].1.members);
+                let patterns = members.map(|&index| builder.named(index)).collect();
+                MatcherError::Entangled { patterns }
+            };
+            if candidates.len() > MAX_CANDIDATES {
+                return Err(entangled(self));
+            }
+            let mut branches = Vec::new();
+            for &of_kinds in &outcomes {
+                let Some(combinations) = self.combinations(kinds, of_kinds, &candidates, &drafts)
+                else {
+                    return Err(entangled(self));
+                };
+                for fitting in combinations {
+                    let fit = |bit: &usize| fitting >> bit & 1 == 1;
+                    let members: Vec<u32> = (0..candidates.len())
+                        .filter(fit)
+                        .flat_map(|bit| drafts[candidates[bit]].1.members.iter().copied())
+                        .collect();
+                    if fitting == 0 && of_kinds.is_empty() {
+                        continue;
+                    }
+                    let next = self.next(choices.accepting(of_kinds, &members), level)?;
+                    branches.push((of_kinds, fitting, next));
+                }
+            }
+            nodes.push(NodeDraft { text, candidates, branches });
+        }
+        let forms: Vec<Form> = drafts.iter().map(|(_, draft)| Form::of(&draft.pattern)).collect();
+        Ok(self.forms.add(&forms, nodes))
+    }
+
+    /// Which of some forms a segment can fit that is of just these of the state's kinds, as far
+    /// as comparing two by two tells; nothing if there are too many ways.
+    fn combinations(
+        &mut self,
+        kinds: KindSet,
+        of_kinds: KindSet,
+        candidates: &[usize],
+        drafts: &[(&Box<str>, &FormDraft)],
+    ) -> Option<Vec<u32>> {
+        let mut all: Vec<u32> = vec![0];
+        for (bit, &form) in candidates.iter().enumerate() {
+            let (name, draft) = drafts[form];
+            let (mut may_fit, mut may_miss) = (true, true);
+            for kind in kinds.kinds() {
+                let is_of_kind = KindSet::of_kind(kind).meets(of_kinds);
+                let other = form_of_kind(kind);
+                match (self.relate_forms((name, &draft.pattern), (&other.0, &other.1)), is_of_kind)
+                {
+                    (Relation::Disjoint, true) | (Relation::Subset, false) => may_fit = false,
+                    (Relation::Superset, true) => may_miss = false,
+                    (Relation::Equal, is_of_kind) => {
+                        (may_fit, may_miss) = (is_of_kind, !is_of_kind)
+                    }
+                    _ => {}
+                }
+            }
+            let mut next = Vec::new();
+            for before in all {
+                let (mut may_fit, mut may_miss) = (may_fit, may_miss);
+                for (other_bit, &other) in candidates[..bit].iter().enumerate() {
+                    let (other_name, other_draft) = drafts[other];
+                    let relation = self
+                        .relate_forms((name, &draft.pattern), (other_name, &other_draft.pattern));
+                    match (relation, before >> other_bit & 1 == 1) {
+                        (Relation::Disjoint, true) | (Relation::Subset, false) => may_fit = false,
+                        (Relation::Superset, true) => may_miss = false,
+                        _ => {}
+                    }
+                }
+                next.extend(may_miss.then_some(before));
+                next.extend(may_fit.then_some(before | 1 << bit));
+            }
+            if next.len() > MAX_COMBINATIONS {
+                return None;
+            }
+            all = next;
+        }
+        Some(all)
+    }
+
+    fn relate_forms(
+        &mut self,
+        (name, pattern): (&str, &Pattern),
+        (other_name, other): (&str, &Pattern),
+    ) -> Relation {
+        let names = (Box::from(name), Box::from(other_name));
+        *self.relations.entry(names).or_insert_with(|| relation(pattern, other))
+    }
+
+    /// The tails of a state, smaller ones first.
+    fn add_tails(&mut self, indices: &[u32], depth: usize) -> Result<TailList, MatcherError> {
+        if indices.len() > MAX_TAILS {
+            let patterns = indices.iter().map(|&index| self.named(index)).collect();
+            return Err(MatcherError::Entangled { patterns });
+        }
+        let start = self.tails.len() as u32;
+        let mut order = indices.to_vec();
+        order.sort_by_key(|index| self.ranks[index]);
+        for index in order {
+            let pattern = self.patterns[index as usize];
+            let segments = pattern.segments();
+            let demand = match segments.has_plain_rest(pattern.placeholders()) {
+                false => Demand::Reading,
+                true if segments.closed.len() == depth => Demand::Something,
+                true if segments.closed.len() + 1 == depth => Demand::SomethingBefore,
+                true => Demand::Nothing,
+            };
+            self.tails.push(Tail { answer: self.answer(index), demand });
+        }
+        Ok(TailList { start, count: indices.len() as u8 })
     }
 
     /// The state of a set on the next level.
@@ -220,6 +399,8 @@ impl Builder<'_> {
                 match self.relate(index, chain[middle]) {
                     Relation::Subset => high = middle,
                     Relation::Superset => low = middle + 1,
+                    // No key leads here.
+                    Relation::Disjoint => return Ok(None),
                     _ => return Err(self.conflict(index, chain[middle])),
                 }
             }
@@ -228,35 +409,47 @@ impl Builder<'_> {
         Ok(chain.first().map(|&index| self.answer(index)))
     }
 
-    /// Compares each pattern that ends in `rest` with every other one.
-    fn compare_rests(&self) -> Result<(), MatcherError> {
+    /// Compares each pattern with a tail with every other one, and puts them in order.
+    fn compare_tails(&mut self) -> Result<(), MatcherError> {
         let count = self.patterns.len() as u32;
-        for rest in (0..count).filter(|&index| self.patterns[index as usize].ends_in_rest()) {
-            for other in (0..count).filter(|&other| other != rest) {
-                if matches!(self.relate(rest, other), Relation::Equal | Relation::Overlap) {
-                    return Err(self.conflict(rest, other));
+        let has_tail = |index: &u32| self.patterns[*index as usize].segments().tail.is_some();
+        let tails: Vec<u32> = (0..count).filter(has_tail).collect();
+        let mut smaller: HashMap<u32, Vec<u32>> = HashMap::new();
+        for &tail in &tails {
+            for other in (0..count).filter(|&other| other != tail) {
+                match self.relate(tail, other) {
+                    Relation::Equal | Relation::Overlap => return Err(self.conflict(tail, other)),
+                    Relation::Superset if tails.binary_search(&other).is_ok() => {
+                        smaller.entry(tail).or_default().push(other);
+                    }
+                    _ => {}
                 }
             }
         }
+        // What has more smaller ones is never smaller than one of them.
+        let mut order = tails;
+        order.sort_by_key(|tail| smaller.get(tail).map_or(0, Vec::len));
+        self.ranks = order.into_iter().enumerate().map(|(rank, tail)| (tail, rank)).collect();
         Ok(())
     }
 
     fn relate(&self, left: u32, right: u32) -> Relation {
-        relate(self.patterns[left as usize], self.patterns[right as usize]).0
+        relation(self.patterns[left as usize], self.patterns[right as usize])
     }
 
     fn answer(&self, index: u32) -> Answer {
         let pattern = self.patterns[index as usize];
-        let segment_count = u8::try_from(pattern.segments().len()).ok().and_then(NonZeroU8::new);
-        let bits = |tagged_only: bool| {
-            let chosen = pattern.placeholders().iter().filter(|p| p.tagged || !tagged_only);
-            chosen.fold(0, |bits, placeholder| bits | 1 << placeholder.segment)
-        };
+        let segments = pattern.segments();
+        let segment_count = u8::try_from(segments.count()).ok().and_then(NonZeroU8::new);
+        let closed = segments.closed.iter().enumerate();
+        let bits = closed.filter(|(_, segment)| matches!(segment, Segment::Placeholder(_)));
+        let tail = segments.tail.is_some().then_some(segments.closed.len());
+        let places = bits.map(|(place, _)| place).chain(tail);
         Answer {
             pattern: index,
-            placeholders: bits(false),
-            tagged: bits(true),
+            placeholders: places.fold(0, |bits, place| bits | 1 << place),
             segment_count: segment_count.expect("a pattern has 1 to MAX_SEGMENTS segments"),
+            is_plain: segments.is_plain(pattern.placeholders()),
         }
     }
 
@@ -278,13 +471,34 @@ impl Choices {
         self.words.entry(word.into_bytes()).or_default().push(index);
     }
 
+    fn add_form(&mut self, pattern: Pattern, index: u32) {
+        let form = self.forms.entry(form_name(&pattern));
+        form.or_insert_with(|| FormDraft { pattern, members: Vec::new() }).members.push(index);
+    }
+
     /// The patterns that accept a segment which is of these kinds, together
-    /// with those that spell it out.
+    /// with those that spell it out or have a form for it.
     fn accepting(&self, kinds: KindSet, spelled: &[u32]) -> Set {
         let by_kind = self.kinds.iter().filter(|(kind, _)| kinds.meets(*kind));
         let mut set: Vec<u32> =
             by_kind.map(|(_, index)| *index).chain(spelled.iter().copied()).collect();
+        set.extend_from_slice(&self.tails);
         set.sort_unstable();
+        set.dedup();
         set.into()
     }
+}
+
+/// What two forms share that accept the same: all but the names of placeholders.
+fn form_name(pattern: &Pattern) -> Box<str> {
+    let elements = pattern.elements().iter().map(|element| match element {
+        Element::Literal(text) => text.replace('{', "{{"),
+        Element::Placeholder(index) => format!("{{{}}}", pattern.placeholders()[*index].kind),
+    });
+    elements.collect::<String>().into()
+}
+
+fn form_of_kind(kind: &Kind) -> (Box<str>, Pattern) {
+    let pattern = Pattern::of_kind(kind);
+    (form_name(&pattern), pattern)
 }

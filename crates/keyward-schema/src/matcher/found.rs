@@ -1,12 +1,13 @@
 //! A match: the pattern of a key, and the values of its placeholders.
 //!
-//! Invariant: holds nothing of the matcher, so it lives as long as the key.
-//! Values are slices of the key.
+//! Values are slices of the key. Where all of them are whole segments, they are found by the
+//! colons; otherwise the pattern reads the key, once they are asked for.
 
 use std::iter::FusedIterator;
 
 use super::Answer;
 use super::ends::Ends;
+use crate::pattern::{Pattern, Values};
 
 /// The pattern of a key.
 #[derive(Clone, Debug)]
@@ -16,11 +17,23 @@ pub struct Match<'k> {
     key: &'k [u8],
     ends: Ends,
     answer: Answer,
+    /// The pattern, unless its values are whole segments.
+    reader: Option<&'k Pattern>,
 }
 
-/// The values of a match's placeholders in order, without the braces of hash tags.
+/// The values of a match's placeholders in order.
 #[derive(Clone, Debug)]
-pub struct Placeholders<'k> {
+pub struct Placeholders<'k>(Course<'k>);
+
+#[derive(Clone, Debug)]
+enum Course<'k> {
+    Segments(Segments<'k>),
+    Read { values: Values<'k>, next: usize },
+}
+
+/// Values that are whole segments.
+#[derive(Clone, Debug)]
+struct Segments<'k> {
     key: &'k [u8],
     /// The ends of the segments still to come.
     ends: Ends,
@@ -30,17 +43,20 @@ pub struct Placeholders<'k> {
     segment_count: u8,
     /// One bit for each of them that is a placeholder.
     placeholders: u16,
-    /// One bit for each of them that is tagged.
-    tagged: u16,
 }
 
 impl<'k> Match<'k> {
     #[inline]
-    pub(super) fn new(key: &'k [u8], ends: Ends, answer: Answer) -> Match<'k> {
-        Match { pattern: answer.pattern as usize, key, ends, answer }
+    pub(super) fn new(
+        key: &'k [u8],
+        ends: Ends,
+        answer: Answer,
+        reader: Option<&'k Pattern>,
+    ) -> Match<'k> {
+        Match { pattern: answer.pattern as usize, key, ends, answer, reader }
     }
 
-    /// The value of the placeholder with this index, without the braces of a hash tag.
+    /// The value of the placeholder with this index.
     ///
     /// # Panics
     /// If the pattern has no such placeholder.
@@ -51,14 +67,16 @@ impl<'k> Match<'k> {
     /// The values of all placeholders in order.
     #[inline]
     pub fn placeholders(&self) -> Placeholders<'k> {
-        Placeholders {
+        if let Some(values) = self.reader.and_then(|reader| reader.read(self.key)) {
+            return Placeholders(Course::Read { values, next: 0 });
+        }
+        Placeholders(Course::Segments(Segments {
             key: self.key,
             ends: self.ends,
             start: 0,
             segment_count: self.answer.segment_count.get(),
             placeholders: self.answer.placeholders,
-            tagged: self.answer.tagged,
-        }
+        }))
     }
 }
 
@@ -67,11 +85,32 @@ impl<'k> Iterator for Placeholders<'k> {
 
     #[inline]
     fn next(&mut self) -> Option<&'k [u8]> {
+        match &mut self.0 {
+            Course::Segments(segments) => segments.next(),
+            Course::Read { values, next } => {
+                let value = values.get(*next).copied();
+                *next += usize::from(value.is_some());
+                value
+            }
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = match &self.0 {
+            Course::Segments(segments) => segments.placeholders.count_ones() as usize,
+            Course::Read { values, next } => values.len() - next,
+        };
+        (count, Some(count))
+    }
+}
+
+impl<'k> Segments<'k> {
+    #[inline]
+    fn next(&mut self) -> Option<&'k [u8]> {
         while self.placeholders != 0 {
             let is_placeholder = self.placeholders & 1 == 1;
-            let brace = usize::from(self.tagged & 1);
             self.placeholders >>= 1;
-            self.tagged >>= 1;
             self.segment_count -= 1;
             // The last segment reaches to the end of the key, also as a rest.
             let end = match self.segment_count {
@@ -80,16 +119,10 @@ impl<'k> Iterator for Placeholders<'k> {
             };
             let start = std::mem::replace(&mut self.start, end + 1);
             if is_placeholder {
-                return Some(&self.key[start + brace..end - brace]);
+                return Some(&self.key[start..end]);
             }
         }
         None
-    }
-
-    #[inline]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let count = self.placeholders.count_ones() as usize;
-        (count, Some(count))
     }
 }
 

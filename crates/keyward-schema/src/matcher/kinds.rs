@@ -1,15 +1,15 @@
 //! Judging a segment by the kinds of placeholders.
 //!
-//! A set of kinds is a mask: one bit for each kind but enums, which are words,
-//! and `rest`, which is an answer; and the same once more in a hash tag. Kinds
+//! A set of kinds is a mask: one bit for each of the kinds that fill segments most often; enums
+//! are words, the others are judged as segments with text beside them are (`forms`). Kinds
 //! overlap (`42` is a `uint`, an `int`, `hex` and more), so what a segment is
 //! leads to a set, and a state knows where each set leads that can occur.
 
-use crate::{Kind, Placeholder};
+use crate::Kind;
 
-/// A set of kinds, plain and tagged.
+/// A set of kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct KindSet(u16);
+pub(super) struct KindSet(u8);
 
 const KIND_COUNT: usize = 8;
 
@@ -25,11 +25,9 @@ static KINDS: [Kind; KIND_COUNT] = [
     Kind::Month,
 ];
 
-const STR: u16 = 1;
-const TAGGED_SHIFT: u32 = KIND_COUNT as u32;
-const PLAIN: u16 = (1 << TAGGED_SHIFT) - 1;
+const STR: u8 = 1;
 
-/// A value of every set of kinds that a value can have, tags aside.
+/// A value of every set of kinds that a value can have.
 const SAMPLES: [&str; 10] = [
     "x-y",
     "42",
@@ -46,12 +44,18 @@ const SAMPLES: [&str; 10] = [
 impl KindSet {
     pub(super) const EMPTY: KindSet = KindSet(0);
 
-    /// The set of a placeholder's own kind; empty for enums and `rest`.
-    pub(super) fn of_placeholder(placeholder: &Placeholder) -> KindSet {
-        let Some(bit) = KINDS.iter().position(|kind| *kind == placeholder.kind) else {
-            return KindSet::EMPTY;
-        };
-        KindSet(1 << bit << if placeholder.tagged { TAGGED_SHIFT } else { 0 })
+    /// The set of one kind; empty for those that are not judged here.
+    pub(super) fn of_kind(kind: &Kind) -> KindSet {
+        KindSet(KINDS.iter().position(|known| known == kind).map_or(0, |bit| 1 << bit))
+    }
+
+    /// The kinds of the set, one by one.
+    pub(super) fn kinds(self) -> impl Iterator<Item = &'static Kind> {
+        KINDS
+            .iter()
+            .enumerate()
+            .filter(move |(bit, _)| self.0 >> bit & 1 == 1)
+            .map(|(_, kind)| kind)
     }
 
     #[inline]
@@ -78,14 +82,7 @@ impl KindSet {
         if segment.is_empty() {
             return KindSet::EMPTY;
         }
-        let plain = accepting(self.0 & PLAIN, segment);
-        match (self.0 >> TAGGED_SHIFT, segment) {
-            (0, _) => KindSet(plain),
-            (tagged, [b'{', inner @ .., b'}']) if !inner.is_empty() => {
-                KindSet(plain | accepting(tagged, inner) << TAGGED_SHIFT)
-            }
-            _ => KindSet(plain),
-        }
+        KindSet(accepting(self.0, segment))
     }
 
     /// The sets that segments can be of, as far as these kinds tell them
@@ -93,11 +90,9 @@ impl KindSet {
     pub(super) fn outcomes(self) -> Vec<KindSet> {
         let mut outcomes = Vec::new();
         for sample in SAMPLES {
-            for segment in [sample.to_owned(), format!("{{{sample}}}")] {
-                let kinds = self.of(segment.as_bytes());
-                if !kinds.is_empty() && !outcomes.contains(&kinds) {
-                    outcomes.push(kinds);
-                }
+            let kinds = self.of(sample.as_bytes());
+            if !kinds.is_empty() && !outcomes.contains(&kinds) {
+                outcomes.push(kinds);
             }
         }
         outcomes
@@ -106,13 +101,13 @@ impl KindSet {
 
 /// Those of some kinds that a value which is not empty and has no colon is of.
 #[inline]
-fn accepting(kinds: u16, value: &[u8]) -> u16 {
+fn accepting(kinds: u8, value: &[u8]) -> u8 {
     let mut seen = kinds & STR;
     let mut ahead = kinds & !STR;
     while ahead != 0 {
         let bit = ahead.trailing_zeros();
         ahead &= ahead - 1;
-        seen |= u16::from(KINDS[bit as usize].accepts(value)) << bit;
+        seen |= u8::from(KINDS[bit as usize].accepts(value)) << bit;
     }
     seen
 }
@@ -127,21 +122,12 @@ mod tests {
         /// and so for any selection of them.
         #[test]
         fn the_samples_leave_no_outcome_out(
-            segment in "[-{}a-c0-2OlIz]{1,8}|[0-9]{1,22}|-[0-9]{1,22}|\\{[0-9a-f]{1,4}\\}|\
+            segment in "[-{}a-c0-2OlIz]{1,8}|[0-9]{1,22}|-[0-9]{1,22}|\
                         [0-2]{4}-[0-1][0-9]|[0-2]{4}-[0-1][0-9]-[0-3][0-9]|\
                         [0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
         ) {
-            let all = KindSet(u16::MAX);
+            let all = KindSet(u8::MAX);
             prop_assert!(all.outcomes().contains(&all.of(segment.as_bytes())));
-        }
-    }
-
-    #[test]
-    fn a_tag_is_judged_by_what_it_holds() {
-        let tagged_uint = KindSet(1 << 1 << TAGGED_SHIFT);
-        assert_eq!(tagged_uint.of(b"{42}"), tagged_uint);
-        for other in ["42", "{x}", "{}", "{", "}", "{42", "42}"] {
-            assert!(tagged_uint.of(other.as_bytes()).is_empty(), "{other}");
         }
     }
 }

@@ -1,10 +1,13 @@
-//! Types of placeholders: which bytes a segment of a key may hold.
+//! Types of placeholders: which bytes the value of one may hold.
 //!
-//! Invariant: no kind accepts an empty value, and none but `Rest` a colon.
+//! Invariant: no kind accepts an empty value, and none but `Rest` and `Ip` a colon.
+//! `machine` has the same languages as automata; a test holds the two against each other.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use super::relation::{Relation, relate_kinds};
+use super::text_kind::TextKind;
 
 /// The type of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,16 +28,39 @@ pub enum Kind {
     Date,
     /// A month of the calendar, `2025-12`.
     Month,
+    /// Twenty-six digits of Crockford's base32, of either case, within 128 bits.
+    Ulid,
+    /// Lower-case letters and digits with single hyphens between them.
+    Slug,
+    /// Letters, digits, `-` and `_`, without padding.
+    Base64Url,
+    /// An IPv4 or IPv6 address; the latter holds colons.
+    Ip,
+    /// Text of a given alphabet or length.
+    Text(TextKind),
     /// One of these words.
     Enum(Box<[Box<str>]>),
-    /// Anything, colons included; only in the last place.
+    /// Anything, colons included; once in a pattern.
     Rest,
 }
 
 impl Kind {
-    /// The names that may follow the colon in `{name:type}`.
-    pub const NAMES: [&'static str; 9] =
-        ["str", "int", "uint", "uuid", "base58", "hex", "date", "month", "rest"];
+    /// The names that may follow the colon in `{name:type}`, besides `text(…)` and words.
+    pub const NAMES: [&'static str; 13] = [
+        "str",
+        "int",
+        "uint",
+        "uuid",
+        "ulid",
+        "base58",
+        "base64url",
+        "hex",
+        "slug",
+        "date",
+        "month",
+        "ip",
+        "rest",
+    ];
 
     /// The kind of that name.
     pub fn named(name: &str) -> Option<Kind> {
@@ -47,12 +73,49 @@ impl Kind {
             "hex" => Kind::Hex,
             "date" => Kind::Date,
             "month" => Kind::Month,
+            "ulid" => Kind::Ulid,
+            "slug" => Kind::Slug,
+            "base64url" => Kind::Base64Url,
+            "ip" => Kind::Ip,
             "rest" => Kind::Rest,
             _ => return None,
         })
     }
 
-    /// Whether a value fits. For `Str` the caller has cut at the colons.
+    /// How many bytes every value has, for the kinds that are read by their form.
+    pub fn fixed_length(&self) -> Option<usize> {
+        match self {
+            Kind::Uuid => Some(36),
+            Kind::Date => Some(10),
+            Kind::Month => Some(7),
+            Kind::Ulid => Some(26),
+            Kind::Text(text) => text.length(),
+            _ => None,
+        }
+    }
+
+    /// Whether a value may hold this byte; no if none does.
+    pub(super) fn may_hold(&self, byte: u8) -> bool {
+        match self {
+            Kind::Rest => true,
+            Kind::Str | Kind::Hex | Kind::Base58 | Kind::Base64Url => self.accepts(&[byte]),
+            Kind::Int | Kind::Date | Kind::Month => byte.is_ascii_digit() || byte == b'-',
+            Kind::Uint => byte.is_ascii_digit(),
+            Kind::Uuid => byte.is_ascii_hexdigit() || byte == b'-',
+            Kind::Ulid => byte.is_ascii_alphanumeric(),
+            Kind::Slug => byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-',
+            Kind::Ip => byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':'),
+            Kind::Text(text) => text.has(byte),
+            Kind::Enum(words) => words.iter().any(|word| word.as_bytes().contains(&byte)),
+        }
+    }
+
+    /// Whether a value may hold a colon.
+    pub fn may_hold_colon(&self) -> bool {
+        matches!(self, Kind::Rest | Kind::Ip)
+    }
+
+    /// Whether a value fits.
     #[inline]
     pub fn accepts(&self, value: &[u8]) -> bool {
         match self {
@@ -65,6 +128,11 @@ impl Kind {
             Kind::Hex => is_all(value, HEX),
             Kind::Date => is_date(value),
             Kind::Month => is_month(value),
+            Kind::Ulid => is_ulid(value),
+            Kind::Slug => is_slug(value),
+            Kind::Base64Url => is_all(value, BASE64URL),
+            Kind::Ip => is_ip(value),
+            Kind::Text(text) => text.accepts(value),
             Kind::Enum(words) => words.iter().any(|word| word.as_bytes() == value),
         }
     }
@@ -79,11 +147,7 @@ impl Kind {
 
     /// Whether every value of this kind is one of `other`.
     pub fn is_within(&self, other: &Kind) -> bool {
-        match (self, other) {
-            (_, Kind::Rest) => true,
-            (Kind::Rest, _) => false,
-            _ => matches!(relate_kinds(self, other), Relation::Equal | Relation::Subset),
-        }
+        matches!(relate_kinds(self, other), Relation::Equal | Relation::Subset)
     }
 
     /// What it accepts, in words that follow "must be".
@@ -97,6 +161,11 @@ impl Kind {
             Kind::Hex => "hexadecimal digits".to_owned(),
             Kind::Date => "a date (YYYY-MM-DD)".to_owned(),
             Kind::Month => "a month (YYYY-MM)".to_owned(),
+            Kind::Ulid => "a ULID".to_owned(),
+            Kind::Slug => "lower-case letters and digits with single hyphens between".to_owned(),
+            Kind::Base64Url => "base64url".to_owned(),
+            Kind::Ip => "an IP address".to_owned(),
+            Kind::Text(text) => text.in_words(),
             Kind::Enum(words) => format!("one of {}", words.join(", ")),
             Kind::Rest => "anything".to_owned(),
         }
@@ -115,7 +184,12 @@ impl fmt::Display for Kind {
             Kind::Hex => "hex",
             Kind::Date => "date",
             Kind::Month => "month",
+            Kind::Ulid => "ulid",
+            Kind::Slug => "slug",
+            Kind::Base64Url => "base64url",
+            Kind::Ip => "ip",
             Kind::Rest => "rest",
+            Kind::Text(text) => return text.fmt(f),
             Kind::Enum(words) => return f.write_str(&words.join("|")),
         })
     }
@@ -123,6 +197,8 @@ impl fmt::Display for Kind {
 
 const BASE58: u8 = 1;
 const HEX: u8 = 2;
+const BASE64URL: u8 = 4;
+const CROCKFORD: u8 = 8;
 
 /// For each byte, the alphabets it belongs to.
 static ALPHABETS: [u8; 256] = {
@@ -135,6 +211,13 @@ static ALPHABETS: [u8; 256] = {
         }
         if b.is_ascii_hexdigit() {
             table[byte] |= HEX;
+        }
+        if b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_') {
+            table[byte] |= BASE64URL;
+        }
+        if b.is_ascii_alphanumeric() && !matches!(b.to_ascii_lowercase(), b'i' | b'l' | b'o' | b'u')
+        {
+            table[byte] |= CROCKFORD;
         }
         byte += 1;
     }
@@ -186,6 +269,22 @@ fn is_uuid(value: &[u8]) -> bool {
         && is_all(&value[14..18], HEX)
         && is_all(&value[19..23], HEX)
         && is_all(&value[24..], HEX)
+}
+
+/// The first digit stands for three bits, so that all fit 128.
+fn is_ulid(value: &[u8]) -> bool {
+    value.len() == 26 && value[0] <= b'7' && is_all(value, CROCKFORD)
+}
+
+fn is_slug(value: &[u8]) -> bool {
+    value.split(|byte| *byte == b'-').all(|word| {
+        let is_of_slug = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        !word.is_empty() && word.iter().all(is_of_slug)
+    })
+}
+
+fn is_ip(value: &[u8]) -> bool {
+    std::str::from_utf8(value).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
 fn is_month(value: &[u8]) -> bool {
@@ -288,6 +387,26 @@ mod tests {
             "month",
             &["2025-12", "0000-01"],
             &["2025-13", "2025-00", "2025-12-01", "25-12", "2025_12"],
+        );
+    }
+
+    #[test]
+    fn ids_and_addresses() {
+        check(
+            "ulid",
+            &["01ARZ3NDEKTSV4RRFFQ69G5FAV", "7zzzzzzzzzzzzzzzzzzzzzzzzz"],
+            &[
+                "81ARZ3NDEKTSV4RRFFQ69G5FAV",
+                "01ARZ3NDEKTSV4RRFFQ69G5FA",
+                "01ARZ3NDEKTSV4RRFFQ69G5FAU",
+            ],
+        );
+        check("slug", &["a", "a-b", "2-c3-d"], &["", "-a", "a-", "a--b", "A", "a_b"]);
+        check("base64url", &["a", "-_A9", "SGVsbG8"], &["", "a=", "a+b", "a/b"]);
+        check(
+            "ip",
+            &["127.0.0.1", "::1", "::", "2001:db8::8a2e:370:7334", "::ffff:1.2.3.4"],
+            &["", "127.0.0", "127.0.0.01", "1:2", ":::", "fe80::1%eth0", "[::1]", "1.2.3.4:80"],
         );
     }
 

@@ -3,8 +3,13 @@
 //! Two patterns may both accept a key only if the keys of one are a proper
 //! subset of the other's; the smaller one wins. Then all patterns that accept
 //! one key form a chain, and its smallest member is the only answer.
+//!
+//! Decided exactly. Segments between colons are independent of each other (`segments`), so they
+//! are compared one by one: words and the older kinds by a table, everything else, tails
+//! included, by searching the product of automata (`product`).
 
-use super::{Kind, Pattern, Placeholder, Segment};
+use super::product::Product;
+use super::{Element, Kind, Part, Pattern, Segment};
 
 /// How a first set lies to a second one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,114 +50,258 @@ impl Relation {
 }
 
 /// How the keys of `left` lie to those of `right`, and a key of both if there is one.
+///
+/// Where patterns are too large to be compared (`product`), they count as overlapping and no
+/// key is shown.
 pub fn relate(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
     let relation = relation(left, right);
-    let witness = (relation != Disjoint).then(|| witness(left, right));
+    let witness = if relation == Disjoint { None } else { witness(left, right) };
     (relation, witness)
 }
 
 /// How the keys of `left` lie to those of `right`.
 pub(crate) fn relation(left: &Pattern, right: &Pattern) -> Relation {
+    let (left_closed, right_closed) = (&left.segments.closed[..], &right.segments.closed[..]);
     // Most patterns differ in their first word.
-    if let (Some(Segment::Literal(a)), Some(Segment::Literal(b))) =
-        (left.segments.first(), right.segments.first())
+    if let (Some(Segment::Word(a)), Some(Segment::Word(b))) =
+        (left_closed.first(), right_closed.first())
         && a != b
     {
         return Disjoint;
     }
-    let (left_open, right_open) = (left.ends_in_rest(), right.ends_in_rest());
-    let fixed = |pattern: &Pattern| pattern.segments.len() - usize::from(pattern.ends_in_rest());
-    let (left_fixed, right_fixed) = (fixed(left), fixed(right));
-    let tail = match (left_open, right_open) {
-        (false, false) if left_fixed == right_fixed => Equal,
-        (false, false) => return Disjoint,
-        (true, false) if right_fixed > left_fixed => rest_against(right, left_fixed),
-        (true, false) => return Disjoint,
-        (false, true) if left_fixed > right_fixed => rest_against(left, right_fixed).flipped(),
-        (false, true) => return Disjoint,
-        (true, true) if left_fixed == right_fixed => Equal,
-        // The longer prefix leaves less to its rest.
-        (true, true) if left_fixed > right_fixed => Subset,
-        (true, true) => Superset,
+    if is_same(left, right) {
+        return Equal;
+    }
+    let shared = left_closed.len().min(right_closed.len());
+    let has_more = |pattern: &Pattern| pattern.segments.count() > shared;
+    let mut relation = match (has_more(left), has_more(right)) {
+        (false, false) | (true, true) => Equal,
+        _ => return Disjoint,
     };
-    let shared = left_fixed.min(right_fixed);
-    let mut relation = tail;
-    for (a, b) in left.segments[..shared].iter().zip(&right.segments[..shared]) {
-        relation = relation.and(class(left, a).relate(class(right, b)));
+    for (a, b) in left_closed[..shared].iter().zip(&right_closed[..shared]) {
+        relation = relation.and(relate_segments(left, a, right, b));
         if relation == Disjoint {
-            break;
+            return Disjoint;
         }
     }
-    relation
+    match has_more(left) {
+        true => relation.and(relate_remainders(left, right, shared)),
+        false => relation,
+    }
 }
 
-/// `rest` against the segments of a closed pattern from `from` on. A single
-/// empty literal is the one thing that `rest` does not accept.
-fn rest_against(closed: &Pattern, from: usize) -> Relation {
-    match &closed.segments[from..] {
-        [Segment::Literal(only)] if only.is_empty() => Disjoint,
+/// Whether two patterns differ in the names of their placeholders at most.
+fn is_same(left: &Pattern, right: &Pattern) -> bool {
+    let mut pairs = left.placeholders.iter().zip(&right.placeholders);
+    left.elements == right.elements && pairs.all(|(own, other)| own.kind == other.kind)
+}
+
+fn relate_segments(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) -> Relation {
+    match (class(left, a), class(right, b)) {
+        (Class::Words(a), Class::Words(b)) => relate_words(&a, &b),
+        (Class::Words(words), Class::Kind(kind)) => relate_words_to(&words, kind),
+        (Class::Kind(kind), Class::Words(words)) => relate_words_to(&words, kind).flipped(),
+        (Class::Kind(a), Class::Kind(b)) => relate_kinds(a, b),
+        (Class::Words(words), Class::Mixed(_)) => words_within(&words, &right.part(&b.elements())),
+        (Class::Mixed(_), Class::Words(words)) => {
+            words_within(&words, &left.part(&a.elements())).flipped()
+        }
+        // No value and no text in it holds a colon, and the text leaves something out.
+        (Class::Mixed(_), Class::Kind(Kind::Str)) => Subset,
+        (Class::Kind(Kind::Str), Class::Mixed(_)) => Superset,
+        (Class::Mixed(a), Class::Mixed(b)) if part_by_text(a, b) => Disjoint,
+        (Class::Mixed(own), Class::Mixed(other)) => match within_same_text(own, other) {
+            Some((own, other)) => {
+                relate_kinds(&left.placeholders[own].kind, &right.placeholders[other].kind)
+            }
+            None => by_search(&left.part(own), &right.part(other)).0,
+        },
+        (Class::Mixed(elements), Class::Kind(kind))
+        | (Class::Kind(kind), Class::Mixed(elements))
+            if holds_foreign_byte(elements, kind) =>
+        {
+            Disjoint
+        }
+        _ => by_search(&left.part(&a.elements()), &right.part(&b.elements())).0,
+    }
+}
+
+/// What is left of two patterns behind as many segments of each.
+fn relate_remainders(left: &Pattern, right: &Pattern, from: usize) -> Relation {
+    let is_rest = |pattern: &Pattern| {
+        pattern.segments.closed.len() == from
+            && pattern.segments.has_plain_rest(&pattern.placeholders)
+    };
+    match (is_rest(left), is_rest(right)) {
+        (true, true) => Equal,
+        (true, false) => rest_against(right, from),
+        (false, true) => rest_against(left, from).flipped(),
+        (false, false) => {
+            let (left, right) = (remainder(left, from), remainder(right, from));
+            if part_by_text(&left.elements, &right.elements) {
+                return Disjoint;
+            }
+            by_search(&left, &right).0
+        }
+    }
+}
+
+/// `rest` against another remainder. A single empty segment is the one thing that `rest` does
+/// not accept.
+fn rest_against(other: &Pattern, from: usize) -> Relation {
+    match (&other.segments.closed[from..], &other.segments.tail) {
+        ([Segment::Word(only)], None) if only.is_empty() => Disjoint,
         _ => Superset,
     }
 }
 
+/// The segments from `from` on as a pattern.
+fn remainder(pattern: &Pattern, from: usize) -> Pattern {
+    let mut parts: Vec<Part> = Vec::new();
+    let closed = pattern.segments.closed[from..].iter().map(Segment::elements);
+    let tail = pattern.segments.tail.iter().map(|tail| tail.to_vec());
+    for (index, elements) in closed.chain(tail).enumerate() {
+        if index > 0 {
+            parts.push(Part::Literal(":".into()));
+        }
+        parts.extend(pattern.part(&elements).parts());
+    }
+    Pattern::of_parts(parts).expect("a part of a sound pattern is sound")
+}
+
+/// Whether the texts at an end of both differ, so that they share no key.
+fn part_by_text(left: &[Element], right: &[Element]) -> bool {
+    let differs = |a: Option<&Element>, b: Option<&Element>, is_end: bool| match (a, b) {
+        (Some(Element::Literal(a)), Some(Element::Literal(b))) => match is_end {
+            true => !a.ends_with(&**b) && !b.ends_with(&**a),
+            false => !a.starts_with(&**b) && !b.starts_with(&**a),
+        },
+        _ => false,
+    };
+    differs(left.first(), right.first(), false) || differs(left.last(), right.last(), true)
+}
+
+/// The placeholders of two segments that have one each, with the same text on either side.
+fn within_same_text(left: &[Element], right: &[Element]) -> Option<(usize, usize)> {
+    let only = |elements: &[Element]| {
+        let mut own = elements.iter().filter_map(|element| match element {
+            Element::Placeholder(index) => Some(*index),
+            Element::Literal(_) => None,
+        });
+        own.next().filter(|_| own.next().is_none())
+    };
+    let is_same = |(a, b): (&Element, &Element)| match (a, b) {
+        (Element::Literal(a), Element::Literal(b)) => a == b,
+        (Element::Placeholder(_), Element::Placeholder(_)) => true,
+        _ => false,
+    };
+    let is_alike = left.len() == right.len() && left.iter().zip(right).all(is_same);
+    Some((only(left)?, only(right)?)).filter(|_| is_alike)
+}
+
+/// Whether a text holds a byte that no value of a kind does.
+fn holds_foreign_byte(elements: &[Element], kind: &Kind) -> bool {
+    elements.iter().any(|element| match element {
+        Element::Literal(text) => text.bytes().any(|byte| !kind.may_hold(byte)),
+        Element::Placeholder(_) => false,
+    })
+}
+
+/// The relation by searching the product of both, and a key of both.
+fn by_search(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
+    let (mut both, mut only_left, mut only_right) = (None, false, false);
+    let product = Product::of(&[left, right]);
+    let of_left = product.search(
+        |may_accept| may_accept[0],
+        |outcome, key| {
+            match outcome[1] {
+                true => both = Some(key),
+                false => only_left = true,
+            }
+            both.is_none() || !only_left
+        },
+    );
+    let of_right = product.search(
+        |may_accept| may_accept[1],
+        |outcome, _| {
+            only_right = !outcome[0];
+            !only_right
+        },
+    );
+    if of_left.and(of_right).is_err() {
+        return (Overlap, both);
+    }
+    let relation = match (&both, only_left, only_right) {
+        (None, ..) => Disjoint,
+        (_, false, false) => Equal,
+        (_, false, true) => Subset,
+        (_, true, false) => Superset,
+        (_, true, true) => Overlap,
+    };
+    (relation, both)
+}
+
+/// Whether each key of a pattern belongs to one of the others; unknown if that is too large a
+/// question.
+pub(crate) fn is_covered(pattern: &Pattern, others: &[&Pattern]) -> Option<bool> {
+    let all: Vec<&Pattern> = std::iter::once(pattern).chain(others.iter().copied()).collect();
+    let mut is_covered = true;
+    let searched = Product::of(&all).search(
+        |may_accept| may_accept[0],
+        |outcome, _| {
+            is_covered = !(outcome[0] && outcome[1..].iter().all(|accepts| !accepts));
+            is_covered
+        },
+    );
+    searched.ok().map(|()| is_covered)
+}
+
 /// The set of byte strings that one segment accepts.
-#[derive(Clone, Copy)]
 enum Class<'a> {
-    Words(&'a [Box<str>]),
-    Placeholder(&'a Placeholder),
+    Words(Vec<String>),
+    Kind(&'a Kind),
+    Mixed(&'a [Element]),
 }
 
 fn class<'a>(pattern: &'a Pattern, segment: &'a Segment) -> Class<'a> {
-    match segment {
-        Segment::Literal(word) => Class::Words(std::slice::from_ref(word)),
-        Segment::Placeholder(index) => match &pattern.placeholders[*index] {
-            Placeholder { kind: Kind::Enum(words), tagged: false, .. } => Class::Words(words),
-            placeholder => Class::Placeholder(placeholder),
+    match (segment.words(&pattern.placeholders), segment) {
+        (Some(words), _) => Class::Words(words),
+        (None, Segment::Placeholder(index)) => Class::Kind(&pattern.placeholders[*index].kind),
+        (None, Segment::Mixed(elements)) => Class::Mixed(elements),
+        (None, Segment::Word(word)) => Class::Words(vec![word.to_string()]),
+    }
+}
+
+/// Words against an infinite set, or a large one: none is covered by words alone but by search.
+fn relate_words_to(words: &[String], kind: &Kind) -> Relation {
+    match kind {
+        // A text of few bytes and months are finite.
+        Kind::Text(_) => words_within(words, &Pattern::of_kind(kind)),
+        _ => match words.iter().filter(|word| kind.accepts(word.as_bytes())).count() {
+            0 => Disjoint,
+            all if all == words.len() => Subset,
+            _ => Overlap,
         },
     }
 }
 
-impl Class<'_> {
-    fn relate(self, other: Class<'_>) -> Relation {
-        match (self, other) {
-            (Class::Words(left), Class::Words(right)) => relate_words(left, right),
-            (Class::Words(words), Class::Placeholder(placeholder)) => {
-                let inside =
-                    words.iter().filter(|word| placeholder.accepts(word.as_bytes())).count();
-                match inside {
-                    0 => Disjoint,
-                    // A tagged enum is finite too and may hold nothing else.
-                    all if all == words.len() && is_covered_by(placeholder, words) => Equal,
-                    all if all == words.len() => Subset,
-                    _ if is_covered_by(placeholder, words) => Superset,
-                    _ => Overlap,
-                }
-            }
-            (Class::Placeholder(_), Class::Words(_)) => other.relate(self).flipped(),
-            (Class::Placeholder(left), Class::Placeholder(right)) => {
-                match (left.tagged, right.tagged) {
-                    (true, true) | (false, false) => relate_kinds(&left.kind, &right.kind),
-                    (true, false) if right.kind == Kind::Str => Subset,
-                    (false, true) if left.kind == Kind::Str => Superset,
-                    _ => Disjoint,
-                }
-            }
-        }
+/// How words lie to the keys of a pattern, which may be finite too.
+fn words_within(words: &[String], pattern: &Pattern) -> Relation {
+    let inside = words.iter().filter(|word| pattern.accepts(word.as_bytes())).count();
+    let literals: Vec<Pattern> = words.iter().map(|word| Pattern::of_word(word)).collect();
+    let is_covered = || is_covered(pattern, &literals.iter().collect::<Vec<_>>()) == Some(true);
+    match inside {
+        0 => Disjoint,
+        all => match (all == words.len(), is_covered()) {
+            (true, true) => Equal,
+            (true, false) => Subset,
+            (false, true) => Superset,
+            (false, false) => Overlap,
+        },
     }
 }
 
-/// Whether every value of the placeholder is one of the words.
-fn is_covered_by(placeholder: &Placeholder, words: &[Box<str>]) -> bool {
-    match &placeholder.kind {
-        Kind::Enum(own) => own.iter().all(|own| {
-            let value = if placeholder.tagged { format!("{{{own}}}") } else { own.to_string() };
-            words.iter().any(|word| **word == *value)
-        }),
-        _ => false,
-    }
-}
-
-fn relate_words(left: &[Box<str>], right: &[Box<str>]) -> Relation {
+fn relate_words(left: &[String], right: &[String]) -> Relation {
     let shared = left.iter().filter(|word| right.contains(word)).count();
     match (shared, shared == left.len(), shared == right.len()) {
         (0, ..) => Disjoint,
@@ -163,48 +312,74 @@ fn relate_words(left: &[Box<str>], right: &[Box<str>]) -> Relation {
     }
 }
 
-/// How two kinds other than `rest` lie to each other.
+/// How two kinds lie to each other.
 pub(super) fn relate_kinds(left: &Kind, right: &Kind) -> Relation {
-    use Kind::{Base58, Enum, Hex, Int, Str, Uint};
+    use Kind::{Base58, Date, Enum, Hex, Int, Ip, Month, Rest, Str, Text, Uint, Uuid};
+    let words = |words: &[Box<str>]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
     match (left, right) {
-        (Enum(left), Enum(right)) => relate_words(left, right),
-        (Enum(words), kind) => {
-            match words.iter().filter(|word| kind.accepts(word.as_bytes())).count() {
-                0 => Disjoint,
-                all if all == words.len() => Subset,
-                _ => Overlap,
-            }
-        }
-        (_, Enum(_)) => relate_kinds(right, left).flipped(),
         _ if left == right => Equal,
+        (Enum(left), Enum(right)) => relate_words(&words(left), &words(right)),
+        (Enum(left), kind) => relate_words_to(&words(left), kind),
+        (kind, Enum(right)) => relate_words_to(&words(right), kind).flipped(),
+        (_, Rest) => Subset,
+        (Rest, _) => Superset,
+        (Ip, Str) | (Str, Ip) => Overlap,
+        (Text(text), Str) if text.length().is_some() || text.characters().next().is_some() => {
+            Subset
+        }
+        (Str, Text(_)) => relate_kinds(right, left).flipped(),
         (_, Str) => Subset,
         (Str, _) => Superset,
         (Uint, Int | Hex) => Subset,
         (Int | Hex, Uint) => Superset,
         (Int | Uint, Base58) | (Base58, Int | Uint) => Overlap,
         (Int | Base58, Hex) | (Hex, Int | Base58) => Overlap,
-        // What remains is told apart by its dashes.
-        _ => Disjoint,
+        // What remains of the older ones is told apart by its dashes.
+        (
+            Int | Uint | Uuid | Base58 | Hex | Date | Month,
+            Int | Uint | Uuid | Base58 | Hex | Date | Month,
+        ) => Disjoint,
+        _ => by_search(&Pattern::of_kind(left), &Pattern::of_kind(right)).0,
     }
 }
 
-/// A key that both accept.
-fn witness(left: &Pattern, right: &Pattern) -> Vec<u8> {
-    let (long, short) =
-        if left.segments.len() >= right.segments.len() { (left, right) } else { (right, left) };
+impl Pattern {
+    /// A pattern that is one placeholder of this kind.
+    pub(crate) fn of_kind(kind: &Kind) -> Pattern {
+        let part = Part::Placeholder { name: "x".into(), kind: kind.clone() };
+        Pattern::of_parts([part]).expect("one placeholder is sound")
+    }
+
+    /// A pattern that is one word.
+    fn of_word(word: &str) -> Pattern {
+        Pattern::of_parts([Part::Literal(word.into())]).expect("a word is sound")
+    }
+}
+
+/// A key that both accept, if they are not too large to find one.
+fn witness(left: &Pattern, right: &Pattern) -> Option<Vec<u8>> {
+    let shared = left.segments.closed.len().min(right.segments.closed.len());
     let mut key = Vec::new();
-    for (index, segment) in long.segments.iter().enumerate() {
+    for index in 0..shared {
         if index > 0 {
             key.push(b':');
         }
-        let counterpart = short.segments.get(index).map(|segment| class(short, segment));
-        key.extend(shared_sample(class(long, segment), counterpart));
+        let (a, b) = (&left.segments.closed[index], &right.segments.closed[index]);
+        key.extend(shared_sample(left, &a.elements(), right, &b.elements())?);
     }
-    key
+    if left.segments.count() > shared {
+        if shared > 0 {
+            key.push(b':');
+        }
+        let (left, right) = (remainder(left, shared), remainder(right, shared));
+        let sample = shared_sample(&left, &left.elements, &right, &right.elements)?;
+        key.extend(sample);
+    }
+    Some(key)
 }
 
-/// Values of each kind, such that any two kinds that meet share one of them.
-const SAMPLES: [&str; 8] = [
+/// Values of each kind that read well in a message.
+const SAMPLES: [&str; 12] = [
     "42",
     "-42",
     "cafe",
@@ -213,32 +388,36 @@ const SAMPLES: [&str; 8] = [
     "123e4567-e89b-12d3-a456-426614174000",
     "2025-12-31",
     "2025-12",
+    "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    "some-words",
+    "127.0.0.1",
+    "::1",
 ];
 
-fn shared_sample(class: Class<'_>, counterpart: Option<Class<'_>>) -> Vec<u8> {
-    let accepts = |class: Class<'_>, value: &[u8]| match class {
-        Class::Words(words) => words.iter().any(|word| word.as_bytes() == value),
-        Class::Placeholder(placeholder) => placeholder.accepts(value),
-    };
-    let mut candidates: Vec<Vec<u8>> = Vec::new();
-    for class in [Some(class), counterpart].into_iter().flatten() {
-        let words: &[Box<str>] = match class {
-            Class::Words(words) => words,
-            Class::Placeholder(Placeholder { kind: Kind::Enum(words), .. }) => words,
-            Class::Placeholder(_) => &[],
+/// A value that both accept: one that reads well, or else a shortest one.
+fn shared_sample(
+    left: &Pattern,
+    left_elements: &[Element],
+    right: &Pattern,
+    right_elements: &[Element],
+) -> Option<Vec<u8>> {
+    let (left, right) = (left.part(left_elements), right.part(right_elements));
+    let of_one = [&left, &right].into_iter().flat_map(|pattern| {
+        let of_kind = |kind: &Kind| -> Vec<String> {
+            let words = kind.words().iter().map(|word| word.to_string());
+            let samples = SAMPLES.iter().map(|sample| (*sample).to_owned());
+            words.chain(samples).filter(|sample| kind.accepts(sample.as_bytes())).collect()
         };
-        candidates.extend(words.iter().map(|word| word.as_bytes().to_vec()));
-    }
-    candidates.extend(SAMPLES.iter().map(|sample| sample.as_bytes().to_vec()));
-    let tagged: Vec<Vec<u8>> =
-        candidates.iter().map(|inner| [b"{", &inner[..], b"}"].concat()).collect();
-    candidates.extend(tagged);
-    candidates
-        .into_iter()
-        .find(|value| {
-            accepts(class, value) && counterpart.is_none_or(|other| accepts(other, value))
+        let choices: Vec<Vec<String>> =
+            pattern.placeholders.iter().map(|own| of_kind(&own.kind)).collect();
+        (0..SAMPLES.len()).filter_map(move |nth| {
+            let values: Option<Vec<&String>> =
+                choices.iter().map(|choices| choices.get(nth).or(choices.first())).collect();
+            values.map(|values| pattern.fill(&values))
         })
-        .unwrap_or_default()
+    });
+    let plain = of_one.into_iter().find(|key| left.accepts(key) && right.accepts(key));
+    plain.or_else(|| by_search(&left, &right).1)
 }
 
 #[cfg(test)]
@@ -301,32 +480,56 @@ mod tests {
         check("{{{x}}}", "{y:uint}", Disjoint);
     }
 
+    #[test]
+    fn text_beside_placeholders() {
+        check("task-{id:uuid}", "task-{id}", Subset);
+        check("task-{id}", "task-{id}.c", Superset);
+        check("task-{id:uuid}", "taskset-{id:uuid}", Disjoint);
+        check("task{x}", "{y}", Subset);
+        check("a-{x}", "{y}-b", Overlap);
+        check("a-{x:uint}", "a-{y:hex}", Subset);
+        check("{a}-{b}", "{a}-{b}-{c}", Superset);
+        check("{a}.{b}", "{x}-{y}", Overlap);
+        check("{d:date}-{n:uint}", "{a}-{b}", Subset);
+        check("{d:month}-{n:uint}", "{d:date}", Overlap);
+        check("{m:month}-{n:text(0-9, 2)}", "{d:date}", Superset);
+        check("{x:text(0-1, 1)}", "{y:0|1}", Equal);
+        check("v{x:text(0-1, 1)}", "{y:v0|v1|v2}", Subset);
+        check("v{x:a|b}", "{y:va|vb}", Equal);
+        check("{a:uint}x{b:uint}", "{a:uint}x{b:hex}", Subset);
+        check("k:{a}-{b}:z", "k:{a}:z", Subset);
+        check("k:{a}-{b}:z", "k:{a}:{z:uint}", Disjoint);
+    }
+
+    #[test]
+    fn rests_and_addresses_anywhere() {
+        check("{q:rest}.c", "{r:rest}", Subset);
+        check("{q:rest}.c", "{r}", Overlap);
+        check("{q:rest}.c", "{r}.c", Superset);
+        check("{q:rest}.c", "{r:rest}.d", Disjoint);
+        check("{q:rest}.{n:uint}", "{r:rest}.{n:hex}", Subset);
+        check("a:{q:rest}:z", "a:{x}:z", Superset);
+        check("a:{q:rest}:z", "a:z", Disjoint);
+        check("a:{q:rest}:z", "a:b:{r:rest}", Overlap);
+        check("a:{q:rest}:z", "{r:rest}:z", Subset);
+        check("l/{a:ip}/x", "l/{s}/x", Overlap);
+        check("l/{a:ip}/x", "l/{s:rest}/x", Subset);
+        check("{a:ip}:{p:uint}", "{x}:{p:uint}", Overlap);
+        check("{a:ip}", "{x:rest}", Subset);
+        check("{a:ip}", "{b:ip}:{p:uint}", Overlap);
+        check("{a:rest}x{k:text(32)}", "{a:rest}", Subset);
+        check("{a:rest}x{k:text(a-z, 32)}", "{b:rest}x{k:text(32)}", Subset);
+    }
+
     /// The table above the kinds, against what the kinds really accept.
     #[test]
     fn the_table_of_kinds_agrees_with_their_values() {
-        let kinds: Vec<Kind> = Kind::NAMES
-            .iter()
-            .filter(|name| **name != "rest")
-            .map(|name| Kind::named(name).expect("a kind"))
-            .collect();
-        let values =
-            [&SAMPLES[..], &["10", "c0ffee", "zZ", "0", "-7", "A1", "2024-02-29", "1999-01"]]
-                .concat();
+        let kinds: Vec<Kind> =
+            Kind::NAMES.iter().map(|name| Kind::named(name).expect("a kind")).collect();
         for left in &kinds {
             for right in &kinds {
-                let both = |l: bool, r: bool| {
-                    values.iter().any(|v| {
-                        left.accepts(v.as_bytes()) == l && right.accepts(v.as_bytes()) == r
-                    })
-                };
-                let seen = match (both(true, true), both(true, false), both(false, true)) {
-                    (false, ..) => Disjoint,
-                    (true, false, false) => Equal,
-                    (true, false, true) => Subset,
-                    (true, true, false) => Superset,
-                    (true, true, true) => Overlap,
-                };
-                assert_eq!(relate_kinds(left, right), seen, "{left} against {right}");
+                let searched = by_search(&Pattern::of_kind(left), &Pattern::of_kind(right)).0;
+                assert_eq!(relate_kinds(left, right), searched, "{left} against {right}");
             }
         }
     }

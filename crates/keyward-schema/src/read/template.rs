@@ -3,23 +3,29 @@
 //! A template is a pattern whose placeholders are names of its own. It refers
 //! to the declared pattern that it could be an instance of: literals equal,
 //! or accepted by a placeholder; placeholders against placeholders. Where a
-//! type is given, it is that of the declared placeholder.
+//! type is given, it is that of the declared placeholder. `alignment` reads a
+//! template as the declared pattern reads a key.
 //! Invariant: a template means one pattern or is an error; the order of the
 //! file decides nothing.
+
+mod alignment;
 
 use super::draft::KeyDraft;
 use super::table::Located;
 use crate::checks::{ambiguous_template, function_key, malformed_pattern, no_such_pattern};
 use crate::derived::{Binding, Reference};
 use crate::diagnostic::Report;
-use crate::pattern::{Kind, Part, Pattern, PatternError, Placeholder, Relation, Segment, relation};
+use crate::pattern::{Kind, Part, Pattern, PatternError, Relation, relation};
 use crate::schema::KeyId;
+use alignment::{Filling, align};
 
 /// A template and the pattern it refers to.
 pub(crate) struct Resolved<'d> {
     pub(crate) template: Pattern,
     pub(crate) key: KeyId,
     pub(crate) target: &'d Pattern,
+    /// What stands in the place of each of its placeholders.
+    fillings: Vec<Filling>,
 }
 
 /// Why a template refers to nothing.
@@ -52,20 +58,24 @@ pub(crate) fn resolve<'d>(
         .iter()
         .enumerate()
         .filter_map(|(index, draft)| Some((index, draft.pattern.as_ref()?)))
-        .filter(|(_, target)| could_be(&template, target))
-        .map(|(index, target)| Candidate { key: KeyId::new(index), target })
+        .filter_map(|(index, target)| {
+            let fillings = align(&template, target)?;
+            Some(Candidate { key: KeyId::new(index), target, fillings })
+        })
         .collect();
     let meant = match candidates.iter().find(|candidate| candidate.target.text() == text) {
-        Some(exact) => vec![*exact],
+        Some(exact) => vec![exact.clone()],
         None if candidates.len() > MAX_CANDIDATES => candidates,
         None => closest(&template, &candidates),
     };
-    match meant[..] {
+    match &meant[..] {
         [] => Err(Unresolved::NoPattern),
-        [Candidate { key, target }] => Ok(Resolved { template, key, target }),
+        [Candidate { key, target, fillings }] => {
+            Ok(Resolved { template, key: *key, target, fillings: fillings.clone() })
+        }
         [first, ..] => Err(Unresolved::Ambiguous {
             keys: meant.iter().map(|candidate| candidate.key).collect(),
-            exact: instance(&template, first.target).text().to_owned(),
+            exact: instance(&template, first).text().to_owned(),
         }),
     }
 }
@@ -114,15 +124,16 @@ pub(crate) fn report_unresolved(
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Candidate<'d> {
     key: KeyId,
     target: &'d Pattern,
+    fillings: Vec<Filling>,
 }
 
 fn closest<'d>(template: &Pattern, candidates: &[Candidate<'d>]) -> Vec<Candidate<'d>> {
     let is_claimed = |candidate: &&Candidate<'d>| {
-        let keys = instance(template, candidate.target);
+        let keys = instance(template, candidate);
         candidates.iter().any(|other| {
             relation(other.target, candidate.target) == Relation::Subset
                 && matches!(relation(&keys, other.target), Relation::Subset | Relation::Equal)
@@ -130,91 +141,54 @@ fn closest<'d>(template: &Pattern, candidates: &[Candidate<'d>]) -> Vec<Candidat
     };
     let open: Vec<&Candidate<'d>> =
         candidates.iter().filter(|candidate| !is_claimed(candidate)).collect();
-    let closeness = |candidate: &Candidate<'d>| same_names(template, candidate.target);
+    let closeness = |candidate: &Candidate<'d>| same_names(template, candidate);
     let best = open.iter().map(|candidate| closeness(candidate)).max();
-    open.into_iter().filter(|candidate| Some(closeness(candidate)) == best).copied().collect()
-}
-
-/// Whether the keys of the template could be keys of the target. A placeholder
-/// without a type may stand for one of any type. `rest` may be spelled out.
-fn could_be(template: &Pattern, target: &Pattern) -> bool {
-    let (own, wanted) = (template.segments(), target.segments());
-    let fixed = wanted.len() - usize::from(target.ends_in_rest());
-    let spells_rest = || target.ends_in_rest() && literal_tail(template, fixed).is_some();
-    (own.len() == wanted.len() || spells_rest())
-        && own.iter().zip(wanted).all(|pair| match pair {
-            (Segment::Literal(literal), Segment::Literal(wanted)) => literal == wanted,
-            (Segment::Literal(literal), Segment::Placeholder(index)) => {
-                let wanted = &target.placeholders()[*index];
-                wanted.accepts(literal.as_bytes()) || (wanted.kind == Kind::Rest && spells_rest())
-            }
-            (Segment::Placeholder(_), Segment::Literal(_)) => false,
-            (Segment::Placeholder(own), Segment::Placeholder(index)) => {
-                stands_for(&template.placeholders()[*own], &target.placeholders()[*index])
-            }
-        })
-}
-
-fn stands_for(own: &Placeholder, target: &Placeholder) -> bool {
-    own.tagged == target.tagged
-        && (own.kind == Kind::Str
-            || (own.kind.is_within(&target.kind) && target.kind.is_within(&own.kind)))
-}
-
-/// The segments from `from` on as one text, if they are literals and not empty.
-fn literal_tail(template: &Pattern, from: usize) -> Option<String> {
-    let literals = template.segments().get(from..)?.iter().map(|segment| match segment {
-        Segment::Literal(literal) => Some(&**literal),
-        Segment::Placeholder(_) => None,
-    });
-    let tail = literals.collect::<Option<Vec<&str>>>()?.join(":");
-    (!tail.is_empty()).then_some(tail)
+    open.into_iter().filter(|candidate| Some(closeness(candidate)) == best).cloned().collect()
 }
 
 /// The template with the types of the target's placeholders.
-fn instance(template: &Pattern, target: &Pattern) -> Pattern {
-    Pattern::of_parts(template.parts().enumerate().map(|(segment, part)| match part {
-        Part::Placeholder { name, tagged, kind } => {
-            let target = target.placeholders().iter().find(|other| other.segment == segment);
-            Part::Placeholder { name, tagged, kind: target.map_or(kind, |p| p.kind.clone()) }
+fn instance(template: &Pattern, candidate: &Candidate<'_>) -> Pattern {
+    let mut own = 0;
+    let parts = template.parts().map(|part| match part {
+        Part::Placeholder { name, kind } => {
+            let target = candidate.fillings.iter().position(|f| *f == Filling::Placeholder(own));
+            own += 1;
+            let target = target.map(|index| candidate.target.placeholders()[index].kind.clone());
+            Part::Placeholder { name, kind: target.unwrap_or(kind) }
         }
         literal => literal,
-    }))
+    });
+    Pattern::of_parts(parts).unwrap_or_else(|_| template.clone())
 }
 
 /// How many placeholders bear the name of the target's.
-fn same_names(template: &Pattern, target: &Pattern) -> usize {
-    let is_same = |own: &&Placeholder| {
-        let mut others = target.placeholders().iter();
-        others.any(|other| other.segment == own.segment && other.name == own.name)
+fn same_names(template: &Pattern, candidate: &Candidate<'_>) -> usize {
+    let pairs = candidate.target.placeholders().iter().zip(&candidate.fillings);
+    let is_same = |(target, filling): &(&crate::pattern::Placeholder, &Filling)| match filling {
+        Filling::Placeholder(own) => template.placeholders()[*own].name == target.name,
+        Filling::Text(_) => false,
     };
-    template.placeholders().iter().filter(is_same).count()
+    pairs.filter(is_same).count()
 }
 
 impl Resolved<'_> {
     /// The reference, each name of the template bound by `bind`.
     pub(crate) fn reference(&self, mut bind: impl FnMut(&str) -> Binding) -> Reference {
-        let fill = |placeholder: &Placeholder| match &self.template.segments()[placeholder.segment]
-        {
-            Segment::Placeholder(own) => bind(&self.template.placeholders()[*own].name),
-            Segment::Literal(_) if placeholder.kind == Kind::Rest => {
-                let tail = literal_tail(&self.template, placeholder.segment);
-                Binding::Literal(tail.unwrap_or_default().into())
-            }
-            // The braces of a hash tag are no part of the value.
-            Segment::Literal(literal) if placeholder.tagged => {
-                Binding::Literal(literal[1..literal.len() - 1].into())
-            }
-            Segment::Literal(literal) => Binding::Literal(literal.clone()),
+        let fill = |filling: &Filling| match filling {
+            Filling::Placeholder(own) => bind(&self.template.placeholders()[*own].name),
+            Filling::Text(text) => Binding::Literal(text.clone()),
         };
-        Reference { key: self.key, bindings: self.target.placeholders().iter().map(fill).collect() }
+        Reference { key: self.key, bindings: self.fillings.iter().map(fill).collect() }
     }
 
     /// The names of the template and the kind of the placeholder each stands for.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Kind)> {
-        self.template.placeholders().iter().filter_map(|own| {
-            let target = self.target.placeholders().iter().find(|p| p.segment == own.segment)?;
-            Some((&*own.name, &target.kind))
+        let pairs = self.target.placeholders().iter().zip(&self.fillings);
+        pairs.filter_map(|(target, filling)| match filling {
+            Filling::Placeholder(own) => {
+                Some((&*self.template.placeholders()[*own].name, &target.kind))
+            }
+            Filling::Text(_) => None,
         })
     }
 }
@@ -268,6 +242,25 @@ mod tests {
         assert_eq!(found, ("log:{path:rest}".into(), vec![literal("a::b")]));
         let found = resolved(&["log:{path:rest}"], "log:{any}");
         assert_eq!(found, ("log:{path:rest}".into(), vec![Binding::Bound(0)]));
+    }
+
+    #[test]
+    fn text_beside_placeholders_is_told_from_values() {
+        let found = resolved(&["task-{id:uuid}.{n:uint}"], "task-{id}.7");
+        let expected = vec![Binding::Bound(0), literal("7")];
+        assert_eq!(found, ("task-{id:uuid}.{n:uint}".into(), expected));
+        let found = resolved(&["{q:rest}.{n:uint}"], "a.b.{n}");
+        assert_eq!(found, ("{q:rest}.{n:uint}".into(), vec![literal("a.b"), Binding::Bound(0)]));
+        let found = resolved(&["{a:ip}:{port:uint}"], "::1:{p}");
+        assert_eq!(found, ("{a:ip}:{port:uint}".into(), vec![literal("::1"), Binding::Bound(0)]));
+    }
+
+    #[test]
+    fn a_value_is_a_name_or_a_text_and_not_both() {
+        check(
+            "[key.\"u:{name}\"]\ntype = \"hash\"\n[function.f]\nkeys = [\"u:x-{id}\"]",
+            "KW0601 4:9 no key is declared like `u:x-{id}` [matches no pattern]",
+        );
     }
 
     #[test]

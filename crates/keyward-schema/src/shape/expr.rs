@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::{MAX_SHAPE_DEPTH, Object, Shape, Type};
-use crate::pattern::Kind;
+use crate::pattern::{Kind, TextKind};
 
 /// A type that cannot be read: what is wrong, and where in its text.
 #[derive(Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub(crate) enum ExprProblem {
 }
 
 /// The names of types, for suggestions and for the editor's completion.
-pub const TYPE_NAMES: [&str; 18] = [
+pub const TYPE_NAMES: [&str; 22] = [
     "string",
     "str",
     "int",
@@ -51,8 +51,12 @@ pub const TYPE_NAMES: [&str; 18] = [
     "timestamp",
     "timestamp_ms",
     "uuid",
+    "ulid",
     "base58",
+    "base64url",
     "hex",
+    "slug",
+    "ip",
     "date",
     "month",
     "json",
@@ -195,7 +199,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A bare word: up to anything that has a meaning. `decimal(2)` is one.
+    /// A bare word: up to anything that has a meaning. `decimal(2)` and `text(a-z)` are such.
     fn word(&mut self) -> Result<Member, ExprError> {
         let start = self.at;
         let rest = &self.text[start..];
@@ -208,7 +212,21 @@ impl Parser<'_> {
         if word == "decimal" && self.take('(') {
             return self.scale().map(Member::Shape);
         }
+        if word == "text" && self.take('(') {
+            return self.alphabet().map(Member::Shape);
+        }
         Ok(Member::Word(word.to_owned()))
+    }
+
+    fn alphabet(&mut self) -> Result<Shape, ExprError> {
+        let start = self.at;
+        let rest = &self.text[start..];
+        let end = rest.find(')').unwrap_or(rest.len());
+        let Some(text) = TextKind::parse(&rest[..end]).filter(|_| end < rest.len()) else {
+            return Err(self.expected("an alphabet or a length, as in `text(a-z0-9, 32)`"));
+        };
+        self.at = start + end + 1;
+        Ok(Shape::of(Type::Kind(Kind::Text(text))))
     }
 
     fn scale(&mut self) -> Result<Shape, ExprError> {

@@ -222,9 +222,11 @@ fn reason(near: &Key, key: &[u8], reason: &MissReason) -> String {
         }
         MissReason::Placeholder { segment: index, placeholder } => {
             let placeholder = &near.pattern.placeholders()[*placeholder];
-            let tag = if placeholder.tagged { ", in braces" } else { "" };
             let wanted = placeholder.kind.in_words();
-            format!("{}, and `{}` must be {wanted}{tag}", segment(*index), placeholder.name)
+            format!("{}, and `{}` must be {wanted}", segment(*index), placeholder.name)
+        }
+        MissReason::Form { segment: index, expected } => {
+            format!("{}, not like `{}`", segment(*index), escape(expected))
         }
         MissReason::TooShort { expected } | MissReason::TooLong { expected } => {
             let has = counted(segments.len(), "segment");

@@ -1,0 +1,67 @@
+//! Patterns with a `rest` or an address, whose end no number of segments tells.
+//!
+//! Invariant: the tails of a state are in an order in which a smaller pattern comes before a
+//! larger one; all that accept one key are nested, so the first that fits is the answer.
+
+use super::Answer;
+use crate::pattern::Pattern;
+
+/// A pattern that a state may be the answer of, whatever follows.
+#[derive(Clone, Debug)]
+pub(super) struct Tail {
+    pub(super) answer: Answer,
+    pub(super) demand: Demand,
+}
+
+/// What a tail demands of the key, given that its segments before the tail fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Demand {
+    /// Nothing: a `rest` began some segments ago.
+    Nothing,
+    /// A `rest` began one segment ago, and is not empty.
+    SomethingBefore,
+    /// A `rest` begins here, and is not empty.
+    Something,
+    /// That the pattern can read it.
+    Reading,
+}
+
+/// Which part of the matcher's tails belongs to a state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TailList {
+    pub(super) start: u32,
+    pub(super) count: u8,
+}
+
+impl TailList {
+    #[inline]
+    pub(super) fn of<'t>(self, tails: &'t [Tail]) -> &'t [Tail] {
+        match self.count {
+            0 => &[],
+            count => &tails[self.start as usize..][..usize::from(count)],
+        }
+    }
+}
+
+impl Tail {
+    /// Whether the pattern accepts the key; `start` is where the next segment would start.
+    #[inline]
+    pub(super) fn is_fitting(
+        &self,
+        key: &[u8],
+        start: usize,
+        readers: &[Option<Box<Pattern>>],
+    ) -> bool {
+        match self.demand {
+            Demand::Nothing => true,
+            Demand::Something => start < key.len(),
+            Demand::SomethingBefore => {
+                start <= key.len() || key.last().is_some_and(|last| *last != b':')
+            }
+            Demand::Reading => {
+                let reader = readers[self.answer.pattern as usize].as_ref();
+                reader.is_some_and(|pattern| pattern.accepts(key))
+            }
+        }
+    }
+}
