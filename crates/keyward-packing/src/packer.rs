@@ -341,7 +341,7 @@ impl Packer {
 
     /// What a key holds in the place of each placeholder.
     fn places<'k>(&self, key: &'k [u8]) -> Option<Places<'k>> {
-        self.pattern.read(key).map(Places)
+        self.pattern.split(key).map(Places)
     }
 
     /// What a key holds in the place of this placeholder, if a value can refer to it.

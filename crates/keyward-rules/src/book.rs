@@ -202,8 +202,14 @@ impl RuleBook {
     }
 
     /// The key that a key of a table refers to, with a member where the
-    /// reference has one.
-    pub fn referred(&self, table: KeyId, key: &[u8], to: &Reference, member: &[u8]) -> Vec<u8> {
+    /// reference has one; none if it would be read as other values.
+    pub fn referred(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        to: &Reference,
+        member: &[u8],
+    ) -> Option<Vec<u8>> {
         let own = &self.schema.key(table).pattern;
         let value = |binding: &Binding| -> Vec<u8> {
             match binding {
@@ -213,19 +219,19 @@ impl RuleBook {
             }
         };
         let values: Vec<Vec<u8>> = to.bindings.iter().map(value).collect();
-        self.schema.key(to.key).pattern.fill(&values)
+        self.schema.key(to.key).pattern.fill_readably(&values)
     }
 
     /// The key that a row lives with, if its table says so.
     pub fn leader(&self, table: KeyId, key: &[u8]) -> Option<Vec<u8>> {
         let leader = leader(self.schema.key(table))?;
-        Some(self.referred(table, key, leader, b""))
+        self.referred(table, key, leader, b"")
     }
 }
 
 /// The value of a placeholder in a key of that pattern.
 pub(crate) fn placeholder<'k>(pattern: &Pattern, key: &'k [u8], index: usize) -> &'k [u8] {
-    pattern.read(key).and_then(|values| values.get(index).copied()).unwrap_or_default()
+    pattern.split(key).and_then(|values| values.get(index).copied()).unwrap_or_default()
 }
 
 fn leader(key: &Key) -> Option<&Reference> {

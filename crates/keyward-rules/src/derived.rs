@@ -38,6 +38,8 @@ pub(crate) struct Links {
     /// If it is derived, whether every key that its source names is one of its own: then
     /// the matcher need not be asked.
     pub(crate) is_named_surely: bool,
+    /// Whether a value may make a computed key that is read as other values.
+    pub(crate) may_be_misread: bool,
     /// How it finds the set that mirrors it, if one does.
     pub(crate) mirror: Option<Mirror>,
     /// How many tables stand between it and one that lives by itself.
@@ -74,6 +76,7 @@ impl Links {
                 reading: Reading::of(&key.content),
                 fields: Vec::new(),
                 is_named_surely: is_named_surely(schema, key),
+                may_be_misread: false,
                 mirror: None,
                 companion_depth: companion_depth(schema, &key.lifetime),
             })
@@ -81,6 +84,8 @@ impl Links {
         for id in schema.ids() {
             if let Some(derived) = &schema.key(id).derived {
                 link(&mut links, id, derived);
+                links[derived.source().key.index()].may_be_misread |=
+                    !schema.key(id).pattern.is_read_by_segments();
             }
         }
         for links in &mut links {
@@ -125,7 +130,9 @@ fn is_named_surely(schema: &Schema, key: &Key) -> bool {
         let (relation, _) = relate(&key.pattern, &other.pattern);
         matches!(relation, Relation::Disjoint | Relation::Equal | Relation::Subset)
     };
-    key.pattern.placeholders().iter().enumerate().all(is_bound) && schema.keys.iter().all(is_won)
+    key.pattern.is_read_by_segments()
+        && key.pattern.placeholders().iter().enumerate().all(is_bound)
+        && schema.keys.iter().all(is_won)
 }
 
 /// How far a lifetime leans on others. The schema has no circles.

@@ -9,24 +9,24 @@ use keyward_schema::{Binding, MAX_PLACEHOLDERS, Pattern, Reference, Values};
 
 /// The values of the placeholders of a key that belongs to this pattern.
 pub(crate) fn values_of<'k>(pattern: &Pattern, key: &'k [u8]) -> Values<'k> {
-    pattern.read(key).unwrap_or_else(|| Values::empty(pattern.placeholders().len()))
+    pattern.split(key).unwrap_or_else(|| Values::empty(pattern.placeholders().len()))
 }
 
-/// The key that a reference names, seen from a key with these placeholders. The
-/// member is not looked at where the reference has none.
+/// The key that a reference names, seen from a key with these placeholders; none if it would be
+/// read as other values than these. The member is not looked at where the reference has none.
 pub(crate) fn named_key(
     reference: &Reference,
     target: &Pattern,
     own: &[&[u8]],
     member: &[u8],
-) -> Vec<u8> {
+) -> Option<Vec<u8>> {
     let value = |binding| match binding {
         &Binding::Bound(index) => own[index],
         Binding::Member => member,
         Binding::Literal(text) => text.as_bytes(),
     };
     let values: Vec<&[u8]> = reference.bindings.iter().map(value).collect();
-    target.fill(&values)
+    target.fill_readably(&values)
 }
 
 /// Where a named key was named from: the values of the placeholders of the key
@@ -58,11 +58,14 @@ impl<'k> Origin<'k> {
         Some(origin)
     }
 
-    /// The key that refers, once all its placeholders are known.
+    /// The key that refers, once all its placeholders are known and if they read back from it.
     pub(crate) fn key(&self, own: &Pattern) -> Option<Vec<u8>> {
-        let count = own.placeholders().len();
-        let values: Option<Vec<&[u8]>> = self.placeholders[..count].iter().copied().collect();
-        Some(own.fill(&values?))
+        own.fill_readably(&self.values(own)?)
+    }
+
+    /// The values of the key that refers, once all are known.
+    pub(crate) fn values(&self, own: &Pattern) -> Option<Vec<&'k [u8]>> {
+        self.placeholders[..own.placeholders().len()].iter().copied().collect()
     }
 }
 
@@ -88,7 +91,7 @@ mod tests {
             "log:{day}:{path:rest}",
             "plain:key",
             "task-{id}.{n:uint}",
-            "{q:rest}\u{6}{n:uint}",
+            "queue:{q:rest}\u{6}{n:uint}",
         ];
         let keys: [&[u8]; 9] = [
             b"user:7:by:ann",
@@ -99,7 +102,7 @@ mod tests {
             b"log:1:a",
             b"plain:key",
             b"task-a-b.7",
-            b"a:b\x067",
+            b"queue:a:b\x067",
         ];
         let patterns = patterns.map(pattern);
         let matcher = keyward_schema::Matcher::new(&patterns).expect("they are told apart");
@@ -115,7 +118,11 @@ mod tests {
         let target = pattern("msg:{channel}:{kind:text|image}:{id}");
         let reference =
             reference(vec![Binding::Bound(0), Binding::Literal("text".into()), Binding::Member]);
-        assert_eq!(named_key(&reference, &target, &[b"c1"], b"9"), b"msg:c1:text:9");
+        assert_eq!(
+            named_key(&reference, &target, &[b"c1"], b"9").as_deref(),
+            Some(&b"msg:c1:text:9"[..])
+        );
+        assert_eq!(named_key(&reference, &target, &[b"c1"], b"9:x"), None);
         let back = Origin::of(&reference, &[b"c1", b"text", b"9"]).expect("it is named");
         assert_eq!(back.member, b"9");
         assert_eq!(back.key(&pattern("recent:{channel}")), Some(b"recent:c1".to_vec()));

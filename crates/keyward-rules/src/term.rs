@@ -68,13 +68,13 @@ impl RuleBook {
                 let end = deciding.zip(shape).and_then(|(text, shape)| time(shape, text));
                 end.map_or(Term::Free, |end| Term::At(Some(end)))
             }
-            Lifetime::With { key: leader } => {
-                let leader = self.referred(table, key, leader, b"");
-                match view.row(&leader)? {
+            Lifetime::With { key: leader } => match self.referred(table, key, leader, b"") {
+                Some(leader) => match view.row(&leader)? {
                     Some(row) => Term::At(row.deadline()),
                     None => Term::Leaderless,
-                }
-            }
+                },
+                None => Term::Leaderless,
+            },
             Lifetime::Given { min, max, default, excess } => {
                 Term::Given { min: *min, max: *max, default: *default, excess: *excess }
             }

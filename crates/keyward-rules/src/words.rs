@@ -159,13 +159,15 @@ impl RuleBook {
                 format!("must live at least {}, not {}", least.in_words(), asked.in_words())
             }
             LifetimeProblem::Elsewhere => self.elsewhere(table, key),
-            LifetimeProblem::Leaderless => {
-                let leader = self.leader(table, key).unwrap_or_default();
-                format!(
+            LifetimeProblem::Leaderless => match self.leader(table, key) {
+                Some(leader) => format!(
                     "lives with {}, which does not exist; create that first",
                     self.named(&leader)
-                )
-            }
+                ),
+                None => "lives with a key that its placeholders cannot name: it would be read as \
+                         other values"
+                    .to_owned(),
+            },
         };
         let at = Some(declared.lifetime_at);
         self.refusal(table, key, Problem { told: &problem, discreet: None }, at)

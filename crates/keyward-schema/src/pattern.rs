@@ -165,6 +165,12 @@ impl Pattern {
         &self.elements
     }
 
+    /// Whether each value is a whole segment between colons, or all segments that are left, so
+    /// that a value without colons always reads back as itself.
+    pub fn is_read_by_segments(&self) -> bool {
+        self.segments.is_plain(&self.placeholders)
+    }
+
     /// The element that takes what the others leave: what stands behind it is read from the right.
     pub(crate) fn open_element(&self) -> Option<usize> {
         self.open
@@ -205,7 +211,13 @@ impl Pattern {
 
     /// The values of the placeholders in a key, if it belongs to this pattern.
     pub fn read<'k>(&self, key: &'k [u8]) -> Option<Values<'k>> {
-        values::read(self, key)
+        values::read(self, key, true)
+    }
+
+    /// The same by the texts between the placeholders alone, for a key that is known to belong to
+    /// this pattern, or need not.
+    pub fn split<'k>(&self, key: &'k [u8]) -> Option<Values<'k>> {
+        values::read(self, key, false)
     }
 
     /// Whether a key of this pattern can begin so. Never says no to one that can.

@@ -21,6 +21,7 @@ mod pause;
 mod plan;
 mod plan_effects;
 mod planning;
+mod read_back;
 mod rebuild;
 mod replay;
 mod scanning;

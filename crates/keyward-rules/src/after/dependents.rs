@@ -37,6 +37,9 @@ impl<'a> Aftermath<'a> {
                 if self.judges_rows && !is_gone {
                     self.judge_following(table, change)?;
                 }
+                if self.cause == Cause::Command && !is_gone {
+                    self.judge_readable(table, change)?;
+                }
             }
         }
         self.take_companions_out(&mut demands)?;
@@ -242,15 +245,29 @@ impl<'a> Aftermath<'a> {
         let mut named = Vec::new();
         each_touched(change, self.type_of(table), &mut |member, before| {
             if before == State::Absent && change.after.is_some_and(|row| row.contains(member)) {
-                named.push(named_key(of, pattern, &own, member));
+                let name = named_key(of, pattern, &own, member);
+                named.push(name.ok_or_else(|| member.to_vec()));
             }
         });
         for name in named {
-            if self.fate(&name)? == Fate::Gone {
-                self.object(self.book.refuse_stranger(table, change.key, &name))?;
+            match name {
+                Ok(name) if self.fate(&name)? != Fate::Gone => {}
+                Ok(name) => self.object(self.book.refuse_stranger(table, change.key, &name))?,
+                Err(member) => {
+                    self.object(self.book.refuse_nameless(table, change.key, &member))?
+                }
             }
         }
         Ok(())
+    }
+
+    /// The computed keys that a row demands must read back as the values they are made of.
+    fn judge_readable(&mut self, table: KeyId, change: &Change<'_>) -> Result<(), Objection> {
+        let Some(row) = change.after else { return Ok(()) };
+        match self.book.misread_entry(table, change.key, Moment::Now(row)) {
+            Some(entry) => self.object(self.book.refuse_misread(table, change.key, &entry)),
+            None => Ok(()),
+        }
     }
 
     fn sum_up(&mut self, demands: Demands<'_>) -> Result<Wanted, Objection> {

@@ -1,7 +1,7 @@
 //! How refusals by effect are worded.
 
 use crate::book::RuleBook;
-use crate::derived::Mirror;
+use crate::derived::{Entry, Mirror};
 use crate::refusal::{Refusal, shown_key};
 use crate::words::Problem;
 use keyward_schema::{Derived, KeyId};
@@ -86,6 +86,21 @@ impl RuleBook {
             |member: &str| format!("a member must name a key {mirror}, and {member} cannot");
         let discreet = problem("this one");
         let told = if is_secret { discreet.clone() } else { problem(&shown_key(member)) };
+        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, None)
+    }
+
+    /// A value makes a computed key that is read as other values.
+    pub(crate) fn refuse_misread(&self, table: KeyId, key: &[u8], entry: &Entry) -> Refusal {
+        let derived = self.schema().key(entry.table);
+        let pattern = &derived.pattern;
+        let problem = |named: &str| {
+            format!("a value would make {named} of {pattern}, which is read as other values")
+        };
+        let discreet = problem("a key");
+        let told = match derived.holds_secret() {
+            true => discreet.clone(),
+            false => problem(&shown_key(&entry.key)),
+        };
         self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, None)
     }
 

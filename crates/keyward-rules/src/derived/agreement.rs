@@ -33,7 +33,7 @@ impl RuleBook {
     pub fn source_of(&self, table: KeyId, key: &[u8], member: &[u8]) -> Option<Vec<u8>> {
         let source = self.schema().key(table).derived.as_ref()?.source();
         let own = self.placeholders(table, key);
-        Some(named_key(source, &self.schema().key(source.key).pattern, &own, member))
+        named_key(source, &self.schema().key(source.key).pattern, &own, member)
     }
 
     /// Whether a computed row, if it is there, holds of a member what is demanded.

@@ -2,8 +2,9 @@
 //!
 //! A pure function of the row and its key. A row demands nothing of a derived
 //! key where it lacks the field in question, where its key is not one of those
-//! that `of` names, or where the value makes no key of the derived pattern
-//! (which only values that do not fit their shape do).
+//! that `of` names, or where the value makes no key of the derived pattern:
+//! because it does not fit its shape, or because the key would be read as other
+//! values ([`RuleBook::misread_entry`]), which is refused.
 
 use crate::book::RuleBook;
 use crate::facts::{Facts, Moment};
@@ -66,17 +67,46 @@ impl RuleBook {
         Facts::tell(&links.reading, &links.fields, row, |facts| {
             let derived = self.traits(table).dependents.iter();
             let entries = derived.filter_map(|id| entry(self.schema(), *id, &placeholders, facts));
-            let is_named = |entry: &Entry| {
+            let is_named = |(entry, values): &(Entry, Vec<&[u8]>)| {
                 self.links(entry.table).is_named_surely
-                    || self.table_of(&entry.key) == Some(entry.table)
+                    || (self.table_of(&entry.key) == Some(entry.table)
+                        && self.reads_back(entry, values))
             };
-            entries.filter(is_named).collect()
+            entries.filter(is_named).map(|(entry, _)| entry).collect()
         })
+    }
+
+    /// The first of the entries that a row would demand if its key read back as the values that
+    /// it is made of.
+    pub(crate) fn misread_entry(&self, table: KeyId, key: &[u8], row: Moment<'_>) -> Option<Entry> {
+        let links = self.links(table);
+        if !links.may_be_misread {
+            return None;
+        }
+        let placeholders = self.placeholders(table, key);
+        Facts::tell(&links.reading, &links.fields, row, |facts| {
+            let mut derived = self.traits(table).dependents.iter();
+            derived.find_map(|id| {
+                let (entry, values) = entry(self.schema(), *id, &placeholders, facts)?;
+                (!self.reads_back(&entry, &values)).then_some(entry)
+            })
+        })
+    }
+
+    fn reads_back(&self, entry: &Entry, values: &[&[u8]]) -> bool {
+        let pattern = &self.schema().key(entry.table).pattern;
+        pattern.read(&entry.key).is_some_and(|read| *read == *values)
     }
 }
 
-/// What a source row, by its placeholders and facts, demands of one derived table.
-fn entry(schema: &Schema, table: KeyId, source: &[&[u8]], facts: &Facts<'_>) -> Option<Entry> {
+/// What a source row, by its placeholders and facts, demands of one derived table, with the
+/// values that the derived key is made of.
+fn entry<'f>(
+    schema: &Schema,
+    table: KeyId,
+    source: &[&'f [u8]],
+    facts: &'f Facts<'_>,
+) -> Option<(Entry, Vec<&'f [u8]>)> {
     let key = schema.key(table);
     let derived = key.derived.as_ref()?;
     let mut origin = Origin::of(derived.source(), source)?;
@@ -102,7 +132,8 @@ fn entry(schema: &Schema, table: KeyId, source: &[&[u8]], facts: &Facts<'_>) -> 
         Derived::Inverse { .. } | Derived::Follows { .. } => return None,
     };
     let member = origin.member.to_vec();
-    Some(Entry { table, key: origin.key(&key.pattern)?, member, holds })
+    let values = origin.values(&key.pattern)?;
+    Some((Entry { table, key: key.pattern.fill(&values), member, holds }, values))
 }
 
 /// A field as a score: times in milliseconds, numbers as they are.

@@ -34,7 +34,7 @@ impl RuleBook {
         };
         let (mirror, key, id) = if namer == table {
             let pattern = &self.schema().key(other.key).pattern;
-            (other.key, named_key(other, pattern, own, member), own[*slot])
+            (other.key, named_key(other, pattern, own, member)?, own[*slot])
         } else {
             let pattern = &self.schema().key(namer).pattern;
             let mut origin = Origin::of(other, own)?;

@@ -75,11 +75,20 @@ fn split_glob(glob: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// Where the first secret would start in a text that begins with these elements, at the
-/// earliest: values before it are not judged, only cut at the text behind them.
+/// earliest: values before it are not judged, only cut at the text behind them, and of the text
+/// right before it only what reaches to a colon counts, so that `t:77` is cut like `t:{77}`.
 fn secret_start(before: &[Element], key: &[u8]) -> Option<usize> {
     let mut at = 0;
     for (index, element) in before.iter().enumerate() {
+        let is_last = index + 1 == before.len();
         match element {
+            Element::Literal(text) if is_last && text.contains(':') => {
+                let head = &text.as_bytes()[..=text.rfind(':')?];
+                at = match index {
+                    0 => key.starts_with(head).then_some(head.len())?,
+                    _ => at + find(&key[at..], head)? + head.len(),
+                };
+            }
             Element::Literal(text) if index == 0 => {
                 at = key.starts_with(text.as_bytes()).then_some(text.len())?;
             }

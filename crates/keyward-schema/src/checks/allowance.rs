@@ -131,7 +131,7 @@ allow = ["KW0310: small"]
 [key."b:{x}"]
 type = "list"
 "#,
-            r#"KW0310 4:6 `b:{x}` may live and grow for ever [nothing says when it ends] | help: max_len = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+            r#"KW0310 4:6 `b:{x}` may live and grow for ever [nothing says when it ends] | help: allow = ["KW0310: what bounds it"], or ttl = "30d", or max_len = 1000, which drops items at the far end: the oldest jobs of a queue"#,
         );
     }
 

@@ -12,8 +12,11 @@ pub(crate) static RULE: Rule = Rule {
     title: "a collection may live and grow for ever",
     why: "
 A list, a set or a sorted set without a lifetime and without a bound is how
-Redis servers fill up. Give it a `ttl`, or `max_len` or `max_members`; or, if
-something else bounds it, `allow` this with that reason.
+Redis servers fill up. If something else bounds it, such as workers that drain a
+queue, `allow` this with that reason. A `ttl` ends all of it at once. A bound
+loses what comes to be too many: `max_len` drops items at the far end of a push,
+which are the oldest jobs of a queue, `max_members` drops the lowest of a sorted
+set, and of a set refuses more.
 ",
     wrong: r#"
 [keyspace]
@@ -63,9 +66,20 @@ fn found(key: &Key, bound: &str) -> Diagnostic {
     RULE.at(key.lifetime_at, label)
         .saying(format!("`{}` may live and grow for ever", key.pattern))
         .help(format!(
-            "{bound} = 1000, or ttl = \"30d\", or allow = [\"{}: the reason\"]",
-            RULE.code
+            "allow = [\"{}: what bounds it\"], or ttl = \"30d\", or {bound} = 1000, which {}",
+            RULE.code,
+            loss(key.data)
         ))
+}
+
+/// What a bound does to that which is too much.
+fn loss(data: DataType) -> &'static str {
+    match data {
+        DataType::List => "drops items at the far end: the oldest jobs of a queue",
+        DataType::Stream => "drops the oldest entries, read or not",
+        DataType::Zset => "drops the members of the lowest scores",
+        _ => "refuses more",
+    }
 }
 
 /// The lifetime of the key itself, or of the one it lives with in the end.
@@ -94,7 +108,7 @@ mod tests {
 [key."a:{x}"]
 type = "list"
 "#,
-            r#"KW0310 1:6 `a:{x}` may live and grow for ever [nothing says when it ends] | help: max_len = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+            r#"KW0310 1:6 `a:{x}` may live and grow for ever [nothing says when it ends] | help: allow = ["KW0310: what bounds it"], or ttl = "30d", or max_len = 1000, which drops items at the far end: the oldest jobs of a queue"#,
         );
         check(
             r#"
@@ -102,7 +116,7 @@ type = "list"
 type = "zset"
 ttl = "none"
 "#,
-            r#"KW0310 3:7 `a:{x}` may live and grow for ever [never ends] | help: max_members = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+            r#"KW0310 3:7 `a:{x}` may live and grow for ever [never ends] | help: allow = ["KW0310: what bounds it"], or ttl = "30d", or max_members = 1000, which refuses more"#,
         );
         check(
             r#"
@@ -110,7 +124,7 @@ ttl = "none"
 type = "stream"
 ttl = { given = true, default = "1h" }
 "#,
-            r#"KW0310 3:7 `a:{x}` may live and grow for ever [may be given any lifetime] | help: max_len = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+            r#"KW0310 3:7 `a:{x}` may live and grow for ever [may be given any lifetime] | help: allow = ["KW0310: what bounds it"], or ttl = "30d", or max_len = 1000, which drops the oldest entries, read or not"#,
         );
         check(
             r#"
@@ -121,7 +135,7 @@ ttl = { with = "b:{x}" }
 type = "hash"
 ttl = "none"
 "#,
-            r#"KW0310 3:7 `a:{x}` may live and grow for ever [that one never ends] | help: max_members = 1000, or ttl = "30d", or allow = ["KW0310: the reason"]"#,
+            r#"KW0310 3:7 `a:{x}` may live and grow for ever [that one never ends] | help: allow = ["KW0310: what bounds it"], or ttl = "30d", or max_members = 1000, which refuses more"#,
         );
         check_help(
             r#"

@@ -1,7 +1,7 @@
 //! KW0108: the pattern can match no key.
 
 use crate::diagnostic::{Level, Report, Rule};
-use crate::pattern::{Pattern, Relation, SpelledOut, is_covered, relation};
+use crate::pattern::{Kind, Pattern, Relation, SpelledOut, is_covered, relation};
 use crate::read::KeyDraft;
 use crate::source::Span;
 
@@ -64,7 +64,7 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
         if budget == 0 {
             return;
         }
-        if pattern.placeholders().is_empty() {
+        if !pattern.placeholders().iter().any(|own| is_finite(&own.kind)) {
             continue;
         }
         let smaller: Vec<(&Pattern, Span)> = patterns
@@ -84,6 +84,11 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
         let shown = smaller.iter().take(MAX_SHOWN);
         report.push(shown.fold(found, |found, (_, at)| found.see(*at, "claims some")));
     }
+}
+
+/// Whether some smaller kinds and words can make up all of a kind.
+fn is_finite(kind: &Kind) -> bool {
+    matches!(kind, Kind::Enum(_) | Kind::Text(_) | Kind::Date | Kind::Month)
 }
 
 /// Whether the others claim all keys of a pattern: exactly, unless there are too many of them,

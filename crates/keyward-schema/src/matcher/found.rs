@@ -67,7 +67,7 @@ impl<'k> Match<'k> {
     /// The values of all placeholders in order.
     #[inline]
     pub fn placeholders(&self) -> Placeholders<'k> {
-        if let Some(values) = self.reader.and_then(|reader| reader.read(self.key)) {
+        if let Some(values) = self.reader.and_then(|reader| reader.split(self.key)) {
             return Placeholders(Course::Read { values, next: 0 });
         }
         Placeholders(Course::Segments(Segments {

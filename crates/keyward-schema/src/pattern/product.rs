@@ -4,10 +4,10 @@
 //! since reading is deterministic, exactly one course of guesses fits each key, so a course that
 //! is consistent tells both that a pattern accepts a key and that it does not. Sizes multiply
 //! where subsets of states would be exponential.
-//! Invariants: the search is breadth first, so that a key found is a shortest one; it looks at
-//! no more than `MAX_STATES` states, and says so if that was not enough.
+//! Invariant: a search looks at no more than `MAX_STATES` states, and says so if that was not
+//! enough.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use super::machine::Alphabet;
 use super::reading::{Reading, Right};
@@ -19,6 +19,15 @@ const MAX_STATES: usize = 1 << 18;
 /// The search was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLarge;
+
+/// In which order states are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Breadth first: a key found is a shortest one.
+    Shortest,
+    /// Depth first: some key is found soon.
+    Any,
+}
 
 /// Where the reading of a key by one pattern is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +74,7 @@ impl Product {
     /// may still accept.
     pub(super) fn search(
         &self,
+        order: Order,
         matters: impl Fn(&[bool]) -> bool,
         mut found: impl FnMut(&[bool], Vec<u8>) -> bool,
     ) -> Result<(), TooLarge> {
@@ -78,8 +88,11 @@ impl Product {
             known.insert(start.clone());
             states.push((start, None, 0));
         }
-        let mut at = 0;
-        while at < states.len() {
+        let mut ahead: VecDeque<usize> = (0..states.len()).collect();
+        while let Some(at) = match order {
+            Order::Shortest => ahead.pop_front(),
+            Order::Any => ahead.pop_back(),
+        } {
             let courses = states[at].0.clone();
             if let Some(outcome) = self.outcome(&courses)
                 && matters(&outcome)
@@ -102,10 +115,10 @@ impl Product {
                         return Err(TooLarge);
                     }
                     known.insert(next.clone());
+                    ahead.push_back(states.len());
                     states.push((next, Some(at), self.alphabet.samples()[class]));
                 }
             }
-            at += 1;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! are compared one by one: words and the older kinds by a table, everything else, tails
 //! included, by searching the product of automata (`product`).
 
-use super::product::Product;
+use super::product::{Order, Product};
 use super::{Element, Kind, Part, Pattern, Segment};
 
 /// How a first set lies to a second one.
@@ -109,7 +109,6 @@ fn relate_segments(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) ->
         // No value and no text in it holds a colon, and the text leaves something out.
         (Class::Mixed(_), Class::Kind(Kind::Str)) => Subset,
         (Class::Kind(Kind::Str), Class::Mixed(_)) => Superset,
-        (Class::Mixed(a), Class::Mixed(b)) if part_by_text(a, b) => Disjoint,
         (Class::Mixed(own), Class::Mixed(other)) => match within_same_text(own, other) {
             Some((own, other)) => {
                 relate_kinds(&left.placeholders[own].kind, &right.placeholders[other].kind)
@@ -138,9 +137,6 @@ fn relate_remainders(left: &Pattern, right: &Pattern, from: usize) -> Relation {
         (false, true) => rest_against(left, from).flipped(),
         (false, false) => {
             let (left, right) = (remainder(left, from), remainder(right, from));
-            if part_by_text(&left.elements, &right.elements) {
-                return Disjoint;
-            }
             by_search(&left, &right).0
         }
     }
@@ -169,16 +165,29 @@ fn remainder(pattern: &Pattern, from: usize) -> Pattern {
     Pattern::of_parts(parts).expect("a part of a sound pattern is sound")
 }
 
-/// Whether the texts at an end of both differ, so that they share no key.
-fn part_by_text(left: &[Element], right: &[Element]) -> bool {
-    let differs = |a: Option<&Element>, b: Option<&Element>, is_end: bool| match (a, b) {
+/// Whether what stands at an end of both differs, so that they share no key.
+fn part_at_an_end(left: &Pattern, right: &Pattern) -> bool {
+    let differ = |a: Option<&Element>, b: Option<&Element>, is_end: bool| match (a, b) {
         (Some(Element::Literal(a)), Some(Element::Literal(b))) => match is_end {
             true => !a.ends_with(&**b) && !b.ends_with(&**a),
             false => !a.starts_with(&**b) && !b.starts_with(&**a),
         },
+        (Some(Element::Literal(text)), Some(Element::Placeholder(index))) => {
+            cannot_hold(text, &right.placeholders[*index].kind, is_end)
+        }
+        (Some(Element::Placeholder(index)), Some(Element::Literal(text))) => {
+            cannot_hold(text, &left.placeholders[*index].kind, is_end)
+        }
         _ => false,
     };
-    differs(left.first(), right.first(), false) || differs(left.last(), right.last(), true)
+    let (left, right) = (&left.elements, &right.elements);
+    differ(left.first(), right.first(), false) || differ(left.last(), right.last(), true)
+}
+
+/// Whether no value of a kind has the outermost byte of a text; no value is empty.
+fn cannot_hold(text: &str, kind: &Kind, is_end: bool) -> bool {
+    let byte = if is_end { text.bytes().next_back() } else { text.bytes().next() };
+    byte.is_some_and(|byte| !kind.may_hold(byte))
 }
 
 /// The placeholders of two segments that have one each, with the same text on either side.
@@ -209,28 +218,38 @@ fn holds_foreign_byte(elements: &[Element], kind: &Kind) -> bool {
 
 /// The relation by searching the product of both, and a key of both.
 fn by_search(left: &Pattern, right: &Pattern) -> (Relation, Option<Vec<u8>>) {
-    let (mut both, mut only_left, mut only_right) = (None, false, false);
-    let product = Product::of(&[left, right]);
-    let of_left = product.search(
-        |may_accept| may_accept[0],
-        |outcome, key| {
-            match outcome[1] {
-                true => both = Some(key),
-                false => only_left = true,
-            }
-            both.is_none() || !only_left
-        },
-    );
-    let of_right = product.search(
-        |may_accept| may_accept[1],
-        |outcome, _| {
-            only_right = !outcome[0];
-            !only_right
-        },
-    );
-    if of_left.and(of_right).is_err() {
-        return (Overlap, both);
+    if part_at_an_end(left, right) {
+        return (Disjoint, None);
     }
+    let product = Product::of(&[left, right]);
+    let mut both = None;
+    let of_both = product.search(
+        Order::Shortest,
+        |may_accept| may_accept[0] && may_accept[1],
+        |_, key| {
+            both = Some(key);
+            false
+        },
+    );
+    // Most share nothing, which takes the least to find out.
+    if of_both.is_ok() && both.is_none() {
+        return (Disjoint, None);
+    }
+    let only = |own: usize, other: usize| {
+        let mut is_found = false;
+        let searched = product.search(
+            Order::Any,
+            |may_accept| may_accept[own],
+            |outcome, _| {
+                is_found = !outcome[other];
+                !is_found
+            },
+        );
+        searched.map(|()| is_found)
+    };
+    let (Ok(()), Ok(only_left), Ok(only_right)) = (of_both, only(0, 1), only(1, 0)) else {
+        return (Overlap, both);
+    };
     let relation = match (&both, only_left, only_right) {
         (None, ..) => Disjoint,
         (_, false, false) => Equal,
@@ -247,6 +266,7 @@ pub(crate) fn is_covered(pattern: &Pattern, others: &[&Pattern]) -> Option<bool>
     let all: Vec<&Pattern> = std::iter::once(pattern).chain(others.iter().copied()).collect();
     let mut is_covered = true;
     let searched = Product::of(&all).search(
+        Order::Any,
         |may_accept| may_accept[0],
         |outcome, _| {
             is_covered = !(outcome[0] && outcome[1..].iter().all(|accepts| !accepts));

@@ -31,9 +31,10 @@ impl<'k> Deref for Values<'k> {
     }
 }
 
-pub(super) fn read<'k>(pattern: &Pattern, key: &'k [u8]) -> Option<Values<'k>> {
+/// The values in a key; whether they are judged by their kinds is the caller's to say.
+pub(super) fn read<'k>(pattern: &Pattern, key: &'k [u8], judges: bool) -> Option<Values<'k>> {
     let mut reader =
-        Reader { pattern, left: key, values: Values::empty(pattern.placeholders.len()) };
+        Reader { pattern, left: key, values: Values::empty(pattern.placeholders.len()), judges };
     let elements = &pattern.elements[..];
     match pattern.open {
         None => {
@@ -57,6 +58,7 @@ struct Reader<'p, 'k> {
     pattern: &'p Pattern,
     left: &'k [u8],
     values: Values<'k>,
+    judges: bool,
 }
 
 impl<'k> Reader<'_, 'k> {
@@ -65,7 +67,7 @@ impl<'k> Reader<'_, 'k> {
     fn take(&mut self, element: &Element, value: &'k [u8]) -> Option<()> {
         let Element::Placeholder(index) = *element else { return None };
         self.values.texts[index] = value;
-        self.pattern.placeholders[index].kind.accepts(value).then_some(())
+        (!self.judges || self.pattern.placeholders[index].kind.accepts(value)).then_some(())
     }
 
     fn fixed_length(&self, element: &Element) -> Option<usize> {

@@ -102,7 +102,11 @@ impl Conclusion {
         let visited = self.each_element(left, row, |this, element| {
             if let Element::Member(member) | Element::Scored(member, _) = element {
                 let named = named_key(of, pattern, &own, member);
-                if this.is_to_end(&named) || ground.view.row(&named)?.is_none() {
+                let lives = match &named {
+                    Some(named) => !this.is_to_end(named) && ground.view.row(named)?.is_some(),
+                    None => false,
+                };
+                if !lives {
                     strangers.push(member.to_vec());
                 }
             }
