@@ -116,7 +116,7 @@ type = "list"
 type = "zset"
 ttl = "none"
 "#,
-            r#"KW0310 3:7 `a:{x}` may live and grow for ever [never ends] | help: allow = ["KW0310: what bounds it"], or ttl = "30d", or max_members = 1000, which refuses more"#,
+            r#"KW0310 3:7 `a:{x}` may live and grow for ever [never ends] | help: allow = ["KW0310: what bounds it"], or ttl = "30d", or max_members = 1000, which drops the members of the lowest scores"#,
         );
         check(
             r#"

@@ -97,6 +97,9 @@ fn is_same(left: &Pattern, right: &Pattern) -> bool {
 }
 
 fn relate_segments(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) -> Relation {
+    if let Some(relation) = relate_plainly(left, a, right, b) {
+        return relation;
+    }
     match (class(left, a), class(right, b)) {
         (Class::Words(a), Class::Words(b)) => relate_words(&a, &b),
         (Class::Words(words), Class::Kind(kind)) => relate_words_to(&words, kind),
@@ -122,6 +125,26 @@ fn relate_segments(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) ->
             Disjoint
         }
         _ => by_search(&left.part(&a.elements()), &right.part(&b.elements())).0,
+    }
+}
+
+/// The most frequent cases, which need no list of words.
+fn relate_plainly(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) -> Option<Relation> {
+    let against = |word: &str, kind: &Kind| match kind {
+        Kind::Text(_) => None,
+        kind if !kind.accepts(word.as_bytes()) => Some(Disjoint),
+        Kind::Enum(words) if words.len() == 1 => Some(Equal),
+        _ => Some(Subset),
+    };
+    match (a, b) {
+        (Segment::Word(a), Segment::Word(b)) => Some(if a == b { Equal } else { Disjoint }),
+        (Segment::Word(word), Segment::Placeholder(index)) => {
+            against(word, &right.placeholders[*index].kind)
+        }
+        (Segment::Placeholder(index), Segment::Word(word)) => {
+            against(word, &left.placeholders[*index].kind).map(Relation::flipped)
+        }
+        _ => None,
     }
 }
 
