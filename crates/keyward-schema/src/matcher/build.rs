@@ -244,7 +244,8 @@ impl Builder<'_> {
         kinds: KindSet,
         level: &mut Level,
     ) -> Result<FormsId, MatcherError> {
-        let drafts: Vec<(&Box<str>, &FormDraft)> = choices.forms.iter().collect();
+        let drafts: Vec<(&str, &FormDraft)> =
+            choices.forms.iter().map(|(name, draft)| (&**name, draft)).collect();
         let mut outcomes = kinds.outcomes();
         outcomes.push(KindSet::EMPTY);
         let mut nodes = Vec::new();
@@ -292,7 +293,7 @@ impl Builder<'_> {
         kinds: KindSet,
         of_kinds: KindSet,
         candidates: &[usize],
-        drafts: &[(&Box<str>, &FormDraft)],
+        drafts: &[(&str, &FormDraft)],
     ) -> Option<Vec<u32>> {
         let mut all: Vec<u32> = vec![0];
         for (bit, &form) in candidates.iter().enumerate() {

@@ -35,7 +35,7 @@ pub(super) struct TailList {
 
 impl TailList {
     #[inline]
-    pub(super) fn of<'t>(self, tails: &'t [Tail]) -> &'t [Tail] {
+    pub(super) fn of(self, tails: &[Tail]) -> &[Tail] {
         match self.count {
             0 => &[],
             count => &tails[self.start as usize..][..usize::from(count)],

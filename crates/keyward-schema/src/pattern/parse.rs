@@ -173,11 +173,11 @@ pub(super) fn open_element(
             (Some(Kind::Enum(words)), Some(text)) => {
                 // Text that ends the pattern stands at the end of the key.
                 let is_anchored = !is_behind && at + 2 == elements.len();
-                let is_lost = |word: &&Box<str>| {
+                let is_lost = |word: &&str| {
                     !is_anchored && !is_readable(word.as_bytes(), text.as_bytes(), is_behind)
                 };
-                if let Some(word) = words.iter().find(is_lost) {
-                    let (word, text) = (word.to_string(), text.to_owned());
+                if let Some(word) = words.iter().map(|word| &**word).find(is_lost) {
+                    let (word, text) = (word.to_owned(), text.to_owned());
                     return found(PatternProblem::UnreadableWord { word, text }, at);
                 }
             }

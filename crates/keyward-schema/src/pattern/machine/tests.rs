@@ -42,8 +42,10 @@ fn value() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Each kind with its machine and the reversed one.
-static MACHINES: LazyLock<(Alphabet, Vec<(Kind, Machine, Machine)>)> = LazyLock::new(|| {
+/// A kind with its machine and the reversed one.
+type Machines = (Kind, Machine, Machine);
+
+static MACHINES: LazyLock<(Alphabet, Vec<Machines>)> = LazyLock::new(|| {
     let kinds = kinds();
     let alphabet = Alphabet::of(std::iter::empty(), kinds.iter());
     let machines = kinds.into_iter().map(|kind| {
