@@ -202,7 +202,7 @@ fn diagnostics() -> String {
 fn limits() -> String {
     use keyward_schema::{
         MAX_FIELDS, MAX_FILE_BYTES, MAX_FUNCTIONS, MAX_JSON_DEPTH, MAX_KEYS, MAX_PATTERN_BYTES,
-        MAX_SEGMENTS, MAX_SHAPE_DEPTH, size_in_words,
+        MAX_PLACEHOLDERS, MAX_SEGMENTS, MAX_SHAPE_DEPTH, size_in_words,
     };
     let rows = [
         ("bytes of a file", size_in_words(MAX_FILE_BYTES as u64)),
@@ -210,6 +210,7 @@ fn limits() -> String {
         ("functions of a file", MAX_FUNCTIONS.to_string()),
         ("bytes of a pattern", MAX_PATTERN_BYTES.to_string()),
         ("segments of a pattern", MAX_SEGMENTS.to_string()),
+        ("placeholders of a pattern", MAX_PLACEHOLDERS.to_string()),
         ("fields of an object", MAX_FIELDS.to_string()),
         ("levels of a shape", MAX_SHAPE_DEPTH.to_string()),
         ("levels of a JSON value", MAX_JSON_DEPTH.to_string()),
