@@ -404,9 +404,9 @@ impl Engine {
         Proposal::of_file(&self.keys, db, file.to_owned())
     }
 
-    /// The text of the schema that a database is under.
+    /// The text of the schema that a database is under, with all that it includes.
     pub fn schema_text(&self, db: usize) -> Option<&str> {
-        self.keys.book_of(db).map(|book| book.schema().source.text.as_str())
+        self.keys.book_of(db).map(|book| book.schema().source.whole_text())
     }
 
     /// Puts schemas in force that were read from their files anew, and loads libraries of

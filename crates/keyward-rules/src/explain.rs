@@ -36,7 +36,7 @@ impl RuleBook {
     fn about_row(&self, table: KeyId, key: &[u8]) -> Vec<(&'static str, Vec<String>)> {
         let schema = self.schema();
         let declared = schema.key(table);
-        let place = format!("{}:{}", schema.source.name, schema.source.line(declared.at));
+        let place = schema.source.place(declared.at);
         let names = declared.pattern.placeholders().iter().map(|placeholder| &placeholder.name);
         let values = self.placeholders(table, key);
         let secrets = &declared.secret_placeholders;

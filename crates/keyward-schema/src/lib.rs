@@ -2,7 +2,8 @@
 //! functions; their checks; matching; the sentences about them. No I/O.
 //!
 //! [`check`] turns the bytes of a file into diagnostics and, if none of them
-//! is an error, a [`Schema`] that needs no further checking.
+//! is an error, a [`Schema`] that needs no further checking; [`check_file`] does
+//! so for a file that may include others.
 
 mod checks;
 mod decimal;
@@ -10,7 +11,9 @@ mod derived;
 mod diagnostic;
 mod escape;
 pub mod facts;
+mod flatten;
 mod function;
+mod include;
 mod lifetime;
 mod matcher;
 mod near_miss;
@@ -31,6 +34,7 @@ pub use derived::{Binding, Condition, Derived, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
 pub use function::{Argument, Function, FunctionKey, Target};
+pub use include::{Files, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{
     MAX_MEMBERS, MAX_STATES, Match, Matcher, MatcherError, NamedPattern, Placeholders,
@@ -40,7 +44,9 @@ pub use pattern::{
     Kind, MAX_PATTERN_BYTES, MAX_SEGMENTS, Pattern, PatternError, PatternProblem, Placeholder,
     Relation, Segment, relate,
 };
-pub use read::{Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check};
+pub use read::{
+    Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check, check_file,
+};
 pub use schema::{
     Allowance, Bounds, Content, DEFAULT_MAX_FANOUT, DataType, Evict, Example, ExampleValue, Key,
     KeyId, Keyspace, Mode, Note, Persist, Schema, Unknown, shape_of_kind,

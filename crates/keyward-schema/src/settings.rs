@@ -37,6 +37,8 @@ pub(crate) use choice;
 pub enum Scope {
     /// The file itself.
     File,
+    /// `include = [{ … }]`
+    Include,
     /// `[keyspace]`
     Keyspace,
     /// `[key."…"]`
@@ -64,6 +66,7 @@ impl Scope {
     pub fn name(self) -> &'static str {
         match self {
             Scope::File => "the file",
+            Scope::Include => "include",
             Scope::Keyspace => "[keyspace]",
             Scope::Key => "[key.\"…\"]",
             Scope::Lifetime => "ttl",
@@ -83,6 +86,7 @@ impl Scope {
     pub fn doc(self) -> &'static str {
         match self {
             Scope::File => "The document of a keyspace: its keys, and what is true of each.",
+            Scope::Include => "A file whose keys belong to the keyspace too, with values.",
             Scope::Keyspace => "Settings of the whole keyspace.",
             Scope::Key => "A pattern of keys, and what is true of them.",
             Scope::Lifetime => "How long a key lives.",
@@ -138,6 +142,10 @@ pub enum Form {
     Texts,
     /// A table of texts.
     TextTable,
+    /// A table of variables and their values.
+    Values,
+    /// An array of files, each a path or a table with a path and values.
+    Includes,
     /// A key, or a table with a key and a value.
     Example,
     /// `true`, or an array of placeholders.
@@ -168,7 +176,7 @@ impl Setting {
     pub fn required(&self) -> bool {
         matches!(
             (self.scope, self.name),
-            (Scope::File, "keyspace" | "key")
+            (Scope::Include, "file")
                 | (Scope::Keyspace, "name")
                 | (Scope::Key, "type")
                 | (Scope::Lookup | Scope::Rank | Scope::Members, "of")
@@ -208,10 +216,16 @@ macro_rules! settings {
 
 settings! {
     File {
-        "keyspace": Form::Table(Scope::Keyspace), &[], "Settings of the whole keyspace.", "{ name = \"shop\" }";
-        "key": Form::Tables(Scope::Key), &[], "The keys, each under its pattern.", "{ }";
+        "include": Form::Includes, &[], "Files whose keys, functions and notes belong to this keyspace too: paths from this file, or tables with a path and values.", "[\"library/connect-redis.toml\"]";
+        "variables": Form::Values, &[], "What who includes this file may give it, and the defaults: `${name}` in its texts.", "{ prefix = \"\" }";
+        "keyspace": Form::Table(Scope::Keyspace), &[], "Settings of the whole keyspace. A file that is only included does without.", "{ name = \"shop\" }";
+        "key": Form::Tables(Scope::Key), &[], "The keys, each under its pattern. A file that includes others may do without.", "{ }";
         "function": Form::Tables(Scope::Function), &[], "The functions, each under its name.", "{ }";
         "note": Form::Array(Scope::Note), &[], "Chapters of prose for the document.", "[]";
+    }
+    Include {
+        "file": Form::Text, &[], "The path from this file.", "\"library/connect-redis.toml\"";
+        "with": Form::Values, &[], "Values of its variables.", "{ prefix = \"shop:\" }";
     }
     Keyspace {
         "name": Form::Text, &[], "What the keyspace is called.", "\"shop\"";

@@ -38,6 +38,7 @@ mod pid_file;
 mod rates;
 mod reading;
 mod saving;
+mod schema_files;
 mod schemas;
 mod selector;
 mod sending;
@@ -54,6 +55,7 @@ use daemon::Process;
 
 pub use compat::compat_markdown;
 pub use log::LogError;
+pub use schema_files::SchemaFiles;
 pub use schemas::{Functions, Library, SchemaError, ServedSchema};
 pub use server::ServeError;
 pub use settings::{Settings, SettingsError};

@@ -12,15 +12,14 @@
 //! opened anew by itself (`log`).
 
 use crate::agenda::{Agenda, Notice, on_thread};
+use crate::schema_files::SchemaFiles;
 use crate::schemas::Functions;
 use crate::server::{Core, Server};
 use crate::supervisor::Phase;
 use keyward_engine::{Draft, Library, Proposal};
-use keyward_schema::{Level, MAX_FILE_BYTES};
+use keyward_schema::Level;
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// The file of a schema that is served.
@@ -31,7 +30,7 @@ pub(crate) struct SchemaFile {
     pub(crate) db: usize,
     pub(crate) db_named: usize,
     pub(crate) functions: Functions,
-    /// What came into force from it last.
+    /// What came into force from it last, with all that it includes.
     pub(crate) text: String,
 }
 
@@ -148,7 +147,7 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
         let Core { engine, host, .. } = core;
         for (file, draft) in host.readings.files.iter().zip(&drafts) {
             let is_ours = engine.schema_text(file.db) == Some(file.text.as_str());
-            if !is_ours && !draft.is_in_force() {
+            if !is_ours && !draft.says_the_same() {
                 let path = file.path.display();
                 return Err(vec![format!(
                     "{path}: KEYWARD SCHEMA APPLY put another schema in force than this file \
@@ -189,19 +188,19 @@ fn reread(proposals: Vec<(SchemaFile, Proposal)>) -> Reread {
             Ok(libraries) => read.libraries.extend(libraries),
             Err(problem) => read.problems.push(problem),
         }
-        let text = match read_file(&file.path) {
+        let text = match SchemaFiles::read_own(&file.path) {
             Ok(text) => text,
             Err(error) => {
                 read.problems.push(format!("cannot read {name}: {error}"));
                 continue;
             }
         };
-        let draft = proposal.with_text(text).read();
+        let draft = proposal.read_file(&file.path, &text, &SchemaFiles);
         if let Some(checked) = draft.problems() {
             let errors = checked.diagnostics.iter().filter(|it| it.rule.level == Level::Error);
             read.problems.extend(errors.map(|found| {
-                let line = checked.source.line(found.primary.span);
-                format!("{name}:{line}: {}: {}", found.rule.code, found.message)
+                let place = checked.source.place(found.primary.span);
+                format!("{place}: {}: {}", found.rule.code, found.message)
             }));
         }
         if let Some(db) = draft.db_named().filter(|db| *db != file.db_named) {
@@ -213,11 +212,4 @@ fn reread(proposals: Vec<(SchemaFile, Proposal)>) -> Reread {
         read.drafts.push(draft);
     }
     read
-}
-
-/// Reads no more than is needed to see that a file is too large.
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut text)?;
-    Ok(text)
 }

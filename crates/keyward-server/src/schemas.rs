@@ -132,7 +132,7 @@ pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
             db: served.db,
             db_named: usize::from(served.schema.keyspace.db),
             functions: served.functions.clone(),
-            text: served.schema.source.text.clone(),
+            text: served.schema.source.whole_text().to_owned(),
         })
     };
     served.iter().filter_map(file).collect()

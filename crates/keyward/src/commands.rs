@@ -7,6 +7,7 @@ mod demo;
 mod docs;
 mod explain;
 mod explain_code;
+mod flatten;
 mod init;
 mod match_keys;
 mod plan;
@@ -28,6 +29,7 @@ pub(crate) enum Command {
     Match(match_keys::MatchKeys),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    Flatten(flatten::Flatten),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -45,6 +47,7 @@ impl Command {
             Command::Match(keys) => keys.run(terminal),
             Command::Explain(explain) => explain.run(terminal),
             Command::Plan(plan) => plan.run(terminal),
+            Command::Flatten(flatten) => flatten.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),

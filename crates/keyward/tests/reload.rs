@@ -54,7 +54,8 @@ impl Shop {
             fs::write(path, text).expect("a file");
         }
         let place = |name: &str| folder.path().join(name).display().to_string();
-        let schemas = files.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".toml"));
+        let is_schema = |name: &&str| name.ends_with(".toml") && !name.starts_with("library/");
+        let schemas = files.iter().map(|(name, _)| *name).filter(is_schema);
         let arguments: Vec<String> = schemas.map(place).collect();
         let log = place("log");
         let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -582,4 +583,86 @@ fn a_plan_is_refused_where_nobody_may_wait() {
     let reply = client.call(["EVAL", script, "0", SHOP]).expect("a reply");
     assert!(text(&reply).contains("a schema cannot be planned inside a"), "{reply:?}");
     plan(&mut client, SHOP).expect("a plan");
+}
+
+const INCLUDING: &str = "include = [{ file = \"library/sess.toml\", with = { prefix = \"s:\" } }]
+
+[keyspace]
+name = \"shop\"
+
+[key.\"user:{id:uint}\"]
+type = \"string\"
+ttl = \"none\"
+";
+
+const INCLUDED: &str = "[variables]
+prefix = \"sess:\"
+
+[key.\"${prefix}{id:uint}\"]
+type = \"int\"
+ttl = \"1h\"
+";
+
+#[test]
+fn a_changed_file_that_a_schema_includes_comes_into_force() {
+    let shop = Shop::new(&[("shop.toml", INCLUDING), ("library/sess.toml", INCLUDED)], &[]);
+    let place = |line: u32| format!("({}:{line})", shop.path("library/sess.toml").display());
+    let mut client = shop.server.client();
+    let refused = text(&client.call(["SET", "s:7", "x"]).expect("a reply"));
+    assert!(refused.ends_with(&place(4)), "{refused}");
+    assert_eq!(text(&client.call(["SET", "s:7", "1"]).expect("a reply")), "OK");
+
+    // The same with other lines is new: refusals name them.
+    shop.write("library/sess.toml", &format!("# Sessions.\n{INCLUDED}"));
+    let told = shop.reload();
+    assert!(told.contains("reloaded: 1 of 1 schemas are new"), "{told}");
+    let refused = text(&client.call(["SET", "s:7", "x"]).expect("a reply"));
+    assert!(refused.ends_with(&place(5)), "{refused}");
+
+    let told = shop.reload();
+    assert!(told.contains("the schemas are the same as before"), "{told}");
+
+    shop.write("library/sess.toml", &INCLUDED.replace("int\"\n", "string\"\n"));
+    shop.reload();
+    assert_eq!(text(&client.call(["SET", "s:8", "x"]).expect("a reply")), "OK");
+
+    shop.write("library/sess.toml", "[key.\"a\"]\ntype = \"hsah\"\n");
+    let told = shop.reload();
+    let place = format!("{}:2: KW0201", shop.path("library/sess.toml").display());
+    assert!(told.contains(&place) && told.contains("not reloaded"), "{told}");
+    fs::remove_file(shop.path("library/sess.toml")).expect("it is there");
+    let told = shop.reload();
+    assert!(told.contains("shop.toml:1: KW0013") && told.contains("not reloaded"), "{told}");
+    assert_eq!(text(&client.call(["SET", "s:9", "x"]).expect("a reply")), "OK");
+}
+
+#[test]
+fn a_schema_over_the_wire_includes_nothing_and_its_one_text_means_the_same() {
+    let shop = Shop::new(&[("shop.toml", INCLUDING), ("library/sess.toml", INCLUDED)], &[]);
+    let mut client = shop.server.client();
+    let refused = client.call(["KEYWARD", "SCHEMA", "PLAN", INCLUDING]).expect("a reply");
+    assert_eq!(
+        text(&refused),
+        "SCHEMA the text is not sound: KW0013: a schema that does not come from a file includes \
+         nothing (line 1)"
+    );
+    let path = shop.path("shop.toml");
+    let flat = Command::new(PROGRAM).arg("flatten").arg(&path).output().expect("it runs");
+    let flat = String::from_utf8(flat.stdout).expect("text");
+    assert_eq!(flat, shop.in_force("0"));
+    assert!(flat.contains("sess.toml:4\n[key.\"s:{id:uint}\"]\n"), "{flat}");
+
+    // Another text is applied, then the one text of the files, which are those in force again.
+    let changed = flat.replace("1h", "2h");
+    for (schema, told) in [(&changed, " not reloaded: "), (&flat, " reloaded: ")] {
+        let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a reply");
+        let Frame::Array(parts) = &plan else { panic!("{plan:?}") };
+        let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &text(&parts[1])]);
+        assert!(!matches!(applied, Ok(Frame::Error(_)) | Err(_)), "{applied:?}");
+        let log = shop.reload();
+        assert!(log.contains(told), "{log}");
+    }
+    let refused = text(&client.call(["SET", "s:7", "x"]).expect("a reply"));
+    let place = format!("({}:4)", shop.path("library/sess.toml").display());
+    assert!(refused.ends_with(&place), "{refused}");
 }

@@ -136,7 +136,7 @@ fn help(ctx: &mut Ctx<'_>) {
 
 fn show(ctx: &mut Ctx<'_>) -> Outcome {
     let book = book(ctx.keys)?;
-    ctx.reply.bulk(book.schema().source.text.as_bytes());
+    ctx.reply.bulk(book.schema().source.whole_text().as_bytes());
     Ok(())
 }
 

@@ -12,9 +12,10 @@ use crate::host::Host;
 use keyward_commands::WireError;
 use keyward_lua::sha1_hex;
 use keyward_rules::{RuleBook, Survey, compare};
-use keyward_schema::{Checked, Level, Schema, check, escape};
+use keyward_schema::{Checked, Files, Level, Schema, Source, check, check_file, escape};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::values::hasher::TableIndex;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What messages call a schema that came over the wire, where none was before.
@@ -113,15 +114,19 @@ impl Proposal {
         &self.name
     }
 
-    /// The same with this text.
-    pub fn with_text(self, text: Vec<u8>) -> Proposal {
-        Proposal { text, ..self }
+    /// Reads, checks and compares the text, which includes nothing. Takes long for a long
+    /// one.
+    pub fn read(self) -> Draft {
+        let checked = check(&self.name, &self.text);
+        Proposal::compare(checked, self.ground)
     }
 
-    /// Reads, checks and compares the text. Takes long for a long one.
-    pub fn read(self) -> Draft {
-        let Proposal { name, text, ground } = self;
-        let mut checked = check(&name, &text);
+    /// The same for the text of the file at this path and what that includes.
+    pub fn read_file(self, path: &Path, text: &[u8], files: &dyn Files) -> Draft {
+        Proposal::compare(check_file(path, text, files), self.ground)
+    }
+
+    fn compare(mut checked: Checked, ground: Ground) -> Draft {
         let Some(schema) = checked.schema.take() else {
             let refusal = unsound(&checked);
             return Draft { ground, outcome: Err(Box::new(Unsound { checked, refusal })) };
@@ -129,7 +134,8 @@ impl Proposal {
         let old = ground.before.as_ref().map(|book| book.schema());
         let changes = old.map_or(Vec::new(), |old: &Schema| compare(old, &schema));
         let changes = changes.iter().map(|change| change.in_words()).collect();
-        let origin = [format!("{} {} ", ground.db, ground.version).as_bytes(), &text].concat();
+        let text = schema.source.whole_text();
+        let origin = format!("{} {} {text}", ground.db, ground.version).into_bytes();
         let id = sha1_hex(&origin)[..ID_DIGITS].into();
         let book = RuleBook::new(schema);
         let survey = ground.survey(&book);
@@ -153,11 +159,21 @@ impl Draft {
         self.outcome.as_ref().err().map(|unsound| &unsound.checked)
     }
 
-    /// Whether the schema says nothing new.
+    /// Whether the schema in force has the same texts.
     pub fn is_in_force(&self) -> bool {
-        let before = self.ground.before.as_ref().map(|book| &book.schema().source.text);
-        self.outcome.as_ref().is_ok_and(|sound| {
-            before.is_some_and(|before| *before == sound.book.schema().source.text)
+        self.is_like(|before, own| before.has_same_texts(own))
+    }
+
+    /// Whether the schema in force says the same, even if it came in other files.
+    pub fn says_the_same(&self) -> bool {
+        self.is_like(|before, own| before.whole_text() == own.whole_text())
+    }
+
+    fn is_like(&self, is_like: impl Fn(&Source, &Source) -> bool) -> bool {
+        let before = self.ground.before.as_deref();
+        let sound = self.outcome.as_ref().ok();
+        before.zip(sound).is_some_and(|(before, sound)| {
+            is_like(&before.schema().source, &sound.book.schema().source)
         })
     }
 

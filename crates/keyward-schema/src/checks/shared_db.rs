@@ -42,7 +42,7 @@ pub fn check_together(files: &mut [Checked]) {
 
 fn found(schema: &Schema, holder: &Schema, free: Option<u8>) -> Diagnostic {
     let db = schema.keyspace.db;
-    let place = format!("{}:{}", holder.source.name, holder.source.line(holder.keyspace.db_at));
+    let place = holder.source.place(holder.keyspace.db_at);
     RULE.at(schema.keyspace.db_at, format!("is database {db}"))
         .saying(format!("database {db} already holds `{}` ({place})", holder.keyspace.name))
         .maybe_help(free.map(|free| format!("db = {free}")))

@@ -15,7 +15,7 @@ use crate::terminal::Terminal;
 ///
 /// Exits with 0 if they say the same, with 1 if they differ, with 2 if a file
 /// cannot be read or is not sound. What becomes of the rows of a running server
-/// it tells by itself: `redis-cli -x KEYWARD SCHEMA PLAN < NEW`.
+/// it tells by itself: `keyward flatten NEW | redis-cli -x KEYWARD SCHEMA PLAN`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward plan old.toml shop/keyward.toml\n  \
     keyward plan --format json old.toml new.toml")]

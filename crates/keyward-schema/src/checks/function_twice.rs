@@ -1,0 +1,23 @@
+//! KW0604: two files declare one function.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::source::Span;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0604",
+    level: Level::Error,
+    title: "two files declare one function",
+    why: "
+Functions are called by their names (FCALL), so a name belongs to one of them,
+over all files of a server. Where a file is included twice with different
+values, `${name}` in the name of a function keeps them apart.
+",
+    wrong: "",
+    right: "",
+};
+
+pub(crate) fn found(name: &str, at: Span, first: Span) -> Diagnostic {
+    RULE.at(at, "declared again")
+        .saying(format!("`{name}` is declared in two files"))
+        .see(first, "first declared here")
+}
