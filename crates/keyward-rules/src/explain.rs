@@ -54,6 +54,13 @@ impl RuleBook {
             facts.retain(|(heading, _)| *heading != "Enforcement");
             facts.push(("Enforcement", vec!["Off: what breaks the schema passes.".to_owned()]));
         }
+        if !schema.parts.is_empty() {
+            facts.push(("Keyspace", vec![schema.keyspace_of(table).name.to_string()]));
+        }
+        if declared.owner.is_none() {
+            let owner = schema.owner_of(table).map(str::to_owned);
+            facts.push(("Owner", owner.into_iter().collect()));
+        }
         facts.retain(|(_, lines)| !lines.is_empty());
         facts
     }

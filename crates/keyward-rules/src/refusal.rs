@@ -39,7 +39,7 @@ impl Refusal {
         at: Option<Span>,
     ) -> Refusal {
         let subject = shown_key(subject);
-        let place = at.map_or_else(|| source.name.clone(), |at| source.place(at));
+        let place = at.map_or_else(|| source.names().to_owned(), |at| source.place(at));
         let text = format!("SCHEMA {subject}: {problem} ({place})");
         // A schema's own words may hold anything that TOML can.
         let text = escape(&text).into_owned();

@@ -16,6 +16,7 @@ pub(crate) mod bad_limits;
 pub(crate) mod bad_unit;
 pub(crate) mod bad_value_type;
 pub(crate) mod bound_on_wrong_type;
+pub(crate) mod claimed_twice;
 pub(crate) mod derived_of_derived;
 pub(crate) mod derived_setting;
 pub(crate) mod derived_type;
@@ -72,7 +73,7 @@ pub(crate) mod value_misfit;
 pub(crate) mod wrong_value;
 
 pub(crate) use allowance::{Keyspaced, Warnings, read_allowances};
-pub use shared_db::check_together;
+pub use shared_db::{MAX_SHARING, check_together, conflicts};
 
 use crate::diagnostic::{Report, Rule};
 use crate::nearest::nearest;
@@ -93,11 +94,11 @@ pub static RULES: &[&Rule] = &[
     &too_many::RULE,
     &bad_allowance::RULE,
     &unused_allowance::RULE,
-    &shared_db::RULE,
     &bad_include::RULE,
     &include_cycle::RULE,
     &unknown_variable::RULE,
     &included_keyspace::RULE,
+    &shared_db::RULE,
     // Patterns.
     &malformed_pattern::RULE,
     &overlap::RULE,
@@ -105,6 +106,7 @@ pub static RULES: &[&Rule] = &[
     &secret_in_placeholder::RULE,
     &entangled_patterns::RULE,
     &no_such_placeholder::RULE,
+    &claimed_twice::RULE,
     // Types and shapes.
     &unknown_type::RULE,
     &malformed_shape::RULE,

@@ -52,6 +52,14 @@ fn without_include(source: &Source, document: &DeTable<'_>) -> String {
     text
 }
 
+/// Who answers for the keys of a file.
+fn owner<'t>(document: &'t DeTable<'t>) -> Option<&'t Value<'t>> {
+    match document.get("keyspace")?.get_ref() {
+        DeValue::Table(keyspace) => keyspace.get("owner"),
+        _ => None,
+    }
+}
+
 struct Writer<'w> {
     source: &'w Source,
     /// Whether `${` has a meaning in the text.
@@ -61,23 +69,25 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     fn document(&mut self, document: &DeTable<'_>) {
+        let owner = owner(document);
         for entry in entries(document) {
             match (entry.name, entry.value.get_ref()) {
                 // An included file's keyspace says nothing new.
                 ("keyspace", DeValue::Table(table)) if self.is_own(entry.name_at) => {
-                    self.table("[keyspace]", entry.name_at, table);
+                    self.table("[keyspace]", entry.name_at, table, None);
                 }
                 (scope @ ("key" | "function"), DeValue::Table(tables)) => {
                     for Entry { name, name_at, value } in entries(tables) {
                         let DeValue::Table(table) = value.get_ref() else { continue };
                         let heading = format!("[{scope}.{}]", self.name(name));
-                        self.table(&heading, name_at, table);
+                        let owner = owner.filter(|_| scope == "key" && !self.is_own(name_at));
+                        self.table(&heading, name_at, table, owner);
                     }
                 }
                 ("note", DeValue::Array(notes)) => {
                     for note in notes {
                         let DeValue::Table(table) = note.get_ref() else { continue };
-                        self.table("[[note]]", note.span().into(), table);
+                        self.table("[[note]]", note.span().into(), table, None);
                     }
                 }
                 _ => {}
@@ -89,10 +99,15 @@ impl Writer<'_> {
         std::ptr::eq(self.source.locate(at).0, self.source)
     }
 
-    fn table(&mut self, heading: &str, at: Span, table: &DeTable<'_>) {
+    /// A table; what answers for it unless it says so itself.
+    fn table(&mut self, heading: &str, at: Span, table: &DeTable<'_>, owner: Option<&Value<'_>>) {
         let place: String =
             self.source.place(at).chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         self.text.push_str(&format!("\n# {place}\n{heading}\n"));
+        if let Some(owner) = owner.filter(|_| !table.contains_key("owner")) {
+            let line = format!("owner = {}\n", self.value(owner));
+            self.text.push_str(&line);
+        }
         for Entry { name, value, .. } in entries(table) {
             let line = format!("{} = {}\n", self.name(name), self.value(value));
             self.text.push_str(&line);

@@ -14,6 +14,7 @@ pub mod facts;
 mod flatten;
 mod function;
 mod include;
+mod join;
 mod lifetime;
 mod matcher;
 mod near_miss;
@@ -28,7 +29,7 @@ mod timestamp;
 mod toml_form;
 mod units;
 
-pub use checks::{RULES, check_together, nearest_rule, rule};
+pub use checks::{MAX_SHARING, RULES, check_together, conflicts, nearest_rule, rule};
 pub use decimal::{Decimal, DecimalText};
 pub use derived::{Binding, Condition, Derived, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};

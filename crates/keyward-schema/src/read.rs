@@ -183,6 +183,7 @@ impl Parts {
             keys: self.keys.into_iter().collect::<Option<_>>()?,
             functions: self.functions.into_iter().collect::<Option<_>>()?,
             notes: self.notes,
+            parts: Vec::new(),
         })
     }
 }
@@ -205,17 +206,23 @@ fn read_files(documents: &[DeTable<'_>], bases: &[u32], report: &mut Report) -> 
         keyspaces.push(Keyspaced { base, table });
     }
     let keyspace = keyspaces[0].table.as_ref().and_then(|table| read_keyspace(table, report));
-    for other in &keyspaces[1..] {
-        let other = other.table.as_ref();
-        if let (Some(other), Some(own)) = (other, &keyspace) {
-            check_included_keyspace(other, own, report);
+    let mut owners = vec![(0, None)];
+    for Keyspaced { base, table } in &keyspaces[1..] {
+        let said = table.as_ref().and_then(|table| read_keyspace(table, report));
+        if let (Some(table), Some(said), Some(own)) = (table, &said, &keyspace) {
+            check_included_keyspace(table, said, own, report);
         }
+        owners.push((*base, said.and_then(|said| said.owner)));
     }
     if own.entry("key").is_none() && own.entry("include").is_none() {
         report_missing_table(own, "key", report);
     }
     let drafts = read_drafts(&files, report);
-    let keys = key::finish(&drafts, report);
+    let mut keys = key::finish(&drafts, report);
+    for key in keys.iter_mut().flatten().filter(|key| key.owner.is_none()) {
+        let file = owners.partition_point(|(base, _)| *base <= key.at.start).saturating_sub(1);
+        key.owner.clone_from(&owners[file].1);
+    }
     let functions = read_functions(&files, &drafts, report);
     let notes = files.iter().flat_map(|file| read_notes(file, report)).collect();
     checks::check_whole(&keyspaces, &drafts, &keys, report);
@@ -223,8 +230,12 @@ fn read_files(documents: &[DeTable<'_>], bases: &[u32], report: &mut Report) -> 
 }
 
 /// What an included file says of the keyspace must be what the keyspace is.
-fn check_included_keyspace(table: &Table<'_>, own: &Keyspace, report: &mut Report) {
-    let Some(said) = read_keyspace(table, report) else { return };
+fn check_included_keyspace(
+    table: &Table<'_>,
+    said: &Keyspace,
+    own: &Keyspace,
+    report: &mut Report,
+) {
     let size = |size: Option<u64>| size.map_or("not limited".to_owned(), crate::size_in_words);
     let pairs = [
         ("db", said.db.to_string(), own.db.to_string()),
@@ -261,11 +272,13 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
     let persist_said = persist.map(|choice| choice.value);
     let max_memory = table.size("max_memory", report);
     let doc = table.owned_text("doc", report);
+    let owner = table.owned_text("owner", report);
     let allowed = checks::read_allowances(table, report);
     let name = name?;
     Some(Keyspace {
         name: name.value.into(),
         doc,
+        owner,
         db: db?,
         db_at: table.entry("db").map_or(name.at, |entry| entry.value.span().into()),
         unknown: unknown.map_or(Unknown::Reject, |choice| choice.value),

@@ -73,6 +73,8 @@ pub struct Source {
     included: Vec<(u32, Source)>,
     /// One text that means the same without includes, if there are any.
     flat: Option<Box<str>>,
+    /// The names of all files, if several share a database.
+    names: Option<Box<str>>,
 }
 
 impl Source {
@@ -82,7 +84,14 @@ impl Source {
         let line_starts = std::iter::once(0)
             .chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1))
             .collect();
-        Source { name: name.into(), text, line_starts, included: Vec::new(), flat: None }
+        Source {
+            name: name.into(),
+            text,
+            line_starts,
+            included: Vec::new(),
+            flat: None,
+            names: None,
+        }
     }
 
     /// The same with what it includes, in the order of [`Source::base_after`].
@@ -96,6 +105,29 @@ impl Source {
         self
     }
 
+    /// The sources of schemas that share a database, as one; and where each begins.
+    pub(crate) fn joined(sources: Vec<Source>) -> (Source, Vec<u32>) {
+        let flat: Vec<&str> = sources.iter().map(Source::whole_text).collect();
+        let flat = flat.join("\n");
+        let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
+        let names = names.join(", ");
+        let mut sources = sources.into_iter();
+        let mut all = sources.next().expect("there is one at least");
+        let mut bases = vec![0];
+        for mut source in sources {
+            let last = all.included.last().map_or((0, &all), |(base, file)| (*base, file));
+            let base = Source::base_after(last.0, last.1);
+            bases.push(base);
+            source.flat = None;
+            let included = std::mem::take(&mut source.included);
+            all.included.push((base, source));
+            all.included.extend(included.into_iter().map(|(own, file)| (own + base, file)));
+        }
+        all.flat = Some(flat.into());
+        all.names = Some(names.into());
+        (all, bases)
+    }
+
     /// Where the text behind one begins that begins at `base`. The byte between
     /// them keeps the end of the one apart from the start of the other.
     pub(crate) fn base_after(base: u32, file: &Source) -> u32 {
@@ -105,6 +137,11 @@ impl Source {
     /// Sets the text that means the same without includes.
     pub(crate) fn set_flat(&mut self, flat: String) {
         self.flat = Some(flat.into());
+    }
+
+    /// What it is called as a whole: its file, or all that share a database.
+    pub fn names(&self) -> &str {
+        self.names.as_deref().unwrap_or(&self.name)
     }
 
     /// One text that says all of it: the file's own, or if it includes others,

@@ -21,7 +21,7 @@ use crate::persistence::Persistence;
 use crate::rates::Rates;
 use crate::reading::Readings;
 use crate::saving::{CAPTURED_BYTES_MAX, Saving, Target};
-use crate::schemas::Functions;
+use crate::schemas::{Functions, without_repeats};
 use crate::selector::Alarm;
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -202,8 +202,11 @@ impl Host for ServerHost {
     }
 
     fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
-        let found = self.functions.iter().find(|(of, _)| *of == db);
-        found.map_or(Ok(Vec::new()), |(_, functions)| functions.read())
+        let mut libraries = Vec::new();
+        for (_, functions) in self.functions.iter().filter(|(of, _)| *of == db) {
+            libraries.extend(functions.read()?);
+        }
+        Ok(without_repeats(libraries))
     }
 
     fn config_get(&mut self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {

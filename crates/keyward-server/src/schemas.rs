@@ -9,6 +9,7 @@ use crate::reading::SchemaFile;
 pub use keyward_engine::Library;
 use keyward_engine::{Engine, Host as _};
 use keyward_schema::Schema;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -76,6 +77,8 @@ pub(crate) fn govern(
     served: Vec<ServedSchema>,
 ) -> Result<Vec<(usize, Functions)>, SchemaError> {
     let mut all = Vec::new();
+    // Those that share a database are one there.
+    let mut by_db: BTreeMap<usize, Vec<Schema>> = BTreeMap::new();
     for ServedSchema { schema, db, functions, .. } in served {
         let databases = engine.keyspace().database_count();
         if db >= databases {
@@ -87,8 +90,11 @@ pub(crate) fn govern(
             let name = &schema.keyspace.name;
             tracing::warn!("{name} declares {declared} functions, and there is no library of them");
         }
-        engine.govern(db, schema);
+        by_db.entry(db).or_default().push(schema);
         all.push((db, functions));
+    }
+    for (db, schemas) in by_db {
+        engine.govern(db, Schema::join(schemas));
     }
     Ok(all)
 }
@@ -99,12 +105,19 @@ pub(crate) fn load_libraries(
     engine: &mut Engine,
     host: &mut ServerHost,
 ) -> Result<(), SchemaError> {
-    let databases: Vec<usize> = host.functions.iter().map(|(db, _)| *db).collect();
+    let databases: BTreeSet<usize> = host.functions.iter().map(|(db, _)| *db).collect();
     let mut libraries = Vec::new();
     for db in databases {
         libraries.extend(host.libraries(db).map_err(SchemaError::Unreadable)?);
     }
+    let libraries = without_repeats(libraries);
     engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)
+}
+
+/// Libraries without those that are there already: schemas in one folder share them.
+pub(crate) fn without_repeats(libraries: Vec<Library>) -> Vec<Library> {
+    let mut known = HashSet::new();
+    libraries.into_iter().filter(|library| known.insert(library.name.clone())).collect()
 }
 
 fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
@@ -126,16 +139,19 @@ fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
 
 /// What is to be known of the files they came from.
 pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
-    let file = |served: &ServedSchema| {
+    let file = |(place, own): (usize, &ServedSchema)| {
+        let before = served[..place].iter().filter(|before| before.db == own.db);
+        let (keyspace, served) = (before.count(), own);
         Some(SchemaFile {
             path: served.file.clone()?,
             db: served.db,
+            keyspace,
             db_named: usize::from(served.schema.keyspace.db),
             functions: served.functions.clone(),
             text: served.schema.source.whole_text().to_owned(),
         })
     };
-    served.iter().filter_map(file).collect()
+    served.iter().enumerate().filter_map(file).collect()
 }
 
 /// The schemas in words: `calls-bot in 0, events in 1`.

@@ -2,12 +2,14 @@
 //!
 //! Every schema on the page is checked; the findings below it are those it has, the
 //! session below it is what a server answers that serves it. A schema that begins with
-//! `# file: NAME` is a file beside the others, which may include it. The tables are those
-//! of the program. `KEYWARD_WRITE_DOCS=1` writes all of that anew.
+//! `# file: NAME` is a file beside the others, which may include it; one that begins with
+//! `# served: NAME` is served together with the next. The tables are those of the program. `KEYWARD_WRITE_DOCS=1` writes all of that anew.
 
 use keyward_docs::render::{Style, human};
 use keyward_resp::Frame;
-use keyward_schema::{DataType, Form, Kind, Level, RULES, Scope, Setting, check_file, settings_of};
+use keyward_schema::{
+    DataType, Form, Kind, Level, RULES, Scope, Setting, check_file, check_together, settings_of,
+};
 use keyward_server::SchemaFiles;
 use keyward_testkit::{Server, markdown, wire};
 use std::path::{Path, PathBuf};
@@ -38,20 +40,24 @@ fn the_reference_is_true() {
     // The schema that was shown last, and what is wrong with it as long as nobody says so.
     let (mut schema, mut untold) = (String::new(), String::new());
     let mut library = String::new();
+    // Files that are served together with it, and with the next one.
+    let (mut beside, mut next_beside) = (Vec::new(), Vec::new());
     // Files beside it.
     let folder = tempfile::tempdir().expect("a directory for the schemas");
     let renewed = markdown::renew(&page, |part| match part.kind {
         "toml" => {
             assert!(untold.is_empty(), "line {}: nobody tells\n{untold}", part.line);
-            if let Some((name, text)) = file_beside(&part.text) {
+            if let Some((role, name)) = file_beside(&part.text) {
                 let path = folder.path().join(name);
                 std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-                std::fs::write(path, text).expect("the file is written");
+                std::fs::write(&path, &part.text).expect("the file is written");
+                next_beside.extend((role == "served").then_some(path));
                 return None;
             }
+            beside = std::mem::take(&mut next_beside);
             let has_keyspace = part.text.contains("[keyspace]");
             schema = format!("{}{}", part.text, if has_keyspace { "" } else { KEYSPACE });
-            untold = findings(folder.path(), &schema);
+            untold = findings(folder.path(), &beside, &schema);
             library.clear();
             None
         }
@@ -60,7 +66,7 @@ fn the_reference_is_true() {
             None
         }
         "text" => Some(std::mem::take(&mut untold)),
-        "console" => Some(session(folder.path(), &schema, &library, &part.text)),
+        "console" => Some(session((folder.path(), &beside), &schema, &library, &part.text)),
         "diagnostics" => Some(diagnostics()),
         "limits" => Some(limits()),
         kind => {
@@ -121,15 +127,23 @@ fn page_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.md")
 }
 
-/// The name and the text of a schema that is a file beside others.
+/// The role and the name of a schema that is a file beside others.
 fn file_beside(text: &str) -> Option<(&str, &str)> {
-    let name = text.strip_prefix("# file: ")?.lines().next()?;
-    Some((name, text))
+    let (role, name) = text.lines().next()?.strip_prefix("# ")?.split_once(": ")?;
+    matches!(role, "file" | "served").then_some((role, name))
 }
 
-/// What `keyward check` says of a schema in a folder.
-fn findings(folder: &Path, schema: &str) -> String {
-    let checked = check_file(&folder.join(FILE), schema.as_bytes(), &SchemaFiles);
+/// What `keyward check` says of a schema in a folder, beside others.
+fn findings(folder: &Path, beside: &[PathBuf], schema: &str) -> String {
+    let read = |path: &PathBuf| {
+        let bytes = std::fs::read(path).expect("the file was written");
+        check_file(path, &bytes, &SchemaFiles)
+    };
+    let mut files: Vec<_> = beside.iter().map(read).collect();
+    files.push(check_file(&folder.join(FILE), schema.as_bytes(), &SchemaFiles));
+    check_together(&mut files);
+    let checked = files.pop().expect("it is the last");
+    assert!(files.iter().all(|file| file.diagnostics.is_empty()), "{files:?}");
     let told = checked.diagnostics.iter();
     let told: Vec<_> = told.map(|found| human(&checked.source, found, Style::Plain)).collect();
     let pictures = told.iter().map(|picture| picture.trim_end()).collect::<Vec<_>>().join("\n\n");
@@ -138,7 +152,12 @@ fn findings(folder: &Path, schema: &str) -> String {
 }
 
 /// What a server answers that serves the schema, with this library if there is one.
-fn session(folder: &Path, schema: &str, library: &str, text: &str) -> String {
+fn session(
+    (folder, beside): (&Path, &[PathBuf]),
+    schema: &str,
+    library: &str,
+    text: &str,
+) -> String {
     let path = folder.join(FILE);
     std::fs::write(&path, schema).expect("the schema is written");
     let functions = folder.join("functions");
@@ -149,7 +168,9 @@ fn session(folder: &Path, schema: &str, library: &str, text: &str) -> String {
     }
     let path = path.to_str().expect("the path is text");
     let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
-    let server = Server::keyward(program, &[path, "--save", "", "--enable-debug-command", "yes"]);
+    let mut arguments: Vec<&str> = beside.iter().filter_map(|path| path.to_str()).collect();
+    arguments.extend([path, "--save", "", "--enable-debug-command", "yes"]);
+    let server = Server::keyward(program, &arguments);
     let replies = wire::replay(text, &mut server.client());
     replies.replace(&format!("{}/", folder.display()), "")
 }
@@ -267,7 +288,11 @@ fn every_figure_of_stats_and_plan_is_explained() {
     let mut client = server.client();
     let stats = client.call(["KEYWARD", "STATS", ""]).expect("a reply");
     let told = names_of_table(&page, "| Figure of `KEYWARD STATS`");
-    assert_eq!(told, names_of_map(&stats));
+    let names = names_of_map(&stats);
+    assert_eq!(
+        told,
+        names.strip_prefix(&["keyspace".into(), "owner".into()]).expect("whose it is")
+    );
     let planned = client.call(["KEYWARD", "SCHEMA", "PLAN", &schema]).expect("a reply");
     let Frame::Array(items) = &planned else { panic!("{planned:?}") };
     let Some(Frame::Array(patterns)) = items.last() else { panic!("{planned:?}") };

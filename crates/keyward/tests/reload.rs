@@ -666,3 +666,124 @@ fn a_schema_over_the_wire_includes_nothing_and_its_one_text_means_the_same() {
     let place = format!("({}:4)", shop.path("library/sess.toml").display());
     assert!(refused.ends_with(&place), "{refused}");
 }
+
+const BILLING: &str = "[keyspace]
+name = \"billing\"
+owner = \"team-billing\"
+
+[key.\"invoice:{id:uint}\"]
+type = \"int\"
+ttl = \"none\"
+";
+
+const WEB: &str = "[keyspace]
+name = \"web\"
+mode = \"warn\"
+
+[key.\"cart:{id:uint}\"]
+type = \"int\"
+ttl = \"1d\"
+";
+
+#[test]
+fn files_that_share_a_database_are_planned_and_reloaded_one_by_one() {
+    let shop = Shop::new(&[("billing.toml", BILLING), ("web.toml", WEB)], &[]);
+    let mut client = shop.server.client();
+    let refused = call(&mut client, "SET invoice:1 x");
+    assert!(refused.ends_with("billing.toml:5)"), "{refused}");
+    assert_eq!(call(&mut client, "SET cart:1 x"), "OK", "its file only warns");
+    assert_eq!(call(&mut client, "SET cart:1 1"), "OK");
+
+    // One of the files is changed.
+    shop.write("web.toml", &WEB.replace("warn", "enforce"));
+    let told = shop.reload();
+    assert!(told.contains(" reloaded: "), "{told}");
+    let refused = call(&mut client, "SET cart:1 x");
+    assert!(refused.ends_with("web.toml:5)"), "{refused}");
+
+    // One claims what is the other's.
+    shop.write("web.toml", &WEB.replace("cart", "invoice"));
+    let told = shop.reload();
+    assert!(told.contains("web.toml:5: KW0112") && told.contains("not reloaded"), "{told}");
+    assert!(told.contains("billing.toml:5)"), "{told}");
+    shop.write("web.toml", &WEB.replace("warn", "enforce"));
+
+    // One is planned and applied by its name.
+    let longer = BILLING.replace("\"none\"", "\"1y\"");
+    let refused = text(&client.call(["KEYWARD", "SCHEMA", "PLAN", &longer]).expect("a reply"));
+    assert_eq!(refused, "ERR this database has several keyspaces; name one of billing, web");
+    let claims = BILLING.replace("invoice", "cart");
+    let refused = client.call(["KEYWARD", "SCHEMA", "PLAN", "billing", &claims]).expect("a reply");
+    assert!(text(&refused).contains("KW0112"), "{refused:?}");
+    let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", "billing", &longer]).expect("a reply");
+    let Frame::Array(parts) = &plan else { panic!("{plan:?}") };
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &text(&parts[1])]);
+    assert!(!matches!(applied, Ok(Frame::Error(_)) | Err(_)), "{applied:?}");
+    assert_eq!(call(&mut client, "KEYWARD SCHEMA SHOW billing"), longer);
+    assert_eq!(call(&mut client, "KEYWARD SCHEMA SHOW web"), WEB.replace("warn", "enforce"));
+    assert_eq!(call(&mut client, "SET invoice:2 1"), "OK");
+    assert!(call(&mut client, "TTL invoice:2").contains("315"), "a year");
+    assert_eq!(call(&mut client, "GET cart:1"), "1");
+
+    // The file of what was applied is another one now; with its text all are again in force.
+    assert!(shop.reload().contains("billing.toml: KEYWARD SCHEMA APPLY"));
+    shop.write("billing.toml", &longer);
+    assert!(shop.reload().contains("the schemas are the same as before"));
+}
+
+#[test]
+fn a_mode_is_that_of_one_keyspace_of_a_database() {
+    let shop = Shop::new(&[("billing.toml", BILLING), ("web.toml", WEB)], &[]);
+    let mut client = shop.server.client();
+    assert_eq!(call(&mut client, "KEYWARD MODE warn billing"), "OK");
+    assert_eq!(call(&mut client, "SET invoice:1 x"), "OK");
+    assert_eq!(call(&mut client, "KEYWARD MODE enforce web"), "OK");
+    assert!(call(&mut client, "SET cart:1 x").starts_with("SCHEMA cart:1"));
+    assert_eq!(call(&mut client, "SET other 1"), "OK", "one of them only warns");
+    assert_eq!(call(&mut client, "KEYWARD MODE enforce billing"), "OK");
+    let refused = call(&mut client, "SET another 1");
+    assert!(refused.contains("matches no pattern of billing and web"), "{refused}");
+    assert!(refused.ends_with("web.toml)") && refused.contains("billing.toml, "), "{refused}");
+    assert!(call(&mut client, "KEYWARD MODE warn").contains("several keyspaces"));
+    assert!(call(&mut client, "KEYWARD MODE warn shop").contains("no such keyspace"));
+
+    // A reload leaves modes alone.
+    shop.write("web.toml", &format!("# Carts.\n{WEB}"));
+    shop.reload();
+    assert!(call(&mut client, "SET cart:1 x").starts_with("SCHEMA cart:1"));
+    let stats = client.call(["KEYWARD", "STATS", "invoice:{id:uint}"]).expect("a reply");
+    assert!(format!("{stats:?}").contains("team-billing"), "{stats:?}");
+}
+
+#[test]
+fn a_keyspace_that_is_full_refuses_and_evicts_only_its_own_rows() {
+    let limited = |evict: &str| {
+        format!(
+            "[keyspace]\nname = \"billing\"\nmax_memory = \"64kb\"\n\n\
+             [key.\"invoice:{{id:uint}}\"]\ntype = \"string\"\nevict = \"{evict}\"\n"
+        )
+    };
+    let web = WEB.replace("int\"\n", "string\"\n");
+    let value = "x".repeat(1000);
+    for (evict, is_refused) in [("never", true), ("lru", false)] {
+        let shop = Shop::new(&[("billing.toml", &limited(evict)), ("web.toml", &web)], &[]);
+        let mut client = shop.server.client();
+        let fill = |client: &mut Client, key: &str| {
+            let replies = (0..200).map(|id| {
+                text(&client.call(["SET", &format!("{key}:{id}"), &value]).expect("a reply"))
+            });
+            replies.filter(|reply| reply.starts_with("OOM")).count()
+        };
+        assert_eq!(fill(&mut client, "cart"), 0, "{evict}");
+        assert_eq!(fill(&mut client, "invoice") > 100, is_refused, "{evict}");
+        assert_eq!(fill(&mut client, "cart"), 0, "{evict}");
+        let keys = |client: &mut Client, pattern: &str| {
+            let stats = client.call(["KEYWARD", "STATS", pattern]).expect("a reply");
+            let Frame::Array(parts) = stats else { panic!("{stats:?}") };
+            let place = parts.iter().position(|part| text(part) == "keys").expect("a figure");
+            text(&parts[place + 1])
+        };
+        assert_eq!(keys(&mut client, "cart:{id:uint}"), ":200", "{evict}");
+        assert_ne!(keys(&mut client, "invoice:{id:uint}"), ":200", "{evict}");
+    }
+}

@@ -7,10 +7,11 @@
 
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed;
-use crate::governed::in_force::book;
+use crate::governed::in_force::{book, keyspace};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::ReplyWriter;
+use keyward_rules::RuleBook;
 use keyward_schema::Mode;
 use keyward_store::tables::table::Table;
 use std::fmt::{self, Write as _};
@@ -40,12 +41,7 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
     let book = book(ctx.keys)?;
     let mut options = Options::new(ctx.args, 2);
     let Some(word) = options.next() else {
-        let mode = match book.mode() {
-            None => "schema",
-            Some(Mode::Warn) => "warn",
-            Some(Mode::Enforce) => "enforce",
-        };
-        ctx.reply.bulk(mode.as_bytes());
+        tell_modes(ctx, &book);
         return Ok(());
     };
     let mode = if args::is(word, "WARN") {
@@ -57,13 +53,32 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
     } else {
         return Err(WireError::Syntax);
     };
-    if options.next().is_some() {
+    let name = options.next();
+    if options.left() > 0 {
         return Err(WireError::Syntax);
     }
+    let keyspace = keyspace(&book, name)?;
     drop(book);
-    ctx.keys.set_schema_mode(mode);
+    ctx.keys.set_schema_mode(keyspace, mode);
     ctx.reply.ok();
     Ok(())
+}
+
+/// What overrules the modes of the schema: of the only keyspace, or of each by name.
+fn tell_modes(ctx: &mut Ctx<'_>, book: &RuleBook) {
+    let word = |keyspace: usize| match book.mode(keyspace) {
+        None => "schema",
+        Some(Mode::Warn) => "warn",
+        Some(Mode::Enforce) => "enforce",
+    };
+    if book.schema().parts.is_empty() {
+        return ctx.reply.bulk(word(0).as_bytes());
+    }
+    ctx.reply.map(book.schema().parts.len());
+    for (index, keyspace) in book.schema().keyspaces().enumerate() {
+        ctx.reply.bulk(keyspace.name.as_bytes());
+        ctx.reply.bulk(word(index).as_bytes());
+    }
 }
 
 pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
@@ -75,33 +90,46 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
     let Ctx { keys, reply, .. } = ctx;
     keys.look_at_suspects();
     let tables = keys.database().tables();
-    let patterns = book.schema().keys.iter().map(|key| (key.pattern.text(), key.expect));
-    let named = std::iter::once(("", None)).chain(patterns).zip(tables);
+    let schema = book.schema();
+    let patterns = schema.ids().map(|id| Named {
+        pattern: schema.key(id).pattern.text(),
+        keyspace: &schema.keyspace_of(id).name,
+        owner: schema.owner_of(id).unwrap_or_default(),
+        expected: schema.key(id).expect,
+    });
+    let named = std::iter::once(Named::default()).chain(patterns).zip(tables);
     match wanted {
         None => {
             reply.array(tables.len());
-            named.for_each(|(name, table)| reply_table(reply, name, table, keys.now_ms()));
+            named.for_each(|(name, table)| reply_table(reply, &name, table, keys.now_ms()));
         }
         Some(wanted) => {
-            let mut named = named.filter(|((text, _), _)| text.as_bytes() == wanted);
+            let mut named = named.filter(|(name, _)| name.pattern.as_bytes() == wanted);
             let (name, table) = named.next().ok_or(WireError::Err("no such pattern"))?;
-            reply_table(reply, name, table, keys.now_ms());
+            reply_table(reply, &name, table, keys.now_ms());
         }
     }
     Ok(())
 }
 
+/// What a table is called, and whose it is; nothing where no pattern speaks for its keys.
+#[derive(Default)]
+struct Named<'s> {
+    pattern: &'s str,
+    keyspace: &'s str,
+    owner: &'s str,
+    expected: Option<u64>,
+}
+
 /// The figures of one table as a map. The plain table's pattern is empty.
-fn reply_table(
-    reply: &mut ReplyWriter<'_>,
-    (pattern, expected): (&str, Option<u64>),
-    table: &Table,
-    now_ms: i64,
-) {
-    let figures = figures(table, expected, now_ms);
-    reply.map(figures.len() + 1);
-    reply.bulk(b"pattern");
-    reply.bulk(pattern.as_bytes());
+fn reply_table(reply: &mut ReplyWriter<'_>, named: &Named<'_>, table: &Table, now_ms: i64) {
+    let figures = figures(table, named.expected, now_ms);
+    let texts = [("pattern", named.pattern), ("keyspace", named.keyspace), ("owner", named.owner)];
+    reply.map(figures.len() + texts.len());
+    for (name, text) in texts {
+        reply.bulk(name.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
     for (name, figure) in figures {
         reply.bulk(name.as_bytes());
         match figure {
@@ -158,14 +186,17 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
     for db in 0..ctx.keys.database_count() {
         let database = ctx.keys.database_at(db);
         let Some(book) = database.book() else { continue };
-        for (index, (key, table)) in
-            book.schema().keys.iter().zip(&database.tables()[1..]).enumerate()
-        {
+        let schema = book.schema();
+        for (index, (id, table)) in schema.ids().zip(&database.tables()[1..]).enumerate() {
+            let key = schema.key(id);
             let figures = figures(table, key.expect, ctx.keys.now_ms());
             let figures = figures.map(|(name, figure)| format!("{name}={figure}")).join(",");
-            let pattern = key.pattern.text();
+            let (pattern, keyspace) = (key.pattern.text(), &schema.keyspace_of(id).name);
             // Writing to a string cannot fail.
-            let _ = write!(text, "db{db}_pattern{index}:pattern={pattern},{figures}\r\n");
+            let _ = write!(
+                text,
+                "db{db}_pattern{index}:pattern={pattern},{figures},keyspace={keyspace}\r\n"
+            );
         }
     }
 }
@@ -176,12 +207,13 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    Tell what the command would do under the schema, and why. Nothing is done.",
         "MATCH <key>",
         "    Tell which pattern the key belongs to, and what the schema says of it.",
-        "MODE [WARN|ENFORCE|SCHEMA]",
+        "MODE [WARN|ENFORCE|SCHEMA [<keyspace>]]",
         "    Let what breaks the schema pass with a warning, refuse it, or do as the schema",
-        "    says. Without an argument: tell which.",
-        "SCHEMA [SHOW]",
+        "    says. Without an argument: tell which. Where keyspaces share the database, one",
+        "    of them is named.",
+        "SCHEMA [SHOW [<keyspace>]]",
         "    Return the text of the schema.",
-        "SCHEMA PLAN <text>",
+        "SCHEMA PLAN [<keyspace>] <text>",
         "    Tell how the schema differs from this one, and what would become of the rows.",
         "SCHEMA APPLY <plan> [DESTROY <count>]",
         "    Put the planned schema in force. What a plan destroys must be said. The schema's",

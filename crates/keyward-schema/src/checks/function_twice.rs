@@ -1,6 +1,7 @@
 //! KW0604: two files declare one function.
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::function::Function;
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
@@ -20,4 +21,10 @@ pub(crate) fn found(name: &str, at: Span, first: Span) -> Diagnostic {
     RULE.at(at, "declared again")
         .saying(format!("`{name}` is declared in two files"))
         .see(first, "first declared here")
+}
+
+/// Another file that is served together with this one has it, too.
+pub(crate) fn elsewhere(function: &Function, first: &str) -> Diagnostic {
+    RULE.at(function.at, "declared again")
+        .saying(format!("`{}` is declared in another file too ({first})", function.name))
 }

@@ -12,8 +12,8 @@ The keys of an included file belong to the keyspace of the file that includes it
 whose settings hold for all of them. An included file needs no `[keyspace]`; where
 it has one, because it is also served by itself, what that says of `db`,
 `unknown`, `mode`, `max_memory` and `persist` must hold here too: otherwise its
-keys would silently be kept in another way than it says. Its `allow` is about its
-own keys; its `name` and `doc` are not used.
+keys would silently be kept in another way than it says. Its `allow` and `owner`
+are about its own keys; its `name` and `doc` are not used.
 ",
     wrong: "",
     right: "",

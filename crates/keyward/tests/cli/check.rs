@@ -44,7 +44,7 @@ fn warnings_fail_only_when_denied() {
 
 #[test]
 fn files_of_one_database_contradict_each_other() {
-    let other = "[keyspace]\nname = \"events\"\n\n[key.a]\ntype = \"string\"\n";
+    let other = "[keyspace]\nname = \"events\"\npersist = \"none\"\n\n[key.a]\ntype = \"string\"\n";
     let folder = Folder::new(&[("shop.toml", CLEAN), ("events.toml", other)]);
     assert_snapshot!(folder.run(&["check", "shop.toml", "events.toml"]));
 }
