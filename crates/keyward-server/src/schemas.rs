@@ -141,7 +141,12 @@ fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
 pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
     let file = |(place, own): (usize, &ServedSchema)| {
         let before = served[..place].iter().filter(|before| before.db == own.db);
-        let (keyspace, served) = (before.count(), own);
+        let (keyspace, db) = (before.count(), own.db);
+        // All files of a database are read together, or none.
+        if served.iter().any(|other| other.db == db && other.file.is_none()) {
+            return None;
+        }
+        let served = own;
         Some(SchemaFile {
             path: served.file.clone()?,
             db: served.db,

@@ -55,6 +55,8 @@ pub(super) struct Search<'s> {
     found: Vec<Included>,
     /// The places of `found` by the file.
     known: HashMap<PathBuf, Vec<usize>>,
+    /// The variables of each file, and their defaults.
+    declared: HashMap<PathBuf, Option<Values>>,
     base_next: u32,
     bytes_left: usize,
     /// How many includes were followed.
@@ -72,6 +74,7 @@ impl<'s> Search<'s> {
             report,
             found: Vec::new(),
             known: HashMap::new(),
+            declared: HashMap::new(),
             base_next: Source::base_after(0, root),
             bytes_left: MAX_FILE_BYTES - root.text.len(),
             followed: 0,
@@ -143,9 +146,17 @@ impl<'s> Search<'s> {
                 }
             },
         };
-        let (document, _) = DeTable::parse_recoverable(&text);
-        let document = document.into_inner();
-        let values = self.values_of(&name, &document, wanted);
+        // A file that is there already is not parsed again to see that.
+        let declared = match self.declared.get(&identity) {
+            Some(declared) => declared.clone(),
+            None => {
+                let (document, _) = DeTable::parse_recoverable(&text);
+                let declared = defaults(document.get_ref(), &mut Report::default());
+                self.declared.insert(identity.clone(), declared.clone());
+                declared
+            }
+        };
+        let values = self.values_of(&name, declared, wanted);
         let known = self.known.get(&identity).into_iter().flatten();
         if known.into_iter().any(|known| self.found[*known].values == values) {
             return;
@@ -160,17 +171,18 @@ impl<'s> Search<'s> {
         self.known.entry(identity.clone()).or_default().push(self.found.len());
         self.found.push(Included { source, base, values: values.clone() });
         let chain = Chain { name: &name, path: &path, identity: &identity, from: Some(chain) };
-        self.follow(&document, (base, values.as_ref()), &chain);
+        let (document, _) = DeTable::parse_recoverable(&text);
+        self.follow(document.get_ref(), (base, values.as_ref()), &chain);
     }
 
     /// The values of a file's variables: its own, unless others are given.
     fn values_of(
         &mut self,
         name: &str,
-        document: &DeTable<'_>,
+        declared: Option<Values>,
         wanted: &Wanted<'_>,
     ) -> Option<Values> {
-        let mut values = defaults(document, &mut Report::default());
+        let mut values = declared;
         let Some(with) = wanted.with else { return values };
         let given = read_values(with.value, self.report);
         for entry in entries(with.value) {
