@@ -33,6 +33,7 @@ pub fn json_schema() -> Value {
     }
     let mut definitions = Map::new();
     for scope in [
+        Scope::Include,
         Scope::Keyspace,
         Scope::Key,
         Scope::Lookup,
@@ -110,6 +111,7 @@ fn settings_by_type() -> Vec<Value> {
 fn definition_name(scope: Scope) -> &'static str {
     match scope {
         Scope::File => "file",
+        Scope::Include => "include",
         Scope::Keyspace => "keyspace",
         Scope::Key => "key",
         Scope::Lifetime => "lifetime",

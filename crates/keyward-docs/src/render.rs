@@ -50,18 +50,17 @@ pub fn human(source: &Source, diagnostic: &Diagnostic, style: Style) -> String {
     picture
 }
 
-/// The record of a finding. Offsets count bytes from zero; lines and columns
-/// count from one, columns in characters. A finding about the whole file has
+/// The record of a finding. Offsets count bytes from zero in the file that is
+/// named; lines and columns count from one, columns in characters. A finding about the whole file has
 /// `null` in their place.
 pub fn json(source: &Source, diagnostic: &Diagnostic) -> Value {
     let mut record = json!({
         "code": diagnostic.rule.code,
         "level": diagnostic.rule.level.name(),
         "message": diagnostic.message,
-        "file": source.name,
     });
-    let place = has_place(source, &diagnostic.primary);
-    let mut entries = label_entries(source, &diagnostic.primary, place);
+    let primary = Placed::new(source, AnnotationKind::Primary, &diagnostic.primary);
+    let mut entries = label_entries(&primary, primary.is_text());
     entries.push(("related", related(source, diagnostic)));
     entries.push(("help", json!(diagnostic.help)));
     for (name, value) in entries {
@@ -72,86 +71,112 @@ pub fn json(source: &Source, diagnostic: &Diagnostic) -> Value {
 
 fn related(source: &Source, diagnostic: &Diagnostic) -> Value {
     let record = |label: &Label| {
-        let entries = label_entries(source, label, true).into_iter();
+        let label = Placed::new(source, AnnotationKind::Context, label);
+        let entries = label_entries(&label, true).into_iter();
         Value::Object(entries.map(|(name, value)| (name.to_owned(), value)).collect())
     };
     diagnostic.related.iter().map(record).collect()
 }
 
-fn label_entries(source: &Source, label: &Label, place: bool) -> Vec<(&'static str, Value)> {
-    let (start, end) = (source.position(label.span.start), source.position(label.span.end));
+/// A label and the file in which it stands, by its place there.
+struct Placed<'a> {
+    kind: AnnotationKind,
+    file: &'a Source,
+    span: Span,
+    text: &'a str,
+}
+
+impl<'a> Placed<'a> {
+    fn new(source: &'a Source, kind: AnnotationKind, label: &'a Label) -> Placed<'a> {
+        let (file, span) = source.locate(label.span);
+        Placed { kind, file, span, text: &label.text }
+    }
+
+    /// Whether it points at text, rather than speaking of the file as a whole.
+    fn is_text(&self) -> bool {
+        !self.file.text.is_empty() && (self.span != Span::default() || !self.text.is_empty())
+    }
+
+    fn lines(&self) -> Range<usize> {
+        lines_of(&self.file.text, self.span)
+    }
+}
+
+fn label_entries(label: &Placed<'_>, place: bool) -> Vec<(&'static str, Value)> {
+    let Placed { file, span, text, .. } = label;
+    let (start, end) = (file.position(span.start), file.position(span.end));
     let at = |number: u32| if place { json!(number) } else { Value::Null };
     vec![
-        ("start", at(label.span.start)),
-        ("end", at(label.span.end)),
+        ("file", json!(file.name)),
+        ("start", at(span.start)),
+        ("end", at(span.end)),
         ("line", at(start.line)),
         ("column", at(start.column)),
         ("end_line", at(end.line)),
         ("end_column", at(end.column)),
-        ("label", json!(label.text)),
+        ("label", json!(text)),
     ]
 }
 
-/// Whether a label points at text, rather than speaking of the file as a whole.
-fn has_place(source: &Source, label: &Label) -> bool {
-    !source.text.is_empty() && (label.span != Span::default() || !label.text.is_empty())
+/// The picture's parts: one for the places of each file, or one for each place
+/// where they lie far apart or on lines too long to be shown.
+fn places<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Vec<Element<'a>> {
+    let primary = Placed::new(source, AnnotationKind::Primary, &diagnostic.primary);
+    if !primary.is_text() {
+        return vec![Origin::path(escape(&primary.file.name)).into()];
+    }
+    let mut labels = vec![primary];
+    labels.extend(
+        diagnostic.related.iter().map(|label| Placed::new(source, AnnotationKind::Context, label)),
+    );
+    let in_one_file = |a: &Placed<'_>, b: &Placed<'_>| std::ptr::eq(a.file, b.file);
+    labels.chunk_by(in_one_file).flat_map(places_in_file).collect()
 }
 
-/// The picture's parts: one for all places, or one for each where they lie far
-/// apart or on lines too long to be shown.
-fn places<'a>(source: &'a Source, diagnostic: &'a Diagnostic) -> Vec<Element<'a>> {
-    if !has_place(source, &diagnostic.primary) {
-        return vec![Origin::path(escape(&source.name)).into()];
+/// The parts for places of one file.
+fn places_in_file<'a>(labels: &[Placed<'a>]) -> Vec<Element<'a>> {
+    let all = |all: Range<usize>, one: Range<usize>| all.start.min(one.start)..all.end.max(one.end);
+    let window = labels.iter().map(Placed::lines).reduce(all).unwrap_or_default();
+    match is_shown(labels[0].file, &window) {
+        true => vec![snippet(window, labels)],
+        false => labels.iter().flat_map(far_place).collect(),
     }
-    let mut labels = vec![(AnnotationKind::Primary, &diagnostic.primary)];
-    labels.extend(diagnostic.related.iter().map(|label| (AnnotationKind::Context, label)));
-    let window = labels
-        .iter()
-        .map(|(_, label)| lines_of(source, label.span))
-        .reduce(|all, one| all.start.min(one.start)..all.end.max(one.end))
-        .unwrap_or_default();
-    if is_shown(source, &window) {
-        return vec![snippet(source, window, &labels)];
-    }
-    labels.iter().flat_map(|label| far_place(source, label)).collect()
 }
 
 /// One place by itself.
-fn far_place<'a>(source: &'a Source, label: &(AnnotationKind, &'a Label)) -> Vec<Element<'a>> {
-    let window = lines_of(source, label.1.span);
-    if is_shown(source, &window) {
-        return vec![snippet(source, window, std::slice::from_ref(label))];
+fn far_place<'a>(label: &Placed<'a>) -> Vec<Element<'a>> {
+    let window = label.lines();
+    if is_shown(label.file, &window) {
+        return vec![snippet(window, std::slice::from_ref(label))];
     }
-    let position = source.position(label.1.span.start);
-    let origin = Origin::path(escape(&source.name))
+    let position = label.file.position(label.span.start);
+    let origin = Origin::path(escape(&label.file.name))
         .line(position.line as usize)
         .char_column(position.column as usize);
-    let note = (!label.1.text.is_empty()).then(|| Severity::NOTE.message(escape(&label.1.text)));
+    let note = (!label.text.is_empty()).then(|| Severity::NOTE.message(escape(label.text)));
     std::iter::once(origin.into()).chain(note.map(Element::from)).collect()
 }
 
-fn snippet<'a>(
-    source: &'a Source,
-    window: Range<usize>,
-    labels: &[(AnnotationKind, &'a Label)],
-) -> Element<'a> {
-    let line_start = source.position(window.start as u32).line as usize;
-    let annotations = labels.iter().map(|(kind, label)| {
-        let shown = on_boundaries(&source.text, label.span);
-        let text = (!label.text.is_empty()).then(|| escape(&label.text));
-        kind.span(shown.start - window.start..shown.end - window.start).label(text)
+/// A picture of some lines of the file of these labels.
+fn snippet<'a>(window: Range<usize>, labels: &[Placed<'a>]) -> Element<'a> {
+    let file = labels[0].file;
+    let line_start = file.position(window.start as u32).line as usize;
+    let annotations = labels.iter().map(|label| {
+        let shown = on_boundaries(&file.text, label.span);
+        let text = (!label.text.is_empty()).then(|| escape(label.text));
+        label.kind.span(shown.start - window.start..shown.end - window.start).label(text)
     });
-    Snippet::source(visible(&source.text[window.clone()]))
-        .path(escape(&source.name))
+    Snippet::source(visible(&file.text[window.clone()]))
+        .path(escape(&file.name))
         .line_start(line_start)
         .annotations(annotations)
         .into()
 }
 
 /// The range of the whole lines that a span touches, without the last line's end.
-fn lines_of(source: &Source, span: Span) -> Range<usize> {
-    let text = source.text.as_bytes();
-    let range = on_boundaries(&source.text, span);
+fn lines_of(text: &str, span: Span) -> Range<usize> {
+    let range = on_boundaries(text, span);
+    let text = text.as_bytes();
     let start = memchr::memrchr(b'\n', &text[..range.start]).map_or(0, |newline| newline + 1);
     let end =
         memchr::memchr(b'\n', &text[range.end..]).map_or(text.len(), |length| range.end + length);

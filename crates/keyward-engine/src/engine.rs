@@ -39,6 +39,7 @@ use crate::engine::progress::Progress;
 use crate::engine::shared::Shared;
 use crate::governed;
 use crate::governed::ends;
+use crate::governed::in_force::schema_at;
 use crate::governed::proposal::{Draft, Proposal};
 use crate::governed::reloading::Reloading;
 use crate::host::{Facts, Host, Library};
@@ -399,14 +400,16 @@ impl Engine {
         }
     }
 
-    /// What is needed to read the file of a database's schema anew, but its text.
-    pub fn proposal(&self, db: usize, file: &str) -> Proposal {
-        Proposal::of_file(&self.keys, db, file.to_owned())
+    /// What is needed to read the files of a database's schema anew, but their texts.
+    pub fn proposal(&self, db: usize) -> Proposal {
+        Proposal::of_files(&self.keys, db)
     }
 
-    /// The text of the schema that a database is under.
-    pub fn schema_text(&self, db: usize) -> Option<&str> {
-        self.keys.book_of(db).map(|book| book.schema().source.text.as_str())
+    /// The text of the schema that a keyspace of a database is under, with all that it
+    /// includes.
+    pub fn schema_text(&self, db: usize, keyspace: usize) -> Option<&str> {
+        let book = self.keys.book_of(db)?;
+        Some(schema_at(book, keyspace).source.whole_text())
     }
 
     /// Puts schemas in force that were read from their files anew, and loads libraries of

@@ -120,7 +120,9 @@ impl RuleBook {
             Call::Expire(expiry) => self.expire(case, expiry),
             Call::GetEx(expiry) => self.getex(case, expiry),
             Call::Function => Ok(match self.call_misfit(case.args) {
-                Some(refusal) if self.is_strict() => Verdict::Refuse(Box::new(refusal)),
+                Some(refusal) if self.is_call_strict(case.args) => {
+                    Verdict::Refuse(Box::new(refusal))
+                }
                 _ => Verdict::Run(Judged::All),
             }),
             Call::Nothing => Ok(Verdict::Run(Judged::All)),

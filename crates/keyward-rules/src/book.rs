@@ -25,8 +25,8 @@ pub struct RuleBook {
     traits: Box<[Traits]>,
     links: Box<[Links]>,
     secrets: Secrets,
-    /// Overrules what the schema says of modes.
-    mode: Overruling,
+    /// Overrules what the schema says of modes, for each keyspace.
+    modes: Box<[Overruling]>,
 }
 
 /// What overrules the modes of a schema. Atomic, so that it can be set while another thread
@@ -139,7 +139,8 @@ impl RuleBook {
         let traits = schema.ids().map(|id| Traits::of(&schema, id)).collect();
         let links = Links::of(&schema);
         let secrets = Secrets::of(&schema);
-        RuleBook { schema, matcher, traits, links, secrets, mode: Overruling::default() }
+        let modes = schema.keyspaces().map(|_| Overruling::default()).collect();
+        RuleBook { schema, matcher, traits, links, secrets, modes }
     }
 
     /// The schema.
@@ -174,30 +175,51 @@ impl RuleBook {
         values_of(&self.schema.key(table).pattern, key)
     }
 
-    /// Overrules the modes that the schema sets, or leaves it to them again.
-    pub fn set_mode(&self, mode: Option<Mode>) {
-        self.mode.set(mode);
+    /// Overrules the modes that the schema sets in the keyspace at this place of
+    /// [`Schema::keyspaces`], or leaves it to them again.
+    pub fn set_mode(&self, keyspace: usize, mode: Option<Mode>) {
+        self.modes[keyspace].set(mode);
     }
 
-    /// What overrules the modes that the schema sets.
-    pub fn mode(&self) -> Option<Mode> {
-        self.mode.get()
+    /// What overrules the modes that the schema sets in a keyspace.
+    pub fn mode(&self, keyspace: usize) -> Option<Mode> {
+        self.modes[keyspace].get()
+    }
+
+    /// Overrules modes as the book does that it takes the place of: in keyspaces of the
+    /// same name, and where there is but one, in that.
+    pub fn inherit_modes(&self, before: &RuleBook) {
+        let is_one = self.modes.len() == 1 && before.modes.len() == 1;
+        for (index, keyspace) in self.schema.keyspaces().enumerate() {
+            let mut others = before.schema.keyspaces();
+            let place = others.position(|other| is_one || other.name == keyspace.name);
+            self.set_mode(index, place.and_then(|place| before.mode(place)));
+        }
+    }
+
+    /// Whether what breaks the schema of a keyspace is refused, rather than passed.
+    pub(crate) fn is_strict_in(&self, keyspace: usize) -> bool {
+        let mode = self.mode(keyspace).unwrap_or(self.schema.keyspace_at(keyspace).mode);
+        mode == Mode::Enforce
     }
 
     /// Whether what breaks the schema is refused in this table, rather than
     /// passed with a warning.
     pub fn is_enforced(&self, table: KeyId) -> bool {
         let key = self.schema.key(table);
-        let mode = self.mode.get().or(key.mode).unwrap_or(self.schema.keyspace.mode);
-        mode == Mode::Enforce
+        match self.mode(key.keyspace).or(key.mode) {
+            Some(mode) => mode == Mode::Enforce,
+            None => self.is_strict_in(key.keyspace),
+        }
     }
 
-    /// What happens to a key that comes to be and belongs to no table.
+    /// What happens to a key that comes to be and belongs to no table: it may have been
+    /// meant for any keyspace, so it is refused only where all of them refuse.
     pub fn unknown(&self) -> Unknown {
-        let keyspace = &self.schema.keyspace;
-        match (keyspace.unknown, self.mode.get().unwrap_or(keyspace.mode)) {
-            (Unknown::Reject, Mode::Warn) => Unknown::Warn,
-            (unknown, _) => unknown,
+        let is_strict = || (0..self.modes.len()).all(|keyspace| self.is_strict_in(keyspace));
+        match self.schema.keyspace.unknown {
+            Unknown::Reject if !is_strict() => Unknown::Warn,
+            unknown => unknown,
         }
     }
 

@@ -7,7 +7,7 @@
 //! Not here: what a function does; each command that it calls is judged by itself.
 
 use keyward_resp::{Args, number};
-use keyward_schema::{Argument, Binding, Function, FunctionKey, Mode, Target};
+use keyward_schema::{Argument, Binding, Function, FunctionKey, Target};
 
 use crate::book::{RuleBook, placeholder};
 use crate::refusal::{Refusal, shown_value};
@@ -38,7 +38,7 @@ impl RuleBook {
     /// call is let pass and the log has what is wrong with it. A refusal is for who sent it.
     fn arguments_misfit(&self, function: &Function, given: Args<'_>) -> Option<String> {
         let problem = arguments_misfit(&function.args, given)?;
-        if !self.has_secrets() || self.is_strict() {
+        if !self.has_secrets() || self.is_strict_in(function.keyspace) {
             return Some(problem);
         }
         let mut declared = function.args.clone();
@@ -47,8 +47,10 @@ impl RuleBook {
     }
 
     /// Whether a misfitting call of a function is refused.
-    pub(crate) fn is_strict(&self) -> bool {
-        self.mode().unwrap_or(self.schema().keyspace.mode) == Mode::Enforce
+    pub(crate) fn is_call_strict(&self, args: Args<'_>) -> bool {
+        let name = args.get(1).unwrap_or_default();
+        let function = self.schema().functions.iter().find(|f| f.name.as_bytes() == name);
+        function.is_none_or(|function| self.is_strict_in(function.keyspace))
     }
 
     fn keys_misfit<'k>(&self, function: &'k Function, keys: Args<'k>) -> Option<String> {

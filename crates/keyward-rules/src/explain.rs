@@ -36,7 +36,7 @@ impl RuleBook {
     fn about_row(&self, table: KeyId, key: &[u8]) -> Vec<(&'static str, Vec<String>)> {
         let schema = self.schema();
         let declared = schema.key(table);
-        let place = format!("{}:{}", schema.source.name, schema.source.line(declared.at));
+        let place = schema.source.place(declared.at);
         let names = declared.pattern.placeholders().iter().map(|placeholder| &placeholder.name);
         let values = self.placeholders(table, key);
         let secrets = &declared.secret_placeholders;
@@ -53,6 +53,13 @@ impl RuleBook {
         if !self.is_enforced(table) {
             facts.retain(|(heading, _)| *heading != "Enforcement");
             facts.push(("Enforcement", vec!["Off: what breaks the schema passes.".to_owned()]));
+        }
+        if !schema.parts.is_empty() {
+            facts.push(("Keyspace", vec![schema.keyspace_of(table).name.to_string()]));
+        }
+        if declared.owner.is_none() {
+            let owner = schema.owner_of(table).map(str::to_owned);
+            facts.push(("Owner", owner.into_iter().collect()));
         }
         facts.retain(|(_, lines)| !lines.is_empty());
         facts

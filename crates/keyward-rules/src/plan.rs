@@ -66,7 +66,13 @@ impl Difference {
 /// All differences: those of the keyspace first, then those of patterns in the
 /// order of the new schema, then the patterns that are gone.
 pub fn compare(old: &Schema, new: &Schema) -> Vec<Difference> {
-    let mut differences = keyspace_differences(&old.keyspace, &new.keyspace);
+    let is_shared = !new.parts.is_empty();
+    let mut differences: Vec<Difference> = Vec::new();
+    for (old, new) in old.keyspaces().zip(new.keyspaces()) {
+        // Where there are several, it is told which one it is about.
+        let name = is_shared.then(|| format!("keyspace {}", escape(&new.name)));
+        differences.extend(keyspace_differences(name.as_deref(), old, new));
+    }
     let (before, after) = (by_pattern(old), by_pattern(new));
     for id in new.ids() {
         let pattern = text(new, id);
@@ -111,11 +117,12 @@ fn by_pattern(schema: &Schema) -> BTreeMap<String, KeyId> {
     schema.ids().map(|id| (text(schema, id), id)).collect()
 }
 
-fn keyspace_differences(old: &Keyspace, new: &Keyspace) -> Vec<Difference> {
+fn keyspace_differences(name: Option<&str>, old: &Keyspace, new: &Keyspace) -> Vec<Difference> {
     let facts = |keyspace: &Keyspace| {
         let memory = keyspace.max_memory.map(|bytes| format!("{bytes} bytes"));
         vec![
             ("name", vec![keyspace.name.to_string()]),
+            ("owner", keyspace.owner.iter().map(|owner| owner.to_string()).collect()),
             ("database", vec![keyspace.db.to_string()]),
             ("unknown keys", vec![keyspace.unknown.name().to_owned()]),
             ("mode", vec![keyspace.mode.name().to_owned()]),
@@ -129,7 +136,7 @@ fn keyspace_differences(old: &Keyspace, new: &Keyspace) -> Vec<Difference> {
             DifferenceKind::Changed { about, .. } => effect::of_keyspace(about, old, new),
             DifferenceKind::Added | DifferenceKind::Removed => Effect::Compatible,
         };
-        Difference { pattern: None, kind, effect, key: None }
+        Difference { pattern: name.map(str::to_owned), kind, effect, key: None }
     };
     changes.map(difference).collect()
 }

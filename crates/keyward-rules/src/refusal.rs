@@ -39,9 +39,8 @@ impl Refusal {
         at: Option<Span>,
     ) -> Refusal {
         let subject = shown_key(subject);
-        let file = &source.name;
-        let line = at.map_or(String::new(), |at| format!(":{}", source.line(at)));
-        let text = format!("SCHEMA {subject}: {problem} ({file}{line})");
+        let place = at.map_or_else(|| source.names().to_owned(), |at| source.place(at));
+        let text = format!("SCHEMA {subject}: {problem} ({place})");
         // A schema's own words may hold anything that TOML can.
         let text = escape(&text).into_owned();
         Refusal { table, text: text.into(), discreet: None }

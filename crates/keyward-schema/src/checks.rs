@@ -13,10 +13,12 @@ mod allowance;
 pub(crate) mod ambiguous_template;
 pub(crate) mod bad_allowance;
 pub(crate) mod bad_condition;
+pub(crate) mod bad_include;
 pub(crate) mod bad_limits;
 pub(crate) mod bad_unit;
 pub(crate) mod bad_value_type;
 pub(crate) mod bound_on_wrong_type;
+pub(crate) mod claimed_twice;
 pub(crate) mod derived_of_derived;
 pub(crate) mod derived_setting;
 pub(crate) mod derived_type;
@@ -26,9 +28,12 @@ pub(crate) mod evict_contradiction;
 pub(crate) mod example_key;
 pub(crate) mod example_value;
 pub(crate) mod function_key;
+pub(crate) mod function_twice;
 pub(crate) mod function_variable;
 pub(crate) mod given_bounds;
 pub(crate) mod given_without_default;
+pub(crate) mod include_cycle;
+pub(crate) mod included_keyspace;
 pub(crate) mod inverse_mismatch;
 pub(crate) mod lifetime_cases;
 pub(crate) mod lifetime_cycle;
@@ -64,19 +69,19 @@ pub(crate) mod unbound_placeholder;
 pub(crate) mod unknown_setting;
 pub(crate) mod unknown_subject;
 pub(crate) mod unknown_type;
+pub(crate) mod unknown_variable;
 pub(crate) mod unreachable_pattern;
 pub(crate) mod unreadable_word;
 pub(crate) mod unused_allowance;
 pub(crate) mod value_misfit;
 pub(crate) mod wrong_value;
 
-pub(crate) use allowance::{Warnings, read_allowances};
-pub use shared_db::check_together;
+pub(crate) use allowance::{Keyspaced, Warnings, read_allowances};
+pub use shared_db::{MAX_SHARING, check_together, conflicts};
 
 use crate::diagnostic::{Report, Rule};
 use crate::nearest::nearest;
 use crate::read::KeyDraft;
-use crate::read::table::Table;
 use crate::schema::Key;
 
 /// Every rule, by code.
@@ -93,6 +98,10 @@ pub static RULES: &[&Rule] = &[
     &too_many::RULE,
     &bad_allowance::RULE,
     &unused_allowance::RULE,
+    &bad_include::RULE,
+    &include_cycle::RULE,
+    &unknown_variable::RULE,
+    &included_keyspace::RULE,
     &shared_db::RULE,
     // Patterns.
     &malformed_pattern::RULE,
@@ -105,6 +114,7 @@ pub static RULES: &[&Rule] = &[
     &second_rest::RULE,
     &address_beside_text::RULE,
     &unreadable_word::RULE,
+    &claimed_twice::RULE,
     // Types and shapes.
     &unknown_type::RULE,
     &malformed_shape::RULE,
@@ -147,6 +157,7 @@ pub static RULES: &[&Rule] = &[
     &function_key::RULE,
     &malformed_function::RULE,
     &function_variable::RULE,
+    &function_twice::RULE,
     // Examples.
     &example_key::RULE,
     &example_value::RULE,
@@ -168,7 +179,7 @@ pub fn nearest_rule(code: &str) -> Option<&'static Rule> {
 /// The rules that look at several keys at once. `keys` stand beside their
 /// drafts; `None` where one has an error.
 pub(crate) fn check_whole(
-    keyspace: Option<&Table<'_>>,
+    keyspaces: &[Keyspaced<'_>],
     drafts: &[KeyDraft<'_>],
     keys: &[Option<Key>],
     report: &mut Report,
@@ -180,7 +191,7 @@ pub(crate) fn check_whole(
     }
     lifetime_cycle::check(keys, report);
 
-    let mut warnings = Warnings::new(keyspace, drafts, report);
+    let mut warnings = Warnings::new(keyspaces, drafts, report);
     secret_in_placeholder::check(drafts, keys, &mut warnings);
     money_as_float::check(drafts, &mut warnings);
     endless_growth::check(keys, &mut warnings);

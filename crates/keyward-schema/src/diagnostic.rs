@@ -163,7 +163,12 @@ impl Report {
         self.errors_total
     }
 
-    /// The findings in the order of the file.
+    /// Whether a rule of these codes is broken, as far as findings are kept.
+    pub(crate) fn has_any(&self, codes: &[&str]) -> bool {
+        self.found.iter().any(|found| codes.contains(&found.rule.code))
+    }
+
+    /// The findings in the order of the file, and of the files that it includes.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|found| (found.primary.span, found.rule.code));
         self.found

@@ -30,6 +30,8 @@ pub struct Function {
     pub read_only: bool,
     /// Where its name stands.
     pub at: Span,
+    /// The place of its keyspace among those of the database.
+    pub keyspace: usize,
 }
 
 /// A key that a function takes.

@@ -2,7 +2,8 @@
 //! functions; their checks; matching; the sentences about them. No I/O.
 //!
 //! [`check`] turns the bytes of a file into diagnostics and, if none of them
-//! is an error, a [`Schema`] that needs no further checking.
+//! is an error, a [`Schema`] that needs no further checking; [`check_file`] does
+//! so for a file that may include others.
 
 mod cases;
 mod checks;
@@ -11,7 +12,10 @@ mod derived;
 mod diagnostic;
 mod escape;
 pub mod facts;
+mod flatten;
 mod function;
+mod include;
+mod join;
 mod lifetime;
 mod matcher;
 mod near_miss;
@@ -27,12 +31,13 @@ mod toml_form;
 mod units;
 
 pub use cases::{CaseFailure, CaseResults, try_cases};
-pub use checks::{RULES, check_together, nearest_rule, rule};
+pub use checks::{MAX_SHARING, RULES, check_together, conflicts, nearest_rule, rule};
 pub use decimal::{Decimal, DecimalText};
 pub use derived::{Binding, Condition, Derived, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
 pub use function::{Argument, Function, FunctionKey, Target};
+pub use include::{Files, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 pub use lifetime::{Excess, Lifetime, Renew, Subject};
 pub use matcher::{
     MAX_CANDIDATES, MAX_MEMBERS, MAX_STATES, MAX_TAILS, Match, Matcher, MatcherError, NamedPattern,
@@ -43,7 +48,9 @@ pub use pattern::{
     Element, Kind, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, Pattern, PatternError,
     PatternProblem, Placeholder, Relation, TextKind, Values, relate,
 };
-pub use read::{Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check};
+pub use read::{
+    Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check, check_file,
+};
 pub use schema::{
     Allowance, Bounds, Content, DEFAULT_MAX_FANOUT, DataType, Evict, Example, ExampleValue, Key,
     KeyId, Keyspace, Mode, Note, Persist, Schema, Unknown, shape_of_kind,

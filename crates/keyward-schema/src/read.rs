@@ -12,6 +12,7 @@ mod derived;
 mod draft;
 mod example;
 mod function;
+mod include;
 mod key;
 mod lifetime;
 pub(crate) mod mirrors;
@@ -19,22 +20,29 @@ pub(crate) mod secrets;
 mod shape;
 pub(crate) mod table;
 pub(crate) mod template;
+mod variables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::checks;
+use crate::checks::{self, Keyspaced};
 use crate::checks::{
-    misplaced_setting, missing_setting, not_text, syntax, too_large, too_many, wrong_value,
+    bad_include, function_key, function_twice, include_cycle, included_keyspace, misplaced_setting,
+    missing_setting, no_such_pattern, not_text, syntax, too_large, too_many, wrong_value,
 };
 use crate::diagnostic::{Diagnostic, Level, Report};
+use crate::flatten::flatten;
+use crate::include::Files;
 use crate::nearest::nearest;
 use crate::pattern::Pattern;
 use crate::schema::{Keyspace, Mode, Note, Persist, Schema, Unknown};
 use crate::settings::Scope;
 use crate::source::{MAX_FILE_BYTES, Source, Span};
+use include::Search;
 use table::{Entry, Table, entries};
+use variables::{Filling, defaults};
 
 pub(crate) use draft::KeyDraft;
 pub use lifetime::FORMS as LIFETIME_FORMS;
@@ -70,8 +78,18 @@ impl Checked {
     }
 }
 
-/// Checks the bytes of a schema file; `name` is what messages call it.
+/// Checks the bytes of a schema that includes no others; `name` is what messages
+/// call it.
 pub fn check(name: &str, bytes: &[u8]) -> Checked {
+    check_bytes(name, bytes, None)
+}
+
+/// Checks the bytes of a schema file and what it includes of these files.
+pub fn check_file(path: &Path, bytes: &[u8], files: &dyn Files) -> Checked {
+    check_bytes(&path.display().to_string(), bytes, Some(files))
+}
+
+fn check_bytes(name: &str, bytes: &[u8], files: Option<&dyn Files>) -> Checked {
     let refuse = |diagnostic| Checked {
         source: Source::new(name, ""),
         diagnostics: vec![diagnostic],
@@ -81,25 +99,64 @@ pub fn check(name: &str, bytes: &[u8]) -> Checked {
         return refuse(too_large::found(bytes.len()));
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) if !text.contains('\0') => check_text(Source::new(name, text)),
+        Ok(text) if !text.contains('\0') => check_text(Source::new(name, text), files),
         Ok(text) => refuse(not_text::found(text.find('\0').unwrap_or_default())),
         Err(error) => refuse(not_text::found(error.valid_up_to())),
     }
 }
 
-fn check_text(source: Source) -> Checked {
+fn check_text(own: Source, files: Option<&dyn Files>) -> Checked {
     let mut report = Report::default();
-    let (document, syntax_errors) = DeTable::parse_recoverable(&source.text);
-    for error in &syntax_errors {
-        report.push_with(&syntax::RULE, || syntax::found(error, &source));
+    let (document, syntax_errors) = DeTable::parse_recoverable(&own.text);
+    let document = document.into_inner();
+    let included = Search::new(&own, files, &mut report).run(&own, &document);
+    // Where each file's syntax is broken.
+    let mut broken: BTreeSet<usize> = BTreeSet::new();
+    let mut report_syntax =
+        |errors: &[toml::de::Error], (text, base): (&str, u32), report: &mut Report| {
+            for error in errors {
+                report.push_with(&syntax::RULE, || syntax::found(error, text, base));
+                broken.extend(error.span().map(|span| span.start + base as usize));
+            }
+            !errors.is_empty()
+        };
+    let mut syntax_is_broken = report_syntax(&syntax_errors, (&own.text, 0), &mut report);
+    let values = defaults(&document, &mut report);
+    let mut documents = vec![Filling::new(0, values.as_ref()).document(document, &mut report)];
+    for file in &included {
+        let (document, errors) = DeTable::parse_recoverable(&file.source.text);
+        syntax_is_broken |= report_syntax(&errors, (&file.source.text, file.base), &mut report);
+        let filling = Filling::new(file.base, file.values.as_ref());
+        let document = filling.document(document.into_inner(), &mut report);
+        defaults(&document, &mut report);
+        documents.push(document);
     }
-    let syntax_is_broken = !syntax_errors.is_empty();
-    let parts = read_file(document.get_ref(), &mut report);
+    let bases: Vec<u32> = std::iter::once(0).chain(included.iter().map(|file| file.base)).collect();
+    let parts = read_files(&documents, &bases, &mut report);
+    leave_out_dragged(syntax_is_broken, &broken, &mut report);
+    let sound = report.errors_total() == 0;
+    let mut source = own.clone().including(included.iter().map(|file| file.source.clone()));
+    if sound && !included.is_empty() {
+        let flat = flatten(&source, &documents);
+        source.set_flat(flat);
+    }
+    let diagnostics = report.finish();
+    let schema = if sound { parts.into_schema(&source) } else { None };
+    debug_assert!(!sound || schema.is_some(), "a part is missing and nobody said why");
+    Checked { source, diagnostics, schema }
+}
+
+/// Leaves out what is wrong only because something else is.
+fn leave_out_dragged(syntax_is_broken: bool, broken: &BTreeSet<usize>, report: &mut Report) {
+    let rules = [bad_include::RULE.code, include_cycle::RULE.code];
+    if report.has_any(&rules) {
+        // What is not there cannot be referred to.
+        let dragged = [no_such_pattern::RULE.code, function_key::RULE.code];
+        report.retain(|found| !dragged.contains(&found.rule.code));
+    }
     if syntax_is_broken {
         // Where TOML is broken, settings seem to be missing or misplaced, and
         // the broken value cannot be read either.
-        let starts = syntax_errors.iter().filter_map(|error| error.span());
-        let broken: BTreeSet<usize> = starts.map(|span| span.start).collect();
         let dragged = [missing_setting::RULE.code, misplaced_setting::RULE.code];
         report.retain(|found| {
             let is_broken_value = broken.contains(&(found.primary.span.start as usize));
@@ -108,11 +165,6 @@ fn check_text(source: Source) -> Checked {
                 && (found.rule.code == syntax::RULE.code || !is_broken_value)
         });
     }
-    let sound = report.errors_total() == 0;
-    let diagnostics = report.finish();
-    let schema = if sound { parts.and_then(|parts| parts.into_schema(&source)) } else { None };
-    debug_assert!(!sound || schema.is_some(), "a part is missing and nobody said why");
-    Checked { source, diagnostics, schema }
 }
 
 /// What a file declares, as far as it could be read.
@@ -131,29 +183,73 @@ impl Parts {
             keys: self.keys.into_iter().collect::<Option<_>>()?,
             functions: self.functions.into_iter().collect::<Option<_>>()?,
             notes: self.notes,
+            parts: Vec::new(),
         })
     }
 }
 
-fn read_file(document: &DeTable<'_>, report: &mut Report) -> Option<Parts> {
-    let file = Table::open(Scope::File, document, Span::default(), report);
-    let keyspace_table = match file.entry("keyspace") {
-        Some(_) => file.table("keyspace", report),
-        None => {
-            report_missing_table(&file, "keyspace", report);
-            None
-        }
+/// Reads the documents of a schema's own file and of those it includes, which
+/// begin at these places.
+fn read_files(documents: &[DeTable<'_>], bases: &[u32], report: &mut Report) -> Parts {
+    let open = |(document, base): (_, &u32)| {
+        Table::open(Scope::File, document, Span { start: *base, end: *base }, report)
     };
-    let keyspace_table =
-        keyspace_table.map(|table| Table::open(Scope::Keyspace, table.value, table.at, report));
-    let keyspace = keyspace_table.as_ref().and_then(|table| read_keyspace(table, report));
+    let files: Vec<Table<'_>> = documents.iter().zip(bases).map(open).collect();
+    let own = files.first().expect("the file's own document is there");
+    if own.entry("keyspace").is_none() {
+        report_missing_table(own, "keyspace", report);
+    }
+    let mut keyspaces = Vec::new();
+    for (file, &base) in files.iter().zip(bases) {
+        let table = file.table("keyspace", report);
+        let table = table.map(|raw| Table::open(Scope::Keyspace, raw.value, raw.at, report));
+        keyspaces.push(Keyspaced { base, table });
+    }
+    let keyspace = keyspaces[0].table.as_ref().and_then(|table| read_keyspace(table, report));
+    let mut owners = vec![(0, None)];
+    for Keyspaced { base, table } in &keyspaces[1..] {
+        let said = table.as_ref().and_then(|table| read_keyspace(table, report));
+        if let (Some(table), Some(said), Some(own)) = (table, &said, &keyspace) {
+            check_included_keyspace(table, said, own, report);
+        }
+        owners.push((*base, said.and_then(|said| said.owner)));
+    }
+    if own.entry("key").is_none() && own.entry("include").is_none() {
+        report_missing_table(own, "key", report);
+    }
+    let drafts = read_drafts(&files, report);
+    let mut keys = key::finish(&drafts, report);
+    for key in keys.iter_mut().flatten().filter(|key| key.owner.is_none()) {
+        let file = owners.partition_point(|(base, _)| *base <= key.at.start).saturating_sub(1);
+        key.owner.clone_from(&owners[file].1);
+    }
+    let functions = read_functions(&files, &drafts, report);
+    let notes = files.iter().flat_map(|file| read_notes(file, report)).collect();
+    checks::check_whole(&keyspaces, &drafts, &keys, report);
+    Parts { keyspace, keys, functions, notes }
+}
 
-    let drafts = read_drafts(&file, report);
-    let keys = key::finish(&drafts, report);
-    let functions = read_functions(&file, &drafts, report);
-    let notes = read_notes(&file, report);
-    checks::check_whole(keyspace_table.as_ref(), &drafts, &keys, report);
-    Some(Parts { keyspace, keys, functions, notes })
+/// What an included file says of the keyspace must be what the keyspace is.
+fn check_included_keyspace(
+    table: &Table<'_>,
+    said: &Keyspace,
+    own: &Keyspace,
+    report: &mut Report,
+) {
+    let size = |size: Option<u64>| size.map_or("not limited".to_owned(), crate::size_in_words);
+    let pairs = [
+        ("db", said.db.to_string(), own.db.to_string()),
+        ("unknown", said.unknown.name().to_owned(), own.unknown.name().to_owned()),
+        ("mode", said.mode.name().to_owned(), own.mode.name().to_owned()),
+        ("max_memory", size(said.max_memory), size(own.max_memory)),
+        ("persist", said.persist.name().to_owned(), own.persist.name().to_owned()),
+    ];
+    for (setting, said, is) in pairs {
+        if let Some(entry) = table.entry(setting).filter(|_| said != is) {
+            let at = entry.value.span().into();
+            report.push(included_keyspace::found(setting, &is, at, own.db_at));
+        }
+    }
 }
 
 /// A table that must be there, unless it is merely misspelt: that was said.
@@ -176,11 +272,13 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
     let persist_said = persist.map(|choice| choice.value);
     let max_memory = table.size("max_memory", report);
     let doc = table.owned_text("doc", report);
+    let owner = table.owned_text("owner", report);
     let allowed = checks::read_allowances(table, report);
     let name = name?;
     Some(Keyspace {
         name: name.value.into(),
         doc,
+        owner,
         db: db?,
         db_at: table.entry("db").map_or(name.at, |entry| entry.value.span().into()),
         unknown: unknown.map_or(Unknown::Reject, |choice| choice.value),
@@ -200,14 +298,9 @@ fn read_db(entry: Entry<'_>, report: &mut Report) -> Option<u8> {
     db.and_then(|db| u8::try_from(db).ok())
 }
 
-fn read_drafts<'t>(file: &Table<'t>, report: &mut Report) -> Vec<KeyDraft<'t>> {
-    let Some(keys) = file.table("key", report) else {
-        if file.entry("key").is_none() {
-            report_missing_table(file, "key", report);
-        }
-        return Vec::new();
-    };
-    let mut entries = entries(keys.value);
+fn read_drafts<'t>(files: &[Table<'t>], report: &mut Report) -> Vec<KeyDraft<'t>> {
+    let tables = files.iter().filter_map(|file| file.table("key", report));
+    let mut entries: Vec<Entry<'t>> = tables.flat_map(|keys| entries(keys.value)).collect();
     if entries.len() > MAX_KEYS {
         report.push(too_many::found("keys", MAX_KEYS, entries[MAX_KEYS].name_at));
         entries.truncate(MAX_KEYS);
@@ -238,15 +331,23 @@ fn leave_out_words(drafts: &mut [KeyDraft<'_>], report: &mut Report) {
 }
 
 fn read_functions(
-    file: &Table<'_>,
+    files: &[Table<'_>],
     drafts: &[KeyDraft<'_>],
     report: &mut Report,
 ) -> Vec<Option<crate::function::Function>> {
-    let Some(functions) = file.table("function", report) else { return Vec::new() };
-    let mut entries = entries(functions.value);
+    let tables = files.iter().filter_map(|file| file.table("function", report));
+    let mut entries: Vec<Entry<'_>> =
+        tables.flat_map(|functions| entries(functions.value)).collect();
     if entries.len() > MAX_FUNCTIONS {
         report.push(too_many::found("functions", MAX_FUNCTIONS, entries[MAX_FUNCTIONS].name_at));
         entries.truncate(MAX_FUNCTIONS);
+    }
+    let mut known: HashMap<&str, Span> = HashMap::new();
+    for entry in &entries {
+        if let Some(first) = known.get(entry.name) {
+            report.push(function_twice::found(entry.name, entry.name_at, *first));
+        }
+        known.entry(entry.name).or_insert(entry.name_at);
     }
     entries.into_iter().map(|entry| function::read(entry, drafts, report)).collect()
 }

@@ -27,9 +27,32 @@ pub struct Schema {
     pub functions: Vec<Function>,
     /// Chapters of prose for the document.
     pub notes: Vec<Note>,
+    /// The schemas it was joined of, if several share a database; see [`Schema::join`].
+    pub parts: Vec<Schema>,
 }
 
 impl Schema {
+    /// The keyspaces of its database, in the order of their files.
+    pub fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+        let own = self.parts.is_empty().then_some(&self.keyspace);
+        own.into_iter().chain(self.parts.iter().map(|part| &part.keyspace))
+    }
+
+    /// The keyspace at that place of [`Schema::keyspaces`].
+    pub fn keyspace_at(&self, index: usize) -> &Keyspace {
+        self.parts.get(index).map_or(&self.keyspace, |part| &part.keyspace)
+    }
+
+    /// The keyspace that a key belongs to.
+    pub fn keyspace_of(&self, id: KeyId) -> &Keyspace {
+        self.keyspace_at(self.key(id).keyspace)
+    }
+
+    /// Who answers for a key.
+    pub fn owner_of(&self, id: KeyId) -> Option<&str> {
+        self.key(id).owner.as_deref().or(self.keyspace_of(id).owner.as_deref())
+    }
+
     /// The key of that id.
     pub fn key(&self, id: KeyId) -> &Key {
         &self.keys[id.index()]
@@ -69,6 +92,8 @@ pub struct Keyspace {
     pub name: Box<str>,
     /// What it is for.
     pub doc: Option<Box<str>>,
+    /// Who answers for it.
+    pub owner: Option<Box<str>>,
     /// The database it lives in.
     pub db: u8,
     /// Where that stands in the file; at the name if nowhere.
@@ -199,6 +224,10 @@ pub struct Key {
     pub doc: Option<Box<str>>,
     /// The chapter of the document it belongs to.
     pub group: Option<Box<str>>,
+    /// Who answers for it, where that is not who answers for the keyspace.
+    pub owner: Option<Box<str>>,
+    /// The place of its keyspace among those of the database.
+    pub keyspace: usize,
     /// Its type.
     pub data: DataType,
     /// What its values look like.

@@ -37,6 +37,8 @@ pub(crate) use choice;
 pub enum Scope {
     /// The file itself.
     File,
+    /// `include = [{ … }]`
+    Include,
     /// `[keyspace]`
     Keyspace,
     /// `[key."…"]`
@@ -64,6 +66,7 @@ impl Scope {
     pub fn name(self) -> &'static str {
         match self {
             Scope::File => "the file",
+            Scope::Include => "include",
             Scope::Keyspace => "[keyspace]",
             Scope::Key => "[key.\"…\"]",
             Scope::Lifetime => "ttl",
@@ -83,6 +86,7 @@ impl Scope {
     pub fn doc(self) -> &'static str {
         match self {
             Scope::File => "The document of a keyspace: its keys, and what is true of each.",
+            Scope::Include => "A file whose keys belong to the keyspace too, with values.",
             Scope::Keyspace => "Settings of the whole keyspace.",
             Scope::Key => "A pattern of keys, and what is true of them.",
             Scope::Lifetime => "How long a key lives.",
@@ -138,6 +142,10 @@ pub enum Form {
     Texts,
     /// A table of texts.
     TextTable,
+    /// A table of variables and their values.
+    Values,
+    /// An array of files, each a path or a table with a path and values.
+    Includes,
     /// A key, or a table with a key and a value.
     Example,
     /// `true`, or an array of placeholders.
@@ -168,7 +176,7 @@ impl Setting {
     pub fn required(&self) -> bool {
         matches!(
             (self.scope, self.name),
-            (Scope::File, "keyspace" | "key")
+            (Scope::Include, "file")
                 | (Scope::Keyspace, "name")
                 | (Scope::Key, "type")
                 | (Scope::Lookup | Scope::Rank | Scope::Members, "of")
@@ -208,15 +216,22 @@ macro_rules! settings {
 
 settings! {
     File {
-        "keyspace": Form::Table(Scope::Keyspace), &[], "Settings of the whole keyspace.", "{ name = \"shop\" }";
-        "key": Form::Tables(Scope::Key), &[], "The keys, each under its pattern.", "{ }";
+        "include": Form::Includes, &[], "Files whose keys, functions and notes belong to this keyspace too: paths from this file, or tables with a path and values.", "[\"library/connect-redis.toml\"]";
+        "variables": Form::Values, &[], "What who includes this file may give it, and the defaults: `${name}` in its texts.", "{ prefix = \"\" }";
+        "keyspace": Form::Table(Scope::Keyspace), &[], "Settings of the whole keyspace. A file that is only included does without.", "{ name = \"shop\" }";
+        "key": Form::Tables(Scope::Key), &[], "The keys, each under its pattern. A file that includes others may do without.", "{ }";
         "function": Form::Tables(Scope::Function), &[], "The functions, each under its name.", "{ }";
         "note": Form::Array(Scope::Note), &[], "Chapters of prose for the document.", "[]";
+    }
+    Include {
+        "file": Form::Text, &[], "The path from this file.", "\"library/connect-redis.toml\"";
+        "with": Form::Values, &[], "Values of its variables.", "{ prefix = \"shop:\" }";
     }
     Keyspace {
         "name": Form::Text, &[], "What the keyspace is called.", "\"shop\"";
         "doc": Form::Text, &[], "What it is for: Markdown, the overview of the document.", "\"Sessions and carts.\"";
-        "db": Form::Db, &[], "The number of the database it lives in. 0 unless given.", "0";
+        "owner": Form::Text, &[], "Who answers for it: a team or a person.", "\"team-billing\"";
+        "db": Form::Db, &[], "The number of the database it lives in, which it may share with others. 0 unless given.", "0";
         "unknown": Form::Choice(crate::schema::Unknown::NAMES), &[], "What happens to writes of keys that match no pattern. Reads are as in Redis: they find rows that are there. `reject` unless given.", "\"reject\"";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted. `enforce` unless given.", "\"enforce\"";
         "max_memory": Form::Size, &[], "How many bytes the keyspace may take.", "\"4gb\"";
@@ -226,6 +241,7 @@ settings! {
     Key {
         "doc": Form::Text, &[], "What the key is for.", "\"A signed-in browser.\"";
         "group": Form::Text, &[], "The chapter of the document it belongs to.", "\"Users\"";
+        "owner": Form::Text, &[], "Who answers for the key, if not who answers for the keyspace.", "\"team-billing\"";
         "type": Form::Choice(DataType::NAMES), &[], "The type of the key.", "\"hash\"";
         "value": Form::Shape, STRINGS, "What the value looks like.", "\"uint\"";
         "fields": Form::Fields, OBJECTS, "The fields of the hash or of the JSON object.", "{ name = \"string\" }";

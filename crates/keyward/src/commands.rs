@@ -7,6 +7,7 @@ mod demo;
 mod docs;
 mod explain;
 mod explain_code;
+mod flatten;
 mod init;
 mod match_keys;
 mod plan;
@@ -31,6 +32,7 @@ pub(crate) enum Command {
     Plan(plan::Plan),
     #[command(name = "test")]
     Test(test_cases::TestCases),
+    Flatten(flatten::Flatten),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -49,6 +51,7 @@ impl Command {
             Command::Explain(explain) => explain.run(terminal),
             Command::Plan(plan) => plan.run(terminal),
             Command::Test(cases) => cases.run(terminal),
+            Command::Flatten(flatten) => flatten.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),

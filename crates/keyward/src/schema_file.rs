@@ -1,29 +1,28 @@
 //! Schema files on disk.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use keyward_docs::render::{self, Style};
-use keyward_schema::{Checked, Level, MAX_FILE_BYTES, Schema, check};
+use keyward_schema::{Checked, Level, Schema, check_file};
+use keyward_server::SchemaFiles;
 
 use crate::terminal::Terminal;
 
 /// What `keyward init` calls a schema.
 pub(crate) const FILE_NAME: &str = "keyward.toml";
 
-/// Reads and checks a file.
+/// Reads and checks a file and what it includes.
 ///
 /// # Errors
 /// If it cannot be read; what is wrong in it is among the findings.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Checked> {
     let name = path.display().to_string();
     let bytes = read_bytes(path).with_context(|| format!("cannot read {name}"))?;
-    Ok(check(&name, &bytes))
+    Ok(check_file(path, &bytes, &SchemaFiles))
 }
 
-/// Reads no more than is needed to see that a file is too large.
 pub(crate) fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path.is_dir() {
         let inside = path.join(FILE_NAME);
@@ -32,9 +31,7 @@ pub(crate) fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
         }
         bail!("it is a directory");
     }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(SchemaFiles::read_own(path)?)
 }
 
 /// Reads a file that must be sound. Its findings, if there are errors among

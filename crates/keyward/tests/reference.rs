@@ -1,12 +1,16 @@
 //! `docs/schema.md`, the reference of the schema language.
 //!
 //! Every schema on the page is checked; the findings below it are those it has, the
-//! session below it is what a server answers that serves it. The tables are those of
-//! the program. `KEYWARD_WRITE_DOCS=1` writes all of that anew.
+//! session below it is what a server answers that serves it. A schema that begins with
+//! `# file: NAME` is a file beside the others, which may include it; one that begins with
+//! `# served: NAME` is served together with the next. The tables are those of the program. `KEYWARD_WRITE_DOCS=1` writes all of that anew.
 
 use keyward_docs::render::{Style, human};
 use keyward_resp::Frame;
-use keyward_schema::{DataType, Form, Kind, Level, RULES, Scope, Setting, check, settings_of};
+use keyward_schema::{
+    DataType, Form, Kind, Level, RULES, Scope, Setting, check_file, check_together, settings_of,
+};
+use keyward_server::SchemaFiles;
 use keyward_testkit::{Server, markdown, wire};
 use std::path::{Path, PathBuf};
 
@@ -14,8 +18,9 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "shop.toml";
 /// What the page leaves out, behind the schema so that its lines keep their numbers.
 const KEYSPACE: &str = "\n[keyspace]\nname = \"shop\"\n";
-const SCOPES: [Scope; 11] = [
+const SCOPES: [Scope; 12] = [
     Scope::File,
+    Scope::Include,
     Scope::Keyspace,
     Scope::Key,
     Scope::Lifetime,
@@ -35,12 +40,24 @@ fn the_reference_is_true() {
     // The schema that was shown last, and what is wrong with it as long as nobody says so.
     let (mut schema, mut untold) = (String::new(), String::new());
     let mut library = String::new();
+    // Files that are served together with it, and with the next one.
+    let (mut beside, mut next_beside) = (Vec::new(), Vec::new());
+    // Files beside it.
+    let folder = tempfile::tempdir().expect("a directory for the schemas");
     let renewed = markdown::renew(&page, |part| match part.kind {
         "toml" => {
             assert!(untold.is_empty(), "line {}: nobody tells\n{untold}", part.line);
+            if let Some((role, name)) = file_beside(&part.text) {
+                let path = folder.path().join(name);
+                std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+                std::fs::write(&path, &part.text).expect("the file is written");
+                next_beside.extend((role == "served").then_some(path));
+                return None;
+            }
+            beside = std::mem::take(&mut next_beside);
             let has_keyspace = part.text.contains("[keyspace]");
             schema = format!("{}{}", part.text, if has_keyspace { "" } else { KEYSPACE });
-            untold = findings(&schema);
+            untold = findings(folder.path(), &beside, &schema);
             library.clear();
             None
         }
@@ -49,7 +66,7 @@ fn the_reference_is_true() {
             None
         }
         "text" => Some(std::mem::take(&mut untold)),
-        "console" => Some(session(&schema, &library, &part.text)),
+        "console" => Some(session((folder.path(), &beside), &schema, &library, &part.text)),
         "diagnostics" => Some(diagnostics()),
         "limits" => Some(limits()),
         kind => {
@@ -110,29 +127,52 @@ fn page_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema.md")
 }
 
-/// What `keyward check` says of a schema.
-fn findings(schema: &str) -> String {
-    let checked = check(FILE, schema.as_bytes());
+/// The role and the name of a schema that is a file beside others.
+fn file_beside(text: &str) -> Option<(&str, &str)> {
+    let (role, name) = text.lines().next()?.strip_prefix("# ")?.split_once(": ")?;
+    matches!(role, "file" | "served").then_some((role, name))
+}
+
+/// What `keyward check` says of a schema in a folder, beside others.
+fn findings(folder: &Path, beside: &[PathBuf], schema: &str) -> String {
+    let read = |path: &PathBuf| {
+        let bytes = std::fs::read(path).expect("the file was written");
+        check_file(path, &bytes, &SchemaFiles)
+    };
+    let mut files: Vec<_> = beside.iter().map(read).collect();
+    files.push(check_file(&folder.join(FILE), schema.as_bytes(), &SchemaFiles));
+    check_together(&mut files);
+    let checked = files.pop().expect("it is the last");
+    assert!(files.iter().all(|file| file.diagnostics.is_empty()), "{files:?}");
     let told = checked.diagnostics.iter();
     let told: Vec<_> = told.map(|found| human(&checked.source, found, Style::Plain)).collect();
-    told.iter().map(|picture| picture.trim_end()).collect::<Vec<_>>().join("\n\n")
+    let pictures = told.iter().map(|picture| picture.trim_end()).collect::<Vec<_>>().join("\n\n");
+    pictures.replace(&format!("{}/", folder.display()), "")
         + if told.is_empty() { "" } else { "\n" }
 }
 
 /// What a server answers that serves the schema, with this library if there is one.
-fn session(schema: &str, library: &str, text: &str) -> String {
-    let folder = tempfile::tempdir().expect("a directory for the schema");
-    let path = folder.path().join(FILE);
+fn session(
+    (folder, beside): (&Path, &[PathBuf]),
+    schema: &str,
+    library: &str,
+    text: &str,
+) -> String {
+    let path = folder.join(FILE);
     std::fs::write(&path, schema).expect("the schema is written");
+    let functions = folder.join("functions");
+    let _ = std::fs::remove_dir_all(&functions);
     if !library.is_empty() {
-        let functions = folder.path().join("functions");
         std::fs::create_dir(&functions).expect("a directory for the library");
         std::fs::write(functions.join("shop.lua"), library).expect("the library is written");
     }
     let path = path.to_str().expect("the path is text");
     let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
-    let server = Server::keyward(program, &[path, "--save", "", "--enable-debug-command", "yes"]);
-    wire::replay(text, &mut server.client()).replace(path, FILE)
+    let mut arguments: Vec<&str> = beside.iter().filter_map(|path| path.to_str()).collect();
+    arguments.extend([path, "--save", "", "--enable-debug-command", "yes"]);
+    let server = Server::keyward(program, &arguments);
+    let replies = wire::replay(text, &mut server.client());
+    replies.replace(&format!("{}/", folder.display()), "")
 }
 
 /// The table of a scope's settings.
@@ -175,7 +215,8 @@ fn takes(setting: &Setting) -> String {
         Form::Lifetime => "a duration or a table",
         Form::Template => "a pattern",
         Form::Texts => "texts",
-        Form::TextTable => "names and texts",
+        Form::TextTable | Form::Values => "names and texts",
+        Form::Includes => "paths or tables",
         Form::Example => "a key, or a table",
     };
     format!("{words}: `{}`", setting.example)
@@ -201,13 +242,16 @@ fn diagnostics() -> String {
 /// The table of what is bounded.
 fn limits() -> String {
     use keyward_schema::{
-        MAX_FIELDS, MAX_FILE_BYTES, MAX_FUNCTIONS, MAX_JSON_DEPTH, MAX_KEYS, MAX_PATTERN_BYTES,
-        MAX_PLACEHOLDERS, MAX_SEGMENTS, MAX_SHAPE_DEPTH, size_in_words,
+        MAX_FIELDS, MAX_FILE_BYTES, MAX_FUNCTIONS, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_JSON_DEPTH,
+        MAX_KEYS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, MAX_SHAPE_DEPTH,
+        size_in_words,
     };
     let rows = [
-        ("bytes of a file", size_in_words(MAX_FILE_BYTES as u64)),
-        ("keys of a file", MAX_KEYS.to_string()),
-        ("functions of a file", MAX_FUNCTIONS.to_string()),
+        ("bytes of a file and what it includes", size_in_words(MAX_FILE_BYTES as u64)),
+        ("includes of a schema", MAX_INCLUDES.to_string()),
+        ("files that include each other in a row", MAX_INCLUDE_DEPTH.to_string()),
+        ("keys of a schema", MAX_KEYS.to_string()),
+        ("functions of a schema", MAX_FUNCTIONS.to_string()),
         ("bytes of a pattern", MAX_PATTERN_BYTES.to_string()),
         ("segments of a pattern", MAX_SEGMENTS.to_string()),
         ("placeholders of a pattern", MAX_PLACEHOLDERS.to_string()),
@@ -246,7 +290,11 @@ fn every_figure_of_stats_and_plan_is_explained() {
     let mut client = server.client();
     let stats = client.call(["KEYWARD", "STATS", ""]).expect("a reply");
     let told = names_of_table(&page, "| Figure of `KEYWARD STATS`");
-    assert_eq!(told, names_of_map(&stats));
+    let names = names_of_map(&stats);
+    assert_eq!(
+        told,
+        names.strip_prefix(&["keyspace".into(), "owner".into()]).expect("whose it is")
+    );
     let planned = client.call(["KEYWARD", "SCHEMA", "PLAN", &schema]).expect("a reply");
     let Frame::Array(items) = &planned else { panic!("{planned:?}") };
     let Some(Frame::Array(patterns)) = items.last() else { panic!("{planned:?}") };

@@ -54,7 +54,8 @@ impl Shop {
             fs::write(path, text).expect("a file");
         }
         let place = |name: &str| folder.path().join(name).display().to_string();
-        let schemas = files.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".toml"));
+        let is_schema = |name: &&str| name.ends_with(".toml") && !name.starts_with("library/");
+        let schemas = files.iter().map(|(name, _)| *name).filter(is_schema);
         let arguments: Vec<String> = schemas.map(place).collect();
         let log = place("log");
         let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -582,4 +583,207 @@ fn a_plan_is_refused_where_nobody_may_wait() {
     let reply = client.call(["EVAL", script, "0", SHOP]).expect("a reply");
     assert!(text(&reply).contains("a schema cannot be planned inside a"), "{reply:?}");
     plan(&mut client, SHOP).expect("a plan");
+}
+
+const INCLUDING: &str = "include = [{ file = \"library/sess.toml\", with = { prefix = \"s:\" } }]
+
+[keyspace]
+name = \"shop\"
+
+[key.\"user:{id:uint}\"]
+type = \"string\"
+ttl = \"none\"
+";
+
+const INCLUDED: &str = "[variables]
+prefix = \"sess:\"
+
+[key.\"${prefix}{id:uint}\"]
+type = \"int\"
+ttl = \"1h\"
+";
+
+#[test]
+fn a_changed_file_that_a_schema_includes_comes_into_force() {
+    let shop = Shop::new(&[("shop.toml", INCLUDING), ("library/sess.toml", INCLUDED)], &[]);
+    let place = |line: u32| format!("({}:{line})", shop.path("library/sess.toml").display());
+    let mut client = shop.server.client();
+    let refused = text(&client.call(["SET", "s:7", "x"]).expect("a reply"));
+    assert!(refused.ends_with(&place(4)), "{refused}");
+    assert_eq!(text(&client.call(["SET", "s:7", "1"]).expect("a reply")), "OK");
+
+    // The same with other lines is new: refusals name them.
+    shop.write("library/sess.toml", &format!("# Sessions.\n{INCLUDED}"));
+    let told = shop.reload();
+    assert!(told.contains("reloaded: 1 of 1 schemas are new"), "{told}");
+    let refused = text(&client.call(["SET", "s:7", "x"]).expect("a reply"));
+    assert!(refused.ends_with(&place(5)), "{refused}");
+
+    let told = shop.reload();
+    assert!(told.contains("the schemas are the same as before"), "{told}");
+
+    shop.write("library/sess.toml", &INCLUDED.replace("int\"\n", "string\"\n"));
+    shop.reload();
+    assert_eq!(text(&client.call(["SET", "s:8", "x"]).expect("a reply")), "OK");
+
+    shop.write("library/sess.toml", "[key.\"a\"]\ntype = \"hsah\"\n");
+    let told = shop.reload();
+    let place = format!("{}:2: KW0201", shop.path("library/sess.toml").display());
+    assert!(told.contains(&place) && told.contains("not reloaded"), "{told}");
+    fs::remove_file(shop.path("library/sess.toml")).expect("it is there");
+    let told = shop.reload();
+    assert!(told.contains("shop.toml:1: KW0013") && told.contains("not reloaded"), "{told}");
+    assert_eq!(text(&client.call(["SET", "s:9", "x"]).expect("a reply")), "OK");
+}
+
+#[test]
+fn a_schema_over_the_wire_includes_nothing_and_its_one_text_means_the_same() {
+    let shop = Shop::new(&[("shop.toml", INCLUDING), ("library/sess.toml", INCLUDED)], &[]);
+    let mut client = shop.server.client();
+    let refused = client.call(["KEYWARD", "SCHEMA", "PLAN", INCLUDING]).expect("a reply");
+    assert_eq!(
+        text(&refused),
+        "SCHEMA the text is not sound: KW0013: a schema that does not come from a file includes \
+         nothing (line 1)"
+    );
+    let path = shop.path("shop.toml");
+    let flat = Command::new(PROGRAM).arg("flatten").arg(&path).output().expect("it runs");
+    let flat = String::from_utf8(flat.stdout).expect("text");
+    assert_eq!(flat, shop.in_force("0"));
+    assert!(flat.contains("sess.toml:4\n[key.\"s:{id:uint}\"]\n"), "{flat}");
+
+    // Another text is applied, then the one text of the files, which are those in force again.
+    let changed = flat.replace("1h", "2h");
+    for (schema, told) in [(&changed, " not reloaded: "), (&flat, " reloaded: ")] {
+        let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a reply");
+        let Frame::Array(parts) = &plan else { panic!("{plan:?}") };
+        let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &text(&parts[1])]);
+        assert!(!matches!(applied, Ok(Frame::Error(_)) | Err(_)), "{applied:?}");
+        let log = shop.reload();
+        assert!(log.contains(told), "{log}");
+    }
+    let refused = text(&client.call(["SET", "s:7", "x"]).expect("a reply"));
+    let place = format!("({}:4)", shop.path("library/sess.toml").display());
+    assert!(refused.ends_with(&place), "{refused}");
+}
+
+const BILLING: &str = "[keyspace]
+name = \"billing\"
+owner = \"team-billing\"
+
+[key.\"invoice:{id:uint}\"]
+type = \"int\"
+ttl = \"none\"
+";
+
+const WEB: &str = "[keyspace]
+name = \"web\"
+mode = \"warn\"
+
+[key.\"cart:{id:uint}\"]
+type = \"int\"
+ttl = \"1d\"
+";
+
+#[test]
+fn files_that_share_a_database_are_planned_and_reloaded_one_by_one() {
+    let shop = Shop::new(&[("billing.toml", BILLING), ("web.toml", WEB)], &[]);
+    let mut client = shop.server.client();
+    let refused = call(&mut client, "SET invoice:1 x");
+    assert!(refused.ends_with("billing.toml:5)"), "{refused}");
+    assert_eq!(call(&mut client, "SET cart:1 x"), "OK", "its file only warns");
+    assert_eq!(call(&mut client, "SET cart:1 1"), "OK");
+
+    // One of the files is changed.
+    shop.write("web.toml", &WEB.replace("warn", "enforce"));
+    let told = shop.reload();
+    assert!(told.contains(" reloaded: "), "{told}");
+    let refused = call(&mut client, "SET cart:1 x");
+    assert!(refused.ends_with("web.toml:5)"), "{refused}");
+
+    // One claims what is the other's.
+    shop.write("web.toml", &WEB.replace("cart", "invoice"));
+    let told = shop.reload();
+    assert!(told.contains("web.toml:5: KW0116") && told.contains("not reloaded"), "{told}");
+    assert!(told.contains("billing.toml:5)"), "{told}");
+    shop.write("web.toml", &WEB.replace("warn", "enforce"));
+
+    // One is planned and applied by its name.
+    let longer = BILLING.replace("\"none\"", "\"1y\"");
+    let refused = text(&client.call(["KEYWARD", "SCHEMA", "PLAN", &longer]).expect("a reply"));
+    assert_eq!(refused, "ERR this database has several keyspaces; name one of billing, web");
+    let claims = BILLING.replace("invoice", "cart");
+    let refused = client.call(["KEYWARD", "SCHEMA", "PLAN", "billing", &claims]).expect("a reply");
+    assert!(text(&refused).contains("KW0116"), "{refused:?}");
+    let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", "billing", &longer]).expect("a reply");
+    let Frame::Array(parts) = &plan else { panic!("{plan:?}") };
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &text(&parts[1])]);
+    assert!(!matches!(applied, Ok(Frame::Error(_)) | Err(_)), "{applied:?}");
+    assert_eq!(call(&mut client, "KEYWARD SCHEMA SHOW billing"), longer);
+    assert_eq!(call(&mut client, "KEYWARD SCHEMA SHOW web"), WEB.replace("warn", "enforce"));
+    assert_eq!(call(&mut client, "SET invoice:2 1"), "OK");
+    assert!(call(&mut client, "TTL invoice:2").contains("315"), "a year");
+    assert_eq!(call(&mut client, "GET cart:1"), "1");
+
+    // The file of what was applied is another one now; with its text all are again in force.
+    assert!(shop.reload().contains("billing.toml: KEYWARD SCHEMA APPLY"));
+    shop.write("billing.toml", &longer);
+    assert!(shop.reload().contains("the schemas are the same as before"));
+}
+
+#[test]
+fn a_mode_is_that_of_one_keyspace_of_a_database() {
+    let shop = Shop::new(&[("billing.toml", BILLING), ("web.toml", WEB)], &[]);
+    let mut client = shop.server.client();
+    assert_eq!(call(&mut client, "KEYWARD MODE warn billing"), "OK");
+    assert_eq!(call(&mut client, "SET invoice:1 x"), "OK");
+    assert_eq!(call(&mut client, "KEYWARD MODE enforce web"), "OK");
+    assert!(call(&mut client, "SET cart:1 x").starts_with("SCHEMA cart:1"));
+    assert_eq!(call(&mut client, "SET other 1"), "OK", "one of them only warns");
+    assert_eq!(call(&mut client, "KEYWARD MODE enforce billing"), "OK");
+    let refused = call(&mut client, "SET another 1");
+    assert!(refused.contains("matches no pattern of billing and web"), "{refused}");
+    assert!(refused.ends_with("web.toml)") && refused.contains("billing.toml, "), "{refused}");
+    assert!(call(&mut client, "KEYWARD MODE warn").contains("several keyspaces"));
+    assert!(call(&mut client, "KEYWARD MODE warn shop").contains("no such keyspace"));
+
+    // A reload leaves modes alone.
+    shop.write("web.toml", &format!("# Carts.\n{WEB}"));
+    shop.reload();
+    assert!(call(&mut client, "SET cart:1 x").starts_with("SCHEMA cart:1"));
+    let stats = client.call(["KEYWARD", "STATS", "invoice:{id:uint}"]).expect("a reply");
+    assert!(format!("{stats:?}").contains("team-billing"), "{stats:?}");
+}
+
+#[test]
+fn a_keyspace_that_is_full_refuses_and_evicts_only_its_own_rows() {
+    let limited = |evict: &str| {
+        format!(
+            "[keyspace]\nname = \"billing\"\nmax_memory = \"64kb\"\n\n\
+             [key.\"invoice:{{id:uint}}\"]\ntype = \"string\"\nevict = \"{evict}\"\n"
+        )
+    };
+    let web = WEB.replace("int\"\n", "string\"\n");
+    let value = "x".repeat(1000);
+    for (evict, is_refused) in [("never", true), ("lru", false)] {
+        let shop = Shop::new(&[("billing.toml", &limited(evict)), ("web.toml", &web)], &[]);
+        let mut client = shop.server.client();
+        let fill = |client: &mut Client, key: &str| {
+            let replies = (0..200).map(|id| {
+                text(&client.call(["SET", &format!("{key}:{id}"), &value]).expect("a reply"))
+            });
+            replies.filter(|reply| reply.starts_with("OOM")).count()
+        };
+        assert_eq!(fill(&mut client, "cart"), 0, "{evict}");
+        assert_eq!(fill(&mut client, "invoice") > 100, is_refused, "{evict}");
+        assert_eq!(fill(&mut client, "cart"), 0, "{evict}");
+        let keys = |client: &mut Client, pattern: &str| {
+            let stats = client.call(["KEYWARD", "STATS", pattern]).expect("a reply");
+            let Frame::Array(parts) = stats else { panic!("{stats:?}") };
+            let place = parts.iter().position(|part| text(part) == "keys").expect("a figure");
+            text(&parts[place + 1])
+        };
+        assert_eq!(keys(&mut client, "cart:{id:uint}"), ":200", "{evict}");
+        assert_ne!(keys(&mut client, "invoice:{id:uint}"), ":200", "{evict}");
+    }
 }

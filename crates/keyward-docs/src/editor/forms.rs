@@ -16,7 +16,7 @@ pub(super) const COUNT: &str = r"^\s*[0-9][0-9_]*(\.[0-9_]+)?\s*[kKmMgG]?\s*$";
 pub(super) const NUMBER: &str = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$";
 /// `1..64`, `8..`, `..64`.
 pub(super) const LENGTH: &str = r"^(\s*[0-9]+\s*\.\.\s*[0-9]*\s*|\s*\.\.\s*[0-9]+\s*)$";
-/// What a function or an argument may be called.
+/// What a function, an argument or a variable may be called.
 const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 
 /// A value of this form.
@@ -55,6 +55,15 @@ pub(super) fn form(form: Form) -> Value {
             "type": "object",
             "propertyNames": { "pattern": "^[A-Z0-9_]*$" },
             "additionalProperties": { "type": "string" },
+        }),
+        Form::Values => json!({
+            "type": "object",
+            "propertyNames": { "pattern": NAME },
+            "additionalProperties": { "type": "string" },
+        }),
+        Form::Includes => json!({
+            "type": "array",
+            "items": { "anyOf": [{ "type": "string", "minLength": 1 }, reference("include")] },
         }),
         Form::Example => json!({ "anyOf": [{ "type": "string" }, reference("example")] }),
         Form::Secret => json!({ "anyOf": [

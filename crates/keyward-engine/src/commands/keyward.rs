@@ -14,11 +14,12 @@ pub(crate) use refusals::refusals;
 
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed;
-use crate::governed::in_force::book;
+use crate::governed::in_force::{book, keyspace};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::ReplyWriter;
-use keyward_schema::Mode;
+use keyward_rules::RuleBook;
+use keyward_schema::{KeyId, Mode, Schema};
 use keyward_store::tables::table::Table;
 use std::fmt::{self, Write as _};
 use wanted::Wanted;
@@ -48,12 +49,7 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
     let book = book(ctx)?;
     let mut options = Options::new(ctx.args, 2);
     let Some(word) = options.next() else {
-        let mode = match book.mode() {
-            None => "schema",
-            Some(Mode::Warn) => "warn",
-            Some(Mode::Enforce) => "enforce",
-        };
-        ctx.reply.bulk(mode.as_bytes());
+        tell_modes(ctx, &book);
         return Ok(());
     };
     let mode = if args::is(word, "WARN") {
@@ -65,13 +61,32 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
     } else {
         return Err(WireError::Syntax);
     };
-    if options.next().is_some() {
+    let name = options.next();
+    if options.left() > 0 {
         return Err(WireError::Syntax);
     }
+    let keyspace = keyspace(&book, name)?;
     drop(book);
-    ctx.keys.set_schema_mode(ctx.db, mode);
+    ctx.keys.set_schema_mode(ctx.db, keyspace, mode);
     ctx.reply.ok();
     Ok(())
+}
+
+/// What overrules the modes of the schema: of the only keyspace, or of each by name.
+fn tell_modes(ctx: &mut Ctx<'_>, book: &RuleBook) {
+    let word = |keyspace: usize| match book.mode(keyspace) {
+        None => "schema",
+        Some(Mode::Warn) => "warn",
+        Some(Mode::Enforce) => "enforce",
+    };
+    if book.schema().parts.is_empty() {
+        return ctx.reply.bulk(word(0).as_bytes());
+    }
+    ctx.reply.map(book.schema().parts.len());
+    for (index, keyspace) in book.schema().keyspaces().enumerate() {
+        ctx.reply.bulk(keyspace.name.as_bytes());
+        ctx.reply.bulk(word(index).as_bytes());
+    }
 }
 
 pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
@@ -89,30 +104,44 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
         .chain(declared)
         .zip(tables)
         .filter(|(id, _)| wanted.has(*id))
-        .map(|(id, table)| {
-            let key = id.map(|id| book.schema().key(id));
-            let name = key.map_or(("", None), |key| (key.pattern.text(), key.expect));
-            (name, table)
-        })
+        .map(|(id, table)| (id.map_or(Named::default(), |id| Named::of(book.schema(), id)), table))
         .collect();
     if !matches!(wanted, Wanted::One(_)) {
         reply.array(meant.len());
     }
-    meant.into_iter().for_each(|(name, table)| reply_table(reply, name, table, keys.now_ms()));
+    meant.into_iter().for_each(|(name, table)| reply_table(reply, &name, table, keys.now_ms()));
     Ok(())
 }
 
+/// What a table is called, and whose it is; nothing where no pattern speaks for its keys.
+#[derive(Default)]
+struct Named<'s> {
+    pattern: &'s str,
+    keyspace: &'s str,
+    owner: &'s str,
+    expected: Option<u64>,
+}
+
+impl<'s> Named<'s> {
+    fn of(schema: &'s Schema, id: KeyId) -> Named<'s> {
+        Named {
+            pattern: schema.key(id).pattern.text(),
+            keyspace: &schema.keyspace_of(id).name,
+            owner: schema.owner_of(id).unwrap_or_default(),
+            expected: schema.key(id).expect,
+        }
+    }
+}
+
 /// The figures of one table as a map. The plain table's pattern is empty.
-fn reply_table(
-    reply: &mut ReplyWriter<'_>,
-    (pattern, expected): (&str, Option<u64>),
-    table: &Table,
-    now_ms: i64,
-) {
-    let figures = figures(table, expected, now_ms);
-    reply.map(figures.len() + 1);
-    reply.bulk(b"pattern");
-    reply.bulk(pattern.as_bytes());
+fn reply_table(reply: &mut ReplyWriter<'_>, named: &Named<'_>, table: &Table, now_ms: i64) {
+    let figures = figures(table, named.expected, now_ms);
+    let texts = [("pattern", named.pattern), ("keyspace", named.keyspace), ("owner", named.owner)];
+    reply.map(figures.len() + texts.len());
+    for (name, text) in texts {
+        reply.bulk(name.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
     for (name, figure) in figures {
         reply.bulk(name.as_bytes());
         match figure {
@@ -169,18 +198,20 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
     for db in 0..ctx.keys.database_count() {
         let database = ctx.keys.database_at(db);
         let Some(book) = database.book() else { continue };
-        let now_ms = ctx.keys.now_ms();
-        let mut line = |name: &str, (pattern, expected): (&str, Option<u64>), table: &Table| {
-            let figures = figures(table, expected, now_ms);
+        let (schema, now_ms) = (book.schema(), ctx.keys.now_ms());
+        let mut line = |name: &str, of: &Named<'_>, table: &Table| {
+            let figures = figures(table, of.expected, now_ms);
             let figures = figures.map(|(name, figure)| format!("{name}={figure}")).join(",");
+            let (pattern, keyspace) = (of.pattern, of.keyspace);
             // Writing to a string cannot fail.
-            let _ = write!(text, "db{db}_{name}:pattern={pattern},{figures}\r\n");
+            let _ =
+                write!(text, "db{db}_{name}:pattern={pattern},{figures},keyspace={keyspace}\r\n");
         };
         let (strangers, declared) = database.tables().split_first().expect("there is one");
-        for (index, (key, table)) in book.schema().keys.iter().zip(declared).enumerate() {
-            line(&format!("pattern{index}"), (key.pattern.text(), key.expect), table);
+        for (index, (id, table)) in schema.ids().zip(declared).enumerate() {
+            line(&format!("pattern{index}"), &Named::of(schema, id), table);
         }
-        line("unknown", ("", None), strangers);
+        line("unknown", &Named::default(), strangers);
     }
 }
 
@@ -192,14 +223,15 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    Tell which pattern the key belongs to, and what the schema says of it.",
         "MISFITS [<pattern>|<key>|<glob>] [COUNT <count>] [CURSOR <cursor>]",
         "    List rows that do not fit the schema and are kept, with the reasons, as SCAN does.",
-        "MODE [WARN|ENFORCE|SCHEMA]",
+        "MODE [WARN|ENFORCE|SCHEMA [<keyspace>]]",
         "    Let what breaks the schema pass with a warning, refuse it, or do as the schema",
-        "    says. Without an argument: tell which.",
+        "    says. Without an argument: tell which. Where keyspaces share the database, one",
+        "    of them is named.",
         "REFUSALS [<pattern>|<key>|<glob>] [COUNT <count>]",
         "    List the last commands that broke the schema, the newest first.",
-        "SCHEMA [SHOW]",
+        "SCHEMA [SHOW [<keyspace>]]",
         "    Return the text of the schema.",
-        "SCHEMA PLAN <text>",
+        "SCHEMA PLAN [<keyspace>] <text>",
         "    Tell how the schema differs from this one, and what would become of the rows.",
         "SCHEMA APPLY <plan> [DESTROY <count>]",
         "    Put the planned schema in force. What a plan destroys must be said. The schema's",

@@ -27,7 +27,7 @@ use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::Args;
 use keyward_store::tables::eviction::FREED_PER_WORK;
-use std::ops::Range;
+use keyward_store::tables::eviction::{Region, Share};
 
 /// Rows looked at to find one that goes, however many are asked for: work is bounded.
 const SAMPLES_MAX: usize = 64;
@@ -46,12 +46,12 @@ pub(crate) struct Caller<'a> {
 }
 
 /// What must not take more than so much.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Limit {
     /// The server, these bytes.
     Server(u64),
     /// A keyspace, the bytes its schema says.
-    Keyspace(usize),
+    Keyspace(Share),
 }
 
 /// How a limit is kept.
@@ -81,7 +81,9 @@ impl Engine {
     ) -> Result<(), WireError> {
         self.evict(host, Caller { session: Some(&mut *session), reply_bytes });
         if self.shared.relief.refuses(session.db) && self.needs_memory(session, command, args) {
-            return self.shared.relief.refusal(&self.keys, session.db).map_or(Ok(()), Err);
+            let concerns = |share: &Share| self.concerns(share, session, command, args);
+            let refusal = self.shared.relief.refusal(&self.keys, session.db, concerns);
+            return refusal.map_or(Ok(()), Err);
         }
         Ok(())
     }
@@ -101,19 +103,16 @@ impl Engine {
     fn relieve(&mut self, host: &mut dyn Host, caller: &mut Caller<'_>) -> Relief {
         let mut work = self.shared.tunables.memory.work_max();
         let mut relief = Relief::default();
-        for db in self.keys.exceeded_quotas() {
-            match self.keep_within(Limit::Keyspace(db), host, caller, &mut work) {
+        for share in self.keys.exceeded_quotas() {
+            let limit = Limit::Keyspace(share.clone());
+            match self.keep_within(&limit, host, caller, &mut work) {
                 Kept::Within => {}
                 Kept::NotYet => relief.is_underway = true,
-                Kept::Impossible => relief.full.push(db),
+                Kept::Impossible => relief.full.push(share),
             }
         }
-        match self.keep_within(
-            Limit::Server(self.shared.tunables.memory.bytes_max),
-            host,
-            caller,
-            &mut work,
-        ) {
+        let limit = Limit::Server(self.shared.tunables.memory.bytes_max);
+        match self.keep_within(&limit, host, caller, &mut work) {
             Kept::Within => {}
             Kept::NotYet => relief.is_underway = true,
             Kept::Impossible => relief.is_impossible = true,
@@ -123,7 +122,7 @@ impl Engine {
 
     fn keep_within(
         &mut self,
-        limit: Limit,
+        limit: &Limit,
         host: &mut dyn Host,
         caller: &mut Caller<'_>,
         work: &mut usize,
@@ -132,13 +131,15 @@ impl Engine {
             if *work == 0 {
                 return Kept::NotYet;
             }
-            let (dbs, frees) = match limit {
+            let (region, frees) = match limit {
                 // What is no longer reachable goes before what still is.
                 Limit::Server(_) => {
-                    let all = 0..self.keys.database_count();
+                    let all = Region::of(0..self.keys.database_count());
                     (all, self.keys.reclaim.step(FREED_PER_WORK) > 0)
                 }
-                Limit::Keyspace(db) => (db..db + 1, false),
+                Limit::Keyspace(Share { db, tables, .. }) => {
+                    (Region { dbs: *db..*db + 1, tables: tables.clone() }, false)
+                }
             };
             // What takes more room than it must is packed before anything goes, and what has
             // gone for everybody is removed.
@@ -148,10 +149,10 @@ impl Engine {
                     ends::step(&mut self.keys, &mut self.shared, host);
                     WORK_OF_ENDS
                 }
-                false => self.keys.pack(dbs.clone(), 1),
+                false => self.keys.pack(region.dbs.clone(), 1),
             };
             let done = match done {
-                0 => match self.evict_one(dbs, host, caller) {
+                0 => match self.evict_one(&region, host, caller) {
                     Some(done) => done,
                     None => return Kept::Impossible,
                 },
@@ -162,15 +163,16 @@ impl Engine {
         Kept::Within
     }
 
-    fn is_exceeded(&mut self, limit: Limit, host: &mut dyn Host, caller: &Caller<'_>) -> bool {
+    fn is_exceeded(&mut self, limit: &Limit, host: &mut dyn Host, caller: &Caller<'_>) -> bool {
         match limit {
             Limit::Server(0) => false,
             Limit::Server(bytes_max) => {
+                let bytes_max = *bytes_max;
                 let used = host.used_memory();
                 used > bytes_max
                     && used.saturating_sub(self.outgoing_bytes(host, caller)) > bytes_max
             }
-            Limit::Keyspace(db) => self.keys.exceeds_quota(db),
+            Limit::Keyspace(share) => self.keys.exceeds_quota(share),
         }
     }
 
@@ -186,16 +188,16 @@ impl Engine {
         (told + pushed + recorded) as u64 + host.outgoing_memory(&outgoing)
     }
 
-    /// Removes the row of these databases that is the next to go, and what depended on
+    /// Removes the row of these tables that is the next to go, and what depended on
     /// it, and tells whoever is concerned. Answers how much work that was.
     fn evict_one(
         &mut self,
-        dbs: Range<usize>,
+        region: &Region,
         host: &mut dyn Host,
         caller: &mut Caller<'_>,
     ) -> Option<usize> {
         let samples = self.shared.tunables.memory.samples.min(SAMPLES_MAX);
-        let done = self.keys.evict_one(dbs, samples)?;
+        let done = self.keys.evict_one(region, samples)?;
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         if self.keys.changes.news.is_empty() {
             return Some(done);
@@ -203,6 +205,27 @@ impl Engine {
         let told = self.shared.outbox.len();
         self.shared.spread_news(&mut self.keys, caller.session.as_deref_mut());
         Some(done + (self.shared.outbox.len() - told) / MESSAGES_PER_WORK)
+    }
+
+    /// Whether a command may add to a keyspace: of those that share a database, to one
+    /// whose keys it names, or to any where it may name them later.
+    fn concerns(
+        &self,
+        share: &Share,
+        session: &Session,
+        command: &Command,
+        args: Args<'_>,
+    ) -> bool {
+        let database = self.keys.database_at(share.db);
+        let is_shared = database.book().is_some_and(|book| !book.schema().parts.is_empty());
+        let runs_others = session.transaction.is_some() || !command.flags.has(Flag::DenyOom);
+        if !is_shared || runs_others {
+            return true;
+        }
+        command.keys_in(args).any(|key| {
+            let table = database.table_of(args.at(key.index));
+            share.tables.contains(&usize::from(table.0))
+        })
     }
 
     /// Whether a command is refused while there is no memory. What is queued in a

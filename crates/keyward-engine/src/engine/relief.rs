@@ -3,6 +3,7 @@
 use keyward_commands::WireError;
 use keyward_schema::escape;
 use keyward_store::keyspace::Keyspace;
+use keyward_store::tables::eviction::Share;
 
 /// What making room came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -11,24 +12,29 @@ pub(crate) struct Relief {
     pub(crate) is_underway: bool,
     /// The server has too little memory, and nothing more can go.
     pub(crate) is_impossible: bool,
-    /// The databases that take more than they may, and of which nothing more can go.
-    pub(crate) full: Vec<usize>,
+    /// The keyspaces that take more than they may, and of which nothing more can go.
+    pub(crate) full: Vec<Share>,
 }
 
 impl Relief {
-    /// Whether commands on a database that take memory are refused.
+    /// Whether commands on a database that take memory may be refused.
     pub(crate) fn refuses(&self, db: usize) -> bool {
-        self.is_impossible || self.full.contains(&db)
+        self.is_impossible || self.full.iter().any(|share| share.db == db)
     }
 
     /// Why commands on a database that take memory are refused, if they are: by the
-    /// server's limit, or by that of the keyspace.
-    pub(crate) fn refusal(&self, keys: &Keyspace, db: usize) -> Option<WireError> {
+    /// server's limit, or by that of a keyspace that they concern.
+    pub(crate) fn refusal(
+        &self,
+        keys: &Keyspace,
+        db: usize,
+        concerns: impl Fn(&Share) -> bool,
+    ) -> Option<WireError> {
         if self.is_impossible {
             return Some(WireError::OutOfMemory);
         }
-        let book = self.full.contains(&db).then(|| keys.book_of(db)).flatten()?;
-        let keyspace = &book.schema().keyspace;
+        let full = self.full.iter().find(|share| share.db == db && concerns(share))?;
+        let keyspace = keys.book_of(db)?.schema().keyspace_at(full.keyspace);
         let text = format!(
             "OOM command not allowed when used memory > 'max_memory' of the keyspace {} ({} \
              bytes).",

@@ -314,7 +314,7 @@ impl Changeover {
             return (Stage::Tell(Err(refusal)), true);
         }
         let Plan { book, survey, .. } = *announced.plan;
-        book.set_mode(keys.book_of(self.db).and_then(|old| old.mode()));
+        keys.book_of(self.db).into_iter().for_each(|old| book.inherit_modes(old));
         keys.end_survey(Surveyor::Plan);
         self.before = keys.book_of(self.db).cloned();
         let persist = keys.database_at(self.db).persist();

@@ -13,7 +13,7 @@
 //! (`keyward_rules::Survey`), meeting them (`rebuild`), the reply (`telling`).
 
 use super::apply::apply;
-use super::in_force::book;
+use super::in_force::{book, keyspace, schema_at};
 use super::plan::{Making, Plan, ROWS_PER_TICK, Reading};
 use super::proposal::{Draft, Proposal, Sound};
 use super::survey::Walk;
@@ -109,13 +109,13 @@ impl Shared {
 pub(crate) fn schema(ctx: &mut Ctx<'_>) -> Outcome {
     let mut options = Options::new(ctx.args, 2);
     match options.next() {
-        None => show(ctx),
+        None => show(ctx, None),
         Some(word) if args::is(word, "HELP") && options.left() == 0 => {
             help(ctx);
             Ok(())
         }
-        Some(word) if args::is(word, "SHOW") && options.left() == 0 => show(ctx),
-        Some(word) if args::is(word, "PLAN") && options.left() == 1 => plan(ctx),
+        Some(word) if args::is(word, "SHOW") && options.left() <= 1 => show(ctx, options.next()),
+        Some(word) if args::is(word, "PLAN") && matches!(options.left(), 1 | 2) => plan(ctx),
         Some(word) if args::is(word, "APPLY") && options.left() > 0 => apply(ctx),
         Some(_) => Err(WireError::Syntax),
     }
@@ -123,9 +123,10 @@ pub(crate) fn schema(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn help(ctx: &mut Ctx<'_>) {
     let lines = [
-        "[SHOW]",
-        "    Return the text of the schema.",
-        "PLAN <text>",
+        "[SHOW [<keyspace>]]",
+        "    Return the text of the schema. Where keyspaces share the database, one of them",
+        "    is named.",
+        "PLAN [<keyspace>] <text>",
         "    Tell how the schema differs from this one, and what would become of the rows.",
         "APPLY <plan> [DESTROY <count>]",
         "    Put the planned schema in force. What a plan destroys must be said. The schema's",
@@ -134,9 +135,10 @@ fn help(ctx: &mut Ctx<'_>) {
     ctx.reply_help_of("KEYWARD SCHEMA", &lines);
 }
 
-fn show(ctx: &mut Ctx<'_>) -> Outcome {
+fn show(ctx: &mut Ctx<'_>, name: Option<&[u8]>) -> Outcome {
     let book = book(ctx)?;
-    ctx.reply.bulk(book.schema().source.text.as_bytes());
+    let schema = schema_at(&book, keyspace(&book, name)?);
+    ctx.reply.bulk(schema.source.whole_text().as_bytes());
     Ok(())
 }
 
@@ -179,7 +181,16 @@ fn propose(ctx: &mut Ctx<'_>) -> Result<Option<Draft>, WireError> {
         return Err(WireError::Err(text));
     }
     ctx.shared.may_propose()?;
-    let proposal = Proposal::new(ctx.keys, ctx.db, ctx.args.at(3));
+    let (name, text) = match ctx.args.get(4) {
+        Some(text) => (Some(ctx.args.at(3)), text),
+        None => (None, ctx.args.at(3)),
+    };
+    let keyspace = match ctx.keys.book_of(ctx.db) {
+        Some(book) => keyspace(book, name)?,
+        None if name.is_none() => 0,
+        None => return Err(WireError::Err("this database has no schema")),
+    };
+    let proposal = Proposal::new(ctx.keys, (ctx.db, keyspace), text);
     if let Some(proposal) = ctx.host.read_schema(proposal) {
         return Ok(Some(proposal.read()));
     }

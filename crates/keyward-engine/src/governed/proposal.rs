@@ -8,13 +8,15 @@
 //! ([`Draft::is_current`]).
 //! Not here: meeting the rows (`plan`, `reload`).
 
+use super::in_force::schema_at;
 use crate::host::Host;
 use keyward_commands::WireError;
 use keyward_lua::sha1_hex;
 use keyward_rules::{RuleBook, Survey, compare};
-use keyward_schema::{Checked, Level, Schema, check, escape};
+use keyward_schema::{Checked, Files, Level, Schema, Source, check, check_file, conflicts, escape};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::values::hasher::TableIndex;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What messages call a schema that came over the wire, where none was before.
@@ -27,6 +29,8 @@ const ID_DIGITS: usize = 12;
 pub struct Proposal {
     name: String,
     text: Vec<u8>,
+    /// The place of its keyspace among those of the database.
+    keyspace: usize,
     ground: Ground,
 }
 
@@ -50,7 +54,8 @@ pub struct Draft {
 /// What is wrong with a text, which may be long.
 #[derive(Debug)]
 pub(crate) struct Unsound {
-    checked: Checked,
+    /// Of each text.
+    checked: Vec<Checked>,
     refusal: WireError,
 }
 
@@ -96,40 +101,76 @@ impl Ground {
 }
 
 impl Proposal {
-    /// A text that may come into force in a database.
-    pub(crate) fn new(keys: &Keyspace, db: usize, text: &[u8]) -> Proposal {
+    /// A text that may come into force in a keyspace of a database.
+    pub(crate) fn new(keys: &Keyspace, (db, keyspace): (usize, usize), text: &[u8]) -> Proposal {
         let ground = Ground::of(keys, db);
-        let name = ground.before.as_ref().map_or(FILE_NAME, |book| &book.schema().source.name);
-        Proposal { name: name.to_owned(), text: text.to_vec(), ground }
+        let book = ground.before.as_ref();
+        let name = book.map_or(FILE_NAME, |book| &schema_at(book, keyspace).source.name);
+        Proposal { name: name.to_owned(), text: text.to_vec(), keyspace, ground }
     }
 
-    /// The text of a file of this name, which is still to be fetched.
-    pub(crate) fn of_file(keys: &Keyspace, db: usize, name: String) -> Proposal {
-        Proposal { name, text: Vec::new(), ground: Ground::of(keys, db) }
+    /// The texts of all files of a database, which are still to be fetched.
+    pub(crate) fn of_files(keys: &Keyspace, db: usize) -> Proposal {
+        Proposal {
+            name: String::new(),
+            text: Vec::new(),
+            keyspace: 0,
+            ground: Ground::of(keys, db),
+        }
     }
 
-    /// What it is called in messages.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The same with this text.
-    pub fn with_text(self, text: Vec<u8>) -> Proposal {
-        Proposal { text, ..self }
-    }
-
-    /// Reads, checks and compares the text. Takes long for a long one.
+    /// Reads, checks and compares the text, which includes nothing. Takes long for a long
+    /// one.
     pub fn read(self) -> Draft {
-        let Proposal { name, text, ground } = self;
-        let mut checked = check(&name, &text);
-        let Some(schema) = checked.schema.take() else {
-            let refusal = unsound(&checked);
-            return Draft { ground, outcome: Err(Box::new(Unsound { checked, refusal })) };
-        };
+        let Proposal { name, text, keyspace, ground } = self;
+        let mut own = check(&name, &text);
+        let parts = ground.before.as_ref().map_or(&[][..], |book| &book.schema().parts[..]);
+        let others = parts.iter().enumerate().filter(|(place, _)| *place != keyspace);
+        let others: Vec<Schema> = others.map(|(_, part)| part.clone()).collect();
+        // The others agree with each other: what is wrong is wrong with this one.
+        let mut found = Vec::new();
+        if let Some(schema) = &own.schema {
+            let all: Vec<(usize, &Schema)> =
+                others.iter().chain([schema]).map(|schema| (0, schema)).collect();
+            found.extend(conflicts(&all).into_iter().map(|(_, found)| found));
+        }
+        if !found.is_empty() {
+            own.schema = None;
+            own.diagnostics.append(&mut found);
+        }
+        let Some(schema) = own.schema.take() else { return Draft::unsound(vec![own], ground) };
+        let mut all = others;
+        all.insert(keyspace.min(all.len()), schema);
+        Proposal::compare(Schema::join(all), ground)
+    }
+
+    /// The same for the texts of all files of the database, by their paths, and what they
+    /// include.
+    pub fn read_files(self, texts: &[(&Path, Vec<u8>)], files: &dyn Files) -> Draft {
+        let check = |(path, text): &(&Path, Vec<u8>)| check_file(path, text, files);
+        let mut checked: Vec<Checked> = texts.iter().map(check).collect();
+        let sound: Option<Vec<(usize, &Schema)>> =
+            checked.iter().map(|file| Some((0, file.schema.as_ref()?))).collect();
+        let found = sound.map_or(Vec::new(), |sound| conflicts(&sound));
+        for (place, found) in found {
+            checked[place].diagnostics.push(found);
+            checked[place].schema = None;
+        }
+        match checked.iter_mut().all(|file| file.schema.is_some()) {
+            true => {
+                let schemas = checked.into_iter().filter_map(|file| file.schema).collect();
+                Proposal::compare(Schema::join(schemas), self.ground)
+            }
+            false => Draft::unsound(checked, self.ground),
+        }
+    }
+
+    fn compare(schema: Schema, ground: Ground) -> Draft {
         let old = ground.before.as_ref().map(|book| book.schema());
         let changes = old.map_or(Vec::new(), |old: &Schema| compare(old, &schema));
         let changes = changes.iter().map(|change| change.in_words()).collect();
-        let origin = [format!("{} {} ", ground.db, ground.version).as_bytes(), &text].concat();
+        let text = schema.source.whole_text();
+        let origin = format!("{} {} {text}", ground.db, ground.version).into_bytes();
         let id = sha1_hex(&origin)[..ID_DIGITS].into();
         let book = RuleBook::new(schema);
         let survey = ground.survey(&book);
@@ -138,26 +179,42 @@ impl Proposal {
 }
 
 impl Draft {
+    fn unsound(checked: Vec<Checked>, ground: Ground) -> Draft {
+        let refusal = unsound(&checked);
+        Draft { ground, outcome: Err(Box::new(Unsound { checked, refusal })) }
+    }
+
     /// The database it is for.
     pub fn db(&self) -> usize {
         self.ground.db
     }
 
-    /// The database that the text itself names.
-    pub fn db_named(&self) -> Option<usize> {
-        self.outcome.as_ref().ok().map(|sound| usize::from(sound.book.schema().keyspace.db))
+    /// The databases that the texts themselves name, if they are sound.
+    pub fn dbs_named(&self) -> Vec<usize> {
+        let keyspaces = self.outcome.iter().flat_map(|sound| sound.book.schema().keyspaces());
+        keyspaces.map(|keyspace| usize::from(keyspace.db)).collect()
     }
 
-    /// What is wrong with the text, if anything is.
-    pub fn problems(&self) -> Option<&Checked> {
-        self.outcome.as_ref().err().map(|unsound| &unsound.checked)
+    /// What is wrong with the texts, if anything is.
+    pub fn problems(&self) -> &[Checked] {
+        self.outcome.as_ref().err().map_or(&[], |unsound| &unsound.checked)
     }
 
-    /// Whether the schema says nothing new.
+    /// Whether the schema in force has the same texts.
     pub fn is_in_force(&self) -> bool {
-        let before = self.ground.before.as_ref().map(|book| &book.schema().source.text);
-        self.outcome.as_ref().is_ok_and(|sound| {
-            before.is_some_and(|before| *before == sound.book.schema().source.text)
+        self.is_like(|before, own| before.has_same_texts(own))
+    }
+
+    /// Whether the schema in force says the same, even if it came in other files.
+    pub fn says_the_same(&self) -> bool {
+        self.is_like(|before, own| before.whole_text() == own.whole_text())
+    }
+
+    fn is_like(&self, is_like: impl Fn(&Source, &Source) -> bool) -> bool {
+        let before = self.ground.before.as_deref();
+        let sound = self.outcome.as_ref().ok();
+        before.zip(sound).is_some_and(|(before, sound)| {
+            is_like(&before.schema().source, &sound.book.schema().source)
         })
     }
 
@@ -180,10 +237,11 @@ impl Draft {
 }
 
 /// The first thing that is wrong, and how many there are.
-fn unsound(checked: &Checked) -> WireError {
-    let mut errors = checked.diagnostics.iter().filter(|found| found.rule.level == Level::Error);
-    let first = errors.next().map_or(String::new(), |found| {
-        let line = checked.source.line(found.primary.span);
+fn unsound(checked: &[Checked]) -> WireError {
+    let all = checked.iter().flat_map(|file| file.diagnostics.iter().map(move |it| (file, it)));
+    let mut errors = all.filter(|(_, found)| found.rule.level == Level::Error);
+    let first = errors.next().map_or(String::new(), |(file, found)| {
+        let line = file.source.line(found.primary.span);
         format!("{}: {} (line {line})", found.rule.code, found.message)
     });
     let more = match errors.count() {

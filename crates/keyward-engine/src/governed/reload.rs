@@ -299,13 +299,14 @@ impl Reloading {
             return Step::Done;
         };
         let (db, book) = (*db, book.take().expect("it is not in force yet"));
-        book.set_mode(keys.book_of(db).and_then(|old| old.mode()));
+        keys.book_of(db).into_iter().for_each(|old| book.inherit_modes(old));
         let persist = keys.database_at(db).persist();
         host.governed(db, book.schema());
         keys.govern(db, Arc::new(book), survey);
         let persist_now = keys.database_at(db).persist();
         if persist_now != persist {
-            let name = keys.book_of(db).map(|book| escape(&book.schema().source.name).into_owned());
+            let name =
+                keys.book_of(db).map(|book| escape(book.schema().source.names()).into_owned());
             self.remarks.push(format!(
                 "persist of {} is {} now, and was {}",
                 name.unwrap_or_default(),
@@ -384,7 +385,7 @@ impl Part {
         if told.is_empty() {
             return Ok(true);
         }
-        let name = escape(&book.schema().source.name);
+        let name = escape(book.schema().source.names());
         Err(format!("{name} would not leave the rows as they are: {}; {WAY_OUT}", told.join(", ")))
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn run_program(
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
     let allows_oom = program.flags.is_some_and(|flags| flags.has(ScriptFlag::AllowOom));
-    let refusal = ctx.shared.relief.refusal(ctx.keys, ctx.session.db);
+    let refusal = ctx.shared.relief.refusal(ctx.keys, ctx.session.db, |_| true);
     let mut caller = ScriptCaller::new(ctx, program.name, program.activity, access);
     caller.out_of_memory = refusal.filter(|_| !allows_oom);
     let mut reply = ReplyWriter::new(&mut answer, protocol);

@@ -302,8 +302,9 @@ fn rows_packed_before_and_after_a_change_of_the_schema_come_back() {
 #[test]
 fn keyward_schema_help_lists_what_there_is() {
     let told = shop().call("KEYWARD SCHEMA HELP");
-    assert!(told.starts_with("*10 +KEYWARD SCHEMA <subcommand> [<arg> [value]"), "{told}");
-    for word in [" +[SHOW] ", " +PLAN <text> ", " +APPLY <plan> [DESTROY <count>] ", " +HELP "] {
+    assert!(told.starts_with("*11 +KEYWARD SCHEMA <subcommand> [<arg> [value]"), "{told}");
+    let words = [" +[SHOW [<keyspace>]] ", " +PLAN [<keyspace>] <text> "];
+    for word in words.into_iter().chain([" +APPLY <plan> [DESTROY <count>] ", " +HELP "]) {
         assert!(told.contains(word), "{word} is missing: {told}");
     }
     assert_eq!(shop().call("KEYWARD SCHEMA HELP x"), "-ERR syntax error");

@@ -387,7 +387,7 @@ fn a_key_of_no_pattern_is_not_brought_to_be() {
 fn a_warning_mode_refuses_nothing() {
     let book = book_of("int", "'5m'", "");
     let rows = Rows::default();
-    book.set_mode(Some(keyward_schema::Mode::Warn));
+    book.set_mode(0, Some(keyward_schema::Mode::Warn));
     for call in ["SET k:1 x", "SET k:1 5 EX 999", "LPUSH k:1 x", "SET nothing x", "PERSIST k:1"] {
         let found = judge(&book, &rows, call);
         assert!(found.starts_with("run, judged "), "{call}: {found}");

@@ -1,7 +1,8 @@
 //! `allow`: warnings that do not apply, and why.
 //!
 //! An allowance on a key silences a warning about that key, one on the
-//! keyspace the warning in the whole file. One that silences nothing is told.
+//! keyspace the warning in the whole schema, one on the `[keyspace]` of an
+//! included file the warning about that file's keys. One that silences nothing is told.
 //! Invariant: an allowed warning never takes the place of another one in the
 //! report, so warnings pass through here before they are counted.
 
@@ -41,27 +42,49 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Which warnings are silenced: those of a key, by its index, or of all.
-type Scope = (Option<usize>, &'static str);
+/// Whose warnings are silenced.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Owner {
+    /// Those of all keys.
+    All,
+    /// Those of the keys of an included file, by its place among the files.
+    File(usize),
+    /// Those of a key, by its index.
+    Key(usize),
+}
+
+type Scope = (Owner, &'static str);
+
+/// A file of a schema, and its `[keyspace]`.
+pub(crate) struct Keyspaced<'t> {
+    /// Where the file begins among the texts of the schema.
+    pub(crate) base: u32,
+    pub(crate) table: Option<Table<'t>>,
+}
 
 /// The way of warnings into the report.
 pub(crate) struct Warnings<'r> {
     allowed: Vec<(Scope, Span)>,
     /// Whether each allowance has silenced something.
     used: HashMap<Scope, bool>,
+    /// The file of each key.
+    files: Vec<usize>,
     report: &'r mut Report,
 }
 
 impl<'r> Warnings<'r> {
     /// Collects what the file allows. What cannot be allowed has been told.
     pub(crate) fn new(
-        keyspace: Option<&Table<'_>>,
+        keyspaces: &[Keyspaced<'_>],
         drafts: &[KeyDraft<'_>],
         report: &'r mut Report,
     ) -> Warnings<'r> {
-        let owners = keyspace.map(|table| (None, table)).into_iter();
+        let owner = |file| if file == 0 { Owner::All } else { Owner::File(file) };
+        let keyspaces_read = keyspaces.iter().enumerate();
         let owners =
-            owners.chain(drafts.iter().enumerate().map(|(key, draft)| (Some(key), &draft.table)));
+            keyspaces_read.filter_map(|(file, own)| Some((owner(file), own.table.as_ref()?)));
+        let keys = drafts.iter().enumerate();
+        let owners = owners.chain(keys.map(|(key, draft)| (Owner::Key(key), &draft.table)));
         let mut allowed: Vec<(Scope, Span)> = Vec::new();
         for (owner, table) in owners {
             for text in table.texts("allow", &mut Report::default()) {
@@ -70,7 +93,11 @@ impl<'r> Warnings<'r> {
             }
         }
         let used = allowed.iter().map(|(scope, _)| (*scope, false)).collect();
-        Warnings { allowed, used, report }
+        let file_of = |draft: &KeyDraft<'_>| {
+            keyspaces.partition_point(|file| file.base <= draft.at.start).saturating_sub(1)
+        };
+        let files = drafts.iter().map(file_of).collect();
+        Warnings { allowed, used, files, report }
     }
 
     /// Reports a warning about the key of that index, unless it is allowed.
@@ -80,15 +107,19 @@ impl<'r> Warnings<'r> {
         rule: &'static Rule,
         describe: impl FnOnce() -> Diagnostic,
     ) {
-        if !self.is_allowed(Some(key), rule) {
+        if !self.is_allowed(Owner::Key(key), rule) {
             self.report.push_with(rule, describe);
         }
     }
 
-    fn is_allowed(&mut self, owner: Option<usize>, rule: &Rule) -> bool {
+    fn is_allowed(&mut self, owner: Owner, rule: &Rule) -> bool {
         let mut allowed = false;
-        for scope in [(owner, rule.code), (None, rule.code)] {
-            if let Some(used) = self.used.get_mut(&scope) {
+        let file = match owner {
+            Owner::Key(key) => Owner::File(self.files[key]),
+            other => other,
+        };
+        for owner in [owner, file, Owner::All] {
+            if let Some(used) = self.used.get_mut(&(owner, rule.code)) {
                 *used = true;
                 allowed = true;
             }

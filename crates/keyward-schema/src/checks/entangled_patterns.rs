@@ -1,6 +1,6 @@
 //! KW0110: the patterns are too entangled to match quickly.
 
-use crate::diagnostic::{Level, Report, Rule};
+use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::matcher::{Matcher, MatcherError};
 use crate::read::KeyDraft;
 use crate::source::Span;
@@ -38,6 +38,12 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) -> Option<Matc
             None
         }
     }
+}
+
+/// The patterns of files that share a database are, together.
+pub(crate) fn together(at: Span) -> Diagnostic {
+    RULE.at(at, "with those of the database's other files")
+        .help("begin the keys of each file with a literal of its own")
 }
 
 #[cfg(test)]

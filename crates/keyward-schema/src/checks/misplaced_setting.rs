@@ -48,11 +48,13 @@ pub(crate) fn found(scope: Scope, name: &str, at: Span) -> Diagnostic {
 fn in_place(setting: &Setting) -> String {
     let written = format!("{} = {}", setting.name, setting.example);
     match setting.scope {
+        Scope::File if setting.name == "include" => format!("{written} at the top of the file"),
         Scope::File => format!("[{}]", setting.name),
         Scope::Keyspace | Scope::Key | Scope::Function | Scope::Note => {
             format!("{written} under {}", setting.scope.name())
         }
         Scope::Lifetime => format!("ttl = {{ {written} }}"),
+        Scope::Include => format!("include = [{{ file = \"…\", {written} }}]"),
         Scope::Shape => format!("a field = {{ type = \"…\", {written} }}"),
         Scope::Lookup | Scope::Rank | Scope::Members | Scope::Example => {
             format!("{} = {{ {written}, … }}", setting.scope.name())

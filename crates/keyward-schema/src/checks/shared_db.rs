@@ -1,51 +1,141 @@
-//! KW0012: two keyspaces share a database.
+//! KW0017: files of one database disagree; and what else files that are served
+//! together may not have.
 //!
-//! The one rule about several files: it is applied to those that are checked
-//! or served together.
+//! Owns holding files against each other that are checked or served together.
 
+use std::collections::HashMap;
+
+use super::{claimed_twice, entangled_patterns, function_twice, too_many};
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use crate::read::Checked;
-use crate::schema::Schema;
+use crate::matcher::Matcher;
+use crate::pattern::{Relation, relate, relation};
+use crate::read::{Checked, MAX_KEYS};
+use crate::schema::{Keyspace, Schema};
 
 pub(crate) static RULE: Rule = Rule {
-    code: "KW0012",
+    code: "KW0017",
     level: Level::Error,
-    title: "two keyspaces share a database",
+    title: "files of one database disagree",
     why: "
-Files that are served together each need a database of their own (the number
-that clients SELECT): a key belongs to one keyspace only. Give one of them
-another `db`, or serve them by different servers.
+Several files may share a database (the number that clients SELECT), each with its
+own name, owner, mode and `max_memory`. What happens to keys that match no pattern
+(`unknown`) and what outlives a restart (`persist`) are matters of the whole
+database, so they are the same in all of its files. Each has a name of its own, by
+which `KEYWARD MODE` and `KEYWARD SCHEMA` know it.
 ",
     wrong: "",
     right: "",
 };
 
+/// The most files that may share a database.
+pub const MAX_SHARING: usize = 64;
+
+/// How many patterns of a file that claim another's keys are told.
+const MAX_SHOWN: usize = 20;
+
 /// Holds files that are to be served together against each other. What is
 /// found is added to the later file's findings, and its schema is taken away.
 pub fn check_together(files: &mut [Checked]) {
-    let taken: Vec<u8> =
-        files.iter().filter_map(|file| Some(file.schema.as_ref()?.keyspace.db)).collect();
-    let free = (0..=u8::MAX).find(|db| !taken.contains(db));
-    for index in 1..files.len() {
-        let (earlier, rest) = files.split_at_mut(index);
-        let Some(schema) = &rest[0].schema else { continue };
-        let holder = earlier
-            .iter()
-            .filter_map(|file| file.schema.as_ref())
-            .find(|earlier| earlier.keyspace.db == schema.keyspace.db);
-        let Some(holder) = holder else { continue };
-        let found = found(schema, holder, free);
-        rest[0].diagnostics.push(found);
-        rest[0].schema = None;
+    let sound = files.iter().enumerate().filter_map(|(index, file)| {
+        let schema = file.schema.as_ref()?;
+        Some((index, (usize::from(schema.keyspace.db), schema)))
+    });
+    let (indices, schemas): (Vec<usize>, Vec<(usize, &Schema)>) = sound.unzip();
+    for (place, found) in conflicts(&schemas) {
+        let file = &mut files[indices[place]];
+        file.diagnostics.push(found);
+        file.schema = None;
     }
 }
 
-fn found(schema: &Schema, holder: &Schema, free: Option<u8>) -> Diagnostic {
-    let db = schema.keyspace.db;
-    let place = format!("{}:{}", holder.source.name, holder.source.line(holder.keyspace.db_at));
-    RULE.at(schema.keyspace.db_at, format!("is database {db}"))
-        .saying(format!("database {db} already holds `{}` ({place})", holder.keyspace.name))
-        .maybe_help(free.map(|free| format!("db = {free}")))
+/// What keeps schemas from being served together, each in the database beside it:
+/// the place of the later of two, and a finding in its file.
+pub fn conflicts(schemas: &[(usize, &Schema)]) -> Vec<(usize, Diagnostic)> {
+    let mut found = Vec::new();
+    for (place, (db, schema)) in schemas.iter().enumerate() {
+        let beside = schemas[..place].iter().filter(|(other, _)| other == db);
+        let beside: Vec<&Schema> = beside.map(|(_, schema)| *schema).collect();
+        let told = between(&beside, schema);
+        found.extend(told.into_iter().map(|found| (place, found)));
+    }
+    functions(schemas, &mut found);
+    found
+}
+
+/// What a schema has against those before it in its database.
+fn between(earlier: &[&Schema], schema: &Schema) -> Vec<Diagnostic> {
+    let Some(first) = earlier.first() else { return Vec::new() };
+    let at = schema.keyspace.db_at;
+    if earlier.len() >= MAX_SHARING {
+        return vec![too_many::found("files in one database", MAX_SHARING, at)];
+    }
+    let keys: usize = earlier.iter().map(|schema| schema.keys.len()).sum();
+    if keys + schema.keys.len() > MAX_KEYS {
+        return vec![too_many::found("keys in one database", MAX_KEYS, at)];
+    }
+    let mut found: Vec<Diagnostic> = disagreements(first, &schema.keyspace).collect();
+    let namesake = earlier.iter().find(|other| other.keyspace.name == schema.keyspace.name);
+    found.extend(namesake.map(|other| {
+        let (name, place) = (&schema.keyspace.name, other.source.place(other.keyspace.db_at));
+        RULE.at(at, "the same name")
+            .saying(format!("the database already holds a keyspace `{name}` ({place})"))
+    }));
+    for key in &schema.keys {
+        let others = earlier.iter().flat_map(|other| other.keys.iter().map(|key| (*other, key)));
+        let rival = others
+            .into_iter()
+            .find(|(_, other)| relation(&other.pattern, &key.pattern) != Relation::Disjoint);
+        if let Some((other, rival)) = rival {
+            let example = relate(&rival.pattern, &key.pattern).1.unwrap_or_default();
+            let place = other.source.place(rival.at);
+            found.push(claimed_twice::found(key, &rival.pattern, &place, &example));
+        }
+        if found.len() >= MAX_SHOWN {
+            return found;
+        }
+    }
+    if found.is_empty() {
+        let all = earlier.iter().copied().chain([schema]).flat_map(|schema| &schema.keys);
+        if Matcher::new(all.map(|key| &key.pattern)).is_err() {
+            found.push(entangled_patterns::together(at));
+        }
+    }
+    found
+}
+
+/// What two files of a database say differently that must be the same.
+fn disagreements(first: &Schema, own: &Keyspace) -> impl Iterator<Item = Diagnostic> {
+    let theirs = &first.keyspace;
+    let pairs = [
+        ("unknown", theirs.unknown.name(), own.unknown.name()),
+        ("persist", theirs.persist.name(), own.persist.name()),
+    ];
+    let place = first.source.place(theirs.db_at);
+    let (name, at) = (theirs.name.clone(), own.db_at);
+    pairs.into_iter().filter(|(_, theirs, own)| theirs != own).map(move |(setting, is, own)| {
+        RULE.at(at, format!("`{setting}` is {own}"))
+            .saying(format!("`{setting}` of the same database is {is} in `{name}` ({place})"))
+            .help(format!("{setting} = \"{is}\""))
+    })
+}
+
+/// Functions are the server's: one name is one function over all databases.
+fn functions(schemas: &[(usize, &Schema)], found: &mut Vec<(usize, Diagnostic)>) {
+    let mut known: HashMap<&str, (usize, String)> = HashMap::new();
+    for (place, (_, schema)) in schemas.iter().enumerate() {
+        for function in &schema.functions {
+            match known.get(&*function.name) {
+                Some((other, first)) if *other != place => {
+                    found.push((place, function_twice::elsewhere(function, first)));
+                }
+                Some(_) => {}
+                None => {
+                    let at = schema.source.place(function.at);
+                    known.insert(&function.name, (place, at));
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -53,36 +143,99 @@ mod tests {
     use super::*;
     use crate::check;
 
-    fn file(name: &str, db: u8) -> Checked {
-        let text =
-            format!("[keyspace]\nname = \"{name}\"\ndb = {db}\n[key.a]\ntype = \"string\"\n");
+    fn file(name: &str, settings: &str, keys: &str) -> Checked {
+        let text = format!("[keyspace]\nname = \"{name}\"\n{settings}\n{keys}");
         check(&format!("{name}.toml"), text.as_bytes())
     }
 
-    #[test]
-    fn the_later_file_is_told() {
-        let mut files = [file("shop", 0), file("events", 0), file("social", 1)];
+    fn hash(pattern: &str) -> String {
+        format!("[key.\"{pattern}\"]\ntype = \"hash\"\n")
+    }
+
+    /// What the second of two files is told.
+    #[track_caller]
+    fn check_second(first: Checked, second: Checked, expected: &[&str]) {
+        let mut files = [first, second];
         check_together(&mut files);
-        assert!(!files[0].has_errors() && files[1].has_errors() && !files[2].has_errors());
-        let [found] = &files[1].diagnostics[..] else { panic!("{:?}", files[1].diagnostics) };
-        assert_eq!(found.message, "database 0 already holds `shop` (shop.toml:3)");
-        assert_eq!(files[1].source.slice(found.primary.span), "0");
-        assert_eq!(found.help.as_deref(), Some("db = 2"));
+        assert!(files[0].diagnostics.is_empty(), "{:?}", files[0].diagnostics);
+        let told = files[1].diagnostics.iter();
+        let told: Vec<String> =
+            told.map(|found| format!("{} {}", found.rule.code, found.message)).collect();
+        assert_eq!(told, expected);
+        assert_eq!(files[1].has_errors(), !expected.is_empty());
     }
 
     #[test]
-    fn without_a_db_the_name_is_the_place() {
-        let text = "[keyspace]\nname = \"b\"\n[key.a]\ntype = \"string\"\n";
-        let mut files = [file("a", 0), check("b.toml", text.as_bytes())];
-        check_together(&mut files);
-        let found = &files[1].diagnostics[0];
-        assert_eq!(files[1].source.slice(found.primary.span), "\"b\"");
+    fn files_may_share_a_database() {
+        check_second(
+            file("a", "", &hash("a:{x}")),
+            file("b", "mode = 'warn'", &hash("b:{x}")),
+            &[],
+        );
+        check_second(file("a", "", &hash("a:{x}")), file("b", "db = 1", &hash("a:{x}")), &[]);
     }
 
     #[test]
-    fn different_databases_are_no_problem() {
-        let mut files = [file("shop", 0), file("social", 1)];
-        check_together(&mut files);
-        assert!(files.iter().all(|file| file.diagnostics.is_empty()));
+    fn no_key_belongs_to_two_files_even_if_one_is_narrower() {
+        check_second(
+            file("a", "", &hash("a:{x}")),
+            file("b", "", &hash("a:{y:uint}")),
+            &["KW0116 `a:{y:uint}` accepts `a:42` as `a:{x}` of another file does (a.toml:4)"],
+        );
+        check_second(
+            file("a", "", &hash("a:b")),
+            file("b", "", &hash("a:{y}")),
+            &["KW0116 `a:{y}` accepts `a:b` as `a:b` of another file does (a.toml:4)"],
+        );
+    }
+
+    #[test]
+    fn what_holds_for_the_database_is_the_same_in_all_files() {
+        check_second(
+            file("a", "unknown = 'warn'", &hash("a")),
+            file("b", "persist = 'none'", &hash("b")),
+            &[
+                "KW0017 `unknown` of the same database is warn in `a` (a.toml:2)",
+                "KW0017 `persist` of the same database is aof in `a` (a.toml:2)",
+            ],
+        );
+        check_second(
+            file("a", "", &hash("a")),
+            file("a", "", &hash("b")),
+            &["KW0017 the database already holds a keyspace `a` (a.toml:2)"],
+        );
+    }
+
+    #[test]
+    fn a_function_belongs_to_one_file_of_a_server() {
+        let with = |key: &str| hash(key) + "[function.f]\n";
+        check_second(
+            file("a", "", &with("a")),
+            file("b", "db = 1", &with("b")),
+            &["KW0604 `f` is declared in another file too (a.toml:6)"],
+        );
+    }
+
+    #[test]
+    fn joined_schemas_keep_their_ties_and_places() {
+        let a = file("a", "max_memory = '1gb'", &(hash("a:{x}") + "fields = { f = 'int' }\n"));
+        let b = hash("b:{x}") + "[key.'c:{x}']\ntype = 'hash'\nttl = { with = 'b:{x}' }\n";
+        let b = file("b", "owner = 'team'", &(b + "[function.f]\nkeys = ['c:{x}']\n"));
+        let (a, b) = (a.schema.expect("sound"), b.schema.expect("sound"));
+        let joined = Schema::join(vec![a, b]);
+        let patterns: Vec<&str> = joined.keys.iter().map(|key| key.pattern.text()).collect();
+        assert_eq!(patterns, ["a:{x}", "b:{x}", "c:{x}"]);
+        let crate::Lifetime::With { key } = &joined.keys[2].lifetime else { panic!("a tie") };
+        assert_eq!(key.key.index(), 1);
+        assert_eq!(joined.functions[0].keys[0].targets[0].reference.key.index(), 2);
+        let places: Vec<String> =
+            joined.keys.iter().map(|key| joined.source.place(key.at)).collect();
+        assert_eq!(places, ["a.toml:4", "b.toml:4", "b.toml:6"]);
+        let fields = joined.keys[0].content.object().expect("fields");
+        assert_eq!(joined.source.place(fields.fields[0].at), "a.toml:6");
+        let ids: Vec<_> = joined.ids().collect();
+        assert_eq!(joined.owner_of(ids[0]), None);
+        assert_eq!(joined.owner_of(ids[2]), Some("team"));
+        assert_eq!(&*joined.keyspace_of(ids[1]).name, "b");
     }
 }

@@ -1,7 +1,7 @@
 //! KW0001: the file is not valid TOML.
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
-use crate::source::Source;
+use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
     code: "KW0001",
@@ -27,10 +27,16 @@ type = "hash"
 "#,
 };
 
-pub(crate) fn found(error: &toml::de::Error, source: &Source) -> Diagnostic {
-    let end = source.text.len();
-    let span = error.span().unwrap_or(end..end);
-    RULE.at(span.into(), "here").saying(format!("not valid TOML: {}", error.message()))
+/// An error in a text that begins at `base`.
+pub(crate) fn found(error: &toml::de::Error, text: &str, base: u32) -> Diagnostic {
+    let end = text.len();
+    let span = Span::from(error.span().unwrap_or(end..end)).moved(base);
+    RULE.at(span, "here").saying(format!("not valid TOML: {}", error.message()))
+}
+
+/// A name that is there twice once its variables are filled in.
+pub(crate) fn filled_twice(at: Span) -> Diagnostic {
+    RULE.at(at, "here").saying("not valid TOML: duplicate key once variables are filled in")
 }
 
 #[cfg(test)]

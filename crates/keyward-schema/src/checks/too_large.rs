@@ -8,7 +8,7 @@ pub(crate) static RULE: Rule = Rule {
     level: Level::Error,
     title: "the file is too large",
     why: "
-A schema file has at most 8 MiB. A thousand patterns take about 300 kB, so a
+A schema has at most 8 MiB, the values of its variables included. A thousand patterns take about 300 kB, so a
 larger file is hardly a schema. Split a keyspace that is really that large.
 ",
     wrong: "",
@@ -18,6 +18,12 @@ larger file is hardly a schema. Split a keyspace that is really that large.
 pub(crate) fn found(bytes: usize) -> Diagnostic {
     RULE.at(Span::default(), "")
         .saying(format!("the file has {bytes} bytes; a schema has at most {MAX_FILE_BYTES}"))
+}
+
+/// Values make a file too large.
+pub(crate) fn by_values(at: Span) -> Diagnostic {
+    RULE.at(at, "one too many")
+        .saying(format!("values of variables add more than {MAX_FILE_BYTES} bytes"))
 }
 
 #[cfg(test)]

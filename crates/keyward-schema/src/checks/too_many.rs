@@ -9,8 +9,8 @@ pub(crate) static RULE: Rule = Rule {
     title: "there are too many of these",
     why: "
 Every table has a limit, so that a broken or hostile file cannot take the
-server's memory: 4096 keys with 8192 words in their placeholders, 1024
-functions with 32 keys and 32 arguments, 256 fields in one object, 1024 words in
+server's memory: 64 includes, 4096 keys with 8192 words in their placeholders,
+1024 functions with 32 keys and 32 arguments, 256 fields in one object, 1024 words in
 one type, 16 levels of nesting.
 ",
     wrong: "",

@@ -276,13 +276,17 @@ pub fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line>)> {
         Some(bytes) => format!("At most {}.", size_in_words(bytes)),
         None => "No limit of its own.".to_owned(),
     };
-    vec![
+    let owner = keyspace.owner.iter().map(|owner| Line::text(&**owner)).collect();
+    let mut facts = vec![
+        ("Owner", owner),
         ("Database", vec![Line::code(keyspace.db.to_string())]),
         ("Other keys", vec![Line::text(unknown)]),
         ("Enforcement", vec![Line::text(mode_in_words(keyspace.mode))]),
         ("Memory", vec![Line::text(memory)]),
         ("Persistence", vec![Line::text(persist)]),
-    ]
+    ];
+    facts.retain(|(_, lines): &(_, Vec<Line>)| !lines.is_empty());
+    facts
 }
 
 /// What happens to writes that break the schema.

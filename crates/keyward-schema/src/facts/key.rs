@@ -47,6 +47,7 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
     let expect = key.expect.map(|count| Line::text(format!("About {}.", things(count, "key"))));
     facts.push(("Expected", expect.into_iter().collect()));
     facts.push(("Secret", secret(key)));
+    facts.push(("Owner", key.owner.iter().map(|owner| Line::text(&**owner)).collect()));
     let mode = key.mode.map(|mode| Line::text(mode_in_words(mode)));
     facts.push(("Enforcement", mode.into_iter().collect()));
     facts.push(("Accepted warnings", key.allowed.iter().map(allowance).collect()));

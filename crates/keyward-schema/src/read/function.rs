@@ -56,6 +56,7 @@ pub(super) fn read(
         errors,
         read_only: table.switch("read_only", report).is_some_and(|read_only| read_only.value),
         at,
+        keyspace: 0,
     })
 }
 

@@ -41,6 +41,7 @@ fn finish_one(
     let max_fanout = table.count("max_fanout", report).map(|count| count.value);
     let doc = table.owned_text("doc", report);
     let group = table.owned_text("group", report);
+    let owner = table.owned_text("owner", report);
     let is_kept = draft.is_derived() || mirrors.is_mirrored(index);
     let stays = is_kept || draft.is_related() || lifetime == Some(Lifetime::Forever);
     let evict = read_evict(draft, stays, report);
@@ -65,6 +66,8 @@ fn finish_one(
         at: draft.at,
         doc,
         group,
+        owner,
+        keyspace: 0,
         data: draft.data?,
         content,
         lifetime_at: table.entry("ttl").map_or(draft.at, |entry| entry.value.span().into()),

@@ -7,6 +7,7 @@
 use keyward_engine::Engine;
 pub use keyward_engine::Library;
 use keyward_schema::Schema;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -53,9 +54,11 @@ pub(crate) struct SchemaFile {
     pub(crate) path: PathBuf,
     /// The database it governs, and the one that its text named at first.
     pub(crate) db: usize,
+    /// Its place among the keyspaces of that database.
+    pub(crate) keyspace: usize,
     pub(crate) db_named: usize,
     pub(crate) functions: Functions,
-    /// What came into force from it last.
+    /// What came into force from it last, with all that it includes.
     pub(crate) text: String,
 }
 
@@ -86,6 +89,8 @@ pub(crate) fn govern(
     served: Vec<ServedSchema>,
 ) -> Result<Vec<(usize, Functions)>, SchemaError> {
     let mut all = Vec::new();
+    // Those that share a database are one there.
+    let mut by_db: BTreeMap<usize, Vec<Schema>> = BTreeMap::new();
     for ServedSchema { schema, db, functions, .. } in served {
         let databases = engine.keyspace().database_count();
         if db >= databases {
@@ -97,10 +102,19 @@ pub(crate) fn govern(
             let name = &schema.keyspace.name;
             tracing::warn!("{name} declares {declared} functions, and there is no library of them");
         }
-        engine.govern(db, schema);
+        by_db.entry(db).or_default().push(schema);
         all.push((db, functions));
     }
+    for (db, schemas) in by_db {
+        engine.govern(db, Schema::join(schemas));
+    }
     Ok(all)
+}
+
+/// Libraries without those that are there already: schemas in one folder share them.
+pub(crate) fn without_repeats(libraries: Vec<Library>) -> Vec<Library> {
+    let mut known = HashSet::new();
+    libraries.into_iter().filter(|library| known.insert(library.name.clone())).collect()
 }
 
 fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
@@ -122,16 +136,24 @@ fn read_libraries(folder: &Path) -> Result<Vec<Library>, String> {
 
 /// What is to be known of the files they came from.
 pub(crate) fn files(served: &[ServedSchema]) -> Vec<SchemaFile> {
-    let file = |served: &ServedSchema| {
+    let file = |(place, own): (usize, &ServedSchema)| {
+        let before = served[..place].iter().filter(|before| before.db == own.db);
+        let (keyspace, db) = (before.count(), own.db);
+        // All files of a database are read together, or none.
+        if served.iter().any(|other| other.db == db && other.file.is_none()) {
+            return None;
+        }
+        let served = own;
         Some(SchemaFile {
             path: served.file.clone()?,
             db: served.db,
+            keyspace,
             db_named: usize::from(served.schema.keyspace.db),
             functions: served.functions.clone(),
-            text: served.schema.source.text.clone(),
+            text: served.schema.source.whole_text().to_owned(),
         })
     };
-    served.iter().filter_map(file).collect()
+    served.iter().enumerate().filter_map(file).collect()
 }
 
 /// The schemas in words: `calls-bot in 0, events in 1`.

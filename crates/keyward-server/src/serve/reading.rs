@@ -13,16 +13,16 @@
 
 pub(crate) mod wanted;
 
-use crate::files::schemas::SchemaFile;
+use crate::files::schema_files::SchemaFiles;
+use crate::files::schemas::{SchemaFile, without_repeats};
 use crate::process::supervisor::Phase;
 use crate::serve::agenda::on_thread;
 use crate::serve::core::Core;
 use crate::serve::server::Server;
 use crate::serve::{commit, delivery};
 use keyward_engine::{Draft, Library, Proposal};
-use keyward_schema::{Level, MAX_FILE_BYTES};
-use std::fs::File;
-use std::io::{self, Read as _};
+use keyward_schema::Level;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -79,13 +79,11 @@ pub(crate) async fn reload_when_told(server: Rc<Server>) {
 async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
     let files = server.core.borrow().host.readings.files.clone();
     let alarm = server.core.borrow().host.alarm.clone();
-    let proposals: Vec<(SchemaFile, Proposal)> = {
+    let proposals: Vec<(Vec<SchemaFile>, Proposal)> = {
         let engine = &server.core.borrow().engine;
-        let proposal = |file: SchemaFile| {
-            let proposal = engine.proposal(file.db, &file.path.display().to_string());
-            (file, proposal)
-        };
-        files.into_iter().map(proposal).collect()
+        let mut by_db: BTreeMap<usize, Vec<SchemaFile>> = BTreeMap::new();
+        files.into_iter().for_each(|file| by_db.entry(file.db).or_default().push(file));
+        by_db.into_iter().map(|(db, files)| (files, engine.proposal(db))).collect()
     };
     let Reread { drafts, libraries, problems } = on_thread(alarm, move || reread(proposals)).await;
     if !problems.is_empty() {
@@ -94,9 +92,10 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
     let (changed, done) = {
         let core = &mut *server.core.borrow_mut();
         let Core { engine, host, .. } = core;
-        for (file, draft) in host.readings.files.iter().zip(&drafts) {
-            let is_ours = engine.schema_text(file.db) == Some(file.text.as_str());
-            if !is_ours && !draft.is_in_force() {
+        for file in &host.readings.files {
+            let is_ours = engine.schema_text(file.db, file.keyspace) == Some(file.text.as_str());
+            let mut of_its_db = drafts.iter().filter(|draft| draft.db() == file.db);
+            if !is_ours && !of_its_db.all(Draft::says_the_same) {
                 let path = file.path.display();
                 return Err(vec![format!(
                     "{path}: KEYWARD SCHEMA APPLY put another schema in force than this file \
@@ -105,7 +104,8 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
             }
         }
         let drafts: Vec<Draft> = drafts.into_iter().filter(|draft| !draft.is_in_force()).collect();
-        let changed = drafts.len();
+        let of_changed = |file: &&SchemaFile| drafts.iter().any(|draft| draft.db() == file.db);
+        let changed = host.readings.files.iter().filter(of_changed).count();
         engine.set_time(host.clock.now_us());
         engine.reload(drafts, libraries);
         let done = Rc::clone(&host.readings.reloaded);
@@ -118,7 +118,7 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
     let outcome = host.readings.outcome.take().expect("the engine told what came of it");
     let remarks = outcome.map_err(|refusal| vec![refusal])?;
     for file in &mut host.readings.files {
-        file.text = engine.schema_text(file.db).unwrap_or_default().to_owned();
+        file.text = engine.schema_text(file.db, file.keyspace).unwrap_or_default().to_owned();
     }
     let told = match (changed, host.readings.files.len()) {
         (_, 0) => "there are no files of schemas".to_owned(),
@@ -128,44 +128,45 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
     Ok(std::iter::once(told).chain(remarks).collect::<Vec<_>>().join("; "))
 }
 
-/// Reads and checks all files.
-fn reread(proposals: Vec<(SchemaFile, Proposal)>) -> Reread {
+/// Reads and checks all files, those of a database together.
+fn reread(proposals: Vec<(Vec<SchemaFile>, Proposal)>) -> Reread {
     let mut read = Reread::default();
-    for (file, proposal) in proposals {
-        let name = file.path.display().to_string();
-        match file.functions.read() {
-            Ok(libraries) => read.libraries.extend(libraries),
-            Err(problem) => read.problems.push(problem),
-        }
-        let text = match read_file(&file.path) {
-            Ok(text) => text,
-            Err(error) => {
-                read.problems.push(format!("cannot read {name}: {error}"));
-                continue;
+    for (files, proposal) in proposals {
+        let mut texts: Vec<(&Path, Vec<u8>)> = Vec::new();
+        for file in &files {
+            match file.functions.read() {
+                Ok(libraries) => read.libraries.extend(libraries),
+                Err(problem) => read.problems.push(problem),
             }
-        };
-        let draft = proposal.with_text(text).read();
-        if let Some(checked) = draft.problems() {
+            match SchemaFiles::read_own(&file.path) {
+                Ok(text) => texts.push((&file.path, text)),
+                Err(error) => {
+                    read.problems.push(format!("cannot read {}: {error}", file.path.display()));
+                }
+            }
+        }
+        if texts.len() < files.len() {
+            continue;
+        }
+        let draft = proposal.read_files(&texts, &SchemaFiles);
+        for checked in draft.problems() {
             let errors = checked.diagnostics.iter().filter(|it| it.rule.level == Level::Error);
             read.problems.extend(errors.map(|found| {
-                let line = checked.source.line(found.primary.span);
-                format!("{name}:{line}: {}: {}", found.rule.code, found.message)
+                let place = checked.source.place(found.primary.span);
+                format!("{place}: {}: {}", found.rule.code, found.message)
             }));
         }
-        if let Some(db) = draft.db_named().filter(|db| *db != file.db_named) {
-            read.problems.push(format!(
-                "{name} names database {db} now, and {} before: that takes a restart",
-                file.db_named
-            ));
+        for (file, db) in files.iter().zip(draft.dbs_named()) {
+            if db != file.db_named {
+                read.problems.push(format!(
+                    "{} names database {db} now, and {} before: that takes a restart",
+                    file.path.display(),
+                    file.db_named
+                ));
+            }
         }
         read.drafts.push(draft);
     }
+    read.libraries = without_repeats(read.libraries);
     read
-}
-
-/// Reads no more than is needed to see that a file is too large.
-fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut text)?;
-    Ok(text)
 }

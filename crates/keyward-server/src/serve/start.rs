@@ -4,7 +4,7 @@
 //! it has. What cannot start says why.
 
 use crate::clock;
-use crate::files::schemas::{self, Functions, SchemaError, ServedSchema};
+use crate::files::schemas::{self, Functions, SchemaError, ServedSchema, without_repeats};
 use crate::net::listen::Listeners;
 use crate::net::selector::Selector;
 use crate::net::wire::Wire;
@@ -22,6 +22,7 @@ use crate::serve::{leisure, loading, reading, saving, shutdown};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Engine, Host as _};
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::Once;
@@ -133,10 +134,11 @@ async fn load(server: &Rc<Server>, functions: Vec<(usize, Functions)>) -> Result
 /// Loads the libraries of all schemas together, in place of what a snapshot or a log had of
 /// them.
 fn load_libraries(engine: &mut Engine, host: &mut ServerHost) -> Result<(), SchemaError> {
-    let databases: Vec<usize> = host.functions.iter().map(|(db, _)| *db).collect();
+    let databases: BTreeSet<usize> = host.functions.iter().map(|(db, _)| *db).collect();
     let mut libraries = Vec::new();
     for db in databases {
         libraries.extend(host.libraries(db).map_err(SchemaError::Unreadable)?);
     }
+    let libraries = without_repeats(libraries);
     engine.load_libraries(host, &libraries).map_err(SchemaError::Libraries)
 }

@@ -94,7 +94,7 @@ impl Keyspace {
     /// their patterns, and nobody may ask for them until then.
     pub fn govern(&mut self, db: usize, book: Arc<RuleBook>, survey: &Survey) {
         self.governed += usize::from(self.databases[db].book().is_none());
-        self.quotas.set(db, book.schema().keyspace.max_memory);
+        self.quotas.set(db, book.schema());
         let governed = Database::governed(self.hasher, self.databases[db].standing(), book);
         let mut before = std::mem::replace(&mut self.databases[db], governed);
         self.databases[db].inherit_stats(&before);
@@ -160,9 +160,9 @@ impl Keyspace {
         self.databases[db].set_faults(key, faults);
     }
 
-    /// Overrules the modes of a database's schema, or leaves it to them.
-    pub fn set_schema_mode(&mut self, db: usize, mode: Option<Mode>) {
-        self.databases[db].set_mode(mode);
+    /// Overrules the modes of a keyspace of a database, or leaves it to its schema.
+    pub fn set_schema_mode(&mut self, db: usize, keyspace: usize, mode: Option<Mode>) {
+        self.databases[db].set_mode(keyspace, mode);
     }
 
     /// The changes of the journal are known to stay: whoever watches them is

@@ -15,44 +15,46 @@ use super::Keyspace;
 use super::expiry::WORK_OF_LEADERS;
 use crate::keyspace::event::{Class, Event};
 use crate::tables::database::Database;
-use crate::tables::eviction::{Candidate, FREED_PER_WORK, Order, Rivals, Standing, Turn};
+use crate::tables::eviction::{
+    Candidate, FREED_PER_WORK, Order, Region, Rivals, Share, Standing, Turn,
+};
 use crate::tables::reclaim::Freeing;
 use crate::values::access::Reading;
 use keyward_rules::Cause;
 use std::ops::Range;
 
 impl Keyspace {
-    /// Whether nothing has changed since every database was seen to take no more than its
+    /// Whether nothing has changed since every keyspace was seen to take no more than its
     /// schema allows.
     #[inline(always)]
     pub fn are_quotas_kept(&self) -> bool {
         self.quotas.are_kept(&self.databases)
     }
 
-    /// The databases that take more than their schemas allow, as far as is known.
-    pub fn exceeded_quotas(&mut self) -> Vec<usize> {
+    /// The keyspaces that take more than their schemas allow, as far as is known.
+    pub fn exceeded_quotas(&mut self) -> Vec<Share> {
         self.quotas.exceeded(&self.databases)
     }
 
-    /// Whether a database takes more than its schema allows.
-    pub fn exceeds_quota(&mut self, db: usize) -> bool {
-        self.quotas.is_exceeded(&self.databases, db)
+    /// Whether a keyspace takes more than its schema allows.
+    pub fn exceeds_quota(&mut self, share: &Share) -> bool {
+        self.quotas.is_exceeded(&self.databases, share)
     }
 
-    /// Removes the row of these databases that is the next to go; `None` if none may.
+    /// Removes the row of these tables that is the next to go; `None` if none may.
     /// Answers how many pieces of work that was.
-    pub fn evict_one(&mut self, dbs: Range<usize>, samples: usize) -> Option<usize> {
-        let turn = self.turn(dbs.clone());
-        let order = self.draw_order(dbs.clone(), turn)?;
+    pub fn evict_one(&mut self, region: &Region, samples: usize) -> Option<usize> {
+        let turn = self.turn(region);
+        let order = self.draw_order(region, turn)?;
         let (db, key) = match order {
             Order::Recency => {
-                self.victim_by_use(dbs, Rivals { turn, reading: Reading::Recency }, samples)?
+                self.victim_by_use(region, Rivals { turn, reading: Reading::Recency }, samples)?
             }
             Order::Frequency => {
-                self.victim_by_use(dbs, Rivals { turn, reading: Reading::Frequency }, samples)?
+                self.victim_by_use(region, Rivals { turn, reading: Reading::Frequency }, samples)?
             }
-            Order::Chance => self.victim_by_chance(dbs)?,
-            Order::Deadline => self.victim_by_deadline(dbs)?,
+            Order::Chance => self.victim_by_chance(region)?,
+            Order::Deadline => self.victim_by_deadline(region)?,
         };
         let key = self.key_in(db, &key);
         self.yield_large(key);
@@ -77,16 +79,23 @@ impl Keyspace {
         Some(work.max(1))
     }
 
-    fn turn(&self, dbs: Range<usize>) -> Turn {
+    fn turn(&self, region: &Region) -> Turn {
         let is_first = |standing: Standing| standing.turn == Turn::First;
-        let has_first = |database: &Database| database.evictable(is_first).next().is_some();
-        if self.databases[dbs].iter().any(has_first) { Turn::First } else { Turn::Others }
+        let has_first =
+            |database: &Database| database.evictable(&region.tables, is_first).next().is_some();
+        if self.databases[region.dbs.clone()].iter().any(has_first) {
+            Turn::First
+        } else {
+            Turn::Others
+        }
     }
 
     /// By which order a row goes: chance decides by how many rows have each.
-    fn draw_order(&mut self, dbs: Range<usize>, turn: Turn) -> Option<Order> {
+    fn draw_order(&mut self, region: &Region, turn: Turn) -> Option<Order> {
         let is_due = |standing: Standing| standing.turn == turn;
-        let tables = || self.databases[dbs.clone()].iter().flat_map(|db| db.evictable(is_due));
+        let Region { dbs, tables } = region;
+        let databases = &self.databases[dbs.clone()];
+        let tables = || databases.iter().flat_map(|db| db.evictable(tables, is_due));
         let total: usize = tables().map(|(_, _, rows)| rows).sum();
         let first = tables().next()?.1.order;
         if tables().all(|(_, standing, _)| standing.order == first) {
@@ -105,14 +114,15 @@ impl Keyspace {
 
     fn victim_by_use(
         &mut self,
-        dbs: Range<usize>,
+        region: &Region,
         rivals: Rivals,
         samples: usize,
     ) -> Option<(usize, Box<[u8]>)> {
-        while self.offer_samples(dbs.clone(), rivals, samples) {
-            while let Some((db, best)) = self.take_best(dbs.clone(), rivals) {
+        while self.offer_samples(region, rivals, samples) {
+            while let Some((db, best)) = self.take_best(region.dbs.clone(), rivals) {
                 let is_rival = |standing| rivals.include(standing);
-                let mark = self.databases[db].mark_of_evictable(&best.key, is_rival);
+                let mark =
+                    self.databases[db].mark_of_evictable(&region.tables, &best.key, is_rival);
                 // One that was used meanwhile is no longer worth as much.
                 if mark.is_some_and(|mark| self.access.score(rivals.reading, mark) >= best.score) {
                     return Some((db, best.key));
@@ -123,15 +133,16 @@ impl Keyspace {
     }
 
     /// Puts rows drawn by chance into the pools; whether there are any.
-    fn offer_samples(&mut self, dbs: Range<usize>, rivals: Rivals, samples: usize) -> bool {
+    fn offer_samples(&mut self, region: &Region, rivals: Rivals, samples: usize) -> bool {
         let mut has_rows = false;
-        for db in dbs {
+        let Region { dbs, tables } = region;
+        for db in dbs.clone() {
             let (access, pool) = (&self.access, self.pools[db].of(rivals));
             let is_rival = |standing| rivals.include(standing);
-            has_rows |=
-                self.databases[db].sample_evictable(is_rival, samples, &mut self.random, |row| {
-                    pool.offer(access.score(rivals.reading, row.mark()), &row)
-                });
+            let (database, random) = (&self.databases[db], &mut self.random);
+            has_rows |= database.sample_evictable(tables, is_rival, samples, random, |row| {
+                pool.offer(access.score(rivals.reading, row.mark()), &row)
+            });
         }
         has_rows
     }
@@ -144,12 +155,14 @@ impl Keyspace {
     }
 
     /// Draws from one database after the other.
-    fn victim_by_chance(&mut self, dbs: Range<usize>) -> Option<(usize, Box<[u8]>)> {
+    fn victim_by_chance(&mut self, region: &Region) -> Option<(usize, Box<[u8]>)> {
         let is_it = |standing: Standing| standing.order == Order::Chance;
+        let Region { dbs, tables } = region;
         let count = dbs.len();
         for step in 1..=count {
             let db = dbs.start + (self.last_evicted_db + step) % count;
-            if let Some((key, _)) = self.databases[db].draw_evictable(is_it, &mut self.random) {
+            let drawn = self.databases[db].draw_evictable(tables, is_it, &mut self.random);
+            if let Some((key, _)) = drawn {
                 self.last_evicted_db = db;
                 return Some((db, key.into()));
             }
@@ -157,9 +170,10 @@ impl Keyspace {
         None
     }
 
-    fn victim_by_deadline(&self, dbs: Range<usize>) -> Option<(usize, Box<[u8]>)> {
-        let first_of = |db: usize| Some((self.databases[db].first_to_end()?, db));
-        let first = dbs.filter_map(first_of).min_by_key(|((deadline, _), _)| *deadline)?;
+    fn victim_by_deadline(&self, region: &Region) -> Option<(usize, Box<[u8]>)> {
+        let first_of = |db: usize| Some((self.databases[db].first_to_end(&region.tables)?, db));
+        let first =
+            region.dbs.clone().filter_map(first_of).min_by_key(|((deadline, _), _)| *deadline)?;
         let ((_, table), db) = first;
         Some((db, table.first_to_end()?))
     }

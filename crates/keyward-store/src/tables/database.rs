@@ -19,6 +19,7 @@ use keyward_rules::{Faults, RuleBook, Survey};
 use keyward_schema::{KeyId, Mode, Persist};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A scan cursor is the number of a table and, below this bit, a cursor of that
@@ -87,10 +88,10 @@ impl Database {
         self.book.as_ref().map_or(Persist::Aof, |book| book.schema().keyspace.persist)
     }
 
-    /// Overrules the modes of its schema, or leaves it to them.
-    pub fn set_mode(&mut self, mode: Option<Mode>) {
+    /// Overrules the modes of one of its keyspaces, or leaves it to its schema.
+    pub fn set_mode(&mut self, keyspace: usize, mode: Option<Mode>) {
         if let Some(book) = &self.book {
-            book.set_mode(mode);
+            book.set_mode(keyspace, mode);
         }
     }
 
@@ -457,12 +458,15 @@ impl Database {
         self.tables[0].standing = standing;
     }
 
-    /// The tables of such a standing that have rows that may go, each with how many.
+    /// Those of these tables that have such a standing and rows that may go, each with how
+    /// many.
     pub(crate) fn evictable(
         &self,
+        within: &Range<usize>,
         is_it: impl Fn(Standing) -> bool,
     ) -> impl Iterator<Item = (&Table, Standing, usize)> {
-        self.tables.iter().filter_map(move |table| {
+        let end = within.end.min(self.tables.len());
+        self.tables[within.start.min(end)..end].iter().filter_map(move |table| {
             let standing = table.standing.filter(|standing| is_it(*standing))?;
             let count = match standing.scope {
                 Scope::All => table.len(),
@@ -476,12 +480,13 @@ impl Database {
     /// mark of its use.
     pub(crate) fn draw_evictable(
         &self,
+        within: &Range<usize>,
         is_it: impl Fn(Standing) -> bool + Copy,
         random: &mut Random,
     ) -> Option<(Cow<'_, [u8]>, u32)> {
-        let total: usize = self.evictable(is_it).map(|(_, _, count)| count).sum();
+        let total: usize = self.evictable(within, is_it).map(|(_, _, count)| count).sum();
         let mut position = random.below(total.max(1) as u64) as usize;
-        for (table, standing, count) in self.evictable(is_it) {
+        for (table, standing, count) in self.evictable(within, is_it) {
             if position < count {
                 return match standing.scope {
                     Scope::All => table.draw(random),
@@ -497,12 +502,14 @@ impl Database {
     /// place drawn by chance on. Answers whether there are any.
     pub(crate) fn sample_evictable(
         &self,
+        within: &Range<usize>,
         is_it: impl Fn(Standing) -> bool + Copy,
         samples: usize,
         random: &mut Random,
         mut visit: impl FnMut(Neighbour<'_>),
     ) -> bool {
-        let scopes = || self.evictable(is_it).map(|(table, standing, _)| (table, standing.scope));
+        let scopes =
+            || self.evictable(within, is_it).map(|(table, standing, _)| (table, standing.scope));
         let total: usize = scopes().map(|(table, scope)| table.groups(scope)).sum();
         let first = random.below(total.max(1) as u64) as usize;
         let mut seen = 0;
@@ -529,19 +536,24 @@ impl Database {
 
     /// The table with the row that ends soonest of those that go by their ends, and when
     /// that is.
-    pub(crate) fn first_to_end(&self) -> Option<(i64, &Table)> {
-        let tables = self.evictable(|standing| standing.order == Order::Deadline);
+    pub(crate) fn first_to_end(&self, within: &Range<usize>) -> Option<(i64, &Table)> {
+        let tables = self.evictable(within, |standing| standing.order == Order::Deadline);
         let ends = tables.filter_map(|(table, ..)| Some((table.next_deadline()?, table)));
         ends.min_by_key(|(deadline, _)| *deadline)
     }
 
-    /// The mark of a row's use, if it may go and its table has such a standing.
+    /// The mark of a row's use, if it may go and its table is one of these and has such a
+    /// standing.
     pub(crate) fn mark_of_evictable(
         &self,
+        within: &Range<usize>,
         key: &[u8],
         is_it: impl Fn(Standing) -> bool,
     ) -> Option<u32> {
         let key = self.key(key);
+        if !within.contains(&usize::from(key.table.0)) {
+            return None;
+        }
         let table = self.table(key);
         let standing = table.standing.filter(|standing| is_it(*standing))?;
         let may_go = standing.scope == Scope::All || table.deadline_of(key).is_some();

@@ -46,7 +46,7 @@ impl Docs {
         match &self.output {
             None => terminal.write(&document)?,
             Some(path) => {
-                self.refuse_own_source(path)?;
+                self.refuse_own_source(path, &schemas)?;
                 fs::write(path, document)
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 terminal.say(&format!("wrote {}", path.display()))?;
@@ -56,10 +56,12 @@ impl Docs {
     }
 
     /// A slip of the fingers must not replace a schema by its document.
-    fn refuse_own_source(&self, output: &Path) -> anyhow::Result<()> {
+    fn refuse_own_source(&self, output: &Path, schemas: &[&Schema]) -> anyhow::Result<()> {
         let Ok(output_file) = output.canonicalize() else { return Ok(()) };
-        let is_source = |file: &PathBuf| file.canonicalize().is_ok_and(|file| file == output_file);
-        if self.files.iter().any(is_source) {
+        let is_source = |file: &Path| file.canonicalize().is_ok_and(|file| file == output_file);
+        let included = schemas.iter().flat_map(|schema| schema.source.included());
+        let mut included = included.map(|file| Path::new(&file.name));
+        if self.files.iter().any(|file| is_source(file)) || included.any(is_source) {
             bail!("{} is one of the schemas", output.display());
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! `keyward init`: a schema to begin with.
 
+mod library;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use keyward_docs::editor;
+use serde_json::json;
 
 use crate::Answer;
 use crate::schema_file;
@@ -15,20 +18,34 @@ use crate::terminal::Terminal;
 /// What the editor's JSON Schema is called; the starter's first line names it.
 const EDITOR_FILE_NAME: &str = "keyward.schema.json";
 
-/// The schema to begin with.
+/// The schema to begin with, and the same without its example.
 const STARTER: &str = include_str!("init/starter.toml");
+const EMPTY: &str = include_str!("init/empty.toml");
+
+/// The line of both that is replaced by the keyspace's own name.
+const NAME_LINE: &str = "name    = \"shop\"\n";
 
 /// Write a commented schema to begin with
 ///
-/// Writes keyward.toml, and beside it keyward.schema.json, by which editors
-/// complete and check it (Even Better TOML, Taplo and others follow the
-/// file's first line). Exits with 2 rather than overwrite a file.
+/// Writes keyward.toml for a keyspace with the directory's name, and beside it
+/// keyward.schema.json, by which editors complete and check it (Even Better TOML,
+/// Taplo and others follow the file's first line). Exits with 2 rather than
+/// overwrite a file.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  keyward init shop\n  keyward init --editor-only shop")]
+#[command(after_help = format!("Examples:\n  keyward init shop\n  \
+    keyward init --with connect-redis shop\n  keyward init --editor-only shop\n\n\
+    The library has {}.", names()))]
 pub(crate) struct Init {
-    /// The directory, which is made if there is none
-    #[arg(default_value = ".", value_name = "DIR")]
+    /// The directory, which is made if there is none; the keyspace is called like it
+    #[arg(default_value = ".", value_name = "NAME")]
     directory: PathBuf,
+    /// Leave the example out
+    #[arg(long)]
+    empty: bool,
+    /// Include the keys of these programs, in place of the example: their schemas are
+    /// written to library/ beside the new file
+    #[arg(long, value_name = "PROGRAMS", value_delimiter = ',')]
+    with: Vec<String>,
     /// Overwrite what is there
     #[arg(long)]
     force: bool,
@@ -41,19 +58,65 @@ impl Init {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let schema = self.directory.join(schema_file::FILE_NAME);
         let editor = self.directory.join(EDITOR_FILE_NAME);
+        let mut included: Vec<&library::Entry> = Vec::new();
+        for name in &self.with {
+            let entry = library::find(name.trim());
+            let entry = entry
+                .with_context(|| format!("the library has no {name:?}; it has {}", names()))?;
+            if !included.iter().any(|known| known.name == entry.name) {
+                included.push(entry);
+            }
+        }
+        let paths: Vec<PathBuf> =
+            included.iter().map(|entry| self.directory.join(entry.path())).collect();
         if !self.force && !self.editor_only {
-            refuse_existing(&[&schema, &editor])?;
+            refuse_existing([&schema, &editor].into_iter().chain(&paths))?;
         }
         fs::create_dir_all(&self.directory)
             .with_context(|| format!("cannot make {}", self.directory.display()))?;
         if !self.editor_only {
-            self.write(&schema, STARTER, terminal)?;
+            self.write(&schema, &self.text(&included), terminal)?;
+            for (entry, path) in included.iter().zip(&paths) {
+                let folder = path.parent().unwrap_or(&self.directory);
+                fs::create_dir_all(folder)
+                    .with_context(|| format!("cannot make {}", folder.display()))?;
+                self.write(path, entry.text, terminal)?;
+            }
         }
         self.write(&editor, &editor::json_schema_text(), terminal)?;
         if !self.editor_only {
             terminal.say(&format!("next: keyward check {}", schema.display()))?;
         }
         Ok(Answer::Yes)
+    }
+
+    /// The new file's text.
+    fn text(&self, included: &[&library::Entry]) -> String {
+        let text = if self.empty || !self.with.is_empty() { EMPTY } else { STARTER };
+        let text = match self.name() {
+            // JSON's texts are TOML's.
+            Some(name) => text.replace(NAME_LINE, &format!("name    = {}\n", json!(name))),
+            None => text.to_owned(),
+        };
+        if included.is_empty() {
+            return text;
+        }
+        let lines: String =
+            included.iter().map(|entry| format!("    {},\n", json!(entry.path()))).collect();
+        let include = format!(
+            "# What other programs write. Values of their [variables] are given by a table:\n\
+             # {{ file = {}, with = {{ prefix = \"shop:\" }} }}\n\
+             include = [\n{lines}]\n\n[keyspace]\n",
+            json!(included[0].path())
+        );
+        text.replace("[keyspace]\n", &include)
+    }
+
+    /// What the keyspace is called: as its directory is, which is there by now.
+    fn name(&self) -> Option<String> {
+        let directory = self.directory.canonicalize().ok()?;
+        let name = directory.file_name()?.to_str()?.trim();
+        (!name.is_empty()).then(|| name.to_owned())
     }
 
     fn write(&self, path: &Path, text: &str, terminal: &mut Terminal) -> anyhow::Result<()> {
@@ -69,7 +132,12 @@ impl Init {
     }
 }
 
-fn refuse_existing(paths: &[&Path]) -> anyhow::Result<()> {
+/// The names of the library, for messages.
+fn names() -> String {
+    library::LIBRARY.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+}
+
+fn refuse_existing<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> anyhow::Result<()> {
     for path in paths {
         if path.symlink_metadata().is_ok() {
             bail!("{} exists; --force overwrites it", path.display());
@@ -84,9 +152,14 @@ mod tests {
 
     #[test]
     fn the_starter_is_sound_and_names_its_editor_file() {
-        let checked = keyward_schema::check("keyward.toml", STARTER.as_bytes());
-        let found: Vec<&str> = checked.diagnostics.iter().map(|found| &*found.message).collect();
-        assert!(found.is_empty(), "{found:?}");
-        assert_eq!(STARTER.lines().next(), Some(&*format!("#:schema ./{EDITOR_FILE_NAME}")));
+        for starter in [STARTER, EMPTY] {
+            let checked = keyward_schema::check("keyward.toml", starter.as_bytes());
+            let found: Vec<&str> =
+                checked.diagnostics.iter().map(|found| &*found.message).collect();
+            assert!(found.is_empty(), "{found:?}");
+            assert_eq!(starter.lines().next(), Some(&*format!("#:schema ./{EDITOR_FILE_NAME}")));
+            assert_eq!(starter.matches(NAME_LINE).count(), 1);
+            assert_eq!(starter.matches("[keyspace]\n").count(), 1);
+        }
     }
 }

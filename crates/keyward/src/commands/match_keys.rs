@@ -160,7 +160,7 @@ impl Session<'_> {
             "placeholders": placeholders,
             "type": declared.data.name(),
             "lifetime": self.lifetimes[found.pattern],
-            "file": self.schema.source.name,
+            "file": self.schema.source.locate(declared.at).0.name,
             "line": self.schema.source.line(declared.at),
         })
     }
@@ -185,7 +185,7 @@ impl Session<'_> {
             json!({
                 "pattern": near.pattern.text(),
                 "reason": reason(near, key, &miss.reason),
-                "file": self.schema.source.name,
+                "file": self.schema.source.locate(near.at).0.name,
                 "line": self.schema.source.line(near.at),
             })
         });
@@ -194,8 +194,7 @@ impl Session<'_> {
 
     /// `shop/keyward.toml:9`.
     fn place(&self, key: &Key) -> String {
-        let source = &self.schema.source;
-        format!("{}:{}", escape(&source.name), source.line(key.at))
+        escape(&self.schema.source.place(key.at)).into_owned()
     }
 }
 

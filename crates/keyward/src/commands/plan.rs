@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 /// built) or `destroys` (rows or elements may go). Exits with 0 if all are compatible, with
 /// 1 if one is not (see --fail-on), with 2 if a file cannot be read or is not sound. What
 /// becomes of the rows of a running server it tells by itself:
-/// `redis-cli -x KEYWARD SCHEMA PLAN < NEW`.
+/// `keyward flatten NEW | redis-cli -x KEYWARD SCHEMA PLAN`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward plan old.toml shop/keyward.toml\n  \
     git show main:keyward.toml > old.toml && \

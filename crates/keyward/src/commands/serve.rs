@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use keyward_schema::Schema;
+use keyward_docs::render::{self, Style};
+use keyward_schema::{Schema, conflicts};
 use keyward_server::settings::command_line::{Role, Roles};
 use keyward_server::{Functions, ServedSchema};
 
@@ -54,7 +55,7 @@ impl Serve {
         for (name, db) in databases {
             move_to(&mut served, name.as_deref(), db)?;
         }
-        check_databases(&served)?;
+        check_databases(&served, terminal)?;
         keyward_server::serve_command(&settings, served)?;
         Ok(Answer::Yes)
     }
@@ -121,18 +122,17 @@ fn move_to(served: &mut [ServedSchema], name: Option<&str>, db: usize) -> anyhow
     Ok(())
 }
 
-/// Two keyspaces cannot share a database.
-fn check_databases(served: &[ServedSchema]) -> anyhow::Result<()> {
-    let name = |schema: &Schema| format!("{} ({})", schema.keyspace.name, schema.source.name);
-    for (index, later) in served.iter().enumerate() {
-        if let Some(earlier) = served[..index].iter().find(|earlier| earlier.db == later.db) {
-            bail!(
-                "{} and {} both want database {}; say --db NAME=N for one of them",
-                name(&earlier.schema),
-                name(&later.schema),
-                later.db
-            );
-        }
+/// Holds the schemas against each other, in the databases they are to govern.
+fn check_databases(served: &[ServedSchema], terminal: &mut Terminal) -> anyhow::Result<()> {
+    let schemas: Vec<(usize, &Schema)> =
+        served.iter().map(|served| (served.db, &served.schema)).collect();
+    let found = conflicts(&schemas);
+    for (place, found) in &found {
+        let source = &served[*place].schema.source;
+        terminal.say_picture(&render::human(source, found, Style::Coloured))?;
+    }
+    if !found.is_empty() {
+        bail!("the schemas cannot be served together; --db NAME=N gives one another database");
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ fn warnings_fail_only_when_denied() {
 
 #[test]
 fn files_of_one_database_contradict_each_other() {
-    let other = "[keyspace]\nname = \"events\"\n\n[key.a]\ntype = \"string\"\n";
+    let other = "[keyspace]\nname = \"events\"\npersist = \"none\"\n\n[key.a]\ntype = \"string\"\n";
     let folder = Folder::new(&[("shop.toml", CLEAN), ("events.toml", other)]);
     assert_snapshot!(folder.run(&["check", "shop.toml", "events.toml"]));
 }
@@ -89,4 +89,21 @@ fn a_closed_pipe_is_success() {
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {stderr}");
         assert_eq!(stderr, "", "{arguments:?}");
     }
+}
+
+#[test]
+fn what_is_wrong_with_an_included_file_is_drawn_there() {
+    let shop =
+        "include = ['lib/b.toml']\n[keyspace]\nname = 'shop'\n[key.'user:{id}']\ntype = 'hash'\n";
+    let folder = Folder::new(&[
+        ("shop.toml", shop),
+        ("lib/b.toml", "# Users.\n[key.'user:{name}']\ntype = 'hash'\n"),
+    ]);
+    assert_snapshot!("included", folder.run(&["check", "shop.toml"]));
+    assert_snapshot!("included_json", folder.run(&["check", "--format", "json", "shop.toml"]));
+    let refused = folder.run(&["docs", "-o", "lib/b.toml", "shop.toml"]);
+    assert!(refused.starts_with("exit 2\n"), "{refused}");
+    folder.write("lib/b.toml", b"[key.'x:{name}']\ntype = 'hash'\n");
+    let refused = folder.run(&["docs", "-o", "lib/b.toml", "shop.toml"]);
+    assert!(refused.contains("lib/b.toml is one of the schemas"), "{refused}");
 }

@@ -52,3 +52,12 @@ fn what_is_not_sound_has_no_document() {
     let folder = Folder::new(&[("shop.toml", SHOP), ("bad.toml", "[keyspace]\nname = \"bad\"\n")]);
     assert_snapshot!(folder.run(&["docs", "shop.toml", "bad.toml"]));
 }
+
+#[test]
+fn who_answers_for_a_keyspace_and_for_a_key_is_shown() {
+    let shop = "[keyspace]\nname = 'shop'\nowner = 'team-web'\n[key.'cart:{id}']\ntype = 'hash'\nowner = 'team-checkout'\n";
+    let folder = Folder::new(&[("shop.toml", shop)]);
+    let page = folder.run(&["docs", "shop.toml"]);
+    assert!(page.contains("- **Owner:** team-web\n"), "{page}");
+    assert!(page.contains("- **Owner:** team-checkout\n"), "{page}");
+}

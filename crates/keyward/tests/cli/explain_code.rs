@@ -30,7 +30,7 @@ fn every_listed_code_has_a_page() {
 #[test]
 fn scripts_get_records() {
     let folder = Folder::new(&[]);
-    assert_snapshot!("page", folder.run(&["explain-code", "--format", "json", "KW0012"]));
+    assert_snapshot!("page", folder.run(&["explain-code", "--format", "json", "KW0017"]));
     let list = folder.run(&["explain-code", "--format", "json"]);
     let first = list.lines().nth(2).expect("a record");
     assert_eq!(first, r#"{"code":"KW0001","level":"error","title":"the file is not valid TOML"}"#);

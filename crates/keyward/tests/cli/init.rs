@@ -14,6 +14,41 @@ fn the_starter_is_written_and_sound() {
 }
 
 #[test]
+fn the_keyspace_is_called_like_its_directory() {
+    let folder = Folder::new(&[]);
+    for (arguments, file, name) in [
+        (&["init", "billing"][..], "billing/keyward.toml", "billing"),
+        (&["init", "--empty", "a b"], "a b/keyward.toml", "a b"),
+    ] {
+        assert!(folder.run(arguments).starts_with("exit 0\n"), "{arguments:?}");
+        let text = folder.read(file);
+        assert!(text.contains(&format!("[keyspace]\nname    = \"{name}\"\n")), "{text}");
+    }
+    assert!(folder.read("billing/keyward.toml").contains("\n[key.\"session:"));
+    assert!(!folder.read("a b/keyward.toml").contains("\n[key.\""));
+    let checked = folder.run(&["check", "--deny-warnings", "a b/keyward.toml"]);
+    assert!(checked.starts_with("exit 0\n"), "{checked}");
+}
+
+#[test]
+fn programs_of_the_library_are_included() {
+    let folder = Folder::new(&[]);
+    assert_snapshot!("with", folder.run(&["init", "--with", "connect-redis", "shop"]));
+    assert_snapshot!("with_text", folder.read("shop/keyward.toml"));
+    let checked = folder.run(&["check", "--deny-warnings", "shop/keyward.toml"]);
+    assert_eq!(checked, "exit 0\n--- stderr\nno problems in 1 file\n");
+    assert_snapshot!("with_match", folder.run(&["match", "shop/keyward.toml", "sess:abc"]));
+    let again = folder.run(&["init", "--with", "connect-redis", "shop"]);
+    assert!(again.starts_with("exit 2\n"), "{again}");
+    let unknown = folder.run(&["init", "--with", "celry", "other"]);
+    assert_eq!(
+        unknown,
+        "exit 2\n--- stderr\nkeyward: the library has no \"celry\"; it has connect-redis\n"
+    );
+    assert!(!folder.path().join("other").exists());
+}
+
+#[test]
 fn nothing_is_overwritten_unless_forced() {
     for existing in ["keyward.toml", "keyward.schema.json"] {
         let folder = Folder::new(&[(existing, "mine")]);

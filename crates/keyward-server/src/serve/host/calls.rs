@@ -7,6 +7,7 @@ use crate::clock;
 use crate::files::append_only::AppendOnly;
 use crate::files::data_locks::Guarded;
 use crate::files::log_parts::open_log;
+use crate::files::schemas::without_repeats;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
 use crate::net::exchange;
 use crate::process::{descriptors, memory};
@@ -56,8 +57,11 @@ impl Host for ServerHost {
     }
 
     fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
-        let found = self.functions.iter().find(|(of, _)| *of == db);
-        found.map_or(Ok(Vec::new()), |(_, functions)| functions.read())
+        let mut libraries = Vec::new();
+        for (_, functions) in self.functions.iter().filter(|(of, _)| *of == db) {
+            libraries.extend(functions.read()?);
+        }
+        Ok(without_repeats(libraries))
     }
 
     fn config_get(&mut self, patterns: &[&[u8]]) -> Vec<(String, Vec<u8>)> {

@@ -1,0 +1,26 @@
+//! KW0116: two files of a database claim the same keys.
+
+use crate::diagnostic::{Diagnostic, Level, Rule};
+use crate::pattern::Pattern;
+use crate::schema::Key;
+
+pub(crate) static RULE: Rule = Rule {
+    code: "KW0116",
+    level: Level::Error,
+    title: "two files of a database claim the same keys",
+    why: "
+Files that share a database each have keys of their own, so that what one team
+writes in its file changes nothing for another. Within a file the narrower of two
+patterns wins; between files no key may match two patterns at all. Give the keys
+of one file a prefix, or one of the files another `db`.
+",
+    wrong: "",
+    right: "",
+};
+
+pub(crate) fn found(key: &Key, rival: &Pattern, place: &str, example: &[u8]) -> Diagnostic {
+    let example = String::from_utf8_lossy(example);
+    let own = &key.pattern;
+    RULE.at(key.at, format!("also matches `{example}`"))
+        .saying(format!("`{own}` accepts `{example}` as `{rival}` of another file does ({place})"))
+}

@@ -1,0 +1,54 @@
+//! Schemas of known programs, which `keyward init --with` writes beside a new file.
+//!
+//! They are written rather than found inside the program by those who include them: a
+//! schema then changes only when its owners change it, not with an upgrade of Keyward,
+//! and messages name a file and a line that can be opened.
+
+/// A schema of the library.
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+}
+
+impl Entry {
+    /// Its path from the file that includes it.
+    pub(super) fn path(&self) -> String {
+        format!("{FOLDER}/{}.toml", self.name)
+    }
+}
+
+/// The folder beside a new file.
+const FOLDER: &str = "library";
+
+macro_rules! library {
+    ($($name:literal),+ $(,)?) => {
+        /// The whole library, by name.
+        pub(super) const LIBRARY: &[Entry] = &[$(Entry {
+            name: $name,
+            text: include_str!(concat!("../../../../../library/", $name, ".toml")),
+        }),+];
+    };
+}
+
+library!["connect-redis"];
+
+/// The schema of that name.
+pub(super) fn find(name: &str) -> Option<&'static Entry> {
+    LIBRARY.iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_the_folder() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../library");
+        let files = std::fs::read_dir(folder).expect("the library").flatten();
+        let names = files.map(|file| file.file_name().into_string().expect("a name in UTF-8"));
+        let mut names: Vec<String> =
+            names.filter_map(|name| name.strip_suffix(".toml").map(str::to_owned)).collect();
+        names.sort();
+        assert_eq!(names, LIBRARY.iter().map(|entry| entry.name).collect::<Vec<_>>());
+    }
+}
