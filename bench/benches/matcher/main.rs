@@ -22,6 +22,7 @@ const KEY_COUNT: usize = 306_000;
 const LARGE_COUNT: usize = 1_000;
 
 fn matcher(criterion: &mut Criterion) {
+    measure(criterion, &patterns::of_five_systems());
     measure(criterion, &patterns::of_systems_and_programs());
     measure(criterion, &patterns::variations(LARGE_COUNT));
 }

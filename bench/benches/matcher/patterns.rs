@@ -11,7 +11,8 @@ const SYSTEMS: [&str; 5] = ["calls-bot", "social", "api-billing", "telegram-gate
 const APART: &str = "social";
 
 /// What Celery with kombu, Django, Flask-Limiter, Huey, Sidekiq, Bull, connect-redis and
-/// rate-limiter-flexible write.
+/// rate-limiter-flexible write. Sidekiq's hosts have a first name here: a system has keys of three
+/// parts that begin with any word.
 const PROGRAMS: [&str; 28] = [
     "celery-task-meta-{id:uuid}",
     "celery-taskset-meta-{id:uuid}",
@@ -25,13 +26,13 @@ const PROGRAMS: [&str; 28] = [
     "celery",
     "celery\u{6}\u{16}{priority:uint}",
     ":1:django.contrib.sessions.cache{key}",
-    ":1:views.decorators.cache.cache_page.{prefix}.GET.{url:hex}.{headers:hex}.{language}",
+    ":1:views.decorators.cache.cache_page.{app}.GET.{url:hex}.{headers:hex}.{language}",
     "LIMITS:LIMITER/{ip:ip}/{view}/2/1/minute",
     "LIMITS:LIMITER/{ip:ip}/{view}/100/1/hour",
     "huey.r.{name}.{id:uuid}",
     "huey.redis.{name}",
     "huey.schedule.{name}",
-    "{host}:{pid:uint}:{nonce:hex}-signals",
+    "web.{host}:{pid:uint}:{nonce:hex}-signals",
     "queue:{name}",
     "stat:processed:{day:date}",
     "stat:failed:{day:date}",
@@ -45,8 +46,13 @@ const PROGRAMS: [&str; 28] = [
 
 /// The patterns of the five systems and of the programs.
 pub(crate) fn of_systems_and_programs() -> Vec<Pattern> {
-    let systems = SYSTEMS.iter().flat_map(|system| of_system(system));
-    systems.chain(PROGRAMS.iter().map(|text| parse(text))).collect()
+    let programs = PROGRAMS.iter().map(|text| parse(text));
+    of_five_systems().into_iter().chain(programs).collect()
+}
+
+/// The patterns of the five systems alone.
+pub(crate) fn of_five_systems() -> Vec<Pattern> {
+    SYSTEMS.iter().flat_map(|system| of_system(system)).collect()
 }
 
 fn of_system(system: &str) -> Vec<Pattern> {

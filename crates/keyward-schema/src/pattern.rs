@@ -206,7 +206,7 @@ impl Pattern {
     ///
     /// This is the definition of matching; [`crate::Matcher`] is the fast way.
     pub fn accepts(&self, key: &[u8]) -> bool {
-        self.read(key).is_some()
+        values::accepts(self, key)
     }
 
     /// The values of the placeholders in a key, if it belongs to this pattern.

@@ -33,40 +33,45 @@ impl<'k> Deref for Values<'k> {
 
 /// The values in a key; whether they are judged by their kinds is the caller's to say.
 pub(super) fn read<'k>(pattern: &Pattern, key: &'k [u8], judges: bool) -> Option<Values<'k>> {
-    let mut reader =
-        Reader { pattern, left: key, values: Values::empty(pattern.placeholders.len()), judges };
-    let elements = &pattern.elements[..];
-    match pattern.open {
-        None => {
-            reader.read_closed(elements)?;
-            if !reader.left.is_empty() {
-                return None;
-            }
-        }
-        Some(open) => {
-            reader.read_forwards(&elements[..open])?;
-            reader.read_backwards(&elements[open + 1..])?;
-            let left = reader.left;
-            reader.take(&elements[open], left)?;
-        }
-    }
-    Some(reader.values)
+    let mut values = Values::empty(pattern.placeholders.len());
+    Reader { pattern, left: key, values: Some(&mut values), judges }.read()?;
+    Some(values)
+}
+
+/// Whether a key can be read, without keeping the values.
+pub(super) fn accepts(pattern: &Pattern, key: &[u8]) -> bool {
+    Reader { pattern, left: key, values: None, judges: true }.read().is_some()
 }
 
 /// Elements are taken from either end of what is left of the key.
 struct Reader<'p, 'k> {
     pattern: &'p Pattern,
     left: &'k [u8],
-    values: Values<'k>,
+    /// Where the values go that somebody wants.
+    values: Option<&'p mut Values<'k>>,
     judges: bool,
 }
 
 impl<'k> Reader<'_, 'k> {
+    fn read(&mut self) -> Option<()> {
+        let elements = &self.pattern.elements[..];
+        let Some(open) = self.pattern.open else {
+            self.read_closed(elements)?;
+            return self.left.is_empty().then_some(());
+        };
+        self.read_forwards(&elements[..open])?;
+        self.read_backwards(&elements[open + 1..])?;
+        let left = self.left;
+        self.take(&elements[open], left)
+    }
+
     /// Notes the value of a placeholder, if it fits.
     #[inline]
     fn take(&mut self, element: &Element, value: &'k [u8]) -> Option<()> {
         let Element::Placeholder(index) = *element else { return None };
-        self.values.texts[index] = value;
+        if let Some(values) = &mut self.values {
+            values.texts[index] = value;
+        }
         (!self.judges || self.pattern.placeholders[index].kind.accepts(value)).then_some(())
     }
 
