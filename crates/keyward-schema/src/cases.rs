@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::escape::escape;
 use crate::matcher::Matcher;
 use crate::nearest::nearest;
+use crate::read::example::{expected_form, written};
 use crate::schema::{Content, ExampleValue, Key, Schema};
 use crate::source::Span;
 
@@ -202,42 +203,24 @@ fn quoted(text: &str) -> String {
 
 /// How the values of a key are written.
 fn form_of(content: &Content) -> String {
-    let form = match content {
-        Content::Items(_) => "an array of items",
-        Content::Scored { .. } => "a table of members and scores",
-        Content::Fields(_) => "a table of fields",
-        Content::Value(_) | Content::Json(_) => "a text or a number",
-        Content::Opaque => "left out: values of this type cannot be written",
-    };
-    format!("a value of this key must be {form}")
+    format!("a value of this key must be {}", expected_form(content))
 }
 
 /// A whole value as examples write it: a text, items, or names and values.
 fn whole(value: &Value<'_>) -> Option<ExampleValue> {
     Some(match value.get_ref() {
         DeValue::Array(items) => {
-            ExampleValue::Items(items.iter().map(scalar).collect::<Option<_>>()?)
+            ExampleValue::Items(items.iter().map(written).collect::<Option<_>>()?)
         }
         DeValue::Table(table) => {
             let pairs = table.iter().map(|(name, value)| {
                 let name: &str = name.get_ref();
-                Some((name.into(), scalar(value)?))
+                Some((name.into(), written(value)?))
             });
             ExampleValue::Pairs(pairs.collect::<Option<_>>()?)
         }
-        _ => ExampleValue::Text(scalar(value)?),
+        _ => ExampleValue::Text(written(value)?),
     })
-}
-
-/// A text, or a number or boolean as TOML writes it.
-fn scalar(value: &Value<'_>) -> Option<Box<str>> {
-    match value.get_ref() {
-        DeValue::String(text) => Some(text.as_ref().into()),
-        DeValue::Integer(number) => Some(number.as_str().into()),
-        DeValue::Float(number) => Some(number.as_str().into()),
-        DeValue::Boolean(value) => Some(value.to_string().into()),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod condition;
 mod content;
 mod derived;
 mod draft;
-mod example;
+pub(crate) mod example;
 mod function;
 mod include;
 mod key;

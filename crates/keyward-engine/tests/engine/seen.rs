@@ -78,6 +78,15 @@ fn rows_that_do_not_fit_are_listed_with_their_reasons_page_by_page() {
 }
 
 #[test]
+fn where_a_schema_has_secrets_the_reasons_do_not_say_what_was_found() {
+    let mut shop = Shop::new(1, SCHEMA);
+    shop.check(&[("KEYWARD MODE warn", "+OK"), ("HSET user:7 age hunter2", ":1")]);
+    let told = shop.call("KEYWARD MISFITS");
+    assert!(told.contains("user:7: age must be a whole number not below zero"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+#[test]
 fn the_last_refusals_of_each_pattern_are_kept_without_secrets() {
     let mut shop = Shop::new(1, SCHEMA);
     shop.call("CLIENT SETNAME till");

@@ -55,12 +55,14 @@ fn read_value(entry: Entry<'_>, content: &Content, report: &mut Report) -> Optio
     }
 }
 
-fn expected_form(content: &Content) -> &'static str {
+/// How a whole value is written in TOML.
+pub(crate) fn expected_form(content: &Content) -> &'static str {
     match content {
         Content::Items(_) => "an array of items",
         Content::Scored { .. } => "a table of members and scores",
         Content::Opaque => "nothing: a key of this type has no example value",
-        _ => "a table of fields",
+        Content::Fields(_) => "a table of fields",
+        Content::Value(_) | Content::Json(_) => "a text or a number",
     }
 }
 
@@ -70,16 +72,17 @@ fn read_pairs(entries: &[Entry<'_>], report: &mut Report) -> Option<Vec<(Box<str
 
 /// A text, or a number or boolean as TOML writes it.
 fn scalar(entry: Entry<'_>, report: &mut Report) -> Option<Box<str>> {
-    let written = written(entry.value);
+    let written = written(entry.value).map(|text| text.trim().into());
     if written.is_none() {
         report.push(wrong_value::found(entry, "a text or a number"));
     }
     written
 }
 
-fn written(value: &Value<'_>) -> Option<Box<str>> {
+/// A text as it is, or a number or boolean as TOML writes it.
+pub(crate) fn written(value: &Value<'_>) -> Option<Box<str>> {
     match value.get_ref() {
-        DeValue::String(text) => Some(text.as_ref().trim().into()),
+        DeValue::String(text) => Some(text.as_ref().into()),
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().into()),
         DeValue::Float(number) => Some(number.as_str().into()),
         DeValue::Boolean(value) => Some(value.to_string().into()),
