@@ -20,6 +20,7 @@
 //! | `Within` | stays, anew if the deciding value changed | anew | refused beyond it, or shortened | refused |
 //! | `Window` | stays | stays, or anew for a new row | the nearer end; refused if longer than a whole window, unless by EXPIRE or GETEX, which change nothing then | refused |
 //! | `Renewed` | anew | anew | refused beyond it | refused |
+//! | `RenewedUpTo` | anew, if that is later | anew, if that is later | refused beyond the total | refused |
 //! | `At` (`until`, `with`) | that time | that time | refused unless it is that time | refused |
 //! | `Given` | stays | the default; refused without one | refused outside the bounds | refused if there is a most |
 //!
@@ -57,6 +58,15 @@ pub enum Term {
     Renewed {
         /// How long.
         after: Duration,
+    },
+    /// This long from its last write, but in all only so long.
+    RenewedUpTo {
+        /// How long from its last write.
+        after: Duration,
+        /// How long in all.
+        total: Duration,
+        /// The moment at which that is over.
+        last: i64,
     },
     /// Up to this time, or for ever: that of a field, or of the key it lives with.
     At(Option<i64>),
@@ -122,6 +132,8 @@ pub enum LifetimeProblem {
     },
     /// Something else decides when it ends.
     Elsewhere,
+    /// The time of its birth is another one now.
+    Reborn,
     /// The key that it lives with is not there.
     Leaderless,
 }
@@ -156,6 +168,18 @@ pub fn deadline_after(
             Step::Lost(_) if touched == Touched::Lifetime => Err(Immortal),
             Step::Asked(end) => at_most(after, Excess::Refuse, now_ms, end).map(Some),
             Step::Unchanged(_) | Step::Lost(_) | Step::Silent => Ok(Some(end_of(after, now_ms))),
+        },
+        Term::RenewedUpTo { after, total, last } => match step {
+            Step::Unchanged(end) if touched == Touched::Lifetime => Ok(Some(end)),
+            Step::Lost(_) if touched == Touched::Lifetime => Err(Immortal),
+            // Who asks for the whole of it asks a little later than it was born.
+            Step::Asked(end) => {
+                at_most(total, Excess::Refuse, now_ms, end).map(|end| Some(end.min(last)))
+            }
+            Step::Unchanged(end) | Step::Lost(end) => {
+                Ok(Some(renewed_up_to(after, last, now_ms, Some(end))))
+            }
+            Step::Silent => Ok(Some(renewed_up_to(after, last, now_ms, None))),
         },
         Term::At(end) => match step {
             Step::Asked(asked) if !end.is_some_and(|end| is_same_time(end, asked)) => {
@@ -232,6 +256,12 @@ fn window(
 /// When something ends that begins now.
 pub(crate) fn end_of(after: Duration, now_ms: i64) -> i64 {
     now_ms.saturating_add_unsigned(after.as_ms())
+}
+
+/// When a row ends that is renewed now: never sooner than it would have, never later than
+/// its last moment.
+pub(crate) fn renewed_up_to(after: Duration, last: i64, now_ms: i64, had: Option<i64>) -> i64 {
+    end_of(after, now_ms).max(had.unwrap_or(i64::MIN)).min(last)
 }
 
 fn at_most(

@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 
 use keyward_schema::{
-    Content, Duration, Excess, Key, KeyId, Lifetime, Object, Renew, Shape, Subject, Type,
+    Content, Duration, Excess, Key, KeyId, Lifetime, Object, Renew, Shape, Subject, Total, Type,
     parse_timestamp,
 };
 
 use crate::book::{RuleBook, placeholder};
-use crate::lifetime::{Term, end_of};
+use crate::lifetime::{Term, end_of, renewed_up_to};
 use crate::view::{NotYet, Row, View};
 
 impl RuleBook {
@@ -22,6 +22,7 @@ impl RuleBook {
             Lifetime::By { subject: Subject::Field(field), .. } | Lifetime::Until { field } => {
                 Some(*field)
             }
+            Lifetime::Renewed { total: Some(total), .. } => Some(total.from),
             _ => None,
         }
     }
@@ -49,7 +50,14 @@ impl RuleBook {
             Lifetime::Forever => Term::Forever,
             Lifetime::Within { after, excess } => Term::Within { after: *after, excess: *excess },
             Lifetime::Window { after } => Term::Window { after: *after },
-            Lifetime::Renewed { after, .. } => Term::Renewed { after: *after },
+            Lifetime::Renewed { after, total: None, .. } => Term::Renewed { after: *after },
+            Lifetime::Renewed { after, total: Some(total), .. } => {
+                let last = deciding.and_then(|birth| last_moment(declared, *total, birth));
+                match last {
+                    Some(last) => Term::RenewedUpTo { after: *after, total: total.max, last },
+                    None => Term::Renewed { after: *after },
+                }
+            }
             Lifetime::By { subject, cases, renew } => {
                 let value = match subject {
                     Subject::Field(_) => deciding,
@@ -88,7 +96,16 @@ impl RuleBook {
         }
         let declared = self.schema().key(table);
         let after = match &declared.lifetime {
-            Lifetime::Renewed { after, .. } => Some(*after),
+            Lifetime::Renewed { after, total, .. } => {
+                let last = total.and_then(|total| {
+                    let birth = field_of(declared, row, total.from)?;
+                    last_moment(declared, total, &birth)
+                });
+                if let Some(last) = last {
+                    return Some(renewed_up_to(*after, last, now_ms, row.deadline()));
+                }
+                Some(*after)
+            }
             Lifetime::By { subject: Subject::Placeholder(index), cases, .. } => {
                 case(cases, placeholder(&declared.pattern, key, *index))
             }
@@ -129,6 +146,12 @@ pub(crate) fn json_field<'v>(
         }
     });
     found.ok().and(value)
+}
+
+/// When a row ends that is renewed up to then at most.
+fn last_moment(key: &Key, total: Total, birth: &[u8]) -> Option<i64> {
+    let field = &key.content.object()?.fields[total.from];
+    Some(end_of(total.max, time(&field.shape, birth)?))
 }
 
 fn case(cases: &[(Box<str>, Duration)], value: &[u8]) -> Option<Duration> {

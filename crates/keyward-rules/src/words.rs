@@ -159,6 +159,7 @@ impl RuleBook {
                 format!("must live at least {}, not {}", least.in_words(), asked.in_words())
             }
             LifetimeProblem::Elsewhere => self.elsewhere(table, key),
+            LifetimeProblem::Reborn => self.reborn(table),
             LifetimeProblem::Leaderless => match self.leader(table, key) {
                 Some(leader) => format!(
                     "lives with {}, which does not exist; create that first",
@@ -171,6 +172,19 @@ impl RuleBook {
         };
         let at = Some(declared.lifetime_at);
         self.refusal(table, key, Problem { told: &problem, discreet: None }, at)
+    }
+
+    /// The field that tells how long a row lives in all was changed.
+    fn reborn(&self, table: KeyId) -> String {
+        let declared = self.schema().key(table);
+        match (&declared.lifetime, declared.content.object()) {
+            (Lifetime::Renewed { total: Some(total), .. }, Some(object)) => format!(
+                "lives {} in all from {}, which cannot be changed; delete the key and write it anew",
+                total.max.in_words(),
+                object.fields[total.from].name
+            ),
+            _ => unreachable!("only a total has a birth"),
+        }
     }
 
     /// What decides when a row ends, and what to do about it.

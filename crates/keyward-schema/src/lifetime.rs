@@ -32,6 +32,8 @@ pub enum Lifetime {
         after: Duration,
         /// What counts as use.
         renew: Renew,
+        /// How long in all, however much it is used.
+        total: Option<Total>,
     },
     /// By the value of a field or of a placeholder.
     By {
@@ -86,6 +88,15 @@ choice! {
         /// Each read and each write.
         Access = "access",
     }
+}
+
+/// The longest that a key lives in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Total {
+    /// How long.
+    pub max: Duration,
+    /// The field with the time of its birth, which is not changed later.
+    pub from: usize,
 }
 
 /// Whose value decides.

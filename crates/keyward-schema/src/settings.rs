@@ -275,7 +275,8 @@ settings! {
         "with": Form::Template, &[], "The key with which it ends.", "\"coupon:{code}\"";
         "given": Form::Switch, &[], "The writer says.", "true";
         "min": Form::Duration, &[], "The shortest a writer may give.", "\"1m\"";
-        "max": Form::Duration, &[], "The longest a writer may give.", "\"1h\"";
+        "max": Form::Duration, &[], "The longest a writer may give; beside `renew`, the longest it lives in all.", "\"1h\"";
+        "from": Form::Text, &[], "The required field with the time since which `max` counts where it is renewed. It cannot be changed later.", "\"created_at\"";
         "default": Form::Duration, &[], "For commands that cannot say.", "\"1m\"";
     }
     Shape {

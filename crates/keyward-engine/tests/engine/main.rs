@@ -31,5 +31,6 @@ mod shop;
 mod shown;
 mod sorted_sets;
 mod strings;
+mod total_lifetime;
 mod tracking;
 mod undo;

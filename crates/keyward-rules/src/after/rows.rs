@@ -7,7 +7,7 @@
 use super::{Aftermath, Fate, Objection};
 use crate::change::{Change, End, Part, What};
 use crate::facts::{Facts, Moment};
-use crate::lifetime::{Situation, Term, Touched, deadline_after};
+use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 use crate::view::{NotYet, Row};
 use keyward_schema::{DataType, KeyId, Unknown};
 
@@ -102,6 +102,10 @@ impl<'a> Aftermath<'a> {
             touched: self.touched(table, change, row),
         };
         let term = self.term(table, change.key, row)?;
+        if matches!(term, Term::RenewedUpTo { .. }) && self.is_reborn(table, change, row) {
+            let refusal = self.book.refuse_lifetime(table, change.key, LifetimeProblem::Reborn);
+            self.object(refusal)?;
+        }
         match deadline_after(term, self.view.now_ms(), situation) {
             Ok(deadline) if deadline == row.deadline() => Ok(Fate::Lives(deadline)),
             Ok(deadline) => Ok(self.set_deadline(change.key, deadline)),
@@ -137,6 +141,14 @@ impl<'a> Aftermath<'a> {
             |moment| self.with_deciding_field(table, moment, |value| value.map(<[u8]>::to_vec));
         let before = Moment::before(change).and_then(value);
         if before == value(Moment::Now(row)) { Touched::Content } else { Touched::Subject }
+    }
+
+    /// Whether the time of a row's birth is another one than it was.
+    fn is_reborn(&self, table: KeyId, change: &Change<'_>, row: &dyn Row) -> bool {
+        let birth =
+            |moment| self.with_deciding_field(table, moment, |value| value.map(<[u8]>::to_vec));
+        let before = Moment::before(change).and_then(birth);
+        before.is_some() && before != birth(Moment::Now(row))
     }
 
     fn with_deciding_field<T>(

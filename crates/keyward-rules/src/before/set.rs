@@ -29,6 +29,8 @@ impl RuleBook {
             (Term::Within { .. } | Term::Window { .. }, Asked::Keep) if deciding.is_some() => {
                 return Err(UNJUDGED);
             }
+            // So is whether its birth is the same.
+            (Term::RenewedUpTo { .. }, _) => return Err(UNJUDGED),
             (_, Asked::Keep) => {
                 let before = case.view.row_of(place.table, place.key)?.map(|row| row.deadline());
                 Situation { before, now_has: before.flatten(), touched: Touched::Content }

@@ -56,6 +56,34 @@ fn check(term: Term, expected: &str) {
 }
 
 #[test]
+fn renewed_up_to_never_shortens_and_has_a_last_moment() {
+    check(
+        Term::RenewedUpTo { after: MINUTE, total: HOUR, last: NOW + 40_000 },
+        "
+        created: 40s
+        created for 30s: 30s
+        created for 2h: too long
+        replaced: 40s
+        replaced for 30s: 30s
+        edited: 40s
+        deciding value edited: 40s
+        left endless, edited: 40s
+        EXPIRE 10s: 10s
+        EXPIRE 30s: 30s
+        EXPIRE 2h: too long
+        PERSIST: immortal
+        ",
+    );
+    let living = Situation {
+        before: Some(Some(NOW + 90_000)),
+        now_has: Some(NOW + 90_000),
+        touched: Touched::Content,
+    };
+    let term = Term::RenewedUpTo { after: MINUTE, total: HOUR, last: NOW + 3_000_000 };
+    assert_eq!(deadline_after(term, NOW, living), Ok(Some(NOW + 90_000)));
+}
+
+#[test]
 fn free_is_as_in_redis() {
     check(
         Term::Free,

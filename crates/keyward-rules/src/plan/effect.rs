@@ -107,6 +107,11 @@ fn of_lifetime(before: Option<&Lifetime>, after: &Lifetime) -> Effect {
             Some(before) if before == after => Effect::Compatible,
             _ => Effect::Destroys,
         },
+        // A row without an end gets one, which may be over.
+        Lifetime::Renewed { total: Some(_), .. } => match before {
+            Some(before) if always_ends(before) => Effect::Compatible,
+            _ => Effect::Destroys,
+        },
         // Rows without an end get one; those that live too long are kept.
         Lifetime::Within { .. }
         | Lifetime::Window { .. }

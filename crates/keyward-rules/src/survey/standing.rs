@@ -121,6 +121,7 @@ pub(super) fn deadline_of(
 pub(super) fn is_overlong(term: Term, now_ms: i64, row: &dyn Row) -> bool {
     let most = match term {
         Term::Within { after, .. } | Term::Window { after } | Term::Renewed { after } => after,
+        Term::RenewedUpTo { last, .. } => return row.deadline().is_some_and(|end| end > last),
         Term::Given { max: Some(max), .. } => max,
         Term::Free | Term::Forever | Term::At(_) | Term::Leaderless | Term::Given { .. } => {
             return false;

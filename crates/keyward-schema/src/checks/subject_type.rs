@@ -11,8 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     level: Level::Error,
     title: "the lifetime depends on something of the wrong type",
     why: "
-`by` needs an enum, so that each value can have its duration; `until` needs a
-`timestamp` or `timestamp_ms`.
+`by` needs an enum, so that each value can have its duration; `until` and `from`
+need a `timestamp` or `timestamp_ms`.
 ",
     wrong: r#"
 [keyspace]
@@ -53,10 +53,10 @@ pub(crate) fn placeholder(name: &str, kind: &Kind, at: Span) -> Diagnostic {
         .help(format!("list its words: {{{name}:minute|hour}}"))
 }
 
-pub(crate) fn until(field: &Field, at: Span) -> Diagnostic {
+pub(crate) fn time(setting: &str, field: &Field, at: Span) -> Diagnostic {
     RULE.at(at, "not a time")
         .saying(format!(
-            "`until` needs a time, and `{}` is {}",
+            "`{setting}` needs a time, and `{}` is {}",
             field.name,
             field.shape.ty.in_words()
         ))

@@ -56,8 +56,11 @@ pub fn lifetime_short(links: &Linked<'_>, key: &Key) -> Line {
         Lifetime::Forever => Line::text("until deleted"),
         Lifetime::Within { after, .. } => Line::text(after.in_words()),
         Lifetime::Window { after } => Line::text(format!("{}, a fixed window", after.in_words())),
-        Lifetime::Renewed { after, renew } => {
-            Line::text(format!("{} from the last {}", after.in_words(), use_in_words(*renew)))
+        Lifetime::Renewed { after, renew, total } => {
+            let line = format!("{} from the last {}", after.in_words(), use_in_words(*renew));
+            let total =
+                total.map_or(String::new(), |total| format!(", {} in all", total.max.in_words()));
+            Line::text(line + &total)
         }
         Lifetime::By { subject, cases, .. } => {
             let case = |(word, after): &(Box<str>, crate::Duration)| {
@@ -101,11 +104,23 @@ pub(super) fn lifetime_in_words(links: &Linked<'_>, key: &Key) -> Line {
             "A window of {} that begins when it is created. Nothing extends it.",
             after.in_words()
         )),
-        Lifetime::Renewed { after, renew } => Line::text(format!(
-            "{} from the last {}: each one renews it.",
-            after.in_words(),
-            use_in_words(*renew)
-        )),
+        Lifetime::Renewed { after, renew, total } => {
+            let line = Line::text(format!(
+                "{} from the last {}: each one renews it",
+                after.in_words(),
+                use_in_words(*renew)
+            ));
+            match total {
+                None => line.and("."),
+                Some(total) => line
+                    .and(format!(", up to {} from ", total.max.in_words()))
+                    .and_line(field_name(key, total.from))
+                    .and(
+                        ", which cannot be changed. A writer may ask for as much at once; nothing \
+                         shortens it but EXPIRE.",
+                    ),
+            }
+        }
         Lifetime::By { subject, cases, renew } => {
             let then = match renew {
                 None => ". Judged again on every write.",

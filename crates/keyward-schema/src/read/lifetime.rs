@@ -16,7 +16,7 @@ use crate::checks::{
 };
 use crate::derived::Binding;
 use crate::diagnostic::Report;
-use crate::lifetime::{Excess, Lifetime, Renew, Subject};
+use crate::lifetime::{Excess, Lifetime, Renew, Subject, Total};
 use crate::nearest::nearest;
 use crate::pattern::Kind;
 use crate::schema::DataType;
@@ -27,7 +27,7 @@ use crate::units::Duration;
 /// The settings of a lifetime that tell its forms apart, and what may stand beside each.
 /// The other settings beside `by` are the values of its subject.
 pub const FORMS: [(&str, &[&str]); 5] = [
-    ("after", &["renew", "excess"]),
+    ("after", &["renew", "excess", "max", "from"]),
     ("by", &["renew"]),
     ("until", &[]),
     ("with", &[]),
@@ -87,26 +87,63 @@ fn read_table(
         }
     }
     match form {
-        "after" => read_after(&table, report),
+        "after" => read_after(&table, draft, report),
         "until" => read_until(&table, draft, report),
         "with" => read_with(&table, draft, drafts, report),
         _ => read_given(&table, draft, report),
     }
 }
 
-fn read_after(table: &Table<'_>, report: &mut Report) -> Option<Lifetime> {
+fn read_after(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> Option<Lifetime> {
     let after = table.duration("after", report);
     let excess = read_excess(table, report);
     let renew = table.choice("renew", Renew::NAMES, Renew::named, report).map(|renew| renew.value);
-    let after = after?.value;
+    let after = after?;
     if let (Some(_), Some(entry)) = (renew, table.entry("excess")) {
         report.push(malformed_lifetime::stray("excess", "renew", entry.name_at));
     }
+    let total = match renew {
+        Some(Renew::Write | Renew::Access) => read_total(table, after, draft, report)?,
+        None | Some(Renew::Never) => {
+            for stray in ["max", "from"].iter().filter_map(|name| table.entry(name)) {
+                report.push(malformed_lifetime::without_renewal(stray.name, stray.name_at));
+            }
+            None
+        }
+    };
+    let after = after.value;
     Some(match renew {
         None => Lifetime::Within { after, excess },
         Some(Renew::Never) => Lifetime::Window { after },
-        Some(renew) => Lifetime::Renewed { after, renew },
+        Some(renew) => Lifetime::Renewed { after, renew, total },
     })
+}
+
+/// Reads `max` and `from` beside `renew`: both, or neither.
+fn read_total(
+    table: &Table<'_>,
+    after: Located<Duration>,
+    draft: &KeyDraft<'_>,
+    report: &mut Report,
+) -> Option<Option<Total>> {
+    let (max, from) = match (table.entry("max"), table.entry("from")) {
+        (None, None) => return Some(None),
+        (Some(_), Some(_)) => (table.duration("max", report)?, table.text("from", report)?),
+        (Some(lone), None) | (None, Some(lone)) => {
+            report.push(malformed_lifetime::half_a_total(lone.name, lone.name_at));
+            return None;
+        }
+    };
+    if max.value <= after.value {
+        report.push(malformed_lifetime::total_too_short(after, max));
+        return None;
+    }
+    let (index, field) = subject_field("from", from, draft, report)?;
+    if !matches!(field.shape.ty, Type::Timestamp | Type::TimestampMs) {
+        report.push(subject_type::time("from", field, from.at));
+        return None;
+    }
+    Some(Some(Total { max: max.value, from: index }))
 }
 
 fn read_excess(table: &Table<'_>, report: &mut Report) -> Excess {
@@ -210,13 +247,13 @@ fn read_until(table: &Table<'_>, draft: &KeyDraft<'_>, report: &mut Report) -> O
     match field.shape.ty {
         Type::Timestamp | Type::TimestampMs => Some(Lifetime::Until { field: index }),
         _ => {
-            report.push(subject_type::until(field, name.at));
+            report.push(subject_type::time("until", field, name.at));
             None
         }
     }
 }
 
-/// The required field that `by` or `until` names.
+/// The required field that `by`, `until` or `from` names.
 fn subject_field<'d>(
     setting: &str,
     name: Located<&str>,
