@@ -41,6 +41,7 @@ pub fn json_schema() -> Value {
         Scope::Members,
         Scope::Function,
         Scope::Example,
+        Scope::Expect,
         Scope::Note,
     ] {
         definitions.insert(definition_name(scope).to_owned(), table(scope));
@@ -121,6 +122,7 @@ fn definition_name(scope: Scope) -> &'static str {
         Scope::Members => "members",
         Scope::Function => "function",
         Scope::Example => "example",
+        Scope::Expect => "expect",
         Scope::Note => "note",
     }
 }

@@ -11,6 +11,7 @@ mod content;
 mod derived;
 mod draft;
 pub(crate) mod example;
+mod expect;
 mod function;
 mod include;
 mod key;

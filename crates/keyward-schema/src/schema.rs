@@ -244,6 +244,8 @@ pub struct Key {
     pub compress: Option<u64>,
     /// How many there are expected to be.
     pub expect: Option<u64>,
+    /// How many items, members or fields one of them has, as its author expects.
+    pub expect_items: Option<u64>,
     /// Whether its values are shown to nobody but those who read them.
     pub secret: bool,
     /// The placeholders that are not shown either, by index: those that the

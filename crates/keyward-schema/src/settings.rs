@@ -57,6 +57,8 @@ pub enum Scope {
     Function,
     /// `example = { … }`
     Example,
+    /// `expect`
+    Expect,
     /// `[[note]]`
     Note,
 }
@@ -76,6 +78,7 @@ impl Scope {
             Scope::Members => "members",
             Scope::Function => "[function.…]",
             Scope::Example => "example",
+            Scope::Expect => "expect",
             Scope::Note => "[[note]]",
         }
     }
@@ -96,6 +99,7 @@ impl Scope {
             Scope::Members => "Another key's ids whose row says so.",
             Scope::Function => "An operation over several keys, called with FCALL.",
             Scope::Example => "An example key and what it holds.",
+            Scope::Expect => "How much of a key is expected.",
             Scope::Note => "A chapter of prose for the document.",
         }
     }
@@ -150,6 +154,8 @@ pub enum Form {
     Example,
     /// `true`, or an array of placeholders.
     Secret,
+    /// A count of keys, or a table with that and the items of one.
+    Expect,
     /// Whatever value fits the key's type.
     Any,
 }
@@ -182,6 +188,7 @@ impl Setting {
                 | (Scope::Lookup | Scope::Rank | Scope::Members, "of")
                 | (Scope::Rank, "by")
                 | (Scope::Example, "key")
+                | (Scope::Expect, "keys")
                 | (Scope::Note, "title" | "text")
         )
     }
@@ -254,7 +261,7 @@ settings! {
         "max_size": Form::Size, LARGE, "The most bytes a value may have.", "\"64kb\"";
         "compress": Form::Size, LARGE, "Values of more bytes are compressed inside, never on the wire.", "\"4kb\"";
         "evict": Form::Choice(crate::schema::Evict::NAMES), &[], "In which order rows go when memory is short: never, first, the least recently or frequently used, the nearest to its end.", "\"lru\"";
-        "expect": Form::Count, &[], "How many keys are expected: the document estimates memory from it.", "\"2.5M\"";
+        "expect": Form::Expect, &[], "How many keys are expected, or a table with that and how many items one has: the document estimates memory from it.", "\"2.5M\"";
         "secret": Form::Secret, &[], "Keeps values out of MONITOR, the slow log, logs and refusals; or those parts of the key whose placeholders it names.", "true";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "The keyspace's `mode`, for this key.", "\"warn\"";
         "lookup": Form::Table(Scope::Lookup), LOOKUPS, "A unique index of another key's field or value.", "{ of = \"user:{user_id}\", field = \"email\" }";
@@ -314,6 +321,10 @@ settings! {
     Example {
         "key": Form::Text, &[], "A key of the pattern.", "\"user:42\"";
         "value": Form::Any, &[], "What it holds: a text, an array of items, or a table of fields or scores.", "\"1\"";
+    }
+    Expect {
+        "keys": Form::Count, &[], "How many keys.", "\"10k\"";
+        "items": Form::Count, &[], "How many items, members or fields one has.", "50";
     }
     Note {
         "title": Form::Text, &[], "The heading.", "\"Monitoring\"";

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "shop.toml";
 /// What the page leaves out, behind the schema so that its lines keep their numbers.
 const KEYSPACE: &str = "\n[keyspace]\nname = \"shop\"\n";
-const SCOPES: [Scope; 12] = [
+const SCOPES: [Scope; 13] = [
     Scope::File,
     Scope::Include,
     Scope::Keyspace,
@@ -30,6 +30,7 @@ const SCOPES: [Scope; 12] = [
     Scope::Members,
     Scope::Function,
     Scope::Example,
+    Scope::Expect,
     Scope::Note,
 ];
 
@@ -202,6 +203,7 @@ fn takes(setting: &Setting) -> String {
         Form::Any => return "a value that fits".to_owned(),
         Form::Text => "text",
         Form::Switch => "a switch",
+        Form::Expect => "a count, or a table",
         Form::Secret => "a switch, or names of placeholders",
         Form::Db => "a number",
         Form::Count => "a count",

@@ -10,8 +10,8 @@
 //!   rounded up as jemalloc rounds; a whole number needs none;
 //! - small collections are one allocation, large ones a table with one
 //!   allocation for each element;
-//! - a collection holds as many elements as its bound admits; without one, a
-//!   derived one has its share of the source's expected keys, and any other as
+//! - a collection holds as many elements as the schema expects; where it does not say, as
+//!   many as its bound admits; without one, a derived one has its share of the source's expected keys, and any other as
 //!   many as the example.
 //!
 //! What it does not know: how long real values are, how full lists get, the
@@ -73,7 +73,8 @@ pub(super) fn blocks(part: &Part<'_>) -> Vec<Block> {
 }
 
 const HOW: &str = "The figures are estimates: the size of each example as plain Redis 7 would store \
-    it, times the number of keys expected. A collection counts as full where it has a bound.";
+    it, times the number of keys expected. A collection has the items that are expected of one; where the schema does not say, it \
+    counts as full if it has a bound.";
 
 /// What all expected keys take together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,14 +137,14 @@ fn bytes_per_key(part: &Part<'_>, id: KeyId) -> u64 {
     };
     let count = match key.content {
         Content::Items(_) | Content::Scored { .. } => elements(part, key, shown as u64),
-        _ => shown as u64,
+        _ => key.expect_items.unwrap_or(shown as u64),
     };
     footprint::of_key(name, ends) + footprint::of_value(key.data, value.as_ref(), count)
 }
 
 /// How many elements a collection holds.
 fn elements(part: &Part<'_>, key: &Key, shown: u64) -> u64 {
-    let bound = key.bounds.max_len.or(key.bounds.max_members);
+    let told = key.expect_items.or(key.bounds.max_len).or(key.bounds.max_members);
     let share = || {
         let derived = key.derived.as_ref()?;
         if let Derived::Inverse { .. } = derived {
@@ -152,7 +153,7 @@ fn elements(part: &Part<'_>, key: &Key, shown: u64) -> u64 {
         let source = part.schema.key(derived.source().key).expect?;
         Some((source / key.expect.unwrap_or(1)).max(1))
     };
-    bound.or_else(share).unwrap_or(shown)
+    told.or_else(share).unwrap_or(shown)
 }
 
 /// Who goes first when memory is short.

@@ -26,7 +26,7 @@ pub(super) fn form(form: Form) -> Value {
         Form::Choice(words) => json!({ "type": "string", "enum": words }),
         Form::Switch => json!({ "type": "boolean" }),
         Form::Db => json!({ "type": "integer", "minimum": 0, "maximum": 255 }),
-        Form::Count => json!({ "type": ["integer", "string"], "minimum": 1, "pattern": COUNT }),
+        Form::Count => count(),
         Form::Size => json!({ "type": ["integer", "string"], "minimum": 1, "pattern": SIZE }),
         Form::Duration => json!({ "type": "string", "pattern": DURATION }),
         Form::Number => json!({ "type": ["number", "string"], "pattern": NUMBER }),
@@ -70,8 +70,13 @@ pub(super) fn form(form: Form) -> Value {
             { "type": "boolean" },
             { "type": "array", "items": { "type": "string" } },
         ] }),
+        Form::Expect => json!({ "anyOf": [count(), reference("expect")] }),
         Form::Any => json!({}),
     }
+}
+
+fn count() -> Value {
+    json!({ "type": ["integer", "string"], "minimum": 1, "pattern": COUNT })
 }
 
 fn wrapped(definition: &str) -> Value {

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Level, Rule};
 use crate::nearest::nearest;
+use crate::schema::DataType;
 use crate::settings::{SETTINGS, Scope, Setting, settings_of};
 use crate::source::Span;
 
@@ -56,7 +57,7 @@ fn in_place(setting: &Setting) -> String {
         Scope::Lifetime => format!("ttl = {{ {written} }}"),
         Scope::Include => format!("include = [{{ file = \"…\", {written} }}]"),
         Scope::Shape => format!("a field = {{ type = \"…\", {written} }}"),
-        Scope::Lookup | Scope::Rank | Scope::Members | Scope::Example => {
+        Scope::Lookup | Scope::Rank | Scope::Members | Scope::Example | Scope::Expect => {
             format!("{} = {{ {written}, … }}", setting.scope.name())
         }
     }
@@ -69,9 +70,41 @@ pub(crate) fn not_derived(name: &str, at: Span) -> Diagnostic {
         .help(format!("remove `{name}`"))
 }
 
+/// `items` of a key that has none.
+pub(crate) fn no_items(data: DataType, at: Span) -> Diagnostic {
+    RULE.at(at, "has no items")
+        .saying(format!(
+            "`items` is a setting of hashes, lists, sets, sorted sets and streams, not of type {}",
+            data.name()
+        ))
+        .help("remove `items`")
+}
+
 #[cfg(test)]
 mod tests {
     use crate::checks::testing::{check, check_whole_file};
+
+    #[test]
+    fn only_what_has_items_expects_some() {
+        check(
+            r#"
+[key."a:{x}"]
+type = "list"
+items = "string"
+max_len = 9
+expect = { keys = "10k", items = 5 }
+"#,
+            "",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "string"
+expect = { keys = "10k", items = 5 }
+"#,
+            "KW0005 3:34 `items` is a setting of hashes, lists, sets, sorted sets and streams, not of type string [has no items] | help: remove `items`",
+        );
+    }
 
     #[test]
     fn the_place_where_it_belongs_is_shown() {
@@ -140,7 +173,7 @@ name = "x"
 [keys."a"]
 type = "hash"
 "#,
-            "KW0005 3:2 `keys` is a setting of [function.…] [not in the file] | help: write `key`",
+            "KW0005 3:2 `keys` is a setting of [function.…] and expect [not in the file] | help: write `key`",
         );
     }
 

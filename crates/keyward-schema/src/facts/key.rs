@@ -44,7 +44,10 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
         Line::text(format!("Values above {above} are compressed inside, never on the wire."))
     });
     facts.push(("Compression", compress.into_iter().collect()));
-    let expect = key.expect.map(|count| Line::text(format!("About {}.", things(count, "key"))));
+    let expect = key.expect.map(|count| {
+        let items = key.expect_items.map(|items| format!(", each of {}", things(items, "item")));
+        Line::text(format!("About {}{}.", things(count, "key"), items.unwrap_or_default()))
+    });
     facts.push(("Expected", expect.into_iter().collect()));
     facts.push(("Secret", secret(key)));
     facts.push(("Owner", key.owner.iter().map(|owner| Line::text(&**owner)).collect()));

@@ -7,7 +7,7 @@ use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
 use super::secrets::{self, Secret};
 use super::table::Table;
-use super::{derived, example, lifetime};
+use super::{derived, example, expect, lifetime};
 use crate::checks::{self, derived_setting, evict_contradiction, misplaced_setting};
 use crate::derived::Derived;
 use crate::diagnostic::Report;
@@ -35,7 +35,7 @@ fn finish_one(
     let derived = derived::read(index, drafts, mirrors, report);
     let bounds = read_bounds(table, report);
     let compress = table.size("compress", report).map(|size| size.value);
-    let expect = table.count("expect", report).map(|count| count.value);
+    let (expect, expect_items) = expect::read(draft, report);
     let secret = secrets::read(draft, report);
     let mode = table.choice("mode", Mode::NAMES, Mode::named, report).map(|mode| mode.value);
     let max_fanout = table.count("max_fanout", report).map(|count| count.value);
@@ -76,6 +76,7 @@ fn finish_one(
         evict: evict?,
         compress,
         expect,
+        expect_items,
         secret: secret == Secret::Values,
         secret_placeholders: match secret {
             Secret::Placeholders(named) => named,
