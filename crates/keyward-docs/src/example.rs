@@ -227,7 +227,9 @@ impl Making<'_> {
     }
 
     fn value(&self, key: &str, row: Option<&Row<'_>>) -> Option<ExampleValue> {
-        self.proposal(key, row).filter(|value| self.key.content.check(value).is_ok())
+        let names = self.key.pattern.split(key.as_bytes())?;
+        let fits = |value: &ExampleValue| self.key.content.check_under(&names, value).is_ok();
+        self.proposal(key, row).filter(fits)
     }
 
     fn proposal(&self, key: &str, row: Option<&Row<'_>>) -> Option<ExampleValue> {

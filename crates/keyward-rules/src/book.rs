@@ -6,8 +6,8 @@
 //! Not here: judging (`before`, `after`), wording (`words`).
 
 use keyward_schema::{
-    Binding, DataType, Derived, Key, KeyId, Lifetime, Matcher, Mode, Pattern, Reference, Renew,
-    Schema, Unknown, Values,
+    Binding, Content, DataType, Derived, Key, KeyId, Lifetime, Matcher, Mode, Pattern, Reference,
+    Renew, Schema, Unknown, Values,
 };
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -67,6 +67,10 @@ pub struct Traits {
     pub row_type: Option<RowType>,
     /// Whether its rows may be of any type.
     pub is_any: bool,
+    /// Whether a field of its rows must equal a placeholder of their keys.
+    pub has_same: bool,
+    /// Whether fields of its hashes are compared with others, or with the key.
+    pub is_compared: bool,
     /// Whether a read renews the lifetime of a row; see [`RuleBook::renewal`].
     pub renews_on_read: bool,
     /// Whether Keyward alone decides what its rows hold: a lookup, a ranking, a
@@ -108,6 +112,11 @@ impl Traits {
         Traits {
             row_type: row_type(key.data),
             is_any: key.data == DataType::Any,
+            has_same: key.content.has_same(),
+            is_compared: match &key.content {
+                Content::Fields(object) => !object.checks.is_empty() || object.has_same(),
+                _ => false,
+            },
             renews_on_read: matches!(
                 key.lifetime,
                 Lifetime::Renewed { renew: Renew::Access, .. }

@@ -12,9 +12,11 @@ pub(crate) mod adjacent_placeholders;
 mod allowance;
 pub(crate) mod ambiguous_template;
 pub(crate) mod bad_allowance;
+pub(crate) mod bad_check;
 pub(crate) mod bad_condition;
 pub(crate) mod bad_include;
 pub(crate) mod bad_limits;
+pub(crate) mod bad_same;
 pub(crate) mod bad_unit;
 pub(crate) mod bad_value_type;
 pub(crate) mod bound_on_wrong_type;
@@ -123,6 +125,8 @@ pub static RULES: &[&Rule] = &[
     &bad_limits::RULE,
     &bad_value_type::RULE,
     &money_as_float::RULE,
+    &bad_check::RULE,
+    &bad_same::RULE,
     // Lifetimes.
     &malformed_lifetime::RULE,
     &unknown_subject::RULE,

@@ -112,3 +112,12 @@ pub struct Condition {
     /// The values, as text.
     pub values: Vec<Box<str>>,
 }
+
+impl Condition {
+    /// Whether a row passes it whose field holds this. A field that is not there equals no
+    /// value.
+    pub fn is_met(&self, value: Option<&[u8]>) -> bool {
+        let is_named = |value: &[u8]| self.values.iter().any(|named| named.as_bytes() == value);
+        value.is_some_and(is_named) == self.is
+    }
+}

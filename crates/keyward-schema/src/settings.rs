@@ -53,6 +53,8 @@ pub enum Scope {
     Rank,
     /// `members = { … }`
     Members,
+    /// `check = [{ … }]`
+    Check,
     /// `[function.…]`
     Function,
     /// `example = { … }`
@@ -74,6 +76,7 @@ impl Scope {
             Scope::Lookup => "lookup",
             Scope::Rank => "rank",
             Scope::Members => "members",
+            Scope::Check => "check",
             Scope::Function => "[function.…]",
             Scope::Example => "example",
             Scope::Note => "[[note]]",
@@ -94,6 +97,7 @@ impl Scope {
             Scope::Lookup => "A unique index of another key's field or value.",
             Scope::Rank => "Another key's ids, scored by a field.",
             Scope::Members => "Another key's ids whose row says so.",
+            Scope::Check => "A comparison that must hold where a condition does.",
             Scope::Function => "An operation over several keys, called with FCALL.",
             Scope::Example => "An example key and what it holds.",
             Scope::Note => "A chapter of prose for the document.",
@@ -150,6 +154,10 @@ pub enum Form {
     Example,
     /// `true`, or an array of placeholders.
     Secret,
+    /// A placeholder in braces.
+    Placeholder,
+    /// An array of comparisons, each a text or a table with a condition.
+    Checks,
     /// Whatever value fits the key's type.
     Any,
 }
@@ -181,6 +189,7 @@ impl Setting {
                 | (Scope::Key, "type")
                 | (Scope::Lookup | Scope::Rank | Scope::Members, "of")
                 | (Scope::Rank, "by")
+                | (Scope::Check, "check")
                 | (Scope::Example, "key")
                 | (Scope::Note, "title" | "text")
         )
@@ -246,6 +255,7 @@ settings! {
         "value": Form::Shape, STRINGS, "What the value looks like.", "\"uint\"";
         "fields": Form::Fields, OBJECTS, "The fields of the hash or of the JSON object.", "{ name = \"string\" }";
         "extra": Form::Extra, OBJECTS, "What fields that are not listed may hold: `reject` (unless given), `allow`, or a type.", "\"int\"";
+        "check": Form::Checks, OBJECTS, "What must hold between fields: comparisons of a field with another or with a number, each with a condition if need be.", "[\"registered <= capacity\"]";
         "items": Form::Shape, ITEMS, "What an item of a list or a member of a set looks like.", "\"uint\"";
         "score": Form::Shape, ZSET, "What a score looks like.", "\"timestamp_ms\"";
         "ttl": Form::Lifetime, &[], "How long the key lives. As in Redis unless given.", "\"30m\"";
@@ -286,6 +296,8 @@ settings! {
         "max": Form::Number, &[], "The greatest number.", "100";
         "len": Form::Length, &[], "How many bytes a text or items an array has.", "\"1..64\"";
         "prefix": Form::Text, &[], "How a text begins.", "\"kikuai_\"";
+        "same": Form::Placeholder, &[], "The placeholder of the key that a field must equal.", "\"{user_id}\"";
+        "check": Form::Checks, &[], "What must hold between the fields of the object.", "[\"min <= max\"]";
         "secret": Form::Switch, &[], "Keeps it out of MONITOR, the slow log, logs and refusals.", "true";
         "doc": Form::Text, &[], "What it means.", "\"In US dollars.\"";
     }
@@ -300,6 +312,10 @@ settings! {
     Members {
         "of": Form::Template, &[], "The key whose ids are listed.", "\"user:{user_id}\"";
         "when": Form::Text, &[], "Which rows: `=`, `!=`, `in (…)`, joined by `and`. All unless given.", "\"status = active\"";
+    }
+    Check {
+        "check": Form::Text, &[], "The comparison: a field, `=`, `!=`, `<`, `<=`, `>` or `>=`, and a field or a number.", "\"amount > 0\"";
+        "when": Form::Text, &[], "Where it must hold: `=`, `!=`, `in (…)`, joined by `and`. Everywhere unless given.", "\"type = topup\"";
     }
     Function {
         "doc": Form::Text, &[], "What the function does.", "\"Redeems a coupon once.\"";

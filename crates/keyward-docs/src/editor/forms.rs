@@ -70,6 +70,11 @@ pub(super) fn form(form: Form) -> Value {
             { "type": "boolean" },
             { "type": "array", "items": { "type": "string" } },
         ] }),
+        Form::Placeholder => json!({ "type": "string", "pattern": "^\\{[^{}]+\\}$" }),
+        Form::Checks => json!({
+            "type": "array",
+            "items": { "anyOf": [{ "type": "string", "minLength": 1 }, reference("check")] },
+        }),
         Form::Any => json!({}),
     }
 }

@@ -186,8 +186,9 @@ fn required_settings_are_those_the_reader_misses() {
     check(&format!("{START}type = 'zset'\nrank = {{ by = 'a' }}"), "of");
     check(&format!("{START}type = 'zset'\nrank = {{ of = 'user:{{id}}' }}"), "by");
     check(&format!("{START}type = 'set'\nmembers = {{ when = 'a = b' }}"), "of");
+    check(&format!("{START}type = 'hash'\ncheck = [{{ when = 'a = b' }}]"), "check");
     check(&format!("{START}type = 'hash'\nexample = {{ value = {{ }} }}"), "key");
     check(&format!("{START}type = 'hash'\n[[note]]\ntext = 'a'"), "title");
     check(&format!("{START}type = 'hash'\n[[note]]\ntitle = 'a'"), "text");
-    assert_eq!(SETTINGS.iter().filter(|setting| setting.required()).count(), 10);
+    assert_eq!(SETTINGS.iter().filter(|setting| setting.required()).count(), 11);
 }

@@ -3,6 +3,7 @@
 mod any_type;
 mod blocking;
 mod changeover;
+mod checks;
 mod compression;
 mod dependents;
 mod effects;

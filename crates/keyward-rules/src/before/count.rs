@@ -45,7 +45,8 @@ impl RuleBook {
             Type::Kind(Kind::Uint) => by >= 0 && is_uint(row, field),
             _ => false,
         };
-        if !always_fits || !self.has_required_fields(place, row) {
+        let is_compared = self.is_compared(place.table, field.into_iter());
+        if !always_fits || is_compared || !self.has_required_fields(place, row) {
             return Err(UNJUDGED);
         }
         self.counted(case, place, field, row)
@@ -108,7 +109,7 @@ impl RuleBook {
                     (None, Extra::Typed(shape)) => Ok(shape),
                     (None, Extra::Allow) => Err(UNJUDGED),
                     (None, Extra::Reject) => {
-                        let Err(misfit) = object.check_hash_field(name, b"") else {
+                        let Err(misfit) = object.check_hash_field(&[], name, b"") else {
                             return Err(UNJUDGED);
                         };
                         Err(self

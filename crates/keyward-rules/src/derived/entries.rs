@@ -11,7 +11,7 @@ use crate::facts::{Facts, Moment};
 use crate::naming::Origin;
 use crate::view::{Element, Row};
 use keyward_resp::number::parse_f64;
-use keyward_schema::{Condition, Derived, KeyId, Schema, Type, parse_timestamp};
+use keyward_schema::{Derived, KeyId, Schema, Type, parse_timestamp};
 
 /// One element of a derived row, demanded by a source row.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +121,7 @@ fn entry<'f>(
             Holds::Score(score(&object.fields[*by].shape.ty, facts.field(*by)?)?)
         }
         Derived::Members { when, split, .. } => {
-            if !when.iter().all(|condition| is_met(condition, facts)) {
+            if !when.iter().all(|condition| condition.is_met(facts.field(condition.field))) {
                 return None;
             }
             for (slot, field) in split {
@@ -142,12 +142,4 @@ fn score(ty: &Type, value: &[u8]) -> Option<f64> {
         Type::Timestamp => parse_timestamp(value).map(|ms| ms as f64),
         _ => parse_f64(value).filter(|score| score.is_finite()),
     }
-}
-
-/// A field that is not there equals no value.
-fn is_met(condition: &Condition, facts: &Facts<'_>) -> bool {
-    let is_named = facts
-        .field(condition.field)
-        .is_some_and(|value| condition.values.iter().any(|named| named.as_bytes() == value));
-    is_named == condition.is
 }

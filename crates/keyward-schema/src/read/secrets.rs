@@ -9,12 +9,13 @@ use std::borrow::Cow;
 
 use toml::de::DeValue;
 
-use super::KeyDraft;
+use super::{KeyDraft, comparison};
 use crate::checks::{no_such_placeholder, wrong_value};
 use crate::derived::{Binding, Derived, Reference};
 use crate::diagnostic::Report;
 use crate::lifetime::Lifetime;
 use crate::schema::{Content, Key};
+use crate::shape::Field;
 
 /// What `secret` of a key says.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,6 +80,7 @@ pub(super) fn spread(keys: &mut [Option<Key>]) {
             placeholders.retain(|at| !key.secret_placeholders.contains(at));
             let member = member && !is_member_secret(&key.content);
             let Some(key) = &mut keys[index] else { continue };
+            has_news |= spread_same(key);
             if score && let Content::Scored { score, .. } = &mut key.content {
                 has_news |= !score.secret;
                 score.make_secret();
@@ -92,6 +94,32 @@ pub(super) fn spread(keys: &mut [Option<Key>]) {
             }
         }
     }
+}
+
+/// A field that must equal a placeholder is secret if that is, and the other way round;
+/// whether anything became so.
+fn spread_same(key: &mut Key) -> bool {
+    let Key { content, secret_placeholders, .. } = key;
+    if !content.has_same() {
+        return false;
+    }
+    let mut has_news = false;
+    comparison::each_same(content, &mut |field: &mut Field| {
+        let Some(same) = &field.same else { return };
+        let place = secret_placeholders.binary_search(&same.placeholder);
+        match (place, field.shape.secret) {
+            (Ok(_), false) => {
+                field.shape.make_secret();
+                has_news = true;
+            }
+            (Err(place), true) => {
+                secret_placeholders.insert(place, same.placeholder);
+                has_news = true;
+            }
+            (Ok(_), true) | (Err(_), false) => {}
+        }
+    });
+    has_news
 }
 
 /// What of a key is secret because of the keys it is derived from or lives with.
