@@ -39,6 +39,7 @@ pub(crate) mod included_keyspace;
 pub(crate) mod inverse_mismatch;
 pub(crate) mod lifetime_cases;
 pub(crate) mod lifetime_cycle;
+pub(crate) mod lookup_value;
 pub(crate) mod malformed_function;
 pub(crate) mod malformed_lifetime;
 pub(crate) mod malformed_pattern;
@@ -157,6 +158,7 @@ pub static RULES: &[&Rule] = &[
     &several_derivations::RULE,
     &derived_setting::RULE,
     &ambiguous_template::RULE,
+    &lookup_value::RULE,
     // Functions.
     &function_key::RULE,
     &malformed_function::RULE,

@@ -304,6 +304,8 @@ settings! {
     Lookup {
         "of": Form::Template, &[], "The key that is indexed.", "\"user:{user_id}\"";
         "field": Form::Text, &[], "The indexed field; the whole value unless given.", "\"email\"";
+        "value": Form::Text, &[], "The field that the lookup holds in the place of an id: it then has all placeholders of its source.", "\"user_id\"";
+        "when": Form::Text, &[], "Which rows: `=`, `!=`, `in (…)`, joined by `and`. All unless given.", "\"status = active\"";
     }
     Rank {
         "of": Form::Template, &[], "The key that is ranked.", "\"user:{user_id}\"";

@@ -17,6 +17,7 @@ mod hit_ratio;
 mod large_ends;
 mod large_ends_model;
 mod lifetimes;
+mod lookups;
 mod memory;
 mod observation;
 mod pause;

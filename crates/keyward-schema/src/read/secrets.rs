@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 use super::{KeyDraft, comparison};
 use crate::checks::{no_such_placeholder, wrong_value};
-use crate::derived::{Binding, Derived, Reference};
+use crate::derived::{Binding, Derived, Finds, Reference};
 use crate::diagnostic::Report;
 use crate::lifetime::Lifetime;
 use crate::schema::{Content, Key};
@@ -59,7 +59,9 @@ pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Secret {
 /// and the field that it comes from, or the whole value.
 pub(crate) fn filled_from_values(key: &Key) -> Cow<'_, [(usize, Option<usize>)]> {
     match &key.derived {
-        Some(Derived::Lookup { field, slot, .. }) => Cow::Owned(vec![(*slot, *field)]),
+        Some(Derived::Lookup { finds: Finds::Member { field, slot }, .. }) => {
+            Cow::Owned(vec![(*slot, *field)])
+        }
         Some(Derived::Members { split, .. }) => {
             Cow::Owned(split.iter().map(|&(slot, field)| (slot, Some(field))).collect())
         }
@@ -149,6 +151,9 @@ fn consequences(key: &Key, keys: &[Option<Key>]) -> (Vec<usize>, bool) {
                 .filter(|(_, field)| is_value_secret(source, *field))
                 .map(|(slot, _)| *slot),
         );
+        if let Some(Derived::Lookup { finds: Finds::Field(held), .. }) = &key.derived {
+            member |= is_value_secret(source, Some(*held));
+        }
         // The mirror of a set has the set's members in its name.
         if let Some(Derived::Inverse { slot, .. }) = &key.derived
             && is_member_secret(&source.content)
@@ -228,6 +233,15 @@ mod tests {
             [key.'code:{c}']\ntype = 'string'\nlookup = { of = 'user:{id}', field = 'code' }\n\
             [key.'name:{n}']\ntype = 'string'\nlookup = { of = 'user:{id}', field = 'name' }\n";
         assert_eq!(secrets(keys), ["user *", "code c"]);
+    }
+
+    #[test]
+    fn a_lookup_that_holds_a_secret_field_holds_a_secret() {
+        let keys = "[key.'card:{id}']\ntype = 'hash'\nttl = 'none'\n\
+            fields = { pin = { type = 'uint', secret = true }, user = 'uint' }\n\
+            [key.'pin:{id}']\ntype = 'string'\nlookup = { of = 'card:{id}', value = 'pin' }\n\
+            [key.'user:{id}']\ntype = 'string'\nlookup = { of = 'card:{id}', value = 'user' }\n";
+        assert_eq!(secrets(keys), ["card *", "pin *"]);
     }
 
     #[test]
