@@ -16,8 +16,8 @@ mod value;
 use std::collections::BTreeMap;
 
 use keyward_schema::{
-    Binding, Content, Derived, Example, ExampleValue, Key, KeyId, Pattern, Relation, Schema, Shape,
-    Type, parse_timestamp, relate, shape_of_kind,
+    Binding, Content, Derived, Example, ExampleValue, Finds, Key, KeyId, Pattern, Relation, Schema,
+    Shape, Type, parse_timestamp, relate, shape_of_kind,
 };
 
 /// An example for each key of a schema.
@@ -209,10 +209,10 @@ impl Making<'_> {
             field_text(row.source, row.example, &field.name)
         };
         match derived {
-            Derived::Lookup { field: Some(index), slot, .. } => {
+            Derived::Lookup { finds: Finds::Member { field: Some(index), slot }, .. } => {
                 values.extend(field(*index).map(|value| (*slot, value)));
             }
-            Derived::Lookup { field: None, slot, .. } => {
+            Derived::Lookup { finds: Finds::Member { field: None, slot }, .. } => {
                 if let Some(ExampleValue::Text(value)) = &row.example.value {
                     values.insert(*slot, value.to_string());
                 }
@@ -221,13 +221,18 @@ impl Making<'_> {
                 values
                     .extend(split.iter().filter_map(|&(slot, index)| Some((slot, field(index)?))));
             }
-            Derived::Rank { .. } | Derived::Inverse { .. } | Derived::Follows { .. } => {}
+            Derived::Lookup { finds: Finds::Field(_), .. }
+            | Derived::Rank { .. }
+            | Derived::Inverse { .. }
+            | Derived::Follows { .. } => {}
         }
         values
     }
 
     fn value(&self, key: &str, row: Option<&Row<'_>>) -> Option<ExampleValue> {
-        self.proposal(key, row).filter(|value| self.key.content.check(value).is_ok())
+        let names = self.key.pattern.split(key.as_bytes())?;
+        let fits = |value: &ExampleValue| self.key.content.check_under(&names, value).is_ok();
+        self.proposal(key, row).filter(fits)
     }
 
     fn proposal(&self, key: &str, row: Option<&Row<'_>>) -> Option<ExampleValue> {
@@ -261,6 +266,11 @@ impl Making<'_> {
     /// shows someone else than its owner.
     fn member(&self, key: &str, shape: &Shape, row: Option<&Row<'_>>) -> Option<String> {
         let derived = self.key.derived.as_ref()?;
+        if let Derived::Lookup { finds: Finds::Field(held), .. } = derived {
+            let row = row?;
+            let field = row.source.content.object()?.fields.get(*held)?;
+            return field_text(row.source, row.example, &field.name);
+        }
         let source = &self.schema.key(derived.source().key).pattern;
         let place = derived.source().member()?;
         let placeholder = &source.placeholders()[place];

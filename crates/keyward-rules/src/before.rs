@@ -12,8 +12,8 @@
 //! Invariants: arguments are judged before any row is looked at, so that
 //! [`RuleBook::arguments`] learns all that they decide; where a table is not
 //! enforced nothing is refused, and the second stage reports it; a SET that passes
-//! allocates nothing, unless its JSON has escapes or it lives `with` another key,
-//! whose name has to be spelled out.
+//! allocates nothing, unless its JSON has escapes, its fields are compared, or it lives
+//! `with` another key, whose name has to be spelled out.
 //! Not here: reading arguments (`arguments`), functions (`call`).
 
 mod add;
@@ -148,7 +148,7 @@ impl RuleBook {
         };
         let place = Place { table, key };
         match row_type {
-            Some(found) if self.traits(table).row_type != Some(found) => {
+            Some(found) if !self.traits(table).takes(found) => {
                 Err(self.stop(place, || self.refuse_type(table, key, found)))
             }
             _ => Ok(place),
@@ -175,11 +175,11 @@ impl RuleBook {
     fn take(&self, case: Case<'_>, whole: bool) -> Judged {
         let harmless = |table: KeyId| {
             let declared = self.schema().key(table);
+            // A check may hold only where a field is, or is not.
             let loses_fields = case.command.id == CommandId::HDel
-                && declared
-                    .content
-                    .object()
-                    .is_some_and(|object| object.fields.iter().any(|field| field.required));
+                && declared.content.object().is_some_and(|object| {
+                    object.fields.iter().any(|field| field.required) || !object.checks.is_empty()
+                });
             !self.traits(table).is_tied()
                 && (whole || (!self.renews_on_write(table) && !loses_fields))
         };

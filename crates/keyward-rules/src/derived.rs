@@ -23,7 +23,7 @@ pub(crate) mod wanted;
 
 use crate::facts::Reading;
 use keyward_schema::{
-    Binding, Derived, Key, KeyId, Lifetime, Placeholder, Relation, Schema, relate,
+    Binding, Derived, Finds, Key, KeyId, Lifetime, Placeholder, Relation, Schema, relate,
 };
 
 pub use entries::{Entry, Holds};
@@ -99,7 +99,13 @@ impl Links {
 fn link(links: &mut [Links], id: KeyId, derived: &Derived) {
     let source = &mut links[derived.source().key.index()];
     match derived {
-        Derived::Lookup { field, .. } => source.fields.extend(field),
+        Derived::Lookup { finds, when, .. } => {
+            match finds {
+                Finds::Member { field, .. } => source.fields.extend(field),
+                Finds::Field(held) => source.fields.push(*held),
+            }
+            source.fields.extend(when.iter().map(|condition| condition.field));
+        }
         Derived::Rank { by, .. } => source.fields.push(*by),
         Derived::Members { when, split, .. } => {
             source.fields.extend(when.iter().map(|condition| condition.field));

@@ -1,9 +1,9 @@
-//! Whether a row by itself is what its table declares: type, shape, required
-//! fields, size.
+//! Whether a row by itself is what its table declares: type, shape, size, and what it
+//! needs as a whole.
 //!
 //! A change is judged by what it leaves behind: of a string all of it, of a
-//! collection the elements that came and, in hashes, that no required field is
-//! missing. What was there before the command, and is no longer allowed since the
+//! collection the elements that came and, in hashes, what they need as a whole (`whole`).
+//! What was there before the command, and is no longer allowed since the
 //! schema changed, is kept until it is written.
 //! Not here: bounds that are kept by trimming (`after`), lifetimes (`lifetime`).
 
@@ -11,7 +11,7 @@ use crate::book::RuleBook;
 use crate::change::{Part, What};
 use crate::refusal::Refusal;
 use crate::view::{Element, Row};
-use keyward_schema::{Content, KeyId, Misfit, Object, Shape};
+use keyward_schema::{Content, KeyId, Misfit, Object};
 
 impl RuleBook {
     /// Why a row is not what its table declares, if it is not. Judges all of it,
@@ -35,39 +35,34 @@ impl RuleBook {
         what: What<'_>,
     ) -> Option<Refusal> {
         let declared = self.schema().key(table);
-        if self.traits(table).row_type != Some(row.row_type()) {
+        if !self.traits(table).takes(row.row_type()) {
             return Some(self.refuse_type(table, key, row.row_type()));
         }
         if let Some(most) = declared.bounds.max_size.filter(|most| row.len() as u64 > *most) {
             return Some(self.refuse_size(table, key, row.len(), most));
         }
-        check(&declared.content, row, what)
+        check(&declared.content, self.names(table, key).values(), row, what)
+            .and_then(|()| match what {
+                What::Lifetime => Ok(()),
+                what => self.check_whole(table, key, row, what),
+            })
             .err()
             .map(|misfit| self.refuse_misfit(table, key, &misfit))
     }
 }
 
-fn check(content: &Content, row: &dyn Row, what: What<'_>) -> Result<(), Misfit> {
+fn check(content: &Content, names: &[&[u8]], row: &dyn Row, what: What<'_>) -> Result<(), Misfit> {
     match content {
         Content::Value(shape) => shape.check(&row.text().unwrap_or_default()),
-        Content::Json(shape) => shape.check_json(&row.text().unwrap_or_default()),
-        Content::Fields(object) => check_fields(object, row, what),
-        Content::Items(shape) => each_new(row, what, |item, _| shape.check(item)),
-        Content::Scored { member, score } => {
-            each_new(row, what, |name, number| check_scored(member, score, name, number))
-        }
+        Content::Json(shape) => shape.check_json_under(names, &row.text().unwrap_or_default()),
+        Content::Fields(object) => check_fields(object, names, row, what),
+        Content::Items(shape) => each_new(row, what, |item, _| shape.check_under(names, item)),
+        Content::Scored { member, score } => each_new(row, what, |name, number| {
+            member.check_under(names, name)?;
+            number.map_or(Ok(()), |number| score.check_score(number))
+        }),
         Content::Opaque => Ok(()),
     }
-}
-
-fn check_scored(
-    member: &Shape,
-    score: &Shape,
-    name: &[u8],
-    number: Option<f64>,
-) -> Result<(), Misfit> {
-    member.check(name)?;
-    number.map_or(Ok(()), |number| score.check_score(number))
 }
 
 /// Judges each item or member that came, with its score where it has one.
@@ -104,32 +99,32 @@ fn each_new(
     }
 }
 
-fn check_fields(object: &Object, row: &dyn Row, what: What<'_>) -> Result<(), Misfit> {
+fn check_fields(
+    object: &Object,
+    names: &[&[u8]],
+    row: &dyn Row,
+    what: What<'_>,
+) -> Result<(), Misfit> {
     match what {
-        What::Lifetime => return Ok(()),
+        What::Lifetime => Ok(()),
         What::Whole(_) => {
             let mut result = Ok(());
             row.each(&mut |element| {
                 if let Element::Field(name, value) = element
                     && result.is_ok()
                 {
-                    result = object.check_hash_field(name, value);
+                    result = object.check_hash_field(names, name, value);
                 }
             });
-            result?;
+            result
         }
         // A field that was written twice is judged by what it holds in the end.
         What::Parts(parts) => parts.iter().try_for_each(|part| match part {
             Part::Field { name, after: Some(_), .. } => match row.field(name) {
-                Some(value) => object.check_hash_field(name, &value),
+                Some(value) => object.check_hash_field(names, name, &value),
                 None => Ok(()),
             },
             _ => Ok(()),
-        })?,
-    }
-    let is_missing = |name: &str| row.field(name.as_bytes()).is_none();
-    match object.fields.iter().find(|field| field.required && is_missing(&field.name)) {
-        Some(field) => Err(Misfit::missing_field(&field.name)),
-        None => Ok(()),
+        }),
     }
 }

@@ -31,6 +31,7 @@ mod survey;
 mod term;
 mod verdict;
 mod view;
+mod whole;
 mod words;
 
 pub use after::{Cause, Consequences, LargeEnd, Objection};

@@ -85,7 +85,7 @@ impl RuleBook {
             Content::Items(shape) => within(shape),
             content => content.object(),
         };
-        let at = object.and_then(|object| field_at(object, misfit.path()));
+        let at = misfit.at().or_else(|| object.and_then(|object| field_at(object, misfit.path())));
         let problem = |misfit: &Misfit| match (misfit.path(), &declared.content) {
             ("", Content::Items(_) | Content::Scored { .. }) if declared.data != DataType::List => {
                 format!("a member {}", misfit.problem())
@@ -224,9 +224,9 @@ impl RowType {
 }
 
 /// Whether a problem of a whole value is said of its key: "has no field x",
-/// "lacks the required field x", rather than "the value must be …".
+/// "lacks the required field x", "breaks x <= y", rather than "the value must be …".
 fn is_verb_of_key(problem: &str) -> bool {
-    problem.starts_with("has ") || problem.starts_with("lacks ")
+    ["has ", "lacks ", "breaks "].iter().any(|verb| problem.starts_with(verb))
 }
 
 fn declared_as(data: DataType) -> String {

@@ -12,9 +12,11 @@ pub(crate) mod adjacent_placeholders;
 mod allowance;
 pub(crate) mod ambiguous_template;
 pub(crate) mod bad_allowance;
+pub(crate) mod bad_check;
 pub(crate) mod bad_condition;
 pub(crate) mod bad_include;
 pub(crate) mod bad_limits;
+pub(crate) mod bad_same;
 pub(crate) mod bad_unit;
 pub(crate) mod bad_value_type;
 pub(crate) mod bound_on_wrong_type;
@@ -37,6 +39,7 @@ pub(crate) mod included_keyspace;
 pub(crate) mod inverse_mismatch;
 pub(crate) mod lifetime_cases;
 pub(crate) mod lifetime_cycle;
+pub(crate) mod lookup_value;
 pub(crate) mod malformed_function;
 pub(crate) mod malformed_lifetime;
 pub(crate) mod malformed_pattern;
@@ -123,6 +126,8 @@ pub static RULES: &[&Rule] = &[
     &bad_limits::RULE,
     &bad_value_type::RULE,
     &money_as_float::RULE,
+    &bad_check::RULE,
+    &bad_same::RULE,
     // Lifetimes.
     &malformed_lifetime::RULE,
     &unknown_subject::RULE,
@@ -153,6 +158,7 @@ pub static RULES: &[&Rule] = &[
     &several_derivations::RULE,
     &derived_setting::RULE,
     &ambiguous_template::RULE,
+    &lookup_value::RULE,
     // Functions.
     &function_key::RULE,
     &malformed_function::RULE,

@@ -22,7 +22,8 @@ pub enum Binding {
     /// The placeholder of this index of the key that refers; in a function's
     /// keys, its variable of this index.
     Bound(usize),
-    /// The member of the derived key. Occurs once in a derivation, and nowhere else.
+    /// The member of the derived key. Occurs once in a derivation, but for lookups that hold
+    /// a field, and nowhere else.
     Member,
     /// This text.
     Literal(Box<str>),
@@ -38,15 +39,15 @@ impl Reference {
 /// How a key is derived.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Derived {
-    /// A unique index: a string that holds the member of the source row whose
-    /// value stands in this key's name.
+    /// A unique index: a string that leads from what stands in its name to what its source
+    /// row says.
     Lookup {
         /// The source.
         of: Reference,
-        /// The indexed field, or the whole value.
-        field: Option<usize>,
-        /// The placeholder of this key that holds the indexed value.
-        slot: usize,
+        /// What it is named by and holds.
+        finds: Finds,
+        /// All of these must hold.
+        when: Vec<Condition>,
     },
     /// A sorted set of members by a field of their rows.
     Rank {
@@ -76,6 +77,21 @@ pub enum Derived {
         /// The key that a member names.
         of: Reference,
     },
+}
+
+/// What a lookup is named by and holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finds {
+    /// It is named by a value of the source row and holds the member.
+    Member {
+        /// The indexed field, or the whole value.
+        field: Option<usize>,
+        /// The placeholder of this key that holds the indexed value.
+        slot: usize,
+    },
+    /// It is named by all placeholders of the source, which has no member, and holds this
+    /// field: each row has a lookup of its own.
+    Field(usize),
 }
 
 impl Derived {
@@ -111,4 +127,13 @@ pub struct Condition {
     pub is: bool,
     /// The values, as text.
     pub values: Vec<Box<str>>,
+}
+
+impl Condition {
+    /// Whether a row passes it whose field holds this. A field that is not there equals no
+    /// value.
+    pub fn is_met(&self, value: Option<&[u8]>) -> bool {
+        let is_named = |value: &[u8]| self.values.iter().any(|named| named.as_bytes() == value);
+        value.is_some_and(is_named) == self.is
+    }
 }

@@ -124,6 +124,7 @@ impl Moving {
             self.place(&mut field.at);
             self.shape(&mut field.shape);
         }
+        object.checks.iter_mut().for_each(|check| self.place(&mut check.at));
         if let Extra::Typed(shape) = &mut object.extra {
             self.shape(shape);
         }

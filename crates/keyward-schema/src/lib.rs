@@ -11,6 +11,7 @@ mod decimal;
 mod derived;
 mod diagnostic;
 mod escape;
+mod exact;
 pub mod facts;
 mod flatten;
 mod function;
@@ -33,7 +34,7 @@ mod units;
 pub use cases::{CaseFailure, CaseResults, try_cases};
 pub use checks::{MAX_SHARING, RULES, check_together, conflicts, nearest_rule, rule};
 pub use decimal::{Decimal, DecimalText};
-pub use derived::{Binding, Condition, Derived, Reference};
+pub use derived::{Binding, Condition, Derived, Finds, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};
 pub use function::{Argument, Function, FunctionKey, Target};
@@ -57,8 +58,8 @@ pub use schema::{
 };
 pub use settings::{Form, SETTINGS, Scope, Setting, settings_of};
 pub use shape::{
-    Extra, Field, JsonField, Length, Limits, MAX_FIELDS, MAX_JSON_DEPTH, MAX_SHAPE_DEPTH, Misfit,
-    Object, Shape, TYPE_NAMES, Type,
+    Check, Extra, Field, JsonField, Length, Limits, MAX_CHECKS, MAX_FIELDS, MAX_JSON_DEPTH,
+    MAX_SHAPE_DEPTH, Misfit, Object, Operand, Operator, Order, Same, Shape, TYPE_NAMES, Type,
 };
 pub use source::{MAX_FILE_BYTES, Position, Source, Span};
 pub use timestamp::{parse_timestamp, timestamp_text};

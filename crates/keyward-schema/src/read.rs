@@ -6,6 +6,7 @@
 //! a part that cannot be read is left out, and whoever needs it stays silent.
 //! Invariant: no error in the report if and only if there is a schema.
 
+mod comparison;
 mod condition;
 mod content;
 mod derived;

@@ -191,13 +191,16 @@ choice! {
         Stream = "stream",
         /// A HyperLogLog.
         Hll = "hll",
+        /// Whatever its writer makes of it: any type of Redis, and another one later.
+        Any = "any",
     }
 }
 
 impl DataType {
-    /// What Redis's TYPE answers.
+    /// What Redis's TYPE returns; `any` where that is not known.
     pub fn redis_type(self) -> &'static str {
         match self {
+            DataType::Any => "any",
             DataType::Hash => "hash",
             DataType::List => "list",
             DataType::Set => "set",
@@ -285,7 +288,7 @@ pub enum Content {
         /// Its score.
         score: Shape,
     },
-    /// Streams and HyperLogLogs.
+    /// Streams, HyperLogLogs, and keys of any type.
     Opaque,
 }
 
@@ -334,22 +337,48 @@ impl Content {
         }
     }
 
+    /// Whether a field of it must equal a placeholder of the key.
+    pub fn has_same(&self) -> bool {
+        match self {
+            Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
+                shape.has_same()
+            }
+            Content::Fields(object) => object.has_same(),
+            Content::Scored { member, .. } => member.has_same(),
+            Content::Opaque => false,
+        }
+    }
+
     /// Whether a whole value fits.
     ///
     /// # Errors
     /// Says which part does not, and what it must be.
     pub fn check(&self, value: &ExampleValue) -> Result<(), Misfit> {
+        self.check_under(&[], value)
+    }
+
+    /// Whether a whole value fits a key whose placeholders have these values.
+    ///
+    /// # Errors
+    /// As [`Content::check`].
+    pub fn check_under(&self, names: &[&[u8]], value: &ExampleValue) -> Result<(), Misfit> {
         match (self, value) {
-            (Content::Value(shape), ExampleValue::Text(text)) => shape.check(text.as_bytes()),
-            (Content::Json(shape), ExampleValue::Text(text)) => shape.check_json(text.as_bytes()),
-            (Content::Items(shape), ExampleValue::Items(items)) => {
-                items.iter().try_for_each(|item| shape.check(item.as_bytes()))
+            (Content::Value(shape), ExampleValue::Text(text)) => {
+                shape.check_under(names, text.as_bytes())
             }
-            (Content::Fields(object), ExampleValue::Pairs(pairs)) => object
-                .check_hash(pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()))),
+            (Content::Json(shape), ExampleValue::Text(text)) => {
+                shape.check_json_under(names, text.as_bytes())
+            }
+            (Content::Items(shape), ExampleValue::Items(items)) => {
+                items.iter().try_for_each(|item| shape.check_under(names, item.as_bytes()))
+            }
+            (Content::Fields(object), ExampleValue::Pairs(pairs)) => {
+                let pairs = pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+                object.check_hash(names, pairs)
+            }
             (Content::Scored { member, score }, ExampleValue::Pairs(pairs)) => {
                 pairs.iter().try_for_each(|(name, value)| {
-                    member.check(name.as_bytes())?;
+                    member.check_under(names, name.as_bytes())?;
                     match value.parse() {
                         Ok(number) => score.check_score(number),
                         Err(_) => Err(Misfit::unfit(score, "a number", value.as_bytes())),

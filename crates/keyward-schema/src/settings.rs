@@ -53,6 +53,8 @@ pub enum Scope {
     Rank,
     /// `members = { … }`
     Members,
+    /// `check = [{ … }]`
+    Check,
     /// `[function.…]`
     Function,
     /// `example = { … }`
@@ -76,6 +78,7 @@ impl Scope {
             Scope::Lookup => "lookup",
             Scope::Rank => "rank",
             Scope::Members => "members",
+            Scope::Check => "check",
             Scope::Function => "[function.…]",
             Scope::Example => "example",
             Scope::Expect => "expect",
@@ -97,6 +100,7 @@ impl Scope {
             Scope::Lookup => "A unique index of another key's field or value.",
             Scope::Rank => "Another key's ids, scored by a field.",
             Scope::Members => "Another key's ids whose row says so.",
+            Scope::Check => "A comparison that must hold where a condition does.",
             Scope::Function => "An operation over several keys, called with FCALL.",
             Scope::Example => "An example key and what it holds.",
             Scope::Expect => "How much of a key is expected.",
@@ -156,6 +160,10 @@ pub enum Form {
     Secret,
     /// A count of keys, or a table with that and the items of one.
     Expect,
+    /// A placeholder in braces.
+    Placeholder,
+    /// An array of comparisons, each a text or a table with a condition.
+    Checks,
     /// Whatever value fits the key's type.
     Any,
 }
@@ -187,6 +195,7 @@ impl Setting {
                 | (Scope::Key, "type")
                 | (Scope::Lookup | Scope::Rank | Scope::Members, "of")
                 | (Scope::Rank, "by")
+                | (Scope::Check, "check")
                 | (Scope::Example, "key")
                 | (Scope::Expect, "keys")
                 | (Scope::Note, "title" | "text")
@@ -253,6 +262,7 @@ settings! {
         "value": Form::Shape, STRINGS, "What the value looks like.", "\"uint\"";
         "fields": Form::Fields, OBJECTS, "The fields of the hash or of the JSON object.", "{ name = \"string\" }";
         "extra": Form::Extra, OBJECTS, "What fields that are not listed may hold: `reject` (unless given), `allow`, or a type.", "\"int\"";
+        "check": Form::Checks, OBJECTS, "What must hold between fields: comparisons of a field with another or with a number, each with a condition if need be.", "[\"registered <= capacity\"]";
         "items": Form::Shape, ITEMS, "What an item of a list or a member of a set looks like.", "\"uint\"";
         "score": Form::Shape, ZSET, "What a score looks like.", "\"timestamp_ms\"";
         "ttl": Form::Lifetime, &[], "How long the key lives. As in Redis unless given.", "\"30m\"";
@@ -294,12 +304,16 @@ settings! {
         "max": Form::Number, &[], "The greatest number.", "100";
         "len": Form::Length, &[], "How many bytes a text or items an array has.", "\"1..64\"";
         "prefix": Form::Text, &[], "How a text begins.", "\"kikuai_\"";
+        "same": Form::Placeholder, &[], "The placeholder of the key that a field must equal.", "\"{user_id}\"";
+        "check": Form::Checks, &[], "What must hold between the fields of the object.", "[\"min <= max\"]";
         "secret": Form::Switch, &[], "Keeps it out of MONITOR, the slow log, logs and refusals.", "true";
         "doc": Form::Text, &[], "What it means.", "\"In US dollars.\"";
     }
     Lookup {
         "of": Form::Template, &[], "The key that is indexed.", "\"user:{user_id}\"";
         "field": Form::Text, &[], "The indexed field; the whole value unless given.", "\"email\"";
+        "value": Form::Text, &[], "The field that the lookup holds in the place of an id: it then has all placeholders of its source.", "\"user_id\"";
+        "when": Form::Text, &[], "Which rows: `=`, `!=`, `in (…)`, joined by `and`. All unless given.", "\"status = active\"";
     }
     Rank {
         "of": Form::Template, &[], "The key that is ranked.", "\"user:{user_id}\"";
@@ -308,6 +322,10 @@ settings! {
     Members {
         "of": Form::Template, &[], "The key whose ids are listed.", "\"user:{user_id}\"";
         "when": Form::Text, &[], "Which rows: `=`, `!=`, `in (…)`, joined by `and`. All unless given.", "\"status = active\"";
+    }
+    Check {
+        "check": Form::Text, &[], "The comparison: a field, `=`, `!=`, `<`, `<=`, `>` or `>=`, and a field or a number.", "\"amount > 0\"";
+        "when": Form::Text, &[], "Where it must hold: `=`, `!=`, `in (…)`, joined by `and`. Everywhere unless given.", "\"type = topup\"";
     }
     Function {
         "doc": Form::Text, &[], "What the function does.", "\"Redeems a coupon once.\"";

@@ -6,12 +6,14 @@
 //! never empty; field names of one object differ.
 //! Not here: reading shapes from TOML tables (`read::shape`).
 
+mod comparison;
 mod expr;
 mod fit;
 mod json;
 
 use std::fmt;
 
+pub use comparison::{Check, MAX_CHECKS, Operand, Operator, Order, Same};
 pub use expr::TYPE_NAMES;
 pub(crate) use expr::{ExprError, ExprProblem, MAX_WORDS, parse as parse_expr};
 pub use fit::Misfit;
@@ -83,6 +85,8 @@ pub struct Object {
     pub fields: Vec<Field>,
     /// What is to be thought of others.
     pub extra: Extra,
+    /// What must hold between its fields.
+    pub checks: Vec<Check>,
     /// Whether all of it is kept out of logs, errors and dashboards: names and values of
     /// fields that are not declared too.
     pub secret: bool,
@@ -98,6 +102,8 @@ pub struct Field {
     pub required: bool,
     /// What it holds.
     pub shape: Shape,
+    /// The placeholder of the key that it must equal.
+    pub same: Option<Same>,
     /// What it means.
     pub doc: Option<Box<str>>,
     /// Where its name stands.
@@ -106,8 +112,8 @@ pub struct Field {
 
 impl PartialEq for Field {
     fn eq(&self, other: &Field) -> bool {
-        let Field { name, required, shape, doc: _, at: _ } = self;
-        (name, required, shape) == (&other.name, &other.required, &other.shape)
+        let Field { name, required, shape, same, doc: _, at: _ } = self;
+        (name, required, shape, same) == (&other.name, &other.required, &other.shape, &other.same)
     }
 }
 
@@ -183,6 +189,15 @@ impl Shape {
                 Type::Object(object) => object.has_secret(),
                 _ => false,
             }
+    }
+
+    /// Whether a field within must equal a placeholder of the key.
+    pub fn has_same(&self) -> bool {
+        match &self.ty {
+            Type::Array(item) | Type::Map { value: item, .. } => item.has_same(),
+            Type::Object(object) => object.has_same(),
+            _ => false,
+        }
     }
 
     /// Makes it secret, and every part of it.
@@ -288,6 +303,15 @@ impl Object {
             Extra::Reject | Extra::Allow => false,
         };
         self.secret || extra || self.fields.iter().any(|field| field.shape.has_secret())
+    }
+
+    /// Whether one of its fields, or one within them, must equal a placeholder of the key.
+    pub fn has_same(&self) -> bool {
+        let extra = match &self.extra {
+            Extra::Typed(shape) => shape.has_same(),
+            Extra::Reject | Extra::Allow => false,
+        };
+        extra || self.fields.iter().any(|field| field.same.is_some() || field.shape.has_same())
     }
 
     pub(crate) fn make_secret(&mut self) {

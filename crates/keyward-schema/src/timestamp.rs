@@ -4,6 +4,7 @@
 //! without copying them, in some 20 ns, and accepts RFC 3339 and nothing else
 //! (date-time crates accept more forms, which other clients then refuse).
 
+use crate::exact::{Fraction, Instant};
 use crate::pattern::days_in_month;
 
 /// Reads a time and answers milliseconds since 1970. Digits beyond the
@@ -12,6 +13,20 @@ pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
     let Moment { date: (year, month, day), second, fraction_ms, offset } = read(text)?;
     let seconds = days_since_1970(year, month, day) * 86_400 + second;
     Some((seconds - offset) * 1000 + fraction_ms)
+}
+
+/// Reads a time with all digits of its fraction.
+pub(crate) fn parse_instant(text: &[u8]) -> Option<Instant<'_>> {
+    /// Where a fraction begins, behind the point.
+    const FRACTION_AT: usize = "2025-12-25T10:00:00.".len();
+    let Moment { date: (year, month, day), second, fraction_ms: _, offset } = read(text)?;
+    let digits = match text.get(FRACTION_AT - 1) {
+        Some(b'.') => &text[FRACTION_AT..],
+        _ => &[],
+    };
+    let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let seconds = days_since_1970(year, month, day) * 86_400 + second - offset;
+    Some(Instant { seconds, fraction: Fraction::Digits(&digits[..count]) })
 }
 
 /// Whether a text is a time.
@@ -140,6 +155,24 @@ mod tests {
             let ms = day * 86_400_000 + day * 7919 % 86_400 * 1000;
             assert_eq!(parse_timestamp(timestamp_text(ms).as_bytes()), Some(ms));
         }
+    }
+
+    #[test]
+    fn times_are_ordered_by_all_their_digits_whatever_their_zone() {
+        let order = |left: &str, right: &str| {
+            let (left, right) = (parse_instant(left.as_bytes()), parse_instant(right.as_bytes()));
+            left.expect("a time").cmp(&right.expect("a time"))
+        };
+        use std::cmp::Ordering::{Equal, Less};
+        let check = |left, right, expected| assert_eq!(order(left, right), expected, "{left}");
+        check("2025-12-25T10:00:00.1230001Z", "2025-12-25T10:00:00.1230002Z", Less);
+        check("2025-12-25T10:00:00Z", "2025-12-25T11:00:00.000+01:00", Equal);
+        check("2025-12-25T10:00:00.9Z", "2025-12-25T10:00:01Z", Less);
+        check("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.51Z", Less);
+        let ms = |ms| Instant::of_ms(ms);
+        let written = parse_instant(b"1969-12-31T23:59:59.999Z").expect("a time");
+        assert_eq!(ms(-1).cmp(&written), Equal);
+        assert_eq!(ms(-2).cmp(&written), Less);
     }
 
     #[test]

@@ -11,7 +11,7 @@ fn refusal(key: &str, value: &str) -> String {
     let found = match &schema.keys[0].content {
         Content::Json(shape) => shape.check_json(value.as_bytes()),
         Content::Value(shape) | Content::Items(shape) => shape.check(value.as_bytes()),
-        Content::Fields(object) => object.check_hash_field(b"pins", value.as_bytes()),
+        Content::Fields(object) => object.check_hash_field(&[], b"pins", value.as_bytes()),
         other => panic!("{other:?}"),
     };
     found.expect_err("it does not fit").to_string()

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "shop.toml";
 /// What the page leaves out, behind the schema so that its lines keep their numbers.
 const KEYSPACE: &str = "\n[keyspace]\nname = \"shop\"\n";
-const SCOPES: [Scope; 13] = [
+const SCOPES: [Scope; 14] = [
     Scope::File,
     Scope::Include,
     Scope::Keyspace,
@@ -28,6 +28,7 @@ const SCOPES: [Scope; 13] = [
     Scope::Lookup,
     Scope::Rank,
     Scope::Members,
+    Scope::Check,
     Scope::Function,
     Scope::Example,
     Scope::Expect,
@@ -219,6 +220,8 @@ fn takes(setting: &Setting) -> String {
         Form::Texts => "texts",
         Form::TextTable | Form::Values => "names and texts",
         Form::Includes => "paths or tables",
+        Form::Placeholder => "a placeholder",
+        Form::Checks => "comparisons or tables",
         Form::Example => "a key, or a table",
     };
     format!("{words}: `{}`", setting.example)
@@ -244,9 +247,9 @@ fn diagnostics() -> String {
 /// The table of what is bounded.
 fn limits() -> String {
     use keyward_schema::{
-        MAX_FIELDS, MAX_FILE_BYTES, MAX_FUNCTIONS, MAX_INCLUDE_DEPTH, MAX_INCLUDES, MAX_JSON_DEPTH,
-        MAX_KEYS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS, MAX_SHAPE_DEPTH,
-        size_in_words,
+        MAX_CHECKS, MAX_FIELDS, MAX_FILE_BYTES, MAX_FUNCTIONS, MAX_INCLUDE_DEPTH, MAX_INCLUDES,
+        MAX_JSON_DEPTH, MAX_KEYS, MAX_PATTERN_BYTES, MAX_PLACEHOLDERS, MAX_SEGMENTS,
+        MAX_SHAPE_DEPTH, size_in_words,
     };
     let rows = [
         ("bytes of a file and what it includes", size_in_words(MAX_FILE_BYTES as u64)),
@@ -258,6 +261,7 @@ fn limits() -> String {
         ("segments of a pattern", MAX_SEGMENTS.to_string()),
         ("placeholders of a pattern", MAX_PLACEHOLDERS.to_string()),
         ("fields of an object", MAX_FIELDS.to_string()),
+        ("checks of an object", MAX_CHECKS.to_string()),
         ("levels of a shape", MAX_SHAPE_DEPTH.to_string()),
         ("levels of a JSON value", MAX_JSON_DEPTH.to_string()),
     ];

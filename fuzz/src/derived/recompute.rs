@@ -8,8 +8,8 @@ use super::rows::{Plain, Rows, Stored};
 
 /// The names that derived keys begin with, mirrors included.
 const DERIVED: &[&str] = &[
-    "by_email", "seen", "users", "active", "owner", "leaser", "docs", "sizes", "note_of", "stamps",
-    "out", "in", "sessions",
+    "by_email", "plan_of", "seen", "users", "active", "owner", "leaser", "docs", "sizes",
+    "note_of", "stamps", "out", "in", "sessions",
 ];
 
 /// The values of derived keys.
@@ -83,6 +83,9 @@ fn user(wanted: &mut Wanted, id: &str, row: &Stored) {
         wanted.scored("seen", id, seen.parse().unwrap_or(f64::NAN));
     }
     if row.field("status") == Some("active") {
+        if let Some(plan) = row.field("plan") {
+            wanted.keys.insert(format!("plan_of:{id}"), Plain::Text(plan.to_owned()));
+        }
         wanted.member("active".to_owned(), id);
         wanted.member(format!("active:{}", row.field("plan").unwrap_or("nothing")), id);
     }

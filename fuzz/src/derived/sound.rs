@@ -22,7 +22,8 @@ pub(super) fn fault(rows: &Rows, key: &str, row: &Stored, now_ms: i64) -> Option
         ["out" | "in", _] => at_most(row, 4),
         ["seen" | "users" | "active" | "sizes"] => endless(row),
         [
-            "by_email" | "owner" | "leaser" | "note_of" | "active" | "docs" | "stamps" | "sessions",
+            "by_email" | "plan_of" | "owner" | "leaser" | "note_of" | "active" | "docs" | "stamps"
+            | "sessions",
             _,
         ] => endless(row),
         _ => Some("fits no pattern"),
@@ -68,7 +69,10 @@ fn user(row: &Stored, now_ms: i64) -> Problem {
     };
     let plan = unless(matches!(row.field("plan"), Some("gold" | "free")), "has no plan");
     let is_number = row.field("seen").is_none_or(|seen| seen.parse::<u64>().is_ok());
-    plan.or(unless(is_number, "was seen at no number")).or(within(row, now_ms, most_ms))
+    let is_idle = row.field("plan") == Some("gold") && row.field("seen") == Some("0");
+    plan.or(unless(is_number, "was seen at no number"))
+        .or(unless(!is_idle, "is golden and was not seen"))
+        .or(within(row, now_ms, most_ms))
 }
 
 fn doc(row: &Stored) -> Problem {

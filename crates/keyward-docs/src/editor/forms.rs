@@ -71,6 +71,11 @@ pub(super) fn form(form: Form) -> Value {
             { "type": "array", "items": { "type": "string" } },
         ] }),
         Form::Expect => json!({ "anyOf": [count(), reference("expect")] }),
+        Form::Placeholder => json!({ "type": "string", "pattern": "^\\{[^{}]+\\}$" }),
+        Form::Checks => json!({
+            "type": "array",
+            "items": { "anyOf": [{ "type": "string", "minLength": 1 }, reference("check")] },
+        }),
         Form::Any => json!({}),
     }
 }

@@ -186,6 +186,7 @@ fn required_settings_are_those_the_reader_misses() {
     check(&format!("{START}type = 'zset'\nrank = {{ by = 'a' }}"), "of");
     check(&format!("{START}type = 'zset'\nrank = {{ of = 'user:{{id}}' }}"), "by");
     check(&format!("{START}type = 'set'\nmembers = {{ when = 'a = b' }}"), "of");
+    check(&format!("{START}type = 'hash'\ncheck = [{{ when = 'a = b' }}]"), "check");
     check(&format!("{START}type = 'hash'\nexample = {{ value = {{ }} }}"), "key");
     check(&format!("{START}type = 'list'\nexpect = {{ items = 3 }}"), "keys");
     check(&format!("{START}type = 'hash'\n[[note]]\ntext = 'a'"), "title");

@@ -102,7 +102,14 @@ fn objects(inner: impl Strategy<Value = Shape> + Clone) -> impl Strategy<Value =
         for (name, required, shape) in fields {
             if object.field(&name).is_none() {
                 let at = Span::default();
-                object.fields.push(Field { name: name.into(), required, shape, doc: None, at });
+                object.fields.push(Field {
+                    name: name.into(),
+                    required,
+                    shape,
+                    same: None,
+                    doc: None,
+                    at,
+                });
             }
         }
         object

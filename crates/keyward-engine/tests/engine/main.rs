@@ -1,7 +1,9 @@
 //! The engine as its host sees it: inputs in, outputs out.
 
+mod any_type;
 mod blocking;
 mod changeover;
+mod checks;
 mod compression;
 mod dependents;
 mod effects;
@@ -15,6 +17,7 @@ mod hit_ratio;
 mod large_ends;
 mod large_ends_model;
 mod lifetimes;
+mod lookups;
 mod memory;
 mod observation;
 mod pause;

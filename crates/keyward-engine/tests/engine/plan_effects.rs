@@ -25,6 +25,7 @@ const CHOICES: [&[&str]; 7] = [
         "[key.\"note:{id:uint}\"]\ntype = \"string\"\n",
         "[key.\"note:{id:uint}\"]\ntype = \"string\"\nttl = { given = true, max = \"1d\" }\n",
         "[key.\"note:{id:uint}\"]\ntype = \"string\"\nttl = { with = \"user:{id}\" }\n",
+        "[key.\"note:{id:uint}\"]\ntype = \"any\"\nttl = \"1h\"\n",
         "[key.\"note:{id}\"]\ntype = \"string\"\nttl = { after = \"1h\", renew = \"write\" }\n",
     ],
     &[
@@ -46,6 +47,9 @@ const CHOICES: [&[&str]; 7] = [
         "[key.\"recent\"]\ntype = \"zset\"\nttl = \"none\"\nitems = \"uint\"\n",
         "[key.\"recent\"]\ntype = \"zset\"\nttl = \"none\"\nitems = \"uint\"\n\
          follows = \"user:{member}\"\n",
+        "[key.\"plan:{id:uint}\"]\ntype = \"string\"\nttl = \"none\"\n",
+        "[key.\"plan:{id:uint}\"]\ntype = \"string\"\n\
+         lookup = { of = \"user:{id}\", value = \"plan\", when = \"plan != free\" }\n",
     ],
     &["unknown", "reject"],
 ];
@@ -75,12 +79,14 @@ fn fill(shop: &mut Shop, random: &mut Random) {
         let (id, other) = (random.below(9), random.below(9));
         let plan = ["free", "paid"][random.below(2) as usize];
         let ends = now + if random.below(4) == 0 { 1 } else { DAY_MS };
-        let command = match random.below(7) {
+        let command = match random.below(9) {
             0 | 1 => format!("HSET user:{id} plan {plan} ends {ends}"),
             2 => format!("SET note:{id} x"),
             3 => format!("SET note:{id} x EX 50"),
             4 => format!("SADD likes:{id} {other}"),
             5 => format!("ZADD recent {other} {id}"),
+            6 => format!("RPUSH note:{id} x"),
+            7 => format!("SET plan:{id} {plan}"),
             _ => format!("SADD on:{plan} {id}"),
         };
         shop.call(&command);

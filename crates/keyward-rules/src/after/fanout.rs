@@ -194,7 +194,8 @@ impl Aftermath<'_> {
     fn count_unmet(&self, derived: KeyId, demands: &Demands<'_>) -> Result<u64, NotYet> {
         let row_type = self.type_of(derived);
         let state = |entry: &Entry| -> Result<State, NotYet> {
-            let name = if entry.holds == Holds::Text { &[][..] } else { &entry.member };
+            let is_text = matches!(entry.holds, Holds::Text | Holds::Value);
+            let name = if is_text { &[][..] } else { &entry.member };
             Ok(State::of(self.view.row_of(derived, &entry.key)?, row_type, name))
         };
         let mut count = 0;
@@ -202,6 +203,7 @@ impl Aftermath<'_> {
             // A text that is there is another's: it is lost, or cannot be gained.
             count += u64::from(match (state(entry)?, entry.holds) {
                 (State::Absent, _) => true,
+                (State::Text(before), Holds::Value) => before != entry.member,
                 (State::Score(before), Holds::Score(score)) => before != score,
                 _ => false,
             });

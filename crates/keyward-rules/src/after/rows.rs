@@ -48,7 +48,9 @@ impl<'a> Aftermath<'a> {
         if self.book.traits(table).is_computed {
             return Ok(fate);
         }
-        if !matches!(change.what, What::Lifetime) && !change.is_known_to_fit {
+        // What fitted under one key need not be the same as another.
+        let is_known_to_fit = change.is_known_to_fit && !self.book.traits(table).has_same;
+        if !matches!(change.what, What::Lifetime) && !is_known_to_fit {
             match self.book.refuse_unfit(table, change.key, row, change.what) {
                 Some(refusal) => self.object(refusal)?,
                 None => self.judge_bounds(table, change, row.len() as u64)?,

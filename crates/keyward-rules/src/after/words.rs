@@ -4,7 +4,7 @@ use crate::book::RuleBook;
 use crate::derived::{Entry, Mirror};
 use crate::refusal::{Refusal, shown_key};
 use crate::words::Problem;
-use keyward_schema::{Derived, KeyId};
+use keyward_schema::{Derived, Finds, KeyId};
 
 impl RuleBook {
     /// A row would have more items or members than there may be.
@@ -29,7 +29,7 @@ impl RuleBook {
         let declared = self.schema().key(source);
         let derived = self.schema().key(lookup);
         let field = match &derived.derived {
-            Some(Derived::Lookup { field: Some(field), .. }) => {
+            Some(Derived::Lookup { finds: Finds::Member { field: Some(field), .. }, .. }) => {
                 declared.content.object().map(|object| &object.fields[*field])
             }
             _ => None,

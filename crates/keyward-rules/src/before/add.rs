@@ -24,15 +24,21 @@ impl RuleBook {
         };
         let Place { table, key } = place;
         let content = &self.schema().key(table).content;
-        if let Err(misfit) = check(content, elements) {
+        let names = self.names(table, key);
+        if let Err(misfit) = check(content, names.values(), elements) {
             return Err(self.stop(place, || self.refuse_misfit(table, key, &misfit)));
         }
         if self.traits(table).source.is_some() || takes_elsewhere {
             return Err(UNJUDGED);
         }
         let row = case.view.row_of(table, key)?;
+        let is_compared = match elements {
+            Elements::Fields(args) => self.is_compared(table, pairs(args).map(|(name, _)| name)),
+            _ => false,
+        };
         let judged = match self.is_within_bounds(place, row, elements)
             && self.has_required_fields(place, row)
+            && !is_compared
         {
             true => self.judged_edit(place, row),
             false => Judged::Nothing,
@@ -64,17 +70,17 @@ impl RuleBook {
     }
 }
 
-fn check(content: &Content, elements: Elements<'_>) -> Result<(), Misfit> {
+fn check(content: &Content, names: &[&[u8]], elements: Elements<'_>) -> Result<(), Misfit> {
     match (content, elements) {
         (Content::Fields(object), Elements::Fields(args)) => {
-            pairs(args).try_for_each(|(name, value)| object.check_hash_field(name, value))
+            pairs(args).try_for_each(|(name, value)| object.check_hash_field(names, name, value))
         }
         (Content::Items(shape), Elements::Items(args) | Elements::Members(args)) => {
-            args.iter().try_for_each(|item| shape.check(item))
+            args.iter().try_for_each(|item| shape.check_under(names, item))
         }
         (Content::Scored { member, score }, Elements::Scores(args)) => {
             pairs(args).try_for_each(|(number, text)| {
-                member.check(text)?;
+                member.check_under(names, text)?;
                 number::parse_f64(number).map_or(Ok(()), |number| score.check_score(number))
             })
         }

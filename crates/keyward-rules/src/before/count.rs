@@ -33,6 +33,10 @@ impl RuleBook {
         by: i64,
     ) -> Judgement<Verdict> {
         let place = self.place(case, 1, Some(row_type(field)))?;
+        if self.traits(place.table).is_any {
+            let row = case.view.row_of(place.table, place.key)?;
+            return self.counted(case, place, field, row);
+        }
         let shape = self.shape_of(Addend { place, field })?;
         let row = case.view.row_of(place.table, place.key)?;
         let always_fits = match &shape.ty {
@@ -41,9 +45,21 @@ impl RuleBook {
             Type::Kind(Kind::Uint) => by >= 0 && is_uint(row, field),
             _ => false,
         };
-        if !always_fits || !self.has_required_fields(place, row) {
+        let is_compared = self.is_compared(place.table, field.into_iter());
+        if !always_fits || is_compared || !self.has_required_fields(place, row) {
             return Err(UNJUDGED);
         }
+        self.counted(case, place, field, row)
+    }
+
+    /// What is to be done with a count whose result fits.
+    fn counted(
+        &self,
+        case: Case<'_>,
+        place: Place<'_>,
+        field: Option<&[u8]>,
+        row: Option<&dyn Row>,
+    ) -> Judgement<Verdict> {
         match (field, row) {
             (None, None) => self.begin(case, place),
             _ => Ok(Verdict::Run(self.judged_edit(place, row))),
@@ -93,7 +109,7 @@ impl RuleBook {
                     (None, Extra::Typed(shape)) => Ok(shape),
                     (None, Extra::Allow) => Err(UNJUDGED),
                     (None, Extra::Reject) => {
-                        let Err(misfit) = object.check_hash_field(name, b"") else {
+                        let Err(misfit) = object.check_hash_field(&[], name, b"") else {
                             return Err(UNJUDGED);
                         };
                         Err(self

@@ -131,11 +131,16 @@ impl RuleBook {
         {
             return Err(self.stop(place, || self.refuse_size(table, key, value.len(), most)));
         }
-        self.fitting(table, value)
+        self.fitting(place, value)
             .map_err(|misfit| self.stop(place, || self.refuse_misfit(table, key, &misfit)))
     }
 
-    fn fitting<'v>(&self, table: KeyId, value: &'v [u8]) -> Result<Option<Cow<'v, [u8]>>, Misfit> {
+    fn fitting<'v>(
+        &self,
+        place: Place<'_>,
+        value: &'v [u8],
+    ) -> Result<Option<Cow<'v, [u8]>>, Misfit> {
+        let table = place.table;
         let content = &self.schema().key(table).content;
         let shape = match content {
             Content::Value(shape) => return shape.check(value).map(|()| None),
@@ -145,8 +150,13 @@ impl RuleBook {
             }
         };
         let (Some(field), Some(object)) = (self.deciding_field(table), shape.object()) else {
-            return shape.check_json(value).map(|()| None);
+            let names = self.names(table, place.key);
+            return shape.check_json_under(names.values(), value).map(|()| None);
         };
+        if self.traits(table).has_same {
+            let names = self.names(table, place.key);
+            shape.check_json_under(names.values(), value)?;
+        }
         let mut deciding = None;
         object.check_json(value, |found| {
             if found.index == field {

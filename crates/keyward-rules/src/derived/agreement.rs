@@ -10,7 +10,7 @@ use crate::change::{Change, What};
 use crate::facts::Moment;
 use crate::naming::named_key;
 use crate::view::{NotYet, Row, RowType, View};
-use keyward_schema::KeyId;
+use keyward_schema::{Derived, Finds, KeyId};
 
 impl RuleBook {
     /// The members of a computed row that a change touched, each once.
@@ -58,9 +58,13 @@ impl RuleBook {
                 .find(|entry| (entry.table, &*entry.key, &*entry.member) == (table, key, member))
                 .map(|entry| entry.holds);
         }
+        let as_text = match self.schema().key(table).derived {
+            Some(Derived::Lookup { finds: Finds::Field(_), .. }) => Holds::Value,
+            _ => Holds::Text,
+        };
         let row = row.filter(|row| Some(row.row_type()) == self.traits(table).row_type);
         let held = row.and_then(|row| match row.row_type() {
-            RowType::String => row.text().filter(|text| **text == *member).map(|_| Holds::Text),
+            RowType::String => row.text().filter(|text| **text == *member).map(|_| as_text),
             RowType::Zset => row.score(member).map(Holds::Score),
             _ => row.contains(member).then_some(Holds::Member),
         });

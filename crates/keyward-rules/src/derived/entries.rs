@@ -11,7 +11,7 @@ use crate::facts::{Facts, Moment};
 use crate::naming::Origin;
 use crate::view::{Element, Row};
 use keyward_resp::number::parse_f64;
-use keyward_schema::{Condition, Derived, KeyId, Schema, Type, parse_timestamp};
+use keyward_schema::{Derived, Finds, KeyId, Schema, Type, parse_timestamp};
 
 /// One element of a derived row, demanded by a source row.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Entry {
     pub table: KeyId,
     /// The derived key.
     pub key: Vec<u8>,
-    /// Which source row demands it: its id.
+    /// Which source row demands it: its id; of a lookup that holds a field, that.
     pub member: Vec<u8>,
     /// How the derived row holds it.
     pub holds: Holds,
@@ -29,8 +29,10 @@ pub struct Entry {
 /// How a derived row holds an entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Holds {
-    /// The member is its text.
+    /// The member is its text, which several rows may claim.
     Text,
+    /// The member is its text, and only one row can demand it.
+    Value,
     /// The member is in its set.
     Member,
     /// The member is in its sorted set with this score.
@@ -111,7 +113,16 @@ fn entry<'f>(
     let derived = key.derived.as_ref()?;
     let mut origin = Origin::of(derived.source(), source)?;
     let holds = match derived {
-        Derived::Lookup { field, slot, .. } => {
+        Derived::Lookup { when, .. } | Derived::Members { when, .. }
+            if !when.iter().all(|condition| condition.is_met(facts.field(condition.field))) =>
+        {
+            return None;
+        }
+        Derived::Lookup { finds: Finds::Field(held), .. } => {
+            origin.member = facts.field(*held)?;
+            Holds::Value
+        }
+        Derived::Lookup { finds: Finds::Member { field, slot }, .. } => {
             let value = field.map_or_else(|| facts.text(), |field| facts.field(field))?;
             origin.placeholders[*slot] = Some(value);
             Holds::Text
@@ -120,10 +131,7 @@ fn entry<'f>(
             let object = schema.key(of.key).content.object()?;
             Holds::Score(score(&object.fields[*by].shape.ty, facts.field(*by)?)?)
         }
-        Derived::Members { when, split, .. } => {
-            if !when.iter().all(|condition| is_met(condition, facts)) {
-                return None;
-            }
+        Derived::Members { split, .. } => {
             for (slot, field) in split {
                 origin.placeholders[*slot] = Some(facts.field(*field)?);
             }
@@ -142,12 +150,4 @@ fn score(ty: &Type, value: &[u8]) -> Option<f64> {
         Type::Timestamp => parse_timestamp(value).map(|ms| ms as f64),
         _ => parse_f64(value).filter(|score| score.is_finite()),
     }
-}
-
-/// A field that is not there equals no value.
-fn is_met(condition: &Condition, facts: &Facts<'_>) -> bool {
-    let is_named = facts
-        .field(condition.field)
-        .is_some_and(|value| condition.values.iter().any(|named| named.as_bytes() == value));
-    is_named == condition.is
 }

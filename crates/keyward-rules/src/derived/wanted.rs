@@ -29,7 +29,7 @@ impl State {
     /// What a set or a sorted set holds of an entry.
     pub(crate) fn in_set(holds: Holds) -> Option<State> {
         match holds {
-            Holds::Text => None,
+            Holds::Text | Holds::Value => None,
             Holds::Member => Some(State::Member),
             Holds::Score(score) => Some(State::Score(score)),
         }
@@ -152,6 +152,8 @@ impl Wanted {
                 self.set(entry.table, entry.key, Vec::new(), State::Absent);
             }
             Holds::Text => {}
+            // Whatever it holds is nobody else's.
+            Holds::Value => self.set(entry.table, entry.key, Vec::new(), State::Absent),
             Holds::Member | Holds::Score(_) => {
                 self.set(entry.table, entry.key, entry.member, State::Absent);
             }
@@ -166,6 +168,10 @@ impl Wanted {
         let state = match entry.holds {
             Holds::Member => State::Member,
             Holds::Score(score) => State::Score(score),
+            Holds::Value => {
+                self.set(entry.table, entry.key, Vec::new(), State::Text(entry.member));
+                return Ok(());
+            }
             Holds::Text => {
                 let owner = match self.get(&entry.key, b"") {
                     Some(State::Text(owner)) => Some(&owner[..]),

@@ -148,6 +148,68 @@ fn a_write_that_agrees_passes_and_one_that_contradicts_is_refused() {
 }
 
 #[test]
+fn a_lookup_holds_a_field_of_its_source_while_a_condition_holds() {
+    let mut host = host(&["HSET card:7 card 7 user 1 state off", "HSET card:8 card 8 state on"]);
+    shows(&host, &[("user_of:7", "nothing"), ("user_of:8", "nothing")]);
+    for command in ["HSET card:7 state on", "HSET card:8 user 1"] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    shows(&host, &[("user_of:7", "1"), ("user_of:8", "1")]);
+    assert_eq!(host.run("HSET card:7 user 2"), Outcome::Done);
+    shows(&host, &[("user_of:7", "2")]);
+    let kept = |key: &str| {
+        format!(
+            "SCHEMA {key}: is kept by Keyward from card:{{card:uint}}, which says otherwise; write \
+             that instead (shop.toml:99)"
+        )
+    };
+    refused(&mut host, "SET user_of:7 1", &kept("user_of:7"));
+    refused(&mut host, "DEL user_of:7", &kept("user_of:7"));
+    refused(&mut host, "SET user_of:9 1", &kept("user_of:9"));
+    assert_eq!(host.run("SET user_of:7 2"), Outcome::Done, "it agrees");
+    assert_eq!(host.run("HDEL card:8 user"), Outcome::Done);
+    assert_eq!(host.run("DEL card:7"), Outcome::Done);
+    shows(&host, &[("user_of:7", "nothing"), ("user_of:8", "nothing")]);
+    host.run("HSET card:8 user 3");
+    host.wait(3_600_000);
+    assert!(host.keyspace.rows.is_empty(), "{:?}", host.keyspace.rows);
+}
+
+#[test]
+fn a_value_is_unique_among_the_rows_whose_condition_holds() {
+    // The other lookup of the field has no condition.
+    let schema =
+        SCHEMA.replace("field = \"email\" }", "field = \"email\", when = \"status = active\" }");
+    let mut host = Host::new(&schema);
+    for command in [ANN, "HSET user:2 email ann@x status closed plan free"] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    refused(
+        &mut host,
+        "HSET user:2 status active",
+        "SCHEMA user:2: email belongs to 1 already, and by_email:{email} is unique (shop.toml:9)",
+    );
+    assert_eq!(host.run("HSET user:1 status closed"), Outcome::Done);
+    shows(&host, &[("by_live_email:ann@x", "nothing")]);
+    assert_eq!(host.run("HSET user:2 status active"), Outcome::Done);
+    shows(&host, &[("by_live_email:ann@x", "2"), ("by_email:ann@x", "2")]);
+}
+
+#[test]
+fn a_lookup_of_a_field_is_mended_by_its_source_alone() {
+    let mut host = Host::new(&SCHEMA.replace("[keyspace]", "[keyspace]\nmode = \"warn\""));
+    for command in ["HSET card:7 card 7 user 1 state on", "SET user_of:7 9", "HSET card:7 user 2"] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    shows(&host, &[("user_of:7", "2")]);
+    for command in ["SET user_of:7 9", "DEL card:7"] {
+        assert_eq!(host.run(command), Outcome::Done, "{command}");
+    }
+    shows(&host, &[("user_of:7", "nothing")]);
+    assert_eq!(host.warnings.len(), 2, "{:?}", host.warnings);
+}
+
+#[test]
 fn mirrored_sets_follow_each_other() {
     let mut host = host(&["SADD user:1:out 2 3", "SADD user:1:in 3"]);
     shows(

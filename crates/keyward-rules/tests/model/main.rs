@@ -96,4 +96,23 @@ type    = "list"
 items   = "str"
 max_len = 3
 ttl     = "10s"
+
+[key."card:{card:uint}"]
+type  = "hash"
+ttl   = "1h"
+check = ["used <= quota", { check = "used > 0", when = "state = on" }]
+[key."card:{card:uint}".fields]
+card  = { type = "uint", same = "{card}" }
+user  = "uint?"
+state = "on | off"
+used  = "uint?"
+quota = "uint?"
+
+[key."user_of:{card:uint}"]
+type   = "int"
+lookup = { of = "card:{card}", value = "user", when = "state = on" }
+
+[key."by_live_email:{email}"]
+type   = "string"
+lookup = { of = "user:{id}", field = "email", when = "status = active" }
 "#;

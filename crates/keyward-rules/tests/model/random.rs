@@ -75,7 +75,7 @@ pub(crate) fn computed_keys_are_true(host: &Host, told: &dyn Fn() -> String) {
         for entry in host.book.entries_of(table, key, row) {
             let place = wanted.entry(entry.key);
             match entry.holds {
-                Holds::Text => {
+                Holds::Text | Holds::Value => {
                     place.or_insert(Value::Text(entry.member));
                 }
                 Holds::Member => {
@@ -141,12 +141,13 @@ fn few(random: &mut Random) -> usize {
 }
 
 fn command(random: &mut Random, now_ms: i64) -> Vec<Bytes> {
-    let text = match random.below(10) {
+    let text = match random.below(11) {
         0 | 1 => hash_command(random),
         2 | 3 => string_command(random, now_ms),
         4 => set_command(random),
         5 | 6 => follower_command(random),
         7 => format!("{} log:{} x y", random.pick(&["LPUSH", "RPUSH"]), few(random)),
+        8 => card_command(random),
         _ => any_key_command(random),
     };
     text.split(' ').map(Into::into).collect()
@@ -164,6 +165,18 @@ fn hash_command(random: &mut Random) -> String {
         1 => format!("HSET user:{id} seen {}", random.below(9)),
         2 => format!("HSET user:{id} status {}", random.pick(&["active", "closed", "lost"])),
         _ => format!("HDEL user:{id} {}", random.pick(&["email", "seen", "plan", "email seen"])),
+    }
+}
+
+fn card_command(random: &mut Random) -> String {
+    let (card, other) = (few(random), few(random));
+    let state = random.pick(&["on", "off"]);
+    match random.below(6) {
+        0 | 1 => format!("HSET card:{card} card {card} state {state} user {other}"),
+        2 => format!("HSET card:{card} used {} quota {}", random.below(5), random.below(5)),
+        3 => format!("HSET card:{card} {} {other}", random.pick(&["used", "quota", "user"])),
+        4 => format!("HDEL card:{card} {}", random.pick(&["user", "used", "quota", "state"])),
+        _ => format!("SET user_of:{card} {other}"),
     }
 }
 
@@ -236,6 +249,9 @@ fn any_key(random: &mut Random) -> String {
         "seen",
         "owner:cA",
         "by_email:mA",
+        "by_live_email:mA",
+        "card:A",
+        "user_of:A",
     ]);
     pattern.replace('A', &a.to_string()).replace('B', &b.to_string())
 }

@@ -4,7 +4,7 @@
 use super::in_words::field_name;
 use super::line::Line;
 use super::links::Linked;
-use crate::derived::{Condition, Derived, Reference};
+use crate::derived::{Condition, Derived, Finds, Reference};
 use crate::lifetime::Lifetime;
 use crate::schema::{Key, KeyId};
 
@@ -14,7 +14,13 @@ pub(super) fn derivation_in_words(links: &Linked<'_>, key: &Key, derived: &Deriv
     let link = links.key_link(derived.source().key);
     let member = member_name(links, derived.source());
     match derived {
-        Derived::Lookup { field, .. } => {
+        Derived::Lookup { finds: Finds::Field(held), when, .. } => Line::text("The ")
+            .and_line(field_name(source, *held))
+            .and(" of each ")
+            .and_line(link)
+            .and_line(conditions_in_words(source, when))
+            .and(". It ends with that."),
+        Derived::Lookup { finds: Finds::Member { field, .. }, when, .. } => {
             let what = match field {
                 Some(index) => Line::text("A unique index of ")
                     .and_line(field_name(source, *index))
@@ -22,6 +28,7 @@ pub(super) fn derivation_in_words(links: &Linked<'_>, key: &Key, derived: &Deriv
                 None => Line::text("A unique index of the value of "),
             };
             what.and_line(link)
+                .and_line(conditions_in_words(source, when))
                 .and(": it holds the ")
                 .and_line(member)
                 .and(". A second owner is refused.")
@@ -34,11 +41,11 @@ pub(super) fn derivation_in_words(links: &Linked<'_>, key: &Key, derived: &Deriv
             .and_line(field_name(source, *by))
             .and(". A row without it is not ranked."),
         Derived::Members { when, split, .. } => {
-            let mut line = Line::text("The ").and_line(member).and(" of every ").and_line(link);
-            if !when.is_empty() {
-                let tests = when.iter().map(|test| condition_in_words(source, test));
-                line = line.and(" where ").and_line(Line::join(tests, " and "));
-            }
+            let mut line = Line::text("The ")
+                .and_line(member)
+                .and(" of every ")
+                .and_line(link)
+                .and_line(conditions_in_words(source, when));
             if !split.is_empty() {
                 let names = split.iter().map(|(_, field)| field_name(source, *field));
                 line = line.and(", one set for each ").and_line(Line::join(names, " and "));
@@ -59,7 +66,8 @@ pub(super) fn derivation_in_words(links: &Linked<'_>, key: &Key, derived: &Deriv
 /// Who keeps a derived key, in a few words.
 pub fn keeper(derived: &Derived) -> &'static str {
     match derived {
-        Derived::Lookup { .. } => "unique index",
+        Derived::Lookup { finds: Finds::Member { .. }, .. } => "unique index",
+        Derived::Lookup { finds: Finds::Field(_), .. } => "derived value",
         Derived::Rank { .. } => "ranking",
         Derived::Members { .. } => "derived set",
         Derived::Inverse { .. } => "mirrored set",
@@ -83,6 +91,15 @@ fn member_name(links: &Linked<'_>, source: &Reference) -> Line {
     }
 }
 
+/// Which rows are meant; nothing where all are.
+fn conditions_in_words(source: &Key, when: &[Condition]) -> Line {
+    let tests = when.iter().map(|test| condition_in_words(source, test));
+    match when.is_empty() {
+        true => Line::default(),
+        false => Line::text(" where ").and_line(Line::join(tests, " and ")),
+    }
+}
+
 fn condition_in_words(source: &Key, condition: &Condition) -> Line {
     let verb = if condition.is { " is " } else { " is not " };
     let values = condition.values.iter().map(|value| Line::code(&**value));
@@ -96,11 +113,17 @@ pub(super) fn dependents(links: &Linked<'_>, id: KeyId) -> Vec<Line> {
         let link = || links.key_link(other);
         if let Some(derived) = key.derived.as_ref().filter(|derived| derived.source().key == id) {
             let does = match derived {
-                Derived::Lookup { field: Some(field), .. } => {
+                Derived::Lookup { finds: Finds::Field(held), .. } => {
+                    let field = field_name(links.schema.key(id), *held);
+                    Line::text(" holds its ").and_line(field)
+                }
+                Derived::Lookup { finds: Finds::Member { field: Some(field), .. }, .. } => {
                     let field = field_name(links.schema.key(id), *field);
                     Line::text(" finds it by ").and_line(field)
                 }
-                Derived::Lookup { field: None, .. } => Line::text(" finds it by its value"),
+                Derived::Lookup { finds: Finds::Member { field: None, .. }, .. } => {
+                    Line::text(" finds it by its value")
+                }
                 Derived::Rank { by, .. } => {
                     Line::text(" ranks it by ").and_line(field_name(links.schema.key(id), *by))
                 }

@@ -5,7 +5,7 @@
 
 use super::in_words::limits_in_words;
 use super::line::Line;
-use crate::shape::{Extra, Object, Shape, Type};
+use crate::shape::{Extra, Field, Object, Shape, Type};
 
 /// What a schema says of a field.
 #[derive(Clone, Debug)]
@@ -39,6 +39,57 @@ pub(super) fn lines(object: &Object) -> Vec<Line> {
     field_rows(object).into_iter().map(line).collect()
 }
 
+/// The bounds on a field's value, and what it must equal.
+fn limits(field: &Field) -> Line {
+    let limits = limits_in_words(&field.shape);
+    match &field.same {
+        None => Line::text(limits),
+        Some(same) => {
+            let comma = if limits.is_empty() { "" } else { ", " };
+            Line::text(format!("{limits}{comma}the same as "))
+                .and_code(format!("{{{}}}", same.name))
+        }
+    }
+}
+
+/// What must hold between fields, those of nested objects with their path.
+pub(super) fn check_lines(object: &Object) -> Vec<Line> {
+    let mut lines = Vec::new();
+    push_checks(&mut lines, "", object);
+    lines
+}
+
+fn push_checks(lines: &mut Vec<Line>, path: &str, object: &Object) {
+    for check in &object.checks {
+        let (comparison, when) = match check.text.split_once(" when ") {
+            Some((comparison, when)) => (comparison, Some(when)),
+            None => (&*check.text, None),
+        };
+        let within = if path.is_empty() { Line::default() } else { Line::code(path).and(": ") };
+        let line = within.and_code(comparison);
+        lines.push(match when {
+            Some(when) => line.and(" when ").and_code(when),
+            None => line,
+        });
+    }
+    for field in &object.fields {
+        let dot = if path.is_empty() { "" } else { "." };
+        push_checks_within(lines, format!("{path}{dot}{}", field.name), &field.shape);
+    }
+    if let Extra::Typed(shape) = &object.extra {
+        push_checks_within(lines, format!("{path}.*"), shape);
+    }
+}
+
+fn push_checks_within(lines: &mut Vec<Line>, path: String, shape: &Shape) {
+    match &shape.ty {
+        Type::Object(object) => push_checks(lines, &path, object),
+        Type::Array(item) => push_checks_within(lines, path + "[]", item),
+        Type::Map { value, .. } => push_checks_within(lines, path + ".*", value),
+        _ => {}
+    }
+}
+
 /// The object that a shape holds, at whatever depth of arrays and maps.
 pub fn object_within(shape: &Shape) -> Option<&Object> {
     match &shape.ty {
@@ -60,7 +111,7 @@ fn push_fields(rows: &mut Vec<FieldRow>, path: &str, object: &Object) {
             name: Line::code(&*name),
             ty: Line::code(field.shape.to_string()),
             required: field.required,
-            limits: Line::text(limits_in_words(&field.shape)),
+            limits: limits(field),
             doc: Line::prose(field.doc.as_deref()),
         });
         push_nested(rows, &name, &field.shape);

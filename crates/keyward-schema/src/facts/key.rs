@@ -33,6 +33,8 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
         ("Placeholders", placeholders(key)),
     ];
     facts.extend(content_facts(&key.content));
+    let checks = object_of(&key.content).map(fields::check_lines);
+    facts.push(("Checks", checks.unwrap_or_default()));
     facts.push(("Bounds", bounds_in_words(key)));
     let derived = key.derived.as_ref().map(|derived| derivation_in_words(links, key, derived));
     facts.push(("Kept by Keyward", derived.into_iter().chain(fanout(key)).collect()));

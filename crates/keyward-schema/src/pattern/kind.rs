@@ -150,6 +150,11 @@ impl Kind {
         matches!(relate_kinds(self, other), Relation::Equal | Relation::Subset)
     }
 
+    /// Whether some value of this kind is one of `other`.
+    pub fn meets(&self, other: &Kind) -> bool {
+        relate_kinds(self, other) != Relation::Disjoint
+    }
+
     /// What it accepts, in words that follow "must be".
     pub fn in_words(&self) -> String {
         match self {

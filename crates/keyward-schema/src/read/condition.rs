@@ -1,4 +1,4 @@
-//! Conditions of `members`: `status = active and plan in (monthly, yearly)`.
+//! Conditions of `members`, of lookups and of checks: `status = active and plan in (monthly, yearly)`.
 //!
 //! Grammar: tests joined by `and`; a test is `field = value`, `field != value`
 //! or `field in (value, value)`; a value is a bare word, or text in single
@@ -8,9 +8,9 @@ use super::draft::KeyDraft;
 use super::table::Located;
 use crate::checks::{bad_condition, no_such_field};
 use crate::derived::Condition;
-use crate::diagnostic::Report;
+use crate::diagnostic::{Diagnostic, Report};
 use crate::pattern::Kind;
-use crate::shape::{Field, Type};
+use crate::shape::{Field, Object, Type};
 
 /// Reads `when` against the fields of the source.
 pub(super) fn read(
@@ -18,7 +18,18 @@ pub(super) fn read(
     source: &KeyDraft<'_>,
     report: &mut Report,
 ) -> Option<Vec<Condition>> {
-    let object = source.object();
+    let no_field = |name: Located<&str>| no_such_field::found(name, source);
+    source.content.as_ref()?;
+    read_of(when, source.object(), &no_field, report)
+}
+
+/// Reads `when` against the fields of an object.
+pub(super) fn read_of(
+    when: Located<&str>,
+    object: Option<&Object>,
+    no_field: &dyn Fn(Located<&str>) -> Diagnostic,
+    report: &mut Report,
+) -> Option<Vec<Condition>> {
     let tests = match parse(when.value) {
         Ok(tests) => tests,
         Err(expected) => {
@@ -26,12 +37,11 @@ pub(super) fn read(
             return None;
         }
     };
-    source.content.as_ref()?;
     let mut conditions = Vec::new();
     for test in tests {
         let name = Located { value: test.field, at: when.at };
         let Some(index) = object.and_then(|object| object.field(test.field)) else {
-            report.push(no_such_field::found(name, source));
+            report.push(no_field(name));
             return None;
         };
         let field = &object?.fields[index];

@@ -1,10 +1,10 @@
 //! What a key holds: `value`, `fields`, `items` and `score` by its type.
 
-use super::shape;
 use super::table::Table;
+use super::{comparison, shape};
 use crate::checks::{bad_value_type, null_in_text};
 use crate::diagnostic::Report;
-use crate::pattern::Kind;
+use crate::pattern::{Kind, Pattern};
 use crate::schema::{Content, DataType};
 use crate::shape::{Extra, Object, Shape, Type};
 use crate::source::Span;
@@ -21,9 +21,17 @@ pub(crate) struct ContentDraft {
 /// Reads the content of a key of this type. Settings of other types are not
 /// looked at: they have been reported. `None` if any part has an error, so that
 /// nobody misses a field that merely could not be read.
-pub(super) fn read(table: &Table<'_>, data: DataType, report: &mut Report) -> Option<ContentDraft> {
+pub(super) fn read(
+    table: &Table<'_>,
+    data: DataType,
+    pattern: Option<&Pattern>,
+    report: &mut Report,
+) -> Option<ContentDraft> {
     let errors_before = report.errors_total();
-    let content = read_parts(table, data, report)?;
+    let mut content = read_parts(table, data, report)?;
+    if let Some(pattern) = pattern {
+        comparison::resolve(&mut content.content, pattern, report);
+    }
     (report.errors_total() == errors_before).then_some(content)
 }
 
@@ -44,7 +52,7 @@ fn read_parts(table: &Table<'_>, data: DataType, report: &mut Report) -> Option<
             }
             (Content::Scored { member, score }, given)
         }
-        DataType::Stream | DataType::Hll => (Content::Opaque, false),
+        DataType::Stream | DataType::Hll | DataType::Any => (Content::Opaque, false),
         _ => {
             let (value, given) = read_shape(table, "value", default_type(data), report)?;
             if !suits(data, &value.ty) {
@@ -93,21 +101,25 @@ fn read_shape(
     }
 }
 
-/// `fields` and `extra`. A hash of which nothing is said may hold anything.
+/// `fields`, `extra` and `check`. A hash of which nothing is said may hold anything.
 fn read_object(table: &Table<'_>, report: &mut Report) -> Object {
     let extra = table.entry("extra").map(|entry| shape::read_extra(entry, 0, report));
     let fields = table.table("fields", report);
-    match (fields, extra) {
+    let mut object = match (fields, extra) {
         (Some(fields), extra) => {
             shape::read_fields(fields.value, extra.unwrap_or_default(), 0, report)
         }
         (None, extra) => Object { extra: extra.unwrap_or(Extra::Allow), ..Object::default() },
+    };
+    if let Some(entry) = table.entry("check") {
+        object.checks = comparison::read(entry, &object, report);
     }
+    object
 }
 
 /// JSON: an object by `fields`, another shape by `value`, or anything.
 fn read_json(table: &Table<'_>, report: &mut Report) -> Option<Shape> {
-    let has_object = table.entry("fields").is_some() || table.entry("extra").is_some();
+    let has_object = ["fields", "extra", "check"].iter().any(|name| table.entry(name).is_some());
     match table.entry("value") {
         Some(entry) if has_object => {
             report.push(bad_value_type::value_and_fields(entry.name_at));

@@ -1,17 +1,18 @@
 //! Derivations from TOML.
 //!
 //! All five bind the names of a template to the placeholders of the derived
-//! key; exactly one name is left over, and it is the member.
+//! key; exactly one name is left over, and it is the member. A lookup that holds a field
+//! leaves none over.
 
 use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
 use super::table::{Entry, Located, Table, text};
 use super::template::{Resolved, resolve_or_report};
 use crate::checks::{
-    derived_of_derived, derived_type, inverse_mismatch, member_count, no_such_field, rank_type,
-    several_derivations, source_type, template_kinds, unbound_placeholder, value_misfit,
+    derived_of_derived, derived_type, inverse_mismatch, lookup_value, member_count, no_such_field,
+    rank_type, several_derivations, source_type, template_kinds, unbound_placeholder, value_misfit,
 };
-use crate::derived::{Binding, Derived, Reference};
+use crate::derived::{Binding, Condition, Derived, Finds, Reference};
 use crate::diagnostic::Report;
 use crate::pattern::{Kind, Pattern, Placeholder};
 use crate::schema::{Content, DataType};
@@ -69,6 +70,12 @@ impl<'a, 't> Source<'a, 't> {
         &self.resolved.target.placeholders()[member]
     }
 
+    /// The names of the template that the derived key does not have.
+    fn free(&self, own: &Pattern) -> Vec<&str> {
+        let names = self.resolved.names().map(|(name, _)| name);
+        names.filter(|name| own.placeholder(name).is_none()).collect()
+    }
+
     /// The placeholders of the derived key that the template does not name.
     fn unnamed(&self, own: &Pattern) -> Vec<usize> {
         let is_named = |name: &str| self.resolved.names().any(|(known, _)| known == name);
@@ -80,6 +87,9 @@ impl<'a, 't> Source<'a, 't> {
 impl<'a, 't> Reading<'a, 't> {
     fn lookup(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {
         let table = open(Scope::Lookup, entry, report)?;
+        if table.entry("value").is_some() {
+            return self.lookup_of_field(&table, report);
+        }
         let source = self.source(table.required_text("of", report)?, "of", report)?;
         self.member_is_a_value(&source, report)?;
         let &[slot] = &source.unnamed(self.own)[..] else {
@@ -117,7 +127,43 @@ impl<'a, 't> Reading<'a, 't> {
             ));
             return None;
         }
-        Some(Derived::Lookup { of: source.reference, field, slot })
+        let when = read_when(&table, source.draft, report)?;
+        let finds = Finds::Member { field, slot };
+        Some(Derived::Lookup { of: source.reference, finds, when })
+    }
+
+    /// A lookup that holds a field of the row it is named by.
+    fn lookup_of_field(&self, table: &Table<'t>, report: &mut Report) -> Option<Derived> {
+        let of = table.required_text("of", report);
+        let value = table.text("value", report)?;
+        if let Some(field) = table.entry("field") {
+            report.push(lookup_value::with_field(field.name_at));
+            return None;
+        }
+        let source = self.bound(of?, "of", report)?;
+        let free = source.free(self.own);
+        if !free.is_empty() {
+            let found = lookup_value::open(&free, self.own, source.at);
+            report.push(found.see(self.draft.at, "this key"));
+            return None;
+        }
+        let unnamed = source.unnamed(self.own);
+        if !unnamed.is_empty() {
+            let found = lookup_value::unnamed(self.own, &unnamed, source.at);
+            report.push(found.see(self.draft.at, "this key"));
+            return None;
+        }
+        let index = self.field(&source, value, report)?;
+        let field = &source.draft.object()?.fields[index];
+        let data = self.draft.data?;
+        let is_whole =
+            matches!(field.shape.ty, Type::Kind(Kind::Int | Kind::Uint) | Type::TimestampMs);
+        if field.shape.ty.is_json() || (data == DataType::Int && !is_whole) {
+            report.push(lookup_value::unfit(field, data.name(), value.at));
+            return None;
+        }
+        let when = read_when(table, source.draft, report)?;
+        Some(Derived::Lookup { of: source.reference, finds: Finds::Field(index), when })
     }
 
     fn rank(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {
@@ -161,11 +207,7 @@ impl<'a, 't> Reading<'a, 't> {
             }
             split.push((slot, index));
         }
-        let when = match table.text("when", report) {
-            Some(when) => super::condition::read(when, source.draft, report)?,
-            None if table.entry("when").is_some() => return None,
-            None => Vec::new(),
-        };
+        let when = read_when(&table, source.draft, report)?;
         Some(Derived::Members { of: source.reference, when, split })
     }
 
@@ -246,24 +288,31 @@ impl<'a, 't> Reading<'a, 't> {
         setting: &'static str,
         report: &mut Report,
     ) -> Option<Source<'a, 't>> {
+        let source = self.bound(template, setting, report)?;
+        let free = source.free(self.own);
+        if free.len() != 1 {
+            report.push(
+                member_count::found(setting, &free, self.own, template.at)
+                    .see(self.draft.at, "this key"),
+            );
+            return None;
+        }
+        Some(source)
+    }
+
+    /// Resolves the template and binds its names; one that is left over is the member.
+    fn bound(
+        &self,
+        template: Located<&str>,
+        setting: &'static str,
+        report: &mut Report,
+    ) -> Option<Source<'a, 't>> {
         let resolved = resolve_or_report(setting, template, self.drafts, report)?;
         let draft = &self.drafts[resolved.key.index()];
         let is_kept =
             draft.derivations().next().is_some() || self.mirrors.is_mirrored(resolved.key.index());
         if setting != "inverse" && is_kept {
             report.push(derived_of_derived::found(setting, draft, template.at));
-            return None;
-        }
-        let free: Vec<&str> = resolved
-            .names()
-            .map(|(name, _)| name)
-            .filter(|name| self.own.placeholder(name).is_none())
-            .collect();
-        if free.len() != 1 {
-            report.push(
-                member_count::found(setting, &free, self.own, template.at)
-                    .see(self.draft.at, "this key"),
-            );
             return None;
         }
         template_kinds::check(&resolved, self.own, template.at, [self.draft.at, draft.at], report)?;
@@ -307,6 +356,19 @@ impl<'a, 't> Reading<'a, 't> {
 fn open<'t>(scope: Scope, entry: Entry<'t>, report: &mut Report) -> Option<Table<'t>> {
     let table = super::table::table(entry, report)?;
     Some(Table::open(scope, table.value, entry.name_at, report))
+}
+
+/// Reads `when` against the fields of the source; no tests if there is none.
+fn read_when(
+    table: &Table<'_>,
+    source: &KeyDraft<'_>,
+    report: &mut Report,
+) -> Option<Vec<Condition>> {
+    match table.text("when", report) {
+        Some(when) => super::condition::read(when, source, report),
+        None if table.entry("when").is_some() => None,
+        None => Some(Vec::new()),
+    }
 }
 
 fn field_named<'d>(draft: &'d KeyDraft<'_>, name: &str) -> Option<(usize, &'d Field)> {

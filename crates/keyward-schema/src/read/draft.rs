@@ -37,7 +37,7 @@ impl<'t> KeyDraft<'t> {
         let data = read_type(&table, report);
         let content = data.and_then(|data| {
             report_settings_of_other_types(&table, data, report);
-            content::read(&table, data, report)
+            content::read(&table, data, pattern.as_ref(), report)
         });
         Some(KeyDraft { text: entry.name, at: entry.name_at, pattern, table, data, content })
     }
@@ -88,7 +88,7 @@ fn report_settings_of_other_types(table: &Table<'_>, data: DataType, report: &mu
             "max_len" | "max_members" | "max_size" | "compress" => {
                 bound_on_wrong_type::found(setting, data, entry.name_at)
             }
-            "value" | "fields" | "extra" | "items" | "score" => {
+            "value" | "fields" | "extra" | "check" | "items" | "score" => {
                 misplaced_shape::found(setting, data, entry.name_at)
             }
             _ => checks::derived_type::found(setting, data, entry.name_at),

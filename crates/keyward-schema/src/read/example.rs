@@ -26,12 +26,20 @@ pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Option<Option<E
     }
     let value = match value {
         None => None,
-        Some(value) => Some(read_value(value, &draft.content.as_ref()?.content, report)?),
+        Some(value) => {
+            let names = pattern.split(key.value.as_bytes())?;
+            Some(read_value(value, &draft.content.as_ref()?.content, &names, report)?)
+        }
     };
     Some(Some(Example { key: key.value.into(), value }))
 }
 
-fn read_value(entry: Entry<'_>, content: &Content, report: &mut Report) -> Option<ExampleValue> {
+fn read_value(
+    entry: Entry<'_>,
+    content: &Content,
+    names: &[&[u8]],
+    report: &mut Report,
+) -> Option<ExampleValue> {
     let value = match (content, entry.value.get_ref()) {
         (Content::Value(_) | Content::Json(_), _) => ExampleValue::Text(scalar(entry, report)?),
         (Content::Items(_), DeValue::Array(values)) => {
@@ -46,7 +54,7 @@ fn read_value(entry: Entry<'_>, content: &Content, report: &mut Report) -> Optio
             return None;
         }
     };
-    match content.check(&value) {
+    match content.check_under(names, &value) {
         Ok(()) => Some(value),
         Err(misfit) => {
             report.push(example_value::found(&misfit, entry.value.span().into()));

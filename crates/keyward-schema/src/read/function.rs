@@ -3,9 +3,9 @@
 use toml::de::DeValue;
 
 use super::draft::KeyDraft;
-use super::shape;
 use super::table::{Entry, Located, Table, table, text};
 use super::template::{Resolved, Unresolved, report_unresolved, resolve, resolve_or_report};
+use super::{comparison, shape};
 use crate::checks::{
     function_key, function_variable, malformed_function, null_in_text, too_many, wrong_value,
 };
@@ -41,7 +41,11 @@ pub(super) fn read(
     let keys = read_keys(&table, drafts, &mut variables, report);
     let args = read_args(&table, report);
     let reply = match table.entry("reply") {
-        Some(reply) => Some(shape::read(reply, report)?),
+        Some(reply) => {
+            let mut reply = shape::read(reply, report)?;
+            comparison::refuse_same(&mut reply, report);
+            Some(reply)
+        }
         None => None,
     };
     let errors = read_errors(&table, report);

@@ -9,10 +9,11 @@ use super::secrets::{self, Secret};
 use super::table::Table;
 use super::{derived, example, expect, lifetime};
 use crate::checks::{self, derived_setting, evict_contradiction, misplaced_setting};
-use crate::derived::Derived;
+use crate::derived::{Derived, Finds};
 use crate::diagnostic::Report;
 use crate::lifetime::Lifetime;
 use crate::schema::{Bounds, Content, DEFAULT_MAX_FANOUT, Evict, Key, Mode, shape_of_kind};
+use crate::shape::Shape;
 
 /// Completes the drafts; `None` for each that has an error.
 pub(super) fn finish(drafts: &[KeyDraft<'_>], report: &mut Report) -> Vec<Option<Key>> {
@@ -116,7 +117,7 @@ fn read_evict(draft: &KeyDraft<'_>, stays: bool, report: &mut Report) -> Option<
     Some(evict.value)
 }
 
-/// A derived key's members look like the placeholder they come from, unless
+/// A derived key's members look like the placeholder or the field they come from, unless
 /// the schema says more.
 fn complete_content(
     draft: &ContentDraft,
@@ -126,6 +127,12 @@ fn complete_content(
     let content = draft.content.clone();
     let Some(derived) = derived.filter(|_| !draft.is_given) else { return content };
     let source = derived.source();
+    if let Derived::Lookup { finds: Finds::Field(index), .. } = derived {
+        let field = drafts[source.key.index()].object().map(|object| &object.fields[*index]);
+        return field.map_or(content, |field| {
+            Content::Value(Shape { nullable: false, ..field.shape.clone() })
+        });
+    }
     let pattern = drafts[source.key.index()].pattern.as_ref();
     let member = source.member().zip(pattern);
     let Some((member, pattern)) = member else { return content };

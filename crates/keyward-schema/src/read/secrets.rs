@@ -9,12 +9,13 @@ use std::borrow::Cow;
 
 use toml::de::DeValue;
 
-use super::KeyDraft;
+use super::{KeyDraft, comparison};
 use crate::checks::{no_such_placeholder, wrong_value};
-use crate::derived::{Binding, Derived, Reference};
+use crate::derived::{Binding, Derived, Finds, Reference};
 use crate::diagnostic::Report;
 use crate::lifetime::Lifetime;
 use crate::schema::{Content, Key};
+use crate::shape::Field;
 
 /// What `secret` of a key says.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,7 +59,9 @@ pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Secret {
 /// and the field that it comes from, or the whole value.
 pub(crate) fn filled_from_values(key: &Key) -> Cow<'_, [(usize, Option<usize>)]> {
     match &key.derived {
-        Some(Derived::Lookup { field, slot, .. }) => Cow::Owned(vec![(*slot, *field)]),
+        Some(Derived::Lookup { finds: Finds::Member { field, slot }, .. }) => {
+            Cow::Owned(vec![(*slot, *field)])
+        }
         Some(Derived::Members { split, .. }) => {
             Cow::Owned(split.iter().map(|&(slot, field)| (slot, Some(field))).collect())
         }
@@ -79,6 +82,7 @@ pub(super) fn spread(keys: &mut [Option<Key>]) {
             placeholders.retain(|at| !key.secret_placeholders.contains(at));
             let member = member && !is_member_secret(&key.content);
             let Some(key) = &mut keys[index] else { continue };
+            has_news |= spread_same(key);
             if score && let Content::Scored { score, .. } = &mut key.content {
                 has_news |= !score.secret;
                 score.make_secret();
@@ -92,6 +96,32 @@ pub(super) fn spread(keys: &mut [Option<Key>]) {
             }
         }
     }
+}
+
+/// A field that must equal a placeholder is secret if that is, and the other way round;
+/// whether anything became so.
+fn spread_same(key: &mut Key) -> bool {
+    let Key { content, secret_placeholders, .. } = key;
+    if !content.has_same() {
+        return false;
+    }
+    let mut has_news = false;
+    comparison::each_same(content, &mut |field: &mut Field| {
+        let Some(same) = &field.same else { return };
+        let place = secret_placeholders.binary_search(&same.placeholder);
+        match (place, field.shape.secret) {
+            (Ok(_), false) => {
+                field.shape.make_secret();
+                has_news = true;
+            }
+            (Err(place), true) => {
+                secret_placeholders.insert(place, same.placeholder);
+                has_news = true;
+            }
+            (Ok(_), true) | (Err(_), false) => {}
+        }
+    });
+    has_news
 }
 
 /// What of a key is secret because of the keys it is derived from or lives with.
@@ -121,6 +151,9 @@ fn consequences(key: &Key, keys: &[Option<Key>]) -> (Vec<usize>, bool) {
                 .filter(|(_, field)| is_value_secret(source, *field))
                 .map(|(slot, _)| *slot),
         );
+        if let Some(Derived::Lookup { finds: Finds::Field(held), .. }) = &key.derived {
+            member |= is_value_secret(source, Some(*held));
+        }
         // The mirror of a set has the set's members in its name.
         if let Some(Derived::Inverse { slot, .. }) = &key.derived
             && is_member_secret(&source.content)
@@ -200,6 +233,15 @@ mod tests {
             [key.'code:{c}']\ntype = 'string'\nlookup = { of = 'user:{id}', field = 'code' }\n\
             [key.'name:{n}']\ntype = 'string'\nlookup = { of = 'user:{id}', field = 'name' }\n";
         assert_eq!(secrets(keys), ["user *", "code c"]);
+    }
+
+    #[test]
+    fn a_lookup_that_holds_a_secret_field_holds_a_secret() {
+        let keys = "[key.'card:{id}']\ntype = 'hash'\nttl = 'none'\n\
+            fields = { pin = { type = 'uint', secret = true }, user = 'uint' }\n\
+            [key.'pin:{id}']\ntype = 'string'\nlookup = { of = 'card:{id}', value = 'pin' }\n\
+            [key.'user:{id}']\ntype = 'string'\nlookup = { of = 'card:{id}', value = 'user' }\n";
+        assert_eq!(secrets(keys), ["card *", "pin *"]);
     }
 
     #[test]

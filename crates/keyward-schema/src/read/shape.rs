@@ -7,15 +7,17 @@
 
 use toml::de::{DeTable, DeValue};
 
+use super::comparison;
 use super::table::{Entry, Table, text};
-use crate::checks::{bad_limits, malformed_shape, too_many, wrong_value};
+use crate::checks::{bad_check, bad_limits, bad_same, malformed_shape, too_many, wrong_value};
 use crate::decimal::Decimal;
 use crate::diagnostic::Report;
 use crate::nearest::nearest;
 use crate::pattern::Kind;
 use crate::settings::{Scope, settings_of};
 use crate::shape::{
-    Extra, Field, Length, Limits, MAX_FIELDS, MAX_SHAPE_DEPTH, Object, Shape, Type, parse_expr,
+    Extra, Field, Length, Limits, MAX_FIELDS, MAX_SHAPE_DEPTH, Object, Same, Shape, Type,
+    parse_expr,
 };
 use crate::source::Span;
 
@@ -24,11 +26,17 @@ pub(super) struct FieldShape {
     pub(super) shape: Shape,
     pub(super) optional: bool,
     doc: Option<Box<str>>,
+    /// With the place where it stands.
+    same: Option<(Same, Span)>,
 }
 
 /// Reads a shape that may not be optional.
 pub(super) fn read(entry: Entry<'_>, report: &mut Report) -> Option<Shape> {
     let field = read_field(entry, 0, report)?;
+    if let Some((_, at)) = field.same {
+        report.push(bad_same::not_a_field(at));
+        return None;
+    }
     if field.optional {
         report.push(malformed_shape::optional_here(entry.value.span().into()));
         return None;
@@ -49,8 +57,9 @@ pub(super) fn read_fields(
         entries.truncate(MAX_FIELDS);
     }
     let mut read = |entry: Entry<'_>| {
-        let FieldShape { shape, optional, doc } = read_field(entry, depth + 1, report)?;
-        Some(Field { name: entry.name.into(), required: !optional, shape, doc, at: entry.name_at })
+        let FieldShape { shape, optional, doc, same } = read_field(entry, depth + 1, report)?;
+        let (name, same) = (entry.name.into(), same.map(|(same, _)| same));
+        Some(Field { name, required: !optional, shape, same, doc, at: entry.name_at })
     };
     let fields = entries.into_iter().filter_map(&mut read).collect();
     Object { fields, extra, ..Object::default() }
@@ -68,6 +77,10 @@ pub(super) fn read_extra(entry: Entry<'_>, depth: usize, report: &mut Report) ->
         _ => match read_field(entry, depth + 1, report) {
             Some(field) if field.optional => {
                 report.push(malformed_shape::optional_here(entry.value.span().into()));
+                Extra::Reject
+            }
+            Some(FieldShape { same: Some((_, at)), .. }) => {
+                report.push(bad_same::not_a_field(at));
                 Extra::Reject
             }
             Some(field) => Extra::Typed(Box::new(field.shape)),
@@ -96,7 +109,7 @@ fn read_any_depth(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option
     match entry.value.get_ref() {
         DeValue::String(_) => {
             let (shape, optional) = read_type(entry, None, report)?;
-            Some(FieldShape { shape, optional, doc: None })
+            Some(FieldShape { shape, optional, doc: None, same: None })
         }
         DeValue::Table(_) if depth >= MAX_SHAPE_DEPTH => {
             report.push(too_many::found("levels of nesting", MAX_SHAPE_DEPTH, at));
@@ -107,7 +120,8 @@ fn read_any_depth(entry: Entry<'_>, depth: usize, report: &mut Report) -> Option
         }
         DeValue::Table(table) => {
             let object = read_fields(table, Extra::Reject, depth, report);
-            Some(FieldShape { shape: Shape::of(Type::Object(object)), optional: false, doc: None })
+            let shape = Shape::of(Type::Object(object));
+            Some(FieldShape { shape, optional: false, doc: None, same: None })
         }
         _ => {
             report.push(wrong_value::found(entry, "a type in quotes, or a table"));
@@ -156,7 +170,12 @@ fn read_long(
         .table("fields", report)
         .map(|fields| read_fields(fields.value, extra.clone().unwrap_or_default(), depth, report));
     // `extra` without `fields` is an object of which nothing is known.
-    let object = object.or_else(|| extra.map(|extra| Object { extra, ..Object::default() }));
+    let mut object = object.or_else(|| extra.map(|extra| Object { extra, ..Object::default() }));
+    match (table.entry("check"), &mut object) {
+        (Some(entry), Some(object)) => object.checks = comparison::read(entry, object, report),
+        (Some(entry), None) => report.push(bad_check::without_fields(entry.name_at)),
+        (None, _) => {}
+    }
     let (mut shape, optional) = match (table.entry("type"), object) {
         (Some(entry), object) => {
             let (shape, optional) = read_type(entry, object.as_ref(), report)?;
@@ -174,7 +193,8 @@ fn read_long(
         shape.make_secret();
     }
     let doc = table.owned_text("doc", report);
-    Some(FieldShape { shape, optional, doc })
+    let same = comparison::read_same(&table, report);
+    Some(FieldShape { shape, optional, doc, same })
 }
 
 /// Whether an object, and not only a value without fields, is at its core.

@@ -4,12 +4,14 @@
 //! and the description of what does not fit. Nothing is allocated for a value
 //! that fits.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use super::{Extra, Limits, Object, Shape, Type};
+use super::{Extra, Field, Limits, Object, Shape, Type};
 use crate::decimal::DecimalText;
 use crate::nearest::nearest;
 use crate::pattern::Kind;
+use crate::source::Span;
 use crate::timestamp::is_timestamp;
 
 /// How much of a value an error shows.
@@ -30,6 +32,8 @@ pub struct Misfit {
 struct Reason {
     told: Account,
     discreet: Account,
+    /// Where the schema says what is broken, if that is not where the part is declared.
+    at: Option<Span>,
 }
 
 /// One way to tell what is wrong.
@@ -57,7 +61,24 @@ impl Misfit {
     /// A problem whose words have nothing of a client.
     pub(crate) fn new(problem: impl Into<String>) -> Misfit {
         let told = Account::new(problem);
-        Misfit { reason: Box::new(Reason { discreet: told.clone(), told }) }
+        Misfit { reason: Box::new(Reason { discreet: told.clone(), told, at: None }) }
+    }
+
+    /// A problem in words that have something of a client, and in such that have not.
+    pub(super) fn told_so(told: String, discreet: String) -> Misfit {
+        let (told, discreet) = (Account::new(told), Account::new(discreet));
+        Misfit { reason: Box::new(Reason { told, discreet, at: None }) }
+    }
+
+    /// The same, broken as the schema says there.
+    pub(super) fn declared_at(mut self, at: Span) -> Misfit {
+        self.reason.at = Some(at);
+        self
+    }
+
+    /// Where the schema says what is broken, if that is not where the part is declared.
+    pub fn at(&self) -> Option<Span> {
+        self.reason.at
     }
 
     /// The way to the part that does not fit, `settings.theme`; empty for the whole.
@@ -96,7 +117,7 @@ impl Misfit {
     pub(super) fn found(expected: &str, shown: &str) -> Misfit {
         let discreet = Account::new(format!("must be {expected}"));
         let told = Account::new(format!("must be {expected}, not {shown}"));
-        Misfit { reason: Box::new(Reason { told, discreet }) }
+        Misfit { reason: Box::new(Reason { told, discreet, at: None }) }
     }
 
     /// The same, one step further out.
@@ -131,7 +152,8 @@ impl Misfit {
         let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
         let told = Account::new(format!("has no field {}{hint}", shown(name)));
         let discreet = Account::new("has no field of that name");
-        Misfit { reason: Box::new(Reason { told, discreet }) }.discreet_if(object.has_secret())
+        Misfit { reason: Box::new(Reason { told, discreet, at: None }) }
+            .discreet_if(object.has_secret())
     }
 
     /// What an undeclared field holds does not fit.
@@ -175,6 +197,17 @@ impl Shape {
             Type::Bool if matches!(value, b"true" | b"false" | b"1" | b"0") => Ok(()),
             Type::Bool => Err(Misfit::unfit(self, "true, false, 1 or 0", value)),
             _ => self.check_scalar(value),
+        }
+    }
+
+    /// Whether it fits a key whose placeholders have these values.
+    ///
+    /// # Errors
+    /// As [`Shape::check`].
+    pub fn check_under(&self, names: &[&[u8]], value: &[u8]) -> Result<(), Misfit> {
+        match self.ty.is_json() {
+            true => self.check_json_under(names, value),
+            false => self.check(value),
         }
     }
 
@@ -267,38 +300,75 @@ impl Shape {
 }
 
 impl Object {
-    /// Whether a whole hash fits: each of its fields, and none missing.
+    /// Whether a whole hash fits a key whose placeholders have these values: each of its
+    /// fields, none missing, and what must hold between them.
     ///
     /// # Errors
-    /// Says which field does not fit, or which one is missing.
+    /// Says which field does not fit, which one is missing, or what does not hold.
     pub fn check_hash<'v>(
         &self,
+        names: &[&[u8]],
         pairs: impl Iterator<Item = (&'v [u8], &'v [u8])> + Clone,
     ) -> Result<(), Misfit> {
         for (name, value) in pairs.clone() {
-            self.check_hash_field(name, value)?;
+            self.check_hash_field(names, name, value)?;
         }
-        let is_given = |name: &str| pairs.clone().any(|(given, _)| given == name.as_bytes());
-        match self.fields.iter().find(|field| field.required && !is_given(&field.name)) {
-            Some(missing) => Err(Misfit::missing_field(&missing.name)),
-            None => Ok(()),
-        }
+        let value = |name: &str| pairs.clone().find(|(given, _)| *given == name.as_bytes());
+        let value = |name: &str| value(name).map(|(_, value)| Cow::Borrowed(value));
+        self.check_whole(names, value, |_| true)
     }
 
-    /// Whether one field of a hash fits.
+    /// What a hash needs as a whole: that no required field is missing, that fields equal
+    /// placeholders where they must, and that checks hold. Of the last two only those that
+    /// depend on a field of which `is_new` says so: what was there before is kept until it
+    /// is written.
+    ///
+    /// # Errors
+    /// Says which field is missing or differs, or what does not hold.
+    pub fn check_whole<'v>(
+        &self,
+        names: &[&[u8]],
+        value: impl Fn(&str) -> Option<Cow<'v, [u8]>>,
+        is_new: impl Fn(&str) -> bool,
+    ) -> Result<(), Misfit> {
+        let missing = |field: &&Field| field.required && value(&field.name).is_none();
+        if let Some(field) = self.fields.iter().find(missing) {
+            return Err(Misfit::missing_field(&field.name));
+        }
+        for field in self.fields.iter().filter(|field| field.same.is_some()) {
+            if let Some(same) = field.same.as_ref().filter(|_| is_new(&field.name))
+                && let Some(value) = value(&field.name)
+                && let Some(misfit) = same.misfit(names, &value, field.shape.has_secret())
+            {
+                return Err(misfit.inside(&field.name));
+            }
+        }
+        let is_new = |index: usize| is_new(&self.fields[index].name);
+        let mut concerned = self.checks.iter().filter(|check| check.fields().any(is_new));
+        concerned.try_for_each(|check| check.judge(self, |index| value(&self.fields[index].name)))
+    }
+
+    /// Whether one field of a hash fits, under a key whose placeholders have these values.
     ///
     /// # Errors
     /// Says that there is no such field, or what it must hold.
-    pub fn check_hash_field(&self, name: &[u8], value: &[u8]) -> Result<(), Misfit> {
+    pub fn check_hash_field(
+        &self,
+        names: &[&[u8]],
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<(), Misfit> {
         let declared = self.fields.iter().find(|field| field.name.as_bytes() == name);
         match (declared, &self.extra) {
             (Some(field), _) => {
-                field.shape.check(value).map_err(|misfit| misfit.inside(&field.name))
+                let found = field.shape.check_under(names, value);
+                found.map_err(|misfit| misfit.inside(&field.name))
             }
             (None, Extra::Reject) => Err(Misfit::unknown_field(self, name)),
             (None, Extra::Allow) => Ok(()),
             (None, Extra::Typed(shape)) => {
-                shape.check(value).map_err(|misfit| misfit.in_extra_field(self, name))
+                let found = shape.check_under(names, value);
+                found.map_err(|misfit| misfit.in_extra_field(self, name))
             }
         }
     }

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use super::fit::{Misfit, shown};
-use super::{Extra, MAX_FIELDS, Object, Shape, Type};
+use super::{Extra, Field, MAX_FIELDS, Object, Same, Shape, Type};
 use escapes::unescape;
 use reader::Reader;
 use words::is_same;
@@ -40,6 +40,11 @@ impl<'v> JsonField<'v> {
             raw => Cow::Borrowed(raw),
         }
     }
+
+    /// Whether it is JSON's `null`, which says nothing.
+    pub fn is_null(&self) -> bool {
+        self.raw == b"null"
+    }
 }
 
 impl Shape {
@@ -49,8 +54,16 @@ impl Shape {
     /// Says which part does not, and what it must be. Where any part is secret nothing of
     /// the text is shown: what stands in a wrong place may be that part.
     pub fn check_json(&self, value: &[u8]) -> Result<(), Misfit> {
+        self.check_json_under(&[], value)
+    }
+
+    /// Whether JSON text fits a key whose placeholders have these values.
+    ///
+    /// # Errors
+    /// As [`Shape::check_json`].
+    pub fn check_json_under(&self, names: &[&[u8]], value: &[u8]) -> Result<(), Misfit> {
         let check = || {
-            let mut reader = Reader::new(value)?;
+            let mut reader = Reader::new(value)?.under(names);
             reader.skip_spaces();
             reader.value(self)?;
             reader.end()
@@ -225,6 +238,11 @@ impl<'v> Reader<'v> {
         let mut seen = [0_u64; WORDS];
         // Writers keep the order of their fields, mostly that of the schema.
         let mut guess = 0;
+        // Where they are compared: what each field holds.
+        let mut compared: Vec<Option<JsonField<'v>>> = match object.checks.is_empty() {
+            true => Vec::new(),
+            false => vec![None; object.fields.len()],
+        };
         self.members(|reader| {
             let index = match reader.takes_name(object, guess) {
                 true => guess,
@@ -244,7 +262,14 @@ impl<'v> Reader<'v> {
             let start = reader.at;
             let field = &object.fields[index];
             reader.value(&field.shape).map_err(|misfit| misfit.inside(&field.name))?;
-            on_field(JsonField { index, raw: &reader.bytes[start..reader.at] });
+            let found = JsonField { index, raw: &reader.bytes[start..reader.at] };
+            if let Some(same) = &field.same {
+                reader.equals(field, same, found)?;
+            }
+            if let Some(place) = compared.get_mut(index) {
+                *place = Some(found).filter(|found| !found.is_null());
+            }
+            on_field(found);
             Ok(())
         })?;
         let missing =
@@ -253,6 +278,20 @@ impl<'v> Reader<'v> {
             });
         match missing {
             Some((_, field)) => Err(Misfit::missing_field(&field.name)),
+            None => {
+                let value = |index: usize| compared[index].map(|found| found.text());
+                object.checks.iter().try_for_each(|check| check.judge(object, value))
+            }
+        }
+    }
+
+    /// Whether a field equals the placeholder that it must equal, if that is known.
+    fn equals(&self, field: &Field, same: &Same, found: JsonField<'v>) -> Result<(), Misfit> {
+        if self.names.is_empty() || found.is_null() {
+            return Ok(());
+        }
+        match same.misfit(self.names, &found.text(), field.shape.has_secret()) {
+            Some(misfit) => Err(misfit.inside(&field.name)),
             None => Ok(()),
         }
     }

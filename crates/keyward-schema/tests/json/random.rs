@@ -125,7 +125,14 @@ impl Generator {
             if self.one_in(2) {
                 let (required, shape) = (self.one_in(2), self.shape(depth));
                 let at = Span::default();
-                fields.push(Field { name: name.into(), required, shape, doc: None, at });
+                fields.push(Field {
+                    name: name.into(),
+                    required,
+                    shape,
+                    same: None,
+                    doc: None,
+                    at,
+                });
             }
         }
         let extra = match self.below(3) {
@@ -133,7 +140,7 @@ impl Generator {
             1 => Extra::Allow,
             _ => Extra::Typed(Box::new(self.shape(depth))),
         };
-        Object { fields, extra, secret: false }
+        Object { fields, extra, checks: Vec::new(), secret: false }
     }
 
     /// A tree that mostly fits.

@@ -252,6 +252,7 @@ pub(super) fn any_key(random: &mut Random) -> String {
         "owner:cB",
         "leaser:cB",
         "by_email:mB",
+        "plan_of:A",
         "note_of:tB",
         "stamps:A",
         "sessions:B",

@@ -20,6 +20,8 @@ pub(super) struct Reader<'v> {
     /// Whether no string of it has anything but plain text, so that each ends at the next
     /// quote.
     is_plain: bool,
+    /// What the placeholders of its key hold; nothing where that is not known.
+    pub(super) names: &'v [&'v [u8]],
 }
 
 /// A string token: what stands between its quotes.
@@ -44,7 +46,12 @@ impl<'v> Reader<'v> {
         if !is_plain && let Err(error) = std::str::from_utf8(bytes) {
             return Err(not_json("UTF-8", error.valid_up_to()));
         }
-        Ok(Reader { bytes, at: 0, is_plain })
+        Ok(Reader { bytes, at: 0, is_plain, names: &[] })
+    }
+
+    /// The same, of a key whose placeholders have these values.
+    pub(super) fn under(self, names: &'v [&'v [u8]]) -> Reader<'v> {
+        Reader { names, ..self }
     }
 
     /// Nothing but spaces may follow.
