@@ -361,7 +361,7 @@ fn follow_call(
             keys.report(db, since, |changes| book.after(sight, changes, judged, Cause::Command))
         });
         match answer {
-            Ok(Consequences { follow_ups, warnings, ends }) => {
+            Ok(Consequences { follow_ups, warnings, ends, .. }) => {
                 warn(keys, shared, (session, host), db, call, &warnings);
                 hold_against(keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));

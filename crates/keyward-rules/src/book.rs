@@ -6,13 +6,14 @@
 //! Not here: judging (`before`, `after`), wording (`words`).
 
 use keyward_schema::{
-    Binding, DataType, Derived, Key, KeyId, Lifetime, Matcher, Mode, Pattern, Reference, Renew,
-    Schema, Unknown, Values,
+    Binding, Content, DataType, Derived, Key, KeyId, Lifetime, Matcher, Mode, Pattern, Reference,
+    Renew, Schema, Unknown, Values,
 };
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::derived::Links;
+use crate::fit::at_once;
 use crate::naming::values_of;
 use crate::shown::Secrets;
 use crate::view::RowType;
@@ -25,6 +26,8 @@ pub struct RuleBook {
     traits: Box<[Traits]>,
     links: Box<[Links]>,
     secrets: Secrets,
+    /// What of each table's content is judged at once within a unit, where that is not all.
+    at_once: Box<[Option<Content>]>,
     /// Overrules what the schema says of modes, for each keyspace.
     modes: Box<[Overruling]>,
 }
@@ -140,7 +143,8 @@ impl RuleBook {
         let links = Links::of(&schema);
         let secrets = Secrets::of(&schema);
         let modes = schema.keyspaces().map(|_| Overruling::default()).collect();
-        RuleBook { schema, matcher, traits, links, secrets, modes }
+        let at_once = schema.keys.iter().map(|key| at_once(&key.content)).collect();
+        RuleBook { schema, matcher, traits, links, secrets, at_once, modes }
     }
 
     /// The schema.
@@ -163,6 +167,24 @@ impl RuleBook {
     /// What of the schema is secret.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
+    }
+
+    /// What of the content of a table is judged at once within a unit.
+    pub(crate) fn content_at_once(&self, table: KeyId) -> &Content {
+        self.at_once[table.index()].as_ref().unwrap_or(&self.schema.key(table).content)
+    }
+
+    /// Whether a command may leave something wrong with a row of this table, or with one that
+    /// is kept from it, which the rest of its unit may mend.
+    pub fn is_judged_at_end(&self, table: KeyId) -> bool {
+        let traits = self.traits(table);
+        let is_lookup =
+            |id: &KeyId| matches!(self.schema.key(*id).derived, Some(Derived::Lookup { .. }));
+        self.at_once[table.index()].is_some()
+            || traits.leader.is_some()
+            || traits.is_computed
+            || matches!(self.schema.key(table).derived, Some(Derived::Follows { .. }))
+            || traits.dependents.iter().any(is_lookup)
     }
 
     /// What is kept from the rows of a table.

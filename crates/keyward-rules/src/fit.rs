@@ -5,7 +5,16 @@
 //! collection the elements that came and, in hashes, that no required field is
 //! missing. What was there before the command, and is no longer allowed since the
 //! schema changed, is kept until it is written.
+//!
+//! [`RuleBook::refuse_unfit`] judges all of that, for a command by itself and for the end of a
+//! unit. A command within a unit is judged by [`RuleBook::refuse_unfit_at_once`], which leaves
+//! out what the rest of the unit may still mend: what a row needs as a whole
+//! ([`check_whole`]), and what [`at_once`] takes out of the declared content.
 //! Not here: bounds that are kept by trimming (`after`), lifetimes (`lifetime`).
+
+mod at_once;
+
+pub(crate) use at_once::at_once;
 
 use crate::book::RuleBook;
 use crate::change::{Part, What};
@@ -34,6 +43,34 @@ impl RuleBook {
         row: &dyn Row,
         what: What<'_>,
     ) -> Option<Refusal> {
+        let content = &self.schema().key(table).content;
+        self.refuse_parts(content, table, key, row, what).or_else(|| {
+            let misfit = check_whole(content, row, what).err()?;
+            Some(self.refuse_misfit(table, key, &misfit))
+        })
+    }
+
+    /// Why what a change left behind is wrong whatever else happens to the row: what is judged
+    /// at once within a unit.
+    pub(crate) fn refuse_unfit_at_once(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+        what: What<'_>,
+    ) -> Option<Refusal> {
+        self.refuse_parts(self.content_at_once(table), table, key, row, what)
+    }
+
+    /// Why the parts that a change left behind are not what this content of a table declares.
+    fn refuse_parts(
+        &self,
+        content: &Content,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+        what: What<'_>,
+    ) -> Option<Refusal> {
         let declared = self.schema().key(table);
         if self.traits(table).row_type != Some(row.row_type()) {
             return Some(self.refuse_type(table, key, row.row_type()));
@@ -41,9 +78,23 @@ impl RuleBook {
         if let Some(most) = declared.bounds.max_size.filter(|most| row.len() as u64 > *most) {
             return Some(self.refuse_size(table, key, row.len(), most));
         }
-        check(&declared.content, row, what)
-            .err()
-            .map(|misfit| self.refuse_misfit(table, key, &misfit))
+        check(content, row, what).err().map(|misfit| self.refuse_misfit(table, key, &misfit))
+    }
+}
+
+/// What a row needs as a whole, whichever commands wrote it: in a unit, judged at its end.
+fn check_whole(content: &Content, row: &dyn Row, what: What<'_>) -> Result<(), Misfit> {
+    match content {
+        Content::Fields(object) if !matches!(what, What::Lifetime) => check_required(object, row),
+        _ => Ok(()),
+    }
+}
+
+fn check_required(object: &Object, row: &dyn Row) -> Result<(), Misfit> {
+    let is_missing = |name: &str| row.field(name.as_bytes()).is_none();
+    match object.fields.iter().find(|field| field.required && is_missing(&field.name)) {
+        Some(field) => Err(Misfit::missing_field(&field.name)),
+        None => Ok(()),
     }
 }
 
@@ -106,7 +157,7 @@ fn each_new(
 
 fn check_fields(object: &Object, row: &dyn Row, what: What<'_>) -> Result<(), Misfit> {
     match what {
-        What::Lifetime => return Ok(()),
+        What::Lifetime => Ok(()),
         What::Whole(_) => {
             let mut result = Ok(());
             row.each(&mut |element| {
@@ -116,7 +167,7 @@ fn check_fields(object: &Object, row: &dyn Row, what: What<'_>) -> Result<(), Mi
                     result = object.check_hash_field(name, value);
                 }
             });
-            result?;
+            result
         }
         // A field that was written twice is judged by what it holds in the end.
         What::Parts(parts) => parts.iter().try_for_each(|part| match part {
@@ -125,11 +176,6 @@ fn check_fields(object: &Object, row: &dyn Row, what: What<'_>) -> Result<(), Mi
                 None => Ok(()),
             },
             _ => Ok(()),
-        })?,
-    }
-    let is_missing = |name: &str| row.field(name.as_bytes()).is_none();
-    match object.fields.iter().find(|field| field.required && is_missing(&field.name)) {
-        Some(field) => Err(Misfit::missing_field(&field.name)),
-        None => Ok(()),
+        }),
     }
 }

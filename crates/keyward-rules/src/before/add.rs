@@ -25,7 +25,7 @@ impl RuleBook {
         let Place { table, key } = place;
         let content = &self.schema().key(table).content;
         if let Err(misfit) = check(content, elements) {
-            return Err(self.stop(place, || self.refuse_misfit(table, key, &misfit)));
+            return Err(self.stop_unfit(case, place, misfit, |content| check(content, elements)));
         }
         if self.traits(table).source.is_some() || takes_elsewhere {
             return Err(UNJUDGED);

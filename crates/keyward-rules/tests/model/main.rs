@@ -8,6 +8,7 @@ mod keyspace;
 mod random;
 mod rows;
 mod systems;
+mod units;
 
 /// A schema with every way to derive a key and most lifetimes.
 const SCHEMA: &str = r#"
@@ -96,4 +97,9 @@ type    = "list"
 items   = "str"
 max_len = 3
 ttl     = "10s"
+
+[key."stock:{id:uint}"]
+type   = "hash"
+ttl    = "none"
+fields = { left = { type = "int", min = 0 }, most = { type = "int?", max = 9 } }
 "#;
