@@ -84,14 +84,18 @@ impl Start {
         keys.databases_touched(self.journal).into_iter().any(|db| keys.book_of(db).is_some())
     }
 
-    /// Leaves everything as it was.
+    /// Leaves everything as it was, but for rows whose time was over: those stay ended. What
+    /// became known to stay since cannot be undone.
     pub(crate) fn undo(self, keys: &mut Keyspace, shared: &Shared) {
+        if !keys.journal.reaches(self.journal) {
+            return;
+        }
         keys.begin_undoing_ends(self.ends);
         keys.undo(self.journal, &shared.tunables.packed);
         keys.end_undoing_ends();
         keys.changes.dirty = self.dirty;
-        keys.effects.truncate(self.effects);
-        keys.changes.news.truncate(self.news);
+        keys.effects.undo(self.effects);
+        keys.changes.undo_news(self.news);
     }
 
     /// Ends recording, unless somebody around this command goes on.

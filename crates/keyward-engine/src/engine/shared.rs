@@ -309,8 +309,8 @@ impl Shared {
     pub(crate) fn spread_news(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
         let Shared { sessions, outbox, pubsub, tracking, .. } = self;
         let mut courier = Courier { sessions, outbox, current };
-        for news in keys.changes.news.drain(..) {
-            match news {
+        for untold in keys.changes.news.drain(..) {
+            match untold.news {
                 News::Event(event) => {
                     pubsub.publish_event(keys.changes.notify, &event, &mut courier);
                 }

@@ -33,3 +33,4 @@ mod sorted_sets;
 mod strings;
 mod tracking;
 mod undo;
+mod units;
