@@ -3,7 +3,8 @@
 //! Owns the way of a writing command through the rule book: what the book says
 //! before, the run with a journal, what the book says after, the follow-ups, and
 //! undoing it all when the answer is no. Every command passes here, whoever runs
-//! it: a client, EXEC, a script, a wait that ended.
+//! it: a client, EXEC, a script, a wait that ended. Within a unit (EXEC, a script) the book
+//! leaves some of it to the unit's end (`unit`).
 //!
 //! Invariants: a refused command leaves no trace in keys, log, notifications and
 //! watches; Redis's own errors come before a refusal; follow-ups are in the same
@@ -29,6 +30,7 @@ pub(crate) mod reloading;
 pub(crate) mod survey;
 mod telling;
 pub(crate) mod trial;
+pub(crate) mod unit;
 
 use crate::engine::attempt::{attempt, attempt_until};
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
@@ -51,6 +53,7 @@ use keyward_store::keyspace::sight::Sight;
 use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
 use policy::{Course, SettledFirst, Tried};
+use unit::Unit;
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
@@ -81,7 +84,8 @@ impl Start {
 
     /// Whether rows under a schema were changed since.
     pub(crate) fn touched_schemas(&self, keys: &Keyspace) -> bool {
-        keys.databases_touched(self.journal).into_iter().any(|db| keys.book_of(db).is_some())
+        keys.journal.reaches(self.journal)
+            && keys.databases_touched(self.journal).into_iter().any(|db| keys.book_of(db).is_some())
     }
 
     /// Leaves everything as it was, but for rows whose time was over: those stay ended. What
@@ -117,7 +121,11 @@ pub(crate) fn run_under_schema(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.keys.has_pending() {
         ends::finish_touched(ctx);
     }
+    let logged = ctx.keys.effects.len();
     let outcome = if policy::is_judged(ctx.command) { run_judged(ctx) } else { attempt(ctx) };
+    if ctx.keys.journal.is_on() && policy::cannot_be_undone(ctx.command) {
+        ctx.keys.effects.keep_from(logged);
+    }
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
     outcome
 }
@@ -139,7 +147,9 @@ fn depends_on_others(
         SettledFirst::OfQueue => {
             let mut watched = keys.changes.watches.watched_by(session.id);
             let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
-            watched.any(|(db, key)| depends(db, key))
+            // What is undone must not have the end of a row in it.
+            session.transaction.as_ref().is_some_and(|queued| unit::is_formed_by(keys, queued))
+                || watched.any(|(db, key)| depends(db, key))
                 || queue
                     .into_iter()
                     .any(|(command, args)| depends_on_others(keys, session, command, args.args()))
@@ -161,6 +171,9 @@ fn run_judged(ctx: &mut Ctx<'_>) -> Outcome {
         // The book looks at the row that is edited next: it is unpacked once for both.
         ctx.keys.loosen_ahead(ctx.key(1));
     }
+    if policy::parts_units(ctx.command) && ctx.command.id != CommandId::SwapDb {
+        unit::part(ctx)?;
+    }
     match policy::course(ctx.command, ctx.keys.book_of(ctx.db).is_some()) {
         Course::AskBook => ask_book(ctx),
         Course::RunAndFollow => run_and_follow(ctx, Judged::Nothing, None),
@@ -178,7 +191,10 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
             let book = database.book().expect("who has no book asks none");
             let table_of = |position: usize| database.pattern(ctx.key(position).table);
             let sight = ctx.keys.sight(db);
-            let verdict = book.before(&sight, ctx.command, ctx.args, &table_of);
+            let verdict = match ctx.shared.unit {
+                None => book.before(&sight, ctx.command, ctx.args, &table_of),
+                Some(_) => book.before_in_unit(&sight, ctx.command, ctx.args, &table_of),
+            };
             (verdict, sight.into_unfinished())
         };
         if unfinished.is_empty() {
@@ -245,7 +261,10 @@ fn swap(ctx: &mut Ctx<'_>) -> Outcome {
             let text = policy::swap_refusal(db, &book.schema().keyspace.name);
             Err(WireError::Line(text.into_bytes().into()))
         }
-        None => attempt(ctx),
+        None => {
+            unit::part(ctx)?;
+            attempt(ctx)
+        }
     }
 }
 
@@ -358,18 +377,23 @@ fn follow_call(
     call: Option<Call<'_>>,
 ) -> Outcome {
     let since = start.journal;
-    let (mut all, mut all_ends) = (Vec::new(), Vec::new());
+    let (mut all, mut all_ends, mut all_deferred) = (Vec::new(), Vec::new(), Vec::new());
+    let unit = shared.unit.as_ref().map(Unit::has_deferred);
     for db in keys.databases_touched(since) {
         let Some(book) = keys.book_of(db).cloned() else { continue };
         let answer = asked(keys, shared, session, host, db, |keys, sight| {
-            keys.report(db, since, |changes| book.after(sight, changes, judged, Cause::Command))
+            keys.report(db, since, |changes| match unit {
+                None => book.after(sight, changes, judged, Cause::Command),
+                Some(has_deferred) => book.after_in_unit(sight, changes, judged, has_deferred),
+            })
         });
         match answer {
-            Ok(Consequences { follow_ups, warnings, ends, .. }) => {
+            Ok(Consequences { follow_ups, warnings, ends, deferred }) => {
                 warn(keys, shared, (session, host), db, call, &warnings);
                 hold_against(keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
                 all_ends.extend(ends.into_iter().map(|end| (db, end)));
+                all_deferred.extend(deferred.into_iter().map(|deferred| (db, deferred)));
             }
             Err(Objection::Refused(refusal)) => {
                 return Err(refused(keys, shared, (session, host), db, call, &refusal));
@@ -382,6 +406,9 @@ fn follow_call(
     }
     for (db, end) in all_ends {
         keys.begin_end(db, end, since, start.effects, &shared.tunables.packed);
+    }
+    if let Some(unit) = &mut shared.unit {
+        unit.defer(keys, call, all_deferred);
     }
     Ok(())
 }

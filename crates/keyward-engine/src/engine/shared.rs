@@ -12,6 +12,7 @@ use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
+use crate::governed::unit::Unit;
 use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
@@ -92,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) changeover: Option<Changeover>,
     /// Files of schemas that are being reloaded.
     pub(crate) reloading: Option<Box<Reloading>>,
+    /// The transaction or script that is running and is judged at its end.
+    pub(crate) unit: Option<Unit>,
     /// What plans left behind.
     pub(crate) remains: Remains,
 }
@@ -131,6 +134,7 @@ impl Shared {
             plan: None,
             changeover: None,
             reloading: None,
+            unit: None,
             remains: Remains::default(),
         };
         shared.set_tunables(keys, tunables);

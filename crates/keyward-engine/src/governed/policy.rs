@@ -99,6 +99,27 @@ pub(super) fn runs_queue(command: &Command) -> bool {
     command.id == CommandId::Exec
 }
 
+/// Whether a command of a transaction may leave something to the end of its unit: it writes,
+/// or runs a script that may.
+pub(super) fn may_defer(command: &Command) -> bool {
+    writes(command) || command.group == Group::Scripting
+}
+
+/// Whether a unit with this command is judged command by command: what it does to whole
+/// databases, or to another server, cannot be undone.
+#[inline]
+pub(super) fn parts_units(command: &Command) -> bool {
+    matches!(command.id, CommandId::SwapDb | CommandId::Migrate)
+}
+
+/// Whether what a command does besides rows stays though its unit is undone, so that the log
+/// goes on telling it: messages, libraries of functions.
+#[inline]
+pub(super) fn cannot_be_undone(command: &Command) -> bool {
+    matches!(command.id, CommandId::Publish | CommandId::SPublish)
+        || (command.group == Group::Scripting && writes(command))
+}
+
 /// Whether a command may begin large ends: it writes, or may have queued commands that do.
 pub(super) fn may_begin_ends(command: &Command) -> bool {
     writes(command) || runs_queue(command)
