@@ -53,6 +53,7 @@ use keyward_store::keyspace::sight::Sight;
 use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
 use policy::{Course, SettledFirst, Tried};
+use std::cell::Cell;
 use unit::Unit;
 
 /// Where everything stood before a command.
@@ -629,26 +630,50 @@ fn hold_against(
 }
 
 /// Refuses a command that is about to be queued if its arguments alone break the
-/// schema.
+/// schema, and notes whether it may leave something to the end of its unit.
 pub(crate) fn check_arguments(
     keys: &mut Keyspace,
     shared: &mut Shared,
-    (session, host): (&Session, &mut dyn Host),
+    (session, host): (&mut Session, &mut dyn Host),
     command: &'static Command,
     args: Args<'_>,
 ) -> Outcome {
-    let db = session.db;
-    let Some(book) = keys.book_of(db).cloned() else { return Ok(()) };
     if !policy::is_judged_when_queued(command) {
         return Ok(());
     }
-    let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
-    match book.arguments(keys.now_ms(), command, args, &table_of) {
-        Some(refusal) => {
-            let call = Some(Call { db, command, args, sender: Sender::Client });
-            Err(refused(keys, shared, (session, host), db, call, &refusal))
-        }
-        None => Ok(()),
+    let db = session.db;
+    let reaches_further = policy::reaches_other_databases(command);
+    let Some(book) = keys.book_of(db).cloned() else {
+        note_may_defer(session, reaches_further);
+        return Ok(());
+    };
+    // Looking a key's table up is most of the work: what is looked up anyway is noted.
+    let (looked_up, may_defer) = (Cell::new(0), Cell::new(false));
+    let table_of = |position: usize| {
+        let table = args.get(position).and_then(|key| book.table_of(key));
+        looked_up.set(looked_up.get() + 1);
+        may_defer.set(may_defer.get() | table.is_some_and(|table| book.is_judged_at_end(table)));
+        table
+    };
+    if let Some(refusal) = book.arguments(keys.now_ms(), command, args, &table_of) {
+        let call = Some(Call { db, command, args, sender: Sender::Client });
+        return Err(refused(keys, shared, (session, host), db, call, &refusal));
+    }
+    let mut keys_named = command.keys_in(args);
+    if keys_named.len() != 1 || looked_up.get() == 0 {
+        keys_named.any(|key| {
+            table_of(key.index);
+            may_defer.get()
+        });
+    }
+    note_may_defer(session, may_defer.get() || reaches_further);
+    Ok(())
+}
+
+/// Notes of the transaction that a command is queued for.
+fn note_may_defer(session: &mut Session, may_defer: bool) {
+    if let Some(transaction) = &mut session.transaction {
+        transaction.may_defer |= may_defer;
     }
 }
 

@@ -17,7 +17,8 @@ pub(crate) fn multi(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.session.transaction.is_some() {
         return Err(WireError::NestedMulti);
     }
-    ctx.session.transaction = Some(Transaction::default());
+    let schema_version = ctx.keys.schema_version();
+    ctx.session.transaction = Some(Transaction { schema_version, ..Transaction::default() });
     ctx.reply.ok();
     Ok(())
 }

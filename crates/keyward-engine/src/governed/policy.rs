@@ -99,10 +99,10 @@ pub(super) fn runs_queue(command: &Command) -> bool {
     command.id == CommandId::Exec
 }
 
-/// Whether a command of a transaction may leave something to the end of its unit: it writes,
-/// or runs a script that may.
-pub(super) fn may_defer(command: &Command) -> bool {
-    writes(command) || command.group == Group::Scripting
+/// Whether a command of a transaction may leave something to the end of its unit, or have the
+/// next ones do so, of which its keys do not tell: it runs a script, or leaves the database.
+pub(super) fn may_defer_unseen(command: &Command) -> bool {
+    command.group == Group::Scripting || leaves_database(command)
 }
 
 /// Whether a unit with this command is judged command by command: what it does to whole
@@ -274,6 +274,27 @@ mod tests {
         for (name, with_book, without) in cases {
             let courses = (course(command(name), true), course(command(name), false));
             assert_eq!(courses, (with_book, without), "{name}");
+        }
+    }
+
+    #[test]
+    fn units_are_parted_by_what_leaves_and_keep_what_is_no_row() {
+        let named = |test: fn(&Command) -> bool| -> Vec<&str> {
+            COMMANDS.iter().filter(|command| test(command)).map(|command| command.name).collect()
+        };
+        assert_eq!(named(parts_units), ["migrate", "swapdb"]);
+        let kept = named(cannot_be_undone);
+        for name in ["publish", "spublish"] {
+            assert!(kept.contains(&name), "{kept:?}");
+        }
+        let cases = [("set", false), ("eval", true), ("fcall", true), ("select", true)];
+        for (name, expected) in cases {
+            assert_eq!(may_defer_unseen(command(name)), expected, "{name}");
+            assert!(!cannot_be_undone(command(name)), "{name}");
+        }
+        for id in [CommandId::FunctionLoad, CommandId::FunctionDelete, CommandId::FunctionFlush] {
+            let command = COMMANDS.iter().find(|command| command.id == id);
+            assert!(command.is_some_and(cannot_be_undone), "{id:?}");
         }
     }
 

@@ -16,6 +16,8 @@ use super::{Start, asked, follow_up, policy, refused, warn};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::shared::Shared;
 use crate::sessions::session::Transaction;
+use keyward_commands::Command;
+use keyward_resp::ArgBuf;
 use keyward_rules::{Consequences, Deferred, Objection, Refusal, RuleBook};
 use keyward_store::keyspace::Keyspace;
 
@@ -57,12 +59,18 @@ pub(crate) struct Begun {
     is_outermost: bool,
 }
 
-/// Whether a transaction is a unit that is judged at its end: it writes under a schema, and can
-/// be undone.
+/// Whether a transaction is a unit that is judged at its end: its commands may leave something to
+/// that, as far as is known, and what they do can be undone. Of others each command is judged
+/// by itself, which comes to the same and needs no journal.
 pub(crate) fn is_formed_by(keys: &Keyspace, transaction: &Transaction) -> bool {
-    keys.is_governed()
-        && transaction.queue.iter().any(|(command, _)| policy::may_defer(command))
-        && !transaction.queue.iter().any(|(command, _)| policy::parts_units(command))
+    if !keys.is_governed() {
+        return false;
+    }
+    let is_known = transaction.schema_version == keys.schema_version();
+    let may_defer = |(command, _): &(&Command, ArgBuf)| policy::may_defer_unseen(command);
+    let parts = |(command, _): &(&Command, ArgBuf)| policy::parts_units(command);
+    let queue = &transaction.queue;
+    (transaction.may_defer || !is_known || queue.iter().any(may_defer)) && !queue.iter().any(parts)
 }
 
 /// Begins a unit, or a part of the one that is running.

@@ -34,3 +34,4 @@ mod strings;
 mod tracking;
 mod undo;
 mod units;
+mod units_model;
