@@ -15,6 +15,7 @@
 pub(crate) mod apply;
 pub(crate) mod awaited;
 pub(crate) mod changeover;
+pub(crate) mod deferred;
 mod discretion;
 pub(crate) mod ends;
 pub(crate) mod hold;
@@ -38,6 +39,7 @@ use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::refusals::Breach;
 use crate::sessions::session::Session;
+use deferred::Unit;
 use discretion::Call;
 use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_lua::LogLevel;
@@ -54,7 +56,6 @@ use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
 use policy::{Course, SettledFirst, Tried};
 use std::cell::Cell;
-use unit::Unit;
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
@@ -408,8 +409,8 @@ fn follow_call(
     for (db, end) in all_ends {
         keys.begin_end(db, end, since, start.effects, &shared.tunables.packed);
     }
-    if let Some(unit) = &mut shared.unit {
-        unit.defer(keys, call, all_deferred);
+    if let Some(unit) = shared.unit.as_mut().filter(|_| !all_deferred.is_empty()) {
+        unit.defer(all_deferred, call.is_some_and(|call| call.shows_found(keys)));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@
 //! undone, so a unit with such a command is judged command by command.
 //! Not here: what is judged at the end (`keyward_rules`), the journal (`keyspace`).
 
+use super::deferred::Unit;
 use super::discretion::Call;
 use super::{Start, asked, follow_up, policy, refused, warn};
 use crate::engine::context::{Ctx, Outcome};
@@ -20,35 +21,6 @@ use keyward_commands::Command;
 use keyward_resp::ArgBuf;
 use keyward_rules::{Consequences, Deferred, Objection, Refusal, RuleBook};
 use keyward_store::keyspace::Keyspace;
-
-/// What the unit that is running has left to its end.
-#[derive(Debug, Default)]
-pub(crate) struct Unit {
-    /// With their databases, in the order in which it was left.
-    deferred: Vec<(usize, Deferred)>,
-    /// Whether a command left something of which a refusal must not show what was found.
-    is_discreet: bool,
-}
-
-impl Unit {
-    /// Whether anything is left to its end so far.
-    pub(super) fn has_deferred(&self) -> bool {
-        !self.deferred.is_empty()
-    }
-
-    /// A command has left this to its end.
-    pub(super) fn defer(
-        &mut self,
-        keys: &Keyspace,
-        call: Option<Call<'_>>,
-        deferred: Vec<(usize, Deferred)>,
-    ) {
-        if !deferred.is_empty() {
-            self.is_discreet |= !call.is_some_and(|call| call.shows_found(keys));
-            self.deferred.extend(deferred);
-        }
-    }
-}
 
 /// A unit that has begun, or a part of one.
 #[must_use = "a unit is ended, or undone and ended"]
