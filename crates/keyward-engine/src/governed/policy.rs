@@ -166,7 +166,7 @@ pub(super) fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
 /// Why EXPLAIN does not try a command; `None` if it does.
 pub(super) fn untried_by_explain(command: &Command) -> Option<&'static str> {
     if command.group == Group::Scripting {
-        Some("what a script does is judged command by command")
+        Some("what a script does is judged as it runs, and at its end")
     } else if !writes(command) {
         Some("only reads")
     } else if !command.has_keys() {
@@ -304,8 +304,8 @@ mod tests {
             ("set", None),
             ("migrate", None),
             ("get", Some("only reads")),
-            ("eval", Some("what a script does is judged command by command")),
-            ("fcall", Some("what a script does is judged command by command")),
+            ("eval", Some("what a script does is judged as it runs, and at its end")),
+            ("fcall", Some("what a script does is judged as it runs, and at its end")),
             ("swapdb", Some("concerns no key by itself, and is not tried")),
             ("flushall", Some("concerns no key by itself, and is not tried")),
         ];
