@@ -108,5 +108,5 @@ fn a_unit_is_undone_exactly_if_all_rows_together_are_wrong_at_its_end() {
         run(seed, &mut tally);
     }
     let Tally { stood, undone, pending } = tally;
-    assert!(stood > 10 * seeds && undone > 5 * seeds && pending > seeds, "{tally:?}");
+    assert!(stood > 5 * seeds && undone > 5 * seeds && pending > seeds, "{tally:?}");
 }
