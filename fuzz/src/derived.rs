@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn steps_change_rows_and_let_them_go() {
         let mut sum = Tally::default();
-        for seed in 0..5 {
+        for seed in 0..6 {
             let steps = steps(&mut Random::new(seed), STEPS, START_MS);
             let Ok(tally) = run(seed, &steps) else { panic!("seed {seed}") };
             sum.commands += tally.commands;

@@ -3,7 +3,8 @@
 //! Owns the way of a writing command through the rule book: what the book says
 //! before, the run with a journal, what the book says after, the follow-ups, and
 //! undoing it all when the answer is no. Every command passes here, whoever runs
-//! it: a client, EXEC, a script, a wait that ended.
+//! it: a client, EXEC, a script, a wait that ended. Within a unit (EXEC, a script) the book
+//! leaves some of it to the unit's end (`unit`).
 //!
 //! Invariants: a refused command leaves no trace in keys, log, notifications and
 //! watches; Redis's own errors come before a refusal; follow-ups are in the same
@@ -14,6 +15,7 @@
 pub(crate) mod apply;
 pub(crate) mod awaited;
 pub(crate) mod changeover;
+pub(crate) mod deferred;
 mod discretion;
 pub(crate) mod ends;
 pub(crate) mod hold;
@@ -29,6 +31,7 @@ pub(crate) mod reloading;
 pub(crate) mod survey;
 mod telling;
 pub(crate) mod trial;
+pub(crate) mod unit;
 
 use crate::engine::attempt::{attempt, attempt_until};
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
@@ -36,6 +39,7 @@ use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::refusals::Breach;
 use crate::sessions::session::Session;
+use deferred::Unit;
 use discretion::Call;
 use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_lua::LogLevel;
@@ -51,6 +55,7 @@ use keyward_store::keyspace::sight::Sight;
 use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
 use policy::{Course, SettledFirst, Tried};
+use std::cell::Cell;
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
@@ -81,17 +86,22 @@ impl Start {
 
     /// Whether rows under a schema were changed since.
     pub(crate) fn touched_schemas(&self, keys: &Keyspace) -> bool {
-        keys.databases_touched(self.journal).into_iter().any(|db| keys.book_of(db).is_some())
+        keys.journal.reaches(self.journal)
+            && keys.databases_touched(self.journal).into_iter().any(|db| keys.book_of(db).is_some())
     }
 
-    /// Leaves everything as it was.
+    /// Leaves everything as it was, but for rows whose time was over: those stay ended. What
+    /// became known to stay since cannot be undone.
     pub(crate) fn undo(self, keys: &mut Keyspace, shared: &Shared) {
+        if !keys.journal.reaches(self.journal) {
+            return;
+        }
         keys.begin_undoing_ends(self.ends);
         keys.undo(self.journal, &shared.tunables.packed);
         keys.end_undoing_ends();
         keys.changes.dirty = self.dirty;
-        keys.effects.truncate(self.effects);
-        keys.changes.news.truncate(self.news);
+        keys.effects.undo(self.effects);
+        keys.changes.undo_news(self.news);
     }
 
     /// Ends recording, unless somebody around this command goes on.
@@ -113,7 +123,11 @@ pub(crate) fn run_under_schema(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.keys.has_pending() {
         ends::finish_touched(ctx);
     }
+    let logged = ctx.keys.effects.len();
     let outcome = if policy::is_judged(ctx.command) { run_judged(ctx) } else { attempt(ctx) };
+    if ctx.keys.journal.is_on() && policy::cannot_be_undone(ctx.command) {
+        ctx.keys.effects.keep_from(logged);
+    }
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
     outcome
 }
@@ -135,7 +149,9 @@ fn depends_on_others(
         SettledFirst::OfQueue => {
             let mut watched = keys.changes.watches.watched_by(session.id);
             let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
-            watched.any(|(db, key)| depends(db, key))
+            // What is undone must not have the end of a row in it.
+            session.transaction.as_ref().is_some_and(|queued| unit::is_formed_by(keys, queued))
+                || watched.any(|(db, key)| depends(db, key))
                 || queue
                     .into_iter()
                     .any(|(command, args)| depends_on_others(keys, session, command, args.args()))
@@ -157,6 +173,9 @@ fn run_judged(ctx: &mut Ctx<'_>) -> Outcome {
         // The book looks at the row that is edited next: it is unpacked once for both.
         ctx.keys.loosen_ahead(ctx.key(1));
     }
+    if policy::parts_units(ctx.command) && ctx.command.id != CommandId::SwapDb {
+        unit::part(ctx)?;
+    }
     match policy::course(ctx.command, ctx.keys.book_of(ctx.db).is_some()) {
         Course::AskBook => ask_book(ctx),
         Course::RunAndFollow => run_and_follow(ctx, Judged::Nothing, None),
@@ -174,7 +193,10 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
             let book = database.book().expect("who has no book asks none");
             let table_of = |position: usize| database.pattern(ctx.key(position).table);
             let sight = ctx.keys.sight(db);
-            let verdict = book.before(&sight, ctx.command, ctx.args, &table_of);
+            let verdict = match ctx.shared.unit {
+                None => book.before(&sight, ctx.command, ctx.args, &table_of),
+                Some(_) => book.before_in_unit(&sight, ctx.command, ctx.args, &table_of),
+            };
             (verdict, sight.into_unfinished())
         };
         if unfinished.is_empty() {
@@ -241,7 +263,10 @@ fn swap(ctx: &mut Ctx<'_>) -> Outcome {
             let text = policy::swap_refusal(db, &book.schema().keyspace.name);
             Err(WireError::Line(text.into_bytes().into()))
         }
-        None => attempt(ctx),
+        None => {
+            unit::part(ctx)?;
+            attempt(ctx)
+        }
     }
 }
 
@@ -354,18 +379,23 @@ fn follow_call(
     call: Option<Call<'_>>,
 ) -> Outcome {
     let since = start.journal;
-    let (mut all, mut all_ends) = (Vec::new(), Vec::new());
+    let (mut all, mut all_ends, mut all_deferred) = (Vec::new(), Vec::new(), Vec::new());
+    let unit = shared.unit.as_ref().map(Unit::has_deferred);
     for db in keys.databases_touched(since) {
         let Some(book) = keys.book_of(db).cloned() else { continue };
         let answer = asked(keys, shared, session, host, db, |keys, sight| {
-            keys.report(db, since, |changes| book.after(sight, changes, judged, Cause::Command))
+            keys.report(db, since, |changes| match unit {
+                None => book.after(sight, changes, judged, Cause::Command),
+                Some(has_deferred) => book.after_in_unit(sight, changes, judged, has_deferred),
+            })
         });
         match answer {
-            Ok(Consequences { follow_ups, warnings, ends }) => {
+            Ok(Consequences { follow_ups, warnings, ends, deferred }) => {
                 warn(keys, shared, (session, host), db, call, &warnings);
                 hold_against(keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
                 all_ends.extend(ends.into_iter().map(|end| (db, end)));
+                all_deferred.extend(deferred.into_iter().map(|deferred| (db, deferred)));
             }
             Err(Objection::Refused(refusal)) => {
                 return Err(refused(keys, shared, (session, host), db, call, &refusal));
@@ -378,6 +408,9 @@ fn follow_call(
     }
     for (db, end) in all_ends {
         keys.begin_end(db, end, since, start.effects, &shared.tunables.packed);
+    }
+    if let Some(unit) = shared.unit.as_mut().filter(|_| !all_deferred.is_empty()) {
+        unit.defer(all_deferred, call.is_some_and(|call| call.shows_found(keys)));
     }
     Ok(())
 }
@@ -598,26 +631,50 @@ fn hold_against(
 }
 
 /// Refuses a command that is about to be queued if its arguments alone break the
-/// schema.
+/// schema, and notes whether it may leave something to the end of its unit.
 pub(crate) fn check_arguments(
     keys: &mut Keyspace,
     shared: &mut Shared,
-    (session, host): (&Session, &mut dyn Host),
+    (session, host): (&mut Session, &mut dyn Host),
     command: &'static Command,
     args: Args<'_>,
 ) -> Outcome {
-    let db = session.db;
-    let Some(book) = keys.book_of(db).cloned() else { return Ok(()) };
     if !policy::is_judged_when_queued(command) {
         return Ok(());
     }
-    let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
-    match book.arguments(keys.now_ms(), command, args, &table_of) {
-        Some(refusal) => {
-            let call = Some(Call { db, command, args, sender: Sender::Client });
-            Err(refused(keys, shared, (session, host), db, call, &refusal))
-        }
-        None => Ok(()),
+    let db = session.db;
+    let reaches_further = policy::reaches_other_databases(command);
+    let Some(book) = keys.book_of(db).cloned() else {
+        note_may_defer(session, reaches_further);
+        return Ok(());
+    };
+    // Looking a key's table up is most of the work: what is looked up anyway is noted.
+    let (looked_up, may_defer) = (Cell::new(0), Cell::new(false));
+    let table_of = |position: usize| {
+        let table = args.get(position).and_then(|key| book.table_of(key));
+        looked_up.set(looked_up.get() + 1);
+        may_defer.set(may_defer.get() | table.is_some_and(|table| book.is_judged_at_end(table)));
+        table
+    };
+    if let Some(refusal) = book.arguments(keys.now_ms(), command, args, &table_of) {
+        let call = Some(Call { db, command, args, sender: Sender::Client });
+        return Err(refused(keys, shared, (session, host), db, call, &refusal));
+    }
+    let mut keys_named = command.keys_in(args);
+    if keys_named.len() != 1 || looked_up.get() == 0 {
+        keys_named.any(|key| {
+            table_of(key.index);
+            may_defer.get()
+        });
+    }
+    note_may_defer(session, may_defer.get() || reaches_further);
+    Ok(())
+}
+
+/// Notes of the transaction that a command is queued for.
+fn note_may_defer(session: &mut Session, may_defer: bool) {
+    if let Some(transaction) = &mut session.transaction {
+        transaction.may_defer |= may_defer;
     }
 }
 

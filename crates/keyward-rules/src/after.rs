@@ -11,6 +11,9 @@
 //! itself thinks of what follows from a follow-up: a row whose end lies in the
 //! past takes its companions and its derived entries along. What goes by the thousand is
 //! no follow-up, but goes in steps (`large`).
+//!
+//! Within a unit (MULTI/EXEC, a script) what the rest of it may mend is not refused but kept
+//! ([`Deferred`]), and judged again at the unit's end (`unit`).
 //! Invariants: a command is refused by the first thing that is wrong, and in a
 //! table in warn mode by none; what ended by itself is never refused; the same
 //! changes have the same follow-ups in the same order.
@@ -20,9 +23,11 @@ mod dependents;
 mod fanout;
 mod large;
 mod rows;
+mod unit;
 mod words;
 
 pub use large::LargeEnd;
+pub use unit::Deferred;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -56,6 +61,8 @@ pub struct Consequences {
     /// What goes in steps, and must not be seen until it is gone. It begins once the
     /// follow-ups have run.
     pub ends: Vec<LargeEnd>,
+    /// What is wrong for now, and judged again at the end of the unit.
+    pub deferred: Vec<Deferred>,
 }
 
 /// Why nothing follows from changes.
@@ -92,20 +99,29 @@ impl RuleBook {
         judged: Judged,
         cause: Cause,
     ) -> Result<Consequences, Objection> {
-        let mut aftermath = Aftermath {
-            book: self,
-            view,
-            changes,
-            judges_rows: judged == Judged::Nothing && cause == Cause::Command,
-            cause,
-            fates: vec![None; changes.len()],
-            moved: BTreeMap::new(),
-            places: OnceCell::new(),
-            consequences: Consequences::default(),
-        };
-        aftermath.judge_rows()?;
-        aftermath.judge_dependents()?;
-        Ok(aftermath.consequences)
+        let judges_rows = judged == Judged::Nothing && cause == Cause::Command;
+        Aftermath::new(self, view, changes, (judges_rows, cause)).judge()
+    }
+
+    /// As [`RuleBook::after`], of a command within a unit: what the rest of the unit may mend
+    /// is deferred to its end. `has_deferred` says whether anything of the unit is already: then
+    /// no row is known to fit because of where it came from.
+    ///
+    /// # Errors
+    /// If the changes break the schema whatever else the unit does, or the host has to fetch
+    /// something first.
+    pub fn after_in_unit(
+        &self,
+        view: &dyn View,
+        changes: &[Change<'_>],
+        judged: Judged,
+        has_deferred: bool,
+    ) -> Result<Consequences, Objection> {
+        let judges_rows = judged == Judged::Nothing;
+        let mut aftermath = Aftermath::new(self, view, changes, (judges_rows, Cause::Command));
+        aftermath.is_in_unit = true;
+        aftermath.heeds_known_fit = !has_deferred;
+        aftermath.judge()
     }
 }
 
@@ -125,6 +141,10 @@ struct Aftermath<'a> {
     changes: &'a [Change<'a>],
     judges_rows: bool,
     cause: Cause,
+    /// What the rest of the unit may mend is deferred.
+    is_in_unit: bool,
+    /// Rows that are known to fit are not judged.
+    heeds_known_fit: bool,
     /// Of each change; unknown until it is judged.
     fates: Vec<Option<Fate>>,
     /// What became of rows that the command did not touch but that live with
@@ -136,6 +156,33 @@ struct Aftermath<'a> {
 }
 
 impl<'a> Aftermath<'a> {
+    fn new(
+        book: &'a RuleBook,
+        view: &'a dyn View,
+        changes: &'a [Change<'a>],
+        (judges_rows, cause): (bool, Cause),
+    ) -> Aftermath<'a> {
+        Aftermath {
+            book,
+            view,
+            changes,
+            judges_rows,
+            cause,
+            is_in_unit: false,
+            heeds_known_fit: true,
+            fates: vec![None; changes.len()],
+            moved: BTreeMap::new(),
+            places: OnceCell::new(),
+            consequences: Consequences::default(),
+        }
+    }
+
+    fn judge(mut self) -> Result<Consequences, Objection> {
+        self.judge_rows()?;
+        self.judge_dependents()?;
+        Ok(self.consequences)
+    }
+
     /// Refuses, or warns where that is all that is to be done.
     fn object(&mut self, refusal: Refusal) -> Result<(), Objection> {
         let is_enforced = match refusal.table() {

@@ -11,7 +11,8 @@
 //!
 //! Invariants: arguments are judged before any row is looked at, so that
 //! [`RuleBook::arguments`] learns all that they decide; where a table is not
-//! enforced nothing is refused, and the second stage reports it; a SET that passes
+//! enforced nothing is refused, and the second stage reports it; within a unit nothing is
+//! refused that its end may find mended; a SET that passes
 //! allocates nothing, unless its JSON has escapes, its fields are compared, or it lives
 //! `with` another key, whose name has to be spelled out.
 //! Not here: reading arguments (`arguments`), functions (`call`).
@@ -25,7 +26,7 @@ mod tests;
 
 use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
-use keyward_schema::{KeyId, Lifetime, Renew, Subject, Unknown};
+use keyward_schema::{Content, KeyId, Lifetime, Misfit, Renew, Subject, Unknown};
 
 use crate::arguments::{Call, extent};
 use crate::book::RuleBook;
@@ -41,6 +42,8 @@ struct Case<'a> {
     args: Args<'a>,
     /// The table of the key at that position.
     table_of: &'a dyn Fn(usize) -> Option<KeyId>,
+    /// It is a part of a unit, whose end judges what a row needs as a whole.
+    is_in_unit: bool,
 }
 
 /// What a key is judged by: itself and its table.
@@ -81,15 +84,33 @@ impl RuleBook {
         args: Args<'_>,
         table_of: &dyn Fn(usize) -> Option<KeyId>,
     ) -> Result<Verdict, NotYet> {
-        let case = Case { view, command, args, table_of };
+        self.verdict(Case { view, command, args, table_of, is_in_unit: false })
+    }
+
+    /// As [`RuleBook::before`], of a call within a unit: what the rest of the unit may mend is
+    /// left to its end ([`RuleBook::at_end`]).
+    ///
+    /// # Errors
+    /// If the host has to fetch a row first.
+    pub fn before_in_unit(
+        &self,
+        view: &dyn View,
+        command: &Command,
+        args: Args<'_>,
+        table_of: &dyn Fn(usize) -> Option<KeyId>,
+    ) -> Result<Verdict, NotYet> {
+        self.verdict(Case { view, command, args, table_of, is_in_unit: true })
+    }
+
+    fn verdict(&self, case: Case<'_>) -> Result<Verdict, NotYet> {
         match self.judge(case) {
             Ok(verdict) | Err(Stop::At(verdict)) => Ok(verdict),
             Err(Stop::NotYet) => Err(NotYet),
         }
     }
 
-    /// Why a call is refused whatever the rows are: what is said to a client that
-    /// queues it.
+    /// Why a call is refused whatever the rows are and whatever else its unit does: what is
+    /// said to a client that queues it.
     pub fn arguments(
         &self,
         now_ms: i64,
@@ -97,7 +118,7 @@ impl RuleBook {
         args: Args<'_>,
         table_of: &dyn Fn(usize) -> Option<KeyId>,
     ) -> Option<Box<Refusal>> {
-        match self.before(&Blind { now_ms }, command, args, table_of) {
+        match self.before_in_unit(&Blind { now_ms }, command, args, table_of) {
             Ok(Verdict::Refuse(refusal)) => Some(refusal),
             Ok(_) | Err(NotYet) => None,
         }
@@ -168,6 +189,25 @@ impl RuleBook {
             true => Stop::At(Verdict::Refuse(Box::new(refusal()))),
             false => UNJUDGED,
         }
+    }
+
+    /// Ends the judgement of a call whose values do not fit. In a unit they are left to the
+    /// second stage if `fit_at_once` finds nothing that has to be refused now.
+    fn stop_unfit(
+        &self,
+        case: Case<'_>,
+        place: Place<'_>,
+        misfit: Misfit,
+        fit_at_once: impl FnOnce(&Content) -> Result<(), Misfit>,
+    ) -> Stop {
+        let misfit = match case.is_in_unit {
+            false => misfit,
+            true => match fit_at_once(self.content_at_once(place.table)) {
+                Ok(()) => return UNJUDGED,
+                Err(misfit) => misfit,
+            },
+        };
+        self.stop(place, || self.refuse_misfit(place.table, place.key, &misfit))
     }
 
     /// What is judged of a call that only takes away: all, where nothing else

@@ -13,6 +13,7 @@ use keyward_schema::{
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::derived::Links;
+use crate::fit::at_once;
 use crate::naming::values_of;
 use crate::shown::Secrets;
 use crate::view::RowType;
@@ -25,6 +26,10 @@ pub struct RuleBook {
     traits: Box<[Traits]>,
     links: Box<[Links]>,
     secrets: Secrets,
+    /// What of each table's content is judged at once within a unit, where that is not all.
+    at_once: Box<[Option<Content>]>,
+    /// The tables of which something is judged at the end of a unit.
+    judged_at_end: Box<[bool]>,
     /// Overrules what the schema says of modes, for each keyspace.
     modes: Box<[Overruling]>,
 }
@@ -153,11 +158,15 @@ impl RuleBook {
     pub fn new(schema: Schema) -> RuleBook {
         let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
             .expect("a checked schema has patterns that a matcher can tell apart");
-        let traits = schema.ids().map(|id| Traits::of(&schema, id)).collect();
+        let traits: Box<[Traits]> = schema.ids().map(|id| Traits::of(&schema, id)).collect();
         let links = Links::of(&schema);
         let secrets = Secrets::of(&schema);
         let modes = schema.keyspaces().map(|_| Overruling::default()).collect();
-        RuleBook { schema, matcher, traits, links, secrets, modes }
+        let at_once: Box<[_]> = schema.keys.iter().map(|key| at_once(&key.content)).collect();
+        let judged_at_end =
+            |id: KeyId| at_once[id.index()].is_some() || is_tied_at_end(&schema, id, &traits);
+        let judged_at_end = schema.ids().map(judged_at_end).collect();
+        RuleBook { schema, matcher, traits, links, secrets, at_once, judged_at_end, modes }
     }
 
     /// The schema.
@@ -180,6 +189,18 @@ impl RuleBook {
     /// What of the schema is secret.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
+    }
+
+    /// What of the content of a table is judged at once within a unit.
+    pub(crate) fn content_at_once(&self, table: KeyId) -> &Content {
+        self.at_once[table.index()].as_ref().unwrap_or(&self.schema.key(table).content)
+    }
+
+    /// Whether a command may leave something wrong with a row of this table, or with one that
+    /// is kept from it, which the rest of its unit may mend.
+    #[inline]
+    pub fn is_judged_at_end(&self, table: KeyId) -> bool {
+        self.judged_at_end[table.index()]
     }
 
     /// What is kept from the rows of a table.
@@ -278,6 +299,17 @@ fn leader(key: &Key) -> Option<&Reference> {
         Lifetime::With { key } => Some(key),
         _ => None,
     }
+}
+
+/// Whether what ties the rows of a table to others is judged at the end of a unit: it lives with
+/// another, follows others, is computed, or has unique values.
+fn is_tied_at_end(schema: &Schema, id: KeyId, traits: &[Traits]) -> bool {
+    let Traits { leader, is_computed, dependents, .. } = &traits[id.index()];
+    let is_lookup = |id: &KeyId| matches!(schema.key(*id).derived, Some(Derived::Lookup { .. }));
+    leader.is_some()
+        || *is_computed
+        || matches!(schema.key(id).derived, Some(Derived::Follows { .. }))
+        || dependents.iter().any(is_lookup)
 }
 
 /// Whether rows can come to an end by themselves.

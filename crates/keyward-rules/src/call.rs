@@ -4,7 +4,7 @@
 //! the function runs. A name has the same value in all keys of a call, except
 //! that each of the keys that may be repeated has its own. An optional argument
 //! that is empty counts as left out, since arguments have their meaning by place.
-//! Not here: what a function does; each command that it calls is judged by itself.
+//! Not here: what a function does; the commands that it calls are judged as they run, and at its end.
 
 use keyward_resp::{Args, number};
 use keyward_schema::{Argument, Binding, Function, FunctionKey, Target};

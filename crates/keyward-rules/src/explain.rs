@@ -257,6 +257,7 @@ members = { of = "user:{id}", when = "status = active" }
             ],
             warnings: vec![book().refuse_unknown(b"zzz")],
             ends: vec![],
+            deferred: Vec::new(),
         };
         assert_eq!(
             consequences.in_words(&book(), 1000),

@@ -5,7 +5,16 @@
 //! collection the elements that came and, in hashes, what they need as a whole (`whole`).
 //! What was there before the command, and is no longer allowed since the
 //! schema changed, is kept until it is written.
+//!
+//! [`RuleBook::refuse_unfit`] judges all of that, for a command by itself and for the end of a
+//! unit. A command within a unit is judged by [`RuleBook::refuse_unfit_at_once`], which leaves
+//! out what the rest of the unit may still mend: what a row needs as a whole
+//! (`whole`), and what [`at_once`] takes out of the declared content.
 //! Not here: bounds that are kept by trimming (`after`), lifetimes (`lifetime`).
+
+mod at_once;
+
+pub(crate) use at_once::at_once;
 
 use crate::book::RuleBook;
 use crate::change::{Part, What};
@@ -34,6 +43,37 @@ impl RuleBook {
         row: &dyn Row,
         what: What<'_>,
     ) -> Option<Refusal> {
+        let content = &self.schema().key(table).content;
+        self.refuse_parts(content, table, key, row, what).or_else(|| {
+            if matches!(what, What::Lifetime) {
+                return None;
+            }
+            let misfit = self.check_whole(table, key, row, what).err()?;
+            Some(self.refuse_misfit(table, key, &misfit))
+        })
+    }
+
+    /// Why what a change left behind is wrong whatever else happens to the row: what is judged
+    /// at once within a unit.
+    pub(crate) fn refuse_unfit_at_once(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+        what: What<'_>,
+    ) -> Option<Refusal> {
+        self.refuse_parts(self.content_at_once(table), table, key, row, what)
+    }
+
+    /// Why the parts that a change left behind are not what this content of a table declares.
+    fn refuse_parts(
+        &self,
+        content: &Content,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+        what: What<'_>,
+    ) -> Option<Refusal> {
         let declared = self.schema().key(table);
         if !self.traits(table).takes(row.row_type()) {
             return Some(self.refuse_type(table, key, row.row_type()));
@@ -41,11 +81,7 @@ impl RuleBook {
         if let Some(most) = declared.bounds.max_size.filter(|most| row.len() as u64 > *most) {
             return Some(self.refuse_size(table, key, row.len(), most));
         }
-        check(&declared.content, self.names(table, key).values(), row, what)
-            .and_then(|()| match what {
-                What::Lifetime => Ok(()),
-                what => self.check_whole(table, key, row, what),
-            })
+        check(content, self.names(table, key).values(), row, what)
             .err()
             .map(|misfit| self.refuse_misfit(table, key, &misfit))
     }

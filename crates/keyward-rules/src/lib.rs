@@ -8,6 +8,10 @@
 //! 2. [`RuleBook::after`], with what changed: refuse and undo it all, or carry
 //!    out these follow-ups, which are plain Redis commands.
 //!
+//! Commands of a unit (MULTI/EXEC, a script) it is asked about by [`RuleBook::before_in_unit`]
+//! and [`RuleBook::after_in_unit`], and once more at the unit's end ([`RuleBook::at_end`]) about
+//! what those deferred to it.
+//!
 //! What the book must see of the keyspace it asks of a [`View`]; a host that has
 //! to fetch it first answers [`NotYet`], and asks the book again.
 
@@ -34,7 +38,7 @@ mod view;
 mod whole;
 mod words;
 
-pub use after::{Cause, Consequences, LargeEnd, Objection};
+pub use after::{Cause, Consequences, Deferred, LargeEnd, Objection};
 pub use arguments::extent;
 pub use book::{RuleBook, Traits};
 pub use change::{Change, End, Part, What};

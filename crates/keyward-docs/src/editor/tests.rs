@@ -191,5 +191,5 @@ fn required_settings_are_those_the_reader_misses() {
     check(&format!("{START}type = 'list'\nexpect = {{ items = 3 }}"), "keys");
     check(&format!("{START}type = 'hash'\n[[note]]\ntext = 'a'"), "title");
     check(&format!("{START}type = 'hash'\n[[note]]\ntitle = 'a'"), "text");
-    assert_eq!(SETTINGS.iter().filter(|setting| setting.required()).count(), 11);
+    assert_eq!(SETTINGS.iter().filter(|setting| setting.required()).count(), 12);
 }

@@ -3,18 +3,22 @@
 //! Owns how a transaction begins and ends; its queue is the session's. A transaction is
 //! one unit: its commands see one time, nobody runs in between, and waiting clients are
 //! served only after it. Redis's rule holds: an error of one command leaves the others'
-//! effects in place.
+//! effects in place. Only a transaction that breaks a schema at its end is undone whole
+//! (`governed::unit`).
 
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::engine::runner;
+use crate::governed::unit;
 use crate::sessions::session::Transaction;
+use crate::sessions::transaction;
 use keyward_commands::WireError;
 
 pub(crate) fn multi(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.session.transaction.is_some() {
         return Err(WireError::NestedMulti);
     }
-    ctx.session.transaction = Some(Transaction::default());
+    let schema_version = ctx.keys.schema_version();
+    ctx.session.transaction = Some(Transaction { schema_version, ..Transaction::default() });
     ctx.reply.ok();
     Ok(())
 }
@@ -42,11 +46,19 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.null_array();
         return Ok(());
     }
-    ctx.reply.array(transaction.queue.len());
+    let unit =
+        unit::is_formed_by(ctx.keys, &transaction).then(|| unit::begin(ctx.keys, ctx.shared));
+    let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut replies = Vec::new();
     for (command, args) in &transaction.queue {
         runner::call(ctx, Mode::Queued, command, args.args(), &mut replies);
     }
+    if let Some(Err(reason)) = unit.map(|unit| unit.end(ctx)) {
+        ctx.session.db = db;
+        ctx.session.protocol = protocol;
+        return Err(transaction::discarded_because_of(&reason));
+    }
+    ctx.reply.array(transaction.queue.len());
     ctx.reply.raw(&replies);
     ctx.reply.set_protocol(ctx.session.protocol);
     // Each queued command was logged by itself.

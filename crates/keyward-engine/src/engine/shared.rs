@@ -10,6 +10,7 @@ use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
 use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
+use crate::governed::deferred::Unit;
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
 use crate::host::{Facts, Host};
@@ -92,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) changeover: Option<Changeover>,
     /// Files of schemas that are being reloaded.
     pub(crate) reloading: Option<Box<Reloading>>,
+    /// The transaction or script that is running and is judged at its end.
+    pub(crate) unit: Option<Unit>,
     /// What plans left behind.
     pub(crate) remains: Remains,
 }
@@ -131,6 +134,7 @@ impl Shared {
             plan: None,
             changeover: None,
             reloading: None,
+            unit: None,
             remains: Remains::default(),
         };
         shared.set_tunables(keys, tunables);
@@ -309,8 +313,8 @@ impl Shared {
     pub(crate) fn spread_news(&mut self, keys: &mut Keyspace, current: Option<&mut Session>) {
         let Shared { sessions, outbox, pubsub, tracking, .. } = self;
         let mut courier = Courier { sessions, outbox, current };
-        for news in keys.changes.news.drain(..) {
-            match news {
+        for untold in keys.changes.news.drain(..) {
+            match untold.news {
                 News::Event(event) => {
                     pubsub.publish_event(keys.changes.notify, &event, &mut courier);
                 }

@@ -99,6 +99,27 @@ pub(super) fn runs_queue(command: &Command) -> bool {
     command.id == CommandId::Exec
 }
 
+/// Whether a command of a transaction may leave something to the end of its unit, or have the
+/// next ones do so, of which its keys do not tell: it runs a script, or leaves the database.
+pub(super) fn may_defer_unseen(command: &Command) -> bool {
+    command.group == Group::Scripting || leaves_database(command)
+}
+
+/// Whether a unit with this command is judged command by command: what it does to whole
+/// databases, or to another server, cannot be undone.
+#[inline]
+pub(super) fn parts_units(command: &Command) -> bool {
+    matches!(command.id, CommandId::SwapDb | CommandId::Migrate)
+}
+
+/// Whether what a command does besides rows stays though its unit is undone, so that the log
+/// goes on telling it: messages, libraries of functions.
+#[inline]
+pub(super) fn cannot_be_undone(command: &Command) -> bool {
+    matches!(command.id, CommandId::Publish | CommandId::SPublish)
+        || (command.group == Group::Scripting && writes(command))
+}
+
 /// Whether a command may begin large ends: it writes, or may have queued commands that do.
 pub(super) fn may_begin_ends(command: &Command) -> bool {
     writes(command) || runs_queue(command)
@@ -145,7 +166,7 @@ pub(super) fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
 /// Why EXPLAIN does not try a command; `None` if it does.
 pub(super) fn untried_by_explain(command: &Command) -> Option<&'static str> {
     if command.group == Group::Scripting {
-        Some("what a script does is judged command by command")
+        Some("what a script does is judged as it runs, and at its end")
     } else if !writes(command) {
         Some("only reads")
     } else if !command.has_keys() {
@@ -257,13 +278,34 @@ mod tests {
     }
 
     #[test]
+    fn units_are_parted_by_what_leaves_and_keep_what_is_no_row() {
+        let named = |test: fn(&Command) -> bool| -> Vec<&str> {
+            COMMANDS.iter().filter(|command| test(command)).map(|command| command.name).collect()
+        };
+        assert_eq!(named(parts_units), ["migrate", "swapdb"]);
+        let kept = named(cannot_be_undone);
+        for name in ["publish", "spublish"] {
+            assert!(kept.contains(&name), "{kept:?}");
+        }
+        let cases = [("set", false), ("eval", true), ("fcall", true), ("select", true)];
+        for (name, expected) in cases {
+            assert_eq!(may_defer_unseen(command(name)), expected, "{name}");
+            assert!(!cannot_be_undone(command(name)), "{name}");
+        }
+        for id in [CommandId::FunctionLoad, CommandId::FunctionDelete, CommandId::FunctionFlush] {
+            let command = COMMANDS.iter().find(|command| command.id == id);
+            assert!(command.is_some_and(cannot_be_undone), "{id:?}");
+        }
+    }
+
+    #[test]
     fn explain_tries_what_writes_keys_and_is_no_script() {
         let cases = [
             ("set", None),
             ("migrate", None),
             ("get", Some("only reads")),
-            ("eval", Some("what a script does is judged command by command")),
-            ("fcall", Some("what a script does is judged command by command")),
+            ("eval", Some("what a script does is judged as it runs, and at its end")),
+            ("fcall", Some("what a script does is judged as it runs, and at its end")),
             ("swapdb", Some("concerns no key by itself, and is not tried")),
             ("flushall", Some("concerns no key by itself, and is not tried")),
         ];

@@ -9,7 +9,7 @@
 use super::running::{RunFacts, Running};
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::runner;
-use crate::governed::Start;
+use crate::governed::unit;
 use crate::host::Activity;
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
@@ -76,7 +76,7 @@ pub(super) fn run_program(
 ) -> Outcome {
     let access = granted_access(program.flags, access, &ctx.shared.tunables)?;
     // A script that ends in an error leaves nothing behind if it wrote under a schema.
-    let start = ctx.keys.is_governed().then(|| Start::recording(ctx.keys));
+    let unit = ctx.keys.is_governed().then(|| unit::begin(ctx.keys, ctx.shared));
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();
     let allows_oom = program.flags.is_some_and(|flags| flags.has(ScriptFlag::AllowOom));
@@ -89,11 +89,12 @@ pub(super) fn run_program(
     let is_error = sandbox.run(program.code, program.name, input, &mut caller, &mut reply, errors);
     ctx.session.db = db;
     ctx.session.protocol = protocol;
-    if let Some(start) = start {
-        if answer.starts_with(b"-") && start.touched_schemas(ctx.keys) {
-            start.undo(ctx.keys, ctx.shared);
+    if let Some(unit) = unit {
+        if answer.starts_with(b"-") && unit.touched_schemas(ctx.keys) {
+            unit.undo(ctx.keys, ctx.shared);
+        } else {
+            unit.end(ctx)?;
         }
-        start.end(ctx.keys);
     }
     ctx.reply.raw(&answer);
     ctx.shared.stats.errors.merge(answer_errors);

@@ -49,6 +49,10 @@ pub(crate) struct Transaction {
     pub queued_bytes: usize,
     /// A command was refused while queueing: EXEC will fail.
     pub is_aborted: bool,
+    /// A command of the queue may leave something to the end of the transaction.
+    pub may_defer: bool,
+    /// Which schemas were in force when it began.
+    pub schema_version: u64,
 }
 
 impl Transaction {

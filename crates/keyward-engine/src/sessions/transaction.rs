@@ -54,6 +54,11 @@ pub(crate) fn refuse_exec(
 ) -> WireError {
     session.transaction = None;
     keys.changes.watches.unwatch(session.id);
+    discarded_because_of(reason)
+}
+
+/// Why a transaction has come to nothing.
+pub(crate) fn discarded_because_of(reason: &WireError) -> WireError {
     let text = reason.text();
     let text = match reason {
         WireError::WrongArity(_) => text.strip_prefix(b"ERR ").unwrap_or(&text),

@@ -108,7 +108,12 @@ pub(crate) fn ask(test: &mut TestEngine, client: ClientId, command: &str) -> Str
 
 /// The log that was written, or so many commands of it, loaded by an engine at a time.
 pub(crate) fn loaded(log: &[u8], most: usize, now_ms: i64) -> TestEngine {
-    let (mut loaded, _) = new_engine(9, 64);
+    loaded_under(SCHEMA, log, most, now_ms)
+}
+
+/// The same, under another schema.
+pub(crate) fn loaded_under(schema: &str, log: &[u8], most: usize, now_ms: i64) -> TestEngine {
+    let (mut loaded, _) = new_engine((9, schema), 64);
     loaded.set_time(now_ms);
     loaded.engine.begin_loading();
     let mut buffer = log.to_vec();
@@ -130,14 +135,14 @@ pub(crate) fn loaded(log: &[u8], most: usize, now_ms: i64) -> TestEngine {
 
 /// Two engines that are told the same. One takes a step now and then; the other finishes
 /// every end at once.
-struct Pair {
-    lazy: TestEngine,
+pub(crate) struct Pair {
+    pub(crate) lazy: TestEngine,
     eager: TestEngine,
-    clients: Vec<ClientId>,
+    pub(crate) clients: Vec<ClientId>,
     random: Random,
     /// What is removed at once.
     few: usize,
-    log: Vec<u8>,
+    pub(crate) log: Vec<u8>,
     tally: Tally,
 }
 
@@ -152,10 +157,12 @@ struct Tally {
     rows: u64,
     /// Rows that were evicted.
     evicted: u64,
+    /// Transactions that broke the schema at their end.
+    undone_units: u64,
 }
 
-fn new_engine(seed: u64, few: usize) -> (TestEngine, Vec<ClientId>) {
-    let mut test = TestEngine::governed(seed, SCHEMA);
+fn new_engine((seed, schema): (u64, &str), few: usize) -> (TestEngine, Vec<ClientId>) {
+    let mut test = TestEngine::governed(seed, schema);
     // Nothing is said to be in use but where all is to be evicted.
     let memory = MemoryLimit { bytes_max: 1, ..MemoryLimit::default() };
     test.engine.set_tunables(Tunables { memory, ..Tunables::default() });
@@ -165,10 +172,10 @@ fn new_engine(seed: u64, few: usize) -> (TestEngine, Vec<ClientId>) {
 }
 
 impl Pair {
-    fn new(seed: u64) -> Pair {
+    pub(crate) fn new(seed: u64) -> Pair {
         let few = [0, 1, 5, 64][seed as usize % 4];
-        let (mut lazy, clients) = new_engine(seed, few);
-        let (eager, same) = new_engine(seed, usize::MAX);
+        let (mut lazy, clients) = new_engine((seed, SCHEMA), few);
+        let (eager, same) = new_engine((seed, SCHEMA), usize::MAX);
         assert_eq!(clients, same);
         lazy.engine.log_changes(true);
         Pair {
@@ -182,7 +189,7 @@ impl Pair {
         }
     }
 
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.random.below(limit)
     }
 
@@ -200,7 +207,7 @@ impl Pair {
     }
 
     /// A command whose reply depends on no order.
-    fn command(&mut self) -> String {
+    pub(crate) fn command(&mut self) -> String {
         match self.below(12) {
             0 => self.script(),
             1..=4 => self.set_command(),
@@ -234,7 +241,7 @@ impl Pair {
         }
     }
 
-    fn set_command(&mut self) -> String {
+    pub(crate) fn set_command(&mut self) -> String {
         let (user, other) = (self.below(4), self.below(4));
         let peer = 100 + self.below(300);
         let (first, count) = (100 + self.below(200), self.count());
@@ -256,7 +263,7 @@ impl Pair {
         }
     }
 
-    fn companion_command(&mut self) -> String {
+    pub(crate) fn companion_command(&mut self) -> String {
         let (sid, n) = (["a", "b"][self.below(2) as usize], {
             let most = self.most();
             self.below(most)
@@ -278,7 +285,7 @@ impl Pair {
         }
     }
 
-    fn nested_command(&mut self) -> String {
+    pub(crate) fn nested_command(&mut self) -> String {
         let (sid, m, l) = (["a", "b"][self.below(2) as usize], self.below(4), self.below(8));
         let seconds = 1 + self.below(20);
         match self.below(12) {
@@ -319,7 +326,7 @@ impl Pair {
     }
 
     /// Fills the two engines.
-    fn fill(&mut self) {
+    pub(crate) fn fill(&mut self) {
         let rows = if self.few == 64 { 150 } else { 12 };
         for sid in ["a", "b"] {
             for leader in ["session", "cart", "top"] {
@@ -338,7 +345,8 @@ impl Pair {
         }
     }
 
-    fn both(&mut self, client: usize, command: &str) {
+    /// Both do the same, and say the same: what the lazy one says, its lines in order.
+    pub(crate) fn both(&mut self, client: usize, command: &str) -> Vec<String> {
         let client = self.clients[client];
         let eager = ask(&mut self.eager, client, command);
         let lazy = ask(&mut self.lazy, client, command);
@@ -357,6 +365,19 @@ impl Pair {
         tally.scripts += u64::from(command.starts_with("EVAL") && lazy[0].starts_with('*'));
         tally.pending += u64::from(self.lazy.engine.has_pending_ends());
         tally.rows += u64::from(lazy[0] == ":1");
+        tally.undone_units += u64::from(lazy[0].starts_with("-EXECABORT"));
+        lazy
+    }
+
+    /// The eager one is told the time.
+    pub(crate) fn set_eager_time(&mut self, now_ms: i64) {
+        self.eager.set_time(now_ms);
+    }
+
+    /// What all rows of the eager one come to that are not due.
+    pub(crate) fn digest(&mut self) -> String {
+        while self.eager.tick() {}
+        ask(&mut self.eager, self.clients[2], "DEBUG DIGEST")
     }
 
     /// Memory is short until everything that may be evicted is.
@@ -426,15 +447,23 @@ fn same_rows(one: &mut TestEngine, other: &mut TestEngine, client: ClientId, whe
 
 /// Every derived key says what its sources do, and who lives with another does.
 fn agrees_with_itself(test: &mut TestEngine, client: ClientId) {
+    assert_eq!(contradictions(test, client), Vec::<String>::new());
+}
+
+/// What rows say that others contradict, by looking at all of them.
+pub(crate) fn contradictions(test: &mut TestEngine, client: ClientId) -> Vec<String> {
     let keys = keys_of(test, client);
     let mut has = |command: &str| test.call(client, command) == ":1\r\n";
-    let mut pairs = Vec::new();
+    let (mut pairs, mut badges, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
     for key in &keys {
         let parts: Vec<&str> = key.split(':').collect();
         let leader = match parts[..] {
             ["item", sid, _] => format!("session:{sid}"),
             ["line", sid, _] => format!("cart:{sid}"),
-            ["badge", _] => "team:1".to_owned(),
+            ["badge", n] => {
+                badges.push(n.to_owned());
+                "team:1".to_owned()
+            }
             ["mid", t, _] => format!("top:{t}"),
             ["leaf", t, m, _] => format!("mid:{t}:{m}"),
             ["user", id, side] => {
@@ -443,22 +472,32 @@ fn agrees_with_itself(test: &mut TestEngine, client: ClientId) {
             }
             _ => continue,
         };
-        assert!(has(&format!("EXISTS {leader}")), "{key} has nobody to live with");
-        if let ["line", sid, n] = parts[..] {
-            assert!(has(&format!("SISMEMBER lines:{sid} {n}")), "{key}");
-        }
-        if let ["leaf", t, m, l] = parts[..] {
-            assert!(has(&format!("SISMEMBER leaves:{t}:{m} {l}")), "{key}");
+        let member = match parts[..] {
+            ["line", sid, n] => Some(format!("SISMEMBER lines:{sid} {n}")),
+            ["leaf", t, m, l] => Some(format!("SISMEMBER leaves:{t}:{m} {l}")),
+            _ => None,
+        };
+        let needs = std::iter::once(format!("EXISTS {leader}")).chain(member);
+        wrong.extend(needs.filter(|need| !has(need)).map(|need| format!("{key}: {need}")));
+    }
+    for badge in badges {
+        let code = test.call(client, &format!("GET badge:{badge}"));
+        let code = code.lines().nth(1).unwrap_or_default().to_owned();
+        let owner = test.call(client, &format!("GET owner:{code}"));
+        if owner.lines().nth(1) != Some(&badge) {
+            wrong.push(format!("badge:{badge} does not own {code}"));
         }
     }
     for (key, id, side) in pairs {
         let other = if side == "followers" { "following" } else { "followers" };
         let members = test.call(client, &format!("SMEMBERS {key}"));
         for member in members.lines().skip(2).step_by(2) {
-            let reply = test.call(client, &format!("SISMEMBER user:{member}:{other} {id}"));
-            assert_eq!(reply, ":1\r\n", "{key} {member}");
+            if test.call(client, &format!("SISMEMBER user:{member}:{other} {id}")) != ":1\r\n" {
+                wrong.push(format!("{key} {member}"));
+            }
         }
     }
+    wrong
 }
 
 fn run(seed: u64, commands: usize) -> Tally {
@@ -518,7 +557,9 @@ fn an_engine_that_takes_its_time_answers_as_one_that_does_not() {
         sum.pending += tally.pending;
         sum.rows += tally.rows;
         sum.evicted += tally.evicted;
+        sum.undone_units += tally.undone_units;
     }
     assert!(sum.scripts > 10 * seeds && sum.failed_scripts > 10 * seeds, "{sum:?}");
     assert!(sum.pending > 100 * seeds && sum.rows > 50 * seeds && sum.evicted > seeds, "{sum:?}");
+    assert!(sum.undone_units > seeds, "{sum:?}");
 }

@@ -37,3 +37,5 @@ mod strings;
 mod total_lifetime;
 mod tracking;
 mod undo;
+mod units;
+mod units_model;

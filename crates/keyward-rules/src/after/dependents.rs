@@ -8,7 +8,7 @@
 use super::{Aftermath, Cause, Fate, Objection};
 use crate::change::{Change, Part, What};
 use crate::derived::repair::Repair;
-use crate::derived::wanted::{State, Taken, Wanted, each_new, each_touched};
+use crate::derived::wanted::{Contradiction, State, Taken, Wanted, each_new, each_touched};
 use crate::derived::{Entry, Holds};
 use crate::facts::{Moment, Reading};
 use crate::naming::{Origin, named_key};
@@ -209,7 +209,7 @@ impl<'a> Aftermath<'a> {
     }
 
     /// Rows that ended with another are no sources any more either.
-    fn take_companions_out(&self, demands: &mut Demands<'a>) -> Result<(), NotYet> {
+    pub(super) fn take_companions_out(&self, demands: &mut Demands<'a>) -> Result<(), NotYet> {
         for (key, fate) in &self.moved {
             let (Fate::Gone, Some(table)) = (fate, self.book.table_of(key)) else { continue };
             self.take_out(table, key, demands)?;
@@ -245,17 +245,15 @@ impl<'a> Aftermath<'a> {
         let mut named = Vec::new();
         each_touched(change, self.type_of(table), &mut |member, before| {
             if before == State::Absent && change.after.is_some_and(|row| row.contains(member)) {
-                let name = named_key(of, pattern, &own, member);
-                named.push(name.ok_or_else(|| member.to_vec()));
+                named.push((named_key(of, pattern, &own, member), member.to_vec()));
             }
         });
-        for name in named {
+        for (name, member) in named {
             match name {
-                Ok(name) if self.fate(&name)? != Fate::Gone => {}
-                Ok(name) => self.object(self.book.refuse_stranger(table, change.key, &name))?,
-                Err(member) => {
-                    self.object(self.book.refuse_nameless(table, change.key, &member))?
-                }
+                Some(name) if self.fate(&name)? != Fate::Gone => {}
+                Some(_) if self.is_in_unit => self.defer_member(table, change.key, member),
+                Some(name) => self.object(self.book.refuse_stranger(table, change.key, &name))?,
+                None => self.object(self.book.refuse_nameless(table, change.key, &member))?,
             }
         }
         Ok(())
@@ -270,7 +268,7 @@ impl<'a> Aftermath<'a> {
         }
     }
 
-    fn sum_up(&mut self, demands: Demands<'_>) -> Result<Wanted, Objection> {
+    pub(super) fn sum_up(&mut self, demands: Demands<'_>) -> Result<Wanted, Objection> {
         let mut wanted = Wanted::default();
         for entry in demands.lost {
             let text = self.text_before(&entry)?;
@@ -279,6 +277,10 @@ impl<'a> Aftermath<'a> {
         for (entry, source, key) in demands.gained {
             let (derived, text) = (entry.table, self.text_before(&entry)?);
             if let Err(Taken { owner }) = wanted.gain(entry, text.as_deref()) {
+                if self.is_in_unit {
+                    self.defer_tie(source, key);
+                    continue;
+                }
                 self.object(self.book.refuse_taken(source, key, derived, &owner))?;
             }
         }
@@ -304,11 +306,16 @@ impl<'a> Aftermath<'a> {
     /// What clients wrote to computed keys must be what their sources demand.
     fn judge_own_writes(&mut self, wanted: &Wanted) -> Result<(), Objection> {
         for change in self.changes {
-            if let Some(table) = change.table
-                && self.book.traits(table).is_computed
-                && wanted.is_contradicted_by(change, self.type_of(table))
-            {
-                self.object(self.book.refuse_contradiction(table, change.key))?;
+            let Some(table) = change.table.filter(|table| self.book.traits(*table).is_computed)
+            else {
+                continue;
+            };
+            match wanted.contradiction(change, self.type_of(table)) {
+                Contradiction::None => {}
+                Contradiction::OfOthers if self.is_in_unit => self.defer_agreement(table, change),
+                Contradiction::OfOthers | Contradiction::OfItself => {
+                    self.object(self.book.refuse_contradiction(table, change.key))?;
+                }
             }
         }
         Ok(())

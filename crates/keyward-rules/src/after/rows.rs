@@ -49,9 +49,17 @@ impl<'a> Aftermath<'a> {
             return Ok(fate);
         }
         // What fitted under one key need not be the same as another.
-        let is_known_to_fit = change.is_known_to_fit && !self.book.traits(table).has_same;
+        let is_known_to_fit =
+            change.is_known_to_fit && self.heeds_known_fit && !self.book.traits(table).has_same;
         if !matches!(change.what, What::Lifetime) && !is_known_to_fit {
-            match self.book.refuse_unfit(table, change.key, row, change.what) {
+            let mut unfit = self.book.refuse_unfit(table, change.key, row, change.what);
+            if unfit.is_some() && self.is_in_unit {
+                unfit = self.book.refuse_unfit_at_once(table, change.key, row, change.what);
+                if unfit.is_none() {
+                    self.defer_fit(table, change);
+                }
+            }
+            match unfit {
                 Some(refusal) => self.object(refusal)?,
                 None => self.judge_bounds(table, change, row.len() as u64)?,
             }
@@ -92,7 +100,7 @@ impl<'a> Aftermath<'a> {
         Ok(())
     }
 
-    fn judge_lifetime(
+    pub(super) fn judge_lifetime(
         &mut self,
         table: KeyId,
         change: &Change<'_>,
@@ -111,6 +119,10 @@ impl<'a> Aftermath<'a> {
         match deadline_after(term, self.view.now_ms(), situation) {
             Ok(deadline) if deadline == row.deadline() => Ok(Fate::Lives(deadline)),
             Ok(deadline) => Ok(self.set_deadline(change.key, deadline)),
+            Err(LifetimeProblem::Leaderless) if self.is_in_unit => {
+                self.defer_leader(table, change.key);
+                Ok(Fate::Lives(row.deadline()))
+            }
             Err(problem) => {
                 self.object(self.book.refuse_lifetime(table, change.key, problem))?;
                 Ok(Fate::Lives(row.deadline()))

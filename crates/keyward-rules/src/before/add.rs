@@ -26,7 +26,9 @@ impl RuleBook {
         let content = &self.schema().key(table).content;
         let names = self.names(table, key);
         if let Err(misfit) = check(content, names.values(), elements) {
-            return Err(self.stop(place, || self.refuse_misfit(table, key, &misfit)));
+            return Err(self.stop_unfit(case, place, misfit, |content| {
+                check(content, names.values(), elements)
+            }));
         }
         if self.traits(table).source.is_some() || takes_elsewhere {
             return Err(UNJUDGED);

@@ -10,7 +10,7 @@ use keyward_schema::{Content, KeyId, Lifetime, Misfit};
 use super::{Case, Judgement, Place, Stop, UNJUDGED};
 use crate::arguments::Asked;
 use crate::book::RuleBook;
-use crate::lifetime::{Situation, Term, Touched, deadline_after};
+use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 use crate::verdict::{Judged, Verdict};
 use crate::view::RowType;
 
@@ -20,7 +20,7 @@ impl RuleBook {
         if self.traits(place.table).source.is_some() {
             return Err(UNJUDGED);
         }
-        let deciding = self.value(place, value)?;
+        let deciding = self.value(case, place, value)?;
         let term = self.term(case.view, place.table, place.key, deciding.as_deref())?;
         let judged = self.judged_set(place.table);
         let now_ms = case.view.now_ms();
@@ -46,6 +46,8 @@ impl RuleBook {
             }
         };
         match deadline_after(term, now_ms, situation) {
+            // The key that it lives with may come yet.
+            Err(LifetimeProblem::Leaderless) if case.is_in_unit => Err(UNJUDGED),
             Err(problem) => {
                 Err(self.stop(place, || self.refuse_lifetime(place.table, place.key, problem)))
             }
@@ -106,10 +108,13 @@ impl RuleBook {
                 all = Judged::Nothing;
                 continue;
             }
-            if let Err(stop @ Stop::At(Verdict::Refuse(_))) =
-                self.value(place, case.args.at(position + 1))
-            {
-                return Err(stop);
+            match self.value(case, place, case.args.at(position + 1)) {
+                Ok(_) => {}
+                Err(stop @ Stop::At(Verdict::Refuse(_))) => return Err(stop),
+                Err(_) => {
+                    all = Judged::Nothing;
+                    continue;
+                }
             }
             let judged = match declared.lifetime {
                 Lifetime::Free | Lifetime::Forever if self.is_enforced(place.table) => {
@@ -124,15 +129,25 @@ impl RuleBook {
 
     /// Checks a string against its table, and answers the text of the field that
     /// decides on its lifetime, where there is one.
-    fn value<'v>(&self, place: Place<'_>, value: &'v [u8]) -> Judgement<Option<Cow<'v, [u8]>>> {
+    fn value<'v>(
+        &self,
+        case: Case<'_>,
+        place: Place<'_>,
+        value: &'v [u8],
+    ) -> Judgement<Option<Cow<'v, [u8]>>> {
         let Place { table, key } = place;
         if let Some(most) = self.schema().key(table).bounds.max_size
             && value.len() as u64 > most
         {
             return Err(self.stop(place, || self.refuse_size(table, key, value.len(), most)));
         }
-        self.fitting(place, value)
-            .map_err(|misfit| self.stop(place, || self.refuse_misfit(table, key, &misfit)))
+        self.fitting(place, value).map_err(|misfit| {
+            self.stop_unfit(case, place, misfit, |content| match content {
+                Content::Value(shape) => shape.check(value),
+                Content::Json(shape) => shape.check_json(value),
+                _ => Ok(()),
+            })
+        })
     }
 
     fn fitting<'v>(

@@ -137,6 +137,17 @@ pub(crate) struct Portion {
     pub(crate) is_last: bool,
 }
 
+/// What a client's own change of a computed row contradicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contradiction {
+    /// Nothing.
+    None,
+    /// Source rows that the command did not change.
+    OfOthers,
+    /// What the command itself did to source rows, or what every row of the table is.
+    OfItself,
+}
+
 /// Somebody else has the unique value.
 pub(crate) struct Taken {
     /// Who.
@@ -201,17 +212,22 @@ impl Wanted {
 
     /// Whether a client's own change of a computed row leaves something else
     /// there than its source demands.
-    pub(crate) fn is_contradicted_by(&self, change: &Change<'_>, row_type: RowType) -> bool {
+    pub(crate) fn contradiction(&self, change: &Change<'_>, row_type: RowType) -> Contradiction {
         if change.after.is_some_and(|row| row.row_type() != row_type || row.deadline().is_some()) {
-            return true;
+            return Contradiction::OfItself;
         }
-        let mut contradicts = false;
+        let mut found = Contradiction::None;
         each_touched(change, row_type, &mut |element, before| {
             let now = State::of(change.after, row_type, element);
-            let wanted = self.get(change.key, element).unwrap_or(&before);
-            contradicts |= *wanted != now;
+            match self.get(change.key, element) {
+                Some(wanted) if *wanted != now => found = Contradiction::OfItself,
+                None if before != now && found == Contradiction::None => {
+                    found = Contradiction::OfOthers;
+                }
+                _ => {}
+            }
         });
-        contradicts
+        found
     }
 
     /// The key of the first row.

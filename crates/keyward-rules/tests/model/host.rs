@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use keyward_commands::lookup;
 use keyward_resp::ArgBuf;
 use keyward_rules::{
-    Cause, Change, Consequences, Judged, Objection, Part, Row, RuleBook, Verdict, What,
+    Cause, Change, Consequences, Deferred, Judged, Objection, Part, Row, RuleBook, Verdict, What,
 };
 use keyward_schema::check;
 
@@ -25,6 +25,8 @@ pub(crate) struct Host {
     pub(crate) warnings: Vec<String>,
     /// How many rows the book has asked for, to keep them.
     pub(crate) rows_asked: Cell<usize>,
+    /// What the unit that is running has deferred.
+    pub(crate) deferred: Option<Vec<Deferred>>,
 }
 
 /// What became of a command.
@@ -47,7 +49,41 @@ impl Host {
             now_ms: 1_000_000,
             warnings: Vec::new(),
             rows_asked: Cell::new(0),
+            deferred: None,
         }
+    }
+
+    /// Begins a unit. Its rows are restored if its end refuses it.
+    pub(crate) fn begin_unit(&mut self) {
+        self.deferred = Some(Vec::new());
+    }
+
+    /// Ends a unit: why the book refuses it, if it does, and how many things were deferred.
+    pub(crate) fn end_unit(&mut self) -> (Option<String>, usize) {
+        let deferred = self.deferred.take().expect("a unit is running");
+        let refusal = match self.book.at_end(&self.scene(), &deferred) {
+            Ok(consequences) => {
+                self.follow(&consequences);
+                None
+            }
+            Err(Objection::Refused(refusal)) => Some(refusal.text().to_owned()),
+            Err(Objection::NotYet) => panic!("the host shows everything"),
+        };
+        (refusal, deferred.len())
+    }
+
+    /// Runs commands as a unit, of which none is refused at once; why it is undone, if it is.
+    pub(crate) fn run_unit(&mut self, commands: &[&str]) -> Option<String> {
+        let before = self.keyspace.clone();
+        self.begin_unit();
+        for command in commands {
+            assert_eq!(self.run(command), Outcome::Done, "{command}");
+        }
+        let (refusal, _) = self.end_unit();
+        if refusal.is_some() {
+            self.keyspace = before;
+        }
+        refusal
     }
 
     pub(crate) fn scene(&self) -> Scene<'_> {
@@ -69,7 +105,10 @@ impl Host {
         let call: ArgBuf = command.iter().collect();
         let row = lookup(&command[0]).expect("a command of Redis");
         let table_of = |position| self.book.table_of(call.args().at(position));
-        let verdict = self.book.before(&self.scene(), row, call.args(), &table_of);
+        let verdict = match self.deferred {
+            None => self.book.before(&self.scene(), row, call.args(), &table_of),
+            Some(_) => self.book.before_in_unit(&self.scene(), row, call.args(), &table_of),
+        };
         let mut after = self.keyspace.clone();
         let (done, judged) = match verdict.expect("the host shows everything") {
             Verdict::Run(judged) => (run(&mut after, self.now_ms, command), judged),
@@ -112,12 +151,18 @@ impl Host {
             })
             .collect();
         let scene = self.scene_of(&after);
-        let consequences = match judged {
-            Judged::All => Ok(Consequences::default()),
-            judged => self.book.after(&scene, &changes, judged, Cause::Command),
+        let consequences = match (judged, &self.deferred) {
+            (Judged::All, _) => Ok(Consequences::default()),
+            (judged, None) => self.book.after(&scene, &changes, judged, Cause::Command),
+            (judged, Some(deferred)) => {
+                self.book.after_in_unit(&scene, &changes, judged, !deferred.is_empty())
+            }
         };
         match consequences {
-            Ok(consequences) => {
+            Ok(mut consequences) => {
+                if let Some(deferred) = &mut self.deferred {
+                    deferred.append(&mut consequences.deferred);
+                }
                 self.keyspace = after;
                 self.follow(&consequences);
                 Outcome::Done

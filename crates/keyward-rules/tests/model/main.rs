@@ -8,6 +8,7 @@ mod keyspace;
 mod random;
 mod rows;
 mod systems;
+mod units;
 
 /// A schema with every way to derive a key and most lifetimes.
 const SCHEMA: &str = r#"
@@ -115,4 +116,9 @@ lookup = { of = "card:{card}", value = "user", when = "state = on" }
 [key."by_live_email:{email}"]
 type   = "string"
 lookup = { of = "user:{id}", field = "email", when = "status = active" }
+
+[key."stock:{id:uint}"]
+type   = "hash"
+ttl    = "none"
+fields = { left = { type = "int", min = 0 }, most = { type = "int?", max = 9 } }
 "#;

@@ -104,7 +104,7 @@ pub(crate) fn computed_keys_are_true(host: &Host, told: &dyn Fn() -> String) {
 }
 
 /// Each row fits, ends when it must, and names what lives.
-fn rows_are_sound(host: &Host, told: &dyn Fn() -> String) {
+pub(crate) fn rows_are_sound(host: &Host, told: &dyn Fn() -> String) {
     for (key, row) in &host.keyspace.rows {
         let table = host.book.table_of(key).expect("rows have tables");
         let declared = host.book.schema().key(table);
@@ -140,7 +140,7 @@ fn few(random: &mut Random) -> usize {
     random.below(4)
 }
 
-fn command(random: &mut Random, now_ms: i64) -> Vec<Bytes> {
+pub(crate) fn command(random: &mut Random, now_ms: i64) -> Vec<Bytes> {
     let text = match random.below(11) {
         0 | 1 => hash_command(random),
         2 | 3 => string_command(random, now_ms),

@@ -5,7 +5,7 @@
 //! Not here: what the engine then does with it (`engine`).
 
 use crate::keyspace::blocking::Waiting;
-use crate::keyspace::event::{Event, NotifyFlags};
+use crate::keyspace::event::{Class, Event, NotifyFlags};
 use crate::keyspace::watch::Watches;
 use crate::values::hasher::KeyHasher;
 
@@ -31,6 +31,15 @@ pub enum News {
     Flushed,
 }
 
+/// News that nobody has heard yet.
+#[derive(Debug)]
+pub struct Untold {
+    /// What is to be told.
+    pub news: News,
+    /// It has happened even if the command around it is undone: a due row ended.
+    stays: bool,
+}
+
 /// The record of changes.
 #[derive(Debug)]
 pub struct Changes {
@@ -41,7 +50,7 @@ pub struct Changes {
     /// Whether any client tracks keys.
     pub is_tracked: bool,
     /// What has not been told yet.
-    pub news: Vec<News>,
+    pub news: Vec<Untold>,
     /// Who watches what.
     pub watches: Watches,
     /// Who waits for what.
@@ -65,26 +74,33 @@ impl Changes {
     pub(super) fn changed(&mut self, db: usize, key: &[u8], count: u64) {
         self.dirty += count;
         self.watches.changed(db, key);
-        self.track(key);
+        self.track(key, false);
     }
 
     /// The time of a key was over.
     pub(super) fn expired(&mut self, db: usize, key: &[u8]) {
         self.watches.expired(db, key);
-        self.track(key);
+        self.track(key, true);
+    }
+
+    /// Forgets what was undone: all news behind the first `len` but those that stay.
+    pub fn undo_news(&mut self, len: usize) {
+        let first = len.min(self.news.len());
+        self.news.extract_if(first.., |untold| !untold.stays).for_each(drop);
     }
 
     /// A database was emptied.
     pub(super) fn flushed(&mut self) {
-        if self.is_tracked && !matches!(self.news.last(), Some(News::Flushed)) {
-            self.news.push(News::Flushed);
+        if self.is_tracked && !matches!(self.news.last(), Some(Untold { news: News::Flushed, .. }))
+        {
+            self.news.push(Untold { news: News::Flushed, stays: false });
         }
     }
 
     #[inline(always)]
-    fn track(&mut self, key: &[u8]) {
+    fn track(&mut self, key: &[u8], stays: bool) {
         if self.is_tracked {
-            self.news.push(News::Changed(key.into()));
+            self.news.push(Untold { news: News::Changed(key.into()), stays });
         }
     }
 
@@ -98,7 +114,9 @@ impl Changes {
     #[inline(always)]
     pub(super) fn notify(&mut self, db: usize, event: Event, key: &[u8]) {
         if self.notify.wants(event.class) {
-            self.news.push(News::Event(Notification { db, event, key: key.into() }));
+            let stays = event.class == Class::Expired;
+            let news = News::Event(Notification { db, event, key: key.into() });
+            self.news.push(Untold { news, stays });
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Effect {
     pub unit: u64,
     /// The command.
     pub command: ArgBuf,
+    /// It has happened even if the command around it is undone: the end of a due row, say.
+    stays: bool,
 }
 
 /// Bytes of a command, at least.
@@ -76,6 +78,18 @@ impl Effects {
         self.command_bytes -= forgotten.map(|effect| bytes_of(&effect.command)).sum::<usize>();
     }
 
+    /// Forgets what was undone: all commands behind the first `len` but those that stay.
+    pub fn undo(&mut self, len: usize) {
+        let first = len.min(self.log.len());
+        let forgotten = self.log.extract_if(first.., |effect| !effect.stays);
+        self.command_bytes -= forgotten.map(|effect| bytes_of(&effect.command)).sum::<usize>();
+    }
+
+    /// What was recorded behind the first `len` commands cannot be undone.
+    pub fn keep_from(&mut self, len: usize) {
+        self.log.iter_mut().skip(len).for_each(|effect| effect.stays = true);
+    }
+
     /// Begins a unit: what is recorded until the next one belongs together.
     pub fn begin_unit(&mut self) {
         self.unit += 1;
@@ -117,24 +131,27 @@ impl Effects {
         self.replaced = true;
     }
 
-    /// Records a command beside the running one, such as the removal of a due row.
+    /// Records a command beside the running one, such as the removal of a due row. It stays if
+    /// that one is undone.
     pub fn beside<'a>(&mut self, db: usize, command: impl IntoIterator<Item = &'a [u8]>) {
         if self.listening {
+            let from = self.log.len();
             self.push(db, command.into_iter().collect());
+            self.keep_from(from);
         }
     }
 
     /// Records a command before those of the unit from a place on.
     pub(crate) fn insert<'a>(
         &mut self,
-        at: usize,
+        (at, stays): (usize, bool),
         db: usize,
         command: impl IntoIterator<Item = &'a [u8]>,
     ) {
         if self.listening {
             let command: ArgBuf = command.into_iter().collect();
             self.command_bytes += bytes_of(&command);
-            let effect = Effect { db, unit: self.unit, command };
+            let effect = Effect { db, unit: self.unit, command, stays };
             self.log.insert(at.min(self.log.len()), effect);
         }
     }
@@ -146,6 +163,6 @@ impl Effects {
 
     fn push(&mut self, db: usize, command: ArgBuf) {
         self.command_bytes += bytes_of(&command);
-        self.log.push(Effect { db, unit: self.unit, command });
+        self.log.push(Effect { db, unit: self.unit, command, stays: false });
     }
 }

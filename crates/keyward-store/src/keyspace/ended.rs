@@ -170,6 +170,9 @@ impl Keyspace {
     pub fn commit(&mut self) {
         self.let_ends_stand();
         let mut journal = std::mem::take(&mut self.journal);
+        for (db, held) in journal.flushed_databases() {
+            self.watched_rows_went(db, held);
+        }
         for (db, table, key) in journal.touched() {
             self.databases[db].count_write(table);
             self.changes.changed(db, key, 0);

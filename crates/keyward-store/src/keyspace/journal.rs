@@ -33,6 +33,8 @@ pub struct Journal {
     is_on: bool,
     /// How deep within what others began the steps are now.
     depth: usize,
+    /// How often everything was forgotten.
+    ended: u64,
     rows: Vec<TouchedRow>,
     steps: Vec<Step>,
     /// What steps name by range: keys, fields, items, members.
@@ -44,6 +46,7 @@ pub struct Journal {
 pub struct JournalMark {
     rows: usize,
     steps: usize,
+    ended: u64,
 }
 
 /// A part of the journal's bytes.
@@ -141,11 +144,25 @@ impl Journal {
 
     /// Where the journal ends now.
     pub fn mark(&self) -> JournalMark {
-        JournalMark { rows: self.rows.len(), steps: self.steps.len() }
+        JournalMark { rows: self.rows.len(), steps: self.steps.len(), ended: self.ended }
+    }
+
+    /// Whether what was recorded since a mark can still be undone.
+    pub fn reaches(&self, mark: JournalMark) -> bool {
+        self.ended == mark.ended
+    }
+
+    /// The databases that were emptied since the journal was last empty, as they were.
+    pub(super) fn flushed_databases(&self) -> impl Iterator<Item = (usize, &Database)> {
+        self.steps.iter().filter_map(|step| match &step.undo {
+            Undo::Flushed(held, _) => Some((self.rows[step.row].db.number(), &**held)),
+            _ => None,
+        })
     }
 
     /// Forgets everything; hands over what its steps held.
     pub(super) fn end(&mut self, mut receive: impl FnMut(Gone)) {
+        self.ended += 1;
         self.rows.clear();
         self.bytes.clear();
         for step in self.steps.drain(..) {

@@ -291,7 +291,7 @@ impl Keyspace {
         };
         if let Some(at) = logged {
             let marker = replay::begins(&remains, number, &key);
-            self.effects.insert(at, db, marker.args().iter());
+            self.effects.insert((at, stands), db, marker.args().iter());
         }
         let beyond = beyond(&book, table, &remains);
         self.pending.begun = self.pending.begun.max(number);

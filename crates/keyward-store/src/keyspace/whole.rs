@@ -31,10 +31,6 @@ fn held(database: &Database, key: &[u8], now_ms: i64) -> Held {
 impl Keyspace {
     /// Empties a database, and frees what it held at once or lazily.
     pub fn flush(&mut self, db: usize, freeing: Freeing) {
-        let (databases, now_ms) = (&self.databases, self.now_ms);
-        self.changes.watches.replaced(|of, key| {
-            (of == db).then(|| (held(&databases[db], key, now_ms), Held::Nothing))
-        });
         self.changes.flushed();
         self.void_survey(db);
         let taken = self.databases[db].take();
@@ -43,9 +39,19 @@ impl Keyspace {
         if self.journal.is_on() {
             self.journal.flushed(db, taken, ends);
         } else {
+            self.watched_rows_went(db, &taken);
             ends.into_iter().for_each(|end| self.bury(end));
             self.part_with(taken, freeing);
         }
+    }
+
+    /// Breaks the watches of rows that a database had before it was emptied.
+    pub(super) fn watched_rows_went(&mut self, db: usize, before: &Database) {
+        let (databases, now_ms) = (&self.databases, self.now_ms);
+        self.changes.watches.replaced(|of, key| {
+            let held = |database| held(database, key, now_ms);
+            (of == db).then(|| (held(before), held(&databases[db])))
+        });
     }
 
     /// Swaps the contents of two databases.

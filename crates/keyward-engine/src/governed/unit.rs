@@ -1,0 +1,163 @@
+//! Units: transactions and scripts under a schema, which are judged at their end (deferred
+//! constraints).
+//!
+//! Owns the life of a unit: it begins with the journal, gathers what its commands leave wrong
+//! for the time being, and ends with the book's judgement of that, or is undone whole. What a
+//! script within a transaction leaves is judged with the transaction.
+//!
+//! Invariants: what a part of a unit deferred is forgotten when that part is undone; of a unit
+//! that is undone nobody hears anything, for messages, invalidations and wake-ups wait for the
+//! journal. What is taken to other databases or servers as a whole (SWAPDB, MIGRATE) cannot be
+//! undone, so a unit with such a command is judged command by command.
+//! Not here: what is judged at the end (`keyward_rules`), the journal (`keyspace`).
+
+use super::deferred::Unit;
+use super::discretion::Call;
+use super::{Start, asked, follow_up, policy, refused, warn};
+use crate::engine::context::{Ctx, Outcome};
+use crate::engine::shared::Shared;
+use crate::sessions::session::Transaction;
+use keyward_commands::Command;
+use keyward_resp::ArgBuf;
+use keyward_rules::{Consequences, Deferred, Objection, Refusal, RuleBook};
+use keyward_store::keyspace::Keyspace;
+
+/// A unit that has begun, or a part of one.
+#[must_use = "a unit is ended, or undone and ended"]
+pub(crate) struct Begun {
+    start: Start,
+    /// How much was left to the end of the unit before.
+    deferred: usize,
+    is_outermost: bool,
+}
+
+/// Whether a transaction is a unit that is judged at its end: its commands may leave something to
+/// that, as far as is known, and what they do can be undone. Of others each command is judged
+/// by itself, which comes to the same and needs no journal.
+pub(crate) fn is_formed_by(keys: &Keyspace, transaction: &Transaction) -> bool {
+    if !keys.is_governed() {
+        return false;
+    }
+    let is_known = transaction.schema_version == keys.schema_version();
+    let may_defer = |(command, _): &(&Command, ArgBuf)| policy::may_defer_unseen(command);
+    let parts = |(command, _): &(&Command, ArgBuf)| policy::parts_units(command);
+    let queue = &transaction.queue;
+    (transaction.may_defer || !is_known || queue.iter().any(may_defer)) && !queue.iter().any(parts)
+}
+
+/// Begins a unit, or a part of the one that is running.
+pub(crate) fn begin(keys: &mut Keyspace, shared: &mut Shared) -> Begun {
+    let is_outermost = shared.unit.is_none();
+    let deferred = shared.unit.get_or_insert_default().deferred.len();
+    Begun { start: Start::recording(keys), deferred, is_outermost }
+}
+
+impl Begun {
+    /// Whether rows under a schema were changed by it.
+    pub(crate) fn touched_schemas(&self, keys: &Keyspace) -> bool {
+        self.start.touched_schemas(keys)
+    }
+
+    /// Leaves everything as it was before, and ends it.
+    pub(crate) fn undo(self, keys: &mut Keyspace, shared: &mut Shared) {
+        self.start.undo(keys, shared);
+        match &mut shared.unit {
+            Some(_) if self.is_outermost => shared.unit = None,
+            Some(unit) => unit.deferred.truncate(self.deferred),
+            None => {}
+        }
+        self.start.end(keys);
+    }
+
+    /// Ends it. A unit that breaks the schema at its end is undone whole; a part of one is
+    /// judged with that.
+    pub(crate) fn end(self, ctx: &mut Ctx<'_>) -> Outcome {
+        let unit = if self.is_outermost { ctx.shared.unit.take() } else { None };
+        let outcome = unit.map_or(Ok(()), |unit| judge(ctx, &unit));
+        if outcome.is_err() {
+            self.start.undo(ctx.keys, ctx.shared);
+        }
+        self.start.end(ctx.keys);
+        outcome
+    }
+}
+
+/// Parts the unit that is running before a command that cannot be undone: what it did so far is
+/// judged and stays, what comes is judged command by command.
+pub(super) fn part(ctx: &mut Ctx<'_>) -> Outcome {
+    let Some(unit) = ctx.shared.unit.take() else { return Ok(()) };
+    if let Err(error) = judge(ctx, &unit) {
+        ctx.shared.unit = Some(unit);
+        return Err(error);
+    }
+    ctx.keys.journal.turn(false);
+    ctx.keys.commit();
+    Ok(())
+}
+
+/// Judges what a unit left to its end, and carries out what follows.
+fn judge(ctx: &mut Ctx<'_>, unit: &Unit) -> Outcome {
+    if unit.deferred.is_empty() {
+        return Ok(());
+    }
+    let mut dbs: Vec<usize> = unit.deferred.iter().map(|(db, _)| *db).collect();
+    dbs.sort_unstable();
+    dbs.dedup();
+    for db in dbs {
+        let of_db = unit.deferred.iter().filter(|(of, _)| *of == db);
+        let deferred: Vec<Deferred> = of_db.map(|(_, deferred)| deferred.clone()).collect();
+        judge_database(ctx, db, &deferred, unit.is_discreet)?;
+    }
+    Ok(())
+}
+
+fn judge_database(
+    ctx: &mut Ctx<'_>,
+    db: usize,
+    deferred: &[Deferred],
+    is_discreet: bool,
+) -> Outcome {
+    let call = Some(Call::of(ctx));
+    let Ctx { keys, shared, session, host, .. } = ctx;
+    let Some(book) = keys.book_of(db).cloned() else { return Ok(()) };
+    let end = Start::recording(keys);
+    let answer = asked(keys, shared, session, *host, db, |_, sight| book.at_end(sight, deferred));
+    let shown = |refusal: Refusal| if is_discreet { refusal.discreet() } else { refusal };
+    match answer {
+        Ok(Consequences { follow_ups, warnings, ends, .. }) => {
+            let warnings: Vec<Refusal> = warnings.into_iter().map(shown).collect();
+            warn(keys, shared, (session, *host), db, call, &warnings);
+            hold_against(keys, db, &book, (deferred, &warnings));
+            for command in follow_ups {
+                follow_up(keys, shared, session, *host, db, command.args())?;
+            }
+            for large in ends {
+                keys.begin_end(db, large, end.journal, end.effects, &shared.tunables.packed);
+            }
+            end.end(keys);
+            Ok(())
+        }
+        Err(Objection::Refused(refusal)) => {
+            let refusal = shown(*refusal);
+            Err(refused(keys, shared, (session, *host), db, call, &refusal))
+        }
+        Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
+    }
+}
+
+/// Keeps in mind that something may be wrong with what a unit left to its end and that passed.
+fn hold_against(
+    keys: &mut Keyspace,
+    db: usize,
+    book: &RuleBook,
+    (deferred, warnings): (&[Deferred], &[Refusal]),
+) {
+    let broken =
+        |it: &&Deferred| warnings.iter().any(|warning| warning.table() == Some(it.table()));
+    for it in deferred.iter().filter(broken) {
+        match it.contradicted() {
+            Some(members) => keys.contradict(db, book, (it.table(), it.key()), members.to_vec()),
+            None => keys.suspect(db, it.key()),
+        }
+    }
+}
