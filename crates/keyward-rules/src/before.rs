@@ -148,7 +148,7 @@ impl RuleBook {
         };
         let place = Place { table, key };
         match row_type {
-            Some(found) if self.traits(table).row_type != Some(found) => {
+            Some(found) if !self.traits(table).takes(found) => {
                 Err(self.stop(place, || self.refuse_type(table, key, found)))
             }
             _ => Ok(place),

@@ -63,8 +63,10 @@ impl Overruling {
 #[derive(Clone, Debug)]
 pub struct Traits {
     /// The only type its rows have; `None` for types that no command of the
-    /// server makes.
+    /// server makes, and where any will do.
     pub row_type: Option<RowType>,
+    /// Whether its rows may be of any type.
+    pub is_any: bool,
     /// Whether a read renews the lifetime of a row; see [`RuleBook::renewal`].
     pub renews_on_read: bool,
     /// Whether Keyward alone decides what its rows hold: a lookup, a ranking, a
@@ -105,6 +107,7 @@ impl Traits {
         due_first.retain(|other| may_expire(schema.key(*other)));
         Traits {
             row_type: row_type(key.data),
+            is_any: key.data == DataType::Any,
             renews_on_read: matches!(
                 key.lifetime,
                 Lifetime::Renewed { renew: Renew::Access, .. }
@@ -117,6 +120,11 @@ impl Traits {
             leader: leader(key).map(|leader| leader.key),
             companions: those(&|other| leader(other).is_some_and(|leader| leader.key == id)),
         }
+    }
+
+    /// Whether a row of this type may be one of its rows.
+    pub(crate) fn takes(&self, row_type: RowType) -> bool {
+        self.is_any || self.row_type == Some(row_type)
     }
 
     /// Whether other tables change with this one, or it with others: its rows
@@ -288,6 +296,6 @@ fn row_type(data: DataType) -> Option<RowType> {
         DataType::List => Some(RowType::List),
         DataType::Set => Some(RowType::Set),
         DataType::Zset => Some(RowType::Zset),
-        DataType::Stream | DataType::Hll => None,
+        DataType::Stream | DataType::Hll | DataType::Any => None,
     }
 }

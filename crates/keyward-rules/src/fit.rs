@@ -35,7 +35,7 @@ impl RuleBook {
         what: What<'_>,
     ) -> Option<Refusal> {
         let declared = self.schema().key(table);
-        if self.traits(table).row_type != Some(row.row_type()) {
+        if !self.traits(table).takes(row.row_type()) {
             return Some(self.refuse_type(table, key, row.row_type()));
         }
         if let Some(most) = declared.bounds.max_size.filter(|most| row.len() as u64 > *most) {

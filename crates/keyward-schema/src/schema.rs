@@ -191,13 +191,16 @@ choice! {
         Stream = "stream",
         /// A HyperLogLog.
         Hll = "hll",
+        /// Whatever its writer makes of it: any type of Redis, and another one later.
+        Any = "any",
     }
 }
 
 impl DataType {
-    /// What Redis's TYPE answers.
+    /// What Redis's TYPE returns; `any` where that is not known.
     pub fn redis_type(self) -> &'static str {
         match self {
+            DataType::Any => "any",
             DataType::Hash => "hash",
             DataType::List => "list",
             DataType::Set => "set",
@@ -283,7 +286,7 @@ pub enum Content {
         /// Its score.
         score: Shape,
     },
-    /// Streams and HyperLogLogs.
+    /// Streams, HyperLogLogs, and keys of any type.
     Opaque,
 }
 

@@ -22,6 +22,7 @@ pub(super) fn lines(key: &Key, example: &Example) -> String {
             lines.add("Count something", "PFADD {} something");
             lines.add("How many different things, roughly", "PFCOUNT {}");
         }
+        DataType::Any => lines.add("What it is", "TYPE {}"),
         _ => string(&mut lines, key, example),
     }
     if !is_read_only(key) {

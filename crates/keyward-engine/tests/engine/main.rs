@@ -1,5 +1,6 @@
 //! The engine as its host sees it: inputs in, outputs out.
 
+mod any_type;
 mod blocking;
 mod changeover;
 mod compression;

@@ -33,6 +33,10 @@ impl RuleBook {
         by: i64,
     ) -> Judgement<Verdict> {
         let place = self.place(case, 1, Some(row_type(field)))?;
+        if self.traits(place.table).is_any {
+            let row = case.view.row_of(place.table, place.key)?;
+            return self.counted(case, place, field, row);
+        }
         let shape = self.shape_of(Addend { place, field })?;
         let row = case.view.row_of(place.table, place.key)?;
         let always_fits = match &shape.ty {
@@ -44,6 +48,17 @@ impl RuleBook {
         if !always_fits || !self.has_required_fields(place, row) {
             return Err(UNJUDGED);
         }
+        self.counted(case, place, field, row)
+    }
+
+    /// What is to be done with a count whose result fits.
+    fn counted(
+        &self,
+        case: Case<'_>,
+        place: Place<'_>,
+        field: Option<&[u8]>,
+        row: Option<&dyn Row>,
+    ) -> Judgement<Verdict> {
         match (field, row) {
             (None, None) => self.begin(case, place),
             _ => Ok(Verdict::Run(self.judged_edit(place, row))),

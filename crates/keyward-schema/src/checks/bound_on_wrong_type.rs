@@ -11,7 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     title: "keys of this type have no such bound",
     why: "
 `max_len` bounds lists and streams, `max_members` sets and sorted sets,
-`max_size` and `compress` strings, JSON and bytes.
+`max_size` and `compress` strings, JSON and bytes. A key of type `any` has no
+bound: what one would count depends on the type that its writer chooses.
 ",
     wrong: r#"
 [keyspace]
@@ -95,6 +96,14 @@ type = "int"
 compress = "4kb"
 "#,
             "KW0401 3:1 `compress` bounds string, json, bytes [the type is int]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "any"
+max_size = "4kb"
+"#,
+            "KW0401 3:1 `max_size` bounds string, json, bytes [the type is any]",
         );
     }
 }

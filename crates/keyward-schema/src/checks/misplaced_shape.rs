@@ -11,7 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     title: "keys of this type have no such shape",
     why: "
 `value` is for Redis strings, `fields` and `extra` for `json` and `hash`,
-`items` for lists and sets, `score` for sorted sets.
+`items` for lists and sets, `score` for sorted sets. A key of type `any` holds
+what its writer likes, so nothing can be said of its shape.
 ",
     wrong: r#"
 [keyspace]
@@ -37,7 +38,7 @@ pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
     let right = match data {
         DataType::Hash | DataType::Json => Some("fields"),
         DataType::List | DataType::Set | DataType::Zset => Some("items"),
-        DataType::Stream | DataType::Hll => None,
+        DataType::Stream | DataType::Hll | DataType::Any => None,
         _ => Some("value"),
     };
     let types: Vec<&str> = setting.types.iter().map(|data| data.name()).collect();
@@ -84,6 +85,14 @@ type = "hll"
 value = "int"
 "#,
             "KW0203 3:1 `value` is for string, int, float, decimal, flag, json, bytes [the type is hll]",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "any"
+fields = { n = "int" }
+"#,
+            "KW0203 3:1 `fields` is for json, hash [the type is any]",
         );
     }
 }

@@ -81,7 +81,7 @@ type = "hsah"
 "#,
             r#"
 KW0001 3:7 not valid TOML: string values must be quoted, expected literal string [here]
-KW0201 5:8 there is no type "hsah"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown] | help: type = "hash"
+KW0201 5:8 there is no type "hsah"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll, any [unknown] | help: type = "hash"
 "#,
         );
     }

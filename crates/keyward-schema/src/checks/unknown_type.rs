@@ -11,8 +11,8 @@ pub(crate) static RULE: Rule = Rule {
     title: "there is no such type of key",
     why: "
 The types of keys are `string`, `int`, `float`, `decimal`, `flag`, `json` and
-`bytes`, which are Redis strings, and `hash`, `list`, `set`, `zset`, `stream`
-and `hll`.
+`bytes`, which are Redis strings, `hash`, `list`, `set`, `zset`, `stream` and
+`hll`, and `any` for keys that hold whatever their writer likes.
 ",
     wrong: r#"
 [keyspace]
@@ -73,21 +73,21 @@ type = "hsah"
 [key."a:{x}"]
 type = "sorted_set"
 "#,
-            r#"KW0201 2:8 there is no type "sorted_set"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown] | help: type = "zset""#,
+            r#"KW0201 2:8 there is no type "sorted_set"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll, any [unknown] | help: type = "zset""#,
         );
         check(
             r#"
 [key."a:{x}"]
 type = "bool"
 "#,
-            r#"KW0201 2:8 there is no type "bool"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown] | help: type = "flag""#,
+            r#"KW0201 2:8 there is no type "bool"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll, any [unknown] | help: type = "flag""#,
         );
         check(
             r#"
 [key."a:{x}"]
 type = "document"
 "#,
-            r#"KW0201 2:8 there is no type "document"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll [unknown]"#,
+            r#"KW0201 2:8 there is no type "document"; there are string, int, float, decimal, flag, json, bytes, hash, list, set, zset, stream, hll, any [unknown]"#,
         );
         check(
             r#"

@@ -24,6 +24,7 @@ pub fn type_name(data: DataType) -> &'static str {
         DataType::Zset => "Sorted set",
         DataType::Stream => "Stream",
         DataType::Hll => "HyperLogLog",
+        DataType::Any => "Any type",
     }
 }
 
@@ -43,6 +44,7 @@ pub(super) fn type_in_words(data: DataType) -> &'static str {
         DataType::Zset => "Redis sorted set",
         DataType::Stream => "Redis stream",
         DataType::Hll => "HyperLogLog in a Redis string",
+        DataType::Any => "Whatever its writer makes of it: any Redis type, and another one later",
     }
 }
 

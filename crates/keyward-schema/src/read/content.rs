@@ -44,7 +44,7 @@ fn read_parts(table: &Table<'_>, data: DataType, report: &mut Report) -> Option<
             }
             (Content::Scored { member, score }, given)
         }
-        DataType::Stream | DataType::Hll => (Content::Opaque, false),
+        DataType::Stream | DataType::Hll | DataType::Any => (Content::Opaque, false),
         _ => {
             let (value, given) = read_shape(table, "value", default_type(data), report)?;
             if !suits(data, &value.ty) {

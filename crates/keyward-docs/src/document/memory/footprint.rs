@@ -15,7 +15,7 @@ const LIFETIME_BYTES: u64 = 37;
 const HEADER_BYTES: u64 = 4;
 
 /// What stands for the value of a type that shows none: a small stream, a
-/// HyperLogLog of some hundred things.
+/// HyperLogLog of some hundred things, a key of any type.
 const OPAQUE_BYTES: u64 = 1024;
 
 /// An element of more bytes than this makes a small collection a large one.
