@@ -41,7 +41,7 @@ prefixed = configure(
         "unacked_restore_interval": 1,
         "unacked_restore_throttle": 1,
     },
-    result_backend_transport_options={"global_keyprefix": "warehouse:"},
+    result_backend_transport_options={"global_keyprefix": "warehouse:", "result_chord_ordered": False},
     task_default_queue="stock",
     result_expires=60,
 )
@@ -107,6 +107,11 @@ def quiet():
 @prefixed.task(name="count")
 def count(number):
     return number + 1
+
+
+@prefixed.task(name="count_up")
+def count_up(numbers):
+    return sum(numbers)
 
 
 @prefixed.task(name="late", acks_late=True, bind=True)

@@ -83,6 +83,13 @@ test('it is renewed and left', async () => {
   assert.equal(await client.exists(`sess:${renewed.id}`), 0);
 });
 
+test('its id is shown to nobody', async () => {
+  const { id } = await visitor()('/count');
+  const explained = String(await client.sendCommand(['KEYWARD', 'EXPLAIN', 'LPUSH', `sess:${id}`, 'x']));
+  assert.match(explained, /sess:\(redacted\)/);
+  assert.ok(!explained.includes(id), explained);
+});
+
 test('the store lists and clears sessions', async () => {
   await store.clear();
   for (let count = 0; count < 5; count += 1) await visitor()('/count');

@@ -3,6 +3,7 @@
 import os
 
 import huey
+import huey.signals
 
 PORT = int(os.environ["KEYWARD_TEST_PORT"])
 
@@ -11,8 +12,13 @@ class Instance:
     """A Huey and its tasks."""
 
     def __init__(self, kind, name, **options):
-        self.huey = kind(name, host="127.0.0.1", port=PORT, **options)
+        self.huey = kind(name, host="127.0.0.1", port=PORT, read_timeout=0.2, **options)
         self.attempts = 0
+        self.revoked = []
+
+        @self.huey.signal(huey.signals.SIGNAL_REVOKED)
+        def note_revoked(signal, task):
+            self.revoked.append(task.id)
 
         @self.huey.task()
         def add(one, other):

@@ -25,12 +25,14 @@ CELERY = [
             "prefix": "warehouse:",
             "result_prefix": "warehouse:",
             "queue": "{queue:stock|parcels}",
+            "task_id": "rest",
+            "chord_type": "list",
             "result_ttl": "60s",
         },
     ),
 ]
 # The same keys again, under other names.
-CELERY_UNTRIED = ["warehouse:celery-taskset-meta-*", "warehouse:*{priority:uint}"]
+CELERY_UNTRIED = ["warehouse:celery-taskset-meta-{id:uuid}", "warehouse:*.t", "warehouse:*{priority:uint}"]
 DJANGO = [("django", {}), ("django", {"prefix": "shop"})]
 # Fragments of templates are in the default cache, unless there is one of that name.
 DJANGO_UNTRIED = ["shop:*:template.cache.*"]

@@ -1,8 +1,8 @@
 """Runs known programs on servers that enforce the library's schemas, and judges by both.
 
 A program passes by what its own test finds, and by what the server counted meanwhile:
-nothing was refused, nothing had no pattern, no row misfits, and every pattern of the
-schema was written, so that none of them stands there untried.
+nothing was refused, nothing had no pattern, every pattern of the schema was written, so that
+none of them stands there untried, and all rows that are left fit the schema.
 
     prove.py SERVER [--all | NAME…]    SERVER is the `keyward` binary; KEYWARD_NODE and
                                        KEYWARD_RUBY say where the programs are
@@ -79,7 +79,7 @@ def serve(binary, text):
             log = open(Path(folder) / "log", "w+")
             server = subprocess.Popen(
                 [binary, "serve", str(file), "--port", str(port), "--bind", "127.0.0.1"]
-                + ["--save", "", "--appendonly", "no", "--dir", folder],
+                + ["--save", "", "--appendonly", "no", "--dir", folder, "--enable-debug-command", "yes"],
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
@@ -129,7 +129,19 @@ def verdict(port, untried=()):
         "nothing is refused": refused,
         "nothing is unknown": unknown,
         "every pattern is written": untold + needless,
+        "what is left fits when it is loaded": misfits_after_reload(client),
     }
+
+
+def misfits_after_reload(client):
+    """Commands were judged one by one; loading judges whole rows."""
+    client.execute_command("DEBUG", "RELOAD")
+    cursor, misfits = 0, []
+    while True:
+        cursor, rows = client.execute_command("KEYWARD", "MISFITS", "COUNT", 1000, "CURSOR", cursor)
+        misfits += [f"{row['key']!r}: {row['reasons']}" for row in rows]
+        if not int(cursor):
+            return misfits
 
 
 RUNNERS = {
@@ -197,19 +209,26 @@ def count_tests(output):
 
 
 def check_verdict(binary, count):
-    """A verdict that cannot be bad proves nothing: this one must be."""
-    with serve(binary, schema(PROGRAMS["connect-redis"])) as port:
-        client = redis.Redis(port=port)
-        for command in (["SET", "stranger", "1"], ["LPUSH", "sess:1", "x"]):
-            try:
-                client.execute_command(*command)
-            except redis.ResponseError:
-                pass
-        missing = [check for check in ("nothing is refused", "every pattern is written") if not verdict(port)[check]]
-    with serve(binary, schema(PROGRAMS["connect-redis"]).replace('"reject"', '"allow"')) as port:
-        redis.Redis(port=port).set("stranger", 1)
-        missing += [check for check in ("nothing is unknown",) if not verdict(port)[check]]
-    count.judge("the verdict", [f"does not tell that not {check}" for check in missing])
+    """A verdict that cannot be bad proves nothing: this one must be, in every respect."""
+    text = schema(PROGRAMS["connect-redis"])
+    found = {}
+    for mode, unknown in (("enforce", "reject"), ("warn", "allow")):
+        served = text.replace('"enforce"', f'"{mode}"').replace('"reject"', f'"{unknown}"')
+        with serve(binary, served) as port:
+            for command in (["SET", "stranger", "1"], ["SET", "sess:1", "no JSON", "EX", "60"]):
+                try:
+                    redis.Redis(port=port).execute_command(*command)
+                except redis.ResponseError:
+                    pass
+            found[mode] = verdict(port)
+    expected = [
+        ("enforce", "nothing is refused"),
+        ("enforce", "every pattern is written"),
+        ("warn", "nothing is refused"),
+        ("warn", "nothing is unknown"),
+        ("warn", "what is left fits when it is loaded"),
+    ]
+    count.judge("the verdict", [f"under {mode} it misses that not {check}" for mode, check in expected if not found[mode][check]])
 
 
 def choose(arguments):

@@ -24,6 +24,7 @@ from celery_app import (
     app,
     collect,
     count,
+    count_up,
     fail,
     flaky,
     grow,
@@ -176,6 +177,9 @@ class Celery(unittest.TestCase):
         self.assertEqual(result.get(PATIENCE), 42)
         ttl = server.ttl(f"warehouse:celery-task-meta-{result.id}")
         self.assertTrue(0 < ttl <= 60, ttl)
+        count.apply_async((1,), task_id="order:42").get(PATIENCE)
+        self.assertEqual(server.exists("warehouse:celery-task-meta-order:42"), 1)
+        self.assertEqual(chord([count.s(1), count.s(2)])(count_up.s()).get(PATIENCE), 5)
         self.assertEqual(prefixed.control.inspect(timeout=2).ping(), {"stock@shop": {"ok": "pong"}})
 
     def test_purge(self):

@@ -173,6 +173,9 @@ class Site(unittest.TestCase):
         first = visitor.cookies["sessionid"].value
         key = caches[alias].make_key(prefix + first)
         self.assertAlmostEqual(server.ttl(key), 14 * 86400, delta=5)
+        explained = str(server.execute_command("KEYWARD", "EXPLAIN", "LPUSH", key, "x"))
+        self.assertIn("(redacted)", explained)
+        self.assertNotIn(first, explained)
         visitor.get("/count?hours=2")
         self.assertAlmostEqual(server.ttl(key), 7200, delta=5)
         second = visitor.get("/renew").content.decode()

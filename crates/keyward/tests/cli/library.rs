@@ -125,3 +125,17 @@ fn the_page_of_the_library_has_every_program_with_its_versions_and_variables() {
         assert!(page.contains(&format!("| `{one}` and `{other}` |")), "{one} and {other}");
     }
 }
+
+#[test]
+fn the_example_of_the_page_is_sound() {
+    let folder = Folder::new(&[]);
+    for (name, text) in library() {
+        folder.write(&format!("library/{name}.toml"), text.as_bytes());
+    }
+    let page = fs::read_to_string(root().join("docs/library.md")).expect("the page");
+    let (_, example) = page.split_once("```toml\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    folder.write("shop.toml", example.as_bytes());
+    let checked = folder.run(&["check", "--deny-warnings", "shop.toml"]);
+    assert_eq!(checked, "exit 0\n--- stderr\nno problems in 1 file\n");
+}
