@@ -67,6 +67,15 @@ def schema(program):
     return f'include = [\n{listed}]\n\n[keyspace]\nname    = "{program.name}"\nunknown = "reject"\nmode    = "enforce"\n'
 
 
+def findings(binary, text):
+    """What `keyward check` finds, warnings too."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "keyward.toml"
+        file.write_text(text)
+        checked = subprocess.run([binary, "check", "--deny-warnings", str(file)], capture_output=True, text=True)
+    return [checked.stdout + checked.stderr] if checked.returncode else []
+
+
 @contextmanager
 def serve(binary, text):
     """A server with this schema, as its port. Another program may take the port first: then
@@ -245,6 +254,7 @@ def main(binary, arguments):
     check_verdict(binary, count)
     for program in choose(arguments):
         began = time.monotonic()
+        count.judge(f"{program.name}: the schema is sound", findings(binary, schema(program)))
         with serve(binary, schema(program)) as port:
             passed, failed = run(program, port)
             count.add(passed, failed)
