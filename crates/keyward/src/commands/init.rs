@@ -33,7 +33,7 @@ const NAME_LINE: &str = "name    = \"shop\"\n";
 /// overwrite a file.
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:\n  keyward init shop\n  \
-    keyward init --with connect-redis shop\n  keyward init --editor-only shop\n\n\
+    keyward init --with celery,django shop\n  keyward init --editor-only shop\n\n\
     The library has {}.", names()))]
 pub(crate) struct Init {
     /// The directory, which is made if there is none; the keyspace is called like it

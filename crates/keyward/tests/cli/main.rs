@@ -8,6 +8,7 @@ mod explain_code;
 mod help;
 mod hostile_files;
 mod init;
+mod library;
 mod match_keys;
 mod plan;
 mod run;

@@ -30,7 +30,16 @@ macro_rules! library {
     };
 }
 
-library!["connect-redis"];
+library![
+    "bull",
+    "celery",
+    "connect-redis",
+    "django",
+    "flask-limiter",
+    "huey",
+    "rate-limiter-flexible",
+    "sidekiq",
+];
 
 /// The schema of that name.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
