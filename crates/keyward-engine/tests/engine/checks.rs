@@ -202,3 +202,32 @@ fn a_refusal_of_secrets_shows_neither_side() {
         "event:1: breaks registered <= capacity (test/keyward.toml:8",
     );
 }
+
+#[test]
+fn a_field_that_goes_is_judged_where_a_condition_holds_without_it() {
+    const SCHEMA: &str = r#"
+[keyspace]
+name = "shop"
+
+[key."quota:{id:uint}"]
+type  = "hash"
+ttl   = "none"
+check = [{ check = "used <= most", when = "state != open" }]
+[key."quota:{id:uint}".fields]
+state = "open | shut?"
+used  = "uint?"
+most  = "uint?"
+"#;
+    let mut shop = Shop::new(1, SCHEMA);
+    shop.check(&[("HSET quota:1 state open used 5 most 3", ":3")]);
+    let broken = "quota:1: breaks used <= most: used is 5, most is 3 (test/keyward.toml:7";
+    refused(&mut shop, "HDEL quota:1 state", broken);
+    shop.check(&[
+        ("MULTI", "+OK"),
+        ("HDEL quota:1 state", "+QUEUED"),
+        ("EXEC", &format!("-EXECABORT Transaction discarded because of: SCHEMA {broken})")),
+        ("HGET quota:1 state", "$4\r\nopen"),
+        ("HDEL quota:1 used", ":1"),
+        ("HDEL quota:1 state", ":1"),
+    ]);
+}
