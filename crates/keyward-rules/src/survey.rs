@@ -94,6 +94,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether any row changes by it: one goes, gets another end, or is built.
+    pub fn changes_rows(&self) -> bool {
+        self.tables.iter().any(Findings::changes_rows)
+    }
+
     /// How much goes for good.
     pub fn destroyed(&self) -> u64 {
         self.tables.iter().map(|table| table.destroyed).sum()
@@ -131,10 +136,21 @@ pub struct Findings {
     pub overlong: u64,
     /// Rows that get another deadline, or none.
     pub redated: u64,
+    /// Those among them that had none.
+    pub dated: u64,
+    /// Those among them that end sooner than they would have.
+    pub shortened: u64,
     /// Entries that come to derived rows.
     pub built: u64,
     /// Rows of clients that end, and entries that leave derived rows.
     pub destroyed: u64,
+}
+
+impl Findings {
+    /// Whether any row changes: one goes, gets another end, or is built.
+    pub fn changes_rows(&self) -> bool {
+        self.destroyed + self.redated + self.built > 0
+    }
 }
 
 impl Survey {

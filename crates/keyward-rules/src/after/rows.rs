@@ -45,7 +45,7 @@ impl<'a> Aftermath<'a> {
             return Ok(fate);
         };
         // What a computed row holds is compared with its sources later on.
-        if self.book.traits(table).is_computed {
+        if self.book.traits(table).is_computed || self.book.observes(table) {
             return Ok(fate);
         }
         if !matches!(change.what, What::Lifetime) && !change.is_known_to_fit {

@@ -57,7 +57,7 @@ impl Conclusion {
                 return Ok(Visited::Whole);
             }
             Ok(deadline) if deadline == row.deadline() => {}
-            Ok(deadline) => self.redate(table, key, deadline),
+            Ok(deadline) => self.redate(table, key, row.deadline(), deadline),
             Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
         }
         if !is_computed {
@@ -69,12 +69,15 @@ impl Conclusion {
         Ok(Visited::Whole)
     }
 
-    fn redate(&mut self, table: KeyId, key: &[u8], deadline: Option<i64>) {
+    fn redate(&mut self, table: KeyId, key: &[u8], before: Option<i64>, deadline: Option<i64>) {
         match deadline {
             Some(end) => self.queue([b"PEXPIREAT", key, end.to_string().as_bytes()]),
             None => self.queue([b"PERSIST", key]),
         }
-        self.found(Some(table)).redated += 1;
+        let found = self.found(Some(table));
+        found.redated += 1;
+        found.dated += u64::from(before.is_none());
+        found.shortened += u64::from(before.is_some_and(|was| deadline.is_some_and(|is| is < was)));
         self.fates.insert(key.to_vec(), Some(deadline));
     }
 
