@@ -30,6 +30,7 @@ pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
 pub(crate) mod reloading;
+pub(crate) mod strangers;
 pub(crate) mod survey;
 mod telling;
 pub(crate) mod trial;

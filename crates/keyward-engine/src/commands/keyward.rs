@@ -10,6 +10,7 @@ mod mode;
 mod refusals;
 mod wanted;
 
+pub(crate) use crate::governed::strangers::unknown;
 pub(crate) use misfits::misfits;
 pub(crate) use mode::mode;
 pub(crate) use refusals::refusals;
@@ -199,6 +200,8 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    file is not written: a start with that file goes on with the applied schema.",
         "STATS [<pattern>|<key>|<glob>]",
         "    Return the figures of each pattern, of one, or of those that a glob names.",
+        "UNKNOWN [COUNT <count>]",
+        "    Group keys without a pattern by their apparent form, those of most keys first.",
     ]);
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::governed::changeover::Changeover;
 use crate::governed::memory::{Memory, ReplacedTexts, push_annotations};
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
+use crate::governed::strangers::Strangers;
 use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
@@ -96,6 +97,8 @@ pub(crate) struct Shared {
     pub(crate) reloading: Option<Box<Reloading>>,
     /// What plans left behind.
     pub(crate) remains: Remains,
+    /// Keys without a pattern that are being looked through.
+    pub(crate) strangers: Option<Strangers>,
     /// Schemas that are to govern the rows which a start loads.
     pub(crate) arrival: Option<Box<Arrival>>,
     /// Texts of files that KEYWARD SCHEMA APPLY replaced.
@@ -140,6 +143,7 @@ impl Shared {
             changeover: None,
             reloading: None,
             remains: Remains::default(),
+            strangers: None,
             arrival: None,
             replaced: ReplacedTexts::default(),
             schemas_loaded: String::new(),

@@ -158,6 +158,7 @@ impl Shared {
         let is_reloading = self.is_reloading_now(keys);
         is_changing
             || is_reloading
+            || self.strangers.is_some()
             || self.remains.is_busy()
             || self.plan.as_ref().is_some_and(Plan::is_under_way)
     }

@@ -60,10 +60,14 @@ impl Shared {
         asker.filter(|_| is_done)
     }
 
-    /// Whether a client still waits for a schema to be planned or applied.
+    /// Whether a client still waits for a schema to be planned or applied, or for keys to be
+    /// looked through.
     pub(crate) fn awaits(&self, client: ClientId) -> bool {
         let blocked = self.sessions.get(client).and_then(|session| session.blocked.as_ref());
-        let is_it = |id: CommandId| matches!(id, CommandId::KeywardSchema | CommandId::KeywardMode);
+        let is_it = |id: CommandId| {
+            use CommandId::{KeywardMode, KeywardSchema, KeywardUnknown};
+            matches!(id, KeywardSchema | KeywardMode | KeywardUnknown)
+        };
         blocked.is_some_and(|blocked| is_it(blocked.command.id))
     }
 

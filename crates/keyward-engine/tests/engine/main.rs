@@ -17,6 +17,7 @@ mod large_ends_model;
 mod lifetimes;
 mod memory;
 mod observation;
+mod observing;
 mod pause;
 mod plan;
 mod plan_effects;

@@ -47,6 +47,9 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
     modes[keyspace] = mode;
     drop(book);
     check_may_propose(ctx)?;
+    if ctx.shared.is_loading {
+        return Err(WireError::Err("a mode cannot be changed while rows are loaded"));
+    }
     if ctx.shared.pause.is_some() {
         return Err(WireError::Err("a mode cannot be changed while clients are paused"));
     }
