@@ -358,3 +358,177 @@ fn check_accepted(trial: &Trial, kind: Kind, schema: &str, told: &str) {
         assert_eq!(end.expect("a reply"), Frame::Integer(ends(id)), "nothing is dated anew");
     }
 }
+
+const CACHE: &str = r#"
+[keyspace]
+name = "cache"
+unknown = "allow"
+persist = "none"
+
+[key."page:{path:rest}"]
+type = "string"
+"#;
+
+const NOTES: &str = r#"
+[keyspace]
+name = "notes"
+
+[key."note:{id:uint}"]
+type = "string"
+ttl = "none"
+"#;
+
+/// A directory for data with the file of a schema beside it.
+struct Place {
+    data: tempfile::TempDir,
+    own: tempfile::TempDir,
+    kind: Kind,
+}
+
+impl Place {
+    fn new(kind: Kind) -> Place {
+        let directory = || tempfile::tempdir().expect("a directory");
+        Place { data: directory(), own: directory(), kind }
+    }
+
+    fn start(&self, schema: &str, options: &[&str]) -> Server {
+        start(&schema_in(self.own.path(), schema), self.data.path(), self.kind, options)
+    }
+
+    fn refusal(&self, schema: &str, options: &[&str]) -> String {
+        refusal(&schema_in(self.own.path(), schema), self.data.path(), self.kind, options)
+    }
+
+    /// Ends a server: with the log it is killed, and with snapshots it saves.
+    fn end(&self, server: Server) {
+        if self.kind == Kind::Rdb {
+            let _ = server.client().call(["SHUTDOWN", "SAVE"]);
+            server.wait(std::time::Duration::from_secs(20));
+        }
+    }
+}
+
+fn apply(server: &Server, schema: &str) {
+    let mut client = server.client();
+    let told = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a plan");
+    let id = text(&told.as_elements().expect("a map")[1]);
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &id]).expect("a reply");
+    assert!(!matches!(applied, Frame::Error(_)), "{applied:?}");
+}
+
+#[test]
+fn what_was_applied_outlives_a_restart_with_the_file_that_it_replaced() {
+    let day = NOTES.replace("ttl = \"none\"", "ttl = \"1d\"");
+    let hour = NOTES.replace("ttl = \"none\"", "ttl = \"1h\"");
+    for kind in [Kind::Rdb, Kind::Aof] {
+        let place = Place::new(kind);
+        let server = place.start(NOTES, &[]);
+        call(&mut server.client(), "SET note:1 x");
+        apply(&server, &day);
+        apply(&server, &hour);
+        call(&mut server.client(), "SET note:2 y");
+        place.end(server);
+        // The file that was replaced, and what was applied.
+        for (schema, says) in [(NOTES, true), (&*hour, false), (&*hour, false)] {
+            let server = place.start(schema, &[]);
+            let mut client = server.client();
+            assert_eq!(text(&call(&mut client, "KEYWARD SCHEMA SHOW")), hour);
+            let Frame::Integer(left) = call(&mut client, "TTL note:1") else { panic!("a time") };
+            assert!((86_000..=86_400).contains(&left), "{kind:?}: {left} stays as it was");
+            let told = log(&server).contains("KEYWARD SCHEMA APPLY put another schema in force");
+            assert_eq!(told, says, "{kind:?}: {}", log(&server));
+            let refused = client.call(["RPUSH", "note:3", "x"]).expect("a reply");
+            let Frame::Error(refused) = refused else { panic!("{refused:?}") };
+            let refused = String::from_utf8_lossy(&refused).into_owned();
+            assert!(refused.contains("shop.toml:5"), "{refused}");
+            place.end(server);
+        }
+        // A file that differs from both is planned: the first one would take all ends away.
+        let told = place.refusal(NOTES, &[]);
+        assert_eq!(figures(&told, "note:{id:uint}")["undated"], 2, "{told}");
+        assert!(told.contains("ttl") || told.contains("Lifetime"), "it says how: {told}");
+        let server = place.start(NOTES, &["--accept", &accepted(&told)]);
+        assert_eq!(call(&mut server.client(), "TTL note:1"), Frame::Integer(-1));
+    }
+}
+
+#[test]
+fn an_edited_file_that_changes_no_row_starts_and_one_that_does_is_asked() {
+    for kind in [Kind::Rdb, Kind::Aof] {
+        let place = Place::new(kind);
+        let server = place.start(NOTES, &[]);
+        call(&mut server.client(), "SET note:1 x");
+        place.end(server);
+        let wider = format!("{NOTES}\n[key.\"other:{{id}}\"]\ntype = \"string\"\nttl = \"1h\"\n");
+        let server = place.start(&wider, &[]);
+        call(&mut server.client(), "SET other:1 x");
+        place.end(server);
+        // Another mode is no way around it.
+        let told = NOTES.replace("ttl = \"none\"", "ttl = \"1d\"\nmode = \"warn\"");
+        let told = place.refusal(&told, &[]);
+        assert_eq!(figures(&told, "note:{id:uint}")["dated"], 1, "{told}");
+        assert_eq!(figures(&told, "(no pattern)")["keys"], 1, "{told}");
+        let watched = NOTES.replace("ttl = \"none\"", "ttl = \"1d\"\nmode = \"observe\"");
+        let server = place.start(&watched, &[]);
+        assert_eq!(call(&mut server.client(), "TTL note:1"), Frame::Integer(-1));
+        place.end(server);
+        // The end of observing is asked too.
+        let told = place.refusal(&watched.replace("mode = \"observe\"", ""), &[]);
+        assert_eq!(figures(&told, "note:{id:uint}")["dated"], 1, "{told}");
+        // And a server that no schema is served by has the rows as they are.
+        let data = place.data.path().to_str().expect("a path in UTF-8");
+        let setting = kind.setting();
+        let plain = Server::keyward(program(), &["--dir", data, setting[0], setting[1]]);
+        assert_eq!(call(&mut plain.client(), "DBSIZE"), Frame::Integer(2));
+    }
+}
+
+#[test]
+fn rows_that_a_foreign_dump_has_of_a_cache_are_loaded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let theirs = Server::redis(&["--dir", directory.path().to_str().expect("a path in UTF-8")]);
+    call(&mut theirs.client(), "SET page:/a hello");
+    call(&mut theirs.client(), "SAVE");
+    drop(theirs);
+    let schema = schema_in(directory.path(), CACHE);
+    let server = start(&schema, directory.path(), Kind::Rdb, &[]);
+    assert_eq!(text(&call(&mut server.client(), "GET page:/a")), "hello");
+}
+
+#[test]
+fn a_backup_remembers_its_schema_and_a_restore_is_asked_only_by_another() {
+    let place = Place::new(Kind::Rdb);
+    let server = place.start(NOTES, &[]);
+    call(&mut server.client(), "SET note:1 x");
+    let folder = tempfile::tempdir().expect("a directory");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(program()).args(arguments).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+    };
+    let (to, port) = (folder.path().to_str().expect("UTF-8"), server.address().port().to_string());
+    run(&["backup", "--port", &port, "--to", to]);
+    drop(server);
+    let restored = Place::new(Kind::Rdb);
+    run(&["restore", to, "--to", restored.data.path().to_str().expect("UTF-8")]);
+    drop(restored.start(NOTES, &[]));
+    let told = restored.refusal(&NOTES.replace("ttl = \"none\"", "ttl = \"1d\""), &[]);
+    assert_eq!(figures(&told, "note:{id:uint}")["dated"], 1, "{told}");
+}
+
+#[test]
+fn a_stock_redis_loads_what_remembers_schemas() {
+    for kind in [Kind::Rdb, Kind::Aof] {
+        let place = Place::new(kind);
+        let server = place.start(NOTES, &[]);
+        call(&mut server.client(), "SET note:1 x");
+        let long = format!("{NOTES}{}", "# a comment\n".repeat(3000));
+        apply(&server, &long);
+        call(&mut server.client(), "SET note:2 y");
+        place.end(server);
+        let data = place.data.path().to_str().expect("a path in UTF-8");
+        let theirs = Server::redis(&[&["--dir", data][..], &kind.setting()].concat());
+        let mut client = theirs.client();
+        assert_eq!(text(&call(&mut client, "GET note:2")), "y", "{kind:?}");
+        assert_eq!(call(&mut client, "DBSIZE"), Frame::Integer(2), "{kind:?}");
+    }
+}
