@@ -30,10 +30,12 @@ pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
 pub(crate) mod reloading;
+pub(crate) mod settlement;
 pub(crate) mod strangers;
 pub(crate) mod survey;
 mod telling;
 pub(crate) mod trial;
+pub(crate) mod walking;
 
 use crate::engine::attempt::{attempt, attempt_until};
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};

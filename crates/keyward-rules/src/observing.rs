@@ -113,6 +113,11 @@ impl RuleBook {
         self.suspension().is_some()
     }
 
+    /// Whether all tables observe.
+    pub(crate) fn observes_all(&self) -> bool {
+        self.suspension().is_some_and(|suspension| suspension.observes.iter().all(|own| *own))
+    }
+
     /// Whether something that is said of a table is suspended: it observes, or a key that it
     /// is tied to does.
     pub fn is_suspended(&self, table: KeyId) -> bool {

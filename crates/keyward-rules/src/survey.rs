@@ -274,7 +274,7 @@ impl Survey {
     fn note_of(&self, ground: Ground<'_>, key: &[u8], row: &dyn Row) -> Result<Note, NotYet> {
         let Ground { book, before, view } = ground;
         let Some(table) = book.table_of(key) else {
-            let judge = before.is_some_and(|before| was_computed(before, key));
+            let judge = before.is_some_and(|before| goes_with(before, book, key));
             return Ok(Note { judge, relate: false });
         };
         let concern = self.scope.concern(table);
@@ -296,7 +296,9 @@ impl Survey {
     }
 }
 
-/// Whether a key belonged to rows that a book computed.
-fn was_computed(before: &RuleBook, key: &[u8]) -> bool {
-    before.table_of(key).is_some_and(|table| before.traits(table).is_computed)
+/// Whether a key without a pattern belonged to rows that the book before computed, and goes
+/// with that. Who only observes lets nothing go.
+fn goes_with(before: &RuleBook, book: &RuleBook, key: &[u8]) -> bool {
+    let was_computed = |table| before.traits(table).is_computed;
+    !book.observes_all() && before.table_of(key).is_some_and(was_computed)
 }

@@ -532,3 +532,28 @@ fn a_stock_redis_loads_what_remembers_schemas() {
         assert_eq!(call(&mut client, "DBSIZE"), Frame::Integer(2), "{kind:?}");
     }
 }
+
+#[test]
+fn rows_that_would_go_for_want_of_memory_are_asked_for() {
+    let place = Place::new(Kind::Rdb);
+    let free = NOTES.replace("ttl = \"none\"", "ttl = \"1d\"");
+    let server = place.start(&free, &[]);
+    let mut client = server.client();
+    let value = "x".repeat(1000);
+    for id in 0..3000 {
+        client.send_command(["SET", &format!("note:{id}"), &value]).expect("it is sent");
+    }
+    client.receive_batch(3000).expect("it answers");
+    place.end(server);
+    let tight = free.replace("name = \"notes\"", "name = \"notes\"\nmax_memory = \"1mb\"");
+    let told = place.refusal(&tight, &[]);
+    assert!(told.contains("max_memory, 1048576 bytes"), "{told}");
+    let server = place.start(&tight, &["--observe"]);
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(3000));
+    place.end(server);
+    let told = place.refusal(&tight, &[]);
+    let server = place.start(&tight, &["--accept", &accepted(&told)]);
+    call(&mut server.client(), "SET note:1 x");
+    let Frame::Integer(left) = call(&mut server.client(), "DBSIZE") else { panic!("a number") };
+    assert!(left < 2000, "{left}");
+}

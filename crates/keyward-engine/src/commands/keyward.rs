@@ -10,7 +10,7 @@ mod mode;
 mod refusals;
 mod wanted;
 
-pub(crate) use crate::governed::strangers::unknown;
+pub(crate) use crate::governed::walking::unknown;
 pub(crate) use misfits::misfits;
 pub(crate) use mode::mode;
 pub(crate) use refusals::refusals;

@@ -6,8 +6,9 @@
 
 use crate::engine::Engine;
 use crate::engine::context::{Ctx, Mode, Stage};
-use crate::governed::arrival::{Arrival, Expected, Settlement, Stand, Unaccepted};
+use crate::governed::arrival::{Arrival, Expected, Unaccepted};
 use crate::governed::libraries::Restoration;
+use crate::governed::settlement::{Settlement, Stand};
 use crate::host::{Host, Library};
 use crate::sessions::session::Session;
 use crate::sessions::stream::AppendLog;
@@ -51,9 +52,10 @@ impl Default for Replay {
 pub struct Settling(Settlement);
 
 impl Settling {
-    /// Whether a schema that came has changed rows: the files have them as they were.
-    pub fn has_changed_rows(&self) -> bool {
-        self.0.has_changed_rows
+    /// Whether the files are behind, because a schema that came has changed rows, or says of
+    /// others that they outlive a restart.
+    pub fn needs_files(&self) -> bool {
+        self.0.needs_files
     }
 }
 

@@ -16,7 +16,7 @@
 //! most 1024 bytes, so the text is cut into several of them, with `\`, line feed and carriage
 //! return escaped; the last one says how many bytes there were.
 //! Invariant: what cannot be read is as good as not there.
-//! Not here: what follows from it (`arrival`).
+//! Not here: what follows from it (`arrival`, `settlement`).
 
 use keyward_lua::sha1_hex;
 use keyward_rules::RuleBook;

@@ -88,7 +88,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     }
     let loaded = loading.loaded;
     let is_amid_ends = server.core.borrow().engine.has_pending_ends();
-    let has_changed_rows = settle(server).await?;
+    let needs_files = settle(server).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
     core.host.loading = None;
@@ -107,7 +107,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     if let Some(files) = files {
         begin_log(core, files)?;
     }
-    if has_changed_rows {
+    if needs_files {
         keep_changes(core);
     }
     if is_amid_ends {
@@ -121,8 +121,8 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// A schema that came has changed rows, which the files have as they were: they are written
-/// anew, so that the next start need not be told again to accept it.
+/// The files are behind, because a schema came: they are written anew, so that the next start
+/// need not be told again to accept it.
 fn keep_changes(core: &mut Core) {
     let host = &mut core.host;
     if host.append_only.files.is_some() {
@@ -134,7 +134,7 @@ fn keep_changes(core: &mut Core) {
     host.files_wanted.give();
 }
 
-/// Makes rows under schemas what those say; whether schemas that came have changed any.
+/// Makes rows under schemas what those say; whether the files are behind by that.
 async fn settle(server: &Server) -> Result<bool, ServeError> {
     let mut settling = {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
@@ -149,7 +149,7 @@ async fn settle(server: &Server) -> Result<bool, ServeError> {
     while step(&mut settling).map_err(ServeError::Unaccepted)? {
         server.agenda.pause().await;
     }
-    Ok(settling.has_changed_rows())
+    Ok(settling.needs_files())
 }
 
 impl Loading<'_> {

@@ -4,7 +4,7 @@ use super::{Conclusion, Visited};
 use crate::derived::{Entry, Holds};
 use crate::lifetime::{LifetimeProblem, Term};
 use crate::survey::standing::{deadline_of, is_overlong};
-use crate::survey::{Ground, was_computed};
+use crate::survey::{Ground, goes_with};
 use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::KeyId;
 
@@ -27,7 +27,7 @@ impl Conclusion {
     ) -> Result<Visited, NotYet> {
         let Ground { book, before, view } = ground;
         let Some(table) = table else {
-            if before.is_some_and(|before| was_computed(before, key)) {
+            if before.is_some_and(|before| goes_with(before, book, key)) {
                 self.end(None, key, entry_count(row));
                 let plain = self.found(None);
                 plain.rows = plain.rows.saturating_sub(1);
