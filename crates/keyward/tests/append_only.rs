@@ -565,6 +565,7 @@ fn a_keyspace_may_change_what_outlives_a_restart() {
     assert_eq!(values(&server), [is("logged"), is("logged"), is("logged")]);
     wait_until(|| info(&mut server.client(), "aof_rewrites") == "1");
     wait_for_rewrite(&mut server.client());
+    wait_until(|| info(&mut server.client(), "rdb_bgsave_in_progress") == "0");
     call(&mut server.client(), "SAVE");
     drop(server);
     let server = start(["aof", "rdb", "none"]);

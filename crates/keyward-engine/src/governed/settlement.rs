@@ -281,11 +281,12 @@ impl Settlement {
         let Some((book, survey)) = part.book.take().zip(part.survey.as_ref()) else {
             return Stage::Govern(place + 1);
         };
-        let persist = stand.keys.database_at(part.db).persist();
+        let database = stand.keys.database_at(part.db);
+        let (persist, has_rows) = (database.persist(), !database.is_empty());
         stand.host.governed(part.db, book.schema());
         stand.keys.govern(part.db, Arc::new(book), survey);
         // The files have rows that they are not to have, or lack some.
-        self.needs_files |= stand.keys.database_at(part.db).persist() != persist;
+        self.needs_files |= has_rows && stand.keys.database_at(part.db).persist() != persist;
         Stage::Bring(place)
     }
 
