@@ -375,15 +375,16 @@ impl Engine {
         self.shared.sessions.put_back(session);
     }
 
-    /// Goes on with the schema that is planned and the one that is applied; who waits for
-    /// it goes on when it is done. Whether there is more to do.
+    /// Goes on with the schema that is planned, the one that is applied and keys that are
+    /// looked through; who waits for it goes on when it is done. Whether there is more to do.
     fn go_on_with_schemas(&mut self, host: &mut dyn Host) -> bool {
         self.keys.look_at_suspects();
         let planned = self.shared.go_on_planning(&mut self.keys);
         self.keys.effects.begin_unit();
         let applied = self.shared.go_on_changing_over(&mut self.keys, host);
         self.shared.go_on_reloading(&mut self.keys, host);
-        for client in planned.into_iter().chain(applied) {
+        let walked = self.shared.go_on_walking(&self.keys);
+        for client in planned.into_iter().chain(applied).chain(walked) {
             self.retry(host, client, Type::String, &[]);
         }
         self.after_unit(host);

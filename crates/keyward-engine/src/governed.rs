@@ -12,7 +12,9 @@
 //! Not here: which commands are treated how (`policy`), what the rules are (`keyward-rules`),
 //! the journal (`keyspace`).
 
+pub(crate) mod announcement;
 pub(crate) mod apply;
+pub(crate) mod arrival;
 pub(crate) mod awaited;
 pub(crate) mod changeover;
 pub(crate) mod deferred;
@@ -21,6 +23,8 @@ pub(crate) mod ends;
 pub(crate) mod hold;
 pub(crate) mod in_force;
 pub(crate) mod libraries;
+pub(crate) mod memory;
+mod observation;
 pub(crate) mod plan;
 pub(crate) mod planning;
 mod policy;
@@ -28,16 +32,19 @@ pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
 pub(crate) mod reloading;
+pub(crate) mod settlement;
+pub(crate) mod strangers;
 pub(crate) mod survey;
 mod telling;
 pub(crate) mod trial;
 pub(crate) mod unit;
+pub(crate) mod walking;
 
 use crate::engine::attempt::{attempt, attempt_until};
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::host::Host;
-use crate::sessions::refusals::Breach;
+use crate::sessions::refusals::{self, Breach};
 use crate::sessions::session::Session;
 use deferred::Unit;
 use discretion::Call;
@@ -321,6 +328,10 @@ pub(crate) fn explain(
         return lines;
     }
     let table_of = |position: usize| args.get(position).and_then(|key| book.table_of(key));
+    // Where it only observes, it is told what the schema would do.
+    let mut tables = command.keys_in(args).filter_map(|key| book.table_of(args.at(key.index)));
+    let is_suspended = tables.any(|table| book.is_suspended(table));
+    let book = if is_suspended { book.declared_book() } else { book };
     let verdict = book.before(&ctx.keys.sight(db), command, args, &table_of);
     let verdict = verdict.expect("the engine shows all it has at once");
     let sender = ctx.mode.sender();
@@ -396,6 +407,9 @@ fn follow_call(
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
                 all_ends.extend(ends.into_iter().map(|end| (db, end)));
                 all_deferred.extend(deferred.into_iter().map(|deferred| (db, deferred)));
+                if book.observes_any() {
+                    observation::count(keys, shared, (session, host), (db, &book), since, call);
+                }
             }
             Err(Objection::Refused(refusal)) => {
                 return Err(refused(keys, shared, (session, host), db, call, &refusal));
@@ -546,7 +560,7 @@ fn refused(
 ) -> WireError {
     keys.table_stats(db, refusal.table()).refused += 1;
     let shown = discretion::shown(keys, call, refusal);
-    remember(keys, shared, (session, host), db, call, (&shown, true));
+    remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Refused));
     WireError::Line(shown.text().as_bytes().into())
 }
 
@@ -567,7 +581,7 @@ fn warn(
         if warned.is_power_of_two() {
             host.log(LogLevel::Warning, shown.text().as_bytes());
         }
-        remember(keys, shared, (session, host), db, call, (&shown, false));
+        remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Warned));
     }
 }
 
@@ -579,7 +593,7 @@ fn remember(
     (session, host): (&Session, &mut dyn Host),
     db: usize,
     call: Option<Call<'_>>,
-    (refusal, is_refused): (&Refusal, bool),
+    (refusal, outcome): (&Refusal, refusals::Outcome),
 ) {
     let Some(call) = call else { return };
     let pattern = keys
@@ -588,7 +602,7 @@ fn remember(
     let place = (db, pattern.unwrap_or_default().into());
     let breach = Breach {
         time_ms: keys.now_ms(),
-        is_refused,
+        outcome,
         address: host.connection(session.id).address,
         client_name: session.name.as_deref().unwrap_or_default(),
         reason: refusal.text(),

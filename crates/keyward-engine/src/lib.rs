@@ -25,6 +25,7 @@ mod tunables;
 pub use engine::durability::{Replay, Settling};
 pub use engine::progress::Progress;
 pub use engine::{Engine, EngineOptions};
+pub use governed::arrival::{Expected, Unaccepted};
 pub use governed::proposal::{Draft, Proposal};
 pub use governed::trial::{TrialLoad, explain};
 pub use host::{

@@ -104,7 +104,10 @@ impl RuleBook {
 
     fn verdict(&self, case: Case<'_>) -> Result<Verdict, NotYet> {
         match self.judge(case) {
-            Ok(verdict) | Err(Stop::At(verdict)) => Ok(verdict),
+            Ok(verdict) | Err(Stop::At(verdict)) => Ok(match self.observes_any() {
+                true => self.seen_by_all(case, verdict),
+                false => verdict,
+            }),
             Err(Stop::NotYet) => Err(NotYet),
         }
     }
@@ -121,6 +124,20 @@ impl RuleBook {
         match self.before_in_unit(&Blind { now_ms }, command, args, table_of) {
             Ok(Verdict::Refuse(refusal)) => Some(refusal),
             Ok(_) | Err(NotYet) => None,
+        }
+    }
+
+    /// Where something observes, the second stage sees whatever changes rows.
+    #[cold]
+    fn seen_by_all(&self, case: Case<'_>, verdict: Verdict) -> Verdict {
+        let call = Call::read(case.command, case.args, case.view.now_ms());
+        let rows = |judged: Judged| if judged == Judged::All { Judged::Rows } else { judged };
+        match (call, verdict) {
+            // What a function does is judged by itself.
+            (Call::Function | Call::Nothing, verdict) => verdict,
+            (_, Verdict::Run(judged)) => Verdict::Run(rows(judged)),
+            (_, Verdict::RunUntil(at, judged)) => Verdict::RunUntil(at, rows(judged)),
+            (_, other) => other,
         }
     }
 
@@ -167,6 +184,9 @@ impl RuleBook {
                 Unknown::Allow => Stop::At(Verdict::Run(Judged::All)),
             });
         };
+        if self.observes(table) {
+            return Err(UNJUDGED);
+        }
         let place = Place { table, key };
         match row_type {
             Some(found) if !self.traits(table).takes(found) => {
@@ -220,7 +240,8 @@ impl RuleBook {
                 && declared.content.object().is_some_and(|object| {
                     object.fields.iter().any(|field| field.required) || !object.checks.is_empty()
                 });
-            !self.traits(table).is_tied()
+            !self.observes(table)
+                && !self.traits(table).is_tied()
                 && (whole || (!self.renews_on_write(table) && !loses_fields))
         };
         let mut tables =

@@ -1,13 +1,14 @@
 //! The book: a schema, compiled.
 //!
 //! Owns the schema, the matcher of its patterns, and for each table what hosts
-//! and both stages ask most often. Invariants: nothing in it changes but the
-//! mode; a [`KeyId`] of its schema is valid everywhere.
-//! Not here: judging (`before`, `after`), wording (`words`).
+//! and both stages ask most often. Invariants: nothing in it changes but whether
+//! it enforces; a [`KeyId`] of its schema is valid everywhere.
+//! Not here: judging (`before`, `after`), wording (`words`), what is left of a
+//! schema where keys observe (`observing`).
 
 use keyward_schema::{
-    Binding, Content, DataType, Derived, Key, KeyId, Lifetime, Matcher, Mode, Pattern, Reference,
-    Renew, Schema, Unknown, Values,
+    Binding, Content, DataType, Derived, Key, KeyId, Keyspace, Lifetime, Matcher, Mode, Pattern,
+    Reference, Renew, Schema, Unknown, Values,
 };
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::derived::Links;
 use crate::fit::at_once;
 use crate::naming::values_of;
+use crate::observing::{self, Suspension};
 use crate::shown::Secrets;
 use crate::view::RowType;
 
@@ -32,6 +34,10 @@ pub struct RuleBook {
     judged_at_end: Box<[bool]>,
     /// Overrules what the schema says of modes, for each keyspace.
     modes: Box<[Overruling]>,
+    /// If some keys observe: what the schema above is without.
+    suspension: Option<Suspension>,
+    /// Nothing is refused: it only tells what would be.
+    is_hypothetical: bool,
 }
 
 /// What overrules the modes of a schema. Atomic, so that it can be set while another thread
@@ -43,12 +49,14 @@ impl Overruling {
     const NOTHING: u8 = 0;
     const ENFORCE: u8 = 1;
     const WARN: u8 = 2;
+    const OBSERVE: u8 = 3;
 
     fn set(&self, mode: Option<Mode>) {
         let code = match mode {
             None => Overruling::NOTHING,
             Some(Mode::Enforce) => Overruling::ENFORCE,
             Some(Mode::Warn) => Overruling::WARN,
+            Some(Mode::Observe) => Overruling::OBSERVE,
         };
         // Only the thread that serves sets it and heeds it.
         self.0.store(code, Ordering::Relaxed);
@@ -59,6 +67,7 @@ impl Overruling {
         match self.0.load(Ordering::Relaxed) {
             Overruling::ENFORCE => Some(Mode::Enforce),
             Overruling::WARN => Some(Mode::Warn),
+            Overruling::OBSERVE => Some(Mode::Observe),
             _ => None,
         }
     }
@@ -156,6 +165,40 @@ impl Traits {
 impl RuleBook {
     /// The book of a schema.
     pub fn new(schema: Schema) -> RuleBook {
+        RuleBook::overruled(schema, &[])
+    }
+
+    /// The book of a schema whose modes are overruled, for each keyspace of
+    /// [`Schema::keyspaces`].
+    pub fn overruled(schema: Schema, modes: &[Option<Mode>]) -> RuleBook {
+        let observes = observing::observing(&schema, modes);
+        let mut book = if observes.contains(&true) {
+            let (left, is_suspended) = observing::suspend(&schema, modes, &observes);
+            let mut declared = RuleBook::compiled(schema);
+            declared.is_hypothetical = true;
+            let mut book = RuleBook::compiled(left);
+            // What is secret stays so.
+            book.secrets = Secrets::of(declared.schema());
+            book.suspension =
+                Some(Suspension { observes, is_suspended, declared: Box::new(declared) });
+            book
+        } else {
+            RuleBook::compiled(schema)
+        };
+        book.overrule(modes);
+        if let Some(Suspension { declared, .. }) = &mut book.suspension {
+            declared.overrule(modes);
+        }
+        book
+    }
+
+    fn overrule(&mut self, modes: &[Option<Mode>]) {
+        for (own, mode) in self.modes.iter().zip(modes) {
+            own.set(*mode);
+        }
+    }
+
+    fn compiled(schema: Schema) -> RuleBook {
         let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
             .expect("a checked schema has patterns that a matcher can tell apart");
         let traits: Box<[Traits]> = schema.ids().map(|id| Traits::of(&schema, id)).collect();
@@ -166,10 +209,28 @@ impl RuleBook {
         let judged_at_end =
             |id: KeyId| at_once[id.index()].is_some() || is_tied_at_end(&schema, id, &traits);
         let judged_at_end = schema.ids().map(judged_at_end).collect();
-        RuleBook { schema, matcher, traits, links, secrets, at_once, judged_at_end, modes }
+        let (suspension, is_hypothetical) = (None, false);
+        RuleBook {
+            schema,
+            matcher,
+            traits,
+            links,
+            secrets,
+            at_once,
+            judged_at_end,
+            modes,
+            suspension,
+            is_hypothetical,
+        }
     }
 
-    /// The schema.
+    /// What is suspended of the schema, if anything is.
+    #[inline]
+    pub(crate) fn suspension(&self) -> Option<&Suspension> {
+        self.suspension.as_ref()
+    }
+
+    /// The schema, as far as it is carried out.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
@@ -224,26 +285,45 @@ impl RuleBook {
         self.modes[keyspace].get()
     }
 
-    /// Overrules modes as the book does that it takes the place of: in keyspaces of the
-    /// same name, and where there is but one, in that.
+    /// The same of all keyspaces.
+    pub fn modes(&self) -> Vec<Option<Mode>> {
+        self.modes.iter().map(Overruling::get).collect()
+    }
+
+    /// What overrules the modes of a schema that takes the place of this one: the same in
+    /// keyspaces of the same name, and where there is but one, in that.
+    pub fn modes_for(&self, schema: &Schema) -> Vec<Option<Mode>> {
+        let is_one = self.modes.len() == 1 && schema.keyspaces().count() == 1;
+        let mode = |keyspace: &Keyspace| {
+            let mut own = self.schema.keyspaces();
+            let place = own.position(|own| is_one || own.name == keyspace.name);
+            place.and_then(|place| self.mode(place))
+        };
+        schema.keyspaces().map(mode).collect()
+    }
+
+    /// Overrules modes as the book does that it takes the place of. Which keys observe was
+    /// decided when the book was made.
     pub fn inherit_modes(&self, before: &RuleBook) {
-        let is_one = self.modes.len() == 1 && before.modes.len() == 1;
-        for (index, keyspace) in self.schema.keyspaces().enumerate() {
-            let mut others = before.schema.keyspaces();
-            let place = others.position(|other| is_one || other.name == keyspace.name);
-            self.set_mode(index, place.and_then(|place| before.mode(place)));
+        for (index, mode) in before.modes_for(&self.schema).into_iter().enumerate() {
+            if mode != Some(Mode::Observe) && self.mode(index) != Some(Mode::Observe) {
+                self.set_mode(index, mode);
+            }
         }
     }
 
     /// Whether what breaks the schema of a keyspace is refused, rather than passed.
     pub(crate) fn is_strict_in(&self, keyspace: usize) -> bool {
         let mode = self.mode(keyspace).unwrap_or(self.schema.keyspace_at(keyspace).mode);
-        mode == Mode::Enforce
+        mode == Mode::Enforce && !self.is_hypothetical
     }
 
     /// Whether what breaks the schema is refused in this table, rather than
     /// passed with a warning.
     pub fn is_enforced(&self, table: KeyId) -> bool {
+        if self.is_hypothetical || self.observes(table) {
+            return false;
+        }
         let key = self.schema.key(table);
         match self.mode(key.keyspace).or(key.mode) {
             Some(mode) => mode == Mode::Enforce,

@@ -34,7 +34,7 @@ impl RuleBook {
     }
 
     fn about_row(&self, table: KeyId, key: &[u8]) -> Vec<(&'static str, Vec<String>)> {
-        let schema = self.schema();
+        let schema = self.declared();
         let declared = schema.key(table);
         let place = schema.source.place(declared.at);
         let names = declared.pattern.placeholders().iter().map(|placeholder| &placeholder.name);
@@ -52,7 +52,11 @@ impl RuleBook {
         facts.extend(facts::of_key(schema, table));
         if !self.is_enforced(table) {
             facts.retain(|(heading, _)| *heading != "Enforcement");
-            facts.push(("Enforcement", vec!["Off: what breaks the schema passes.".to_owned()]));
+            let told = match self.observes(table) {
+                true => "Off: what it says is counted, and nothing of it is done.",
+                false => "Off: what breaks the schema passes.",
+            };
+            facts.push(("Enforcement", vec![told.to_owned()]));
         }
         if !schema.parts.is_empty() {
             facts.push(("Keyspace", vec![schema.keyspace_of(table).name.to_string()]));

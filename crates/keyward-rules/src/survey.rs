@@ -94,6 +94,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether any row changes by it: one goes, gets another end, or is built.
+    pub fn changes_rows(&self) -> bool {
+        self.tables.iter().any(Findings::changes_rows)
+    }
+
     /// How much goes for good.
     pub fn destroyed(&self) -> u64 {
         self.tables.iter().map(|table| table.destroyed).sum()
@@ -131,10 +136,21 @@ pub struct Findings {
     pub overlong: u64,
     /// Rows that get another deadline, or none.
     pub redated: u64,
+    /// Those among them that had none.
+    pub dated: u64,
+    /// Those among them that end sooner than they would have.
+    pub shortened: u64,
     /// Entries that come to derived rows.
     pub built: u64,
     /// Rows of clients that end, and entries that leave derived rows.
     pub destroyed: u64,
+}
+
+impl Findings {
+    /// Whether any row changes: one goes, gets another end, or is built.
+    pub fn changes_rows(&self) -> bool {
+        self.destroyed + self.redated + self.built > 0
+    }
 }
 
 impl Survey {
@@ -258,7 +274,7 @@ impl Survey {
     fn note_of(&self, ground: Ground<'_>, key: &[u8], row: &dyn Row) -> Result<Note, NotYet> {
         let Ground { book, before, view } = ground;
         let Some(table) = book.table_of(key) else {
-            let judge = before.is_some_and(|before| was_computed(before, key));
+            let judge = before.is_some_and(|before| goes_with(before, book, key));
             return Ok(Note { judge, relate: false });
         };
         let concern = self.scope.concern(table);
@@ -280,7 +296,9 @@ impl Survey {
     }
 }
 
-/// Whether a key belonged to rows that a book computed.
-fn was_computed(before: &RuleBook, key: &[u8]) -> bool {
-    before.table_of(key).is_some_and(|table| before.traits(table).is_computed)
+/// Whether a key without a pattern belonged to rows that the book before computed, and goes
+/// with that. Who only observes lets nothing go.
+fn goes_with(before: &RuleBook, book: &RuleBook, key: &[u8]) -> bool {
+    let was_computed = |table| before.traits(table).is_computed;
+    !book.observes_all() && before.table_of(key).is_some_and(was_computed)
 }

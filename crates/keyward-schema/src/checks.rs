@@ -54,6 +54,7 @@ pub(crate) mod no_such_pattern;
 pub(crate) mod no_such_placeholder;
 pub(crate) mod not_text;
 pub(crate) mod null_in_text;
+pub(crate) mod observed_tie;
 pub(crate) mod optional_subject;
 pub(crate) mod overlap;
 pub(crate) mod rank_type;
@@ -159,6 +160,7 @@ pub static RULES: &[&Rule] = &[
     &derived_setting::RULE,
     &ambiguous_template::RULE,
     &lookup_value::RULE,
+    &observed_tie::RULE,
     // Functions.
     &function_key::RULE,
     &malformed_function::RULE,
@@ -202,6 +204,7 @@ pub(crate) fn check_whole(
     money_as_float::check(drafts, &mut warnings);
     endless_growth::check(keys, &mut warnings);
     short_guard::check(keys, &mut warnings);
+    observed_tie::check(keyspaces, keys, &mut warnings);
     warnings.finish();
 }
 

@@ -131,6 +131,9 @@ choice! {
         Enforce = "enforce",
         /// They pass, and are counted and logged.
         Warn = "warn",
+        /// They pass and are counted, and nothing else that the schema says is done either:
+        /// lifetimes, bounds and derived keys are suspended.
+        Observe = "observe",
     }
 }
 

@@ -249,7 +249,7 @@ settings! {
         "owner": Form::Text, &[], "Who answers for it: a team or a person.", "\"team-billing\"";
         "db": Form::Db, &[], "The number of the database it lives in, which it may share with others. 0 unless given.", "0";
         "unknown": Form::Choice(crate::schema::Unknown::NAMES), &[], "What happens to writes of keys that match no pattern. Reads are as in Redis: they find rows that are there. `reject` unless given.", "\"reject\"";
-        "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted. `enforce` unless given.", "\"enforce\"";
+        "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted; `observe` does nothing else that the schema says either. `enforce` unless given.", "\"enforce\"";
         "max_memory": Form::Size, &[], "How many bytes the keyspace may take.", "\"4gb\"";
         "persist": Form::Choice(crate::schema::Persist::NAMES), &[], "What outlives a restart, as far as the server keeps it: all that was acknowledged (`appendonly`), the last snapshot (`save`), or nothing. `aof` unless given.", "\"aof\"";
         "allow": Form::Texts, &[], "Warnings that do not apply to this file: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";

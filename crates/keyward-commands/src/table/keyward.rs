@@ -48,17 +48,17 @@ rows! { keyward_ids, Keyward;
     KeywardMode, "keyward|mode" {
         since: "0.1.0", arity: AtLeast(2),
         flags: [NoScript, Loading, Stale],
-        summary: "Let what breaks the schema pass with a warning, refuse it, or leave it to the schema; or tell which.",
-        complexity: "O(1)",
+        summary: "Count what the schema would do and change nothing, let what breaks it pass with a warning, refuse that, or leave it to the schema; or tell which.",
+        complexity: "O(1); where observing begins or ends also the number of rows, while others are served.",
         args: [
-            one_of("mode", &[flag("warn", "WARN"), flag("enforce", "ENFORCE"), flag("schema", "SCHEMA")]).optional(),
+            one_of("mode", &[flag("observe", "OBSERVE"), flag("warn", "WARN"), flag("enforce", "ENFORCE"), flag("schema", "SCHEMA")]).optional(),
         ],
     }
 
     KeywardRefusals, "keyward|refusals" {
         since: "0.1.0", arity: AtLeast(2),
         flags: [NoScript, Loading, Stale],
-        summary: "List the last commands that broke the schema, refused or warned of, the newest first.",
+        summary: "List the last commands that broke the schema, refused, warned of or observed, the newest first.",
         complexity: "O(N) with N being the refusals that are kept.",
         args: [
             string("pattern").optional(),
@@ -89,5 +89,13 @@ rows! { keyward_ids, Keyward;
         summary: "Figures of each pattern of the database, of one, of a key's, or of those that a glob names.",
         complexity: "O(N) with N being the number of patterns.",
         args: [string("pattern").optional()],
+    }
+
+    KeywardUnknown, "keyward|unknown" {
+        since: "0.1.0", arity: AtLeast(2),
+        flags: [NoScript, NoMulti, Stale],
+        summary: "Group keys without a pattern by their apparent form, with counts and an example.",
+        complexity: "O(N) with N being the keys without a pattern, while others are served.",
+        args: [integer("count").token("COUNT").optional()],
     }
 }

@@ -6,20 +6,21 @@
 //! applying it (`plan`, `changeover`).
 
 mod misfits;
+mod mode;
 mod refusals;
 mod wanted;
 
+pub(crate) use crate::governed::walking::unknown;
 pub(crate) use misfits::misfits;
+pub(crate) use mode::mode;
 pub(crate) use refusals::refusals;
 
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed;
-use crate::governed::in_force::{book, keyspace};
+use crate::governed::in_force::book;
 use keyward_commands::WireError;
-use keyward_commands::args::{self, Options};
 use keyward_resp::ReplyWriter;
-use keyward_rules::RuleBook;
-use keyward_schema::{KeyId, Mode, Schema};
+use keyward_schema::{KeyId, Schema};
 use keyward_store::tables::table::Table;
 use std::fmt::{self, Write as _};
 use wanted::Wanted;
@@ -43,50 +44,6 @@ pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply.array(lines.len());
     lines.iter().for_each(|line| ctx.reply.bulk(line.as_bytes()));
     Ok(())
-}
-
-pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
-    let book = book(ctx)?;
-    let mut options = Options::new(ctx.args, 2);
-    let Some(word) = options.next() else {
-        tell_modes(ctx, &book);
-        return Ok(());
-    };
-    let mode = if args::is(word, "WARN") {
-        Some(Mode::Warn)
-    } else if args::is(word, "ENFORCE") {
-        Some(Mode::Enforce)
-    } else if args::is(word, "SCHEMA") {
-        None
-    } else {
-        return Err(WireError::Syntax);
-    };
-    let name = options.next();
-    if options.left() > 0 {
-        return Err(WireError::Syntax);
-    }
-    let keyspace = keyspace(&book, name)?;
-    drop(book);
-    ctx.keys.set_schema_mode(ctx.db, keyspace, mode);
-    ctx.reply.ok();
-    Ok(())
-}
-
-/// What overrules the modes of the schema: of the only keyspace, or of each by name.
-fn tell_modes(ctx: &mut Ctx<'_>, book: &RuleBook) {
-    let word = |keyspace: usize| match book.mode(keyspace) {
-        None => "schema",
-        Some(Mode::Warn) => "warn",
-        Some(Mode::Enforce) => "enforce",
-    };
-    if book.schema().parts.is_empty() {
-        return ctx.reply.bulk(word(0).as_bytes());
-    }
-    ctx.reply.map(book.schema().parts.len());
-    for (index, keyspace) in book.schema().keyspaces().enumerate() {
-        ctx.reply.bulk(keyspace.name.as_bytes());
-        ctx.reply.bulk(word(index).as_bytes());
-    }
 }
 
 pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
@@ -167,7 +124,7 @@ impl fmt::Display for Figure {
 }
 
 /// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
-fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 16] {
+fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 20] {
     let stats = table.stats;
     let reads = stats.hits + stats.misses;
     let ratio = if reads == 0 { 0.0 } else { stats.hits as f64 / reads as f64 };
@@ -187,6 +144,10 @@ fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str,
         ("evicted", Figure::Count(stats.evicted)),
         ("refused", Figure::Count(stats.refused)),
         ("warned", Figure::Count(stats.warned)),
+        ("would_refuse", Figure::Count(stats.would_refuse)),
+        ("would_date", Figure::Count(stats.would_date)),
+        ("would_derive", Figure::Count(stats.would_derive)),
+        ("would_remove", Figure::Count(stats.would_remove)),
         ("misfits", Figure::Count(stats.misfits)),
         ("conflicts", Figure::Count(stats.conflicts)),
     ]
@@ -223,10 +184,11 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    Tell which pattern the key belongs to, and what the schema says of it.",
         "MISFITS [<pattern>|<key>|<glob>] [COUNT <count>] [CURSOR <cursor>]",
         "    List rows that do not fit the schema and are kept, with the reasons, as SCAN does.",
-        "MODE [WARN|ENFORCE|SCHEMA [<keyspace>]]",
-        "    Let what breaks the schema pass with a warning, refuse it, or do as the schema",
-        "    says. Without an argument: tell which. Where keyspaces share the database, one",
-        "    of them is named.",
+        "MODE [OBSERVE|WARN|ENFORCE|SCHEMA [<keyspace>]]",
+        "    Count what the schema would do and do nothing of it, let what breaks it pass with",
+        "    a warning, refuse that, or do as the schema says. Without an argument: tell which.",
+        "    Where keyspaces share the database, one of them is named. Observing ends only where",
+        "    no row changes by that: otherwise the reply names the plan to apply.",
         "REFUSALS [<pattern>|<key>|<glob>] [COUNT <count>]",
         "    List the last commands that broke the schema, the newest first.",
         "SCHEMA [SHOW [<keyspace>]]",
@@ -235,9 +197,11 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    Tell how the schema differs from this one, and what would become of the rows.",
         "SCHEMA APPLY <plan> [DESTROY <count>]",
         "    Put the planned schema in force. What a plan destroys must be said. The schema's",
-        "    file is not written: replace it before the next start.",
+        "    file is not written: a start with that file goes on with the applied schema.",
         "STATS [<pattern>|<key>|<glob>]",
         "    Return the figures of each pattern, of one, or of those that a glob names.",
+        "UNKNOWN [COUNT <count>]",
+        "    Group keys without a pattern by their apparent form, those of most keys first.",
     ]);
     Ok(())
 }

@@ -241,6 +241,7 @@ const fn handler(id: Id) -> Handler {
         Id::KeywardRefusals => keyward::refusals,
         Id::KeywardSchema => crate::governed::planning::schema,
         Id::KeywardStats => keyward::stats,
+        Id::KeywardUnknown => keyward::unknown,
         // connection
         Id::Auth => connection::basics::auth,
         Id::Client => context::container,

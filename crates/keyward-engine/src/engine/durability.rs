@@ -6,8 +6,9 @@
 
 use crate::engine::Engine;
 use crate::engine::context::{Ctx, Mode, Stage};
+use crate::governed::arrival::{Arrival, Expected, Unaccepted};
 use crate::governed::libraries::Restoration;
-use crate::governed::rebuild::AfterLoad;
+use crate::governed::settlement::{Settlement, Stand};
 use crate::host::{Host, Library};
 use crate::sessions::session::Session;
 use crate::sessions::stream::AppendLog;
@@ -48,7 +49,15 @@ impl Default for Replay {
 
 /// How far the rows that were loaded are what their schemas say.
 #[derive(Debug)]
-pub struct Settling(AfterLoad);
+pub struct Settling(Settlement);
+
+impl Settling {
+    /// Whether the files are behind, because a schema that came has changed rows, or says of
+    /// others that they outlive a restart.
+    pub fn needs_files(&self) -> bool {
+        self.0.needs_files
+    }
+}
 
 impl Engine {
     /// Says why writes are refused, if they are: what should outlive the process cannot
@@ -57,10 +66,29 @@ impl Engine {
         self.shared.write_refusal = refusal;
     }
 
-    /// Begins or ends the log of changes for the append-only file. It begins a file.
+    /// Says which schemas are to govern the rows that are loaded next. What the files remember
+    /// decides what is put in force when (`settle_rows`).
+    pub fn expect_schemas(&mut self, expected: Expected) {
+        self.shared.arrival = Some(Box::new(Arrival::new(expected)));
+    }
+
+    /// Begins or ends the log of changes for the append-only file. It begins a file, which
+    /// remembers the schemas in force.
     pub fn log_changes(&mut self, is_on: bool) {
+        let schemas = self.shared.memory(&self.keys).text();
+        self.log_to(is_on, schemas);
+    }
+
+    /// Goes on with the log of changes in a file that was loaded, and remembers the schemas
+    /// that it told of.
+    pub fn go_on_logging(&mut self) {
+        let schemas = std::mem::take(&mut self.shared.schemas_loaded);
+        self.log_to(true, schemas);
+    }
+
+    fn log_to(&mut self, is_on: bool, schemas: String) {
         self.shared.feed_followers(&mut self.keys);
-        self.shared.log = AppendLog::new(is_on);
+        self.shared.log = AppendLog::new(is_on, schemas);
         self.shared.listen(&mut self.keys);
     }
 
@@ -78,7 +106,7 @@ impl Engine {
 
     /// Everything there is at this instant, ready to be written.
     pub fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot::new(&self.keys, self.shared.snapshot_head())
+        Snapshot::new(&self.keys, self.shared.snapshot_head(&self.keys))
     }
 
     /// Loads a snapshot, before clients come. What was loaded before an error is there.
@@ -221,19 +249,37 @@ impl Engine {
     pub fn begin_settling(&mut self) -> Settling {
         self.shared.stats.reset();
         self.keys.end_loading();
-        Settling(AfterLoad::default())
+        Settling(Settlement::default())
     }
 
     /// Makes about so many loaded rows what their schemas say; whether there are more.
+    ///
+    /// # Errors
+    /// If that would change rows that another schema governed, or none, and nobody has accepted
+    /// it. The engine is not to be used any more then.
     pub fn settle_rows(
         &mut self,
         host: &mut dyn Host,
         settling: &mut Settling,
         rows: usize,
-    ) -> bool {
+    ) -> Result<bool, Box<Unaccepted>> {
         self.trusted(host, |ctx| {
-            !settling.0.step(ctx.keys, ctx.shared, ctx.session, ctx.host, rows)
+            let Ctx { keys, shared, session, host, .. } = ctx;
+            let mut stand = Stand { keys, shared, session, host: *host };
+            settling.0.step(&mut stand, rows).map(|is_over| !is_over)
         })
+    }
+
+    /// Takes annotations of the append-only file, whole lines; others than those about schemas
+    /// say nothing.
+    pub fn load_annotations(&mut self, lines: &[u8]) {
+        self.shared.recall_annotations(&self.keys, lines);
+    }
+
+    /// Brings about so many rows to the tables of schemas that annotations told of; whether
+    /// there are more.
+    pub fn bring_rows(&mut self, rows: usize) -> bool {
+        !self.shared.bring_recalled(&mut self.keys, rows)
     }
 
     /// How many rows there are, in all databases.
@@ -244,6 +290,8 @@ impl Engine {
     /// Loading is over.
     pub fn end_loading(&mut self, host: &mut dyn Host, loaded: Loaded) {
         host.loaded(loaded);
+        let arrival = self.shared.arrival.take();
+        self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
     }
 
@@ -256,7 +304,8 @@ impl Engine {
     /// Begins a snapshot of this instant that is taken in steps while commands run. There
     /// must be no other.
     pub fn begin_snapshot(&mut self, options: SnapshotOptions) {
-        snapshot::begin(&mut self.keys, self.shared.snapshot_head(), options);
+        let head = self.shared.snapshot_head(&self.keys);
+        snapshot::begin(&mut self.keys, head, options);
     }
 
     /// Goes on with the snapshot for a fraction of a millisecond; whether it is over.

@@ -8,11 +8,14 @@
 use crate::engine::context::{Handlers, Outcome};
 use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
+use crate::governed::arrival::Arrival;
 use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
 use crate::governed::deferred::Unit;
+use crate::governed::memory::{Memory, ReplacedTexts, push_annotations};
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
+use crate::governed::strangers::Strangers;
 use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
@@ -97,6 +100,14 @@ pub(crate) struct Shared {
     pub(crate) unit: Option<Unit>,
     /// What plans left behind.
     pub(crate) remains: Remains,
+    /// Keys without a pattern that are being looked through.
+    pub(crate) strangers: Option<Strangers>,
+    /// Schemas that are to govern the rows which a start loads.
+    pub(crate) arrival: Option<Box<Arrival>>,
+    /// Texts of files that KEYWARD SCHEMA APPLY replaced.
+    pub(crate) replaced: ReplacedTexts,
+    /// The schemas that the files remembered which were loaded.
+    pub(crate) schemas_loaded: String,
 }
 
 impl Shared {
@@ -136,15 +147,25 @@ impl Shared {
             reloading: None,
             unit: None,
             remains: Remains::default(),
+            strangers: None,
+            arrival: None,
+            replaced: ReplacedTexts::default(),
+            schemas_loaded: String::new(),
         };
         shared.set_tunables(keys, tunables);
         shared
     }
 
     /// What stands before the rows of a snapshot.
-    pub(crate) fn snapshot_head(&self) -> Head<'_> {
+    pub(crate) fn snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
         let (compresses, now_us) = (self.tunables.compresses, self.now_us);
-        Head { scripts: &self.scripts, compresses, now_us }
+        let schemas = self.memory(keys).text();
+        Head { scripts: &self.scripts, compresses, now_us, schemas }
+    }
+
+    /// What files are to remember of the schemas in force.
+    pub(crate) fn memory(&self, keys: &Keyspace) -> Memory {
+        Memory::of(keys, &self.replaced)
     }
 
     /// A client comes.
@@ -300,6 +321,16 @@ impl Shared {
             self.replicas.feed(&effects, &mut self.outbox);
             self.log.record(&effects, keys);
         }
+        if self.log.is_on && self.log.schema_version != keys.schema_version() {
+            self.annotate_log(keys);
+        }
+    }
+
+    /// Has the append-only file remember the schemas in force, if it remembers others.
+    #[cold]
+    fn annotate_log(&mut self, keys: &Keyspace) {
+        let text = self.memory(keys).text();
+        self.log.remember(keys.schema_version(), text, push_annotations);
     }
 
     /// Whether commands concern others than their client: somebody is shown them, or

@@ -18,6 +18,7 @@
 use super::changeover::{Announced, Changeover, Stage};
 use super::hold::Hold;
 use super::libraries::Restoration;
+use super::memory::{Replaced, parts};
 use super::plan::{Plan, ROWS_PER_TICK};
 use super::planning::{RELOADING, VOID};
 use super::survey;
@@ -30,7 +31,7 @@ use crate::sessions::session::Session;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::ArgBuf;
-use keyward_rules::Conclusion;
+use keyward_rules::{Conclusion, RuleBook};
 use keyward_schema::escape;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{Keyspace, Surveyor};
@@ -40,6 +41,15 @@ pub(crate) fn apply(ctx: &mut Ctx<'_>) -> Outcome {
     if !matches!(ctx.mode, Mode::Woken(_)) {
         begin(ctx)?;
     }
+    if let Some(telling) = go_on(ctx)? {
+        ctx.reply.append(telling.into_bytes());
+    }
+    Ok(())
+}
+
+/// Goes on with the changeover that a client asked for; what is told of it once it is done.
+/// Until then the client waits.
+pub(crate) fn go_on(ctx: &mut Ctx<'_>) -> Result<Option<Box<Telling>>, WireError> {
     let Some(mut changeover) = ctx.shared.changeover.take() else { return Err(VOID) };
     let Ctx { keys, shared, session, host, .. } = ctx;
     // The way of one with little to do is short.
@@ -49,12 +59,11 @@ pub(crate) fn apply(ctx: &mut Ctx<'_>) -> Outcome {
     if !is_done {
         ctx.shared.changeover = Some(changeover);
         ctx.block_in_vain(0);
-        return Ok(());
+        return Ok(None);
     }
     ctx.shared.release(ctx.keys, changeover.hold);
     let Stage::Tell(outcome) = changeover.stage else { unreachable!("it is at its end") };
-    ctx.reply.append(outcome?.into_bytes());
-    Ok(())
+    outcome.map(Some)
 }
 
 /// Begins to apply the plan of a call.
@@ -87,15 +96,39 @@ fn begin(ctx: &mut Ctx<'_>) -> Outcome {
     let Some(plan) = ctx.shared.plan.take_if(is_it) else {
         return Err(WireError::Err("no such plan of this database; KEYWARD SCHEMA PLAN makes one"));
     };
+    begin_plan(ctx, plan, destroyed);
+    Ok(())
+}
+
+/// Begins to apply a plan that is made, and is to destroy so much.
+pub(crate) fn begin_plan(ctx: &mut Ctx<'_>, plan: Plan, destroyed: u64) {
+    let db = plan.db;
     let announced = Announced { plan: Box::new(plan), destroyed };
     let stage = Stage::Await(announced);
     let (asker, protocol) = (ctx.session.id, ctx.reply.protocol());
     ctx.shared.changeover =
         Some(Changeover { db, asker, protocol, before: None, stage, hold: None });
-    Ok(())
 }
 
 impl Shared {
+    /// A schema takes the place of another one by itself: the files remember which text of a
+    /// file it replaced, so that a start with that one goes on with this.
+    fn note_replaced(&mut self, db: usize, old: Option<&RuleBook>, new: &RuleBook) {
+        let old = old.map_or(&[][..], |old| parts(old.declared()));
+        for (place, new) in parts(new.declared()).iter().enumerate() {
+            let (new, old) = (new.source.whole_text(), old.get(place));
+            let old = old.map(|old| old.source.whole_text());
+            if old == Some(new) {
+                continue;
+            }
+            let was = old.map_or(Replaced::Nothing, Replaced::text);
+            let replaced = self.replaced.entry((db, place)).or_insert(was);
+            if *replaced == Replaced::text(new) {
+                self.replaced.remove(&(db, place));
+            }
+        }
+    }
+
     /// What is held for a schema that comes into force.
     #[inline]
     pub(crate) fn hold(&self) -> Option<&Hold> {
@@ -125,6 +158,7 @@ impl Shared {
         let is_reloading = self.is_reloading_now(keys);
         is_changing
             || is_reloading
+            || self.strangers.is_some()
             || self.remains.is_busy()
             || self.plan.as_ref().is_some_and(Plan::is_under_way)
     }
@@ -213,7 +247,7 @@ impl Changeover {
                         rebuild::carry_out(keys, shared, session, host, what, ROWS_PER_TICK);
                     keys.set_now_ms(present);
                     if is_done {
-                        rebuild::tell(host, self.db, &report);
+                        rebuild::tell(host, self.db, "the schema that was applied", &report);
                         // What was computed by patterns that are gone did not stay.
                         let plain = &keys.database_at(self.db).tables()[0];
                         report.tables[0].rows = plain.len() as u64;
@@ -313,13 +347,19 @@ impl Changeover {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(refusal)), true);
         }
-        let Plan { book, survey, .. } = *announced.plan;
-        keys.book_of(self.db).into_iter().for_each(|old| book.inherit_modes(old));
+        let Plan { book, survey, is_of_modes, .. } = *announced.plan;
+        let old = keys.book_of(self.db).cloned();
+        if !is_of_modes {
+            old.iter().for_each(|old| book.inherit_modes(old));
+        }
+        shared.note_replaced(self.db, old.as_deref(), &book);
         keys.end_survey(Surveyor::Plan);
-        self.before = keys.book_of(self.db).cloned();
+        self.before = old;
         let persist = keys.database_at(self.db).persist();
         host.governed(self.db, book.schema());
         keys.govern(self.db, Arc::new(book), &survey);
+        // What the files remember is no longer so.
+        keys.changes.dirty += 1;
         if shared.log.is_on && keys.database_at(self.db).persist() != persist {
             // The file has rows that it is not to have, or lacks some.
             host.rewrite_log(true);

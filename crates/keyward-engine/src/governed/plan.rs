@@ -4,27 +4,36 @@
 //! Invariant: while a plan is kept, its survey looks again at rows that change.
 //! Not here: who asks for it (`planning`), putting it in force (`changeover`, `apply`).
 
+use super::memory::parts;
 use super::proposal::Draft;
 use super::survey::{Walk, advance, conclude};
 use super::telling::Telling;
 use crate::host::Host;
+use keyward_lua::sha1_hex;
 use keyward_resp::Protocol;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{Keyspace, Surveyor};
+use std::sync::Arc;
 
 /// Rows that are met, concluded, moved or changed per tick at most: about half a
 /// millisecond of work.
 pub(crate) const ROWS_PER_TICK: usize = 50;
+/// Digits of a plan's name: enough that nobody applies another by mistake.
+const NAME_DIGITS: usize = 12;
+
 /// A schema that may come into force.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// Its name; empty until it is made.
     pub(crate) id: Box<[u8]>,
     pub(crate) db: usize,
     pub(crate) book: RuleBook,
     pub(crate) survey: Survey,
     /// What is left to do; `None` once it is made.
     pub(crate) under_way: Option<Making>,
+    /// Whether it is about the modes of the schema in force, which the server is told.
+    pub(crate) is_of_modes: bool,
     /// When it is given up, in milliseconds since the epoch.
     pub(crate) until_ms: i64,
 }
@@ -89,6 +98,34 @@ impl Remains {
     }
 }
 
+/// The name of a plan. It depends on the two schemas and on what kinds of change there are in
+/// which pattern, not on how many rows they are, which time moves: so who accepts a plan for
+/// the next start means the same as who applies it now.
+pub(crate) fn name(
+    db: usize,
+    before: Option<&RuleBook>,
+    book: &RuleBook,
+    report: &Report,
+) -> Box<[u8]> {
+    let mut origin = format!("{db}\n");
+    for book in before.into_iter().chain([book]) {
+        let schema = book.declared();
+        origin.extend(schema.ids().map(|id| if book.observes(id) { 'o' } else { '-' }));
+        for part in parts(schema) {
+            let text = part.source.whole_text();
+            origin += &format!("\n{} {} {text}", part.keyspace.name, text.len());
+        }
+    }
+    for found in &report.tables {
+        let undated = found.redated - found.dated - found.shortened;
+        let kinds =
+            [found.destroyed, found.shortened, found.dated, undated, found.built, found.moved];
+        origin.extend(kinds.map(|count| if count > 0 { '1' } else { '0' }));
+        origin.push('\n');
+    }
+    sha1_hex(origin.as_bytes())[..NAME_DIGITS].into()
+}
+
 impl Plan {
     /// Whether it is not made yet.
     pub(crate) fn is_under_way(&self) -> bool {
@@ -118,6 +155,7 @@ impl Plan {
         conclusion.report().commands.clear();
         let Some(conclusion) = making.conclusion.take_if(|_| is_over) else { return false };
         let report = conclusion.into_report();
+        *id = name(*db, keys.book_of(*db).map(Arc::as_ref), book, &report);
         let mut telling = Telling::new(making.protocol, &report, |reply| {
             reply.map(4);
             reply.bulk(b"plan");

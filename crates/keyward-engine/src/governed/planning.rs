@@ -9,6 +9,7 @@
 //! the host reads and checks the text, elsewhere if it can (`proposal`).
 //! Invariants: a plan is forgotten once any schema is planned, applied or reloaded, so a plan
 //! always starts from the schema in force; there is one at a time.
+//! KEYWARD MODE makes one too where it would begin or end observing.
 //! Not here: putting it in force (`changeover`), how rows are judged
 //! (`keyward_rules::Survey`), meeting them (`rebuild`), the reply (`telling`).
 
@@ -17,13 +18,14 @@ use super::in_force::{book, keyspace, schema_at};
 use super::plan::{Making, Plan, ROWS_PER_TICK, Reading};
 use super::proposal::{Draft, Proposal, Sound};
 use super::survey::Walk;
+use super::telling::Telling;
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use keyward_commands::args::{self, Options};
 use keyward_commands::{CommandId, WireError};
 use keyward_resp::ArgBuf;
-use keyward_rules::Conclusion;
+use keyward_rules::{Conclusion, Report};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{Keyspace, Surveyor};
 
@@ -58,10 +60,15 @@ impl Shared {
         asker.filter(|_| is_done)
     }
 
-    /// Whether a client still waits for a schema to be planned or applied.
+    /// Whether a client still waits for a schema to be planned or applied, or for keys to be
+    /// looked through.
     pub(crate) fn awaits(&self, client: ClientId) -> bool {
         let blocked = self.sessions.get(client).and_then(|session| session.blocked.as_ref());
-        blocked.is_some_and(|blocked| blocked.command.id == CommandId::KeywardSchema)
+        let is_it = |id: CommandId| {
+            use CommandId::{KeywardMode, KeywardSchema, KeywardUnknown};
+            matches!(id, KeywardSchema | KeywardMode | KeywardUnknown)
+        };
+        blocked.is_some_and(|blocked| is_it(blocked.command.id))
     }
 
     /// Takes a text that the host has read for a client; whether that still waits for it.
@@ -78,7 +85,7 @@ impl Shared {
 
     /// Whether the text of a plan may be read: one at a time, and not while files are
     /// reloaded or wait for that.
-    fn may_propose(&self) -> Outcome {
+    pub(crate) fn may_propose(&self) -> Outcome {
         if self.reloading.is_some() {
             return Err(RELOADING);
         }
@@ -87,7 +94,7 @@ impl Shared {
 
     /// Whether a plan may be begun: one at a time, and not while a schema is applied. A
     /// reload that came while the text was read waits for the plan.
-    fn may_plan(&self) -> Outcome {
+    pub(crate) fn may_plan(&self) -> Outcome {
         if self.changeover.is_some() {
             return Err(WireError::Err("another schema is being applied; try again later"));
         }
@@ -130,7 +137,7 @@ fn help(ctx: &mut Ctx<'_>) {
         "    Tell how the schema differs from this one, and what would become of the rows.",
         "APPLY <plan> [DESTROY <count>]",
         "    Put the planned schema in force. What a plan destroys must be said. The schema's",
-        "    file is not written: replace it before the next start.",
+        "    file is not written: a start with that file goes on with the applied schema.",
     ];
     ctx.reply_help_of("KEYWARD SCHEMA", &lines);
 }
@@ -143,60 +150,73 @@ fn show(ctx: &mut Ctx<'_>, name: Option<&[u8]>) -> Outcome {
 }
 
 fn plan(ctx: &mut Ctx<'_>) -> Outcome {
-    match ctx.mode {
-        Mode::Woken(_) => {
+    let proposal = match ctx.mode {
+        Mode::Woken(_) => None,
+        _ => {
+            check_may_propose(ctx)?;
+            let (name, text) = match ctx.args.get(4) {
+                Some(text) => (Some(ctx.args.at(3)), text),
+                None => (None, ctx.args.at(3)),
+            };
+            let keyspace = match ctx.keys.book_of(ctx.db) {
+                Some(book) => keyspace(book, name)?,
+                None if name.is_none() => 0,
+                None => return Err(WireError::Err("this database has no schema")),
+            };
+            Some(Proposal::new(ctx.keys, (ctx.db, keyspace), text))
+        }
+    };
+    if let Some((report, telling)) = make(ctx, proposal)? {
+        ctx.reply.append(telling.into_bytes());
+        ctx.shared.remains.report(report);
+    }
+    Ok(())
+}
+
+/// Refuses what may not be planned now, or not here.
+pub(crate) fn check_may_propose(ctx: &Ctx<'_>) -> Outcome {
+    if ctx.mode.is_atomic() {
+        let text = "a schema cannot be planned inside a transaction or a script";
+        return Err(WireError::Err(text));
+    }
+    ctx.shared.may_propose()
+}
+
+/// Has a plan made of a proposal, or goes on with that for who was woken; what it says once it
+/// is made. Until then the client waits.
+pub(crate) fn make(
+    ctx: &mut Ctx<'_>,
+    proposal: Option<Proposal>,
+) -> Result<Option<(Report, Telling)>, WireError> {
+    match proposal {
+        None => {
             let read = ctx.shared.reading.take_if(|reading| reading.asker == ctx.session.id);
             if let Some(draft) = read.and_then(|reading| reading.draft) {
                 begin(ctx, draft)?;
             }
         }
-        _ => match propose(ctx)? {
-            Some(draft) => begin(ctx, draft)?,
-            None => return Ok(()),
+        Some(proposal) => match ctx.host.read_schema(proposal) {
+            Some(proposal) => begin(ctx, proposal.read())?,
+            None => {
+                ctx.shared.reading = Some(Reading { asker: ctx.session.id, draft: None });
+                go_on_waiting(ctx);
+                return Ok(None);
+            }
         },
     }
     let Some(mut plan) = ctx.shared.plan.take() else { return Err(VOID) };
     if !plan.advance(ctx.keys, ROWS_PER_TICK) {
         ctx.shared.plan = Some(plan);
         go_on_waiting(ctx);
-        return Ok(());
+        return Ok(None);
     }
     if !ctx.keys.bring_up_to_date((plan.db, Surveyor::Plan), &mut plan.survey, &plan.book) {
         ctx.shared.give_up(ctx.keys, plan);
         return Err(VOID);
     }
     let report = plan.under_way.take().and_then(|making| making.report);
-    let (report, telling) = report.expect("it is all concluded and written");
-    ctx.reply.append(telling.into_bytes());
-    ctx.shared.remains.report(report);
     ctx.shared.plan = Some(plan);
-    Ok(())
-}
-
-/// Has the text of a call read; answers what came of it if the host leaves that to the
-/// engine. Otherwise the client waits.
-fn propose(ctx: &mut Ctx<'_>) -> Result<Option<Draft>, WireError> {
-    if ctx.mode.is_atomic() {
-        let text = "a schema cannot be planned inside a transaction or a script";
-        return Err(WireError::Err(text));
-    }
-    ctx.shared.may_propose()?;
-    let (name, text) = match ctx.args.get(4) {
-        Some(text) => (Some(ctx.args.at(3)), text),
-        None => (None, ctx.args.at(3)),
-    };
-    let keyspace = match ctx.keys.book_of(ctx.db) {
-        Some(book) => keyspace(book, name)?,
-        None if name.is_none() => 0,
-        None => return Err(WireError::Err("this database has no schema")),
-    };
-    let proposal = Proposal::new(ctx.keys, (ctx.db, keyspace), text);
-    if let Some(proposal) = ctx.host.read_schema(proposal) {
-        return Ok(Some(proposal.read()));
-    }
-    ctx.shared.reading = Some(Reading { asker: ctx.session.id, draft: None });
-    go_on_waiting(ctx);
-    Ok(None)
+    Ok(Some(report.expect("it is all concluded and written")))
 }
 
 /// Has the client wait, with the beginning of its text.
@@ -221,7 +241,7 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
     }
     let db = draft.db();
     let sound = draft.into_sound(ctx.keys).map_err(|unsound| unsound.into_refusal(ctx.host))?;
-    let Sound { id, book, survey, changes } = *sound;
+    let Sound { book, survey, changes, is_of_modes } = *sound;
     ctx.keys.look_at_suspects();
     if let Some(plan) = ctx.shared.plan.take() {
         ctx.shared.give_up(ctx.keys, plan);
@@ -235,7 +255,8 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
         report: None,
     };
     let until_ms = ctx.keys.now_ms().saturating_add(PLAN_MS);
-    ctx.shared.plan = Some(Plan { id, db, book, survey, under_way: Some(making), until_ms });
+    let (id, under_way) = (Box::default(), Some(making));
+    ctx.shared.plan = Some(Plan { id, db, book, survey, under_way, is_of_modes, until_ms });
     ctx.keys.begin_survey(db, Surveyor::Plan);
     Ok(())
 }

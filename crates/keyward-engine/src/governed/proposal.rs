@@ -11,9 +11,10 @@
 use super::in_force::schema_at;
 use crate::host::Host;
 use keyward_commands::WireError;
-use keyward_lua::sha1_hex;
 use keyward_rules::{RuleBook, Survey, compare};
-use keyward_schema::{Checked, Files, Level, Schema, Source, check, check_file, conflicts, escape};
+use keyward_schema::{
+    Checked, Files, Level, Mode, Schema, Source, check, check_file, conflicts, escape,
+};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::values::hasher::TableIndex;
 use std::path::Path;
@@ -21,8 +22,6 @@ use std::sync::Arc;
 
 /// What messages call a schema that came over the wire, where none was before.
 const FILE_NAME: &str = "keyward.toml";
-/// Digits of a plan's name: enough that nobody applies another by mistake.
-const ID_DIGITS: usize = 12;
 
 /// A text that is to be read, and what it is to be compared with.
 #[derive(Debug)]
@@ -31,6 +30,8 @@ pub struct Proposal {
     text: Vec<u8>,
     /// The place of its keyspace among those of the database.
     keyspace: usize,
+    /// If it is no text, but other modes of the schema in force.
+    modes: Option<Vec<Option<Mode>>>,
     ground: Ground,
 }
 
@@ -71,13 +72,13 @@ impl Unsound {
 /// What came of a sound text.
 #[derive(Debug)]
 pub(crate) struct Sound {
-    /// The name of its plan.
-    pub(crate) id: Box<[u8]>,
     pub(crate) book: RuleBook,
     /// A survey that has met no row.
     pub(crate) survey: Survey,
     /// How it differs from the schema in force, in lines.
     pub(crate) changes: Vec<String>,
+    /// Whether it is the schema in force, with other modes.
+    pub(crate) is_of_modes: bool,
 }
 
 impl Ground {
@@ -106,7 +107,12 @@ impl Proposal {
         let ground = Ground::of(keys, db);
         let book = ground.before.as_ref();
         let name = book.map_or(FILE_NAME, |book| &schema_at(book, keyspace).source.name);
-        Proposal { name: name.to_owned(), text: text.to_vec(), keyspace, ground }
+        Proposal { name: name.to_owned(), text: text.to_vec(), keyspace, modes: None, ground }
+    }
+
+    /// The schema that a database is under, with other modes.
+    pub(crate) fn of_modes(keys: &Keyspace, db: usize, modes: Vec<Option<Mode>>) -> Proposal {
+        Proposal { modes: Some(modes), ..Proposal::of_files(keys, db) }
     }
 
     /// The texts of all files of a database, which are still to be fetched.
@@ -115,6 +121,7 @@ impl Proposal {
             name: String::new(),
             text: Vec::new(),
             keyspace: 0,
+            modes: None,
             ground: Ground::of(keys, db),
         }
     }
@@ -122,9 +129,14 @@ impl Proposal {
     /// Reads, checks and compares the text, which includes nothing. Takes long for a long
     /// one.
     pub fn read(self) -> Draft {
-        let Proposal { name, text, keyspace, ground } = self;
+        let Proposal { name, text, keyspace, modes, ground } = self;
+        if let Some((modes, before)) = modes.zip(ground.before.as_ref()) {
+            let book = RuleBook::overruled(before.declared().clone(), &modes);
+            let sound = Sound { is_of_modes: true, ..Sound::of(&ground, book) };
+            return Draft { ground, outcome: Ok(Box::new(sound)) };
+        }
         let mut own = check(&name, &text);
-        let parts = ground.before.as_ref().map_or(&[][..], |book| &book.schema().parts[..]);
+        let parts = ground.before.as_ref().map_or(&[][..], |book| &book.declared().parts[..]);
         let others = parts.iter().enumerate().filter(|(place, _)| *place != keyspace);
         let others: Vec<Schema> = others.map(|(_, part)| part.clone()).collect();
         // The others agree with each other: what is wrong is wrong with this one.
@@ -141,7 +153,8 @@ impl Proposal {
         let Some(schema) = own.schema.take() else { return Draft::unsound(vec![own], ground) };
         let mut all = others;
         all.insert(keyspace.min(all.len()), schema);
-        Proposal::compare(Schema::join(all), ground)
+        // Whatever the server overruled: applying a schema is the end of observing it.
+        Proposal::compare(Schema::join(all), ground, Observing::Ends)
     }
 
     /// The same for the texts of all files of the database, by their paths, and what they
@@ -159,22 +172,48 @@ impl Proposal {
         match checked.iter_mut().all(|file| file.schema.is_some()) {
             true => {
                 let schemas = checked.into_iter().filter_map(|file| file.schema).collect();
-                Proposal::compare(Schema::join(schemas), self.ground)
+                Proposal::compare(Schema::join(schemas), self.ground, Observing::GoesOn)
             }
             false => Draft::unsound(checked, self.ground),
         }
     }
 
-    fn compare(schema: Schema, ground: Ground) -> Draft {
-        let old = ground.before.as_ref().map(|book| book.schema());
-        let changes = old.map_or(Vec::new(), |old: &Schema| compare(old, &schema));
-        let changes = changes.iter().map(|change| change.in_words()).collect();
-        let text = schema.source.whole_text();
-        let origin = format!("{} {} {text}", ground.db, ground.version).into_bytes();
-        let id = sha1_hex(&origin)[..ID_DIGITS].into();
-        let book = RuleBook::new(schema);
+    fn compare(schema: Schema, ground: Ground, observing: Observing) -> Draft {
+        let before = ground.before.as_deref();
+        let mut modes = before.map_or(Vec::new(), |before| before.modes_for(&schema));
+        if observing == Observing::Ends {
+            modes.iter_mut().for_each(|mode| *mode = mode.filter(|mode| *mode != Mode::Observe));
+        }
+        let sound = Sound::of(&ground, RuleBook::overruled(schema, &modes));
+        Draft { ground, outcome: Ok(Box::new(sound)) }
+    }
+}
+
+/// What becomes of observing that the server was told, where another text comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Observing {
+    Ends,
+    GoesOn,
+}
+
+impl Sound {
+    /// What may come into force in a database.
+    pub(crate) fn meeting(keys: &Keyspace, db: usize, book: RuleBook) -> Sound {
+        Sound::of(&Ground::of(keys, db), book)
+    }
+
+    fn of(ground: &Ground, book: RuleBook) -> Sound {
+        let old = ground.before.as_deref();
+        let differences = old.map_or(Vec::new(), |old| compare(old.declared(), book.declared()));
+        let mut changes: Vec<String> =
+            differences.iter().map(|difference| difference.in_words()).collect();
+        let count = |book: &RuleBook| book.schema().ids().filter(|id| book.observes(*id)).count();
+        let (observed, observes) = (old.map_or(0, count), count(&book));
+        if observed != observes {
+            changes.push(format!("patterns that observe: {observed} -> {observes}"));
+        }
         let survey = ground.survey(&book);
-        Draft { ground, outcome: Ok(Box::new(Sound { id, book, survey, changes })) }
+        Sound { book, survey, changes, is_of_modes: false }
     }
 }
 

@@ -5,6 +5,7 @@
 //! named in the log. All of it goes in steps of bounded work.
 //! Not here: what they need (`keyward_rules::Survey`), who wants to know (`keyward`).
 
+use super::announcement;
 use super::ends;
 use super::survey::{Walk, advance, conclude};
 use crate::engine::shared::Shared;
@@ -12,7 +13,7 @@ use crate::governed::follow_up;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
-use keyward_rules::{Conclusion, Findings, Report, Survey};
+use keyward_rules::{Conclusion, Report, Survey};
 use keyward_store::keyspace::Keyspace;
 
 /// Does about `budget` words more of what a report about a database says; whether all is
@@ -42,15 +43,15 @@ pub(crate) fn carry_out(
     done < budget
 }
 
-/// Tells the log what was found wrong with the rows of a database.
-pub(crate) fn tell(host: &mut dyn Host, db: usize, report: &Report) {
-    let count = |of: fn(&Findings) -> u64| report.tables.iter().map(of).sum::<u64>();
-    let (misfits, conflicts) = (count(|table| table.misfits), count(|table| table.conflicts));
-    if misfits + conflicts > 0 {
-        let line = format!(
-            "Database {db}: {misfits} rows do not fit the schema and {conflicts} claim what \
-             another has; all are kept. Some of them:"
-        );
+/// Tells the log what was done to the rows of a database by what, and what is wrong with those
+/// that are kept.
+pub(crate) fn tell(host: &mut dyn Host, db: usize, by: &str, report: &Report) {
+    if let Some(changes) = announcement::changes(report) {
+        let line = format!("Database {db}, by {by}: {changes}");
+        host.log(LogLevel::Warning, line.as_bytes());
+    }
+    if let Some(kept) = announcement::kept(report) {
+        let line = format!("Database {db}: {kept}; they are kept. Some of them:");
         host.log(LogLevel::Warning, line.as_bytes());
     }
     for problem in &report.problems {
@@ -137,7 +138,7 @@ impl AfterLoad {
                     let what = (db, &mut *report);
                     let is_done = carry_out(keys, shared, session, host, what, budget);
                     if is_done {
-                        tell(host, db, &report);
+                        tell(host, db, "what time ended and a stop cut off", &report);
                     }
                     (if is_done { Part::Clear } else { Part::CarryOut(report) }, is_done)
                 }

@@ -300,6 +300,7 @@ impl Reloading {
         };
         let (db, book) = (*db, book.take().expect("it is not in force yet"));
         keys.book_of(db).into_iter().for_each(|old| book.inherit_modes(old));
+        shared.replaced.retain(|(of, _), _| *of != db);
         let persist = keys.database_at(db).persist();
         host.governed(db, book.schema());
         keys.govern(db, Arc::new(book), survey);

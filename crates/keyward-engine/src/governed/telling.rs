@@ -71,7 +71,7 @@ fn count(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn figures(found: &Findings) -> [(&'static str, u64); 8] {
+fn figures(found: &Findings) -> [(&'static str, u64); 10] {
     [
         ("keys", found.rows),
         ("moved", found.moved),
@@ -79,6 +79,8 @@ fn figures(found: &Findings) -> [(&'static str, u64); 8] {
         ("conflicts", found.conflicts),
         ("overlong", found.overlong),
         ("redated", found.redated),
+        ("dated", found.dated),
+        ("shortened", found.shortened),
         ("built", found.built),
         ("destroyed", found.destroyed),
     ]

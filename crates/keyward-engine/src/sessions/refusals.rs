@@ -1,4 +1,4 @@
-//! The last commands that broke a schema: refused, or let pass with a warning.
+//! The last commands that broke a schema: refused, let pass with a warning, or only observed.
 //!
 //! Owns the entries by pattern, newest last, so that a pattern that is broken all the time
 //! does not push the others out. Invariant: at most [`PER_PATTERN`] of a pattern and
@@ -14,6 +14,26 @@ const PER_PATTERN: usize = 16;
 /// Entries that are kept in all.
 const ALL: usize = 1024;
 
+/// What became of a command that broke the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Refused,
+    Warned,
+    /// The schema would have refused it, and observes.
+    Observed,
+}
+
+impl Outcome {
+    /// Its word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Outcome::Refused => "refused",
+            Outcome::Warned => "warned",
+            Outcome::Observed => "observed",
+        }
+    }
+}
+
 /// A command that broke the schema.
 #[derive(Debug)]
 pub(crate) struct Broken {
@@ -21,7 +41,7 @@ pub(crate) struct Broken {
     pub(crate) id: u64,
     /// When, in milliseconds since the epoch.
     pub(crate) time_ms: i64,
-    pub(crate) is_refused: bool,
+    pub(crate) outcome: Outcome,
     pub(crate) address: String,
     pub(crate) client_name: Box<[u8]>,
     /// The command as others may see it.
@@ -33,7 +53,7 @@ pub(crate) struct Broken {
 /// Who broke the schema, and when.
 pub(crate) struct Breach<'a> {
     pub(crate) time_ms: i64,
-    pub(crate) is_refused: bool,
+    pub(crate) outcome: Outcome,
     pub(crate) address: String,
     pub(crate) client_name: &'a [u8],
     pub(crate) reason: &'a str,
@@ -53,11 +73,11 @@ pub(crate) struct Refusals {
 impl Refusals {
     /// Keeps a command in mind by what is shown of it.
     pub(crate) fn push(&mut self, place: Place, shown: &[Cow<'_, [u8]>], breach: Breach<'_>) {
-        let Breach { time_ms, is_refused, address, client_name, reason } = breach;
+        let Breach { time_ms, outcome, address, client_name, reason } = breach;
         let entry = Broken {
             id: self.next_id,
             time_ms,
-            is_refused,
+            outcome,
             address,
             client_name: client_name.into(),
             command: cut(shown),
@@ -106,7 +126,7 @@ mod tests {
     fn push(refusals: &mut Refusals, db: usize, pattern: &str) {
         let breach = Breach {
             time_ms: 0,
-            is_refused: true,
+            outcome: Outcome::Refused,
             address: String::new(),
             client_name: b"",
             reason: "",

@@ -1,7 +1,8 @@
 //! The log of effects as bytes: what the append-only file is given, and those who follow.
 //!
 //! Owns the form: commands, those of a unit between MULTI and EXEC, with a SELECT wherever
-//! the database changes.
+//! the database changes; and, for the file alone, annotations that say which schemas are in
+//! force.
 //! Not here: who follows (`replicas`), where the bytes go (the host).
 
 use keyward_resp::push_request;
@@ -43,13 +44,32 @@ pub(crate) struct AppendLog {
     pub(crate) is_on: bool,
     /// The database that the file has selected; `None` if it is new.
     pub(crate) selected: Option<usize>,
+    /// The schemas that the file remembers, and the version of schemas that they are of.
+    schemas: String,
+    pub(crate) schema_version: u64,
     bytes: Vec<u8>,
 }
 
 impl AppendLog {
-    /// The log of a file that is new.
-    pub(crate) fn new(is_on: bool) -> AppendLog {
-        AppendLog { is_on, ..AppendLog::default() }
+    /// The log of a file that is new, and remembers these schemas.
+    pub(crate) fn new(is_on: bool, schemas: String) -> AppendLog {
+        // No version has this number: what is in force is compared with it first.
+        AppendLog { is_on, schemas, schema_version: u64::MAX, ..AppendLog::default() }
+    }
+
+    /// Schemas of this version are in force, which the file is to remember; `annotate` writes
+    /// that.
+    pub(crate) fn remember(
+        &mut self,
+        version: u64,
+        schemas: String,
+        annotate: impl FnOnce(&str, &mut Vec<u8>),
+    ) {
+        self.schema_version = version;
+        if self.is_on && self.schemas != schemas {
+            annotate(&schemas, &mut self.bytes);
+            self.schemas = schemas;
+        }
     }
 
     /// Records effects, as far as their databases are to be kept change by change.

@@ -3,6 +3,7 @@
 use super::{Coverage, Loaded};
 use crate::engine::context::Ctx;
 use crate::engine::shared::Shared;
+use crate::governed::memory;
 use crate::governed::rebuild::AfterLoad;
 use crate::scripting::function;
 use keyward_rdb::{FileReader, Record};
@@ -210,6 +211,15 @@ impl<R: Read> SnapshotLoader<R> {
                     if is_covered {
                         ctx.keys.expect_rows(self.db, sizes.rows.min(self.rows_max) as usize);
                     }
+                }
+                // Beside an append-only file, that one tells. No row has come yet.
+                Record::Fact(name, text)
+                    if name == memory::FACT.as_bytes()
+                        && self.coverage != Coverage::SnapshotsOnly =>
+                {
+                    ctx.shared.recall(ctx.keys, text);
+                    while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
+                    is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }
                 Record::Library(_) | Record::Fact(..) => {}
             }

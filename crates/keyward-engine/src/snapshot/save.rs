@@ -1,5 +1,6 @@
 //! The whole of an engine, written.
 
+use crate::governed::memory;
 use crate::scripting::Scripts;
 use keyward_commands::REDIS_VERSION;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
@@ -54,7 +55,7 @@ pub struct SnapshotOptions {
 }
 
 /// What stands before the rows.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Head<'a> {
     /// Whose libraries are in it.
     pub(crate) scripts: &'a Scripts,
@@ -62,6 +63,8 @@ pub(crate) struct Head<'a> {
     pub(crate) compresses: bool,
     /// When it is taken, in microseconds since the epoch.
     pub(crate) now_us: i64,
+    /// Which schemas are in force; empty if none is.
+    pub(crate) schemas: String,
 }
 
 /// Everything an engine holds at one instant, ready to be written.
@@ -113,7 +116,7 @@ impl<'a> Snapshot<'a> {
 
 impl Head<'_> {
     /// Writes it.
-    fn write<W: Write>(self, sink: W, options: SnapshotOptions) -> io::Result<FileWriter<W>> {
+    fn write<W: Write>(&self, sink: W, options: SnapshotOptions) -> io::Result<FileWriter<W>> {
         let compresses = self.compresses;
         let mut file = FileWriter::new(sink, FileOptions { compresses, sums: options.sums });
         file.fact("redis-ver", REDIS_VERSION)?;
@@ -122,6 +125,9 @@ impl Head<'_> {
         file.fact("used-mem", &options.used_bytes.to_string())?;
         let is_base = options.coverage == Coverage::AppendOnly;
         file.fact("aof-base", if is_base { "1" } else { "0" })?;
+        if !self.schemas.is_empty() {
+            file.fact(memory::FACT, &self.schemas)?;
+        }
         for source in self.scripts.sources() {
             file.library(source)?;
         }

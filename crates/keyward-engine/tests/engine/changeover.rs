@@ -268,7 +268,7 @@ fn loaded_rows_are_made_what_the_schema_says_in_steps() {
     while engine.load_rows(host, &mut rows, 1_000).expect("a sound file") {}
     let mut settling = engine.begin_settling();
     let mut steps = 0;
-    while engine.settle_rows(host, &mut settling, 100) {
+    while engine.settle_rows(host, &mut settling, 100).expect("nothing is asked") {
         steps += 1;
     }
     // Each row is met, judged, related, dated and ranked.

@@ -220,7 +220,7 @@ most  = "uint?"
 "#;
     let mut shop = Shop::new(1, SCHEMA);
     shop.check(&[("HSET quota:1 state open used 5 most 3", ":3")]);
-    let broken = "quota:1: breaks used <= most: used is 5, most is 3 (test/keyward.toml:7";
+    let broken = "quota:1: breaks used <= most when state != open: used is 5, most is 3 (test/keyward.toml:8";
     refused(&mut shop, "HDEL quota:1 state", broken);
     shop.check(&[
         ("MULTI", "+OK"),

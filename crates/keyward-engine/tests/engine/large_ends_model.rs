@@ -128,7 +128,9 @@ pub(crate) fn loaded_under(schema: &str, log: &[u8], most: usize, now_ms: i64) -
         .expect("the log can be loaded");
     assert_eq!(replay.failures, 0);
     let mut settling = loaded.engine.begin_settling();
-    while loaded.engine.settle_rows(&mut loaded.host, &mut settling, 100) {}
+    while loaded.engine.settle_rows(&mut loaded.host, &mut settling, 100).expect("nothing is asked")
+    {
+    }
     loaded.engine.end_loading(&mut loaded.host, Default::default());
     loaded
 }

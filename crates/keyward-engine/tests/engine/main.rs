@@ -20,6 +20,7 @@ mod lifetimes;
 mod lookups;
 mod memory;
 mod observation;
+mod observing;
 mod pause;
 mod plan;
 mod plan_effects;

@@ -2,7 +2,7 @@
 //! does not fit is kept and counted.
 
 use crate::harness::{START_MS, TestEngine};
-use keyward_engine::{Coverage, SnapshotOptions};
+use keyward_engine::{Coverage, DueRows, Expected, SnapshotOptions, Unaccepted};
 
 const SHOP: &str = include_str!("../../../../tests/schema/shop.toml");
 
@@ -18,13 +18,32 @@ fn loaded(commands: &[&str]) -> TestEngine {
     load(&plain)
 }
 
+/// An engine under the shop's schema that has loaded what another holds, as a start does: what
+/// would change rows is accepted by the names of the plans that were refused before.
 fn load(from: &TestEngine) -> TestEngine {
     let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
     let file = from.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
-    let mut shop = TestEngine::governed(2, SHOP);
-    shop.engine.load(&mut shop.host, &mut file.as_slice()).expect("the snapshot is sound");
+    let refused = started(&file, Vec::new());
+    let mut shop = refused.unwrap_or_else(|unaccepted| {
+        started(&file, unaccepted.plans).expect("what is accepted is done")
+    });
     assert!(shop.effects().is_empty(), "loading is not logged");
     shop
+}
+
+/// A start under the shop's schema on the rows of a file.
+fn started(file: &[u8], accepted: Vec<String>) -> Result<TestEngine, Box<Unaccepted>> {
+    let mut shop = TestEngine::new(2);
+    let schema = keyward_schema::check("keyward.toml", SHOP.as_bytes()).schema;
+    let schemas = [(0, vec![schema.expect("the shop's schema is sound")])].into();
+    let TestEngine { engine, host, .. } = &mut shop;
+    engine.expect_schemas(Expected { schemas, observes: false, accepted });
+    let mut rows = engine.open_snapshot(file, Coverage::Whole, DueRows::Dropped).expect("a file");
+    while engine.load_rows(host, &mut rows, 10).expect("the snapshot is sound") {}
+    let mut settling = engine.begin_settling();
+    while engine.settle_rows(host, &mut settling, 10)? {}
+    engine.end_loading(host, rows.loaded);
+    Ok(shop)
 }
 
 /// Compares replies, with spaces in place of the protocol's line ends.
@@ -72,6 +91,31 @@ fn computed_rows_are_built_and_what_they_should_not_hold_goes() {
             ("DBSIZE", ":7"),
         ],
     );
+}
+
+#[test]
+fn nothing_happens_to_rows_before_it_is_accepted() {
+    let mut plain = TestEngine::new(1);
+    let client = plain.engine.connect();
+    plain.call(client, "SADD customers:on:paid 2 9");
+    plain.call(client, "SET hits:a 1");
+    let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
+    let file = plain.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let Err(unaccepted) = started(&file, Vec::new()) else { panic!("it starts") };
+    let Unaccepted { tables, plans } = *unaccepted;
+    assert_eq!(plans.len(), 1, "a plan for the database");
+    assert!(tables.contains("customers:on:{plan}"), "{tables}");
+    // The name depends on the kinds of change, not on how many there are.
+    plain.call(client, "SET hits:b 1");
+    plain.call(client, "SADD customers:on:paid 10");
+    let more = plain.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let Err(of_more) = started(&more, Vec::new()) else { panic!("it starts") };
+    assert_eq!(of_more.plans, plans);
+    assert!(started(&more, plans.clone()).is_ok());
+    plain.call(client, "DEL customers:on:paid");
+    let less = plain.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let Err(of_less) = started(&less, plans.clone()) else { panic!("it starts") };
+    assert_ne!(of_less.plans, plans, "another kind of change is another plan");
 }
 
 #[test]
@@ -145,7 +189,7 @@ fn rows_that_do_not_fit_are_kept_counted_and_named() {
     assert_eq!(figure(&mut shop, "customer:{id:uint}", "misfits"), ":2");
     assert_eq!(figure(&mut shop, "cart:{customer:uint}", "misfits"), ":1");
     let logged = shop.host.logged.join("\n");
-    assert!(logged.contains("Database 0: 3 rows do not fit the schema and 0 claim"), "{logged}");
+    assert!(logged.contains("Database 0: 3 rows do not fit; they are kept"), "{logged}");
     assert!(logged.contains("customer:2: "), "{logged}");
     check(
         &mut shop,

@@ -57,12 +57,20 @@ impl Shop {
 
     /// As `ask`; ticks go by until there is a reply.
     pub(crate) fn await_reply(&mut self, words: &[&str]) -> String {
-        let mut reply = self.ask(words);
-        while reply.is_none() {
-            self.test.tick();
-            reply = self.answer(self.admin);
+        match self.ask(words) {
+            Some(reply) => reply,
+            None => self.await_answer(),
         }
-        reply.unwrap_or_default()
+    }
+
+    /// Ticks go by until the one who looks after the schema has a reply.
+    pub(crate) fn await_answer(&mut self) -> String {
+        loop {
+            self.test.tick();
+            if let Some(reply) = self.answer(self.admin) {
+                return reply;
+            }
+        }
     }
 
     /// Plans a schema; answers the plan.

@@ -4,7 +4,8 @@
 //! command that is complete and in no unfinished transaction. A file may end anywhere,
 //! for the power may have failed; and where file systems fill what was never written with
 //! zeros, an end of nothing but zeros is one too. Anything else that is no command is
-//! damage, and is told with its place.
+//! damage, and is told with its place. Lines that begin with `#` are annotations, which are
+//! handed out beside the commands and mean nothing here.
 
 use crate::PersistError;
 use crate::disk::{Disk, Source};
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 const CHUNK_BYTES: usize = 1024 * 1024;
 /// Commands in a batch.
 const BATCH_COMMANDS: usize = 1024;
+/// Bytes of annotations beside a batch, or a line more.
+const ANNOTATION_BYTES: usize = 1024 * 1024;
 /// The longest line: a count, or an annotation.
 const LINE_BYTES_MAX: usize = 1024;
 /// The most arguments, and the longest: what a client may send.
@@ -53,6 +56,8 @@ enum Stop {
     Short(usize),
     /// At this place of the buffer something else was expected.
     Bad(usize, &'static str),
+    /// There are annotations enough to be looked at.
+    Annotated,
 }
 
 /// An increment being read.
@@ -68,6 +73,7 @@ pub struct Reader {
     in_transaction: bool,
     sound: u64,
     arguments: Vec<ArgRange>,
+    annotations: Vec<u8>,
 }
 
 impl Reader {
@@ -95,7 +101,13 @@ impl Reader {
             in_transaction: false,
             sound: offset,
             arguments: Vec::new(),
+            annotations: Vec::new(),
         }
+    }
+
+    /// Takes the annotations that were read since the last call, as whole lines.
+    pub fn take_annotations(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.annotations)
     }
 
     /// How much was read.
@@ -108,12 +120,13 @@ impl Reader {
         &self.buffer
     }
 
-    /// Reads some commands into an empty batch; whether there are any. The batch is good
-    /// until the next call.
+    /// Reads some commands into an empty batch; whether there is more. The batch is good
+    /// until the next call; it may be empty where there are many annotations.
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool, ReadError> {
         while batch.len() < BATCH_COMMANDS {
             match self.command(batch) {
                 Ok(()) => {}
+                Err(Stop::Annotated) => break,
                 // What is complete comes first.
                 Err(_) if !batch.is_empty() => break,
                 Err(Stop::Short(0)) if self.is_at_end => return self.end(),
@@ -170,17 +183,15 @@ impl Reader {
 
     /// Puts the next command into the batch.
     fn command(&mut self, batch: &mut Batch) -> Result<(), Stop> {
-        let mut at = self.at;
         loop {
-            match self.buffer.get(at) {
-                None if at == self.at => return Err(Stop::Short(0)),
-                None => return Err(Stop::Short(at - self.at + 1)),
+            match self.buffer.get(self.at) {
+                None => return Err(Stop::Short(0)),
                 Some(b'*') => break,
-                Some(b'#') => at = self.line(at)?.1,
-                Some(_) => return Err(Stop::Bad(at, "a command, which begins with *")),
+                Some(b'#') => self.annotation()?,
+                Some(_) => return Err(Stop::Bad(self.at, "a command, which begins with *")),
             }
         }
-        let (count, mut at) = self.number(at, "a number of arguments")?;
+        let (count, mut at) = self.number(self.at, "a number of arguments")?;
         if count == 0 {
             return Err(Stop::Bad(at, "a command with arguments"));
         }
@@ -207,6 +218,20 @@ impl Reader {
         self.at = at;
         if !self.in_transaction {
             self.sound = self.start + at as u64;
+        }
+        Ok(())
+    }
+
+    /// Takes an annotation, which is as sound as what stands before it.
+    fn annotation(&mut self) -> Result<(), Stop> {
+        if self.annotations.len() >= ANNOTATION_BYTES {
+            return Err(Stop::Annotated);
+        }
+        let (_, next) = self.line(self.at)?;
+        self.annotations.extend_from_slice(&self.buffer[self.at..next]);
+        self.at = next;
+        if !self.in_transaction {
+            self.sound = self.start + next as u64;
         }
         Ok(())
     }
@@ -285,22 +310,26 @@ mod tests {
     const TWO: &[u8] = b"*1\r\n$4\r\nPING\r\n#TS:17\r\n*2\r\n$3\r\nDEL\r\n$4\r\na\r\nb\r\n";
 
     #[test]
-    fn commands_are_read_and_annotations_are_not() {
+    fn commands_are_read_and_annotations_are_none() {
         assert_eq!(read(b""), (vec![], Ok(())));
         let expected = vec!["PING".to_owned(), "DEL a\\r\\nb".to_owned()];
         assert_eq!(read(TWO), (expected, Ok(())));
     }
 
     #[test]
-    fn a_file_cut_at_any_byte_is_sound_up_to_a_command() {
+    fn a_file_cut_at_any_byte_is_sound_up_to_a_command_or_an_annotation() {
         for cut in 1..TWO.len() {
             let (commands, outcome) = read(&TWO[..cut]);
             assert_eq!(commands.len(), usize::from(cut >= 14), "{cut}");
-            if cut == 14 {
+            if cut == 14 || cut == 22 {
                 assert_eq!(outcome, Ok(()));
                 continue;
             }
-            let sound = if cut > 14 { 14 } else { 0 };
+            let sound = match cut {
+                23.. => 22,
+                15.. => 14,
+                _ => 0,
+            };
             let expected =
                 format!("f ends within a command or a transaction; it is sound up to byte {sound}");
             assert_eq!(outcome, Err(expected.clone()), "{cut}");
@@ -308,6 +337,26 @@ mod tests {
             let zeros = [&TWO[..cut], &[0; 50]].concat();
             assert_eq!(read(&zeros).1, Err(expected), "{cut}");
         }
+    }
+
+    #[test]
+    fn annotations_are_handed_out_however_many_there_are() {
+        let line = [&b"#"[..], &[b'x'; 900], b"\r\n"].concat();
+        let file = [TWO, &line.repeat(3000), TWO].concat();
+        let source = Source { content: Box::new(io::Cursor::new(file)), bytes: 0 };
+        let mut reader = Reader::new(source, Path::new("f"));
+        let (mut batch, mut commands, mut lines, mut most) = (Batch::new(), 0, Vec::new(), 0);
+        while reader.next(&mut batch).unwrap() {
+            commands += batch.len();
+            let taken = reader.take_annotations();
+            most = most.max(taken.len());
+            lines.extend(taken);
+            batch.clear();
+        }
+        lines.extend(reader.take_annotations());
+        assert_eq!(commands, 4);
+        assert_eq!(lines, [b"#TS:17\r\n", &line.repeat(3000)[..], b"#TS:17\r\n"].concat());
+        assert!(most <= ANNOTATION_BYTES + LINE_BYTES_MAX, "{most}");
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl<'a> Aftermath<'a> {
             return Ok(fate);
         };
         // What a computed row holds is compared with its sources later on.
-        if self.book.traits(table).is_computed {
+        if self.book.traits(table).is_computed || self.book.observes(table) {
             return Ok(fate);
         }
         // What fitted under one key need not be the same as another.

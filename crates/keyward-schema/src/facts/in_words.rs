@@ -313,5 +313,8 @@ pub(super) fn mode_in_words(mode: Mode) -> &'static str {
         Mode::Warn => {
             "Writes that break a rule of this document pass and are counted; a sample of them is logged."
         }
+        Mode::Observe => {
+            "What this document would refuse, fill in, derive or remove is counted, and nothing of it is done."
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! The schemas that a server runs.
 //!
-//! Owns putting them and their functions into the engine before the first client
-//! comes, reading libraries of functions, and the words for schemas in the banner.
-//! Reading schemas is the caller's.
+//! Owns what is expected of the engine before the first client comes, reading
+//! libraries of functions, and the words for schemas in the banner. Reading schemas
+//! is the caller's; what they meet is the engine's.
 
-use keyward_engine::Engine;
 pub use keyward_engine::Library;
+use keyward_engine::{Engine, Expected};
 use keyward_schema::Schema;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -83,14 +83,12 @@ pub enum SchemaError {
     Libraries(String),
 }
 
-/// Puts databases under their schemas; answers the functions of each.
-pub(crate) fn govern(
+/// What is to govern the rows that are loaded, and the functions of each database.
+pub(crate) fn expect(
     engine: &mut Engine,
     served: Vec<ServedSchema>,
-) -> Result<Vec<(usize, Functions)>, SchemaError> {
-    let mut all = Vec::new();
-    // Those that share a database are one there.
-    let mut by_db: BTreeMap<usize, Vec<Schema>> = BTreeMap::new();
+) -> Result<(Expected, Vec<(usize, Functions)>), SchemaError> {
+    let (mut expected, mut all) = (Expected::default(), Vec::new());
     for ServedSchema { schema, db, functions, .. } in served {
         let databases = engine.keyspace().database_count();
         if db >= databases {
@@ -102,13 +100,11 @@ pub(crate) fn govern(
             let name = &schema.keyspace.name;
             tracing::warn!("{name} declares {declared} functions, and there is no library of them");
         }
-        by_db.entry(db).or_default().push(schema);
+        // Those that share a database are one there.
+        expected.schemas.entry(db).or_default().push(schema);
         all.push((db, functions));
     }
-    for (db, schemas) in by_db {
-        engine.govern(db, Schema::join(schemas));
-    }
-    Ok(all)
+    Ok((expected, all))
 }
 
 /// Libraries without those that are there already: schemas in one folder share them.

@@ -1,7 +1,7 @@
 //! Why the server did not serve.
 
 use crate::files::schemas::SchemaError;
-use keyward_engine::LoadError;
+use keyward_engine::{LoadError, Unaccepted};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{OpenError, ReadError};
 use keyward_persist::file_lock::LockError;
@@ -38,6 +38,9 @@ pub enum ServeError {
     /// A socket could not be bound.
     #[error("{0}")]
     Listen(io::Error),
+    /// The schemas would change rows that are there, and nobody has accepted that.
+    #[error("{0}")]
+    Unaccepted(Box<Unaccepted>),
     /// A schema could not be put in force.
     #[error(transparent)]
     Schema(#[from] SchemaError),

@@ -52,6 +52,9 @@ pub(crate) async fn load(server: &Rc<Server>) -> Result<(), ServeError> {
         // These are told where they are found, and with the file they are in.
         ServeError::AppendOnly(ReadError::Truncated { .. } | ReadError::Damaged { .. })
         | ServeError::Load { problem: LoadError::UnknownCommand(_), .. } => {}
+        ServeError::Unaccepted(unaccepted) => {
+            unaccepted.to_string().lines().for_each(|line| tracing::warn!("{line}"));
+        }
         error => tracing::warn!("Fatal error loading the DB: {error}. Exiting."),
     })
 }
@@ -85,7 +88,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     }
     let loaded = loading.loaded;
     let is_amid_ends = server.core.borrow().engine.has_pending_ends();
-    settle(server).await;
+    let needs_files = settle(server).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
     core.host.loading = None;
@@ -104,6 +107,9 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     if let Some(files) = files {
         begin_log(core, files)?;
     }
+    if needs_files {
+        keep_changes(core);
+    }
     if is_amid_ends {
         tracing::info!(
             "The append only file ended amid the removal of what goes with other keys; this is \
@@ -115,8 +121,21 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// Makes rows under schemas what those say.
-async fn settle(server: &Server) {
+/// The files are behind, because a schema came: they are written anew, so that the next start
+/// need not be told again to accept it.
+fn keep_changes(core: &mut Core) {
+    let host = &mut core.host;
+    if host.append_only.files.is_some() {
+        host.append_only.rewrites.is_wanted = true;
+    }
+    if !host.settings.save_points().is_empty() {
+        host.persistence.is_wanted = true;
+    }
+    host.files_wanted.give();
+}
+
+/// Makes rows under schemas what those say; whether the files are behind by that.
+async fn settle(server: &Server) -> Result<bool, ServeError> {
     let mut settling = {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         // All rows are judged by one time.
@@ -127,9 +146,10 @@ async fn settle(server: &Server) {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         engine.settle_rows(host, settling, STEP_ROWS)
     };
-    while step(&mut settling) {
+    while step(&mut settling).map_err(ServeError::Unaccepted)? {
         server.agenda.pause().await;
     }
+    Ok(settling.needs_files())
 }
 
 impl Loading<'_> {
@@ -269,15 +289,29 @@ impl Loading<'_> {
                     ServeError::Load { file: part.path.clone(), problem }
                 })?;
             }
+            self.annotations(&mut reader).await;
             self.report(reader.offset());
             self.server.agenda.pause().await;
         }
+        self.annotations(&mut reader).await;
         if replay.failures > 0 {
             let failures = replay.failures;
             let path = part.path.display();
             tracing::warn!("{failures} commands of {path} failed when they were carried out again");
         }
         Ok(())
+    }
+
+    /// Hears what annotations say of schemas, and has rows come to their tables.
+    async fn annotations(&self, reader: &mut Reader) {
+        let lines = reader.take_annotations();
+        if lines.is_empty() {
+            return;
+        }
+        self.server.core.borrow_mut().engine.load_annotations(&lines);
+        while self.server.core.borrow_mut().engine.bring_rows(STEP_ROWS) {
+            self.server.agenda.pause().await;
+        }
     }
 
     fn may_cut(&self, is_last: bool) -> bool {
@@ -322,7 +356,8 @@ fn tell(error: &ReadError, path: &Path) {
 /// Goes on with the log, or begins it with a base of what there is.
 fn begin_log(core: &mut Core, mut files: AofFiles) -> Result<(), PersistError> {
     let (file, path, bytes);
-    if files.is_empty() {
+    let is_new = files.is_empty();
+    if is_new {
         (file, path) = files.next_increment(Listing::WithBase)?;
         bytes = 0;
         let options = SnapshotOptions {
@@ -351,6 +386,9 @@ fn begin_log(core: &mut Core, mut files: AofFiles) -> Result<(), PersistError> {
     }
     core.host.append_only.begin(Log::new(file, &path, bytes));
     core.host.append_only.files = Some(files);
-    core.engine.log_changes(true);
+    match is_new {
+        true => core.engine.log_changes(true),
+        false => core.engine.go_on_logging(),
+    }
     Ok(())
 }

@@ -65,7 +65,14 @@ pub(crate) fn run(
         let host = &mut server.core.borrow_mut().host;
         host.asks.note_schema(served.db, &served.schema, &host.settings);
     }
-    let functions = schemas::govern(&mut server.core.borrow_mut().engine, schemas)?;
+    let functions = {
+        let Core { engine, host, .. } = &mut *server.core.borrow_mut();
+        let (mut expected, functions) = schemas::expect(engine, schemas)?;
+        expected.observes = host.settings.is_on(Id::Observe);
+        expected.accepted = host.settings.accepted();
+        engine.expect_schemas(expected);
+        functions
+    };
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(start(Rc::clone(&server), functions, governed));

@@ -3,7 +3,8 @@
 //!
 //! Owns which argument is a name and which a value. The argument behind a name is its
 //! value even if it begins with `--`; `"--maxmemory 700mb"` is a name and its values in
-//! one argument; `--save` alone removes the save points.
+//! one argument; `--save` alone removes the save points, and `--observe` alone is
+//! `--observe yes`.
 //! Not here: what settings there are, and files that are no settings (schemas).
 
 use super::SettingsError;
@@ -40,8 +41,10 @@ impl Roles {
         }
         let is_alone = split_words(argument.as_bytes()).is_some_and(|words| words.len() == 1);
         let is_inline = is_alone && argument.contains('=');
-        let has_no_value = argument.eq_ignore_ascii_case("--save")
-            && after.is_none_or(|after| after.starts_with("--"));
+        let is_save = argument.eq_ignore_ascii_case("--save");
+        let is_observe = argument.eq_ignore_ascii_case("--observe");
+        let has_no_value = is_save && after.is_none_or(|after| after.starts_with("--"))
+            || is_observe && after.is_none_or(|after| !["yes", "no"].contains(&after));
         self.awaits_value = is_alone && !is_inline && !has_no_value;
         Role::Name
     }
@@ -75,6 +78,9 @@ pub(super) fn lines(arguments: &[String]) -> Result<Vec<Line>, SettingsError> {
     for line in &mut lines {
         if line.name.eq_ignore_ascii_case(b"save") && line.values.is_empty() {
             line.values.push(Vec::new());
+        }
+        if line.name.eq_ignore_ascii_case(b"observe") && line.values.is_empty() {
+            line.values.push(b"yes".to_vec());
         }
     }
     Ok(lines)
@@ -154,6 +160,13 @@ mod tests {
             &["--proc-title-template", "--save", "--save", ""],
             &[&["proc-title-template", "--save"], save],
         );
+    }
+
+    #[test]
+    fn observe_needs_no_value() {
+        check(&["--observe"], &[&["observe", "yes"]]);
+        check(&["--observe", "--port", "1"], &[&["observe", "yes"], &["port", "1"]]);
+        check(&["--observe", "no", "--port", "1"], &[&["observe", "no"], &["port", "1"]]);
     }
 
     #[test]

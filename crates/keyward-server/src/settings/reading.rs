@@ -86,6 +86,12 @@ impl Settings {
         }
     }
 
+    /// The names of plans that a start may carry out.
+    pub fn accepted(&self) -> Vec<String> {
+        let text = self.text(Id::Accept);
+        text.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
     /// The save points: seconds and changes.
     pub fn save_points(&self) -> &[(u64, u64)] {
         match self.value(Id::Save) {

@@ -107,6 +107,21 @@ impl Keyspace {
         self.schema_version += 1;
     }
 
+    /// Takes a database out of its schema, if it has one. Its rows are still to be brought
+    /// (`bring_rows`) to the only table it has then.
+    pub fn release(&mut self, db: usize) {
+        if self.databases[db].book().is_none() {
+            return;
+        }
+        self.governed -= 1;
+        self.quotas.forget(db);
+        let plain = Database::new(self.hasher, self.databases[db].standing());
+        let mut before = std::mem::replace(&mut self.databases[db], plain);
+        self.capture_now(&mut before);
+        self.leaving = Some(Leaving { db, before, faulty: Faulty::new(self.hasher) });
+        self.schema_version += 1;
+    }
+
     /// Brings about `budget` rows more to the tables of their patterns, and what is known
     /// to be wrong with rows that the survey did not judge; whether all are there.
     pub fn bring_over(&mut self, survey: &Survey, budget: usize) -> bool {
@@ -136,6 +151,15 @@ impl Keyspace {
             self.place_row(self.key_in(db, &bytes), row);
         }
         done
+    }
+
+    /// The same where nothing is known of rows; whether all are there.
+    pub fn bring_unjudged(&mut self, budget: usize) -> bool {
+        let is_over = self.bring_rows(budget) < budget;
+        if is_over {
+            self.leaving = None;
+        }
+        is_over
     }
 
     /// Whether any database is under a schema.

@@ -33,6 +33,14 @@ pub struct TableStats {
     pub refused: u64,
     /// Commands that broke the schema and were let pass.
     pub warned: u64,
+    /// What a schema would have refused where it only observes.
+    pub would_refuse: u64,
+    /// Rows that it would have given another end.
+    pub would_date: u64,
+    /// Changes of derived keys that it would have made.
+    pub would_derive: u64,
+    /// Rows and parts of rows that it would have removed.
+    pub would_remove: u64,
     /// Rows that do not fit, and are kept.
     pub misfits: u64,
     /// Rows whose claim to a unique value fails.

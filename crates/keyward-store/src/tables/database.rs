@@ -64,7 +64,13 @@ impl Database {
         standing: Option<Standing>,
         book: Arc<RuleBook>,
     ) -> Database {
-        let patterns = book.schema().keys.iter().map(|key| Table::governed(hasher, key));
+        let patterns = book.schema().ids().map(|id| {
+            let mut table = Table::governed(hasher, book.schema().key(id));
+            if book.observes(id) {
+                table.standing = standing;
+            }
+            table
+        });
         let plain = Table::new(hasher, standing);
         Database {
             tables: std::iter::once(plain).chain(patterns).collect(),
@@ -306,10 +312,11 @@ impl Database {
             let (standing, stats) = (empty.standing, empty.stats);
             std::mem::swap(empty, &mut before.tables[old]);
             empty.stats = stats;
-            match heir.0.checked_sub(1).zip(self.book.as_ref()) {
-                Some((at, book)) => empty.heed(&book.schema().keys[usize::from(at)]),
-                None => empty.standing = standing,
+            if let Some((at, book)) = heir.0.checked_sub(1).zip(self.book.as_ref()) {
+                empty.heed(&book.schema().keys[usize::from(at)]);
             }
+            // What a schema says of it, or the server's policy.
+            empty.standing = standing;
         }
     }
 
@@ -448,7 +455,7 @@ impl Database {
         None
     }
 
-    /// When keys that no pattern speaks for go if memory is short.
+    /// When keys that no pattern speaks for, or one that observes, go if memory is short.
     pub(crate) fn standing(&self) -> Option<Standing> {
         self.tables[0].standing
     }
@@ -456,6 +463,12 @@ impl Database {
     /// Decides that.
     pub(crate) fn set_standing(&mut self, standing: Option<Standing>) {
         self.tables[0].standing = standing;
+        let book = self.book.iter().filter(|book| book.observes_any());
+        for (book, id) in book.flat_map(|book| book.schema().ids().map(move |id| (book, id))) {
+            if book.observes(id) {
+                self.tables[usize::from(TableIndex::of(id).0)].standing = standing;
+            }
+        }
     }
 
     /// Those of these tables that have such a standing and rows that may go, each with how

@@ -8,7 +8,7 @@ use clap::Args;
 use keyward_docs::render::{self, Style};
 use keyward_schema::{Schema, conflicts};
 use keyward_server::settings::command_line::{Role, Roles};
-use keyward_server::{Functions, ServedSchema};
+use keyward_server::{CommandError, Functions, ServeError, ServedSchema};
 
 use crate::Answer;
 use crate::schema_file;
@@ -20,9 +20,14 @@ use crate::terminal::Terminal;
     after_help = "Schemas are files named *.toml, wherever they stand; each governs the database it \
     names, or the one that --db says. Settings bear redis.conf's names; a file of them may come \
     first, and - reads them from the standard input.\n\n\
+    The files remember which schema governed their rows. Where another one would change rows \
+    (a first start on a dump of Redis, an edited file, a restore), nothing is started: the table \
+    of what would happen is printed, and the exit code is 1. --accept PLAN has it done, --observe \
+    starts without changing anything.\n\n\
     Examples:\n  keyward serve\n  keyward serve systems/*/keyward.toml\n  \
     keyward serve shop/keyward.toml --db 3 --port 7000 --maxmemory 1gb\n  \
-    keyward serve redis.conf --port 7000"
+    keyward serve redis.conf --port 7000\n  \
+    keyward serve shop/keyward.toml --dir redis-data --observe"
 )]
 pub(crate) struct Serve {
     /// [SCHEMA.toml…] [redis.conf] [--db [NAME=]N] [--name value…]
@@ -56,8 +61,15 @@ impl Serve {
             move_to(&mut served, name.as_deref(), db)?;
         }
         check_databases(&served, terminal)?;
-        keyward_server::serve_command(&settings, served)?;
-        Ok(Answer::Yes)
+        match keyward_server::serve_command(&settings, served) {
+            // That it would change rows is an answer, not a failure.
+            Err(CommandError::Serve(refused @ ServeError::Unaccepted(_))) => {
+                let text = format!("keyward: {refused}");
+                text.lines().try_for_each(|line| terminal.say(line))?;
+                Ok(Answer::No)
+            }
+            outcome => Ok(outcome.map(|()| Answer::Yes)?),
+        }
     }
 }
 

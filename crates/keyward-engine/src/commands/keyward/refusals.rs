@@ -36,14 +36,13 @@ pub(crate) fn refusals(ctx: &mut Ctx<'_>) -> Outcome {
     let shown = found.len().min(count);
     ctx.reply.array(shown);
     for (pattern, broken) in found.into_iter().take(count) {
-        let outcome = if broken.is_refused { "refused" } else { "warned" };
         ctx.reply.map(8);
         ctx.reply.bulk(b"id");
         ctx.reply.integer(i64::try_from(broken.id).unwrap_or(i64::MAX));
         ctx.reply.bulk(b"time");
         ctx.reply.integer(broken.time_ms);
         for (name, text) in [
-            ("outcome", outcome.as_bytes()),
+            ("outcome", broken.outcome.name().as_bytes()),
             ("pattern", pattern.as_bytes()),
             ("address", broken.address.as_bytes()),
             ("name", &broken.client_name),

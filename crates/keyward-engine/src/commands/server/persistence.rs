@@ -12,7 +12,7 @@ const IN_PROGRESS: WireError = WireError::Err("Background save already in progre
 /// Lets the host write a snapshot; whether it could.
 pub(crate) fn save_now(ctx: &mut Ctx<'_>) -> bool {
     ends::finish_all(ctx);
-    let is_saved = ctx.host.save(&Snapshot::new(ctx.keys, ctx.shared.snapshot_head()));
+    let is_saved = ctx.host.save(&Snapshot::new(ctx.keys, ctx.shared.snapshot_head(ctx.keys)));
     ctx.shared.write_refusal.take_if(|refusal| is_saved && *refusal == WireError::SaveFailed);
     is_saved
 }

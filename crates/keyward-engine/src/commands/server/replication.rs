@@ -23,7 +23,8 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     shared.feed_followers(ctx.keys);
     let used_bytes = ctx.host.used_memory();
     let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes };
-    let written = Snapshot::new(ctx.keys, shared.snapshot_head()).write_to(Vec::new(), options);
+    let written =
+        Snapshot::new(ctx.keys, shared.snapshot_head(ctx.keys)).write_to(Vec::new(), options);
     let snapshot = written.map_err(|_| WireError::Err("Unable to write a snapshot"))?;
     ctx.reply.raw(format!("${}\r\n", snapshot.len()).as_bytes());
     ctx.reply.raw(&snapshot);

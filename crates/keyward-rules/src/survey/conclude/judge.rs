@@ -4,7 +4,7 @@ use super::{Conclusion, Visited};
 use crate::derived::{Entry, Holds};
 use crate::lifetime::{LifetimeProblem, Term};
 use crate::survey::standing::{deadline_of, is_overlong};
-use crate::survey::{Ground, was_computed};
+use crate::survey::{Ground, goes_with};
 use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::KeyId;
 
@@ -27,7 +27,7 @@ impl Conclusion {
     ) -> Result<Visited, NotYet> {
         let Ground { book, before, view } = ground;
         let Some(table) = table else {
-            if before.is_some_and(|before| was_computed(before, key)) {
+            if before.is_some_and(|before| goes_with(before, book, key)) {
                 self.end(None, key, entry_count(row));
                 let plain = self.found(None);
                 plain.rows = plain.rows.saturating_sub(1);
@@ -57,7 +57,7 @@ impl Conclusion {
                 return Ok(Visited::Whole);
             }
             Ok(deadline) if deadline == row.deadline() => {}
-            Ok(deadline) => self.redate(table, key, deadline),
+            Ok(deadline) => self.redate(table, key, row.deadline(), deadline),
             Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
         }
         if !is_computed {
@@ -69,12 +69,15 @@ impl Conclusion {
         Ok(Visited::Whole)
     }
 
-    fn redate(&mut self, table: KeyId, key: &[u8], deadline: Option<i64>) {
+    fn redate(&mut self, table: KeyId, key: &[u8], before: Option<i64>, deadline: Option<i64>) {
         match deadline {
             Some(end) => self.queue([b"PEXPIREAT", key, end.to_string().as_bytes()]),
             None => self.queue([b"PERSIST", key]),
         }
-        self.found(Some(table)).redated += 1;
+        let found = self.found(Some(table));
+        found.redated += 1;
+        found.dated += u64::from(before.is_none());
+        found.shortened += u64::from(before.is_some_and(|was| deadline.is_some_and(|is| is < was)));
         self.fates.insert(key.to_vec(), Some(deadline));
     }
 

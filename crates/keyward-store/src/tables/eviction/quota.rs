@@ -97,6 +97,11 @@ impl Quotas {
         }));
     }
 
+    /// A database has no schema any more.
+    pub(crate) fn forget(&mut self, db: usize) {
+        self.quotas.retain(|quota| quota.share.db != db);
+    }
+
     /// Whether nothing has changed since every keyspace was seen to be within its limit.
     #[inline]
     pub(crate) fn are_kept(&self, databases: &[Database]) -> bool {

@@ -1,0 +1,114 @@
+//! What a schema does to rows, in words and figures for people.
+//!
+//! Owns the table that a start prints which would change rows, and the line of the log that
+//! says what was done. Figures are those of KEYWARD SCHEMA PLAN.
+//! Invariant: every line is printable, whatever a schema holds.
+//! Not here: finding it out (`keyward_rules::Survey`).
+
+use keyward_rules::{Findings, Report, RuleBook};
+use keyward_schema::escape;
+use std::fmt::Write as _;
+
+/// Lines of "how it differs" that are shown.
+const DIFFERENCES_MAX: usize = 20;
+
+/// A figure of a pattern.
+type Figure = fn(&Findings) -> u64;
+
+/// The columns of the table.
+const COLUMNS: [(&str, Figure); 9] = [
+    ("keys", |found| found.rows),
+    ("destroyed", |found| found.destroyed),
+    ("shortened", |found| found.shortened),
+    ("dated", |found| found.dated),
+    ("undated", |found| found.redated - found.dated - found.shortened),
+    ("built", |found| found.built),
+    ("misfits", |found| found.misfits),
+    ("conflicts", |found| found.conflicts),
+    ("overlong", |found| found.overlong),
+];
+
+/// The kinds of change, in a sentence.
+const CHANGES: [(Figure, &str); 5] = [
+    (|found| found.destroyed, "rows and entries of derived keys destroyed"),
+    (|found| found.shortened, "rows shortened"),
+    (|found| found.dated, "rows dated"),
+    (|found| found.redated - found.dated - found.shortened, "rows given a later end or none"),
+    (|found| found.built, "entries of derived keys built"),
+];
+
+/// What is kept though something is wrong with it.
+const KEPT: [(Figure, &str); 3] = [
+    (|found| found.misfits, "rows do not fit"),
+    (|found| found.conflicts, "rows claim what another has"),
+    (|found| found.overlong, "rows live longer than they may"),
+];
+
+fn sum(report: &Report, of: Figure) -> u64 {
+    report.tables.iter().map(of).sum()
+}
+
+fn listed<const N: usize>(report: &Report, kinds: &[(Figure, &str); N]) -> Option<String> {
+    let counts = kinds.iter().map(|(of, what)| (sum(report, *of), what));
+    let told = counts.filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, what)| format!("{count} {what}")).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// What changes, in words; none if nothing does.
+pub(crate) fn changes(report: &Report) -> Option<String> {
+    listed(report, &CHANGES)
+}
+
+/// What is kept though something is wrong with it; none if there is nothing.
+pub(crate) fn kept(report: &Report) -> Option<String> {
+    listed(report, &KEPT)
+}
+
+/// The table of a plan: what it is about, a line for each pattern that something happens to or
+/// is wrong with, and one for keys without a pattern.
+pub(crate) fn table(
+    db: usize,
+    before: Option<&RuleBook>,
+    book: &RuleBook,
+    report: &Report,
+    differences: &[String],
+) -> String {
+    let mut text = format!("Database {db}, {}: ", escape(book.schema().source.names()));
+    text += match before {
+        None => "the rows come from elsewhere, or were there before any schema.",
+        Some(_) => "another schema governed these rows.",
+    };
+    text.push('\n');
+    for line in differences.iter().take(DIFFERENCES_MAX) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {}", escape(line));
+    }
+    if let Some(more) = differences.len().checked_sub(DIFFERENCES_MAX).filter(|more| *more > 0) {
+        let _ = writeln!(text, "  and {more} more differences");
+    }
+    let patterns = book.schema().keys.iter().map(|key| escape(key.pattern.text()).into_owned());
+    let names = std::iter::once("(no pattern)".to_owned()).chain(patterns);
+    let rows: Vec<(String, [u64; COLUMNS.len()])> = names
+        .zip(&report.tables)
+        .map(|(name, found)| (name, COLUMNS.map(|(_, of)| of(found))))
+        .filter(|(name, figures)| {
+            figures[1..].iter().any(|figure| *figure > 0)
+                || (name.starts_with('(') && figures[0] > 0)
+        })
+        .collect();
+    // Columns in which nothing stands are left out.
+    let shown: Vec<usize> = (0..COLUMNS.len())
+        .filter(|column| *column == 0 || rows.iter().any(|(_, figures)| figures[*column] > 0))
+        .collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(7);
+    let _ = write!(text, "  {:width$}", "pattern");
+    text.extend(shown.iter().map(|column| format!("  {:>9}", COLUMNS[*column].0)));
+    text.push('\n');
+    for (name, figures) in &rows {
+        let _ = write!(text, "  {name:width$}");
+        text.extend(shown.iter().map(|column| format!("  {:>9}", figures[*column])));
+        text.push('\n');
+    }
+    text
+}

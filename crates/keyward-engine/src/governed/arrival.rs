@@ -1,0 +1,133 @@
+//! Schemas on the way to the rows of a start: what is served, and what the files remember.
+//!
+//! Owns the decision what is to govern each database, and which schema its rows are loaded
+//! under: the one that the files remember (`memory`). A file that KEYWARD SCHEMA APPLY replaced
+//! gives way to what was applied.
+//! Not here: putting it in force (`settlement`).
+
+use super::memory::{Annotations, Memory, Remembered, book_of, parts};
+use keyward_rules::RuleBook;
+use keyward_schema::{Mode, Schema};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+
+/// What is to govern the rows that a start loads.
+#[derive(Debug, Default)]
+pub struct Expected {
+    /// The schemas of each database, in the order of their files.
+    pub schemas: BTreeMap<usize, Vec<Schema>>,
+    /// Whether all of them only observe.
+    pub observes: bool,
+    /// The names of plans that may be carried out.
+    pub accepted: Vec<String>,
+}
+
+/// Why a start ends: it would change rows, and nobody has accepted that.
+#[derive(Debug)]
+pub struct Unaccepted {
+    /// What would become of the rows, as tables for people.
+    pub tables: String,
+    /// The names of the plans, as `accept` takes them.
+    pub plans: Vec<String>,
+}
+
+impl fmt::Display for Unaccepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plans = self.plans.join(",");
+        write!(
+            f,
+            "the schemas would change rows that are there, so nothing was started and nothing \
+             changed.\n{}To have it done, start with --accept {plans}\nTo look at it first, \
+             start with --observe, which changes nothing",
+            self.tables
+        )
+    }
+}
+
+/// Schemas on the way to the rows of a start.
+#[derive(Debug, Default)]
+pub(crate) struct Arrival {
+    pub(super) expected: Expected,
+    /// What the files remember, as far as they are read, and the text that says so.
+    pub(super) memory: Memory,
+    pub(crate) text: String,
+    pub(super) annotations: Annotations,
+    /// Books that the files remember, which rows are to be brought to.
+    pub(super) coming: VecDeque<(usize, Option<Arc<RuleBook>>)>,
+    pub(super) is_bringing: bool,
+}
+
+/// What is to govern a database.
+pub(super) struct Target {
+    pub(super) schema: Schema,
+    pub(super) modes: Vec<Option<Mode>>,
+    /// The places of keyspaces that go on with what was applied.
+    pub(super) applied: Vec<usize>,
+}
+
+impl Arrival {
+    pub(crate) fn new(expected: Expected) -> Arrival {
+        Arrival { expected, ..Arrival::default() }
+    }
+
+    /// What is to govern a database, by what is served and what the files remember.
+    pub(super) fn target(&self, db: usize) -> Option<Target> {
+        let nothing = Vec::new();
+        let remembered = self.memory.0.get(&db).unwrap_or(&nothing);
+        let overruling = self.expected.observes.then_some(Mode::Observe);
+        let Some(served) = self.expected.schemas.get(&db) else {
+            // One that was applied where no file was goes on.
+            let is_ours = |own: &Remembered| own.replaced.is_some();
+            let is_applied = !remembered.is_empty() && remembered.iter().all(is_ours);
+            let book = book_of(remembered, str::to_owned).filter(|_| is_applied)?;
+            let modes = vec![overruling; remembered.len()];
+            let applied = (0..remembered.len()).collect();
+            return Some(Target { schema: book.declared().clone(), modes, applied });
+        };
+        let mut applied = Vec::new();
+        let chosen = served.iter().enumerate().map(|(place, own)| {
+            let is_one = served.len() == 1 && remembered.len() == 1;
+            let is_it = |other: &&Remembered| is_one || *other.name == *own.keyspace.name;
+            let before = remembered.iter().find(is_it);
+            let before = before.filter(|before| before.replaces(own.source.whole_text()));
+            let Some(schema) = before.and_then(|before| before.schema(&own.source.name)) else {
+                return own.clone();
+            };
+            applied.push(place);
+            schema
+        });
+        let schemas: Vec<Schema> = chosen.collect();
+        let modes = vec![overruling; schemas.len()];
+        Some(Target { schema: Schema::join(schemas), modes, applied })
+    }
+
+    /// The book that the files remember of a database. If it says what is to govern the
+    /// database, it is that one, which knows its files.
+    pub(super) fn remembered(&self, db: usize) -> Option<RuleBook> {
+        let remembered = self.memory.0.get(&db)?;
+        let book = book_of(remembered, |name| {
+            let mut served = self.expected.schemas.get(&db).into_iter().flatten();
+            let file = served.find(|own| *own.keyspace.name == *name);
+            file.map_or_else(|| name.to_owned(), |own| own.source.name.clone())
+        });
+        let target =
+            self.target(db).map(|target| RuleBook::overruled(target.schema, &target.modes));
+        match (book, target) {
+            (Some(book), Some(target)) if is_like(&book, &target) => Some(target),
+            (book, _) => book,
+        }
+    }
+}
+
+/// Whether two books say the same, and of the same keys only to observe.
+pub(super) fn is_like(one: &RuleBook, other: &RuleBook) -> bool {
+    let texts = |book: &RuleBook| -> Vec<String> {
+        let parts = parts(book.declared()).iter();
+        parts.map(|part| format!("{} {}", part.keyspace.name, part.source.whole_text())).collect()
+    };
+    let observing = |book: &RuleBook| -> Vec<bool> {
+        book.schema().ids().map(|id| book.observes(id)).collect()
+    };
+    texts(one) == texts(other) && observing(one) == observing(other)
+}

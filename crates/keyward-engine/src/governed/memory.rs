@@ -1,0 +1,295 @@
+//! What files remember of the schemas in force.
+//!
+//! Owns the text that says which schema governed which database when rows were written: in a
+//! snapshot it is an AUX field, in the append-only file annotations, which stock Redis reads
+//! over. A file without it is a foreign one.
+//!
+//! ```text
+//! keyward-schemas 1\n
+//! <db> <mode> <replaced> <bytes of the name> <bytes of the text>\n<name><text>\n     a keyspace
+//! …
+//! ```
+//!
+//! `mode` is what overruled the modes of the text (`schema` if nothing did). `replaced` tells
+//! that KEYWARD SCHEMA APPLY put the text in force: it is the SHA-1 of the text of the file that
+//! it replaced, or `none` where there was no schema; otherwise `-`. An annotation is a line of at
+//! most 1024 bytes, so the text is cut into several of them, with `\`, line feed and carriage
+//! return escaped; the last one says how many bytes there were.
+//! Invariant: what cannot be read is as good as not there.
+//! Not here: what follows from it (`arrival`, `settlement`).
+
+use keyward_lua::sha1_hex;
+use keyward_rules::RuleBook;
+use keyward_schema::{Mode, Schema, check, conflicts};
+use keyward_store::keyspace::Keyspace;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// The name of the AUX field.
+pub(crate) const FACT: &str = "keyward-schemas";
+/// What the text begins with.
+const HEAD: &[u8] = b"keyward-schemas 1\n";
+/// What annotations begin with, and the last of them.
+const LINE: &[u8] = b"#keyward-schemas:";
+const LAST_LINE: &[u8] = b"#keyward-schemas-end:";
+/// Bytes of the text in an annotation, which doubles if all are escaped.
+const LINE_BYTES: usize = 450;
+/// More than this is no text of ours: a schema has a megabyte at most.
+const BYTES_MAX: usize = 64 << 20;
+
+/// What a schema that was applied took the place of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Replaced {
+    /// No schema.
+    Nothing,
+    /// A text with this SHA-1.
+    Text(String),
+}
+
+impl Replaced {
+    pub(crate) fn text(text: &str) -> Replaced {
+        Replaced::Text(sha1(text))
+    }
+}
+
+/// The texts that KEYWARD SCHEMA APPLY replaced, by database and place of the keyspace.
+pub(crate) type ReplacedTexts = BTreeMap<(usize, usize), Replaced>;
+
+/// A keyspace that was in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    pub(crate) name: String,
+    /// Its text, with all that it includes.
+    pub(crate) text: String,
+    /// What overruled its modes.
+    pub(crate) mode: Option<Mode>,
+    /// If it was applied.
+    pub(crate) replaced: Option<Replaced>,
+}
+
+/// The keyspaces that were in force, by database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory(pub(crate) BTreeMap<usize, Vec<Remembered>>);
+
+impl Memory {
+    /// What is in force now.
+    pub(crate) fn of(keys: &Keyspace, replaced: &ReplacedTexts) -> Memory {
+        let governed = (0..keys.database_count()).filter_map(|db| {
+            let book = keys.book_of(db)?;
+            let remember = |(place, part): (usize, &Schema)| Remembered {
+                name: part.keyspace.name.to_string(),
+                text: part.source.whole_text().to_owned(),
+                mode: book.mode(place),
+                replaced: replaced.get(&(db, place)).cloned(),
+            };
+            Some((db, parts(book.declared()).iter().enumerate().map(remember).collect()))
+        });
+        Memory(governed.collect())
+    }
+
+    /// The text that says so; empty if no schema is in force.
+    pub(crate) fn text(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let mut text = String::from_utf8_lossy(HEAD).into_owned();
+        for (db, own) in self.0.iter().flat_map(|(db, all)| all.iter().map(move |own| (db, own))) {
+            let Remembered { name, text: schema, mode, replaced } = own;
+            let mode = mode.map_or("schema", Mode::name);
+            let replaced = match replaced {
+                None => "-",
+                Some(Replaced::Nothing) => "none",
+                Some(Replaced::Text(sum)) => sum,
+            };
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{db} {mode} {replaced} {} {}", name.len(), schema.len());
+            let _ = writeln!(text, "{name}{schema}");
+        }
+        text
+    }
+
+    /// What a text says; nothing if it is none of ours.
+    pub(crate) fn read(text: &[u8]) -> Memory {
+        let parse = || -> Option<Memory> {
+            let mut rest = text.strip_prefix(HEAD)?;
+            let mut memory = Memory::default();
+            while !rest.is_empty() {
+                let end = rest.iter().position(|byte| *byte == b'\n')?;
+                let words: Vec<&str> = std::str::from_utf8(&rest[..end]).ok()?.split(' ').collect();
+                let [db, mode, replaced, name, schema] = words[..] else { return None };
+                let (name, schema): (usize, usize) = (name.parse().ok()?, schema.parse().ok()?);
+                rest = &rest[end + 1..];
+                let body = rest.get(..name.checked_add(schema)?.checked_add(1)?)?;
+                rest = &rest[body.len()..];
+                let body = std::str::from_utf8(body).ok()?.strip_suffix('\n')?;
+                let own = Remembered {
+                    name: body.get(..name)?.to_owned(),
+                    text: body.get(name..)?.to_owned(),
+                    mode: if mode == "schema" { None } else { Some(Mode::named(mode)?) },
+                    replaced: match replaced {
+                        "-" => None,
+                        "none" => Some(Replaced::Nothing),
+                        sum => Some(Replaced::Text(sum.to_owned())),
+                    },
+                };
+                memory.0.entry(db.parse().ok()?).or_default().push(own);
+            }
+            Some(memory)
+        };
+        parse().unwrap_or_default()
+    }
+}
+
+impl Remembered {
+    /// Whether it was put in force in the place of this text of a file.
+    pub(crate) fn replaces(&self, text: &str) -> bool {
+        matches!(&self.replaced, Some(Replaced::Text(sum)) if *sum == sha1(text))
+    }
+
+    /// The schema, by the name that its file has; none if this version does not take it.
+    pub(crate) fn schema(&self, file: &str) -> Option<Schema> {
+        check(file, self.text.as_bytes()).schema
+    }
+}
+
+/// The book of keyspaces that were in force; none if this version does not take them.
+pub(crate) fn book_of(
+    remembered: &[Remembered],
+    file: impl Fn(&str) -> String,
+) -> Option<RuleBook> {
+    let schemas = remembered.iter().map(|own| own.schema(&file(&own.name)));
+    let schemas: Vec<Schema> = schemas.collect::<Option<_>>()?;
+    let together: Vec<(usize, &Schema)> = schemas.iter().map(|schema| (0, schema)).collect();
+    if schemas.is_empty() || !conflicts(&together).is_empty() {
+        return None;
+    }
+    let modes: Vec<Option<Mode>> = remembered.iter().map(|own| own.mode).collect();
+    Some(RuleBook::overruled(Schema::join(schemas), &modes))
+}
+
+/// The schemas of the keyspaces of a database.
+pub(crate) fn parts(schema: &Schema) -> &[Schema] {
+    match schema.parts.is_empty() {
+        true => std::slice::from_ref(schema),
+        false => &schema.parts,
+    }
+}
+
+fn sha1(text: &str) -> String {
+    String::from_utf8_lossy(&sha1_hex(text.as_bytes())).into_owned()
+}
+
+/// Annotations that say a text.
+pub(crate) fn push_annotations(text: &str, out: &mut Vec<u8>) {
+    for piece in text.as_bytes().chunks(LINE_BYTES) {
+        out.extend_from_slice(LINE);
+        for byte in piece {
+            match byte {
+                b'\\' => out.extend_from_slice(b"\\\\"),
+                b'\n' => out.extend_from_slice(b"\\n"),
+                b'\r' => out.extend_from_slice(b"\\r"),
+                0 => out.extend_from_slice(b"\\0"),
+                other => out.push(*other),
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+    out.extend_from_slice(LAST_LINE);
+    out.extend_from_slice(text.len().to_string().as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Annotations being read.
+#[derive(Debug, Default)]
+pub(crate) struct Annotations {
+    text: Vec<u8>,
+}
+
+impl Annotations {
+    /// Reads an annotation, without its line's end; the whole text if it was the last of one.
+    pub(crate) fn read(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Some(count) = line.strip_prefix(LAST_LINE) {
+            let text = std::mem::take(&mut self.text);
+            let count: Option<usize> = std::str::from_utf8(count).ok()?.parse().ok();
+            return (count == Some(text.len())).then_some(text);
+        }
+        let mut bytes = line.strip_prefix(LINE)?.iter();
+        while let Some(byte) = bytes.next() {
+            self.text.push(match byte {
+                b'\\' => match bytes.next() {
+                    Some(b'n') => b'\n',
+                    Some(b'r') => b'\r',
+                    Some(b'0') => 0,
+                    _ => b'\\',
+                },
+                other => *other,
+            });
+        }
+        if self.text.len() > BYTES_MAX {
+            self.text.clear();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Memory {
+        let own = |name: &str, text: &str, mode, replaced| Remembered {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            mode,
+            replaced,
+        };
+        let long = "# \\ a line\r\n\u{fc}\n".repeat(500);
+        Memory(BTreeMap::from([
+            (0, vec![own("shop", "a\nb\n", None, None)]),
+            (
+                3,
+                vec![
+                    own("", &long, Some(Mode::Observe), Some(Replaced::Nothing)),
+                    own("two words", "", Some(Mode::Warn), Some(Replaced::text("x"))),
+                ],
+            ),
+        ]))
+    }
+
+    #[test]
+    fn a_memory_reads_back_as_itself() {
+        assert_eq!(Memory::read(sample().text().as_bytes()), sample());
+        assert_eq!(Memory::default().text(), "");
+        assert_eq!(Memory::read(b""), Memory::default());
+    }
+
+    #[test]
+    fn what_is_cut_or_changed_is_as_good_as_not_there() {
+        let text = sample().text().into_bytes();
+        for end in 0..text.len() {
+            // Cut behind a keyspace it has that one.
+            let read = Memory::read(&text[..end]);
+            assert!(read.0.values().flatten().count() < 3, "{end}");
+        }
+        assert_eq!(Memory::read(b"keyward-schemas 2\n0 schema - 1 1\nab\n"), Memory::default());
+        assert_eq!(Memory::read(b"keyward-schemas 1\n0 loud - 1 1\nab\n"), Memory::default());
+    }
+
+    #[test]
+    fn annotations_are_short_lines_that_read_back() {
+        let text = sample().text();
+        let mut lines = Vec::new();
+        push_annotations(&text, &mut lines);
+        let mut annotations = Annotations::default();
+        let mut read = Vec::new();
+        for line in lines.split_inclusive(|byte| *byte == b'\n') {
+            assert!(line.len() <= 1024 && line.ends_with(b"\r\n") && line.starts_with(b"#"));
+            read.extend(annotations.read(line.strip_suffix(b"\n").expect("a line")));
+        }
+        assert_eq!(read, [text.into_bytes()]);
+        // One that lost a line is none.
+        let lost = lines.split(|byte| *byte == b'\n').skip(1);
+        assert!(lost.filter_map(|line| annotations.read(line)).next().is_none());
+    }
+}

@@ -1,0 +1,372 @@
+//! A start: the schemas that are served meet the rows that were loaded.
+//!
+//! Owns the guard. What the files remember (`memory`) decides what is asked:
+//! - rows under the schema that governed them are loaded into its tables; what time ended and
+//!   what a crash cut off is completed, and told in figures;
+//! - a file that KEYWARD SCHEMA APPLY replaced gives way to what was applied;
+//! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row comes
+//!   into force by itself; whatever else must have been accepted by the plan's name, or the
+//!   start ends with nothing done.
+//!
+//! Observing is never asked: nothing is changed by it. All of it goes in steps, and nothing is
+//! logged as an effect: whoever loads the same rows again is asked again.
+//! Invariants: all databases are planned before anything is put in force in one of them; rows
+//! are loaded by the tables of the schema that the files remember.
+//! Not here: what is to govern which database (`arrival`), files, options, who is told (the
+//! host), meeting rows (`survey`, `rebuild`).
+
+use super::announcement;
+use super::arrival::{Target, Unaccepted, is_like};
+use super::memory::{Memory, parts};
+use super::plan;
+use super::proposal::Sound;
+use super::rebuild::{self, AfterLoad};
+use super::survey::{self, Walk};
+use crate::engine::shared::Shared;
+use crate::host::Host;
+use crate::sessions::session::Session;
+use keyward_lua::LogLevel;
+use keyward_rules::{Conclusion, Report, RuleBook, Survey};
+use keyward_schema::escape;
+use keyward_store::keyspace::Keyspace;
+use std::sync::Arc;
+
+impl Shared {
+    /// The files say which schemas governed the rows that follow.
+    pub(crate) fn recall(&mut self, keys: &Keyspace, text: &[u8]) {
+        let Some(arrival) = &mut self.arrival else { return };
+        arrival.memory = Memory::read(text);
+        arrival.text = String::from_utf8_lossy(text).into_owned();
+        for db in 0..keys.database_count() {
+            let book = arrival.remembered(db).map(Arc::new);
+            arrival.coming.push_back((db, book));
+        }
+    }
+
+    /// The same of annotations, some lines of them.
+    pub(crate) fn recall_annotations(&mut self, keys: &Keyspace, lines: &[u8]) {
+        for line in lines.split(|byte| *byte == b'\n') {
+            let Some(arrival) = &mut self.arrival else { return };
+            if let Some(text) = arrival.annotations.read(line) {
+                self.recall(keys, &text);
+            }
+        }
+    }
+
+    /// Brings about `budget` rows more to the tables of schemas that the files remember;
+    /// whether all are there.
+    pub(crate) fn bring_recalled(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
+        let Some(arrival) = &mut self.arrival else { return true };
+        if arrival.is_bringing {
+            arrival.is_bringing = !keys.bring_unjudged(budget);
+            return false;
+        }
+        let Some((db, book)) = arrival.coming.pop_front() else { return true };
+        match (keys.book_of(db), book) {
+            (None, None) => return arrival.coming.is_empty(),
+            (Some(now), Some(book)) if is_like(now, &book) => {
+                return arrival.coming.is_empty();
+            }
+            (_, Some(book)) => {
+                let survey = Survey::new(&book, None, |_| false);
+                keys.govern(db, book, &survey);
+            }
+            (Some(_), None) => keys.release(db),
+        }
+        arrival.is_bringing = true;
+        false
+    }
+}
+
+/// How far the rows that were loaded are what their schemas say.
+#[derive(Debug, Default)]
+pub(crate) struct Settlement {
+    stage: Stage,
+    after: AfterLoad,
+    parts: Vec<Part>,
+    observes: bool,
+    accepted: Vec<String>,
+    /// Whether the files are behind: a schema that came has changed rows, or says of others
+    /// that they outlive a restart.
+    pub(crate) needs_files: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// What is to come is compared with what is in force.
+    #[default]
+    Begin,
+    /// Databases that no schema is served for any more lose theirs, from this one on.
+    Release(usize),
+    /// Books that only observe come into force, from this part on.
+    Observe(usize),
+    /// What the books in force say of rows is completed.
+    Complete,
+    /// What the books to come say of them is found out.
+    Plan(usize),
+    /// It is carried out.
+    Govern(usize),
+    Bring(usize),
+    CarryOut(usize),
+    Over,
+}
+
+/// A database that another schema comes to.
+#[derive(Debug)]
+struct Part {
+    db: usize,
+    /// Until it is in force.
+    book: Option<RuleBook>,
+    survey: Option<Survey>,
+    differences: Vec<String>,
+    walk: Walk,
+    is_met: bool,
+    conclusion: Option<Conclusion>,
+    report: Option<Report>,
+    is_in_force: bool,
+}
+
+/// Who takes part in a step.
+pub(crate) struct Stand<'a> {
+    pub(crate) keys: &'a mut Keyspace,
+    pub(crate) shared: &'a mut Shared,
+    pub(crate) session: &'a mut Session,
+    pub(crate) host: &'a mut dyn Host,
+}
+
+impl Settlement {
+    /// Goes on by about `budget` rows; whether all is done.
+    ///
+    /// # Errors
+    /// If rows would change, and nobody has accepted that.
+    pub(crate) fn step(
+        &mut self,
+        stand: &mut Stand<'_>,
+        budget: usize,
+    ) -> Result<bool, Box<Unaccepted>> {
+        let keys = &mut *stand.keys;
+        let marks = (keys.changes.dirty, keys.effects.len(), keys.changes.news.len());
+        // A stage that is over has left the next one its time.
+        let outcome = loop {
+            let stage = self.stage;
+            match self.go_on(stand, budget) {
+                Ok(false) if self.stage != stage => {}
+                outcome => break outcome,
+            }
+        };
+        let keys = &mut *stand.keys;
+        keys.changes.dirty = marks.0;
+        keys.effects.truncate(marks.1);
+        keys.changes.news.truncate(marks.2);
+        outcome
+    }
+
+    fn go_on(&mut self, stand: &mut Stand<'_>, budget: usize) -> Result<bool, Box<Unaccepted>> {
+        self.stage = match self.stage {
+            Stage::Begin => self.begin(stand),
+            Stage::Release(db) => release(stand, db, budget),
+            Stage::Observe(place) => self.observe(stand, place, budget),
+            Stage::Complete => {
+                let Stand { keys, shared, session, host } = stand;
+                match self.after.step(keys, shared, session, *host, budget) {
+                    true => Stage::Plan(0),
+                    false => Stage::Complete,
+                }
+            }
+            Stage::Plan(place) => match self.parts.get_mut(place) {
+                Some(part) if part.is_in_force => Stage::Plan(place + 1),
+                Some(part) => match part.plan(stand.keys, budget) {
+                    true => Stage::Plan(place + 1),
+                    false => Stage::Plan(place),
+                },
+                None => {
+                    self.ask(stand.keys)?;
+                    Stage::Govern(0)
+                }
+            },
+            Stage::Govern(place) => self.govern(stand, place),
+            Stage::Bring(place) => {
+                let survey = self.parts[place].survey.as_ref().expect("it is being brought");
+                match stand.keys.bring_over(survey, budget) {
+                    true => Stage::CarryOut(place),
+                    false => Stage::Bring(place),
+                }
+            }
+            Stage::CarryOut(place) => self.carry_out(stand, place, budget),
+            Stage::Over => Stage::Over,
+        };
+        Ok(matches!(self.stage, Stage::Over))
+    }
+
+    /// Finds out what is to come to which database.
+    fn begin(&mut self, stand: &mut Stand<'_>) -> Stage {
+        let Stand { keys, shared, host, .. } = stand;
+        let Some(arrival) = shared.arrival.take() else { return Stage::Complete };
+        for db in 0..keys.database_count() {
+            let Some(Target { schema, modes, applied }) = arrival.target(db) else { continue };
+            for place in applied {
+                let remembered = arrival.memory.0.get(&db);
+                let own = remembered.and_then(|all| all.get(place));
+                if let Some(replaced) = own.and_then(|own| own.replaced.clone()) {
+                    shared.replaced.insert((db, place), replaced);
+                }
+                let file = escape(&parts(&schema)[place].source.name).into_owned();
+                let line = format!(
+                    "Database {db}, {file}: KEYWARD SCHEMA APPLY put another schema in force than \
+                     this file has, and that one stays in force; KEYWARD SCHEMA SHOW has its text"
+                );
+                host.log(LogLevel::Warning, line.as_bytes());
+            }
+            let book = RuleBook::overruled(schema, &modes);
+            if keys.book_of(db).is_some_and(|now| is_like(now, &book)) {
+                continue;
+            }
+            self.parts.push(Part {
+                db,
+                book: Some(book),
+                survey: None,
+                differences: Vec::new(),
+                walk: Walk::default(),
+                is_met: false,
+                conclusion: None,
+                report: None,
+                is_in_force: false,
+            });
+        }
+        self.observes = arrival.expected.observes;
+        self.accepted.clone_from(&arrival.expected.accepted);
+        shared.arrival = Some(arrival);
+        Stage::Release(0)
+    }
+
+    /// Puts a book in force that only observes: no row changes by it.
+    fn observe(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
+        let Some(part) = self.parts.get_mut(place).filter(|_| self.observes) else {
+            return Stage::Complete;
+        };
+        if let Some(book) = part.book.take() {
+            let survey = Survey::new(&book, None, |_| false);
+            stand.host.governed(part.db, book.schema());
+            stand.keys.govern(part.db, Arc::new(book), &survey);
+            part.is_in_force = true;
+        }
+        match stand.keys.bring_unjudged(budget) {
+            true => Stage::Observe(place + 1),
+            false => Stage::Observe(place),
+        }
+    }
+
+    /// Whether all that would change rows is accepted.
+    fn ask(&self, keys: &Keyspace) -> Result<(), Box<Unaccepted>> {
+        let (mut tables, mut plans, mut is_accepted) = (String::new(), Vec::new(), true);
+        for part in &self.parts {
+            let (Some(report), Some(book)) = (&part.report, &part.book) else { continue };
+            let excess = excess(keys, part.db, book);
+            if !report.changes_rows() && excess.is_none() {
+                continue;
+            }
+            let before = keys.book_of(part.db).map(Arc::as_ref);
+            let name = plan::name(part.db, before, book, report);
+            let name = String::from_utf8_lossy(&name).into_owned();
+            is_accepted &= self.accepted.contains(&name);
+            tables += &announcement::table(part.db, before, book, report, &part.differences);
+            tables.extend(excess);
+            plans.push(name);
+        }
+        if is_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
+    }
+
+    fn govern(&mut self, stand: &mut Stand<'_>, place: usize) -> Stage {
+        let Some(part) = self.parts.get_mut(place) else { return Stage::Over };
+        let Some((book, survey)) = part.book.take().zip(part.survey.as_ref()) else {
+            return Stage::Govern(place + 1);
+        };
+        let database = stand.keys.database_at(part.db);
+        let (persist, has_rows) = (database.persist(), !database.is_empty());
+        stand.host.governed(part.db, book.schema());
+        stand.keys.govern(part.db, Arc::new(book), survey);
+        // The files have rows that they are not to have, or lack some.
+        self.needs_files |= has_rows && stand.keys.database_at(part.db).persist() != persist;
+        Stage::Bring(place)
+    }
+
+    fn carry_out(&mut self, stand: &mut Stand<'_>, place: usize, budget: usize) -> Stage {
+        let Stand { keys, shared, session, host } = stand;
+        let Part { db, report, survey, .. } = &mut self.parts[place];
+        let report = report.as_mut().expect("it was concluded");
+        if !rebuild::carry_out(keys, shared, session, *host, (*db, report), budget) {
+            return Stage::CarryOut(place);
+        }
+        self.needs_files |= report.changes_rows();
+        if report.tables.iter().any(|found| found.rows > 0) {
+            rebuild::tell(*host, *db, "the schema that came", report);
+        }
+        survey.take().into_iter().for_each(|survey| shared.remains.survey(survey));
+        Stage::Govern(place + 1)
+    }
+}
+
+impl Part {
+    /// Meets some more rows or concludes about them; whether all is concluded.
+    fn plan(&mut self, keys: &Keyspace, budget: usize) -> bool {
+        let db = self.db;
+        if self.survey.is_none()
+            && let Some(book) = self.book.take()
+        {
+            let Sound { book, survey, changes, .. } = Sound::meeting(keys, db, book);
+            (self.book, self.survey, self.differences) = (Some(book), Some(survey), changes);
+        }
+        let Part { book, survey, walk, .. } = self;
+        let (Some(book), Some(survey)) = (book, survey) else { return true };
+        if !self.is_met {
+            self.is_met = survey::advance(keys, db, book, survey, walk, budget);
+            if !self.is_met {
+                return false;
+            }
+        }
+        let conclusion = self.conclusion.get_or_insert_with(|| survey.begin_conclusion());
+        let is_over = survey::conclude(keys, db, book, survey, conclusion, budget);
+        self.report = self.conclusion.take_if(|_| is_over).map(Conclusion::into_report);
+        is_over
+    }
+}
+
+/// What is said of a keyspace that takes more than it may, and may be evicted from: rows would
+/// go at once. Where several share a database, nobody knows yet what each takes.
+fn excess(keys: &Keyspace, db: usize, book: &RuleBook) -> Option<String> {
+    let most = book.schema().keyspace.max_memory.filter(|_| book.schema().parts.is_empty())?;
+    let was = keys.book_of(db).and_then(|before| before.schema().keyspace.max_memory);
+    let bytes: usize = keys.database_at(db).tables().iter().map(|table| table.heap_bytes()).sum();
+    let is_less = was.is_none_or(|was| most < was);
+    (is_less && bytes as u64 > most).then(|| {
+        format!(
+            "  rows of the patterns that may be evicted go until the keyspace takes no more than \
+             its max_memory, {most} bytes; it takes {bytes} now\n"
+        )
+    })
+}
+
+/// Takes databases out of schemas that are no longer served.
+fn release(stand: &mut Stand<'_>, db: usize, budget: usize) -> Stage {
+    let Stand { keys, shared, host, .. } = stand;
+    if db == keys.database_count() {
+        return Stage::Observe(0);
+    }
+    let is_served = shared.arrival.as_ref().is_none_or(|arrival| arrival.target(db).is_some());
+    let name = keys
+        .book_of(db)
+        .filter(|_| !is_served)
+        .map(|book| escape(&book.schema().keyspace.name).into_owned());
+    if let Some(name) = name {
+        let line = format!(
+            "Database {db}: the files remember the schema {name}, and none is served: its rows \
+             are served as they are, without one"
+        );
+        host.log(LogLevel::Warning, line.as_bytes());
+        keys.release(db);
+    }
+    match keys.bring_unjudged(budget) {
+        true => Stage::Release(db + 1),
+        false => Stage::Release(db),
+    }
+}

@@ -1,0 +1,194 @@
+//! Mode `observe`: what the schema would do is counted, and nothing of it is done.
+
+use crate::shop::Shop;
+
+const SCHEMA: &str = r#"
+[keyspace]
+name = "shop"
+MODE
+
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "none"
+[key."user:{id:uint}".fields]
+email = "str"
+plan = "free | paid"
+balance = "decimal(2)?"
+
+[key."users:on:{plan}"]
+type = "set"
+members = { of = "user:{id}" }
+
+[key."users:by_email:{email}"]
+type = "string"
+lookup = { of = "user:{id}", field = "email" }
+
+[key."order:{id:uint}"]
+type = "string"
+ttl = { after = "1h", renew = "access" }
+
+[key."note:{id:uint}"]
+type = "string"
+ttl = { with = "order:{id}" }
+
+[key."recent"]
+type = "list"
+items = "string"
+max_len = 2
+"#;
+
+fn schema(mode: &str) -> String {
+    SCHEMA.replace("MODE", mode)
+}
+
+fn observing() -> Shop {
+    Shop::new(1, &schema("mode = \"observe\""))
+}
+
+/// A figure of a pattern.
+fn figure(shop: &mut Shop, pattern: &str, name: &str) -> u64 {
+    let told = shop.words(&["KEYWARD", "STATS", pattern]);
+    let rest = told.split(&format!(" {name} :")).nth(1).expect("the figure is told").to_owned();
+    rest.split(' ').next().expect("a number").parse().expect("a number")
+}
+
+#[test]
+fn nothing_is_refused_filled_in_derived_or_removed() {
+    let mut shop = observing();
+    shop.check(&[
+        ("SET order:1 x", "+OK"),
+        ("TTL order:1", ":-1"),
+        ("EXPIRE order:1 999999", ":1"),
+        ("GET order:1", "$1 x"),
+        ("TTL order:1", ":999999"),
+        ("PERSIST order:1", ":1"),
+        ("HSET user:1 email a@x plan gold", ":2"),
+        ("HSET user:2 email b@x plan free", ":2"),
+        ("EXISTS users:by_email:a@x users:on:free users:on:gold", ":0"),
+        ("SADD users:on:free 7", ":1"),
+        ("HINCRBYFLOAT user:1 balance 0.1", "$3 0.1"),
+        ("HINCRBYFLOAT user:1 balance 1e2", "$5 100.1"),
+        ("SET note:9 alone", "+OK"),
+        ("RPUSH recent a b c", ":3"),
+        ("LLEN recent", ":3"),
+        ("HSET order:2 a b", ":1"),
+        ("SET stranger 1", "+OK"),
+        ("DBSIZE", ":8"),
+    ]);
+    let mut of = |pattern: &str, name: &str| figure(&mut shop, pattern, name);
+    assert_eq!(of("order:{id:uint}", "would_date"), 2, "both that came without an end");
+    assert_eq!(of("order:{id:uint}", "would_refuse"), 3, "EXPIRE, PERSIST, a hash");
+    assert!(of("user:{id:uint}", "would_refuse") >= 1, "a plan that is none");
+    assert_eq!(of("users:by_email:{email}", "would_derive"), 2);
+    assert_eq!(of("users:on:{plan}", "would_derive"), 2);
+    assert_eq!(of("users:on:{plan}", "would_refuse"), 1, "it says otherwise");
+    assert_eq!(of("note:{id:uint}", "would_refuse"), 1, "there is no order 9");
+    assert_eq!(of("recent", "would_remove"), 1, "one is too many");
+    assert_eq!(of("order:{id:uint}", "refused") + of("order:{id:uint}", "warned"), 0);
+    let refusals = shop.call("KEYWARD REFUSALS order:2");
+    assert!(refusals.contains("outcome $8 observed"), "{refusals}");
+    let explained = shop.call("KEYWARD EXPLAIN SET order:7 x");
+    assert!(
+        explained.contains("After: Then") || explained.contains("Before: Runs, and the key ends"),
+        "what it would do is explained: {explained}"
+    );
+}
+
+#[test]
+fn a_key_observes_by_itself_and_ties_to_it_are_not_kept() {
+    let text = schema("")
+        .replace("[key.\"user:{id:uint}\"]\n", "[key.\"user:{id:uint}\"]\nmode = \"observe\"\n");
+    let mut shop = Shop::new(1, &text);
+    shop.check(&[
+        ("HSET user:1 email a@x plan gold", ":2"),
+        ("EXISTS users:by_email:a@x", ":0"),
+        ("SADD users:on:free 1", ":1"),
+        ("SET order:1 x", "+OK"),
+        ("TTL order:1", ":3600"),
+        ("SET note:1 x", "+OK"),
+        ("TTL note:1", ":3600"),
+    ]);
+    assert!(shop.call("SET note:2 x").starts_with("-SCHEMA note:2"), "others are enforced");
+    assert!(shop.call("SET users:on:free x").starts_with("-SCHEMA users:on:free"));
+    assert_eq!(figure(&mut shop, "users:by_email:{email}", "would_derive"), 1);
+}
+
+#[test]
+fn observing_ends_by_a_plan_where_rows_would_change() {
+    let mut shop = Shop::new(1, &schema(""));
+    shop.check(&[("SET order:1 x", "+OK"), ("HSET user:1 email a@x plan free", ":2")]);
+    assert_eq!(shop.await_reply(&["KEYWARD", "MODE", "OBSERVE"]).trim_end(), "+OK");
+    shop.check(&[
+        ("KEYWARD MODE", "$7 observe"),
+        ("TTL order:1", ":3600"),
+        ("SET order:2 x", "+OK"),
+        ("TTL order:2", ":-1"),
+        ("HSET user:1 email b@x", ":0"),
+        ("GET users:by_email:a@x", "$1 1"),
+    ]);
+    let refused = shop.await_reply(&["KEYWARD", "MODE", "schema"]);
+    let expected = "-SCHEMA this mode would change rows: 1 rows and entries of derived keys \
+                    destroyed, 1 rows dated, 1 entries of derived keys built; if that is meant, \
+                    say KEYWARD SCHEMA APPLY ";
+    assert!(refused.starts_with(expected), "{refused}");
+    shop.check(&[("KEYWARD MODE", "$7 observe"), ("TTL order:2", ":-1")]);
+    let mut words = refused.trim_end().split("say ").nth(1).expect("what to say").split(' ');
+    let words: Vec<&str> = words.by_ref().collect();
+    assert_eq!(words[4..], ["DESTROY", "1"]);
+    assert!(shop.await_reply(&words).starts_with('*'));
+    shop.check(&[
+        ("KEYWARD MODE", "$6 schema"),
+        ("TTL order:2", ":3600"),
+        ("GET users:by_email:b@x", "$1 1"),
+        ("EXISTS users:by_email:a@x", ":0"),
+    ]);
+    assert!(shop.call("HSET user:1 plan gold").starts_with("-SCHEMA "));
+    // Where nothing would change, it is switched at once.
+    assert_eq!(shop.await_reply(&["KEYWARD", "MODE", "OBSERVE"]).trim_end(), "+OK");
+    assert_eq!(shop.await_reply(&["KEYWARD", "MODE", "WARN"]).trim_end(), "+OK");
+    shop.check(&[("KEYWARD MODE", "$4 warn"), ("SET order:3 x", "+OK"), ("TTL order:3", ":3600")]);
+}
+
+#[test]
+fn a_plan_of_the_same_text_is_the_end_of_observing() {
+    let mut shop = Shop::new(1, &schema(""));
+    shop.await_reply(&["KEYWARD", "MODE", "OBSERVE"]);
+    shop.check(&[("SET order:1 x", "+OK")]);
+    let plan = shop.plan(&schema(""));
+    assert!(shop.apply(&plan, 0).starts_with('*'));
+    shop.check(&[("KEYWARD MODE", "$6 schema"), ("TTL order:1", ":3600")]);
+}
+
+#[test]
+fn memory_and_eviction_are_the_servers_own_while_a_keyspace_observes() {
+    let text = schema("max_memory = \"1mb\"\npersist = \"none\"");
+    let mut shop = Shop::new(1, &text);
+    shop.await_reply(&["KEYWARD", "MODE", "OBSERVE"]);
+    let value = "x".repeat(1000);
+    for id in 0..2000 {
+        assert_eq!(shop.words(&["SET", &format!("order:{id}"), &value]), "+OK");
+    }
+    shop.check(&[("DBSIZE", ":2000")]);
+}
+
+#[test]
+fn keys_without_a_pattern_are_grouped_by_their_forms_without_holding_anybody_up() {
+    let mut shop = Shop::new(1, &schema("unknown = \"allow\""));
+    shop.check(&[("SET order:1 x", "+OK")]);
+    for id in 0..5000 {
+        shop.words(&["SET", &format!("tmp:job:{id}"), "x"]);
+    }
+    for id in 0..30 {
+        shop.words(&["SET", &format!("lock:{id:08x}-0000-4000-8000-00000000000a"), "x"]);
+    }
+    let told = shop.ask(&["KEYWARD", "UNKNOWN"]);
+    assert!(told.is_none(), "its client waits");
+    shop.check(&[("SET tmp:job:x y", "+OK"), ("GET tmp:job:1", "$1 x")]);
+    let told = shop.await_answer();
+    let told = told.replace("\r\n", " ");
+    assert!(told.contains("tmp:job:{uint} $4 keys :5000"), "{told}");
+    assert!(told.contains("lock:{uuid} $4 keys :30"), "{told}");
+    assert!(!told.contains("order:"), "{told}");
+    let first = shop.await_reply(&["KEYWARD", "UNKNOWN", "COUNT", "1"]);
+    assert!(first.starts_with("*1\r\n") && first.contains("tmp:job:{uint}"), "{first}");
+}

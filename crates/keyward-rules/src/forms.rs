@@ -1,0 +1,290 @@
+//! The apparent forms of keys: what many keys that no pattern speaks for have in common.
+//!
+//! Owns reading a key as words, separators and parts that look like values (numbers, UUIDs,
+//! hexadecimal digests, dates, …), and grouping keys by that. Words that stand in one place of
+//! many forms are taken for values too. It is a guess for people, who declare patterns by it.
+//! Invariants: at most [`FORMS_MAX`] forms are kept, and keys beyond them counted; a key is read
+//! in one pass, and no more of it than [`KEY_BYTES`].
+//! Not here: meeting the keys (the host), which of their parts are secret (`shown`).
+
+use std::collections::BTreeMap;
+
+/// Forms that are kept.
+const FORMS_MAX: usize = 128;
+/// So many words in one place are values.
+const WORDS_MAX: usize = 8;
+/// Bytes of a key that its form is told by.
+const KEY_BYTES: usize = 256;
+/// Parts of a form; what follows is one more.
+const PARTS_MAX: usize = 12;
+/// Digits and letters beside each other that are no word any more.
+const TEXT_MIN: usize = 16;
+
+/// A part of a form.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// A word, or what separates.
+    Text(Box<[u8]>),
+    /// What looks like a value of this kind.
+    Value(&'static str),
+}
+
+/// The keys of one form.
+#[derive(Clone, Debug)]
+struct Group {
+    count: u64,
+    example: Box<[u8]>,
+}
+
+/// A form, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// As a pattern would be written; empty for all keys of forms that are not kept.
+    pub text: String,
+    /// How many keys have it.
+    pub count: u64,
+    /// One of them.
+    pub example: Vec<u8>,
+}
+
+/// Keys by their forms.
+#[derive(Debug, Default)]
+pub struct Forms {
+    groups: BTreeMap<Vec<Part>, Group>,
+    others: Option<Group>,
+    /// Words were taken for values without making room.
+    is_full: bool,
+}
+
+impl Forms {
+    /// Adds a key, as it may be shown.
+    pub fn add(&mut self, key: &[u8]) {
+        let form = parts(&key[..key.len().min(KEY_BYTES)]);
+        let group = || Group { count: 1, example: key.into() };
+        if let Some(own) = self.groups.get_mut(&form) {
+            own.count += 1;
+            return;
+        }
+        if self.groups.len() >= FORMS_MAX && !self.is_full {
+            self.merge();
+            self.is_full = self.groups.len() > FORMS_MAX / 2;
+        }
+        // What was merged may have a place for it.
+        if let Some(own) = self.general(&form) {
+            own.count += 1;
+        } else if self.groups.len() < FORMS_MAX {
+            self.groups.insert(form, group());
+        } else {
+            let others = self.others.get_or_insert_with(|| Group { count: 0, ..group() });
+            others.count += 1;
+        }
+    }
+
+    /// The group of a form with any word taken for a value.
+    fn general(&mut self, form: &[Part]) -> Option<&mut Group> {
+        let words = (0..form.len()).filter(|place| is_word(&form[*place]));
+        let general = words.map(|place| with_value(form, place));
+        let known: Vec<Part> = general.into_iter().find(|form| self.groups.contains_key(form))?;
+        self.groups.get_mut(&known)
+    }
+
+    /// Takes words that stand in one place of many forms for values.
+    fn merge(&mut self) {
+        let longest = self.groups.keys().map(Vec::len).max().unwrap_or(0);
+        for place in 0..longest {
+            let mut alike: BTreeMap<Vec<Part>, Vec<Vec<Part>>> = BTreeMap::new();
+            for form in self.groups.keys() {
+                if form.get(place).is_some_and(is_word) {
+                    alike.entry(with_value(form, place)).or_default().push(form.clone());
+                }
+            }
+            for (general, forms) in alike.into_iter().filter(|(_, forms)| forms.len() > WORDS_MAX) {
+                let groups: Vec<Group> =
+                    forms.iter().filter_map(|form| self.groups.remove(form)).collect();
+                let count: u64 = groups.iter().map(|group| group.count).sum();
+                let Some(first) = groups.into_iter().next() else { continue };
+                let own = self.groups.entry(general).or_insert(Group { count: 0, ..first });
+                own.count += count;
+            }
+        }
+    }
+
+    /// The forms, those of most keys first; what is not kept last.
+    pub fn into_list(mut self) -> Vec<Form> {
+        self.merge();
+        let form = |(parts, group): (Vec<Part>, Group)| Form {
+            text: text(&parts),
+            count: group.count,
+            example: group.example.into_vec(),
+        };
+        let mut forms: Vec<Form> = self.groups.into_iter().map(form).collect();
+        forms.sort_by(|one, other| other.count.cmp(&one.count).then(one.text.cmp(&other.text)));
+        forms.extend(self.others.map(|others| form((Vec::new(), others))));
+        forms
+    }
+}
+
+fn is_word(part: &Part) -> bool {
+    matches!(part, Part::Text(text) if text.first().is_some_and(u8::is_ascii_alphanumeric))
+}
+
+fn with_value(form: &[Part], place: usize) -> Vec<Part> {
+    let mut form = form.to_vec();
+    form[place] = Part::Value("str");
+    form
+}
+
+/// A form as a pattern would be written.
+fn text(parts: &[Part]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Value(kind) => text += &format!("{{{kind}}}"),
+            Part::Text(bytes) => {
+                let bytes = bytes.escape_ascii().to_string();
+                text += &bytes.replace('{', "{{").replace('}', "}}");
+            }
+        }
+    }
+    text
+}
+
+/// The parts of a key.
+fn parts(key: &[u8]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut rest = key;
+    while let Some(first) = rest.first() {
+        if parts.len() >= PARTS_MAX {
+            parts.push(Part::Value("rest"));
+            break;
+        }
+        if !is_wordy(*first) {
+            let end = rest.iter().position(|byte| is_wordy(*byte)).unwrap_or(rest.len());
+            parts.push(Part::Text(rest[..end].into()));
+            rest = &rest[end..];
+            continue;
+        }
+        if let Some((kind, length)) = fixed(rest) {
+            parts.push(Part::Value(kind));
+            rest = &rest[length..];
+            continue;
+        }
+        let end = rest.iter().position(|byte| !is_wordy(*byte)).unwrap_or(rest.len());
+        let (run, behind) = rest.split_at(end);
+        rest = behind;
+        match kind_of(run) {
+            Some(kind) => parts.push(Part::Value(kind)),
+            None => {
+                // `user42` is a word and a number.
+                let digits = run.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+                let (word, number) = run.split_at(run.len() - digits);
+                parts.push(Part::Text(word.into()));
+                parts.extend((!number.is_empty()).then_some(Part::Value("uint")));
+            }
+        }
+    }
+    parts
+}
+
+fn is_wordy(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii()
+}
+
+/// What a text begins with that has a form of its own, and how long it is.
+fn fixed(text: &[u8]) -> Option<(&'static str, usize)> {
+    let ends = |length: usize| text.get(length).is_none_or(|byte| !is_wordy(*byte));
+    let fits = |form: &[u8]| {
+        text.len() >= form.len()
+            && ends(form.len())
+            && form.iter().zip(text).all(|(form, byte)| match form {
+                b'x' => byte.is_ascii_hexdigit(),
+                b'9' => byte.is_ascii_digit(),
+                literal => literal == byte,
+            })
+    };
+    let forms: [(&[u8], &str); 3] = [
+        (b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "uuid"),
+        (b"9999-99-99", "date"),
+        (b"9999-99", "month"),
+    ];
+    let found = forms.into_iter().find(|(form, _)| fits(form));
+    found.map(|(form, kind)| (kind, form.len()))
+}
+
+/// What a run of letters and digits looks like, if it is no word.
+fn kind_of(run: &[u8]) -> Option<&'static str> {
+    let all = |is: fn(&u8) -> bool| run.iter().all(is);
+    let has_digit = run.iter().any(u8::is_ascii_digit);
+    if all(u8::is_ascii_digit) {
+        return Some("uint");
+    }
+    if !has_digit {
+        return None;
+    }
+    let is_ulid = run.len() == 26
+        && all(|byte| {
+            byte.is_ascii_digit() || byte.is_ascii_uppercase() && !b"ILOU".contains(byte)
+        });
+    if is_ulid {
+        return Some("ulid");
+    }
+    if run.len() >= 8 && all(u8::is_ascii_hexdigit) {
+        return Some("hex");
+    }
+    (run.len() >= TEXT_MIN).then_some("str")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(key: &str) -> String {
+        text(&parts(key.as_bytes()))
+    }
+
+    #[test]
+    fn values_are_told_by_their_forms() {
+        let check = |key: &str, expected: &str| assert_eq!(form(key), expected, "{key}");
+        check("tmp:job:17", "tmp:job:{uint}");
+        check("user42", "user{uint}");
+        check("celery-task-meta-6f2b0c1e-9a3d-4f7e-8b21-0c9d8e7f6a5b", "celery-task-meta-{uuid}");
+        check("stats:2026-01-31:views", "stats:{date}:views");
+        check("stats:2026-01", "stats:{month}");
+        check("lock:deadbeef01", "lock:{hex}");
+        check("feed:01ARZ3NDEKTSV4RRFFQ69G5FAV", "feed:{ulid}");
+        check("tok:9xQeWvG816bUx9EPjHmaT23yvVM2", "tok:{str}");
+        check("a{b}\u{1}", "a{{b}}\\x01");
+        check("", "");
+        check("facade:beef", "facade:beef");
+        check("a:b:c:d:e:f:g:h", "a:b:c:d:e:f:{rest}");
+    }
+
+    #[test]
+    fn many_words_in_one_place_are_values() {
+        let mut forms = Forms::default();
+        for letter in 'a'..='z' {
+            forms.add(format!("name:{letter}").as_bytes());
+        }
+        forms.add(b"config:main");
+        forms.add(b"config:main");
+        let list = forms.into_list();
+        let told: Vec<(&str, u64)> = list.iter().map(|form| (&*form.text, form.count)).collect();
+        assert_eq!(told, [("name:{str}", 26), ("config:main", 2)]);
+        assert_eq!(list[0].example, b"name:a");
+    }
+
+    #[test]
+    fn however_many_forms_there_are_what_is_kept_is_bounded_and_all_keys_are_counted() {
+        let mut forms = Forms::default();
+        for number in 0..20_000_u32 {
+            // No two have a separator in the same places.
+            let key: String =
+                (0..20).map(|bit| if number >> bit & 1 == 1 { ":a" } else { "-b" }).collect();
+            forms.add(key.as_bytes());
+        }
+        assert!(forms.groups.len() <= FORMS_MAX);
+        let list = forms.into_list();
+        assert!(list.len() <= FORMS_MAX + 1, "{}", list.len());
+        assert_eq!(list.iter().map(|form| form.count).sum::<u64>(), 20_000);
+    }
+}

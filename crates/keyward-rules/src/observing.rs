@@ -1,0 +1,174 @@
+//! Observing: what a schema says is counted, and nothing of it is done.
+//!
+//! Owns what is left of a schema where some of its keys observe (`mode = "observe"`, or what
+//! overrules it). An observing key has no lifetime, no bounds and no tie to another key; a tie
+//! is kept only if neither of its two keys observes. Where a keyspace observes, its `max_memory`
+//! and `persist` are suspended too: the server's own settings hold.
+//!
+//! A book of such a schema carries out what is left, and keeps the *declared* book, which says
+//! what would be refused, filled in, derived and removed if nothing observed. Nobody carries
+//! that out.
+//! Invariants: which keys observe is fixed when the book is made, because storage depends on
+//! it: another mode is another book. Patterns, types and shapes are the same in both.
+//! Not here: counting (the host).
+
+use crate::after::{Cause, Consequences, Objection};
+use crate::book::RuleBook;
+use crate::change::Change;
+use crate::verdict::Judged;
+use crate::view::View;
+use keyward_resp::{ArgBuf, Args};
+use keyward_schema::{Bounds, KeyId, Lifetime, Mode, Persist, Schema};
+
+/// What a schema would have done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Given a row another end.
+    Dated,
+    /// Brought an element to a derived key.
+    Derived,
+    /// Removed a row or elements.
+    Removed,
+}
+
+impl Deed {
+    /// What a follow-up does.
+    pub fn of(follow_up: Args<'_>) -> Deed {
+        match follow_up.at(0) {
+            b"PEXPIREAT" | b"PERSIST" => Deed::Dated,
+            b"SET" | b"SADD" | b"ZADD" => Deed::Derived,
+            _ => Deed::Removed,
+        }
+    }
+}
+
+/// Whether the keyspace at this place observes as a whole.
+fn keyspace_observes(schema: &Schema, modes: &[Option<Mode>], keyspace: usize) -> bool {
+    let overruled = modes.get(keyspace).copied().flatten();
+    overruled.unwrap_or(schema.keyspace_at(keyspace).mode) == Mode::Observe
+}
+
+/// By the index of the key, whether it observes.
+pub(crate) fn observing(schema: &Schema, modes: &[Option<Mode>]) -> Vec<bool> {
+    let observes = |id: KeyId| {
+        let key = schema.key(id);
+        let overruled = modes.get(key.keyspace).copied().flatten();
+        match overruled.or(key.mode) {
+            Some(mode) => mode == Mode::Observe,
+            None => keyspace_observes(schema, modes, key.keyspace),
+        }
+    };
+    schema.ids().map(observes).collect()
+}
+
+/// What is left of a schema, and by the index of the key whether something of it is suspended.
+pub(crate) fn suspend(
+    schema: &Schema,
+    modes: &[Option<Mode>],
+    observes: &[bool],
+) -> (Schema, Vec<bool>) {
+    let mut left = schema.clone();
+    let mut is_suspended = observes.to_vec();
+    for (index, key) in left.keys.iter_mut().enumerate() {
+        let source = key.derived.as_ref().map(|derived| derived.source().key);
+        let leader = match &key.lifetime {
+            Lifetime::With { key } => Some(key.key),
+            _ => None,
+        };
+        let is_cut = [source, leader].into_iter().flatten().any(|other| observes[other.index()]);
+        is_suspended[index] |= is_cut;
+        if is_suspended[index] {
+            key.lifetime = Lifetime::Free;
+            key.derived = None;
+        }
+        if observes[index] {
+            key.bounds = Bounds::default();
+        }
+    }
+    let count = schema.keyspaces().count();
+    let all: Vec<bool> = (0..count).map(|place| keyspace_observes(schema, modes, place)).collect();
+    for (part, _) in left.parts.iter_mut().zip(&all).filter(|(_, observes)| **observes) {
+        part.keyspace.max_memory = None;
+    }
+    if all.contains(&true) {
+        // It is equal in all keyspaces of a database.
+        left.keyspace.persist = Persist::Aof;
+        left.keyspace.persist_said = None;
+    }
+    if left.parts.is_empty() && all.contains(&true) {
+        left.keyspace.max_memory = None;
+    }
+    (left, is_suspended)
+}
+
+impl RuleBook {
+    /// Whether a table observes: nothing is refused, filled in, derived or removed there.
+    #[inline]
+    pub fn observes(&self, table: KeyId) -> bool {
+        self.suspension().is_some_and(|suspension| suspension.observes[table.index()])
+    }
+
+    /// Whether any table observes.
+    pub fn observes_any(&self) -> bool {
+        self.suspension().is_some()
+    }
+
+    /// Whether all tables observe.
+    pub(crate) fn observes_all(&self) -> bool {
+        self.suspension().is_some_and(|suspension| suspension.observes.iter().all(|own| *own))
+    }
+
+    /// Whether something that is said of a table is suspended: it observes, or a key that it
+    /// is tied to does.
+    pub fn is_suspended(&self, table: KeyId) -> bool {
+        self.suspension().is_some_and(|suspension| suspension.is_suspended[table.index()])
+    }
+
+    /// The schema as it is declared, with what is suspended.
+    pub fn declared(&self) -> &Schema {
+        self.declared_book().schema()
+    }
+
+    /// The book of that, which nobody carries out; the book itself if nothing observes.
+    pub fn declared_book(&self) -> &RuleBook {
+        self.suspension().map_or(self, |suspension| &suspension.declared)
+    }
+
+    /// Whether the tables that observe are the same if the modes of one keyspace are overruled
+    /// like this.
+    pub fn observes_the_same(&self, keyspace: usize, mode: Option<Mode>) -> bool {
+        let mut modes = self.modes();
+        modes[keyspace] = mode;
+        observing(self.declared(), &modes) == observing(self.declared(), &self.modes())
+    }
+
+    /// What the schema would have said of changes, and done about them, if nothing observed;
+    /// `None` where nothing does. Only what is suspended is told.
+    ///
+    /// # Errors
+    /// If the host has to fetch something first.
+    pub fn observed(
+        &self,
+        view: &dyn View,
+        changes: &[Change<'_>],
+    ) -> Result<Option<Consequences>, Objection> {
+        let Some(suspension) = self.suspension() else { return Ok(None) };
+        let declared = &suspension.declared;
+        let mut would = declared.after(view, changes, Judged::Nothing, Cause::Command)?;
+        let is_meant = |table: Option<KeyId>| table.is_some_and(|table| self.is_suspended(table));
+        // Keys without a pattern are told by who runs what is left.
+        would.warnings.retain(|warning| is_meant(warning.table()));
+        would.follow_ups.retain(|command: &ArgBuf| {
+            is_meant(command.args().get(1).and_then(|key| self.table_of(key)))
+        });
+        Ok(Some(would))
+    }
+}
+
+/// What is suspended of a schema.
+#[derive(Debug)]
+pub(crate) struct Suspension {
+    pub(crate) observes: Vec<bool>,
+    pub(crate) is_suspended: Vec<bool>,
+    pub(crate) declared: Box<RuleBook>,
+}
