@@ -226,7 +226,7 @@ most  = "uint?"
         ("MULTI", "+OK"),
         ("HDEL quota:1 state", "+QUEUED"),
         ("EXEC", &format!("-EXECABORT Transaction discarded because of: SCHEMA {broken})")),
-        ("HGET quota:1 state", "$4\r\nopen"),
+        ("HGET quota:1 state", "$4 open"),
         ("HDEL quota:1 used", ":1"),
         ("HDEL quota:1 state", ":1"),
     ]);
