@@ -632,6 +632,10 @@ def to_the_end(server):
         early = {key for key in wanted if key not in found and deadlines[key] > now_ms(server)}
         expect(early, set(), "keys that ended early")
     expect(server.dbsize(), 0)
+    for key in sorted(deadlines):
+        stats = server.execute_command("KEYWARD", "STATS", key)
+        expect(stats["keys"], 0, key)
+        expect(stats["expired"] > 0, True, f"{key} is counted as expired")
     tell("30 days later nothing is left")
 
 
