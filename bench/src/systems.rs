@@ -105,9 +105,9 @@ const SYSTEMS: [System; 5] = [
         steps: 40_000,
         rows: rows::event,
         sample: Some(Sample {
-            key: "ab_test:checkout_button:__rand_int__",
-            value: "green",
-            lifetime: &["EX", "2592000"],
+            key: "user:email_verification:__rand_int__",
+            value: "123",
+            lifetime: &["EX", "86400"],
             index: None,
         }),
     },

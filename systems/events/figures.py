@@ -5,6 +5,7 @@ each tells whom eviction took.
 """
 
 import random
+from datetime import datetime, timezone
 from operator import add
 
 from gauge import hset, memory
@@ -25,6 +26,7 @@ def rows(scale, is_keyward):
     """More than 4 GB of everything: sessions first, then caches that push against the limit."""
     dice = random.Random(4)
     words = "music night river stage jam doors free seats".split()
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def written(seconds, command):
         yield command
@@ -37,8 +39,8 @@ def rows(scale, is_keyward):
             user_id=str(number),
             email=f"user{number}@example.com",
             role="attendee",
-            created_at="2025-12-04T15:00:00Z",
-            last_activity="2025-12-04T15:30:00Z",
+            created_at=now,
+            last_activity=now,
             ip_address="203.0.113.7",
             user_agent="Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101",
         )

@@ -33,6 +33,7 @@ from stage import (
     parts,
     pass_until,
     tell,
+    timestamp,
 )
 
 DB = 0
@@ -48,8 +49,8 @@ DOCUMENT = [
     (
         "30m",
         f"HSET {SESSION} user_id 7c9e6679-7425-40de-944b-e07fc1f90ae7 email ada@example.com "
-        f"role organizer "
-        f"created_at {AT} last_activity {AT} ip_address 203.0.113.7 user_agent Mozilla/5.0",
+        "role organizer created_at NOW last_activity NOW ip_address 203.0.113.7 "
+        "user_agent Mozilla/5.0",
     ),
     (
         "4h",
@@ -98,21 +99,27 @@ DOCUMENT = [
         f"HSET analytics:session:v-81 user_id 123 start_time {AT} last_activity {AT} page_views 9",
     ),
     ("30m", f"SADD analytics:session:v-81:events_viewed {EVENT}"),
-    ("30d", "SET ab_test:checkout_button:123 green"),
+    ("30d", "SET ab_test:checkout_button:123 green EX 2592000"),
     ("4h", f'SET recommendations:123 ["{EVENT}"]'),
     ("24h", f"ZADD event:similarity:{EVENT} 0.87 {OTHER_EVENT}"),
     ("7d", 'LPUSH user:interactions:123 {"type":"favorite"}'),
-    ("30d", "SET ml:model:ranker:version 7"),
-    ("30d", "SET ml:model:ranker:data \x00\x01"),
+    ("30d", "SET ml:model:ranker:version 7 EX 2592000"),
+    ("30d", "SET ml:model:ranker:data \x00\x01 EX 2592000"),
     ("1h", 'RPUSH websocket:queue:123 {"room":"jazz"}'),
 ]
 UNITS = {"m": MINUTE, "h": HOUR, "d": DAY}
 
 
+def words_of(server, command):
+    """The words of a command; NOW is the server's time."""
+    now, _ = timestamp(server)
+    return [now if word == "NOW" else word for word in command.split(" ")]
+
+
 def the_document(server):
     """Its keys are written by plain commands and live as long as it says."""
     for lifetime, command in DOCUMENT:
-        words = command.split(" ")
+        words = words_of(server, command)
         milliseconds = int(lifetime[:-1]) * UNITS[lifetime[-1]]
         if words[1].endswith(":events_viewed"):
             server.execute_command(*words)
@@ -140,9 +147,29 @@ def the_document(server):
     tell("every key of the document lives as long as it says, without an EXPIRE")
 
 
+def renewals(server):
+    """A list that lives for a time after use lives it from its last item, not its first."""
+    for key, milliseconds in [
+        ("websocket:queue:123", HOUR),
+        ("search:recent:123", 7 * DAY),
+        ("user:interactions:123", 7 * DAY),
+        ("analytics:activity:123", 24 * HOUR),
+    ]:
+        server.rpush(key, "first")
+        advance(server, milliseconds - 10 * SECOND)
+        with lives(server, key, milliseconds):
+            server.rpush(key, "second")
+        advance(server, milliseconds - SECOND)
+        expect(server.lrange(key, 0, -1), ["first", "second"], key)
+        pass_until(server, server.pexpiretime(key))
+        gone(server, key)
+    tell("a message that is queued in the last ten seconds of an hour waits another hour")
+
+
 def sessions(server):
-    """A session slides by 30 minutes, and a token is consumed once."""
-    start = ["sign_in", 1, SESSION, "123", "ada@example.com", "organizer", AT, "", "Mozilla/5.0"]
+    """A session slides by 30 minutes, a day in all, and a token is consumed once."""
+    signed_in_at, born_ms = timestamp(server)
+    start = ["sign_in", 1, SESSION, "123", "ada@example.com", "organizer", signed_in_at, "", "M/5.0"]
     with lives(server, SESSION, 30 * MINUTE):
         answers = at_once(DB, [lambda one: one.fcall(*start)] * 20)
     expect(sorted(answers), ["duplicate"] * 19 + ["signed_in"])
@@ -153,6 +180,24 @@ def sessions(server):
         expect(server.fcall("touch_session", 1, SESSION, "2025-12-04T16:30:00Z"), "touched")
     expect(server.hget(SESSION, "last_activity"), "2025-12-04T16:30:00Z")
     expect(server.hexists(SESSION, "ip_address"), False, "what was left out")
+    expect(answer(lambda: server.hset(SESSION, "created_at", AT)), "SCHEMA", "its birth is fixed")
+
+    # Used every 20 minutes, it ends a day after its birth and not before.
+    day_ms = born_ms + DAY
+    while now_ms(server) + 20 * MINUTE < day_ms:
+        advance(server, 20 * MINUTE)
+        expect(server.hget(SESSION, "email"), "ada@example.com", "within its day")
+    expect(server.pexpiretime(SESSION), day_ms, "no use prolongs it beyond")
+    pass_until(server, day_ms)
+    gone(server, SESSION)
+
+    # A writer may give it the day at once, which use does not shorten, and no more.
+    start[6], born_ms = timestamp(server)
+    server.fcall(*start)
+    expect(answer(lambda: server.pexpireat(SESSION, born_ms + DAY + SECOND)), "SCHEMA")
+    server.pexpireat(SESSION, born_ms + DAY)
+    expect(server.hget(SESSION, "user_id"), "123")
+    expect(server.pexpiretime(SESSION), born_ms + DAY, "use does not shorten it")
     expect(server.fcall("sign_out", 1, SESSION), "signed_out")
     expect(server.fcall("sign_out", 1, SESSION), "absent")
     server.fcall(*start)
@@ -190,44 +235,48 @@ def limits(server):
     tell("a limit of 40 let 40 of 60 calls pass")
 
 
-async def thousand_registrations(key):
+async def thousand(function, keys):
+    """Calls a function for an event a thousand times at once."""
     pool = BlockingConnectionPool(
         port=PORT, db=DB, decode_responses=True, max_connections=100, timeout=60
     )
     async with AsyncRedis(connection_pool=pool) as server:
 
-        async def register():
+        async def once():
             try:
-                return await server.fcall("register_attendee", 1, key)
+                return await server.fcall(function, 2, *keys, AT)
             except Exception as error:
                 return str(error).split()[0]
 
-        answers = await asyncio.gather(*(register() for _ in range(1000)))
+        answers = await asyncio.gather(*(once() for _ in range(1000)))
     await pool.aclose()
     return answers
 
 
 def registrations(server):
-    """A thousand register for an event of fifty seats."""
-    key = f"event:availability:{EVENT}"
-    expect(answer(lambda: server.fcall("register_attendee", 1, key)), "NOTLOADED")
-    with lives(server, key, 2 * MINUTE):
-        server.hset(
-            key,
-            mapping={
-                "max_attendees": 50,
-                "current_registrations": 0,
-                "available_spots": 50,
-                "is_full": "false",
-            },
-        )
-    deadline = server.pexpiretime(key)
-    answers = asyncio.run(thousand_registrations(key))
+    """A thousand register for an event of fifty seats, and a thousand cancel."""
+    keys = [f"event:availability:{EVENT}", f"event:stats:{EVENT}"]
+    register = ["register_attendee", 2, *keys, AT]
+    cancel = ["cancel_registration", 2, *keys, AT]
+    expect(answer(lambda: server.fcall(*register)), "NOTLOADED")
+    expect(answer(lambda: server.fcall(*cancel)), "NOTLOADED")
+    places = {
+        "max_attendees": 50,
+        "current_registrations": 0,
+        "available_spots": 50,
+        "is_full": "false",
+    }
+    with lives(server, keys[0], 2 * MINUTE):
+        server.hset(keys[0], mapping=places)
+    counts = {"view_count": 9, "registration_count": 0, "favorite_count": 1, "share_count": 1}
+    server.hset(keys[1], mapping=counts)
+    deadline = server.pexpiretime(keys[0])
+    answers = asyncio.run(thousand("register_attendee", keys))
     left = sorted(found for found in answers if found != "EVENT_FULL")
     expect(left, list(range(50)), "places left, each once")
     expect(answers.count("EVENT_FULL"), 950)
     expect(
-        server.hgetall(key),
+        server.hgetall(keys[0]),
         {
             "max_attendees": "50",
             "current_registrations": "50",
@@ -235,10 +284,50 @@ def registrations(server):
             "is_full": "true",
         },
     )
-    expect(server.pexpiretime(key), deadline, "a registration does not prolong the row")
+    expect(server.hmget(keys[1], "registration_count", "last_updated"), ["50", AT])
+    expect(server.pexpiretime(keys[0]), deadline, "a registration does not prolong the row")
+    no_more_than_seats(server, keys[0])
+
+    answers = asyncio.run(thousand("cancel_registration", keys))
+    left = sorted(found for found in answers if found != "NOBODY_REGISTERED")
+    expect(left, list(range(1, 51)), "places left, each once")
+    expect(server.hmget(keys[0], *places), ["50", "0", "50", "false"])
+    expect(server.hget(keys[1], "registration_count"), "0")
+    # Registering and cancelling at once: places and figures agree whatever comes first.
+    at_once(DB, [lambda one, n=n: one.fcall(*(cancel if n % 3 == 0 else register)) for n in range(90)])
+    most, taken, spots, _ = server.hmget(keys[0], *places)
+    expect(int(taken) + int(spots), int(most))
+    expect(server.hget(keys[1], "registration_count"), taken)
     pass_until(server, deadline)
-    expect(answer(lambda: server.fcall("register_attendee", 1, key)), "NOTLOADED", "never a guess")
-    tell("of a thousand registrations for fifty seats, fifty were taken")
+    expect(answer(lambda: server.fcall(*register)), "NOTLOADED", "never a guess")
+    expect(answer(lambda: server.fcall(*cancel)), "NOTLOADED", "never a guess")
+    server.delete(keys[1])
+    tell("of a thousand registrations for fifty seats, fifty were taken, and given back")
+
+
+def no_more_than_seats(server, key):
+    """No plain command takes a place that is not there, nor says that one is."""
+    before = server.hgetall(key)
+    for command in [
+        ("HINCRBY", key, "current_registrations", 1),
+        ("HSET", key, "current_registrations", 51),
+        ("HSET", key, "max_attendees", 49),
+        ("HSET", key, "is_full", "false"),
+        ("HINCRBY", key, "available_spots", 1),
+    ]:
+        expect(answer(lambda: server.execute_command(*command)), "SCHEMA", str(command))
+    with server.pipeline(transaction=True) as transaction:
+        transaction.hincrby(key, "current_registrations", 1)
+        transaction.hset(key, "is_full", "true")
+        expect(answer(transaction.execute), "Transaction", "it is discarded")
+    expect(server.hgetall(key), before)
+    # One that leaves the row true may take it by steps.
+    with server.pipeline(transaction=True) as transaction:
+        transaction.hincrby(key, "available_spots", 10)
+        transaction.hset(key, "is_full", "false")
+        transaction.hincrby(key, "max_attendees", 10)
+        expect(transaction.execute(), [10, 0, 60])
+    server.hset(key, mapping=before)
 
 
 def figures(server):
@@ -356,8 +445,8 @@ def analytics(server):
             ],
         )
     expect(len(set(answers)), 1, "variants")
-    with lives(server, "ab_test:checkout_button:124", 30 * DAY):
-        server.fcall("assign_variant", 1, "ab_test:checkout_button:124", "green")
+    with lives(server, "ab_test:checkout_button:124", 400 * DAY):
+        server.fcall("assign_variant", 1, "ab_test:checkout_button:124", "green", 400 * 86400)
     tell("forty who assign a variant at once all get the same")
 
 
@@ -384,6 +473,10 @@ def models(server):
     expect(server.fcall("publish_model", 2, *keys, "7", "x", 86400), "duplicate")
     server.delete(keys[1])
     expect(server.fcall("publish_model", 2, *keys, "7", "x", 86400), "published", "evicted data")
+    with lives(server, keys[0], 365 * DAY):
+        server.fcall("publish_model", 2, *keys, "8", "x", 365 * 86400)
+    expect(server.fcall("publish_model", 2, *keys, "9", "x"), "published")
+    lives_for_ever(server, *keys)
     tell("readers never saw a version with the data of another")
 
 
@@ -393,9 +486,13 @@ def websockets(server):
     def connection(number):
         return f"websocket:connection:c-{number}"
 
+    def node(number):
+        return f"websocket:node:gateway-{number % 2}"
+
     def open_and_join(one, number):
         user, own = f"websocket:user:{number % 20}", connection(number)
-        told = [one.fcall("ws_connect", 3, "websocket:connections", f"{own}:user", user)]
+        keys = ["websocket:connections", f"{own}:user", user, f"{own}:node", "websocket:nodes"]
+        told = [one.fcall("ws_connect", 7, *keys, node(number), f"{node(number)}:alive")]
         for room in range(10):
             if (number + room) % 3:
                 told.append(
@@ -421,23 +518,53 @@ def websockets(server):
         server.fcall("queue_message", 2, "websocket:user:1", "websocket:queue:1", "hi"), "online"
     )
 
-    # A node crashes: two sweepers close what it had open, knowing the ids alone.
-    def sweep(one):
+    # A node dies: its heartbeat ends after a minute, and two sweepers close what it had open.
+    sweep = ["ws_sweep", 4, "websocket:connections", "websocket:nodes", node(0), f"{node(0)}:alive"]
+    beat = ["ws_heartbeat", 2, node(1), f"{node(1)}:alive"]
+    for _ in range(3):
+        expect(answer(lambda: server.fcall(*sweep)), "NODE_ALIVE")
+        advance(server, 20 * SECOND + 1)
+        expect(server.fcall(*beat), 30, "the other node lives")
+
+    def sweep_all(one):
+        closed = []
+        while not closed or closed[-1]:
+            closed.append(one.fcall(*sweep, 7))
+        return sum(closed)
+
+    expect(sum(at_once(DB, [sweep_all] * 2)), 30, "each is closed once")
+    alive = {f"c-{n}" for n in range(1, 60, 2)}
+    expect(server.smembers("websocket:connections"), alive)
+    expect(server.smembers("websocket:nodes"), {"gateway-1"})
+    for room in range(10):
+        inside = {f"c-{n}" for n in range(1, 60, 2) if (n + room) % 3} - ({"c-1"} if not room else set())
+        expect(server.smembers(f"websocket:room:{room}"), inside, f"room {room}")
+    gone(server, *(f"websocket:user:{user}" for user in range(0, 20, 2)))
+    queued = ["queue_message", 2, "websocket:user:0", "websocket:queue:0", "hi"]
+    expect(server.fcall(*queued), "queued", "nobody counts as online for ever")
+    server.delete("websocket:queue:0")
+    # One that was only slow is told that its connections are gone.
+    expect(server.fcall("ws_heartbeat", 2, node(0), f"{node(0)}:alive"), 0)
+
+    # Both ends of a connection say that it closed: once is enough.
+    def close(one):
+        keys = ["user", "rooms", "node"]
         return [
             one.fcall(
                 "ws_disconnect",
-                3,
+                5,
                 "websocket:connections",
-                f"{connection(n)}:user",
-                f"{connection(n)}:rooms",
+                *(f"{connection(n)}:{key}" for key in keys),
+                "websocket:nodes",
             )
-            for n in range(60)
+            for n in range(1, 60, 2)
         ]
 
-    first, second = at_once(DB, [sweep] * 2)
-    expect([sorted(pair) for pair in zip(first, second)], [["absent", "disconnected"]] * 60)
-    expect(list(server.scan_iter("websocket:*")), [], "rooms, users and connections")
-    tell("a disconnect leaves every room; rooms and users live until they are empty")
+    first, second = at_once(DB, [close] * 2)
+    expect([sorted(pair) for pair in zip(first, second)], [["absent", "disconnected"]] * 30)
+    advance(server, MINUTE + 1)
+    expect(list(server.scan_iter("websocket:*")), [], "rooms, users, nodes and connections")
+    tell("a disconnect leaves every room; those of a dead node are swept")
 
 
 def queues(server):
@@ -479,10 +606,9 @@ def refusals(server):
         ("HINCRBY", f"event:stats:{OTHER_EVENT}", "view_count", "1"),
         ("SET", "rate_limit:user:1:x", "1", "EX", "30"),
         ("ZADD", "events:trending", "1", "no-event"),
-        ("SET", "ab_test:x:1", "green", "EX", str(31 * 86400)),
         ("SADD", "analytics:session:none:events_viewed", EVENT),
         ("EXPIRE", "search:popular:queries", str(8 * 86400)),
-        ("PERSIST", "ml:model:ranker:version"),
+        ("PERSIST", "search:popular:queries"),
     ]:
         before = all_keys(server)
         expect(answer(lambda: server.execute_command(*command)), "SCHEMA", " ".join(command))
@@ -493,7 +619,7 @@ def to_the_end(server):
     """Everything is written once more; it ends in the order of the document's lifetimes."""
     server.flushdb()
     for _, command in DOCUMENT:
-        server.execute_command(*command.split(" "))
+        server.execute_command(*words_of(server, command))
     deadlines = {key: server.pexpiretime(key) for key in all_keys(server)}
     expect(len(deadlines), len(DOCUMENT))
     for deadline in sorted(set(deadlines.values())):
@@ -506,12 +632,17 @@ def to_the_end(server):
         early = {key for key in wanted if key not in found and deadlines[key] > now_ms(server)}
         expect(early, set(), "keys that ended early")
     expect(server.dbsize(), 0)
+    for key in sorted(deadlines):
+        stats = server.execute_command("KEYWARD", "STATS", key)
+        expect(stats["keys"], 0, key)
+        expect(stats["expired"] > 0, True, f"{key} is counted as expired")
     tell("30 days later nothing is left")
 
 
 def main():
     server = begin(DB)
     the_document(server)
+    renewals(server)
     sessions(server)
     limits(server)
     registrations(server)

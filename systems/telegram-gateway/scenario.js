@@ -104,6 +104,52 @@ async function document(redis) {
   tell("the document's code runs as it stands");
 }
 
+// A message is what the feed sends: without a text, with more than the document lists, its
+// ids as numbers. In a transaction the index may come before its message.
+async function asTheyCome(redis) {
+  const photo = {
+    channel_id: -1001649127710, message_id: 123460, photo: [{ file_id: 'AgACAgQ', width: 90 }], views: 3,
+  };
+  assert.equal(await receive(redis, CHANNEL, 123460, photo, 1730649620000), 'stored');
+  assert.deepEqual(JSON.parse(await redis.get(messageKey(CHANNEL, 123460))), { ...photo, status: 'received' });
+  const replies = await redis.multi()
+    .zadd(recent(CHANNEL), 1730649625000, '123461')
+    .setex(flagKey(CHANNEL, 123461), 7200, '1')
+    .setex(messageKey(CHANNEL, 123461), 3600, '{"text":null}')
+    .exec();
+  assert.deepEqual(replies, [[null, 1], [null, 'OK'], [null, 'OK']]);
+  assert.deepEqual((await poll(redis, CHANNEL, 'received', 9)).map((m) => m.message_id), ['123460', '123461']);
+  // One whose message never comes is undone whole.
+  const half = redis.multi().setex(flagKey(CHANNEL, 123462), 7200, '1').zadd(recent(CHANNEL), 1, '123462');
+  assert.equal(await refusal(half.exec()), 'EXECABORT');
+  assert.equal(await redis.exists(flagKey(CHANNEL, 123462)), 0);
+  await redis.flushdb();
+  tell('messages are taken as they come, and a transaction is judged at its end');
+}
+
+// What the document watches, by its own commands, and that nothing lives longer than it says.
+async function monitoring(redis) {
+  const figure = async (section, name) =>
+    new RegExp(`^${name}:(.*)\r$`, 'm').exec(await redis.info(section))[1];
+  const rates = () => Promise.all(['keyspace_hits', 'keyspace_misses'].map((name) => figure('stats', name)));
+  for (const id of [1, 2, 3]) await receive(redis, CHANNEL, id, { text: 'x' }, id);
+  await redis.config('RESETSTAT');
+  await Promise.all([1, 2, 3, 4].map((id) => redis.get(messageKey(CHANNEL, id))));
+  assert.deepEqual((await rates()).map(Number), [3, 1], 'a hit rate of 75 %');
+  assert.match(await figure('memory', 'used_memory_human'), /^[\d.]+[KMG]$/);
+  for (const kind of ['msg', 'dedup']) {
+    const [, keys] = await redis.scan(0, 'MATCH', `telegram:${kind}:*`, 'COUNT', 1000);
+    assert.equal(keys.length, 3, kind);
+  }
+  const stats = parts(await redis.call('KEYWARD', 'STATS', messageKey(CHANNEL, 1)));
+  assert.equal(stats.keys, 3);
+  assert.equal(await refusal(redis.persist(messageKey(CHANNEL, 1))), 'SCHEMA');
+  assert.equal(await refusal(redis.setex(messageKey(CHANNEL, 1), 3601, '{}')), 'SCHEMA');
+  assert.equal(await refusal(redis.setex(flagKey(CHANNEL, 1), 86400, '1')), 'SCHEMA');
+  await redis.flushdb();
+  tell('hits, misses, memory and keys are counted as the document reads them');
+}
+
 // A feed of 50 messages a second that delivers every fifth twice, and two pollers: each
 // message is stored once and processed once.
 async function feedAndPollers() {
@@ -252,6 +298,8 @@ async function shortOfMemory(redis) {
 play(async () => {
   const redis = connect(DB);
   await document(redis);
+  await asTheyCome(redis);
+  await monitoring(redis);
   await feedAndPollers();
   await advance(redis, 2 * HOUR + 1);
   await backlog(redis);

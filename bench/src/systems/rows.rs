@@ -208,7 +208,8 @@ pub(super) fn event(step: usize, random: &mut Random, out: &mut Vec<Written>) {
             ("user_id", &id),
             ("email", &email),
             ("role", "attendee"),
-            ("created_at", "2025-12-04T15:00:00Z"),
+            // A session ends a day after it: this one lies ahead of every measurement.
+            ("created_at", "2099-12-04T15:00:00Z"),
             ("last_activity", at),
             ("ip_address", "203.0.113.7"),
             ("user_agent", agent),

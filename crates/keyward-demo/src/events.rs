@@ -9,6 +9,8 @@ use crate::load::{Load, Scene};
 
 const USERS: usize = 300;
 const EVENTS: usize = 120;
+/// The gateway's nodes.
+const NODES: [&str; 2] = ["gateway-1", "gateway-2"];
 /// Open connections, at the most.
 const CONNECTIONS_MAX: usize = 150;
 
@@ -140,10 +142,15 @@ impl Events {
     fn connect(&mut self, scene: &mut Scene) {
         self.connected += 1;
         let (id, user) = (format!("c-{}", self.connected), people::somebody(scene));
+        let node = NODES[self.connected % NODES.len()];
         let keys = [
             "websocket:connections".to_owned(),
             format!("websocket:connection:{id}:user"),
             format!("websocket:user:{user}"),
+            format!("websocket:connection:{id}:node"),
+            "websocket:nodes".to_owned(),
+            format!("websocket:node:{node}"),
+            format!("websocket:node:{node}:alive"),
         ];
         scene.add(Call::function("ws_connect", &keys.each_ref().map(String::as_str), &[]));
         self.connections.push((id, user));
@@ -163,15 +170,31 @@ impl Events {
         match scene.chance.below(10) {
             0 if self.connections.len() < CONNECTIONS_MAX => self.connect(scene),
             0 | 1 => {
-                let keys = ["websocket:connections", &owner, &rooms];
+                let node = format!("websocket:connection:{id}:node");
+                let keys = ["websocket:connections", &owner, &rooms, &node, "websocket:nodes"];
                 scene.add(Call::function("ws_disconnect", &keys, &[]));
                 self.connections.swap_remove(place);
             }
-            2..5 => scene.add(Call::function("ws_join", &[&owner, &rooms, &room], &[])),
+            2..5 => {
+                let call = Call::function("ws_join", &[&owner, &rooms, &room], &[]);
+                scene.add(call.or(&["CONNECTION_UNKNOWN"]));
+            }
             5 => scene.add(Call::function("ws_leave", &[&rooms, &room], &[])),
+            6 if scene.chance.one_in(4) => tend_nodes(scene),
             6 => scene.add(Call::new(["SMEMBERS", &room])),
             _ => people::write_to(scene),
         }
+    }
+}
+
+/// Each node says that it lives, and looks after the other one.
+fn tend_nodes(scene: &mut Scene) {
+    for node in NODES {
+        let (connections, alive) =
+            (format!("websocket:node:{node}"), format!("websocket:node:{node}:alive"));
+        scene.add(Call::function("ws_heartbeat", &[&connections, &alive], &[]));
+        let keys = ["websocket:connections", "websocket:nodes", &connections, &alive];
+        scene.add(Call::function("ws_sweep", &keys, &[]).or(&["NODE_ALIVE"]));
     }
 }
 

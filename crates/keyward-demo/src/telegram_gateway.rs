@@ -53,8 +53,8 @@ impl Load for TelegramGateway {
                 let (at, id) = (scene.now_ms().to_string(), unknown.to_string());
                 Call::new(["ZADD", &index_key(channel), &at, &id])
             }
-            // Without a text.
-            1 => Call::new(["SET", &message_key(channel, unknown), r#"{"status":"received"}"#]),
+            // A status that is no text.
+            1 => Call::new(["SET", &message_key(channel, unknown), r#"{"status":1}"#]),
             // Longer than a flag may live.
             _ => Call::new(["SET", &flag_key(channel, unknown), "1", "EX", "86400"]),
         };

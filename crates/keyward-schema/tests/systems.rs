@@ -25,6 +25,10 @@ const SYSTEMS: [(&str, usize, &[&str]); 5] = [
             "analytics:session:{session_id}:events_viewed",
             "websocket:connection:{connection_id}:rooms",
             "websocket:connection:{connection_id}:user",
+            "websocket:connection:{connection_id}:node",
+            "websocket:nodes",
+            "websocket:node:{node}",
+            "websocket:node:{node}:alive",
         ],
     ),
 ];

@@ -1,7 +1,7 @@
 #!lua name=events_analytics
 
--- Counters, visits, experiments and models, as keyward.toml declares them. A lifetime
--- that is not given, and the end of what belongs to a visit, are kept by the schema.
+-- Counters, visits, experiments and models, as keyward.toml declares them. How long a
+-- visit lives, and the end of what belongs to it, are kept by the schema.
 
 local function given(argument)
   return argument ~= '' and argument or nil
@@ -33,17 +33,18 @@ local function track_page_view(keys, args)
   return page_views
 end
 
--- Sets a key, for so many seconds if they are given.
-local function set(key, value, seconds, ...)
-  if seconds then
-    return redis.call('SET', key, value, 'EX', seconds, ...)
-  end
-  return redis.call('SET', key, value, ...)
+local function assign_variant(keys, args)
+  redis.call('SET', keys[1], args[1], 'NX', 'EX', args[2])
+  return redis.call('GET', keys[1])
 end
 
-local function assign_variant(keys, args)
-  set(keys[1], args[1], given(args[2]), 'NX')
-  return redis.call('GET', keys[1])
+-- Sets a key, for so many seconds if they are given.
+local function set(key, value, seconds)
+  if seconds then
+    redis.call('SET', key, value, 'EX', seconds)
+  else
+    redis.call('SET', key, value)
+  end
 end
 
 -- Data may be evicted and are then published again, under the same version.

@@ -5,23 +5,53 @@
 
 local NOTLOADED = 'NOTLOADED the row is not here: load it from the database of record and try again'
 
-local function register_attendee(keys)
-  local places = redis.call('HMGET', keys[1], 'max_attendees', 'current_registrations')
+-- The places of an event and how many are taken; nothing where the row is absent.
+local function places_of(key)
+  local places = redis.call('HMGET', key, 'max_attendees', 'current_registrations')
   local max, taken = tonumber(places[1] or nil), tonumber(places[2] or nil)
-  if not max or not taken then
-    return redis.error_reply(NOTLOADED)
+  if max and taken then
+    return max, taken
   end
-  local left = max - taken - 1
-  if left < 0 then
-    return redis.error_reply('EVENT_FULL no place is left')
-  end
+end
+
+-- Writes how many places are taken, and answers how many are left. The figures are those
+-- of the database of record, which may have been read before: they never fall below zero.
+local function set_taken(keys, max, taken, change, at)
+  local counted = redis.call('HGET', keys[2], 'registration_count')
+  local left = max - taken
   redis.call(
     'HSET', keys[1],
-    'current_registrations', taken + 1,
+    'current_registrations', taken,
     'available_spots', left,
     'is_full', tostring(left == 0)
   )
+  if counted then
+    local count = math.max(0, tonumber(counted) + change)
+    redis.call('HSET', keys[2], 'registration_count', count, 'last_updated', at)
+  end
   return left
+end
+
+local function register_attendee(keys, args)
+  local max, taken = places_of(keys[1])
+  if not max then
+    return redis.error_reply(NOTLOADED)
+  end
+  if taken >= max then
+    return redis.error_reply('EVENT_FULL no place is left')
+  end
+  return set_taken(keys, max, taken + 1, 1, args[1])
+end
+
+local function cancel_registration(keys, args)
+  local max, taken = places_of(keys[1])
+  if not max then
+    return redis.error_reply(NOTLOADED)
+  end
+  if taken == 0 then
+    return redis.error_reply('NOBODY_REGISTERED no place is taken')
+  end
+  return set_taken(keys, max, taken - 1, -1, args[1])
 end
 
 local function count_interaction(keys, args)
@@ -53,6 +83,7 @@ local function remember_search(keys, args)
 end
 
 redis.register_function('register_attendee', register_attendee)
+redis.register_function('cancel_registration', cancel_registration)
 redis.register_function('count_interaction', count_interaction)
 redis.register_function('raise_popularity', raise_popularity)
 redis.register_function('remember_search', remember_search)

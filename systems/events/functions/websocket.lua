@@ -1,8 +1,8 @@
 #!lua name=events_websocket
 
--- Connections, rooms and messages for users who are offline, as keyward.toml declares
--- them. A room is the mirror of its connections' rooms, which the schema keeps, as it
--- does the length of the queues.
+-- Connections, rooms, the gateway's nodes and messages for users who are offline, as
+-- keyward.toml declares them. A room is the mirror of its connections' rooms, which the
+-- schema keeps, as it does the length of the queues and how long a heartbeat lives.
 
 local function connection_of(key)
   return key:match('^websocket:connection:(.*):[^:]+$')
@@ -12,14 +12,22 @@ local function room_of(key)
   return key:match('^websocket:room:(.*)$')
 end
 
+local function node_of(key)
+  return key:match('^websocket:node:([^:]*)')
+end
+
 local function ws_connect(keys)
-  local connection = connection_of(keys[2])
+  local connection, node = connection_of(keys[2]), node_of(keys[6])
   local user_id = keys[3]:match('^websocket:user:(.*)$')
   if not redis.call('SET', keys[2], user_id, 'NX') then
     return 'duplicate'
   end
   redis.call('SADD', keys[1], connection)
   redis.call('SADD', keys[3], connection)
+  redis.call('SET', keys[4], node)
+  redis.call('SADD', keys[5], node)
+  redis.call('SADD', keys[6], connection)
+  redis.call('SET', keys[7], '1')
   return 'connected'
 end
 
@@ -34,15 +42,54 @@ local function ws_leave(keys)
   return redis.call('SREM', keys[1], room_of(keys[2])) == 1 and 'left' or 'absent'
 end
 
+-- Closes a connection whose user is known by its own key.
+local function close(connections, connection, user_id)
+  local own = 'websocket:connection:' .. connection
+  redis.call('SREM', connections, connection)
+  if user_id then
+    redis.call('SREM', 'websocket:user:' .. user_id, connection)
+  end
+  redis.call('DEL', own .. ':user', own .. ':rooms', own .. ':node')
+end
+
+-- Takes a connection from its node, and the node from the nodes with its last one.
+local function leave_node(nodes, node, connection)
+  local own = 'websocket:node:' .. node
+  redis.call('SREM', own, connection)
+  if redis.call('EXISTS', own) == 0 then
+    redis.call('SREM', nodes, node)
+  end
+end
+
 local function ws_disconnect(keys)
   local connection, user_id = connection_of(keys[2]), redis.call('GET', keys[2])
   if not user_id then
     return 'absent'
   end
-  redis.call('SREM', keys[1], connection)
-  redis.call('SREM', 'websocket:user:' .. user_id, connection)
-  redis.call('DEL', keys[2], keys[3])
+  local node = redis.call('GET', keys[4])
+  close(keys[1], connection, user_id)
+  if node then
+    leave_node(keys[5], node, connection)
+  end
   return 'disconnected'
+end
+
+local function ws_heartbeat(keys)
+  redis.call('SET', keys[2], '1')
+  return redis.call('SCARD', keys[1])
+end
+
+local function ws_sweep(keys, args)
+  if redis.call('EXISTS', keys[4]) == 1 then
+    return redis.error_reply("NODE_ALIVE the node's heartbeat is there")
+  end
+  local count = (args[1] or '') == '' and 100 or tonumber(args[1])
+  local found = redis.call('SRANDMEMBER', keys[3], count)
+  for _, connection in ipairs(found) do
+    close(keys[1], connection, redis.call('GET', 'websocket:connection:' .. connection .. ':user'))
+    leave_node(keys[2], node_of(keys[3]), connection)
+  end
+  return #found
 end
 
 local function queue_message(keys, args)
@@ -63,5 +110,7 @@ redis.register_function('ws_connect', ws_connect)
 redis.register_function('ws_join', ws_join)
 redis.register_function('ws_leave', ws_leave)
 redis.register_function('ws_disconnect', ws_disconnect)
+redis.register_function('ws_heartbeat', ws_heartbeat)
+redis.register_function('ws_sweep', ws_sweep)
 redis.register_function('queue_message', queue_message)
 redis.register_function('drain_messages', drain_messages)

@@ -180,14 +180,18 @@ end
 
 local function receive_message(keys, args)
   local message, at = args[1], args[2]
+  if not message:find('^%s*{') then
+    return redis.error_reply('NOT_A_MESSAGE a message is a JSON object')
+  end
   if redis.call('EXISTS', keys[2]) == 1 then
     return 'duplicate'
   end
   if not find_member(message, 'status') then
     message = with_member(message, 'status', '"received"')
   end
-  redis.call('SET', keys[1], message)
+  -- First what can fail: a stock Redis finds out here whether `at` is a number.
   redis.call('ZADD', keys[3], at, keys[1]:match('[^:]*$'))
+  redis.call('SET', keys[1], message)
   redis.call('SET', keys[2], '1')
   return 'stored'
 end

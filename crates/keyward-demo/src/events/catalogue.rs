@@ -91,14 +91,19 @@ pub(super) fn visit(scene: &mut Scene, event: &str) {
     scene.add(Call::function("raise_popularity", &keys, &[event, "1.5"]));
 }
 
-/// Somebody takes a place. The row lives two minutes: it is loaded again now and then.
+/// Somebody takes a place, or gives one back. The row lives two minutes: it is loaded
+/// again now and then.
 pub(super) fn register(scene: &mut Scene, event: &str) {
     if scene.chance.one_in(8) {
         return load_figures(scene, event);
     }
-    let key = format!("event:availability:{event}");
-    let call = Call::function("register_attendee", &[&key], &[]);
-    scene.add(call.or(&["NOTLOADED", "EVENT_FULL"]));
+    let (places, stats) = (format!("event:availability:{event}"), format!("event:stats:{event}"));
+    let (function, refusals): (_, &[_]) = match scene.chance.below(4) {
+        0 => ("cancel_registration", &["NOTLOADED", "NOBODY_REGISTERED"]),
+        _ => ("register_attendee", &["NOTLOADED", "EVENT_FULL"]),
+    };
+    let call = Call::function(function, &[&places, &stats], &[&scene.now()]);
+    scene.add(call.or(refusals));
 }
 
 fn query(scene: &mut Scene) -> (&'static str, String) {

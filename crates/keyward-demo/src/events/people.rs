@@ -37,7 +37,7 @@ pub(super) fn analyse(scene: &mut Scene, event: &str) {
         2 => {
             let key = format!("ab_test:checkout_button:{user}");
             let variant = scene.chance.pick(&["green", "blue"]);
-            scene.add(Call::function("assign_variant", &[&key], &[variant]));
+            scene.add(Call::function("assign_variant", &[&key], &[variant, "1209600"]));
         }
         3 => {
             let entry = json!({ "type": "view", "event_id": event }).to_string();
