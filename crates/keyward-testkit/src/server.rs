@@ -110,6 +110,17 @@ impl Server {
         Server::start_with(program, &first, &settings).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// Keyward with these schemas and files of settings, which decide what is saved.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn keyward_as_set(program: &Path, files: &[&str]) -> Server {
+        let named = std::env::var_os(PROGRAM);
+        let program = named.as_ref().map_or(program, Path::new);
+        let first = [&["serve"], files].concat();
+        Server::start_with(program, &first, &[]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// Starts `program` with `--port`, `--bind`, `--dir` and these arguments, and waits
     /// until it answers PING.
     pub fn start(program: &Path, arguments: &[&str]) -> Result<Server, StartError> {

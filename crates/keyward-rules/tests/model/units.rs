@@ -277,7 +277,9 @@ fn checks_and_what_equals_the_key_are_judged_at_the_end() {
     check(
         &[card],
         &["HSET card:1 state on", "HSET card:1 card 2"],
-        Some("SCHEMA card:1: card must be {card} of its key, which is \"1\", not \"2\" (shop.toml:93)"),
+        Some(
+            "SCHEMA card:1: card must be {card} of its key, which is \"1\", not \"2\" (shop.toml:93)",
+        ),
     );
 }
 

@@ -3,12 +3,14 @@
 //! - `functions`: its functions, on Keyward and on a stock Redis;
 //! - `scenario`: its scenario, by a client of the language its document shows;
 //! - `tour`: the commands of its README, with the replies that are printed there;
+//! - `settings`: the settings of its document, by the first command of its README;
 //! - `figures`: what `figures.py` measures, on a small scale.
 
 mod figures;
 mod functions;
 mod replies;
 mod scenario;
+mod settings;
 mod tour;
 
 use keyward_resp::Frame;
