@@ -142,7 +142,6 @@ def the_document(server):
     expect(server.hgetall("user:123456789")["telegram_username"], "@john")
     expect(server.execute_command("HINCRBYFLOAT", "user:123456789", "balance_usd", "10.00"), 10)
     expect(server.exists("user:123456789"), 1)
-    expect(server.get("users:by_api_key:kikuai_abc123"), "123456789", "the index follows")
 
     told = answer(
         lambda: server.execute_command(
@@ -152,7 +151,9 @@ def the_document(server):
     expect(told, "invalid", "Redis's own error")
     expect(server.set("api_key:kikuai_abc123", API_KEY), True)
     expect(server.get("api_key:kikuai_abc123"), API_KEY)
+    expect(server.get("users:by_api_key:kikuai_abc123"), "123456789", "the index follows")
     expect(server.delete("api_key:kikuai_abc123"), 1)
+    gone(server, "users:by_api_key:kikuai_abc123")
 
     with lives(server, "usage:123456789:2025-12", 35 * DAY):
         expect(server.hincrby("usage:123456789:2025-12", "total_requests", 1), 1)
@@ -261,8 +262,6 @@ def accounts(server):
     owner = 1000 + answers.index("created")
     expect(server.get("users:by_api_key:kikuai_same"), str(owner))
     expect(list(server.scan_iter("user:10*")), [f"user:{owner}"])
-    # A plain command cannot take another user's key either.
-    expect(answer(lambda: server.hset("user:42", "api_key", "kikuai_same")), "SCHEMA")
     tell("of twenty sign-ups at once one succeeds")
     return owner, key
 
@@ -347,7 +346,7 @@ def webhooks(server):
 
 
 def api_keys(server, owner, key):
-    """Ten rotate the same key at once; the index always names the current one."""
+    """Ten rotate the same key at once; the index names every active key, and no other."""
 
     def rotate(one, number):
         keys = ["user:42", f"api_key:{key}", f"api_key:kikuai_r{number}"]
@@ -379,14 +378,41 @@ def api_keys(server, owner, key):
     foreign = ["revoke_api_key", 2, "user:42", "api_key:kikuai_same"]
     expect(answer(lambda: server.fcall(*foreign)), "API_KEY_UNKNOWN")
     expect(server.get("users:by_api_key:kikuai_same"), str(owner))
-    tell("of ten rotations at once one succeeds, and the index names the current key")
+    # A second key of the same user: both are found, and each ends with its row.
+    second = json.dumps({**named, "key": "kikuai_second"})
+    server.set("api_key:kikuai_second", second)
+    expect(server.get("users:by_api_key:kikuai_second"), "42")
+    server.set("api_key:kikuai_second", second.replace("active", "paused"))
+    gone(server, "users:by_api_key:kikuai_second")
+    server.set("api_key:kikuai_second", second)
+    expect(server.delete("api_key:kikuai_second"), 1)
+    gone(server, "users:by_api_key:kikuai_second")
+    # The index cannot be made to say anything else.
+    for command in [("SET", "users:by_api_key:kikuai_same", "7"), ("DEL", "users:by_api_key:kikuai_same")]:
+        expect(answer(lambda: server.execute_command(*command)), "SCHEMA", " ".join(command))
+    expect(indexed(server), active_keys(server), "the index and the active keys")
+    tell("of ten rotations at once one succeeds, and the index names the active keys")
     return current
 
 
+def indexed(server):
+    """What the index says: users by their keys."""
+    return {key.split(":")[2]: server.get(key) for key in server.scan_iter("users:by_api_key:*")}
+
+
+def active_keys(server):
+    """What it should say, by the rows of the keys."""
+    rows = {key.split(":")[1]: json.loads(server.get(key)) for key in server.scan_iter("api_key:*")}
+    return {key: str(row["user_id"]) for key, row in rows.items() if row["status"] == "active"}
+
+
 def activity(server, owner):
-    """Users by their last activity, without a ZADD."""
+    """Users by their last activity, without a ZADD: using a key is enough."""
     server.hset("user:42", "last_active_at", "2025-12-04T15:30:00Z")
-    server.hset(f"user:{owner}", "last_active_at", "2025-12-04T15:30:00.250Z")
+    used = ["use_api_key", 2, "api_key:kikuai_same", f"user:{owner}", "2025-12-04T15:30:00.250Z"]
+    row = json.loads(server.fcall(*used))
+    expect(row["last_used_at"], "2025-12-04T15:30:00.250Z")
+    expect(json.loads(server.get("api_key:kikuai_same")), row)
     ranked = server.zrange("users:active", 0, -1, withscores=True)
     expect(
         [(user, score) for user, score in ranked],
@@ -394,6 +420,14 @@ def activity(server, owner):
     )
     server.hdel(f"user:{owner}", "last_active_at")
     expect(server.zrange("users:active", 0, -1), ["42"])
+    # A suspended user has no valid key, and using it leaves no trace.
+    server.hset(f"user:{owner}", "status", "suspended")
+    for call in [["validate_api_key", 1, "api_key:kikuai_same"], used]:
+        expect(answer(lambda: server.fcall(*call)), "USER_SUSPENDED")
+    expect(server.zrange("users:active", 0, -1), ["42"])
+    server.hset(f"user:{owner}", "status", "active")
+    expect(json.loads(server.fcall_ro("validate_api_key", 1, "api_key:kikuai_same")), row)
+    tell("using a key notes when, and a suspended user has no valid one")
 
 
 def usage(server):
@@ -405,6 +439,9 @@ def usage(server):
             last = one.fcall("count_usage", 2, *keys, "reliapi", 2, 30, AT)
         return last
 
+    wrong = ["count_usage", 2, "usage:42:2025-11", "usage:42:2025-12-04", "reliapi", 2, 30, AT]
+    expect(answer(lambda: server.fcall(*wrong)), "PERIOD_MISMATCH")
+    gone(server, "usage:42:2025-11", "usage:42:2025-12-04")
     totals = at_once(DB, [count] * 40)
     expect(max(totals), 2000)
     expect(
@@ -497,10 +534,11 @@ def refusals(server):
     for command in [
         ("HSET", "user:7", "user_id", "7"),
         ("HSET", "user:42", "balance_usd", "-1"),
-        ("HSET", "user:42", "status", "banned"),
+        ("HSET", "user:42", "user_id", "43"),
         ("SET", "users:by_api_key:kikuai_x", "42"),
         ("ZADD", "users:active", "1", "7"),
-        ("SET", "webhook:paddle:x", "1"),
+        ("RPUSH", "transactions:42", TRANSACTION.replace("10.00", "-10.00")),
+        ("LPUSH", "transactions:42:recent", TRANSACTION.replace("topup", "usage")),
         ("SET", "ratelimit:42:week", "1"),
         ("RPUSH", "transactions:42", '{"id":"x"}'),
         ("EXPIRE", "user:42", "60"),
@@ -541,7 +579,6 @@ def to_the_end(server, owner, old_key, current):
                 "user:42",
                 f"user:{owner}",
                 "users:active",
-                "users:by_api_key:kikuai_abc123",
                 "users:by_api_key:kikuai_same",
                 f"api_key:{old_key}",
                 f"api_key:{current}",

@@ -38,7 +38,8 @@ impl Load for ApiBilling {
         }
         for index in 0..USERS {
             self.top_up(scene, index);
-            was_active(scene, index);
+            let row = format!("api_key:{}", self.keys[index]);
+            scene.add(Call::function("use_api_key", &[&row, &user_key(index)], &[&scene.now()]));
         }
     }
 
@@ -61,7 +62,7 @@ impl Load for ApiBilling {
         let user = user_key(somebody(scene));
         let call = match scene.chance.below(3) {
             0 => Call::new(["HINCRBYFLOAT", &user, "balance_usd", "-1000000"]),
-            1 => Call::new(["HSET", &user, "status", "actve"]),
+            1 => Call::new(["HSET", &user, "user_id", "1"]),
             _ => Call::new(["INCR", "ratelimit:500001:second"]),
         };
         scene.add(call.meant_to_fail());
@@ -73,7 +74,13 @@ impl ApiBilling {
     fn request(&mut self, scene: &mut Scene) {
         let index = somebody(scene);
         let (user, api_key) = (FIRST_USER_ID + index, &self.keys[index]);
-        scene.add(Call::query("validate_api_key", &[&format!("api_key:{api_key}")], &[]));
+        let row = format!("api_key:{api_key}");
+        let validation = if scene.chance.one_in(4) {
+            Call::function("use_api_key", &[&row, &user_key(index)], &[&scene.now()])
+        } else {
+            Call::query("validate_api_key", &[&row], &[])
+        };
+        scene.add(validation);
         let windows = ["minute", "hour", "day"].map(|window| format!("ratelimit:{user}:{window}"));
         let windows = windows.each_ref().map(String::as_str);
         scene.add(Call::function("take_request", &windows, &["300", "5000", "50000"]));
@@ -85,9 +92,6 @@ impl ApiBilling {
         scene.add(Call::function("count_usage", &[&usage[0], &usage[1]], &args));
         if scene.chance.one_in(4) {
             self.charge(scene, index, product);
-        }
-        if scene.chance.one_in(4) {
-            was_active(scene, index);
         }
     }
 
@@ -146,11 +150,6 @@ fn somebody(scene: &mut Scene) -> usize {
 
 fn user_key(index: usize) -> String {
     format!("user:{}", FIRST_USER_ID + index)
-}
-
-fn was_active(scene: &mut Scene, index: usize) {
-    let now = scene.now();
-    scene.add(Call::new(["HSET", &user_key(index), "last_active_at", &now]));
 }
 
 /// The keys that a balance has.

@@ -13,6 +13,8 @@ const LIKEABLE: [&str; 6] = ["team", "snap", "shout", "blog", "thread", "news"];
 const QUEUES: [&str; 3] = ["likes", "views", "comments"];
 /// What a drainer takes at a time.
 const DRAINED: &str = "200";
+/// For how many seconds.
+const LEASE_S: &str = "30";
 const REMARKS: [&str; 4] =
     ["Well caught!", "Water types only.", "Which region is this?", "Best of the week."];
 
@@ -159,10 +161,11 @@ fn retweet(scene: &mut Scene) {
     scene.add(Call::function(function, &[&format!("shout:{id}:retweets")], &[&user]));
 }
 
-/// The drainer takes a batch; PostgreSQL had the one before.
+/// A drainer takes a batch, PostgreSQL has it, and the drainer confirms.
 fn drain(scene: &mut Scene) {
     let queue = format!("queue:sync:{}", scene.chance.pick(&QUEUES));
-    let in_flight = format!("{queue}:inflight");
-    scene.add(Call::function("confirm_drained", &[&in_flight], &[DRAINED]));
-    scene.add(Call::function("drain_queue", &[&queue, &in_flight], &[DRAINED]));
+    let leases = format!("{queue}:leases");
+    let batch = format!("{queue}:batch:{}", scene.chance.hex(16));
+    scene.add(Call::function("drain_queue", &[&queue, &leases, &batch], &[DRAINED, LEASE_S]));
+    scene.add(Call::function("confirm_drained", &[&leases, &batch], &[]));
 }

@@ -62,6 +62,17 @@ local function member(text, name)
   return first and text:sub(first, last)
 end
 
+-- The text with one member set, and everything else as it was.
+local function with_member(text, name, value)
+  local first, last = find_member(text, name)
+  if first then
+    return text:sub(1, first - 1) .. value .. text:sub(last + 1)
+  end
+  local space = text:find('":%s') and ' ' or ''
+  local kept, ending = text:match('^(.-)(%s*}%s*)$')
+  return kept .. ',' .. space .. '"' .. name .. '":' .. space .. value .. ending
+end
+
 local function quote(text)
   local escaped = text:gsub('[%c"\\]', function(byte)
     return byte:find('%c') and string.format('\\u%04x', byte:byte()) or '\\' .. byte
@@ -79,14 +90,22 @@ local function name_of(api_key)
   return api_key:match('^api_key:(.*)$')
 end
 
-local function is_revoked(row)
-  return cjson.decode(row).status == 'revoked'
+local function is_active(row)
+  return cjson.decode(row).status == 'active'
 end
 
--- The row with another status, and everything else as it was.
-local function revoked(row)
-  local first, last = find_member(row, 'status')
-  return row:sub(1, first - 1) .. '"revoked"' .. row:sub(last + 1)
+-- Why a key may not be used, or nil. `user` is the key of the user whom it names.
+local function refusal(row, user)
+  if not is_active(row) then
+    return redis.error_reply('API_KEY_REVOKED it was revoked, or is otherwise not active')
+  end
+  local status = redis.call('HGET', user, 'status')
+  if not status then
+    return redis.error_reply('USER_UNKNOWN there is no such user')
+  end
+  if status ~= 'active' then
+    return redis.error_reply('USER_SUSPENDED its user is suspended, or otherwise not active')
+  end
 end
 
 -- The row of a key that may be used from now on. `inherited` are members of another
@@ -125,9 +144,22 @@ local function validate_api_key(keys)
   if not row then
     return redis.error_reply('API_KEY_UNKNOWN there is no such key')
   end
-  if is_revoked(row) then
-    return redis.error_reply('API_KEY_REVOKED it was revoked')
+  -- The user's key is made of the row: who validates a key does not know yet whose it is.
+  return refusal(row, 'user:' .. member(row, 'user_id')) or row
+end
+
+local function use_api_key(keys, args)
+  local row = redis.call('GET', keys[1])
+  if not row or member(row, 'user_id') ~= id_of(keys[2]) then
+    return redis.error_reply('API_KEY_UNKNOWN this user has no such key')
   end
+  local refused = refusal(row, keys[2])
+  if refused then
+    return refused
+  end
+  row = with_member(row, 'last_used_at', quote(args[1]))
+  redis.call('SET', keys[1], row)
+  redis.call('HSET', keys[2], 'last_active_at', args[1])
   return row
 end
 
@@ -141,11 +173,11 @@ local function rotate_api_key(keys, args)
     return redis.error_reply("API_KEY_UNKNOWN the old key is not this user's")
   end
   local new = redis.call('GET', keys[3])
-  if is_revoked(old) then
+  if not is_active(old) then
     if new and member(new, 'user_id') == user_id then
       return 'duplicate'
     end
-    return redis.error_reply('API_KEY_REVOKED the old key was revoked')
+    return redis.error_reply('API_KEY_REVOKED the old key was revoked, or is otherwise not active')
   end
   if new then
     return redis.error_reply('API_KEY_TAKEN the new key exists')
@@ -159,7 +191,7 @@ local function rotate_api_key(keys, args)
   end
   local current = redis.call('HGET', keys[1], 'api_key')
   redis.call('SET', keys[3], new_row(new_key, args[1], user_id, inherited, args[2]))
-  redis.call('SET', keys[2], revoked(old))
+  redis.call('SET', keys[2], with_member(old, 'status', '"revoked"'))
   if not current or current == old_key then
     redis.call('HSET', keys[1], 'api_key', new_key)
   end
@@ -171,10 +203,10 @@ local function revoke_api_key(keys)
   if not row or member(row, 'user_id') ~= id_of(keys[1]) then
     return redis.error_reply('API_KEY_UNKNOWN this user has no such key')
   end
-  if is_revoked(row) then
+  if cjson.decode(row).status == 'revoked' then
     return 'duplicate'
   end
-  redis.call('SET', keys[2], revoked(row))
+  redis.call('SET', keys[2], with_member(row, 'status', '"revoked"'))
   if redis.call('HGET', keys[1], 'api_key') == name_of(keys[2]) then
     redis.call('HDEL', keys[1], 'api_key')
   end
@@ -182,6 +214,7 @@ local function revoke_api_key(keys)
 end
 
 redis.register_function('create_user', create_user)
+redis.register_function('use_api_key', use_api_key)
 redis.register_function('rotate_api_key', rotate_api_key)
 redis.register_function('revoke_api_key', revoke_api_key)
 redis.register_function{

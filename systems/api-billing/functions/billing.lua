@@ -26,9 +26,22 @@ local function covers(owned, asked)
   return owned_whole .. owned_part >= asked_whole .. asked_part
 end
 
+-- Whether an amount has the sign that its type of transaction asks for.
+local function has_its_sign(change)
+  local is_negative = change.amount:sub(1, 1) == '-'
+  local is_zero = not change.amount:find('[1-9]')
+  if change.type == 'topup' then
+    return not is_negative and not is_zero
+  end
+  return change.type ~= 'usage' or is_negative and not is_zero
+end
+
 -- Changes a balance and writes the transaction down. Checks first, so an error means
 -- that nothing was written. Answers the new balance, or nil and the error.
 local function book(user, transactions, recent, change)
+  if not has_its_sign(change) then
+    return nil, redis.error_reply('AMOUNT_INVALID a topup is positive and a usage negative')
+  end
   local before = redis.call('HGET', user, 'balance_usd')
   if not before then
     return nil, redis.error_reply('USER_UNKNOWN there is no such user')
@@ -71,7 +84,7 @@ local function change_balance(keys, args)
 end
 
 local function process_webhook(keys, args)
-  if redis.call('EXISTS', keys[1]) == 1 then
+  if redis.call('GET', keys[1]) == 'processed' then
     local balance = redis.call('HGET', keys[2], 'balance_usd')
     if not balance then
       return redis.error_reply('USER_UNKNOWN there is no such user')
@@ -95,6 +108,10 @@ end
 local function count_usage(keys, args)
   local month, day = keys[1], keys[2]
   local product, requests, tokens, at = args[1], args[2], args[3], args[4]
+  local of_month, of_day = month:match('[^:]*$'), day:match('[^:]*$')
+  if of_month ~= at:sub(1, #of_month) or of_day ~= at:sub(1, #of_day) then
+    return redis.error_reply('PERIOD_MISMATCH the month and the day are not those of the time')
+  end
   local total = redis.call('HINCRBY', month, 'total_requests', requests)
   redis.call('HINCRBY', month, product .. '_requests', requests)
   redis.call('HINCRBY', day, 'requests', requests)

@@ -75,6 +75,22 @@ local function unlike(keys, args)
   return 'unliked'
 end
 
+-- Queues a view: as one more of the update at the queue's end if that is about the
+-- same thing on the same day, and else as an update of its own.
+local function queue_view(queue, entity, id, at)
+  local opening = '{"entity":' .. quote(entity) .. ',"id":' .. quote(id) .. ',"count":'
+  local last = redis.call('LINDEX', queue, -1) or ''
+  local count, last_at
+  if last:sub(1, #opening) == opening then
+    count, last_at = last:match('^(%d+),"at":"([^"]*)"}$', #opening + 1)
+  end
+  if count and last_at:sub(1, 10) == at:sub(1, 10) then
+    redis.call('LSET', queue, -1, opening .. string.format('%d', count + 1) .. ',"at":' .. quote(at) .. '}')
+  else
+    redis.call('RPUSH', queue, opening .. '1,"at":' .. quote(at) .. '}')
+  end
+end
+
 -- Counts a view by these counters, unless the user's last one is too near.
 local function count_view(viewed, counters, queue, at)
   if not redis.call('SET', viewed, '1', 'NX') then
@@ -83,8 +99,8 @@ local function count_view(viewed, counters, queue, at)
   for _, counter in ipairs(counters) do
     redis.call('INCR', counter)
   end
-  local user, entity, id = viewed:match('^viewed:([^:]*):([^:]*):(.*)$')
-  redis.call('RPUSH', queue, object('entity', entity, 'id', id, 'user_id', user, 'at', at))
+  local entity, id = viewed:match('^viewed:[^:]*:([^:]*):(.*)$')
+  queue_view(queue, entity, id, at)
   return 'counted'
 end
 
@@ -93,6 +109,9 @@ local function view(keys, args)
 end
 
 local function view_by_day(keys, args)
+  if keys[3]:match('[^:]*$') ~= args[1]:sub(1, 10) then
+    return redis.error_reply('DAY_MISMATCH the day is not that of the time')
+  end
   return count_view(keys[1], { keys[2], keys[3] }, keys[4], args[1])
 end
 
@@ -107,7 +126,7 @@ local function write_comment(comment, parent, others, queue, args)
     'entity_id', entity_id, 'created_at', at)
   redis.call('RPUSH', others, id)
   redis.call('RPUSH', queue,
-    object('comment_id', id, 'entity', entity, 'id', entity_id, 'user_id', user, 'at', at))
+    object('comment_id', id, 'entity', entity, 'id', entity_id, 'user_id', user, 'text', text, 'at', at))
   return 'written'
 end
 
@@ -130,25 +149,51 @@ end
 
 -- ── Queues ───────────────────────────────────────────────────────────────────────
 
-local function drain_queue(keys, args)
-  local count = tonumber(args[1])
-  if count == 0 then
-    return {}
-  end
-  if redis.call('EXISTS', keys[2]) == 0 then
-    for _ = 1, math.min(count, redis.call('LLEN', keys[1])) do
-      redis.call('LMOVE', keys[1], keys[2], 'LEFT', 'RIGHT')
-    end
-  end
-  return redis.call('LRANGE', keys[2], 0, count - 1)
+-- The most items of a batch.
+local BATCH_MAX = 1000
+
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local function confirm_drained(keys, args)
-  local count = math.min(tonumber(args[1]), redis.call('LLEN', keys[1]))
-  if count > 0 then
-    redis.call('LTRIM', keys[1], count, -1)
+-- The key of a batch without its name, and the name.
+local function batch_name(key)
+  return key:match('^(.*:)([^:]*)$')
+end
+
+local function drain_queue(keys, args)
+  local queue, leases, batch = keys[1], keys[2], keys[3]
+  local family, name = batch_name(batch)
+  local now = now_ms()
+  if redis.call('EXISTS', batch) == 0 then
+    local is_over = redis.call('ZRANGEBYSCORE', leases, '-inf', string.format('%d', now), 'LIMIT', 0, 1)
+    if is_over[1] then
+      -- Which key this is depends on the leases: the caller cannot name it.
+      name = is_over[1]
+      batch = family .. name
+    else
+      local count = math.min(tonumber(args[1]), BATCH_MAX, redis.call('LLEN', queue))
+      if count == 0 then
+        return { 'batch', false, 'items', {} }
+      end
+      for _ = 1, count do
+        redis.call('LMOVE', queue, batch, 'LEFT', 'RIGHT')
+      end
+    end
   end
-  return count
+  redis.call('ZADD', leases, string.format('%d', now + args[2] * 1000), name)
+  return { 'batch', name, 'items', redis.call('LRANGE', batch, 0, -1) }
+end
+
+local function confirm_drained(keys)
+  local leases, batch = keys[1], keys[2]
+  if redis.call('DEL', batch) == 0 then
+    return 'absent'
+  end
+  local _, name = batch_name(batch)
+  redis.call('ZREM', leases, name)
+  return 'confirmed'
 end
 
 redis.register_function('follow', follow)

@@ -37,6 +37,20 @@ fn telegram_gateway_has_the_settings_of_its_document() {
     );
 }
 
+#[test]
+fn api_billing_has_the_settings_of_its_document() {
+    check(
+        "api-billing",
+        &[
+            ("save", "900 1 300 10 60 10000"),
+            ("dbfilename", "dump.rdb"),
+            ("appendonly", "yes"),
+            ("appendfilename", "appendonly.aof"),
+            ("appendfsync", "everysec"),
+        ],
+    );
+}
+
 fn check(name: &str, document: &[(&str, &str)]) {
     let files = files_of_first_command(name);
     assert!(files.iter().any(|file| file.ends_with("redis.conf")), "{files:?}");
