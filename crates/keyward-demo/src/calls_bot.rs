@@ -90,7 +90,7 @@ impl Load for CallsBot {
                 let row = json!({ "status": "acepted", "timestamp": scene.now() });
                 Call::new(["SET", &format!("processed_token:{token}:{chat_id}"), &row.to_string()])
             }
-            1 => Call::new(["SET", &format!("conversation_stat:{chat_id}"), "waiting_wallet"]),
+            1 => Call::new(["SET", &format!("blocked_user:{chat_id}"), "yes"]),
             _ => Call::new(["SET", &format!("price:{token}"), "n/a"]),
         };
         scene.add(call.meant_to_fail());

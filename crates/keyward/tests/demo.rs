@@ -17,8 +17,8 @@ const SYSTEMS: [(&str, &[&str]); 5] = [
     (
         "calls-bot",
         &[
-            "user_settings:{chat_id:uint}",
-            "subscription:{chat_id:uint}",
+            "user_settings:{chat_id:int}",
+            "subscription:{chat_id:int}",
             "referral_code:{code}",
             "token_price:{token_address}",
             "coupon:{code}",
