@@ -50,7 +50,7 @@ use deferred::Unit;
 use discretion::Call;
 use keyward_commands::{Command, CommandId, WireError, resolve};
 use keyward_lua::LogLevel;
-use keyward_resp::{ArgBuf, Args};
+use keyward_resp::{ArgBuf, Args, number};
 use keyward_rules::{
     Cause, Change, Consequences, Judged, Objection, Refusal, RowType, RuleBook, Sender, Verdict,
     View as _, What,
@@ -653,10 +653,14 @@ pub(crate) fn check_arguments(
     command: &'static Command,
     args: Args<'_>,
 ) -> Outcome {
+    if command.id == CommandId::Select {
+        note_selected(keys, session, args);
+    }
     if !policy::is_judged_when_queued(command) {
         return Ok(());
     }
-    let db = session.db;
+    let selected = session.transaction.as_ref().and_then(|transaction| transaction.selected);
+    let db = selected.unwrap_or(session.db);
     let reaches_further = policy::reaches_other_databases(command);
     let Some(book) = keys.book_of(db).cloned() else {
         note_may_defer(session, reaches_further);
@@ -683,6 +687,17 @@ pub(crate) fn check_arguments(
     }
     note_may_defer(session, may_defer.get() || reaches_further);
     Ok(())
+}
+
+/// Notes the database that commands are queued for behind a SELECT. One that will fail selects
+/// none.
+fn note_selected(keys: &Keyspace, session: &mut Session, args: Args<'_>) {
+    let db = args.get(1).and_then(number::parse_i64).and_then(|db| usize::try_from(db).ok());
+    if let (Some(transaction), Some(db)) = (&mut session.transaction, db)
+        && db < keys.database_count()
+    {
+        transaction.selected = Some(db);
+    }
 }
 
 /// Notes of the transaction that a command is queued for.

@@ -13,7 +13,6 @@ pub use extent::extent;
 use keyward_commands::args::{Options, is};
 use keyward_commands::{Command, CommandId, KeyFlag};
 use keyward_resp::{Args, number};
-use keyward_schema::DecimalText;
 
 use crate::view::RowType;
 
@@ -285,12 +284,18 @@ fn count<'a>(field: Option<&'a [u8]>, by: &[u8]) -> Call<'a> {
 }
 
 fn sum<'a>(field: Option<&'a [u8]>, by: &'a [u8]) -> Call<'a> {
-    match number::parse_f64(by) {
-        Some(number) if number.is_finite() => Call::Sum { field, by },
-        // More digits than a double can hold are still a number.
-        None if DecimalText::parse(by).is_some() => Call::Sum { field, by },
-        _ => Call::Malformed,
+    let is_finite = number::parse_f64(by).is_some_and(f64::is_finite);
+    match is_finite || is_number_beyond_doubles(by) {
+        true => Call::Sum { field, by },
+        false => Call::Malformed,
     }
+}
+
+/// Whether a text is a number of more digits, or another size, than a double can hold.
+fn is_number_beyond_doubles(text: &[u8]) -> bool {
+    // The words for what is no number have no digits.
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    text.iter().any(u8::is_ascii_digit) && std::str::from_utf8(text).is_ok_and(is_number)
 }
 
 fn items(key: usize, items: Args<'_>) -> Call<'_> {

@@ -51,6 +51,8 @@ pub(crate) struct Transaction {
     pub is_aborted: bool,
     /// A command of the queue may leave something to the end of the transaction.
     pub may_defer: bool,
+    /// The database that the last SELECT of the queue is to select.
+    pub selected: Option<usize>,
     /// Which schemas were in force when it began.
     pub schema_version: u64,
 }

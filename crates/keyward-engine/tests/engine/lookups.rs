@@ -39,9 +39,9 @@ fn a_lookup_of_a_field_is_built_and_mended_where_a_schema_begins_to_ask_for_it()
     let figures =
         "users:by_card:{card_id}\nkeys\n:4\nmoved\n:0\nmisfits\n:0\nconflicts\n:0\noverlong\n:0\n";
     assert!(rest.contains(figures), "{rest}");
-    // The closed one and the stranger go.
-    assert!(rest.trim_end().ends_with("destroyed\n:2"), "{rest}");
-    assert!(shop.apply(&plan, 2).starts_with("*4 "));
+    // The closed one and the stranger go, and a wrong one is overwritten.
+    assert!(rest.trim_end().ends_with("built\n:1\ndestroyed\n:3"), "{rest}");
+    assert!(shop.apply(&plan, 3).starts_with("*4 "));
     shop.check(&[
         (
             "MGET users:by_card:a users:by_card:b users:by_card:c users:by_card:x",
@@ -117,4 +117,33 @@ fn lookups_of_fields_are_built_from_a_plain_snapshot() {
     let client = shop.engine.connect();
     assert_eq!(shop.call(client, "GET users:by_card:a"), "$1\r\n1\r\n");
     assert_eq!(shop.call(client, "GET users:by_card:z"), "$-1\r\n");
+}
+
+#[test]
+fn a_plan_counts_entries_that_it_overwrites() {
+    const PLAIN: &str = r#"
+[keyspace]
+name = "shop"
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "none"
+fields = { email = "str", seen = "int" }
+[key."by_email:{email}"]
+type = "string"
+[key."seen"]
+type = "zset"
+"#;
+    let lookup = "lookup = { of = \"user:{id}\", field = \"email\" }\n[key.\"seen\"]";
+    let derived = PLAIN.replace("[key.\"seen\"]", lookup).replace(
+        "type = \"zset\"",
+        "type = \"zset\"\nrank = { of = \"user:{id}\", by = \"seen\" }",
+    );
+    let mut shop = Shop::new(1, PLAIN);
+    shop.check(&[
+        ("HSET user:1 email a seen 100", ":2"),
+        ("SET by_email:a 77", "+OK"),
+        ("ZADD seen 999 1", ":1"),
+    ]);
+    let told = shop.plan(&derived).rest();
+    assert_eq!(told.matches("built\n:1\ndestroyed\n:1").count(), 2, "{told}");
 }

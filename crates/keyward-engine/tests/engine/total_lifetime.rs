@@ -131,3 +131,21 @@ fn a_row_whose_total_is_over_ends_at_once() {
     assert_eq!(sessions.call(&format!("HSET session:1 created_at {long_ago}")), ":1");
     assert_eq!(sessions.call("EXISTS session:1"), ":0");
 }
+
+#[test]
+fn a_birth_cannot_be_changed_by_several_commands_of_a_unit() {
+    let mut sessions = Sessions::new();
+    let later = START_MS + HOUR;
+    sessions.call(&format!("HSET session:1 created_at {START_MS} note x"));
+    sessions.call("MULTI");
+    sessions.call("HDEL session:1 created_at");
+    sessions.call(&format!("HSET session:1 created_at {later}"));
+    let reply = sessions.call("EXEC");
+    assert!(reply.contains("which cannot be changed"), "{reply}");
+    assert_eq!(sessions.call("HGET session:1 created_at"), format!("$13\r\n{START_MS}"));
+    // One that ends in the unit is born anew.
+    sessions.call("MULTI");
+    sessions.call("DEL session:1");
+    sessions.call(&format!("HSET session:1 created_at {later}"));
+    assert!(sessions.call("EXEC").ends_with(":1"));
+}

@@ -428,3 +428,17 @@ fn explain_judges_a_command_by_itself_within_a_unit_too() {
     let within = exec(&mut test, client, &["SET msg:1 x", "KEYWARD EXPLAIN HSET user:1 balance 1"]);
     assert!(within.ends_with(&alone), "{within}");
 }
+
+#[test]
+fn a_command_behind_a_queued_select_is_judged_by_that_database() {
+    let mut test = TestEngine::governed(1, SHOP);
+    let client = test.engine.connect();
+    let reply = exec(&mut test, client, &["SELECT 3", "SET stranger x"]);
+    assert_eq!(reply, "*2\r\n+OK\r\n+OK\r\n");
+    // The other way, it is refused when it is queued; a SELECT that will fail selects nothing.
+    test.call(client, "MULTI");
+    test.call(client, "SELECT 0");
+    test.call(client, "SELECT 99999");
+    assert!(test.call(client, "SET stranger x").starts_with("-SCHEMA stranger"));
+    test.call(client, "DISCARD");
+}

@@ -9,7 +9,7 @@ use crate::change::{Change, End, Part, What};
 use crate::facts::{Facts, Moment};
 use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after};
 use crate::view::{NotYet, Row};
-use keyward_schema::{DataType, KeyId, Unknown};
+use keyward_schema::{DataType, KeyId, Lifetime, Unknown};
 
 impl<'a> Aftermath<'a> {
     /// Judges all changed rows, those that live with others after those.
@@ -112,7 +112,7 @@ impl<'a> Aftermath<'a> {
             touched: self.touched(table, change, row),
         };
         let term = self.term(table, change.key, row)?;
-        if matches!(term, Term::RenewedUpTo { .. }) && self.is_reborn(table, change, row) {
+        if self.is_reborn(table, change, row) {
             let refusal = self.book.refuse_lifetime(table, change.key, LifetimeProblem::Reborn);
             self.object(refusal)?;
         }
@@ -157,8 +157,13 @@ impl<'a> Aftermath<'a> {
         if before == value(Moment::Now(row)) { Touched::Content } else { Touched::Subject }
     }
 
-    /// Whether the time of a row's birth is another one than it was.
+    /// Whether the time of a row's birth, from which its total counts, is another one than it
+    /// was, or is gone: a later command of the unit could give it another.
     fn is_reborn(&self, table: KeyId, change: &Change<'_>, row: &dyn Row) -> bool {
+        let lifetime = &self.book.schema().key(table).lifetime;
+        if !matches!(lifetime, Lifetime::Renewed { total: Some(_), .. }) {
+            return false;
+        }
         let birth =
             |moment| self.with_deciding_field(table, moment, |value| value.map(<[u8]>::to_vec));
         let before = Moment::before(change).and_then(birth);

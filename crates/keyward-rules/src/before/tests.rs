@@ -277,7 +277,13 @@ fn decimals_are_added_exactly() {
                      not \"1e2\" (t.toml:3)";
     check(&text, &rows, "INCRBYFLOAT k:1 1e2", not_plain);
     check_queued(&text, "INCRBYFLOAT k:1 1e2", Some(not_plain));
-    check(&text, &rows, "INCRBYFLOAT k:1 ten", "run, judged Nothing");
+    for odd in ["1e309", "-1E400", "1e-400", "1e4000"] {
+        let not_plain = not_plain.replace("1e2", odd);
+        check(&text, &rows, &format!("INCRBYFLOAT k:1 {odd}"), &not_plain);
+    }
+    for no_number in ["ten", "inf", "nan", "1e", "1e5x"] {
+        check(&text, &rows, &format!("INCRBYFLOAT k:1 {no_number}"), "run, judged Nothing");
+    }
     let hash =
         book_of("hash", "'none'", "[key.'k:{id}'.fields]\nbalance = 'decimal'\nrate = 'float?'\n");
     let odd = Rows::default().with("k:1", TestContent::Hash(&[("balance", "1e3")]), None);

@@ -289,9 +289,12 @@ impl Conclusion {
             let makes_way = there.is_some_and(|row| !is_of_type(&row));
             if let Some(repair) = Repair::of(table, key.clone(), there, row_type, elements) {
                 let stays = !self.is_to_end(&key);
+                // An entry that is another one now has left, and one has come.
+                let overwritten = repair.changed - repair.added - repair.taken;
                 let found = self.found(Some(table));
-                found.built += repair.added as u64;
-                found.destroyed += repair.taken as u64 + u64::from(makes_way && stays);
+                found.built += (repair.added + overwritten) as u64;
+                found.destroyed += (repair.taken + overwritten) as u64;
+                found.destroyed += u64::from(makes_way && stays);
                 self.mended.made_way |= makes_way;
                 self.mended.added += repair.added;
                 self.mended.taken += repair.taken;
