@@ -22,7 +22,7 @@
 //! | `Renewed` | anew | anew | refused beyond it | refused |
 //! | `RenewedUpTo` | anew, if that is later | anew, if that is later | refused beyond the total | refused |
 //! | `At` (`until`, `with`) | that time | that time | refused unless it is that time | refused |
-//! | `Given` | stays | the default; refused without one | refused outside the bounds | refused if there is a most |
+//! | `Given` | stays | the default; without one none, refused if there is a most | refused outside the bounds | refused if there is a most |
 //!
 //! A living row without a deadline where there must be one, left over from
 //! another schema, counts as silent when it is next written.
