@@ -34,6 +34,7 @@ pub(crate) mod function_twice;
 pub(crate) mod function_variable;
 pub(crate) mod given_bounds;
 pub(crate) mod given_without_default;
+pub(crate) mod idle_compression;
 pub(crate) mod include_cycle;
 pub(crate) mod included_keyspace;
 pub(crate) mod inverse_mismatch;
@@ -143,6 +144,7 @@ pub static RULES: &[&Rule] = &[
     // Bounds and storage.
     &bound_on_wrong_type::RULE,
     &evict_contradiction::RULE,
+    &idle_compression::RULE,
     // Derived keys.
     &no_such_pattern::RULE,
     &unbound_placeholder::RULE,
@@ -204,6 +206,7 @@ pub(crate) fn check_whole(
     money_as_float::check(drafts, &mut warnings);
     endless_growth::check(keys, &mut warnings);
     short_guard::check(keys, &mut warnings);
+    idle_compression::check(drafts, keys, &mut warnings);
     observed_tie::check(keyspaces, keys, &mut warnings);
     warnings.finish();
 }

@@ -54,7 +54,8 @@ pub use read::{
 };
 pub use schema::{
     Allowance, Bounds, Content, DEFAULT_MAX_FANOUT, DataType, Evict, Example, ExampleValue, Key,
-    KeyId, Keyspace, Mode, Note, Persist, Schema, Unknown, shape_of_kind,
+    KeyId, Keyspace, MAX_COMPRESSED, MAX_COMPRESSED_WHOLE, Mode, Note, Persist, Schema, Unknown,
+    shape_of_kind,
 };
 pub use settings::{Form, SETTINGS, Scope, Setting, settings_of};
 pub use shape::{

@@ -246,7 +246,8 @@ pub struct Key {
     pub bounds: Bounds,
     /// In which order its rows go when memory is short.
     pub evict: Evict,
-    /// Values of more bytes than this are compressed inside.
+    /// Values of more bytes than this are compressed inside; of a hash its fields' values,
+    /// of a list its items.
     pub compress: Option<u64>,
     /// How many there are expected to be.
     pub expect: Option<u64>,
@@ -268,6 +269,12 @@ pub struct Key {
     /// Warnings that do not apply to it, and why.
     pub allowed: Vec<Allowance>,
 }
+
+/// The most bytes of a value that is compressed: it is decompressed in one step.
+pub const MAX_COMPRESSED: u64 = 512 * 1024;
+
+/// The most bytes of a hash or a list of which fields or items are.
+pub const MAX_COMPRESSED_WHOLE: u64 = 96 * 1024;
 
 /// How many rows of a derived key one command may change unless the schema
 /// says otherwise.

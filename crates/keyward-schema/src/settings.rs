@@ -213,6 +213,8 @@ const STRINGS: &[DataType] = &[
     DataType::Bytes,
 ];
 const LARGE: &[DataType] = &[DataType::String, DataType::Json, DataType::Bytes];
+const COMPRESSIBLE: &[DataType] =
+    &[DataType::String, DataType::Json, DataType::Bytes, DataType::Hash, DataType::List];
 const OBJECTS: &[DataType] = &[DataType::Json, DataType::Hash];
 const ITEMS: &[DataType] = &[DataType::List, DataType::Set, DataType::Zset];
 const LISTS: &[DataType] = &[DataType::List, DataType::Stream];
@@ -269,7 +271,7 @@ settings! {
         "max_len": Form::Count, LISTS, "The most items: a push beyond it drops items at its far end.", "20";
         "max_members": Form::Count, SETS, "The most members: a set refuses more, a sorted set drops the lowest.", "100";
         "max_size": Form::Size, LARGE, "The most bytes a value may have.", "\"64kb\"";
-        "compress": Form::Size, LARGE, "Values of more bytes are compressed inside, never on the wire.", "\"4kb\"";
+        "compress": Form::Size, COMPRESSIBLE, "Values of more bytes, of a hash its fields' values and of a list its items, are compressed inside, never on the wire.", "\"4kb\"";
         "evict": Form::Choice(crate::schema::Evict::NAMES), &[], "In which order rows go when memory is short: never, first, the least recently or frequently used, the nearest to its end.", "\"lru\"";
         "expect": Form::Expect, &[], "How many keys are expected, or a table with that and how many items one has: the document estimates memory from it.", "\"2.5M\"";
         "secret": Form::Secret, &[], "Keeps values out of MONITOR, the slow log, logs and refusals; or those parts of the key whose placeholders it names.", "true";
@@ -285,7 +287,7 @@ settings! {
     }
     Lifetime {
         "after": Form::Duration, &[], "How long it lives.", "\"30m\"";
-        "renew": Form::Choice(crate::lifetime::Renew::NAMES), &[], "What renews it: nothing, each write, or each access.", "\"access\"";
+        "renew": Form::Choice(crate::lifetime::Renew::NAMES), &[], "What renews it: nothing, each write, or each access. Unless given, what overwrites the whole value (SET) begins it anew, and other writes leave it alone.", "\"access\"";
         "excess": Form::Choice(crate::lifetime::Excess::NAMES), &[], "What happens to a writer who asks for more. `refuse` unless given.", "\"clamp\"";
         "by": Form::Text, &[], "The required enum field, or the `{placeholder}`, whose value decides; each value is a setting beside it, and `renew` may be one more.", "\"status\"";
         "until": Form::Text, &[], "The required field with the time at which it ends.", "\"expires_at\"";

@@ -11,8 +11,9 @@ pub(crate) static RULE: Rule = Rule {
     title: "keys of this type have no such bound",
     why: "
 `max_len` bounds lists and streams, `max_members` sets and sorted sets,
-`max_size` and `compress` strings, JSON and bytes. A key of type `any` has no
-bound: what one would count depends on the type that its writer chooses.
+`max_size` strings, JSON and bytes, and `compress` is for these, for hashes and
+for lists. A key of type `any` has no bound: what one would count depends on the
+type that its writer chooses.
 ",
     wrong: r#"
 [keyspace]
@@ -42,8 +43,9 @@ pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
         _ => None,
     };
     let types: Vec<&str> = setting.types.iter().map(|data| data.name()).collect();
+    let does = if setting.name == "compress" { "is for" } else { "bounds" };
     RULE.at(at, format!("the type is {}", data.name()))
-        .saying(format!("`{}` bounds {}", setting.name, types.join(", ")))
+        .saying(format!("`{}` {does} {}", setting.name, types.join(", ")))
         .maybe_help(right.map(|right| format!("write `{right}`")))
 }
 
@@ -95,7 +97,7 @@ max_size = "4kb"
 type = "int"
 compress = "4kb"
 "#,
-            "KW0401 3:1 `compress` bounds string, json, bytes [the type is int]",
+            "KW0401 3:1 `compress` is for string, json, bytes, hash, list [the type is int]",
         );
         check(
             r#"

@@ -10,7 +10,7 @@ use super::line::{Inline, Line};
 use super::links::Linked;
 use crate::checks::rule;
 use crate::pattern::Kind;
-use crate::schema::{Allowance, Content, DEFAULT_MAX_FANOUT, Key, KeyId};
+use crate::schema::{Allowance, Content, DEFAULT_MAX_FANOUT, DataType, Key, KeyId};
 use crate::shape::{Object, Shape, Type};
 use crate::units::{count_in_words, size_in_words};
 
@@ -42,8 +42,13 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
     facts.push(("Used by", users(links, id)));
     facts.push(("If memory is short", vec![Line::text(evict_in_words(key.evict))]));
     let compress = key.compress.map(|bytes| {
+        let what = match key.data {
+            DataType::Hash => "Values of fields",
+            DataType::List => "Items",
+            _ => "Values",
+        };
         let above = size_in_words(bytes);
-        Line::text(format!("Values above {above} are compressed inside, never on the wire."))
+        Line::text(format!("{what} above {above} are compressed inside, never on the wire."))
     });
     facts.push(("Compression", compress.into_iter().collect()));
     let expect = key.expect.map(|count| {

@@ -23,6 +23,7 @@ pub(crate) mod neighbours;
 pub mod packed;
 pub mod packing;
 pub mod page;
+pub mod stand_ins;
 
 pub use gather::GatherPlace;
 pub(crate) use gather::{COLLECTION_PART, PartMoved};

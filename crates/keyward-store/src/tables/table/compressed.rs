@@ -1,7 +1,7 @@
 //! Long texts of a table, kept compressed beside its pages.
 //!
 //! Owns zstd's frames, by number: a packed row whose text is here has the number in its
-//! place. Invariants: a frame is smaller than its text by a fair part, or it is not kept;
+//! place. The long texts of a collection are one text here. Invariants: a frame is smaller than its text by a fair part, or it is not kept;
 //! `bytes` is the sum over all frames. No step compresses more than `STEP_BYTES`, which
 //! takes a quarter of a millisecond, or moves more than a block of places: of a longer
 //! text each part has a frame, and they come one step after the other. Meanwhile the text
@@ -18,7 +18,7 @@ use crate::values::size_class::{allocated, is_small};
 /// zstd's fastest level: the next ones save some per cent for several times the work.
 const LEVEL: i32 = 1;
 /// Longer texts stay as they are.
-const TEXT_BYTES_MAX: usize = 512 * 1024;
+const TEXT_BYTES_MAX: usize = keyward_schema::MAX_COMPRESSED as usize;
 /// What is compressed at a time.
 const STEP_BYTES: usize = 32 * 1024;
 /// A frame is kept if it saves at least one part in so many.
@@ -153,9 +153,14 @@ impl Compressed {
         is_long && text.len() <= TEXT_BYTES_MAX
     }
 
-    /// How much of a text one step works on, which is one that is to be compressed.
-    pub(super) fn step_bytes(text: &[u8]) -> usize {
-        text.len().min(STEP_BYTES)
+    /// Whether any text is.
+    pub(super) fn takes_any(&self) -> bool {
+        self.text_bytes_min.is_some()
+    }
+
+    /// How much of so many bytes one step works on, which are to be compressed.
+    pub(super) fn step_bytes(bytes: usize) -> usize {
+        bytes.min(STEP_BYTES)
     }
 
     /// Goes on to compress a text, if that takes several steps; whether it can be added.

@@ -13,7 +13,7 @@
 //! that could be packed has been added since the last time all were looked at, nor was one
 //! in use or without room then.
 
-use super::packed::is_packable;
+use super::packing::Tried;
 use super::{Table, Value};
 use crate::values::access::AccessClock;
 use crate::values::value::ObjectRef;
@@ -56,15 +56,20 @@ impl Table {
         let mut work = 0;
         while work < budget {
             if let Some(hash) = self.lists.idle.pop() {
-                work += self.pack_one(hash, |_, _| true).0;
+                let (done, tried) = self.pack_one(hash, |_, _| true);
+                if matches!(tried, Tried::Begun) {
+                    self.lists.idle.push(hash);
+                }
+                work += done;
                 continue;
             }
             let Some(cursor) = self.lists.cursor else { break };
             let reading = self.reading();
-            let lists = &mut self.lists;
+            let (lists, packed) = (&mut self.lists, &self.packed);
+            let takes = |list| packed.as_ref().is_some_and(|packed| packed.takes_list(list));
             let next = self.rows.scan(cursor, |row| {
                 let Value::Object(ObjectRef::List(list)) = row.value() else { return };
-                match is_packable(list) {
+                match takes(list) {
                     true if access.is_idle(reading, row.clock()) => {
                         lists.idle.push(self.hasher.hash(row.key()) as u32);
                     }

@@ -17,16 +17,15 @@
 //! Not here: which rows are packed and when (`table`), how a body looks
 //! (`keyward-packing`).
 
+mod collections;
 #[cfg(test)]
 mod tests;
 
 use super::compressed::Compressed;
 use super::page::{Form, Head, PackedRow, Page, bit_in_tag, tag_of};
-use crate::values::hash::{self, Hash};
+use crate::values::footprint::HeapBytes as _;
 use crate::values::hasher::KeyHasher;
 use crate::values::linear::{Addressing, Split};
-use crate::values::list::{End, List};
-use crate::values::packed::Item;
 use crate::values::prefetch::{prefetch, prefetch_bytes};
 use crate::values::random::Random;
 use crate::values::row::{NewValue, Row};
@@ -44,7 +43,7 @@ const PAGE_BYTES: usize = 1024;
 const PAGE_BYTES_MIN: usize = PAGE_BYTES / 2;
 /// Larger rows stay as they are: a page is to hold a few.
 const ROW_BYTES_MAX: usize = 2048;
-/// As for lists, of which a page may hold a single one.
+/// As for lists and for hashes with an index, of which a page may hold a single one.
 const LIST_ROW_BYTES_MAX: usize = 16 * 1024;
 /// Longer lists stay as they are: a step is to be short, and none of them is large to a
 /// snapshot.
@@ -225,9 +224,13 @@ impl PackedRows {
         }
     }
 
-    /// The number of a row's text, if it is kept compressed.
+    /// The number of a row's text, if it is kept compressed; of a collection, that of its long
+    /// ones.
     fn number_of_text(&self, row: PackedRow<'_>) -> Option<u32> {
         row.has_number_of_text().then(|| {
+            if !row.form().is_text() {
+                return self.number_in_collection(row);
+            }
             let mut digits = Vec::new();
             self.packer.unpack_text(row.body(), &self.key_of(row), &mut digits).expect(SOUND);
             let digits = std::str::from_utf8(&digits).ok();
@@ -240,25 +243,33 @@ impl PackedRows {
         self.unpacked(self.row(place))
     }
 
-    /// How many bytes of a text are worked on at a time to pack it. One that is too large is not even
-    /// tried.
-    pub(super) fn bytes_tried(&self, text: &[u8]) -> usize {
-        match self.compressed.takes(text) {
-            true => Compressed::step_bytes(text),
-            false => text.len().min(TEXT_BYTES_MAX),
+    /// How many bytes of a row are worked on at a time to pack it. One that is too large is
+    /// not even tried.
+    pub(super) fn bytes_tried(&self, row: &Row) -> usize {
+        match row.value() {
+            Value::Text(text) if self.compressed.takes(text) => Compressed::step_bytes(text.len()),
+            Value::Text(text) => text.len().min(TEXT_BYTES_MAX),
+            Value::Object(ObjectRef::List(_)) => row.heap_bytes().min(LIST_BYTES_MAX),
+            Value::Object(_) if self.compressed.takes_any() => {
+                Compressed::step_bytes(row.heap_bytes())
+            }
+            _ => row.heap_bytes().min(TEXT_BYTES_MAX),
         }
     }
 
     /// Packs a row that is not there yet.
     pub(super) fn insert(&mut self, hash: u64, row: &Row) -> Packing {
-        if let Value::Text(text) = row.value()
-            && !self.compressed.advance(text)
-        {
+        let joined = self.joined(row);
+        let text = match row.value() {
+            Value::Text(text) => Some(text),
+            _ => joined.as_deref(),
+        };
+        if text.is_some_and(|text| !self.compressed.advance(text)) {
             return Packing::Begun;
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();
-        let is_packed = self.pack(row, &mut buffer);
+        let is_packed = self.pack(row, text, &mut buffer);
         let packing = if is_packed { self.add(hash, &buffer) } else { Packing::Unfit };
         if is_packed && packing != Packing::Done {
             let row = PackedRow::of(&buffer);
@@ -271,11 +282,19 @@ impl PackedRows {
         packing
     }
 
-    /// Appends the packed form of a row; whether it has one.
-    fn pack(&mut self, row: &Row, out: &mut Vec<u8>) -> bool {
-        if let Value::Text(text) = row.value()
-            && let Some(number) = self.compressed.add(text)
-        {
+    /// Appends the packed form of a row; whether it has one. The text is what is kept
+    /// compressed of it, if that pays.
+    fn pack(&mut self, row: &Row, text: Option<&[u8]>, out: &mut Vec<u8>) -> bool {
+        let number = text.and_then(|text| self.compressed.add(text));
+        let is_packed = self.pack_with(row, number, out);
+        if let (false, Some(number)) = (is_packed, number) {
+            self.compressed.remove(number);
+        }
+        is_packed
+    }
+
+    fn pack_with(&mut self, row: &Row, number: Option<u32>, out: &mut Vec<u8>) -> bool {
+        if let (Value::Text(_), Some(number)) = (row.value(), number) {
             return self.pack_number(row, number, out);
         }
         let (form, text) = match row.value() {
@@ -283,12 +302,8 @@ impl PackedRows {
             Value::Text(text) if text.len() > TEXT_BYTES_MAX => return false,
             Value::Text(text) if row.is_edited() => (Form::Edited, Text::Bytes(text)),
             Value::Text(text) => (Form::Text, Text::Bytes(text)),
-            Value::Object(ObjectRef::Hash(hash)) if hash.is_packed() => {
-                return self.pack_hash(row, hash, out);
-            }
-            Value::Object(ObjectRef::List(list)) if is_packable(list) => {
-                return self.pack_list(row, list, out);
-            }
+            Value::Object(ObjectRef::Hash(hash)) => return self.pack_hash(row, hash, number, out),
+            Value::Object(ObjectRef::List(list)) => return self.pack_list(row, list, number, out),
             Value::Object(_) => return false,
         };
         head_of(row, form).write_to(out);
@@ -300,36 +315,15 @@ impl PackedRows {
         let form = if row.is_edited() { Form::Edited } else { Form::Text };
         let digits = Decimal::of(i64::from(number));
         Head { has_number_of_text: true, ..head_of(row, form) }.write_to(out);
-        let is_packed = self.packer.pack_text(row.key(), Text::Number(digits).as_bytes(), out);
-        if !is_packed {
-            self.compressed.remove(number);
-        }
-        is_packed
-    }
-
-    fn pack_hash(&mut self, row: &Row, hash: &Hash, out: &mut Vec<u8>) -> bool {
-        let texts: Vec<_> =
-            hash.iter().map(|(field, value)| (field.text(), value.text())).collect();
-        let bytes: usize = texts
-            .iter()
-            .map(|(field, value)| field.as_bytes().len() + value.as_bytes().len())
-            .sum();
-        let fields: Vec<(&[u8], &[u8])> =
-            texts.iter().map(|(field, value)| (field.as_bytes(), value.as_bytes())).collect();
-        head_of(row, Form::Hash).write_to(out);
-        bytes <= TEXT_BYTES_MAX && self.packer.pack_fields(row.key(), &fields, out)
-    }
-
-    fn pack_list(&mut self, row: &Row, list: &List, out: &mut Vec<u8>) -> bool {
-        let texts: Vec<_> = list.forward(0).map(Item::text).collect();
-        let items: Vec<&[u8]> = texts.iter().map(Text::as_bytes).collect();
-        head_of(row, Form::List).write_to(out);
-        self.packer.pack_items(row.key(), &items, out)
+        self.packer.pack_text(row.key(), Text::Number(digits).as_bytes(), out)
     }
 
     fn add(&mut self, hash: u64, row: &[u8]) -> Packing {
-        let is_list = PackedRow::of(row).form() == Form::List;
-        if row.len() > if is_list { LIST_ROW_BYTES_MAX } else { ROW_BYTES_MAX } {
+        let bytes_max = match PackedRow::of(row).form() {
+            Form::List | Form::IndexedHash => LIST_ROW_BYTES_MAX,
+            _ => ROW_BYTES_MAX,
+        };
+        if row.len() > bytes_max {
             return Packing::Unfit;
         }
         if self.row_bytes >= self.pages.count() * PAGE_BYTES {
@@ -568,7 +562,7 @@ impl PackedRows {
         let head = packed.head();
         let key = self.key_of(packed);
         let mut row = match head.form {
-            Form::Hash => {
+            Form::Hash | Form::IndexedHash => {
                 let hash = self.unpacked_hash(packed, &key);
                 Row::new(&key, NewValue::Object(Object::Hash(hash)), head.deadline)
             }
@@ -590,29 +584,6 @@ impl PackedRows {
         row.set_clock(head.clock);
         row.set_epoch(head.epoch);
         row
-    }
-
-    fn unpacked_hash(&self, packed: PackedRow<'_>, key: &[u8]) -> Hash {
-        // It was small when it was packed, so it is small whatever the settings say now.
-        let growth = hash::Growth {
-            packed_fields_max: usize::MAX,
-            packed_text_bytes_max: usize::MAX,
-            hasher: self.hasher,
-        };
-        let mut hash = Hash::default();
-        let unpacked = self.packer.unpack_fields(packed.body(), key, |field, value| {
-            hash.set(&growth, (Item::of(field), Item::of(value)));
-        });
-        unpacked.expect(SOUND);
-        hash
-    }
-
-    fn unpacked_list(&self, packed: PackedRow<'_>, key: &[u8]) -> List {
-        let mut list = List::default();
-        let unpacked =
-            self.packer.unpack_items(packed.body(), key, |item| list.push(End::Tail, item));
-        unpacked.expect(SOUND);
-        list
     }
 
     /// Adds a page and moves into it what belongs there.
@@ -663,11 +634,6 @@ fn prefetch_lines(address: *const u8, lines: usize) {
     for line in 0..lines {
         prefetch(address.wrapping_add(line * CACHE_LINE_BYTES));
     }
-}
-
-/// Whether a list is short enough to be packed.
-pub(super) fn is_packable(list: &List) -> bool {
-    list.len() <= LIST_ITEMS_MAX && list.footprint().heap_bytes() <= LIST_BYTES_MAX
 }
 
 const SOUND: &str = "a packed row was compared with the original when it was packed";

@@ -7,7 +7,7 @@
 //! Not here: lists, which are looked through (`lists`), how rows are packed (`packed`).
 
 use super::Table;
-use super::packed::{PackedRows, Packing, TEXT_BYTES_MAX};
+use super::packed::{PackedRows, Packing};
 use crate::values::access::{AccessClock, Reading};
 use crate::values::footprint::HeapBytes as _;
 use crate::values::index::Indexed as _;
@@ -117,10 +117,10 @@ impl Table {
         if !may_be(reading, row) {
             return (1, Tried::InUse { bytes: row.heap_bytes(), mark: row.clock() });
         }
-        let (bytes, items) = match row.value() {
-            Value::Object(ObjectRef::List(list)) => (row.heap_bytes(), list.len()),
-            Value::Text(text) => (packed.bytes_tried(text), 0),
-            _ => (row.heap_bytes().min(TEXT_BYTES_MAX), 0),
+        let bytes = packed.bytes_tried(row);
+        let items = match row.value() {
+            Value::Object(ObjectRef::List(list)) => list.len(),
+            _ => 0,
         };
         let work = 1 + bytes / PACKED_BYTES_PER_WORK + items / PACKED_ITEMS_PER_WORK;
         match packed.insert(whole, row) {

@@ -61,12 +61,14 @@ pub(super) enum Form {
     Hash = 3,
     /// A list.
     List = 64,
+    /// A hash that has an index while it is loose.
+    IndexedHash = 65,
 }
 
 impl Form {
     /// Whether it is a string, whatever it is kept as.
     pub(super) fn is_text(self) -> bool {
-        !matches!(self, Form::Hash | Form::List)
+        !matches!(self, Form::Hash | Form::IndexedHash | Form::List)
     }
 }
 
@@ -74,7 +76,8 @@ impl Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) form: Form,
-    /// In the place of its text it has the number of one that is kept compressed.
+    /// In the place of its text it has the number of one that is kept compressed; a
+    /// collection has stand-ins for its long ones.
     pub(super) has_number_of_text: bool,
     pub(super) clock: u32,
     pub(super) epoch: bool,
@@ -123,7 +126,8 @@ impl<'a> PackedRow<'a> {
             1 => Form::Edited,
             2 => Form::Number,
             3 => Form::Hash,
-            _ => Form::List,
+            64 => Form::List,
+            _ => Form::IndexedHash,
         }
     }
 
