@@ -24,6 +24,7 @@ pub(crate) mod durability;
 pub(crate) mod evict;
 pub(crate) mod observers;
 pub(crate) mod paused;
+pub(crate) mod pressure;
 pub(crate) mod progress;
 pub(crate) mod relief;
 pub(crate) mod runner;
@@ -35,6 +36,7 @@ use crate::engine::batch::{Known, Prepared};
 use crate::engine::context::{Ctx, Mode, Stage};
 use crate::engine::evict::Caller;
 use crate::engine::paused::may_write;
+use crate::engine::pressure::Pressure;
 use crate::engine::progress::Progress;
 use crate::engine::shared::Shared;
 use crate::governed;
@@ -467,6 +469,9 @@ impl Engine {
         self.keys.reclaim.step(if is_sweeping { RECLAIM_PER_SWEEP } else { RECLAIM_PER_TICK });
         self.keys.look_at_lists();
         let is_evicting = self.shared.hold().is_none() && self.evict(host, Caller::default());
+        if !self.shared.is_loading {
+            Pressure::look(&self.keys, &mut self.shared, host);
+        }
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);

@@ -16,11 +16,13 @@ pub(crate) use mode::mode;
 pub(crate) use refusals::refusals;
 
 use crate::engine::context::{Ctx, Outcome};
+use crate::engine::pressure::WARNED_PERCENT;
 use crate::governed;
 use crate::governed::in_force::book;
 use keyward_commands::WireError;
 use keyward_resp::ReplyWriter;
 use keyward_schema::{KeyId, Schema};
+use keyward_store::tables::eviction::{Share, Usage};
 use keyward_store::tables::table::Table;
 use std::fmt::{self, Write as _};
 use wanted::Wanted;
@@ -55,18 +57,25 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
     let wanted = wanted.map_or(Ok(Wanted::All), |word| Wanted::named(&book, word))?;
     let Ctx { keys, db, reply, .. } = ctx;
     keys.look_at_suspects();
-    let tables = keys.database_at(*db).tables();
+    let (tables, usages) = (keys.database_at(*db).tables(), keys.usages(*db));
     let declared = book.schema().ids().map(Some);
     let meant: Vec<_> = std::iter::once(None)
         .chain(declared)
         .zip(tables)
-        .filter(|(id, _)| wanted.has(*id))
-        .map(|(id, table)| (id.map_or(Named::default(), |id| Named::of(book.schema(), id)), table))
+        .enumerate()
+        .filter(|(_, (id, _))| wanted.has(*id))
+        .map(|(at, (id, table))| {
+            let name = id.map_or(Named::default(), |id| Named::of(book.schema(), id));
+            (name, table, usages.iter().find(|usage| usage.share.tables.contains(&at)))
+        })
         .collect();
     if !matches!(wanted, Wanted::One(_)) {
         reply.array(meant.len());
     }
-    meant.into_iter().for_each(|(name, table)| reply_table(reply, &name, table, keys.now_ms()));
+    for (name, table, usage) in meant {
+        let figures = figures(table, name.expected, keys.now_ms());
+        reply_table(reply, &name, figures.into_iter().chain(of_keyspace(usage)).collect());
+    }
     Ok(())
 }
 
@@ -91,8 +100,11 @@ impl<'s> Named<'s> {
 }
 
 /// The figures of one table as a map. The plain table's pattern is empty.
-fn reply_table(reply: &mut ReplyWriter<'_>, named: &Named<'_>, table: &Table, now_ms: i64) {
-    let figures = figures(table, named.expected, now_ms);
+fn reply_table(
+    reply: &mut ReplyWriter<'_>,
+    named: &Named<'_>,
+    figures: Vec<(&'static str, Figure)>,
+) {
     let texts = [("pattern", named.pattern), ("keyspace", named.keyspace), ("owner", named.owner)];
     reply.map(figures.len() + texts.len());
     for (name, text) in texts {
@@ -124,7 +136,7 @@ impl fmt::Display for Figure {
 }
 
 /// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
-fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 20] {
+fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 21] {
     let stats = table.stats;
     let reads = stats.hits + stats.misses;
     let ratio = if reads == 0 { 0.0 } else { stats.hits as f64 / reads as f64 };
@@ -132,6 +144,7 @@ fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str,
     [
         ("keys", Figure::Count(table.len() as u64)),
         ("bytes", Figure::Count(table.heap_bytes() as u64)),
+        ("evictable_bytes", Figure::Count(table.evictable_bytes() as u64)),
         ("expected", Figure::Count(expected.unwrap_or(0))),
         ("expires", Figure::Count(table.expiring() as u64)),
         ("avg_ttl", Figure::Count(remaining_ms as u64)),
@@ -153,13 +166,55 @@ fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str,
     ]
 }
 
-/// INFO's section of patterns: a line for each, over all databases.
+/// What the keyspace of a table takes, and may take: zero without a limit.
+fn of_keyspace(usage: Option<&Usage>) -> [(&'static str, Figure); 2] {
+    let bytes = usage.map_or(0, |usage| usage.bytes);
+    let bytes_max = usage.and_then(|usage| usage.bytes_max).unwrap_or(0);
+    [("keyspace_bytes", Figure::Count(bytes)), ("keyspace_max_memory", Figure::Count(bytes_max))]
+}
+
+/// How near a keyspace is to its limit, in a word.
+fn state(usage: &Usage, full: &[Share]) -> &'static str {
+    let is_high = |percent: Option<f64>| percent.is_some_and(|it| it >= WARNED_PERCENT);
+    if full.contains(&usage.share) {
+        "full"
+    } else if is_high(usage.unevictable_percent()) {
+        "unevictable"
+    } else if is_high(usage.percent()) {
+        "high"
+    } else {
+        "ok"
+    }
+}
+
+/// A line of INFO for each keyspace of a database.
+fn keyspace_lines(ctx: &Ctx<'_>, db: usize, schema: &Schema, text: &mut String) {
+    for usage in ctx.keys.usages(db) {
+        let index = usage.share.keyspace;
+        let _ = write!(
+            text,
+            "db{db}_keyspace{index}:keyspace={},bytes={},max_memory={},percent={:.2},\
+             evictable_bytes={},unevictable_percent={:.2},state={}\r\n",
+            schema.keyspace_at(index).name,
+            usage.bytes,
+            usage.bytes_max.unwrap_or(0),
+            usage.percent().unwrap_or(0.0),
+            usage.evictable_bytes,
+            usage.unevictable_percent().unwrap_or(0.0),
+            state(&usage, &ctx.shared.relief.full),
+        );
+    }
+}
+
+/// INFO's section of patterns: a line for each keyspace and each of its patterns, over all
+/// databases.
 pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
     ctx.keys.look_at_suspects();
     for db in 0..ctx.keys.database_count() {
         let database = ctx.keys.database_at(db);
         let Some(book) = database.book() else { continue };
         let (schema, now_ms) = (book.schema(), ctx.keys.now_ms());
+        keyspace_lines(ctx, db, schema, text);
         let mut line = |name: &str, of: &Named<'_>, table: &Table| {
             let figures = figures(table, of.expected, now_ms);
             let figures = figures.map(|(name, figure)| format!("{name}={figure}")).join(",");

@@ -6,6 +6,7 @@
 //! Not here: rows (`keyspace`), the life of a command (`engine`).
 
 use crate::engine::context::{Handlers, Outcome};
+use crate::engine::pressure::Pressure;
 use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
 use crate::governed::arrival::Arrival;
@@ -88,6 +89,8 @@ pub(crate) struct Shared {
     pub(crate) drains_ends: bool,
     /// How memory stood before the running command.
     pub(crate) relief: Relief,
+    /// Which keyspaces were warned of because they fill up.
+    pub(crate) pressure: Pressure,
     /// The text of a schema that the host reads.
     pub(crate) reading: Option<Reading>,
     /// The schema that was planned last, if it was not applied.
@@ -141,6 +144,7 @@ impl Shared {
             awaiting: Vec::new(),
             drains_ends: false,
             relief: Relief::default(),
+            pressure: Pressure::default(),
             reading: None,
             plan: None,
             changeover: None,

@@ -16,7 +16,7 @@ use super::expiry::WORK_OF_LEADERS;
 use crate::keyspace::event::{Class, Event};
 use crate::tables::database::Database;
 use crate::tables::eviction::{
-    Candidate, FREED_PER_WORK, Order, Region, Rivals, Share, Standing, Turn,
+    Candidate, FREED_PER_WORK, Order, Region, Rivals, Share, Standing, Turn, Usage,
 };
 use crate::tables::reclaim::Freeing;
 use crate::values::access::Reading;
@@ -39,6 +39,11 @@ impl Keyspace {
     /// Whether a keyspace takes more than its schema allows.
     pub fn exceeds_quota(&mut self, share: &Share) -> bool {
         self.quotas.is_exceeded(&self.databases, share)
+    }
+
+    /// How the keyspaces of a database stand; none without a schema.
+    pub fn usages(&self, db: usize) -> Vec<Usage> {
+        Usage::of(db, &self.databases[db])
     }
 
     /// Removes the row of these tables that is the next to go; `None` if none may.

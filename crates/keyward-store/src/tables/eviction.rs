@@ -10,6 +10,7 @@ pub mod limit;
 pub(crate) mod pool;
 pub(crate) mod quota;
 pub(crate) mod standing;
+pub(crate) mod usage;
 
 pub use limit::MemoryLimit;
 pub(crate) use pool::{Candidate, Pools};
@@ -19,6 +20,7 @@ pub use standing::Policy;
 pub(crate) use standing::Rivals;
 pub use standing::Standing;
 pub use standing::{Order, Scope, Turn};
+pub use usage::Usage;
 
 /// Where rows go from: some databases, and in each of them some tables.
 #[derive(Debug, Clone)]

@@ -25,7 +25,7 @@ pub struct Share {
 }
 
 /// The shares of a database under a schema, and what each may take.
-fn shares(db: usize, schema: &Schema) -> Vec<(Share, Option<u64>)> {
+pub(super) fn shares(db: usize, schema: &Schema) -> Vec<(Share, Option<u64>)> {
     if schema.parts.is_empty() {
         // Keys without a pattern are the only keyspace's too.
         let share = Share { db, keyspace: 0, tables: 0..schema.keys.len() + 1 };

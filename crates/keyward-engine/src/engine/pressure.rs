@@ -1,0 +1,161 @@
+//! Warnings before a keyspace is full.
+//!
+//! Owns which warnings are out. One is given when a keyspace passes 80 % of its
+//! `max_memory`, and another when what may not be evicted does so by itself: there eviction
+//! does not help, and at the limit writes are refused. Each is given once, and again only
+//! after the keyspace had fallen below 70 % (hysteresis), so that one that moves about the
+//! threshold does not fill the log.
+//!
+//! Looked at once a second: a sum over tables, not over rows.
+//! Not here: keeping the limit (`evict`), the figures (`keyward_store`'s `Usage`).
+
+use crate::engine::shared::Shared;
+use crate::host::Host;
+use keyward_lua::LogLevel;
+use keyward_schema::escape;
+use keyward_store::keyspace::Keyspace;
+use keyward_store::tables::eviction::Usage;
+use std::collections::BTreeMap;
+
+/// A keyspace that takes more hundredths of its limit is warned of.
+pub(crate) const WARNED_PERCENT: f64 = 80.0;
+/// One that takes fewer may be warned of again.
+const EASED_PERCENT: f64 = 70.0;
+const INTERVAL_MS: i64 = 1000;
+
+/// The warnings that are out.
+#[derive(Debug, Default)]
+pub(crate) struct Pressure {
+    /// By database and keyspace.
+    warned: BTreeMap<(usize, Box<str>), Warned>,
+    looked_at_ms: Option<i64>,
+}
+
+/// Those of a keyspace.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Warned {
+    /// Of all that it takes.
+    all: bool,
+    /// Of what may not be evicted.
+    unevictable: bool,
+}
+
+/// What became of a warning.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    /// It is to be given.
+    Passed,
+    /// It no longer holds.
+    Eased,
+}
+
+/// Whether a threshold was passed, or left again.
+fn turn(is_warned: &mut bool, percent: f64) -> Option<Turn> {
+    if !*is_warned && percent >= WARNED_PERCENT {
+        *is_warned = true;
+        Some(Turn::Passed)
+    } else if *is_warned && percent < EASED_PERCENT {
+        *is_warned = false;
+        Some(Turn::Eased)
+    } else {
+        None
+    }
+}
+
+impl Pressure {
+    /// Looks how keyspaces stand, if that was not done within the last second, and tells the
+    /// log what has become of them.
+    pub(crate) fn look(keys: &Keyspace, shared: &mut Shared, host: &mut dyn Host) {
+        let now_ms = keys.now_ms();
+        let is_early = |at: i64| (at..at.saturating_add(INTERVAL_MS)).contains(&now_ms);
+        if shared.pressure.looked_at_ms.is_some_and(is_early) {
+            return;
+        }
+        shared.pressure.looked_at_ms = Some(now_ms);
+        let mut warned = BTreeMap::new();
+        for usage in (0..keys.database_count()).flat_map(|db| keys.usages(db)) {
+            let Some(book) = keys.book_of(usage.share.db) else { continue };
+            let name = &book.schema().keyspace_at(usage.share.keyspace).name;
+            let id = (usage.share.db, name.clone());
+            let mut known = shared.pressure.warned.get(&id).copied().unwrap_or_default();
+            for (level, line) in lines(&mut known, name, &usage) {
+                host.log(level, line.as_bytes());
+            }
+            if known != Warned::default() {
+                warned.insert(id, known);
+            }
+        }
+        // Of keyspaces that are gone, or have no limit any more, nothing is kept.
+        shared.pressure.warned = warned;
+    }
+}
+
+/// What is to be said of a keyspace.
+fn lines(warned: &mut Warned, name: &str, usage: &Usage) -> Vec<(LogLevel, String)> {
+    let (Some(percent), Some(unevictable), Some(max)) =
+        (usage.percent(), usage.unevictable_percent(), usage.bytes_max)
+    else {
+        *warned = Warned::default();
+        return Vec::new();
+    };
+    let (name, bytes, db) = (escape(name), usage.bytes, usage.share.db);
+    let held = bytes.saturating_sub(usage.evictable_bytes);
+    let all = turn(&mut warned.all, percent).map(|turn| match turn {
+        Turn::Passed => (
+            LogLevel::Warning,
+            format!(
+                "Keyspace {name} (db {db}) takes {percent:.0} % of its max_memory: {bytes} of {max} \
+                 bytes, of which {} may be evicted",
+                usage.evictable_bytes
+            ),
+        ),
+        Turn::Eased => (
+            LogLevel::Notice,
+            format!("Keyspace {name} (db {db}) is at {percent:.0} % of its max_memory again"),
+        ),
+    });
+    let unevictable = turn(&mut warned.unevictable, unevictable).map(|turn| match turn {
+        Turn::Passed => (
+            LogLevel::Warning,
+            format!(
+                "Keyspace {name} (db {db}): rows that may not be evicted take {unevictable:.0} % of \
+                 its max_memory, {held} of {max} bytes. When they fill it, commands that take \
+                 memory are refused (OOM)"
+            ),
+        ),
+        Turn::Eased => (
+            LogLevel::Notice,
+            format!(
+                "Keyspace {name} (db {db}): rows that may not be evicted take {unevictable:.0} % of \
+                 its max_memory again"
+            ),
+        ),
+    });
+    all.into_iter().chain(unevictable).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_given_once_until_the_keyspace_has_eased() {
+        let mut is_warned = false;
+        let turns: Vec<_> = [79.9, 80.0, 99.0, 79.0, 81.0, 70.0, 69.9, 60.0, 75.0, 80.0]
+            .map(|percent| turn(&mut is_warned, percent))
+            .into();
+        let expected = [
+            None,
+            Some(Turn::Passed),
+            None,
+            None,
+            None,
+            None,
+            Some(Turn::Eased),
+            None,
+            None,
+            Some(Turn::Passed),
+        ];
+        assert_eq!(turns, expected);
+    }
+}
