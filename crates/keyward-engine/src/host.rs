@@ -97,6 +97,13 @@ pub trait Host {
         0
     }
 
+    /// Microseconds since the epoch, now: what TIME tells, also amid a script or a
+    /// transaction, for which the time of everything else stands still. A host that answers
+    /// none has TIME stand still too.
+    fn time_us(&mut self) -> Option<i64> {
+        None
+    }
+
     /// Does nothing for a while, and nothing else meanwhile: DEBUG SLEEP.
     fn sleep_us(&mut self, microseconds: u64) {
         let _ = microseconds;

@@ -32,6 +32,8 @@ pub(crate) struct Scripts {
     runs: u64,
     /// Begins the random numbers of each Lua state.
     seed: u64,
+    /// The running one ends because the server does: nobody hears what came of it.
+    ends_with_server: bool,
 }
 
 /// Figures about scripts, for INFO.
@@ -51,7 +53,13 @@ pub struct ScriptFacts {
 
 impl Scripts {
     pub(crate) fn new(seed: u64) -> Scripts {
-        Scripts { cache: ScriptCache::default(), libraries: Libraries::default(), runs: 0, seed }
+        Scripts {
+            cache: ScriptCache::default(),
+            libraries: Libraries::default(),
+            runs: 0,
+            seed,
+            ends_with_server: false,
+        }
     }
 
     /// The libraries by their names, with what was loaded of each.

@@ -1,7 +1,7 @@
 //! Scripts and functions in the engine against a real Redis: the same commands to
 //! both, the same replies from both, in RESP2 and in RESP3.
 
-use keyward_engine::{ClientId, EngineOptions, Host, LogLevel, RunningScript, Tunables};
+use keyward_engine::{ClientId, EngineOptions, Host, LogLevel, Progress, RunningScript, Tunables};
 use keyward_resp::{ArgBuf, Frame, FrameLimits, FrameParser};
 use keyward_testkit::engine::TestEngine;
 use keyward_testkit::{Client, Server};
@@ -441,7 +441,13 @@ fn a_script_that_has_written_is_ended_only_by_force() {
         assert_eq!(ask(script, "SHUTDOWN NOSAVE"), "");
     });
     let script = format!("redis.call('set', 'k', 'v') {LOOP}");
-    ours.call(&["EVAL", &script, "0"]);
+    let (progress, output) = ours.test.ask(ours.client, &["EVAL", &script, "0"]);
+    assert_eq!(
+        (progress, &output[..]),
+        (Progress::Closing, &b""[..]),
+        "as if the process was gone"
+    );
+    ours.client = ours.test.engine.connect();
     assert_eq!(ours.call(&["GET", "k"]), Frame::Bulk(b"v".to_vec()));
 }
 

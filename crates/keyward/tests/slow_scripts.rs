@@ -123,9 +123,48 @@ fn a_slow_script_that_has_written_only_ends_with_the_server() {
         send(&mut runner, &["EVAL", &format!("redis.call('set', 'k', 'v') {LOOP}"), "0"]);
         wait_until_busy(&mut watcher);
         assert!(error_text(call(&mut watcher, &["SCRIPT", "KILL"])).starts_with("UNKILLABLE "));
+        assert_eq!(
+            error_text(call(&mut watcher, &["SHUTDOWN", "ABORT"])),
+            "ERR No shutdown in progress."
+        );
         send(&mut watcher, &["SHUTDOWN", "NOSAVE"]);
-        let rest = watcher.receive_to_end().expect("the connection is closed");
-        assert_eq!(rest, b"");
+        for client in [&mut watcher, &mut runner] {
+            let rest = client.receive_to_end().expect("the connection is closed");
+            assert_eq!(rest, b"", "nobody is told how the script ended");
+        }
+    }
+}
+
+/// What a log says of it, without the time and the milliseconds.
+fn slow_lines(log: &str) -> Vec<String> {
+    let lines = log.lines().filter_map(|line| line.split_once("# Slow script"));
+    lines.map(|(_, rest)| rest.replace(|c: char| c.is_ascii_digit(), "")).collect()
+}
+
+#[test]
+fn a_slow_script_is_logged_as_by_redis() {
+    let logs = servers_with(&[SETTINGS, &["--logfile", "slow.log"]].concat()).map(|server| {
+        let (mut runner, mut watcher) = (server.client(), server.client());
+        send(&mut runner, &["EVAL", LOOP, "0"]);
+        wait_until_busy(&mut watcher);
+        call(&mut watcher, &["SCRIPT", "KILL"]);
+        let log = std::fs::read_to_string(server.directory().join("slow.log"));
+        slow_lines(&log.expect("it has a log"))
+    });
+    assert_eq!(logs[0].len(), 1, "{logs:?}");
+    assert_eq!(logs[0], logs[1]);
+}
+
+#[test]
+fn time_goes_on_within_a_script_and_a_transaction() {
+    let script = "local function now() local t = redis.call('time') return t[1] * 1000000 + t[2] end \
+                  local first = now() for i = 1, 1000000 do end return now() - first";
+    for server in servers_with(&[]) {
+        let mut client = server.client();
+        let Frame::Integer(us) = call(&mut client, &["EVAL", script, "0"]) else {
+            panic!("a difference is a number")
+        };
+        assert!((1..60_000_000).contains(&us), "{us} microseconds");
     }
 }
 

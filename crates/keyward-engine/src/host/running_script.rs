@@ -28,6 +28,9 @@ pub trait RunningScript {
     /// What is running.
     fn activity(&self) -> Activity;
 
+    /// What it is called: a function's name, a script's SHA-1.
+    fn name(&self) -> &[u8];
+
     /// A client comes meanwhile.
     fn connect(&mut self) -> ClientId;
 

@@ -96,7 +96,11 @@ pub(super) fn run_program(
             unit.end(ctx)?;
         }
     }
-    ctx.reply.raw(&answer);
+    if std::mem::take(&mut ctx.shared.scripts.ends_with_server) {
+        ctx.session.is_closing = true;
+    } else {
+        ctx.reply.raw(&answer);
+    }
     ctx.shared.stats.errors.merge(answer_errors);
     if is_error {
         ctx.ending = Ending::Failed;

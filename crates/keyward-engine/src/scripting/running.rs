@@ -45,6 +45,10 @@ impl RunningScript for Running<'_> {
         self.number
     }
 
+    fn name(&self) -> &[u8] {
+        self.name
+    }
+
     fn activity(&self) -> Activity {
         self.activity
     }
@@ -191,10 +195,15 @@ impl<'a> Running<'a> {
 
     /// SHUTDOWN NOSAVE ends the script, whatever it has done, and the server.
     fn shut_down(&mut self, host: &mut dyn Host, session: &mut Session, args: Args<'_>) -> Outcome {
-        if !Shutdown::parse(args)?.is_without_save {
+        let shutdown = Shutdown::parse(args)?;
+        if shutdown.is_abort {
+            return Err(WireError::Err("No shutdown in progress."));
+        }
+        if !shutdown.is_without_save {
             return Err(self.busy_error());
         }
         self.end();
+        self.shared.scripts.ends_with_server = true;
         host.begin_shutdown(false);
         host.shut_down();
         session.is_closing = true;

@@ -57,7 +57,12 @@ pub(crate) fn look(host: &mut ServerHost, script: &mut dyn RunningScript) {
             Activity::Script => "SCRIPT KILL",
             Activity::Function | Activity::LibraryLoad => "FUNCTION KILL",
         };
-        tracing::warn!(elapsed_ms = elapsed.as_millis() as u64, way_out, "slow script");
+        tracing::warn!(
+            "Slow script detected: still in execution after {} milliseconds. You can try killing \
+             the script using the {way_out} command. Script name is: {}.",
+            elapsed.as_millis(),
+            script.name().escape_ascii()
+        );
     }
     send_meanwhile(host);
     let mut desk = Desk { host, script, elapsed };

@@ -157,6 +157,10 @@ impl Host for ServerHost {
         self.must_stop = true;
     }
 
+    fn time_us(&mut self) -> Option<i64> {
+        Some(self.clock.now_us())
+    }
+
     fn monotonic_ns(&mut self) -> u64 {
         self.lately_ns = self.turn_began_ns.take().unwrap_or_else(clock::monotonic_ns);
         self.lately_ns
