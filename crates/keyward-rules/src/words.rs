@@ -125,9 +125,18 @@ impl RuleBook {
     }
 
     /// A value is larger than `max_size`.
-    pub(crate) fn refuse_size(&self, table: KeyId, key: &[u8], bytes: usize, most: u64) -> Refusal {
-        let most = size_in_words(most);
-        let found = size_in_words(bytes as u64);
+    pub(crate) fn refuse_size(
+        &self,
+        table: KeyId,
+        key: &[u8],
+        bytes: usize,
+        most_bytes: u64,
+    ) -> Refusal {
+        let (mut most, mut found) = (size_in_words(most_bytes), size_in_words(bytes as u64));
+        if most == found {
+            // Rounded they are the same.
+            (most, found) = (format!("{most_bytes} bytes"), format!("{bytes} bytes"));
+        }
         self.refuse(table, key, format_args!("may hold at most {most} (max_size), not {found}"))
     }
 
@@ -279,6 +288,10 @@ fn difference(nearest: &Key, reason: &MissReason) -> String {
         }
         MissReason::Form { segment, expected } => {
             format!("whose {} part is like {}", ordinal(*segment), escape(expected))
+        }
+        MissReason::Address { placeholder } => {
+            let name = &nearest.pattern.placeholders()[*placeholder].name;
+            format!("whose {{{name}}} takes no colon; write {{{name}:ip}} for addresses")
         }
         MissReason::TooShort { expected } | MissReason::TooLong { expected } => {
             format!("which has {expected} part{}", if *expected == 1 { "" } else { "s" })

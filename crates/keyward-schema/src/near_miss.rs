@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use crate::nearest::nearest;
-use crate::pattern::{Element, Pattern, Segment};
+use crate::pattern::{Element, Kind, Pattern, Segment};
 
 /// The pattern that a key comes nearest to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,11 @@ pub enum MissReason {
     TooShort {
         /// How many segments the pattern has.
         expected: usize,
+    },
+    /// It has an address with colons where a placeholder takes none.
+    Address {
+        /// The index of the placeholder.
+        placeholder: usize,
     },
     /// The key goes on behind the pattern's end.
     TooLong {
@@ -111,8 +116,29 @@ fn compare(pattern: &Pattern, key: &[u8]) -> Comparison {
         length if length > count => Some(MissReason::TooLong { expected: count }),
         _ => None,
     };
-    comparison.reason = comparison.reason.or(length_reason);
+    let address = address(pattern, &segments.closed, &parts).filter(|_| segments.tail.is_none());
+    comparison.reason = address.or(comparison.reason).or(length_reason);
     comparison
+}
+
+/// Whether a key has too many parts because of an address in the place of one placeholder,
+/// which takes no colon.
+fn address(pattern: &Pattern, segments: &[Segment], parts: &[&[u8]]) -> Option<MissReason> {
+    let extra = parts.len().checked_sub(segments.len()).filter(|extra| *extra > 0)?;
+    let fits = |(segment, part): (&Segment, &&[u8])| match segment {
+        Segment::Word(word) => word.as_bytes() == *part,
+        Segment::Placeholder(index) => pattern.placeholders()[*index].kind.accepts(part),
+        Segment::Mixed(_) => true,
+    };
+    segments.iter().enumerate().find_map(|(at, segment)| {
+        let Segment::Placeholder(placeholder) = segment else { return None };
+        let behind = at + extra + 1;
+        let is_address = pattern.placeholders()[*placeholder].kind == Kind::Str
+            && Kind::Ip.accepts(&parts[at..behind].join(&b':'))
+            && segments[..at].iter().zip(&parts[..at]).all(fits)
+            && segments[at + 1..].iter().zip(&parts[behind..]).all(fits);
+        is_address.then_some(MissReason::Address { placeholder: *placeholder })
+    })
 }
 
 impl Comparison {
@@ -178,6 +204,16 @@ mod tests {
             patterns.iter().map(|text| Pattern::parse(text).expect(text)).collect();
         let found = near_miss(&patterns, key.as_bytes());
         assert_eq!(found.map(|miss| (miss.pattern, miss.reason)), expected, "{key}");
+    }
+
+    #[test]
+    fn an_address_in_the_place_of_a_placeholder_is_recognised() {
+        let patterns = ["rate:{ip}", "seen:{ip}:{day:date}", "any:{key:rest}"];
+        let address = |pattern| Some((pattern, MissReason::Address { placeholder: 0 }));
+        check(&patterns, "rate:2001:db8::1", address(0));
+        check(&patterns, "rate:::1", address(0));
+        check(&patterns, "seen:2001:db8::1:2025-12-04", address(1));
+        check(&patterns, "rate:some:thing", Some((0, MissReason::TooLong { expected: 2 })));
     }
 
     #[test]

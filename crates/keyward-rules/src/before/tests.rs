@@ -356,9 +356,30 @@ fn elements_are_judged_by_the_arguments() {
 }
 
 #[test]
+fn a_size_that_rounds_to_the_limit_is_told_in_bytes() {
+    let book = book_of("string", "'none'", "max_size = '1mb'");
+    let most = 1 << 20;
+    for (bytes, told) in [
+        (most + 1, "1048576 bytes (max_size), not 1048577 bytes"),
+        (2 * most, "1 MB (max_size), not 2 MB"),
+    ] {
+        let command = format!("SET k:1 {}", "x".repeat(bytes));
+        let expected = format!("SCHEMA k:1: may hold at most {told} (t.toml:3)");
+        check(&book, &Rows::default(), &command, &expected);
+    }
+}
+
+#[test]
 fn a_key_of_no_pattern_is_not_brought_to_be() {
     let reject = book_of("string", "'none'", "");
     let rows = Rows::default();
+    check(
+        &reject,
+        &rows,
+        "SET k:2001:db8::1 v",
+        "SCHEMA k:2001:db8::1: matches no pattern of test; nearest is k:{id}, whose {id} takes no \
+         colon; write {id:ip} for addresses (t.toml)",
+    );
     check(
         &reject,
         &rows,

@@ -64,12 +64,18 @@ pub(crate) fn lookup(own: &Pattern, unnamed: &[usize], at: Span) -> Diagnostic {
     }
 }
 
-pub(crate) fn of_source(own: &Pattern, unnamed: &[usize], at: Span) -> Diagnostic {
+pub(crate) fn of_source(setting: &str, own: &Pattern, unnamed: &[usize], at: Span) -> Diagnostic {
     let names: Vec<String> =
         unnamed.iter().map(|&index| format!("{{{}}}", own.placeholders()[index].name)).collect();
     RULE.at(at, format!("does not name {}", names.join(", ")))
         .saying(format!("nothing gives {} of `{own}` a value", names.join(", ")))
-        .help("use the same name in both")
+        .help(match setting {
+            "rank" => {
+                "leave it out of the key, or name it in `of` too: a rank is not split by a field, \
+                 as `members` is"
+            }
+            _ => "use the same name in both",
+        })
 }
 
 pub(crate) fn inverse(own: &Pattern, at: Span) -> Diagnostic {
@@ -146,7 +152,7 @@ fields = { e = "str", n = "uint", s = "on | off", t = "timestamp?", j = "json?",
 type = "zset"
 rank = { of = "u:{id}", by = "n" }
 "#,
-            "KW0502 6:15 nothing gives {x} of `top:{x}` a value [does not name {x}] | see 4:6 this key | help: use the same name in both",
+            "KW0502 6:15 nothing gives {x} of `top:{x}` a value [does not name {x}] | see 4:6 this key | help: leave it out of the key, or name it in `of` too: a rank is not split by a field, as `members` is",
         );
         check(
             r#"

@@ -170,7 +170,7 @@ impl<'a, 't> Reading<'a, 't> {
         let table = open(Scope::Rank, entry, report)?;
         let by = table.required_text("by", report);
         let source = self.source(table.required_text("of", report)?, "of", report)?;
-        self.all_named(&source, report)?;
+        self.all_named("rank", &source, report)?;
         let by = self.field(&source, by?, report)?;
         let field = &source.draft.object()?.fields[by];
         if !field.shape.ty.is_number() && field.shape.ty != Type::Timestamp {
@@ -232,7 +232,7 @@ impl<'a, 't> Reading<'a, 't> {
 
     fn follows(&self, entry: Entry<'t>, report: &mut Report) -> Option<Derived> {
         let source = self.source(text(entry, report)?, "follows", report)?;
-        self.all_named(&source, report)?;
+        self.all_named("follows", &source, report)?;
         self.items_fit_member(&source, report)?;
         Some(Derived::Follows { of: source.reference })
     }
@@ -322,13 +322,13 @@ impl<'a, 't> Reading<'a, 't> {
     }
 
     /// Each placeholder of the derived key must come from the template.
-    fn all_named(&self, source: &Source<'_, '_>, report: &mut Report) -> Option<()> {
+    fn all_named(&self, setting: &str, source: &Source<'_, '_>, report: &mut Report) -> Option<()> {
         let unnamed = source.unnamed(self.own);
         if unnamed.is_empty() {
             return Some(());
         }
         report.push(
-            unbound_placeholder::of_source(self.own, &unnamed, source.at)
+            unbound_placeholder::of_source(setting, self.own, &unnamed, source.at)
                 .see(self.draft.at, "this key"),
         );
         None

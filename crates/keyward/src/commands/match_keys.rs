@@ -227,6 +227,10 @@ fn reason(near: &Key, key: &[u8], reason: &MissReason) -> String {
         MissReason::Form { segment: index, expected } => {
             format!("{}, not like `{}`", segment(*index), escape(expected))
         }
+        MissReason::Address { placeholder } => {
+            let name = &near.pattern.placeholders()[*placeholder].name;
+            format!("`{name}` takes no colon; write {{{name}:ip}} for addresses")
+        }
         MissReason::TooShort { expected } | MissReason::TooLong { expected } => {
             let has = counted(segments.len(), "segment");
             format!("the key has {has}, and the pattern {expected}")
