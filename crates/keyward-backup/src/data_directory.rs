@@ -22,8 +22,9 @@ const SNAPSHOT: &str = "dump.rdb";
 const DATA: [&str; 3] = [SNAPSHOT, APPEND_ONLY, APPEND_ONLY_FOLDER];
 const APPEND_ONLY: &str = "appendonly.aof";
 const APPEND_ONLY_FOLDER: &str = "appendonlydir";
-/// Whoever runs the server must be able to read the snapshot.
-const MODE: u32 = 0o644;
+/// Who may read and write the snapshot the umask says, as where a server, Keyward or
+/// redis-server, writes its own.
+const MODE: u32 = 0o666;
 
 /// The directory of a server that does not run.
 pub struct DataDirectory {

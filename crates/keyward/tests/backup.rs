@@ -177,6 +177,25 @@ fn a_backup_under_load_is_of_one_instant() {
     }
 }
 
+/// As where a server writes its own snapshot.
+#[test]
+fn who_may_read_what_was_restored_the_umask_says() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = TempDir::new().expect("a directory");
+    let server = keyward(&[]);
+    fill(&server);
+    let file = backed_up(&server, directory.path(), &[]);
+    for (umask, mode) in [("022", 0o644), ("077", 0o600), ("002", 0o664)] {
+        let data = directory.path().join(umask);
+        let script = format!("umask {umask} && exec \"$0\" restore \"$1\" --to \"$2\"");
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).arg(program()).arg(&file).arg(&data);
+        assert!(command.output().expect("it runs").status.success());
+        let found = fs::metadata(data.join("dump.rdb")).expect("it is there").permissions().mode();
+        assert_eq!(found & 0o777, mode, "umask {umask}");
+    }
+}
+
 #[test]
 fn scripts_get_a_record() {
     let server = keyward(&[]);

@@ -111,8 +111,11 @@ impl Misfit {
     /// "must be …, not …"; a secret is not shown.
     pub(crate) fn unfit(shape: &Shape, expected: &str, found: &[u8]) -> Misfit {
         let is_str = shape.ty == Type::Kind(Kind::Str);
-        let expected =
-            if is_str && found.is_empty() { "text of at least one byte" } else { expected };
+        let expected = if is_str && found.is_empty() {
+            "text without a colon, of at least one byte"
+        } else {
+            expected
+        };
         Misfit::found(expected, &shown(found)).discreet_if(shape.secret)
     }
 
@@ -493,7 +496,11 @@ mod tests {
         money.limits.min = Decimal::parse("0");
         check(&money, "-0.01", "the value must be at least 0, not \"-0.01\"");
         assert_eq!(money.check(b"0.00"), Ok(()));
-        check(&shape("str"), "", "the value must be text of at least one byte, not \"\"");
+        check(
+            &shape("str"),
+            "",
+            "the value must be text without a colon, of at least one byte, not \"\"",
+        );
         check(&shape("str"), "a:b", "the value must be text without a colon, not \"a:b\"");
         let mut key = shape("str");
         key.limits.prefix = Some("kikuai_".into());
