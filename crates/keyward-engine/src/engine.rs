@@ -36,7 +36,6 @@ use crate::engine::batch::{Known, Prepared};
 use crate::engine::context::{Ctx, Mode, Stage};
 use crate::engine::evict::Caller;
 use crate::engine::paused::may_write;
-use crate::engine::pressure::Pressure;
 use crate::engine::progress::Progress;
 use crate::engine::shared::Shared;
 use crate::governed;
@@ -470,7 +469,7 @@ impl Engine {
         self.keys.look_at_lists();
         let is_evicting = self.shared.hold().is_none() && self.evict(host, Caller::default());
         if !self.shared.is_loading {
-            Pressure::look(&self.keys, &mut self.shared, host);
+            self.shared.pressure.look(&self.keys, host);
         }
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);

@@ -143,13 +143,21 @@ fn slow_lines(log: &str) -> Vec<String> {
 
 #[test]
 fn a_slow_script_is_logged_as_by_redis() {
-    let logs = servers_with(&[SETTINGS, &["--logfile", "slow.log"]].concat()).map(|server| {
+    let folder = tempfile::tempdir().expect("a directory");
+    let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
+    let logs = ["keyward", "redis"].map(|name| {
+        let path = folder.path().join(name);
+        let logs_to = ["--logfile", path.to_str().expect("a path in UTF-8")];
+        let settings = [SETTINGS, &logs_to].concat();
+        let server = match name {
+            "redis" => Server::redis(&settings),
+            _ => Server::keyward(program, &settings),
+        };
         let (mut runner, mut watcher) = (server.client(), server.client());
         send(&mut runner, &["EVAL", LOOP, "0"]);
         wait_until_busy(&mut watcher);
         call(&mut watcher, &["SCRIPT", "KILL"]);
-        let log = std::fs::read_to_string(server.directory().join("slow.log"));
-        slow_lines(&log.expect("it has a log"))
+        slow_lines(&std::fs::read_to_string(&path).expect("it has a log"))
     });
     assert_eq!(logs[0].len(), 1, "{logs:?}");
     assert_eq!(logs[0], logs[1]);

@@ -29,41 +29,6 @@ const COMPRESSED_BYTES_MAX: usize = keyward_schema::MAX_COMPRESSED_WHOLE as usiz
 /// Nor are those of more items or fields.
 const COMPRESSED_ITEMS_MAX: usize = 1024;
 
-/// The texts of a collection, shared out.
-struct Shared<'a> {
-    /// The long ones, joined.
-    joined: Vec<u8>,
-    /// Bytes of the others.
-    short_bytes: usize,
-    /// Which of them are joined.
-    is_apart: Vec<bool>,
-    texts: &'a [Text<'a>],
-}
-
-impl<'a> Shared<'a> {
-    fn of(texts: &'a [Text<'a>], is_long: impl Fn(&[u8]) -> bool) -> Shared<'a> {
-        let is_apart: Vec<bool> = texts.iter().map(|text| is_long(text.as_bytes())).collect();
-        let (mut joined, mut short_bytes) = (Vec::new(), 0);
-        for (text, is_apart) in texts.iter().zip(&is_apart) {
-            match is_apart {
-                true => stand_ins::join(&mut joined, text.as_bytes()),
-                false => short_bytes += text.as_bytes().len(),
-            }
-        }
-        Shared { joined, short_bytes, is_apart, texts }
-    }
-
-    /// What a packed row has in the place of each text, if the joined one has this number.
-    fn places(&self, number: u32) -> Vec<Cow<'_, [u8]>> {
-        let mut number = Some(number);
-        let place = |(text, is_apart): (&'a Text<'a>, &bool)| match is_apart {
-            true => stand_ins::stand_in(number.take()),
-            false => stand_ins::itself(text.as_bytes()),
-        };
-        self.texts.iter().zip(&self.is_apart).map(place).collect()
-    }
-}
-
 /// The texts of a packed collection, one after the other.
 struct Texts<'r> {
     rows: &'r PackedRows,
@@ -123,9 +88,14 @@ impl PackedRows {
             ObjectRef::List(list) => (items_of(list), LIST_BYTES_MAX),
             _ => return None,
         };
-        let shared = Shared::of(&texts, |text| self.compressed.takes(text));
-        let is_worth_it = !shared.joined.is_empty() && shared.short_bytes <= short_bytes_max;
-        is_worth_it.then_some(shared.joined)
+        let (mut joined, mut short_bytes) = (Vec::new(), 0);
+        for text in texts.iter().map(Text::as_bytes) {
+            match self.compressed.takes(text) {
+                true => stand_ins::join(&mut joined, text),
+                false => short_bytes += text.len(),
+            }
+        }
+        (!joined.is_empty() && short_bytes <= short_bytes_max).then_some(joined)
     }
 
     /// Appends the packed form of a hash, whose long values have this number if they are
@@ -174,19 +144,15 @@ impl PackedRows {
     fn places_of_texts<'a>(
         &self,
         texts: &'a [Text<'a>],
-        number: Option<u32>,
+        mut number: Option<u32>,
     ) -> Vec<Cow<'a, [u8]>> {
-        match number {
-            None => texts.iter().map(|text| Cow::Borrowed(text.as_bytes())).collect(),
-            Some(number) => {
-                let shared = Shared::of(texts, |text| self.compressed.takes(text));
-                shared
-                    .places(number)
-                    .into_iter()
-                    .map(|place| Cow::Owned(place.into_owned()))
-                    .collect()
-            }
-        }
+        let has_number = number.is_some();
+        let place = |text: &'a Text<'a>| match text.as_bytes() {
+            text if !has_number => Cow::Borrowed(text),
+            text if self.compressed.takes(text) => stand_ins::stand_in(number.take()),
+            text => stand_ins::itself(text),
+        };
+        texts.iter().map(place).collect()
     }
 
     /// The number that the stand-ins of a packed collection tell.
