@@ -469,7 +469,9 @@ impl Engine {
         self.keys.look_at_lists();
         let is_evicting = self.shared.hold().is_none() && self.evict(host, Caller::default());
         if !self.shared.is_loading {
-            self.shared.pressure.look(&self.keys, host);
+            for (level, line) in self.shared.pressure.look(&self.keys) {
+                host.log(level, line.as_bytes());
+            }
         }
         let is_planning = self.go_on_with_schemas(host);
         self.shared.spread_news(&mut self.keys, None);

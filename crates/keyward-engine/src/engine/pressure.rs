@@ -9,7 +9,6 @@
 //! Looked at once a second: a sum over tables, not over rows.
 //! Not here: keeping the limit (`evict`), the figures (`keyward_store`'s `Usage`).
 
-use crate::host::Host;
 use keyward_lua::LogLevel;
 use keyward_schema::escape;
 use keyward_store::keyspace::Keyspace;
@@ -62,30 +61,29 @@ fn turn(is_warned: &mut bool, percent: f64) -> Option<Turn> {
 }
 
 impl Pressure {
-    /// Looks how keyspaces stand, if that was not done within the last second, and tells the
-    /// log what has become of them.
-    pub(crate) fn look(&mut self, keys: &Keyspace, host: &mut dyn Host) {
+    /// Looks how keyspaces stand, if that was not done within the last second; returns what
+    /// the log is to say of it.
+    pub(crate) fn look(&mut self, keys: &Keyspace) -> Vec<(LogLevel, String)> {
         let now_ms = keys.now_ms();
         let is_early = |at: i64| (at..at.saturating_add(INTERVAL_MS)).contains(&now_ms);
         if self.looked_at_ms.is_some_and(is_early) {
-            return;
+            return Vec::new();
         }
         self.looked_at_ms = Some(now_ms);
-        let mut warned = BTreeMap::new();
+        let (mut warned, mut said) = (BTreeMap::new(), Vec::new());
         for usage in (0..keys.database_count()).flat_map(|db| keys.usages(db)) {
             let Some(book) = keys.book_of(usage.share.db) else { continue };
             let name = &book.schema().keyspace_at(usage.share.keyspace).name;
             let id = (usage.share.db, name.clone());
             let mut known = self.warned.get(&id).copied().unwrap_or_default();
-            for (level, line) in lines(&mut known, name, &usage) {
-                host.log(level, line.as_bytes());
-            }
+            said.extend(lines(&mut known, name, &usage));
             if known != Warned::default() {
                 warned.insert(id, known);
             }
         }
         // Of keyspaces that are gone, or have no limit any more, nothing is kept.
         self.warned = warned;
+        said
     }
 }
 
