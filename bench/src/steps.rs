@@ -73,6 +73,18 @@ type  = "list"
 items = "str"
 ttl   = "2h"
 
+[key."letter:{id:uint}"]
+type     = "hash"
+ttl      = { after = "1h", renew = "write" }
+extra    = "allow"
+compress = "64b"
+
+[key."chat:{id:uint}"]
+type     = "list"
+items    = "string"
+ttl      = { after = "1h", renew = "write" }
+compress = "64b"
+
 [key."fans:{id:uint}"]
 type = "set"
 ttl  = "none"

@@ -10,6 +10,9 @@ const TEXT_BYTES: usize = 512 * 1024;
 /// Keys of a large schema, and the length of a hostile one.
 const PATTERNS: usize = 4000;
 const BRACKETS: usize = 4 << 20;
+/// Bytes of the largest hash or list of which something is compressed, about, and of an item.
+const COLLECTION_BYTES: usize = 92 * 1024;
+const ITEM_BYTES: usize = 100;
 /// Items of the longest list that is packed.
 const LIST_ITEMS: usize = 512;
 
@@ -53,6 +56,26 @@ pub(super) fn parts() -> Vec<Part> {
             stage.pass(IDLE_MS);
         }),
         ("expiry of those", |stage, _| stage.pass(3 * HOUR_MS)),
+        ("long fields and items", |stage, rows| {
+            let text = prose(COLLECTION_BYTES);
+            for id in 0..rows / 500 {
+                let bytes = COLLECTION_BYTES - (id * 7919) as usize % COLLECTION_BYTES;
+                stage.call(&["HSET", &format!("letter:{id}"), "body", &text[..bytes]]);
+                let items: Vec<&str> = (0..bytes / ITEM_BYTES)
+                    .map(|at| &text[at * ITEM_BYTES..(at + 1) * ITEM_BYTES])
+                    .collect();
+                let key = format!("chat:{id}");
+                stage.call(&[&["RPUSH", &*key, "first"], &items[..]].concat());
+                stage.settle();
+            }
+            stage.pass(IDLE_MS);
+        }),
+        ("reading those", |stage, rows| {
+            for id in 0..rows / 500 {
+                stage.call(&["HSTRLEN", &format!("letter:{id}"), "body"]);
+                stage.call(&["LINDEX", &format!("chat:{id}"), "-1"]);
+            }
+        }),
         ("growth for another schema", |stage, rows| {
             (0..rows).for_each(|id| stage.write_visit(id));
         }),
