@@ -23,6 +23,8 @@ pub struct FileLock {
     path: PathBuf,
     /// Its lock is the system's, and goes with it.
     file: File,
+    /// Whether its file was made for it.
+    is_new: bool,
 }
 
 /// Why there is no lock.
@@ -80,6 +82,7 @@ impl FileLock {
     }
 
     fn take_at(path: PathBuf, holder: &str) -> Result<FileLock, LockError> {
+        let is_new = !path.exists();
         let (file, is_writable) = open(&path)
             .map_err(|problem| LockError::None(PersistError::when("open", &path)(problem)))?;
         lock(&file, &path)?;
@@ -87,7 +90,7 @@ impl FileLock {
             // A full disk has room for the lock, which is what counts.
             let _ = file.set_len(0).and_then(|()| (&file).write_all(holder.as_bytes()));
         }
-        Ok(FileLock { path, file })
+        Ok(FileLock { path, file, is_new })
     }
 
     /// Whether the file that is locked is still the one of its name.
@@ -104,6 +107,15 @@ impl FileLock {
         Ok(())
     }
 
+    /// Gives the lock back, and removes its file if that was made for it: for who has written
+    /// nothing. Whoever opened the file meanwhile finds out that it is not in place.
+    pub fn give_back(self) {
+        if self.is_new && self.is_in_place() {
+            // What is left says nothing.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+
     /// As [`FileLock::take`], where there may be no server and no lock is to be left:
     /// nothing if there is no file of one.
     pub fn take_if_there(directory: &Path, name: &str) -> Result<Option<FileLock>, LockError> {
@@ -112,7 +124,7 @@ impl FileLock {
             Err(_) => Ok(None),
             Ok(file) => {
                 lock(&file, &path)?;
-                Ok(Some(FileLock { path, file }))
+                Ok(Some(FileLock { path, file, is_new: false }))
             }
         }
     }

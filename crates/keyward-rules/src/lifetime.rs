@@ -22,7 +22,7 @@
 //! | `Renewed` | anew | anew | refused beyond it | refused |
 //! | `RenewedUpTo` | anew, if that is later | anew, if that is later | refused beyond the total | refused |
 //! | `At` (`until`, `with`) | that time | that time | refused unless it is that time | refused |
-//! | `Given` | stays | the default; without one none, refused if there is a most | refused outside the bounds | refused if there is a most |
+//! | `Given` | stays | the default; without one none, refused if there is a most | refused outside the bounds | refused if there is a default or a most |
 //!
 //! A living row without a deadline where there must be one, left over from
 //! another schema, counts as silent when it is next written.
@@ -195,7 +195,8 @@ pub fn deadline_after(
                 at_least(min, now_ms, end)?;
                 max.map_or(Ok(end), |max| at_most(max, excess, now_ms, end)).map(Some)
             }
-            Step::Lost(_) if touched == Touched::Lifetime => match max {
+            // A row whose writer says nothing has an end too, so each has one.
+            Step::Lost(_) if touched == Touched::Lifetime => match default.or(max) {
                 Some(_) => Err(Immortal),
                 None => Ok(None),
             },

@@ -12,6 +12,11 @@
 //! - of several rows that claim a unique value the present owner keeps it, or
 //!   else the first by its bytes; the others are counted as conflicts.
 //!
+//! Rows that return under the schema that governed them ([`Survey::of_return`]) were accepted by
+//! it, some of them with a warning: none of them ends, is dated or shortened. What time ended
+//! is completed: derived rows, and where writes are refused members that follow a key, and rows
+//! that live with another one which lives longer now. Everything else about them is a misfit.
+//!
 //! It is made in two parts, both as slowly as the host likes. Every row that may be
 //! concerned (`scope`) is met once, in any order, and noted if there is something
 //! to be done about it; a row that changes meanwhile is looked at again. Then the
@@ -56,11 +61,21 @@ pub struct Ground<'a> {
 #[derive(Debug)]
 pub struct Survey {
     scope: Scope,
+    occasion: Occasion,
     notes: BTreeMap<Box<[u8]>, Note>,
     /// Of keys without a pattern first, then of each pattern.
     met: Vec<Met>,
     /// Rows that lose their pattern, of those that changed meanwhile.
     strays: BTreeSet<Box<[u8]>>,
+}
+
+/// Why rows are surveyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Occasion {
+    /// They come under the book: from elsewhere, or from another one.
+    Change,
+    /// They were loaded, and the book governed them before.
+    Return,
 }
 
 /// What is to be looked into of a row.
@@ -165,10 +180,17 @@ impl Survey {
         let met = vec![Met::default(); book.schema().keys.len() + 1];
         Survey {
             scope: Scope::of(book, before, &is_true),
+            occasion: Occasion::Change,
             notes: BTreeMap::new(),
             met,
             strays: BTreeSet::new(),
         }
+    }
+
+    /// A survey of all rows, which return under the book that governed them when they were
+    /// written.
+    pub fn of_return(book: &RuleBook) -> Survey {
+        Survey { occasion: Occasion::Return, ..Survey::new(book, None, |_| false) }
     }
 
     /// Whether the rows of a table of the book before have to be met; `None` is

@@ -217,7 +217,9 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::check;
+    use crate::include::Files;
+    use crate::read::{check, check_file};
+    use std::path::{Path, PathBuf};
 
     #[test]
     fn codes_are_unique_and_in_order() {
@@ -251,15 +253,56 @@ mod tests {
         check("", None);
     }
 
+    /// The files of an example: one, or several that each begin with a line `# NAME.toml`.
+    struct Pages(Vec<(String, String)>);
+
+    impl Pages {
+        fn of(example: &str) -> Pages {
+            let mut pages = Vec::new();
+            for line in example.lines() {
+                match line.strip_prefix("# ").filter(|name| name.ends_with(".toml")) {
+                    Some(name) => pages.push((name.to_owned(), String::new())),
+                    None if pages.is_empty() && line.is_empty() => {}
+                    None => {
+                        if pages.is_empty() {
+                            pages.push(("page.toml".to_owned(), String::new()));
+                        }
+                        let (_, text) = pages.last_mut().expect("a page was begun");
+                        *text += &format!("{line}\n");
+                    }
+                }
+            }
+            Pages(pages)
+        }
+    }
+
+    impl Files for Pages {
+        fn identity(&self, path: &Path) -> PathBuf {
+            path.to_owned()
+        }
+
+        fn read(&self, path: &Path, _bytes_max: usize) -> Result<Vec<u8>, String> {
+            let page = self.0.iter().find(|(name, _)| Path::new(name) == path);
+            Ok(page.ok_or("no such file")?.1.clone().into_bytes())
+        }
+    }
+
+    #[test]
+    fn pages_about_several_files_show_them() {
+        for code in ["KW0014", "KW0016", "KW0604"] {
+            let rule = RULES.iter().find(|rule| rule.code == code).expect("a rule");
+            assert!(Pages::of(rule.wrong).0.len() > 1, "{code}");
+        }
+    }
+
     #[test]
     fn every_page_shows_what_it_speaks_of() {
         for rule in RULES {
-            let codes = |schema: &str| -> Vec<&str> {
-                check("page.toml", schema.as_bytes())
-                    .diagnostics
-                    .iter()
-                    .map(|found| found.rule.code)
-                    .collect()
+            let codes = |example: &str| -> Vec<&str> {
+                let pages = Pages::of(example);
+                let first = &pages.0[0];
+                let checked = check_file(first.0.as_ref(), first.1.as_bytes(), &pages);
+                checked.diagnostics.iter().map(|found| found.rule.code).collect()
             };
             assert!(!rule.why.trim().is_empty(), "{} has no reason", rule.code);
             if rule.wrong.is_empty() {

@@ -63,13 +63,29 @@ fn read(text: &[u8]) -> Option<Moment> {
         && (day <= 28 || day <= i64::from(days_in_month(year as u32, month as u8)))
         && hour < 24
         && minute < 60
-        && second < 60;
+        && second <= LEAP_SECOND;
     if !valid {
         return None;
     }
     let (fraction_ms, zone) = fraction(rest)?;
-    let (date, second) = ((year, month, day), hour * 3600 + minute * 60 + second);
-    Some(Moment { date, second, fraction_ms, offset: offset_seconds(zone)? })
+    let (date, is_leap) = ((year, month, day), second == LEAP_SECOND);
+    let second = hour * 3600 + minute * 60 + second;
+    let moment = Moment { date, second, fraction_ms, offset: offset_seconds(zone)? };
+    (!is_leap || moment.begins_a_month()).then_some(moment)
+}
+
+/// A second that is inserted, which clocks of computers count as the next one.
+const LEAP_SECOND: i64 = 60;
+
+impl Moment {
+    /// Whether a month of UTC begins with this second: leap seconds are inserted before that.
+    #[cold]
+    fn begins_a_month(&self) -> bool {
+        let (year, month, day) = self.date;
+        let seconds = days_since_1970(year, month, day) * 86_400 + self.second - self.offset;
+        let (_, _, day) = date_after_1970(seconds.div_euclid(86_400));
+        seconds.rem_euclid(86_400) == 0 && day == 1
+    }
 }
 
 /// Writes a time, given in milliseconds since 1970, to the second:
@@ -184,6 +200,10 @@ mod tests {
         check("2025-11-03T10:30:00.1234567+01:30", Some(1_762_160_400_123));
         check("2024-02-29t23:59:59.5z", Some(1_709_251_199_500));
         check("1969-12-31T23:59:59Z", Some(-1000));
+        // RFC 3339's own examples of a leap second.
+        check("1990-12-31T23:59:60Z", Some(662_688_000_000));
+        check("1990-12-31T15:59:60-08:00", Some(662_688_000_000));
+        check("2016-12-31T23:59:60.5Z", Some(1_483_228_800_500));
         for bad in [
             "",
             "2025-12-25",
@@ -193,6 +213,9 @@ mod tests {
             "2025-12-25T24:00:00Z",
             "2025-12-25T10:60:00Z",
             "2025-12-25T10:00:60Z",
+            "2025-12-25T23:59:60Z",
+            "2016-12-31T23:59:60+01:00",
+            "2016-12-31T23:59:61Z",
             "2025-12-25T10:00:00.Z",
             "2025-12-25T10:00:00+1:00",
             "2025-12-25T10:00:00+24:00",

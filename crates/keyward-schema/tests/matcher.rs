@@ -1,6 +1,8 @@
 //! The matcher against its definition, and case by case.
 
-use keyward_schema::{MAX_SEGMENTS, Matcher, MatcherError, Pattern, Relation, relate};
+use keyward_schema::{
+    MAX_CANDIDATES, MAX_SEGMENTS, Matcher, MatcherError, Pattern, Relation, relate,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -201,6 +203,27 @@ fn patterns_that_burst_the_automaton_are_refused() {
             assert!(patterns.len() > 1);
             assert!(patterns.iter().all(|named| *named.text == *texts[named.index]));
         }
+        other => panic!("{other}"),
+    }
+}
+
+/// As many forms of a segment as a key may be held against, and one more.
+#[test]
+fn forms_of_a_segment_have_their_bound() {
+    let forms = |count: usize| -> Vec<String> {
+        (1..=count).map(|length| format!("{}{{x}}", "a".repeat(length))).collect()
+    };
+    let texts = forms(MAX_CANDIDATES + 1);
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let parsed = parse(&texts[..MAX_CANDIDATES]);
+    let matcher = Matcher::new(&parsed).expect("as many as there may be");
+    for length in 1..=MAX_CANDIDATES {
+        let key = format!("{}!", "a".repeat(length));
+        let found = matcher.find(key.as_bytes()).map(|found| found.pattern);
+        assert_eq!(found, Some(length - 1), "{key}");
+    }
+    match error(&texts) {
+        MatcherError::Entangled { patterns } => assert_eq!(patterns.len(), texts.len()),
         other => panic!("{other}"),
     }
 }

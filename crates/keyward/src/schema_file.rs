@@ -1,11 +1,11 @@
 //! Schema files on disk.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use keyward_docs::render::{self, Style};
-use keyward_schema::{Checked, Level, Schema, check_file};
+use keyward_schema::{Checked, Level, Schema, check_file, conflicts};
 use keyward_server::SchemaFiles;
 
 use crate::terminal::Terminal;
@@ -45,6 +45,25 @@ pub(crate) fn load(path: &Path, terminal: &mut Terminal) -> anyhow::Result<Schem
         tell_errors(&checked, terminal)?;
     }
     checked.schema.with_context(|| format!("{} is not sound", path.display()))
+}
+
+/// Reads files that must be sound by themselves and together: those of one database.
+///
+/// # Errors
+/// If one cannot be read or is not sound, or they cannot share a database.
+pub(crate) fn load_together(paths: &[PathBuf], terminal: &mut Terminal) -> anyhow::Result<Schema> {
+    let mut schemas = Vec::with_capacity(paths.len());
+    for path in paths {
+        schemas.push(load(path, terminal)?);
+    }
+    // Whatever database each names: they are meant to be in one.
+    let together: Vec<(usize, &Schema)> = schemas.iter().map(|schema| (0, schema)).collect();
+    if let Some((place, found)) = conflicts(&together).into_iter().next() {
+        let source = &schemas[place].source;
+        terminal.say_picture(&render::human(source, &found, Style::Coloured))?;
+        bail!("{} cannot share a database with the others", paths[place].display());
+    }
+    Ok(Schema::join(schemas))
 }
 
 fn tell_errors(checked: &Checked, terminal: &mut Terminal) -> io::Result<()> {

@@ -540,11 +540,12 @@ fn rows_carried_between_databases_are_logged_where_the_log_has_one_of_them() {
 #[test]
 fn a_keyspace_may_change_what_outlives_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
-    let start = |persist: [&str; 3]| {
+    let start_with = |persist: [&str; 3], settings: &[&str]| {
         let schemas = persisting_schemas(directory.path(), persist);
-        let options: Vec<&str> = schemas.iter().map(String::as_str).collect();
-        keyward(directory.path(), &options)
+        let files: Vec<&str> = schemas.iter().map(String::as_str).collect();
+        keyward(directory.path(), &[&files[..], settings].concat())
     };
+    let start = |persist| start_with(persist, &[]);
     let values = |server: &Server| {
         let mut client = server.client();
         [0, 1, 2].map(|db| {
@@ -560,8 +561,20 @@ fn a_keyspace_may_change_what_outlives_a_restart() {
         call(&mut client, "SET k:1 logged");
     }
     drop(server);
-    // What was kept until now is loaded once more, and no longer kept.
-    let server = start(["aof", "rdb", "none"]);
+    // What was kept until now is loaded once more, and no longer kept, if that is accepted.
+    let output = Command::new(env!("CARGO_BIN_EXE_keyward"))
+        .arg("serve")
+        .args(persisting_schemas(directory.path(), ["aof", "rdb", "none"]))
+        .args(["--port", "0", "--appendonly", "yes", "--unixsocket"])
+        .arg(directory.path().join("socket"))
+        .arg("--dir")
+        .arg(directory.path())
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.contains("1 rows are not kept (persist = \"none\")"), "{told}");
+    let plan = told.lines().find_map(|line| line.split_once("--accept ")).expect("a plan").1;
+    let server = start_with(["aof", "rdb", "none"], &["--accept", plan]);
     assert_eq!(values(&server), [is("logged"), is("logged"), is("logged")]);
     wait_until(|| info(&mut server.client(), "aof_rewrites") == "1");
     wait_for_rewrite(&mut server.client());

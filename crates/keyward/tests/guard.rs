@@ -493,7 +493,8 @@ fn rows_that_a_foreign_dump_has_of_a_cache_are_loaded() {
     call(&mut theirs.client(), "SAVE");
     drop(theirs);
     let schema = schema_in(directory.path(), CACHE);
-    let server = start(&schema, directory.path(), Kind::Rdb, &[]);
+    let plan = accepted(&refusal(&schema, directory.path(), Kind::Rdb, &[]));
+    let server = start(&schema, directory.path(), Kind::Rdb, &["--accept", &plan]);
     assert_eq!(text(&call(&mut server.client(), "GET page:/a")), "hello");
 }
 

@@ -57,6 +57,11 @@ impl Settling {
     pub fn needs_files(&self) -> bool {
         self.0.needs_files
     }
+
+    /// Whether what changes rows from now on was accepted: a log that goes on is to have it.
+    pub fn is_carrying_out(&self) -> bool {
+        self.0.is_carrying_out()
+    }
 }
 
 impl Engine {
@@ -80,9 +85,12 @@ impl Engine {
     }
 
     /// Goes on with the log of changes in a file that was loaded, and remembers the schemas
-    /// that it told of.
+    /// that it told of. Until loading is over it remembers no others.
     pub fn go_on_logging(&mut self) {
-        let schemas = std::mem::take(&mut self.shared.schemas_loaded);
+        let schemas = match &self.shared.arrival {
+            Some(arrival) => arrival.text.clone(),
+            None => std::mem::take(&mut self.shared.schemas_loaded),
+        };
         self.log_to(true, schemas);
     }
 

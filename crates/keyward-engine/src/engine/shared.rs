@@ -13,7 +13,7 @@ use crate::governed::arrival::Arrival;
 use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
 use crate::governed::deferred::Unit;
-use crate::governed::memory::{Memory, ReplacedTexts, push_annotations};
+use crate::governed::memory::{Annotations, Memory, ReplacedTexts, push_annotations};
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
 use crate::governed::strangers::Strangers;
@@ -107,6 +107,10 @@ pub(crate) struct Shared {
     pub(crate) strangers: Option<Strangers>,
     /// Schemas that are to govern the rows which a start loads.
     pub(crate) arrival: Option<Box<Arrival>>,
+    /// What the file remembers that was loaded last, if it remembers anything; annotations that
+    /// are being read.
+    pub(crate) origin: Option<Memory>,
+    pub(crate) annotations: Annotations,
     /// Texts of files that KEYWARD SCHEMA APPLY replaced.
     pub(crate) replaced: ReplacedTexts,
     /// The schemas that the files remembered which were loaded.
@@ -153,6 +157,8 @@ impl Shared {
             remains: Remains::default(),
             strangers: None,
             arrival: None,
+            origin: None,
+            annotations: Annotations::default(),
             replaced: ReplacedTexts::default(),
             schemas_loaded: String::new(),
         };
@@ -325,7 +331,9 @@ impl Shared {
             self.replicas.feed(&effects, &mut self.outbox);
             self.log.record(&effects, keys);
         }
-        if self.log.is_on && self.log.schema_version != keys.schema_version() {
+        let is_behind = self.log.schema_version != keys.schema_version();
+        // What a start changes stands before the schema that it changes rows for.
+        if self.log.is_on && is_behind && !self.is_loading {
             self.annotate_log(keys);
         }
     }

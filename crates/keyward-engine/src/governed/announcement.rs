@@ -60,6 +60,27 @@ pub(crate) fn changes(report: &Report) -> Option<String> {
     listed(report, &CHANGES)
 }
 
+/// Patterns that a sentence or the log names.
+const PATTERNS_MAX: usize = 16;
+
+/// What changes, in words, of each pattern; of so many patterns as can be read.
+pub(crate) fn changes_by_pattern(book: &RuleBook, report: &Report) -> Vec<String> {
+    let patterns = book.schema().keys.iter().map(|key| escape(key.pattern.text()).into_owned());
+    let names = std::iter::once("(no pattern)".to_owned()).chain(patterns);
+    let told = names.zip(&report.tables).filter_map(|(name, found)| {
+        let counts = CHANGES.iter().map(|(of, what)| (of(found), what));
+        let counts = counts.filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+        (!counts.is_empty()).then(|| format!("{name}: {}", counts.join(", ")))
+    });
+    let mut told: Vec<String> = told.collect();
+    if let Some(more) = told.len().checked_sub(PATTERNS_MAX).filter(|more| *more > 0) {
+        told.truncate(PATTERNS_MAX);
+        told.push(format!("and {more} more patterns"));
+    }
+    told
+}
+
 /// What is kept though something is wrong with it; none if there is nothing.
 pub(crate) fn kept(report: &Report) -> Option<String> {
     listed(report, &KEPT)

@@ -21,8 +21,9 @@ use super::libraries::Restoration;
 use super::memory::{Replaced, parts};
 use super::plan::{Plan, ROWS_PER_TICK};
 use super::planning::{RELOADING, VOID};
+use super::settlement::unkept;
 use super::survey;
-use super::telling::Telling;
+use super::telling::{Telling, Told};
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::engine::shared::Shared;
 use crate::governed::{follow_ended, follow_up, rebuild};
@@ -30,6 +31,7 @@ use crate::host::{Host, Library};
 use crate::sessions::session::Session;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
+use keyward_lua::LogLevel;
 use keyward_resp::ArgBuf;
 use keyward_rules::{Conclusion, RuleBook};
 use keyward_schema::escape;
@@ -247,12 +249,16 @@ impl Changeover {
                         rebuild::carry_out(keys, shared, session, host, what, ROWS_PER_TICK);
                     keys.set_now_ms(present);
                     if is_done {
-                        rebuild::tell(host, self.db, "the schema that was applied", &report);
+                        let book = keys.book_of(self.db).expect("a schema came into force");
+                        let by = "the schema that was applied";
+                        rebuild::tell(host, (self.db, book), by, &report);
                         // What was computed by patterns that are gone did not stay.
                         let plain = &keys.database_at(self.db).tables()[0];
                         report.tables[0].rows = plain.len() as u64;
                         shared.remains.survey(survey);
-                        let telling = Telling::new(self.protocol, &report, |reply| reply.map(2));
+                        let told = Told::of(book.schema(), None);
+                        let telling =
+                            Telling::new(self.protocol, told, &report, |reply| reply.map(2));
                         (Stage::Write { report, telling: Box::new(telling) }, true)
                     } else {
                         (Stage::CarryOut { survey, report, at_ms }, false)
@@ -356,6 +362,10 @@ impl Changeover {
         keys.end_survey(Surveyor::Plan);
         self.before = old;
         let persist = keys.database_at(self.db).persist();
+        if let Some(unkept) = unkept(keys, self.db, &book) {
+            let line = format!("Database {}: {unkept}", self.db);
+            host.log(LogLevel::Warning, line.as_bytes());
+        }
         host.governed(self.db, book.schema());
         keys.govern(self.db, Arc::new(book), &survey);
         // What the files remember is no longer so.

@@ -5,7 +5,7 @@
 //! gives way to what was applied.
 //! Not here: putting it in force (`settlement`).
 
-use super::memory::{Annotations, Memory, Remembered, book_of, parts};
+use super::memory::{Memory, Remembered, book_of, parts};
 use keyward_rules::RuleBook;
 use keyward_schema::{Mode, Schema};
 use std::collections::{BTreeMap, VecDeque};
@@ -52,7 +52,8 @@ pub(crate) struct Arrival {
     /// What the files remember, as far as they are read, and the text that says so.
     pub(super) memory: Memory,
     pub(crate) text: String,
-    pub(super) annotations: Annotations,
+    /// Whether something that the files remember could not be read.
+    pub(super) is_damaged: bool,
     /// Books that the files remember, which rows are to be brought to.
     pub(super) coming: VecDeque<(usize, Option<Arc<RuleBook>>)>,
     pub(super) is_bringing: bool,
@@ -100,6 +101,20 @@ impl Arrival {
         let schemas: Vec<Schema> = chosen.collect();
         let modes = vec![overruling; schemas.len()];
         Some(Target { schema: Schema::join(schemas), modes, applied })
+    }
+
+    /// The names of keyspaces that the files remember of a database and that are not served, by
+    /// what is to govern it.
+    pub(super) fn left_out(&self, db: usize, target: &Schema) -> Vec<&str> {
+        let is_served =
+            |own: &&Remembered| parts(target).iter().any(|part| *part.keyspace.name == *own.name);
+        let remembered = self.memory.0.get(&db).map_or(&[][..], |all| all);
+        // The only one may have got another name.
+        if remembered.len() == 1 && parts(target).len() == 1 {
+            return Vec::new();
+        }
+        let left_out = remembered.iter().filter(|own| !is_served(own));
+        left_out.map(|own| own.name.as_str()).collect()
     }
 
     /// The book that the files remember of a database. If it says what is to govern the

@@ -14,8 +14,8 @@
 //! that KEYWARD SCHEMA APPLY put the text in force: it is the SHA-1 of the text of the file that
 //! it replaced, or `none` where there was no schema; otherwise `-`. An annotation is a line of at
 //! most 1024 bytes, so the text is cut into several of them, with `\`, line feed and carriage
-//! return escaped; the last one says how many bytes there were.
-//! Invariant: what cannot be read is as good as not there.
+//! return escaped; the last one says how many bytes there were, and their SHA-1.
+//! Invariant: what cannot be read is told as [`Damaged`], never taken for something else.
 //! Not here: what follows from it (`arrival`, `settlement`).
 
 use keyward_lua::sha1_hex;
@@ -36,6 +36,10 @@ const LAST_LINE: &[u8] = b"#keyward-schemas-end:";
 const LINE_BYTES: usize = 450;
 /// More than this is no text of ours: a schema has a megabyte at most.
 const BYTES_MAX: usize = 64 << 20;
+
+/// What a file remembers cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damaged;
 
 /// What a schema that was applied took the place of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,9 +112,15 @@ impl Memory {
         text
     }
 
-    /// What a text says; nothing if it is none of ours.
-    pub(crate) fn read(text: &[u8]) -> Memory {
+    /// What a text says.
+    ///
+    /// # Errors
+    /// If it is none of ours, or not whole.
+    pub(crate) fn read(text: &[u8]) -> Result<Memory, Damaged> {
         let parse = || -> Option<Memory> {
+            if text.is_empty() {
+                return Some(Memory::default());
+            }
             let mut rest = text.strip_prefix(HEAD)?;
             let mut memory = Memory::default();
             while !rest.is_empty() {
@@ -136,7 +146,16 @@ impl Memory {
             }
             Some(memory)
         };
-        parse().unwrap_or_default()
+        parse().ok_or(Damaged)
+    }
+
+    /// Whether another one has the same texts of a database, in whatever modes.
+    pub(crate) fn has_same_texts(&self, other: &Memory, db: usize) -> bool {
+        let texts = |memory: &Memory| -> Option<Vec<(String, String)>> {
+            let own = memory.0.get(&db)?.iter();
+            Some(own.map(|own| (own.name.clone(), own.text.clone())).collect())
+        };
+        texts(self) == texts(other)
     }
 }
 
@@ -195,8 +214,7 @@ pub(crate) fn push_annotations(text: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(LAST_LINE);
-    out.extend_from_slice(text.len().to_string().as_bytes());
-    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(format!("{} {}\r\n", text.len(), sha1(text)).as_bytes());
 }
 
 /// Annotations being read.
@@ -207,12 +225,11 @@ pub(crate) struct Annotations {
 
 impl Annotations {
     /// Reads an annotation, without its line's end; the whole text if it was the last of one.
-    pub(crate) fn read(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn read(&mut self, line: &[u8]) -> Option<Result<Vec<u8>, Damaged>> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if let Some(count) = line.strip_prefix(LAST_LINE) {
+        if let Some(told) = line.strip_prefix(LAST_LINE) {
             let text = std::mem::take(&mut self.text);
-            let count: Option<usize> = std::str::from_utf8(count).ok()?.parse().ok();
-            return (count == Some(text.len())).then_some(text);
+            return Some(whole(text, told).ok_or(Damaged));
         }
         let mut bytes = line.strip_prefix(LINE)?.iter();
         while let Some(byte) = bytes.next() {
@@ -231,6 +248,22 @@ impl Annotations {
         }
         None
     }
+
+    /// Whether a text was begun of which the last line is missing.
+    pub(crate) fn is_amid_text(&self) -> bool {
+        !self.text.is_empty()
+    }
+}
+
+/// The text that a last line tells of: the end of what was read, since a stop may have cut off
+/// another text before it. Earlier versions wrote no sum.
+fn whole(mut text: Vec<u8>, told: &[u8]) -> Option<Vec<u8>> {
+    let told = std::str::from_utf8(told).ok()?;
+    let (count, sum) = told.split_once(' ').map_or((told, None), |(count, sum)| (count, Some(sum)));
+    let cut_off = text.len().checked_sub(count.parse().ok()?)?;
+    text.drain(..cut_off);
+    let is_it = sum.is_none_or(|sum| sha1_hex(&text) == *sum.as_bytes());
+    is_it.then_some(text)
 }
 
 #[cfg(test)]
@@ -259,21 +292,23 @@ mod tests {
 
     #[test]
     fn a_memory_reads_back_as_itself() {
-        assert_eq!(Memory::read(sample().text().as_bytes()), sample());
+        assert_eq!(Memory::read(sample().text().as_bytes()), Ok(sample()));
         assert_eq!(Memory::default().text(), "");
-        assert_eq!(Memory::read(b""), Memory::default());
+        assert_eq!(Memory::read(b""), Ok(Memory::default()));
     }
 
     #[test]
-    fn what_is_cut_or_changed_is_as_good_as_not_there() {
+    fn what_is_cut_or_changed_is_told_as_damaged() {
         let text = sample().text().into_bytes();
-        for end in 0..text.len() {
+        for end in 1..text.len() {
             // Cut behind a keyspace it has that one.
-            let read = Memory::read(&text[..end]);
-            assert!(read.0.values().flatten().count() < 3, "{end}");
+            if let Ok(read) = Memory::read(&text[..end]) {
+                assert!(read.0.values().flatten().count() < 3, "{end}");
+            }
         }
-        assert_eq!(Memory::read(b"keyward-schemas 2\n0 schema - 1 1\nab\n"), Memory::default());
-        assert_eq!(Memory::read(b"keyward-schemas 1\n0 loud - 1 1\nab\n"), Memory::default());
+        assert_eq!(Memory::read(b"keyward-schemas 2\n0 schema - 1 1\nab\n"), Err(Damaged));
+        assert_eq!(Memory::read(b"keyward-schemas 1\n0 loud - 1 1\nab\n"), Err(Damaged));
+        assert_eq!(Memory::read(b"keyward-schemas 1\n0 schema - 9 9\nab\n"), Err(Damaged));
     }
 
     #[test]
@@ -287,9 +322,27 @@ mod tests {
             assert!(line.len() <= 1024 && line.ends_with(b"\r\n") && line.starts_with(b"#"));
             read.extend(annotations.read(line.strip_suffix(b"\n").expect("a line")));
         }
-        assert_eq!(read, [text.into_bytes()]);
-        // One that lost a line is none.
-        let lost = lines.split(|byte| *byte == b'\n').skip(1);
-        assert!(lost.filter_map(|line| annotations.read(line)).next().is_none());
+        assert_eq!(read, [Ok(text.clone().into_bytes())]);
+        let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').collect();
+        let mut all = |lines: &[&[u8]]| -> Vec<_> {
+            lines.iter().filter_map(|line| annotations.read(line)).collect()
+        };
+        // One that lost a line, or a byte of it, is damaged.
+        assert_eq!(all(&lines[1..]), [Err(Damaged)]);
+        let changed: Vec<u8> =
+            lines[0].iter().map(|byte| if *byte == b'a' { b'b' } else { *byte }).collect();
+        assert_eq!(all(&[&[&changed[..]], &lines[1..]].concat()), [Err(Damaged)]);
+        // What a stop cut off does not spoil the next one.
+        let torn = [&lines[..2], &lines[..]].concat();
+        assert_eq!(all(&torn), [Ok(text.into_bytes())]);
+    }
+
+    #[test]
+    fn annotations_without_a_sum_are_read() {
+        let mut annotations = Annotations::default();
+        assert_eq!(annotations.read(b"#keyward-schemas:abc\r"), None);
+        assert!(annotations.is_amid_text());
+        assert_eq!(annotations.read(b"#keyward-schemas-end:3\r"), Some(Ok(b"abc".to_vec())));
+        assert!(!annotations.is_amid_text());
     }
 }

@@ -7,7 +7,7 @@
 use super::memory::parts;
 use super::proposal::Draft;
 use super::survey::{Walk, advance, conclude};
-use super::telling::Telling;
+use super::telling::{Telling, Told};
 use crate::host::Host;
 use keyward_lua::sha1_hex;
 use keyward_resp::Protocol;
@@ -46,6 +46,8 @@ pub(crate) struct Making {
     pub(crate) protocol: Protocol,
     /// How it differs from the schema in force, in lines; told first.
     pub(crate) changes: Vec<String>,
+    /// The keyspace whose patterns are told; all of them unless it is one of several.
+    pub(crate) keyspace: Option<usize>,
     pub(crate) walk: Walk,
     /// Once all rows are met.
     pub(crate) conclusion: Option<Conclusion>,
@@ -156,7 +158,8 @@ impl Plan {
         let Some(conclusion) = making.conclusion.take_if(|_| is_over) else { return false };
         let report = conclusion.into_report();
         *id = name(*db, keys.book_of(*db).map(Arc::as_ref), book, &report);
-        let mut telling = Telling::new(making.protocol, &report, |reply| {
+        let told = Told::of(book.schema(), making.keyspace);
+        let mut telling = Telling::new(making.protocol, told, &report, |reply| {
             reply.map(4);
             reply.bulk(b"plan");
             reply.bulk(id);

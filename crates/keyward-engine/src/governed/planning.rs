@@ -241,7 +241,7 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
     }
     let db = draft.db();
     let sound = draft.into_sound(ctx.keys).map_err(|unsound| unsound.into_refusal(ctx.host))?;
-    let Sound { book, survey, changes, is_of_modes } = *sound;
+    let Sound { book, survey, changes, is_of_modes, keyspace } = *sound;
     ctx.keys.look_at_suspects();
     if let Some(plan) = ctx.shared.plan.take() {
         ctx.shared.give_up(ctx.keys, plan);
@@ -250,6 +250,7 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
         asker: ctx.session.id,
         protocol: ctx.reply.protocol(),
         changes,
+        keyspace,
         walk: Walk::default(),
         conclusion: None,
         report: None,

@@ -79,6 +79,8 @@ pub(crate) struct Sound {
     pub(crate) changes: Vec<String>,
     /// Whether it is the schema in force, with other modes.
     pub(crate) is_of_modes: bool,
+    /// The place of the keyspace that it is about, if it is about one of several.
+    pub(crate) keyspace: Option<usize>,
 }
 
 impl Ground {
@@ -153,8 +155,13 @@ impl Proposal {
         let Some(schema) = own.schema.take() else { return Draft::unsound(vec![own], ground) };
         let mut all = others;
         all.insert(keyspace.min(all.len()), schema);
+        let is_shared = all.len() > 1;
         // Whatever the server overruled: applying a schema is the end of observing it.
-        Proposal::compare(Schema::join(all), ground, Observing::Ends)
+        let mut draft = Proposal::compare(Schema::join(all), ground, Observing::Ends);
+        if let Ok(sound) = &mut draft.outcome {
+            sound.keyspace = is_shared.then_some(keyspace);
+        }
+        draft
     }
 
     /// The same for the texts of all files of the database, by their paths, and what they
@@ -213,7 +220,7 @@ impl Sound {
             changes.push(format!("patterns that observe: {observed} -> {observes}"));
         }
         let survey = ground.survey(&book);
-        Sound { book, survey, changes, is_of_modes: false }
+        Sound { book, survey, changes, is_of_modes: false, keyspace: None }
     }
 }
 

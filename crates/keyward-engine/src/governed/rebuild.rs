@@ -13,7 +13,7 @@ use crate::governed::follow_up;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
-use keyward_rules::{Conclusion, Report, Survey};
+use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_store::keyspace::Keyspace;
 
 /// Does about `budget` words more of what a report about a database says; whether all is
@@ -43,12 +43,15 @@ pub(crate) fn carry_out(
     done < budget
 }
 
-/// Tells the log what was done to the rows of a database by what, and what is wrong with those
-/// that are kept.
-pub(crate) fn tell(host: &mut dyn Host, db: usize, by: &str, report: &Report) {
+/// Tells the log what was done to the rows of a database by what, in all and by pattern, and
+/// what is wrong with those that are kept.
+pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str, report: &Report) {
     if let Some(changes) = announcement::changes(report) {
         let line = format!("Database {db}, by {by}: {changes}");
         host.log(LogLevel::Warning, line.as_bytes());
+        for line in announcement::changes_by_pattern(book, report) {
+            host.log(LogLevel::Warning, format!("Database {db}, {line}").as_bytes());
+        }
     }
     if let Some(kept) = announcement::kept(report) {
         let line = format!("Database {db}: {kept}; they are kept. Some of them:");
@@ -61,7 +64,8 @@ pub(crate) fn tell(host: &mut dyn Host, db: usize, by: &str, report: &Report) {
 
 /// Rows were loaded: every database under a schema is made what that says, before
 /// anybody is served. Nobody is told and nothing is logged as an effect: whoever loads
-/// the same rows again comes to the same.
+/// the same rows again comes to the same. Rows of a file that remembers another schema, or none,
+/// come from elsewhere: what is done to those is told as a start tells it.
 #[derive(Debug, Default)]
 pub(crate) struct AfterLoad {
     /// The databases before this one are as their schemas say.
@@ -78,6 +82,12 @@ enum Part {
     CarryOut(Box<Report>),
     /// What nobody needs any more goes.
     Clear,
+}
+
+/// Whether the rows of a database that were loaded were governed by the schema it is under.
+fn returns(keys: &Keyspace, shared: &Shared, db: usize) -> bool {
+    let now = shared.memory(keys);
+    shared.origin.as_ref().is_some_and(|origin| origin.has_same_texts(&now, db))
 }
 
 impl AfterLoad {
@@ -119,7 +129,11 @@ impl AfterLoad {
             };
             let (mut survey, part) = self.survey.take().unwrap_or_else(|| {
                 keys.forget_faults(db);
-                (Survey::new(&book, None, |_| false), Part::Meet(Walk::default()))
+                let survey = match returns(keys, shared, db) {
+                    true => Survey::of_return(&book),
+                    false => Survey::new(&book, None, |_| false),
+                };
+                (survey, Part::Meet(Walk::default()))
             });
             let (part, is_over) = match part {
                 Part::Meet(mut walk) => {
@@ -130,7 +144,15 @@ impl AfterLoad {
                 }
                 Part::Conclude(mut conclusion) => {
                     match conclude(keys, db, &book, &survey, &mut conclusion, budget) {
-                        true => (Part::CarryOut(Box::new(conclusion.into_report())), true),
+                        true => {
+                            let report = conclusion.into_report();
+                            if report.changes_rows() && !returns(keys, shared, db) {
+                                let table = announcement::table(db, None, &book, &report, &[]);
+                                let lines = table.lines();
+                                lines.for_each(|line| host.log(LogLevel::Warning, line.as_bytes()));
+                            }
+                            (Part::CarryOut(Box::new(report)), true)
+                        }
                         false => (Part::Conclude(conclusion), false),
                     }
                 }
@@ -138,7 +160,11 @@ impl AfterLoad {
                     let what = (db, &mut *report);
                     let is_done = carry_out(keys, shared, session, host, what, budget);
                     if is_done {
-                        tell(host, db, "what time ended and a stop cut off", &report);
+                        let by = match returns(keys, shared, db) {
+                            true => "what time ended and a stop cut off",
+                            false => "rows that come from elsewhere",
+                        };
+                        tell(host, (db, &book), by, &report);
                     }
                     (if is_done { Part::Clear } else { Part::CarryOut(report) }, is_done)
                 }

@@ -8,16 +8,18 @@
 //!   into force by itself; whatever else must have been accepted by the plan's name, or the
 //!   start ends with nothing done.
 //!
-//! Observing is never asked: nothing is changed by it. All of it goes in steps, and nothing is
-//! logged as an effect: whoever loads the same rows again is asked again.
+//! Observing is never asked: nothing is changed by it. All of it goes in steps. What completes
+//! rows is not logged as an effect, since whoever loads them again comes to the same; what was
+//! accepted is, where a log goes on, and the log remembers the schema that came behind all of it:
+//! who loads half of it is asked again.
 //! Invariants: all databases are planned before anything is put in force in one of them; rows
 //! are loaded by the tables of the schema that the files remember.
 //! Not here: what is to govern which database (`arrival`), files, options, who is told (the
 //! host), meeting rows (`survey`, `rebuild`).
 
 use super::announcement;
-use super::arrival::{Target, Unaccepted, is_like};
-use super::memory::{Memory, parts};
+use super::arrival::{Arrival, Target, Unaccepted, is_like};
+use super::memory::{Damaged, Memory, book_of, parts};
 use super::plan;
 use super::proposal::Sound;
 use super::rebuild::{self, AfterLoad};
@@ -27,15 +29,20 @@ use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
-use keyward_schema::escape;
+use keyward_schema::{Persist, escape};
 use keyward_store::keyspace::Keyspace;
 use std::sync::Arc;
 
 impl Shared {
-    /// The files say which schemas governed the rows that follow.
-    pub(crate) fn recall(&mut self, keys: &Keyspace, text: &[u8]) {
+    /// The files say which schemas governed the rows that follow. Where that cannot be read,
+    /// the rows are taken for ones from elsewhere.
+    pub(crate) fn recall(&mut self, keys: &Keyspace, text: Result<&[u8], Damaged>) {
+        let read = text.and_then(|text| Ok((Memory::read(text)?, text)));
+        self.origin = read.as_ref().ok().map(|(memory, _)| memory.clone());
         let Some(arrival) = &mut self.arrival else { return };
-        arrival.memory = Memory::read(text);
+        arrival.is_damaged |= read.is_err();
+        let (memory, text) = read.unwrap_or_default();
+        arrival.memory = memory;
         arrival.text = String::from_utf8_lossy(text).into_owned();
         for db in 0..keys.database_count() {
             let book = arrival.remembered(db).map(Arc::new);
@@ -46,9 +53,8 @@ impl Shared {
     /// The same of annotations, some lines of them.
     pub(crate) fn recall_annotations(&mut self, keys: &Keyspace, lines: &[u8]) {
         for line in lines.split(|byte| *byte == b'\n') {
-            let Some(arrival) = &mut self.arrival else { return };
-            if let Some(text) = arrival.annotations.read(line) {
-                self.recall(keys, &text);
+            if let Some(text) = self.annotations.read(line) {
+                self.recall(keys, text.as_deref().map_err(|damaged| *damaged));
             }
         }
     }
@@ -149,16 +155,27 @@ impl Settlement {
         // A stage that is over has left the next one its time.
         let outcome = loop {
             let stage = self.stage;
+            let was_asked = self.is_carrying_out();
             match self.go_on(stand, budget) {
+                // The host may want to log what comes.
+                Ok(false) if was_asked != self.is_carrying_out() => break Ok(false),
                 Ok(false) if self.stage != stage => {}
                 outcome => break outcome,
             }
         };
         let keys = &mut *stand.keys;
         keys.changes.dirty = marks.0;
-        keys.effects.truncate(marks.1);
+        if !(self.is_carrying_out() && stand.shared.log.is_on) {
+            keys.effects.truncate(marks.1);
+        }
         keys.changes.news.truncate(marks.2);
         outcome
+    }
+
+    /// Whether all is accepted, and rows change from now on.
+    pub(crate) fn is_carrying_out(&self) -> bool {
+        use Stage::*;
+        matches!(self.stage, Govern(_) | Bring(_) | CarryOut(_) | Over)
     }
 
     fn go_on(&mut self, stand: &mut Stand<'_>, budget: usize) -> Result<bool, Box<Unaccepted>> {
@@ -201,9 +218,22 @@ impl Settlement {
     /// Finds out what is to come to which database.
     fn begin(&mut self, stand: &mut Stand<'_>) -> Stage {
         let Stand { keys, shared, host, .. } = stand;
+        if std::mem::take(&mut shared.annotations).is_amid_text() {
+            shared.recall(keys, Err(Damaged));
+            while !shared.bring_recalled(keys, usize::MAX) {}
+        }
         let Some(arrival) = shared.arrival.take() else { return Stage::Complete };
+        tell_unreadable(*host, &arrival);
         for db in 0..keys.database_count() {
             let Some(Target { schema, modes, applied }) = arrival.target(db) else { continue };
+            for name in arrival.left_out(db, &schema) {
+                let line = format!(
+                    "Database {db}: the files remember the keyspace {}, which is not served: its \
+                     keys have no pattern, unless another one has one for them",
+                    escape(name)
+                );
+                host.log(LogLevel::Warning, line.as_bytes());
+            }
             for place in applied {
                 let remembered = arrival.memory.0.get(&db);
                 let own = remembered.and_then(|all| all.get(place));
@@ -262,7 +292,8 @@ impl Settlement {
         for part in &self.parts {
             let (Some(report), Some(book)) = (&part.report, &part.book) else { continue };
             let excess = excess(keys, part.db, book);
-            if !report.changes_rows() && excess.is_none() {
+            let unkept = unkept(keys, part.db, book);
+            if !report.changes_rows() && excess.is_none() && unkept.is_none() {
                 continue;
             }
             let before = keys.book_of(part.db).map(Arc::as_ref);
@@ -271,6 +302,7 @@ impl Settlement {
             is_accepted &= self.accepted.contains(&name);
             tables += &announcement::table(part.db, before, book, report, &part.differences);
             tables.extend(excess);
+            tables.extend(unkept.map(|unkept| format!("  {unkept}\n")));
             plans.push(name);
         }
         if is_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
@@ -281,6 +313,10 @@ impl Settlement {
         let Some((book, survey)) = part.book.take().zip(part.survey.as_ref()) else {
             return Stage::Govern(place + 1);
         };
+        if let Some(unkept) = unkept(stand.keys, part.db, &book) {
+            let line = format!("Database {}: {unkept}", part.db);
+            stand.host.log(LogLevel::Warning, line.as_bytes());
+        }
         let database = stand.keys.database_at(part.db);
         let (persist, has_rows) = (database.persist(), !database.is_empty());
         stand.host.governed(part.db, book.schema());
@@ -299,7 +335,8 @@ impl Settlement {
         }
         self.needs_files |= report.changes_rows();
         if report.tables.iter().any(|found| found.rows > 0) {
-            rebuild::tell(*host, *db, "the schema that came", report);
+            let book = keys.book_of(*db).expect("a schema came into force");
+            rebuild::tell(*host, (*db, book), "the schema that came", report);
         }
         survey.take().into_iter().for_each(|survey| shared.remains.survey(survey));
         Stage::Govern(place + 1)
@@ -344,6 +381,44 @@ fn excess(keys: &Keyspace, db: usize, book: &RuleBook) -> Option<String> {
              its max_memory, {most} bytes; it takes {bytes} now\n"
         )
     })
+}
+
+/// What is said of rows that the files have, and are to have no more: they are gone after the
+/// next start.
+pub(crate) fn unkept(keys: &Keyspace, db: usize, book: &RuleBook) -> Option<String> {
+    let database = keys.database_at(db);
+    let is_new = book.schema().keyspace.persist == Persist::None
+        && database.persist() != Persist::None
+        && !database.is_empty();
+    is_new.then(|| {
+        format!(
+            "{} rows are not kept (persist = \"none\"): they are served until the server ends, \
+             and the next start is without them",
+            database.len()
+        )
+    })
+}
+
+/// Says what the files remember and nobody can read: the rows are taken for ones from elsewhere.
+fn tell_unreadable(host: &mut dyn Host, arrival: &Arrival) {
+    let mut tell = |line: String| host.log(LogLevel::Warning, line.as_bytes());
+    if arrival.is_damaged {
+        tell(
+            "!!! What the files remember of the schemas in force is damaged. Rows behind that are \
+             taken for ones from elsewhere, and a schema that KEYWARD SCHEMA APPLY put in force \
+             may be lost: compare KEYWARD SCHEMA SHOW with what was applied !!!"
+                .to_owned(),
+        );
+    }
+    for (db, remembered) in &arrival.memory.0 {
+        if book_of(remembered, str::to_owned).is_none() {
+            tell(format!(
+                "!!! Database {db}: this version cannot read the schema that the files remember. \
+                 The rows are taken for ones from elsewhere, and a schema that KEYWARD SCHEMA \
+                 APPLY put in force is not in force !!!"
+            ));
+        }
+    }
 }
 
 /// Takes databases out of schemas that are no longer served.

@@ -7,20 +7,43 @@
 
 use keyward_resp::{Protocol, ReplyWriter};
 use keyward_rules::{Findings, Report};
-use keyward_schema::Schema;
+use keyward_schema::{Key, Schema};
 
 /// How many patterns a tick writes about: some 100 µs.
 const PATTERNS_PER_TICK: usize = 256;
 /// Room for what is told of a pattern of common length.
 const PATTERN_BYTES: usize = 192;
 
+/// Which patterns a reply tells of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    /// Those of this keyspace, or all.
+    keyspace: Option<usize>,
+    /// How many they are, with keys that have none.
+    count: usize,
+}
+
+impl Told {
+    /// The patterns of a keyspace among several of a schema, or all.
+    pub(crate) fn of(schema: &Schema, keyspace: Option<usize>) -> Told {
+        let told = Told { keyspace, count: 0 };
+        let count = schema.keys.iter().filter(|key| told.has(key)).count() + 1;
+        Told { count, ..told }
+    }
+
+    fn has(self, key: &Key) -> bool {
+        self.keyspace.is_none_or(|keyspace| keyspace == key.keyspace)
+    }
+}
+
 /// A reply in the making.
 #[derive(Debug)]
 pub(crate) struct Telling {
     bytes: Vec<u8>,
     protocol: Protocol,
-    /// How many patterns are told; keys without one count as the first.
-    told: usize,
+    patterns: Told,
+    /// How many tables are done with; keys without a pattern count as the first.
+    done: usize,
 }
 
 impl Telling {
@@ -28,26 +51,31 @@ impl Telling {
     /// follow.
     pub(crate) fn new(
         protocol: Protocol,
+        patterns: Told,
         report: &Report,
         head: impl FnOnce(&mut ReplyWriter<'_>),
     ) -> Telling {
-        let mut bytes = Vec::with_capacity(report.tables.len() * PATTERN_BYTES);
+        let mut bytes = Vec::with_capacity(patterns.count * PATTERN_BYTES);
         let mut reply = ReplyWriter::new(&mut bytes, protocol);
         head(&mut reply);
         reply.bulk(b"destroys");
         reply.integer(count(report.destroyed()));
         reply.bulk(b"patterns");
-        reply.array(report.tables.len());
-        Telling { bytes, protocol, told: 0 }
+        reply.array(patterns.count);
+        Telling { bytes, protocol, patterns, done: 0 }
     }
 
     /// Writes the figures of some more patterns; whether all are told. Keys without a
     /// pattern come first, under an empty one.
     pub(crate) fn advance(&mut self, schema: &Schema, report: &Report) -> bool {
         let mut reply = ReplyWriter::new(&mut self.bytes, self.protocol);
-        let patterns = schema.keys.iter().map(|key| key.pattern.text());
-        let all = std::iter::once("").chain(patterns).zip(&report.tables);
-        for (pattern, found) in all.skip(self.told).take(PATTERNS_PER_TICK) {
+        let all = std::iter::once(None).chain(schema.keys.iter().map(Some)).zip(&report.tables);
+        for (key, found) in all.skip(self.done).take(PATTERNS_PER_TICK) {
+            self.done += 1;
+            if !key.is_none_or(|key| self.patterns.has(key)) {
+                continue;
+            }
+            let pattern = key.map_or("", |key| key.pattern.text());
             let figures = figures(found);
             reply.map(figures.len() + 1);
             reply.bulk(b"pattern");
@@ -56,9 +84,8 @@ impl Telling {
                 reply.bulk(name.as_bytes());
                 reply.integer(count(figure));
             }
-            self.told += 1;
         }
-        self.told == report.tables.len()
+        self.done == report.tables.len()
     }
 
     /// The whole reply.

@@ -22,6 +22,9 @@ pub type OpenCommands = dyn FnOnce(u64) -> Result<Box<dyn LogCommands>, String>;
 pub trait LogCommands {
     /// The next of them, with the bytes that they are made of.
     fn next(&mut self) -> Result<Option<(&[u8], &Batch)>, String>;
+
+    /// The annotations that stood before and among them since the last call, as whole lines.
+    fn take_annotations(&mut self) -> Vec<u8>;
 }
 
 /// A library of functions that stands in a file.

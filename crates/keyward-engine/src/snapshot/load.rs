@@ -217,7 +217,7 @@ impl<R: Read> SnapshotLoader<R> {
                     if name == memory::FACT.as_bytes()
                         && self.coverage != Coverage::SnapshotsOnly =>
                 {
-                    ctx.shared.recall(ctx.keys, text);
+                    ctx.shared.recall(ctx.keys, Ok(text));
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }
@@ -258,6 +258,7 @@ pub(crate) fn load(
     source: &mut dyn Read,
     on_conflict: OnConflict,
 ) -> Result<Loaded, LoadError> {
+    ctx.shared.origin = None;
     let what = (Coverage::Whole, DueRows::Dropped);
     let loader = SnapshotLoader::new(ctx.keys, ctx.shared, source, what, on_conflict);
     let outcome = loader.and_then(|mut loader| {

@@ -127,9 +127,9 @@ fn observing_ends_by_a_plan_where_rows_would_change() {
         ("GET users:by_email:a@x", "$1 1"),
     ]);
     let refused = shop.await_reply(&["KEYWARD", "MODE", "schema"]);
-    let expected = "-SCHEMA this mode would change rows: 1 rows and entries of derived keys \
-                    destroyed, 1 rows dated, 1 entries of derived keys built; if that is meant, \
-                    say KEYWARD SCHEMA APPLY ";
+    let expected = "-SCHEMA this mode would change rows: users:by_email:{email}: 1 rows and \
+                    entries of derived keys destroyed, 1 entries of derived keys built; \
+                    order:{id:uint}: 1 rows dated; if that is meant, say KEYWARD SCHEMA APPLY ";
     assert!(refused.starts_with(expected), "{refused}");
     shop.check(&[("KEYWARD MODE", "$7 observe"), ("TTL order:2", ":-1")]);
     let mut words = refused.trim_end().split("say ").nth(1).expect("what to say").split(' ');
@@ -191,4 +191,20 @@ fn keys_without_a_pattern_are_grouped_by_their_forms_without_holding_anybody_up(
     assert!(!told.contains("order:"), "{told}");
     let first = shop.await_reply(&["KEYWARD", "UNKNOWN", "COUNT", "1"]);
     assert!(first.starts_with("*1\r\n") && first.contains("tmp:job:{uint}"), "{first}");
+}
+
+#[test]
+fn keys_without_a_pattern_are_told_without_the_secrets_that_they_may_hold() {
+    let secret = "[key.\"token:{user:uint}:{token:hex}\"]\ntype = \"string\"\nttl = \"1h\"\n\
+                  secret = [\"token\"]\n";
+    let mut shop = Shop::new(1, &(schema("unknown = \"allow\"") + secret));
+    // They begin as keys with a secret do, and fit no pattern.
+    for id in 0..3 {
+        shop.words(&["SET", &format!("token:{id}:hunter2-{id}"), "x"]);
+    }
+    shop.words(&["SET", "token:seven:hunter2", "x"]);
+    shop.words(&["SET", "other:1", "x"]);
+    let told = shop.await_reply(&["KEYWARD", "UNKNOWN"]);
+    assert!(told.contains("other:1") && told.contains("(redacted)"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
 }

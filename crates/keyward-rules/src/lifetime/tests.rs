@@ -264,6 +264,22 @@ fn the_writer_says_within_bounds() {
          EXPIRE 2h: too long
          PERSIST: immortal",
     );
+    // Whoever says nothing gets an end, so nobody takes it away.
+    check(
+        given(None, None, Some(MINUTE)),
+        "created: 1m
+         created for 30s: 30s
+         created for 2h: 2h
+         replaced: 1m
+         replaced for 30s: 30s
+         edited: 20s
+         deciding value edited: 20s
+         left endless, edited: 1m
+         EXPIRE 10s: 10s
+         EXPIRE 30s: 30s
+         EXPIRE 2h: 2h
+         PERSIST: immortal",
+    );
     check(
         given(None, None, None),
         "created: endless

@@ -13,7 +13,7 @@ mod relate;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
-use super::{Findings, Ground, Met, Note, Report, Survey};
+use super::{Findings, Ground, Met, Note, Occasion, Report, Survey};
 use crate::book::RuleBook;
 use crate::derived::Entry;
 use crate::derived::repair::Repair;
@@ -24,6 +24,8 @@ use keyward_schema::KeyId;
 
 /// How many problems a report names.
 const NAMED_PROBLEMS: usize = 16;
+/// How many of them are of one pattern.
+const NAMED_PER_PATTERN: usize = 4;
 /// How many elements of a derived row one command brings or takes.
 const PORTION: usize = 256;
 
@@ -31,6 +33,7 @@ const PORTION: usize = 256;
 #[derive(Debug)]
 pub struct Conclusion {
     stage: Stage,
+    occasion: Occasion,
     /// The row that was visited last in this stage.
     visited: Option<Box<[u8]>>,
     /// The row that was visited in part.
@@ -98,6 +101,7 @@ impl Survey {
         };
         Conclusion {
             stage: Stage::Judge(0),
+            occasion: self.occasion,
             visited: None,
             begun: None,
             cursor: 0,
@@ -248,9 +252,12 @@ impl Conclusion {
 
     /// Keeps a problem for the log. Where a row came from nobody knows, nor what the schema
     /// before this one called secret: what it holds is not shown.
-    fn name(&mut self, problem: impl FnOnce() -> Refusal) {
-        if self.report.problems.len() < NAMED_PROBLEMS {
-            self.report.problems.push(problem().discreet());
+    /// One pattern leaves room for others.
+    fn name(&mut self, table: KeyId, problem: impl FnOnce() -> Refusal) {
+        let problems = &mut self.report.problems;
+        let of_table = problems.iter().filter(|problem| problem.table() == Some(table)).count();
+        if problems.len() < NAMED_PROBLEMS && of_table < NAMED_PER_PATTERN {
+            problems.push(problem().discreet());
         }
     }
 
@@ -259,7 +266,7 @@ impl Conclusion {
         let faults = self.report.faults.entry(key.to_vec()).or_default();
         let was = std::mem::replace(&mut faults.is_misfit, true);
         self.found(Some(table)).misfits += u64::from(!was);
-        self.name(problem);
+        self.name(table, problem);
     }
 
     /// A row is kept though another has what it claims.
@@ -267,7 +274,7 @@ impl Conclusion {
         let faults = self.report.faults.entry(key.to_vec()).or_default();
         let was = std::mem::replace(&mut faults.is_conflict, true);
         self.found(Some(table)).conflicts += u64::from(!was);
-        self.name(problem);
+        self.name(table, problem);
     }
 
     /// Has derived rows repaired, and counts; whether all are.

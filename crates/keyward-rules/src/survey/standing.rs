@@ -8,9 +8,14 @@ use crate::book::RuleBook;
 use crate::derived::Holds;
 use crate::facts::{Facts, Moment};
 use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after, end_of};
+use crate::naming::named_key;
 use crate::refusal::Refusal;
-use crate::view::{NotYet, Row, View};
-use keyward_schema::KeyId;
+use crate::view::{Element, NotYet, Row, View};
+use keyward_schema::{Derived, KeyId};
+
+/// Members of a row that are looked at for one that follows nothing: a fraction of a
+/// millisecond.
+const FOLLOWERS_LOOKED_AT: usize = 1000;
 
 impl RuleBook {
     /// What is wrong with a row. Of a computed one nothing is: its sources tell.
@@ -55,6 +60,7 @@ impl RuleBook {
             return Ok(vec![self.refuse_contradiction(table, key)]);
         }
         let mut problems: Vec<Refusal> = self.misfit_of(table, key, row).into_iter().collect();
+        problems.extend(self.stranger_among(view, table, key, row)?);
         let term = self.term_of_row(view, table, key, row)?;
         match deadline_of(term, view.now_ms(), row) {
             Ok(deadline) if deadline == row.deadline() => {}
@@ -70,6 +76,42 @@ impl RuleBook {
             }
         }
         Ok(problems)
+    }
+
+    /// What is said of the first member found that follows a key which is not there, among so
+    /// many as can be looked at while others wait.
+    fn stranger_among(
+        &self,
+        view: &dyn View,
+        table: KeyId,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Option<Refusal>, NotYet> {
+        let Some(Derived::Follows { of }) = &self.schema().key(table).derived else {
+            return Ok(None);
+        };
+        let (own, pattern) = (self.placeholders(table, key), &self.schema().key(of.key).pattern);
+        let (mut looked_at, mut cursor, mut found) = (0, 0, Ok(None));
+        loop {
+            cursor = row.each_some(cursor, &mut |element| {
+                let (Element::Member(member) | Element::Scored(member, _)) = element else {
+                    return;
+                };
+                looked_at += 1;
+                if matches!(found, Ok(None)) {
+                    found = match named_key(of, pattern, &own, member) {
+                        None => Ok(Some(self.refuse_nameless(table, key, member))),
+                        Some(named) => view.row(&named).map(|lives| match lives {
+                            Some(_) => None,
+                            None => Some(self.refuse_stranger(table, key, &named)),
+                        }),
+                    };
+                }
+            });
+            if cursor == 0 || looked_at >= FOLLOWERS_LOOKED_AT || !matches!(found, Ok(None)) {
+                return found;
+            }
+        }
     }
 
     /// Whether nothing is to be done about a row by itself, and nothing counted.

@@ -13,8 +13,38 @@ Functions are called by their names (FCALL), so a name belongs to one of them,
 over all files of a server. Where a file is included twice with different
 values, `${name}` in the name of a function keeps them apart.
 ",
-    wrong: "",
-    right: "",
+    wrong: r#"
+# shop.toml
+include = ["jobs.toml"]
+
+[keyspace]
+name = "shop"
+
+[function.sweep]
+
+# jobs.toml
+[key."job:{id}"]
+type = "string"
+ttl  = "1h"
+
+[function.sweep]
+"#,
+    right: r#"
+# shop.toml
+include = ["jobs.toml"]
+
+[keyspace]
+name = "shop"
+
+[function.sweep]
+
+# jobs.toml
+[key."job:{id}"]
+type = "string"
+ttl  = "1h"
+
+[function.sweep_jobs]
+"#,
 };
 
 pub(crate) fn found(name: &str, at: Span, first: Span) -> Diagnostic {

@@ -12,8 +12,40 @@ A file that includes itself, or one that includes it, would never be read to its
 end. Have what both need in a file of its own and include that: a file that is
 included twice counts once.
 ",
-    wrong: "",
-    right: "",
+    wrong: r#"
+# shop.toml
+include = ["jobs.toml"]
+
+[keyspace]
+name = "shop"
+
+[key."cart:{id}"]
+type = "string"
+ttl  = "1h"
+
+# jobs.toml
+include = ["shop.toml"]
+
+[key."job:{id}"]
+type = "string"
+ttl  = "1h"
+"#,
+    right: r#"
+# shop.toml
+include = ["jobs.toml"]
+
+[keyspace]
+name = "shop"
+
+[key."cart:{id}"]
+type = "string"
+ttl  = "1h"
+
+# jobs.toml
+[key."job:{id}"]
+type = "string"
+ttl  = "1h"
+"#,
 };
 
 /// `names` are the files of the circle, the first of which is included again.

@@ -15,8 +15,39 @@ it has one, because it is also served by itself, what that says of `db`,
 keys would silently be kept in another way than it says. Its `allow` and `owner`
 are about its own keys; its `name` and `doc` are not used.
 ",
-    wrong: "",
-    right: "",
+    wrong: r#"
+# shop.toml
+include = ["jobs.toml"]
+
+[keyspace]
+name = "shop"
+
+# jobs.toml
+[keyspace]
+name    = "jobs"
+persist = "none"
+
+[key."job:{id}"]
+type = "string"
+ttl  = "1h"
+"#,
+    right: r#"
+# shop.toml
+include = ["jobs.toml"]
+
+[keyspace]
+name    = "shop"
+persist = "none"
+
+# jobs.toml
+[keyspace]
+name    = "jobs"
+persist = "none"
+
+[key."job:{id}"]
+type = "string"
+ttl  = "1h"
+"#,
 };
 
 pub(crate) fn found(setting: &str, is: &str, at: Span, own_at: Span) -> Diagnostic {

@@ -80,4 +80,8 @@ impl LogCommands for Commands {
         let has_more = self.reader.next(&mut self.batch).map_err(|error| error.to_string())?;
         Ok(has_more.then_some((self.reader.buffer(), &self.batch)))
     }
+
+    fn take_annotations(&mut self) -> Vec<u8> {
+        self.reader.take_annotations()
+    }
 }

@@ -88,17 +88,18 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
     }
     let loaded = loading.loaded;
     let is_amid_ends = server.core.borrow().engine.has_pending_ends();
-    let needs_files = settle(server).await?;
+    let has_log = files.as_ref().is_some_and(|files| !files.is_empty());
+    let needs_files = settle(server, &mut files).await?;
     let core = &mut *server.core.borrow_mut();
     core.engine.end_loading(&mut core.host, loaded);
     core.host.loading = None;
     let (seconds, rows) = (start.elapsed().as_secs_f64(), core.engine.row_count());
-    match &files {
+    match has_log {
         // Commands make and remove rows: only the sum of it means anything.
-        Some(files) if !files.is_empty() => {
+        true => {
             tracing::info!("DB loaded from append only file: {seconds:.3} seconds, {rows} keys");
         }
-        _ => tracing::info!(
+        false => tracing::info!(
             "DB loaded from disk: {seconds:.3} seconds, {} keys loaded, {} keys expired",
             loaded.rows,
             loaded.expired,
@@ -134,8 +135,9 @@ fn keep_changes(core: &mut Core) {
     host.files_wanted.give();
 }
 
-/// Makes rows under schemas what those say; whether the files are behind by that.
-async fn settle(server: &Server) -> Result<bool, ServeError> {
+/// Makes rows under schemas what those say; whether the files are behind by that. Where an
+/// append-only file goes on, it is begun before rows change by what was accepted, and has that.
+async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, ServeError> {
     let mut settling = {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         // All rows are judged by one time.
@@ -147,8 +149,19 @@ async fn settle(server: &Server) -> Result<bool, ServeError> {
         engine.settle_rows(host, settling, STEP_ROWS)
     };
     while step(&mut settling).map_err(ServeError::Unaccepted)? {
+        {
+            let core = &mut *server.core.borrow_mut();
+            if settling.is_carrying_out()
+                && let Some(files) = files.take_if(|files| !files.is_empty())
+            {
+                begin_log(core, files)?;
+            }
+            core.host.append_only.collect(&mut core.engine);
+        }
         server.agenda.pause().await;
     }
+    let core = &mut *server.core.borrow_mut();
+    core.host.append_only.collect(&mut core.engine);
     Ok(settling.needs_files())
 }
 

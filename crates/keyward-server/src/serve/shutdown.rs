@@ -54,6 +54,9 @@ pub(crate) fn leave(server: &Server) -> Result<(), ServeError> {
         tracing::warn!("Keyward is now ready to exit, bye bye...");
     }
     server.peers.each(Peer::close);
+    if matches!(failure, Some(ServeError::Unaccepted(_))) {
+        server.core.borrow_mut().host.locks.give_back();
+    }
     failure.map_or(Ok(()), Err)
 }
 

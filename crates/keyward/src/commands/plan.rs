@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use keyward_rules::{Difference, DifferenceKind, Effect, compare};
 use keyward_schema::Schema;
@@ -19,18 +20,22 @@ use crate::terminal::Terminal;
 /// built) or `destroys` (rows or elements may go). Exits with 0 if all are compatible, with
 /// 1 if one is not (see --fail-on), with 2 if a file cannot be read or is not sound. What
 /// becomes of the rows of a running server it tells by itself:
-/// `keyward flatten NEW | redis-cli -x KEYWARD SCHEMA PLAN`.
+/// `keyward flatten NEW | redis-cli -x KEYWARD SCHEMA PLAN`. Where several files share a
+/// database, all of them are named, those to come behind --to.
 #[derive(Args, Debug)]
+#[command(override_usage = "keyward plan [OPTIONS] OLD NEW\n       \
+    keyward plan [OPTIONS] OLD... --to NEW...")]
 #[command(after_help = "Examples:\n  keyward plan old.toml shop/keyward.toml\n  \
+    keyward plan old/shop.toml old/jobs.toml --to shop.toml jobs.toml\n  \
     git show main:keyward.toml > old.toml && \
     keyward plan --format github --fail-on destroys old.toml keyward.toml")]
 pub(crate) struct Plan {
-    /// The schema in force
-    #[arg(value_name = "OLD")]
-    old: PathBuf,
-    /// The schema to come
-    #[arg(value_name = "NEW")]
-    new: PathBuf,
+    /// The schema in force and the schema to come; with --to, all files in force
+    #[arg(value_name = "FILE", required = true, num_args = 1..)]
+    files: Vec<PathBuf>,
+    /// All files to come, which share a database
+    #[arg(long, value_name = "NEW", num_args = 1..)]
+    to: Vec<PathBuf>,
     /// Whom the output is for
     #[arg(long, value_enum, default_value = "human")]
     format: PlanFormat,
@@ -62,8 +67,13 @@ enum FailOn {
 
 impl Plan {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
-        let old = schema_file::load(&self.old, terminal)?;
-        let new = schema_file::load(&self.new, terminal)?;
+        let (old, new) = match (&self.files[..], &self.to[..]) {
+            ([old, new], []) => (std::slice::from_ref(old), std::slice::from_ref(new)),
+            (_, []) => bail!("name the schema in force and the one to come, or several and --to"),
+            (old, new) => (old, new),
+        };
+        let old = schema_file::load_together(old, terminal)?;
+        let new = schema_file::load_together(new, terminal)?;
         let differences = compare(&old, &new);
         for difference in &differences {
             match self.format {
@@ -120,9 +130,12 @@ fn annotation(difference: &Difference, new: &Schema) -> String {
         Effect::Destroys => "error",
     };
     let line = difference.key.map_or(1, |key| new.source.line(new.key(key).at));
+    let first = new.parts.first().unwrap_or(new);
+    let file =
+        difference.key.map_or(&first.source.name, |key| &new.source.locate(new.key(key).at).0.name);
     let message = difference.in_words().replace('%', "%25").replace('\r', "%0D");
     let message = message.replace('\n', "%0A");
-    let file = new.source.name.replace('%', "%25").replace(':', "%3A").replace(',', "%2C");
+    let file = file.replace('%', "%25").replace(':', "%3A").replace(',', "%2C");
     let effect = difference.effect.name();
     format!("::{level} file={file},line={line},title=keyward plan%3A {effect}::{message}\n")
 }

@@ -74,3 +74,17 @@ fn what_is_not_sound_cannot_be_compared() {
     assert!(folder.run(&["plan", "old.toml", "bad.toml"]).starts_with("exit 2\n"));
     assert!(folder.run(&["plan", "missing.toml", "old.toml"]).starts_with("exit 2\n"));
 }
+
+#[test]
+fn files_that_share_a_database_are_compared_together() {
+    let jobs = OLD.replace("shop", "jobs").replace("user:", "job:").replace("page:", "run:");
+    let shorter = jobs.replace("5m", "1m");
+    let files = [("old.toml", OLD), ("jobs.toml", &jobs), ("new.toml", &shorter)];
+    let folder = Folder::new(&files);
+    let told = folder.run(&["plan", "old.toml", "jobs.toml", "--to", "old.toml", "new.toml"]);
+    assert_snapshot!(told);
+    let github = ["plan", "--format", "github", "old.toml", "jobs.toml", "--to", "old.toml"];
+    assert_snapshot!(folder.run(&[&github[..], &["new.toml"]].concat()));
+    assert_snapshot!(folder.run(&["plan", "old.toml", "--to", "old.toml", "old.toml"]));
+    assert_snapshot!(folder.run(&["plan", "old.toml"]));
+}

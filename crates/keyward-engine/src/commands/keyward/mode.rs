@@ -61,10 +61,13 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
 fn go_on_switching(ctx: &mut Ctx<'_>, proposal: Option<Proposal>) -> Outcome {
     if ctx.shared.changeover.as_ref().is_none_or(|it| it.asker != ctx.session.id) {
         let Some((report, _)) = make(ctx, proposal)? else { return Ok(()) };
-        let changes = announcement::changes(&report);
+        let book = ctx.shared.plan.as_ref().map(|plan| &plan.book);
+        let changes =
+            book.map_or(Vec::new(), |book| announcement::changes_by_pattern(book, &report));
         let destroyed = report.destroyed();
         ctx.shared.remains.report(report);
-        if let Some(changes) = changes {
+        if !changes.is_empty() {
+            let changes = changes.join("; ");
             let id = ctx.shared.plan.as_ref().map_or(&[][..], |plan| &plan.id);
             let id = String::from_utf8_lossy(id);
             let destroy = match destroyed {

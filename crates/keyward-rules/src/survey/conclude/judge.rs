@@ -1,10 +1,11 @@
 //! Rows by themselves: what they hold, and when they end.
 
 use super::{Conclusion, Visited};
+use crate::book::RuleBook;
 use crate::derived::{Entry, Holds};
 use crate::lifetime::{LifetimeProblem, Term};
 use crate::survey::standing::{deadline_of, is_overlong};
-use crate::survey::{Ground, goes_with};
+use crate::survey::{Ground, Occasion, goes_with};
 use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::KeyId;
 
@@ -47,7 +48,15 @@ impl Conclusion {
         let term = self.term(ground, table, key, row)?;
         self.found(Some(table)).overlong += u64::from(is_overlong(term, now_ms, row));
         let mut misfit = None;
-        match deadline_of(term, now_ms, row) {
+        let deadline = deadline_of(term, now_ms, row);
+        match deadline {
+            Ok(deadline) if deadline == row.deadline() => {}
+            _ if !is_computed && self.keeps_end(book, table, deadline, row) => {
+                misfit = Some(match deadline {
+                    Ok(_) => book.refuse_end(table, key),
+                    Err(problem) => book.refuse_lifetime(table, key, problem),
+                });
+            }
             Ok(Some(end)) if end <= now_ms => {
                 self.end(Some(table), key, 1);
                 return Ok(Visited::Whole);
@@ -56,7 +65,6 @@ impl Conclusion {
                 self.end(Some(table), key, 1);
                 return Ok(Visited::Whole);
             }
-            Ok(deadline) if deadline == row.deadline() => {}
             Ok(deadline) => self.redate(table, key, row.deadline(), deadline),
             Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
         }
@@ -67,6 +75,27 @@ impl Conclusion {
             self.misfit(table, key, || misfit);
         }
         Ok(Visited::Whole)
+    }
+
+    /// Whether a row keeps the end that it has, though the schema says another one.
+    ///
+    /// A row that returns was accepted as it is, with a warning if not otherwise. Only one that
+    /// lives with another may have to live longer, where writes that give it another end are
+    /// refused: reading its leader renews that alone.
+    fn keeps_end(
+        &self,
+        book: &RuleBook,
+        table: KeyId,
+        deadline: Result<Option<i64>, LifetimeProblem>,
+        row: &dyn Row,
+    ) -> bool {
+        let is_later = match (row.deadline(), deadline) {
+            (Some(has), Ok(Some(end))) => has < end,
+            (Some(_), Ok(None)) => true,
+            _ => false,
+        };
+        let follows = || book.is_enforced(table) && book.traits(table).leader.is_some();
+        self.occasion == Occasion::Return && !(is_later && follows())
     }
 
     fn redate(&mut self, table: KeyId, key: &[u8], before: Option<i64>, deadline: Option<i64>) {

@@ -6,7 +6,7 @@ use crate::book::RuleBook;
 use crate::derived::{Entry, Holds};
 use crate::facts::Moment;
 use crate::naming::named_key;
-use crate::survey::Ground;
+use crate::survey::{Ground, Occasion};
 use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::{Derived, KeyId};
 
@@ -80,7 +80,8 @@ impl Conclusion {
         self.fates.get(key).is_some_and(Option::is_none)
     }
 
-    /// Members that follow keys which are not there leave.
+    /// Members that follow keys which are not there leave; where they return, and a warning may
+    /// have let them pass, they stay and the row does not fit.
     fn dismiss_strangers(
         &mut self,
         ground: Ground<'_>,
@@ -98,7 +99,7 @@ impl Conclusion {
             RowType::Zset => b"ZREM",
             RowType::String | RowType::List | RowType::Hash => return Ok(Visited::Whole),
         };
-        let mut strangers = Vec::new();
+        let (mut strangers, mut named_first) = (Vec::new(), None);
         let visited = self.each_element(left, row, |this, element| {
             if let Element::Member(member) | Element::Scored(member, _) = element {
                 let named = named_key(of, pattern, &own, member);
@@ -108,10 +109,20 @@ impl Conclusion {
                 };
                 if !lives {
                     strangers.push(member.to_vec());
+                    named_first = named_first.take().or(named);
                 }
             }
             Ok(())
         })?;
+        if self.occasion == Occasion::Return && !book.is_enforced(table) {
+            if let Some(first) = strangers.first() {
+                self.misfit(table, key, || match &named_first {
+                    Some(named) => book.refuse_stranger(table, key, named),
+                    None => book.refuse_nameless(table, key, first),
+                });
+            }
+            return Ok(visited);
+        }
         strangers.sort_unstable();
         for strangers in strangers.chunks(PORTION) {
             let words = [take, key].into_iter().chain(strangers.iter().map(|name| &name[..]));

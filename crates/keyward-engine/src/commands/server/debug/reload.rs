@@ -67,6 +67,7 @@ pub(super) fn loadaof(ctx: &mut Ctx<'_>) -> Outcome {
     let dirty = ctx.keys.changes.dirty;
     empty(ctx);
     ctx.keys.effects.listen(false);
+    ctx.shared.origin = None;
     let client = std::mem::replace(ctx.session, Session::new(ClientId(0), 0, true));
     let outcome = files.into_iter().try_for_each(|file| load_file(ctx, file));
     *ctx.session = client;
@@ -108,6 +109,7 @@ fn load_file(ctx: &mut Ctx<'_>, file: LogFile) -> Result<(), String> {
             }
             Err(problem) => outcome = Err(problem),
         }
+        ctx.shared.recall_annotations(ctx.keys, &commands.take_annotations());
     }
     ctx.keys.enter_present(present);
     outcome

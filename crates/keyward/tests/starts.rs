@@ -1,0 +1,475 @@
+//! What one start accepted the next one leaves alone, and what a start does to rows it says.
+
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server, call};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const LIFETIMES: &str = r#"
+[keyspace]
+name = "lives"
+
+[key."lead:{id}"]
+type = "string"
+ttl = "1h"
+
+[key."with:{id}"]
+type = "string"
+ttl = { with = "lead:{id}" }
+
+[key."given:{id}"]
+type = "string"
+ttl = { given = true, default = "1h" }
+
+[key."ever:{id}"]
+type = "string"
+ttl = "none"
+
+[key."hour:{id}"]
+type = "string"
+ttl = "1h"
+
+[key."until:{id}"]
+type = "hash"
+ttl = { until = "ends_at" }
+fields = { ends_at = "timestamp_ms" }
+
+[key."recent"]
+type = "set"
+items = "str"
+ttl = "none"
+follows = "ever:{member}"
+"#;
+
+fn warning() -> String {
+    LIFETIMES.replace("name = \"lives\"", "name = \"lives\"\nmode = \"warn\"")
+}
+
+/// A directory for data, with files of schemas beside it.
+struct Place {
+    data: tempfile::TempDir,
+    own: tempfile::TempDir,
+    appends: bool,
+}
+
+impl Place {
+    fn new(appends: bool) -> Place {
+        let directory = || tempfile::tempdir().expect("a directory");
+        Place { data: directory(), own: directory(), appends }
+    }
+
+    /// With the append-only file, and with snapshots.
+    fn both() -> [Place; 2] {
+        [Place::new(true), Place::new(false)]
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.own.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("a path in UTF-8").to_owned()
+    }
+
+    fn settings(&self) -> [&str; 8] {
+        let data = self.data.path().to_str().expect("a path in UTF-8");
+        let appends = if self.appends { "yes" } else { "no" };
+        let saves = "3600 100000000";
+        ["--dir", data, "--appendonly", appends, "--save", saves, "--enable-debug-command", "yes"]
+    }
+
+    /// A server that serves these schemas.
+    fn serve(&self, schemas: &[&str], options: &[&str]) -> Server {
+        let names = (0..schemas.len()).map(|at| format!("s{at}.toml"));
+        let files: Vec<String> =
+            names.zip(schemas).map(|(name, text)| self.file(&name, text)).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        Server::keyward(program(), &[&files[..], &self.settings(), options].concat())
+    }
+
+    fn start(&self, schema: &str) -> Server {
+        self.serve(&[schema], &[])
+    }
+
+    /// Why a server does not start.
+    fn refusal(&self, schema: &str) -> String {
+        let named = std::env::var_os("KEYWARD_PROGRAM");
+        let output = Command::new(named.as_ref().map_or(program(), Path::new))
+            .args(["serve", &self.file("s0.toml", schema), "--port", "0", "--unixsocket"])
+            .arg(self.own.path().join("socket"))
+            .args(self.settings())
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// Ends a server: with the log it is killed, and with snapshots it saves.
+    fn end(&self, server: Server) {
+        if !self.appends {
+            // One that is being saved says so, and goes on.
+            keyward_testkit::wait_until(|| {
+                !text(&call(&mut server.client(), "INFO persistence"))
+                    .contains("rdb_bgsave_in_progress:1")
+            });
+            let _ = server.client().call(["SHUTDOWN", "SAVE"]);
+            server.wait(Duration::from_secs(20));
+        }
+    }
+
+    /// The increment that is written.
+    fn increment(&self) -> PathBuf {
+        let folder = self.data.path().join("appendonlydir");
+        let all =
+            fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let is_increment = |path: &PathBuf| path.to_string_lossy().ends_with(".incr.aof");
+        all.filter(is_increment).max().expect("an increment")
+    }
+}
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_keyward"))
+}
+
+fn text(frame: &Frame) -> String {
+    String::from_utf8_lossy(frame.as_bytes().unwrap_or_default()).into_owned()
+}
+
+fn log(server: &Server) -> String {
+    fs::read_to_string(server.directory().join("log")).expect("a log")
+}
+
+fn accepted(refusal: &str) -> String {
+    let found = refusal.lines().find_map(|line| line.split_once("--accept "));
+    found.unwrap_or_else(|| panic!("no plan in {refusal}")).1.to_owned()
+}
+
+/// Each key, what it holds and when it ends.
+fn image(client: &mut Client) -> Vec<(String, Frame, Frame)> {
+    let keys = call(client, "KEYS *");
+    let mut keys: Vec<String> = keys.as_elements().expect("keys").iter().map(text).collect();
+    keys.sort();
+    let mut image = Vec::new();
+    for key in keys {
+        let value = client.call(["DEBUG", "DIGEST-VALUE", &key]).expect("a reply");
+        let end = client.call(["PEXPIRETIME", &key]).expect("a reply");
+        image.push((key, value, end));
+    }
+    image
+}
+
+#[test]
+fn a_given_lifetime_with_a_default_cannot_be_taken_away() {
+    let place = Place::new(false);
+    let server = place.start(LIFETIMES);
+    let mut client = server.client();
+    call(&mut client, "SET given:1 x EX 100000");
+    for command in ["PERSIST given:1", "GETEX given:1 PERSIST"] {
+        let refused = client.call(command.split(' ').collect::<Vec<_>>()).expect("a reply");
+        let Frame::Error(refused) = refused else { panic!("{command}: {refused:?}") };
+        let refused = String::from_utf8_lossy(&refused).into_owned();
+        assert!(refused.contains("must have a lifetime, which"), "{refused}");
+    }
+    let before = image(&mut client);
+    call(&mut client, "DEBUG RELOAD");
+    assert_eq!(image(&mut client), before);
+}
+
+#[test]
+fn what_warn_let_pass_is_left_alone_by_the_next_starts() {
+    for place in Place::both() {
+        let server = place.start(&warning());
+        let mut client = server.client();
+        let far = "99999999999999";
+        for command in [
+            "SET with:1 leaderless",
+            "SET with:2 leaderless EX 5000",
+            "SET lead:3 x",
+            "SET with:3 y",
+            "EXPIRE with:3 600",
+            "SET given:1 x",
+            "PERSIST given:1",
+            "SET ever:1 x",
+            "EXPIRE ever:1 5000",
+            "SET hour:1 x",
+            "PERSIST hour:1",
+            "SET hour:2 x EX 90000",
+            &format!("HSET until:1 ends_at {far}"),
+            "EXPIRE until:1 5000",
+            "HSET until:2 ends_at 5000",
+            "SADD recent 1 absent",
+        ] {
+            let reply = call(&mut client, command);
+            assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+        }
+        let before = image(&mut client);
+        assert!(before.iter().any(|(key, ..)| key == "with:1"), "{before:?}");
+        call(&mut client, "DEBUG RELOAD");
+        assert_eq!(image(&mut client), before, "by DEBUG RELOAD");
+        place.end(server);
+        for start in 1..=2 {
+            let server = place.start(&warning());
+            assert_eq!(image(&mut server.client()), before, "start {start}");
+            let told = log(&server);
+            assert!(!told.contains("destroyed") && !told.contains("dated"), "{told}");
+            assert!(told.contains("rows do not fit"), "{told}");
+            let misfits = call(&mut server.client(), "KEYWARD MISFITS COUNT 100");
+            let misfits = format!("{misfits:?}");
+            for key in ["with:1", "with:2", "with:3", "given:1", "ever:1", "hour:1", "recent"] {
+                assert!(format!("{misfits:?}").contains(key), "{key}: {misfits}");
+            }
+            place.end(server);
+        }
+        // Nor does it go when writes are refused again.
+        let server = place.start(LIFETIMES);
+        place.end(server);
+        let server = place.start(LIFETIMES);
+        let kept = image(&mut server.client());
+        let is_kept = |name: &str| {
+            before.iter().find(|row| row.0 == name) == kept.iter().find(|row| row.0 == name)
+        };
+        for key in ["with:1", "with:2", "given:1", "ever:1", "hour:1", "hour:2", "until:1"] {
+            assert!(is_kept(key), "{key}: {kept:?}");
+        }
+    }
+}
+
+const CACHE: &str = r#"
+[keyspace]
+name = "cache"
+unknown = "allow"
+persist = "none"
+
+[key."page:{path:rest}"]
+type = "string"
+"#;
+
+#[test]
+fn rows_from_elsewhere_that_are_not_kept_are_asked_for_and_told() {
+    let place = Place::new(false);
+    let theirs = Server::redis(&["--dir", place.settings()[1]]);
+    call(&mut theirs.client(), "MSET page:/a hello page:/b bye stray 1");
+    call(&mut theirs.client(), "SAVE");
+    drop(theirs);
+    let refused = place.refusal(CACHE);
+    assert!(refused.contains("3 rows are not kept (persist = \"none\")"), "{refused}");
+    let server = place.serve(&[CACHE], &["--accept", &accepted(&refused)]);
+    assert_eq!(text(&call(&mut server.client(), "GET page:/a")), "hello");
+    assert!(log(&server).contains("3 rows are not kept (persist = \"none\")"), "{}", log(&server));
+    place.end(server);
+    let server = place.start(CACHE);
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(0));
+}
+
+fn apply(server: &Server, schema: &str) {
+    let mut client = server.client();
+    let told = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a plan");
+    let id = text(&told.as_elements().expect("a map")[1]);
+    let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &id]).expect("a reply");
+    assert!(!matches!(applied, Frame::Error(_)), "{applied:?}");
+}
+
+const NOTES: &str = "
+[keyspace]
+name = \"notes\"
+
+[key.\"note:{id:uint}\"]
+type = \"string\"
+ttl = \"none\"
+";
+
+#[test]
+fn a_damaged_memory_of_schemas_is_told_and_its_rows_are_guarded() {
+    let day = NOTES.replace("ttl = \"none\"", "ttl = \"1d\"");
+    let replace = |from: &'static str, to: &'static str| {
+        move |bytes: Vec<u8>| {
+            let text = String::from_utf8(bytes).expect("text");
+            assert!(text.contains(from), "{text}");
+            text.replace(from, to).into_bytes()
+        }
+    };
+    let (last, value) =
+        (replace("#keyward-schemas-end:", "#keyword-schemas-end:"), replace("1d", "2d"));
+    let none = |bytes: Vec<u8>| bytes;
+    let damages: [&dyn Fn(Vec<u8>) -> Vec<u8>; 3] = [&last, &value, &none];
+    for (at, damage) in damages.into_iter().enumerate() {
+        let place = Place::new(true);
+        let server = place.start(NOTES);
+        apply(&server, &day);
+        call(&mut server.client(), "SET note:1 x");
+        drop(server);
+        let increment = place.increment();
+        let bytes = fs::read(&increment).expect("a file");
+        fs::write(&increment, damage(bytes)).expect("a file");
+        if at == 2 {
+            let server = place.start(NOTES);
+            assert_eq!(text(&call(&mut server.client(), "KEYWARD SCHEMA SHOW")), day);
+            assert!(!log(&server).contains("is damaged"), "{}", log(&server));
+            continue;
+        }
+        // The row has an end, which the file that was replaced would take away.
+        let refused = place.refusal(NOTES);
+        assert!(refused.contains("What the files remember of the schemas in force is damaged"));
+        assert!(refused.contains("the rows come from elsewhere"), "{refused}");
+        let server = place.start(&day);
+        assert!(log(&server).contains("is damaged"), "{}", log(&server));
+        assert_eq!(text(&call(&mut server.client(), "GET note:1")), "x");
+    }
+}
+
+#[test]
+fn what_was_accepted_is_in_the_log_before_it_is_rewritten() {
+    let place = Place::new(true);
+    let day = NOTES.replace("ttl = \"none\"", "ttl = \"1d\"");
+    let server = place.start(NOTES);
+    let mut client = server.client();
+    for id in 0..2500 {
+        call(&mut client, &format!("SET note:{id} x"));
+    }
+    drop(server);
+    let plan = accepted(&place.refusal(&day));
+    // No base can be written anew: a folder stands in its place.
+    let folder = place.data.path().join("appendonlydir");
+    for number in 2..6 {
+        fs::create_dir(folder.join(format!("appendonly.aof.{number}.base.rdb"))).expect("a folder");
+    }
+    let server = place.serve(&[&day], &["--accept", &plan]);
+    let before = image(&mut server.client());
+    assert_eq!(before.len(), 2500);
+    assert!(before.iter().all(|(.., end)| matches!(end, Frame::Integer(1..))), "{before:?}");
+    drop(server);
+    let server = place.start(&day);
+    assert_eq!(image(&mut server.client()), before);
+    assert!(!log(&server).contains("dated"), "{}", log(&server));
+    assert_eq!(text(&call(&mut server.client(), "KEYWARD SCHEMA SHOW")), day);
+}
+
+#[test]
+fn rows_from_elsewhere_that_debug_loads_are_told_by_a_table() {
+    let place = Place::new(false);
+    let theirs = Server::redis(&["--dir", place.settings()[1]]);
+    let day = NOTES.replace("ttl = \"none\"", "ttl = \"1d\"");
+    let server = place.start(&day);
+    call(&mut theirs.client(), "MSET note:1 a note:2 b");
+    call(&mut theirs.client(), "SAVE");
+    assert_eq!(text(&call(&mut server.client(), "DEBUG RELOAD NOSAVE")), "OK");
+    let told = log(&server);
+    assert!(told.contains("the rows come from elsewhere"), "{told}");
+    assert!(
+        told.contains("pattern") && told.contains("by rows that come from elsewhere: 2 rows dated"),
+        "{told}"
+    );
+    // What it saves itself comes back as it was.
+    let before = image(&mut server.client());
+    call(&mut server.client(), "DEBUG RELOAD");
+    assert_eq!(image(&mut server.client()), before);
+    assert_eq!(log(&server).matches("the rows come from elsewhere").count(), 1);
+}
+
+#[test]
+fn debug_loadaof_knows_the_schema_that_was_applied() {
+    let place = Place::new(true);
+    let server = place.start(&warning());
+    let mut client = server.client();
+    apply(&server, &format!("{}# applied\n", warning()));
+    call(&mut client, "SET with:1 leaderless");
+    call(&mut client, "SET hour:1 x");
+    call(&mut client, "PERSIST hour:1");
+    let before = image(&mut client);
+    assert_eq!(text(&call(&mut client, "DEBUG LOADAOF")), "OK");
+    assert_eq!(image(&mut client), before);
+}
+
+#[test]
+fn a_keyspace_that_is_no_longer_served_is_named() {
+    let place = Place::new(true);
+    let other = NOTES.replace("notes", "jobs").replace("note:", "job:");
+    let server = place.serve(&[NOTES, &other], &[]);
+    call(&mut server.client(), "SET job:1 x");
+    drop(server);
+    let server = place.serve(&[NOTES], &[]);
+    let told = log(&server);
+    assert!(told.contains("remember the keyspace jobs, which is not served"), "{told}");
+    assert_eq!(text(&call(&mut server.client(), "GET job:1")), "x");
+}
+
+#[test]
+fn no_pattern_crowds_out_what_is_wrong_with_others() {
+    let place = Place::new(true);
+    let two = format!(
+        "{}\n{}",
+        NOTES.replace("\"none\"", "\"none\"\nmode = \"warn\"\nmax_size = 3"),
+        "
+[key.\"zoo:{id:uint}\"]
+type = \"int\"
+ttl = \"none\"
+mode = \"warn\"
+"
+    );
+    let server = place.start(&two);
+    for id in 0..40 {
+        call(&mut server.client(), &format!("SET note:{id} too-long"));
+    }
+    call(&mut server.client(), "SET zoo:1 word");
+    drop(server);
+    let server = place.start(&two);
+    let told = log(&server);
+    assert!(told.contains("41 rows do not fit"), "{told}");
+    assert!(told.contains("SCHEMA zoo:1"), "{told}");
+    assert_eq!(told.matches("SCHEMA note:").count(), 4, "{told}");
+}
+
+#[test]
+fn a_refused_start_leaves_no_lock_behind() {
+    let place = Place::new(true);
+    let theirs = Server::redis(&["--dir", place.settings()[1]]);
+    call(&mut theirs.client(), "SET note:1 a");
+    call(&mut theirs.client(), "SAVE");
+    drop(theirs);
+    let names = || -> Vec<String> {
+        let all = fs::read_dir(place.data.path()).expect("a folder");
+        let mut all: Vec<String> = all
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .collect();
+        all.sort();
+        all
+    };
+    let before = names();
+    place.refusal(&NOTES.replace("ttl = \"none\"", "ttl = \"1d\""));
+    assert_eq!(names(), before);
+    // A lock that was there stays.
+    let server = place.start(NOTES);
+    drop(server);
+    let before = names();
+    place.refusal(&NOTES.replace("ttl = \"none\"", "ttl = \"1d\""));
+    assert_eq!(names(), before);
+}
+
+#[test]
+fn a_plan_of_one_of_several_keyspaces_tells_of_its_patterns() {
+    let place = Place::new(true);
+    let other = NOTES.replace("notes", "jobs").replace("note:", "job:");
+    let server = place.serve(&[NOTES, &other], &[]);
+    let mut client = server.client();
+    call(&mut client, "SET job:1 x");
+    call(&mut client, "SET note:1 x");
+    let day = NOTES.replace("\"none\"", "\"1d\"");
+    let told = client.call(["KEYWARD", "SCHEMA", "PLAN", "notes", &day]).expect("a plan");
+    let patterns = told.as_elements().expect("a map")[7].as_elements().expect("patterns");
+    let patterns: Vec<String> =
+        patterns.iter().map(|one| text(&one.as_elements().expect("a map")[1])).collect();
+    assert_eq!(patterns, ["", "note:{id:uint}"]);
+}
+
+#[test]
+fn the_end_of_observing_is_told_by_pattern() {
+    let place = Place::new(true);
+    let day = NOTES.replace("\"none\"", "\"1d\"\nmode = \"observe\"");
+    let server = place.start(&day);
+    let mut client = server.client();
+    call(&mut client, "SET note:1 x");
+    let refused = client.call(["KEYWARD", "MODE", "enforce"]).expect("a reply");
+    let Frame::Error(refused) = refused else { panic!("{refused:?}") };
+    let refused = String::from_utf8_lossy(&refused).into_owned();
+    assert!(refused.contains("would change rows: note:{id:uint}: 1 rows dated;"), "{refused}");
+}
