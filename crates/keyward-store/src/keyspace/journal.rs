@@ -3,9 +3,10 @@
 //!
 //! Owns the record of steps and their reversal. It is on only under a schema and
 //! only for what the rule book must see afterwards or a script may take back;
-//! while it is off nothing is recorded or copied. Whole rows are moved into it,
-//! elements of collections are copied: the cost follows what a command changes,
-//! never the size of what it changes.
+//! while it is off nothing is recorded or copied. Whole rows are moved into it, and
+//! items that leave a list by the hundred, with the chunks they are in; other elements
+//! of collections are copied: the cost follows what a command changes, never the size
+//! of what it changes.
 //!
 //! Invariant: undoing the steps since a mark, the last one first, gives back the
 //! rows, their elements and their deadlines as they were at the mark. (The
@@ -19,8 +20,9 @@ pub mod undo;
 use super::pending::PendingEnd;
 use crate::tables::database::Database;
 use crate::values::hasher::{DbIndex, Key, TableIndex};
-use crate::values::list::End;
-use crate::values::row::Row;
+use crate::values::list::{End, List};
+use crate::values::row::{NewValue, Row};
+use crate::values::value::Collection as _;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -89,6 +91,8 @@ enum Undo {
     MovedTo(usize),
     /// It had this deadline.
     Deadline(Option<i64>),
+    /// A part of a string was written over, or it was lengthened.
+    Patched { offset: usize, covered: Span, text_bytes: usize, was_edited: bool },
     /// A field of a hash had one value and has another.
     Field { name: Span, before: Option<Span>, after: Option<Span> },
     /// An item came to an end of a list.
@@ -99,6 +103,10 @@ enum Undo {
     Placed { index: usize, item: Span, before: Option<Span> },
     /// An item left this index of a list.
     Taken { index: usize, item: Span },
+    /// Many items left a list, the first of them this index.
+    Cut { index: usize, items: List },
+    /// Items that are all equal left these indexes of a list, in order.
+    TakenEqual { item: Span, indexes: Box<[usize]> },
     /// A member came into a set, or left it.
     Member { member: Span, came: bool },
     /// A member of a sorted set had one score and has another.
@@ -168,6 +176,10 @@ impl Journal {
         for step in self.steps.drain(..) {
             match step.undo {
                 Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
+                Undo::Cut { items, .. } => {
+                    let items = NewValue::Object(items.into_object());
+                    receive(Gone::Row(Row::new(&[], items, None)));
+                }
                 Undo::Kept(row) => {
                     // What an end still needs is freed by that.
                     if let Ok(row) = Rc::try_unwrap(row) {
@@ -275,6 +287,18 @@ impl Journal {
         self.push(key, Undo::Deadline(before));
     }
 
+    /// A string is about to be written over from an offset on; what is covered, how long it
+    /// is, and whether it was edited before.
+    pub(super) fn patched(
+        &mut self,
+        key: Key<'_>,
+        (offset, covered): (usize, &[u8]),
+        (text_bytes, was_edited): (usize, bool),
+    ) {
+        let covered = self.keep(covered);
+        self.push(key, Undo::Patched { offset, covered, text_bytes, was_edited });
+    }
+
     /// A field of a hash changed; what it held before and holds now.
     pub(super) fn field(&mut self, key: Key<'_>, name: &[u8], [before, after]: [Option<&[u8]>; 2]) {
         let name = self.keep(name);
@@ -311,6 +335,19 @@ impl Journal {
     pub(super) fn taken(&mut self, key: Key<'_>, (index, item): (usize, &[u8])) {
         let item = self.keep(item);
         self.push(key, Undo::Taken { index, item });
+    }
+
+    /// Many items left a list, the first of them this index.
+    pub(super) fn cut(&mut self, key: Key<'_>, index: usize, items: List) {
+        self.push(key, Undo::Cut { index, items });
+    }
+
+    /// Items equal to one left these indexes of a list, in order.
+    pub(super) fn taken_equal(&mut self, key: Key<'_>, item: &[u8], indexes: Vec<usize>) {
+        if !indexes.is_empty() {
+            let item = self.keep(item);
+            self.push(key, Undo::TakenEqual { item, indexes: indexes.into() });
+        }
     }
 
     /// A member came into a set, or left it.

@@ -164,9 +164,6 @@ impl Keyspace {
                 },
                 Undo::Pushed(end, item) => Part::Pushed(end_of(*end), journal.text(*item)),
                 Undo::Placed { item, .. } => Part::Placed(journal.text(*item)),
-                Undo::Popped(_, item) | Undo::Taken { item, .. } => {
-                    Part::Taken(journal.text(*item))
-                }
                 Undo::Member { member, came } => {
                     Part::Member { member: journal.text(*member), came: *came }
                 }
