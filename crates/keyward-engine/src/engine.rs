@@ -252,7 +252,7 @@ impl Engine {
     fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
         self.end_pause_if_over();
         let Engine { keys, shared, .. } = self;
-        let is_paused = shared.pauses(session, command, args);
+        let is_paused = shared.pauses(keys, session, command, args);
         let hold = shared.hold();
         let is_held = hold.is_some_and(|hold| hold.holds(keys, session, command, args));
         // What runs during a pause does not write, so that due rows can stay. What writes
