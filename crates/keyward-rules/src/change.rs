@@ -34,8 +34,9 @@ pub enum What<'a> {
     /// edited; as it was before, if it was there.
     Whole(Option<&'a dyn Row>),
     /// These elements of a collection, in this order. An element may occur more
-    /// than once. The row may have come or gone by it. Items that left a list are not told:
-    /// nothing depends on them, and they may be many.
+    /// than once. The row may have come or gone by it. Of items that left a list,
+    /// and members that left what no other table is tied to, nothing is told: nothing depends
+    /// on them, and they may be many.
     Parts(&'a [Part<'a>]),
     /// Nothing but its lifetime.
     Lifetime,

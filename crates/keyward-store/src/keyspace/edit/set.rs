@@ -30,10 +30,11 @@ impl Edit<'_, Set> {
         self.place.capture_whole();
         let before = std::mem::replace(self.collection_mut(), left);
         if self.place.space.journal.is_on() {
-            for member in before.iter().filter(|member| !self.contains(*member)).collect::<Vec<_>>()
-            {
-                self.record(member, false);
+            let mut journal = std::mem::take(&mut self.place.space.journal);
+            for member in before.iter().filter(|member| !self.contains(*member)) {
+                journal.member(self.place.key, member.text().as_bytes(), false);
             }
+            self.place.space.journal = journal;
         }
     }
 

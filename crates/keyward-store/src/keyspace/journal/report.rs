@@ -152,11 +152,25 @@ impl Keyspace {
         self.find_touched(&entry.row).map(|row| row.deadline())
     }
 
+    /// Whether anything depends on the members of a table's rows, or counts what would.
+    fn heeds_members(&self, row: &TouchedRow) -> bool {
+        let database = &self.databases[row.db.number()];
+        let governed = database.book().zip(database.pattern(row.table));
+        governed
+            .is_some_and(|(book, table)| book.traits(table).is_tied() || book.observes_any())
+    }
+
     fn parts_of<'a>(&'a self, entry: RowSteps<'_>) -> Vec<Part<'a>> {
         let journal = &self.journal;
+        let heeds_members = self.heeds_members(&entry.row);
         let part = |step: &usize| {
             let Step { undo, .. } = &journal.steps[*step];
             Some(match undo {
+                Undo::Member { came: false, .. } | Undo::Score { after: None, .. }
+                    if !heeds_members =>
+                {
+                    return None;
+                }
                 Undo::Field { name, before, after } => Part::Field {
                     name: journal.text(*name),
                     before: before.map(|before| journal.text(before)),
