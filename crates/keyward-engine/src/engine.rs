@@ -502,8 +502,8 @@ impl Engine {
     /// pause ends, or at once if there is memory to be freed or a schema to be planned.
     /// Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
-        let is_planning = self.shared.is_at_schemas(&self.keys)
-            || self.keys.has_suspects(SUSPECTS_AT_ONCE);
+        let is_planning =
+            self.shared.is_at_schemas(&self.keys) || self.keys.has_suspects(SUSPECTS_AT_ONCE);
         let is_ending = (self.keys.has_pending() || !self.shared.awaiting.is_empty())
             && self.shared.pause.is_none();
         let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;

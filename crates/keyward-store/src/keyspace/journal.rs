@@ -22,10 +22,13 @@ use crate::tables::database::Database;
 use crate::values::hasher::{DbIndex, Key, TableIndex};
 use crate::values::list::{End, List};
 use crate::values::row::{NewValue, Row};
-use crate::values::value::Collection as _;
+use crate::values::set::Set;
+use crate::values::value::Collection;
 use std::ops::Range;
 use std::rc::Rc;
 
+/// Room that stays for the next command, of bytes and of steps: a large one gives its own back.
+const KEPT_BYTES_MAX: usize = 1 << 20;
 /// How many of the last rows a step looks through for its own.
 const RECENT_ROWS: usize = 4;
 
@@ -109,6 +112,8 @@ enum Undo {
     TakenEqual { item: Span, indexes: Box<[usize]> },
     /// A member came into a set, or left it.
     Member { member: Span, came: bool },
+    /// A set was replaced by some of its members; as it was.
+    SetBefore(Set),
     /// A member of a sorted set had one score and has another.
     Score { member: Span, before: Option<f64>, after: Option<f64> },
     /// A whole database was emptied.
@@ -173,13 +178,12 @@ impl Journal {
         self.ended += 1;
         self.rows.clear();
         self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES_MAX);
         for step in self.steps.drain(..) {
             match step.undo {
                 Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
-                Undo::Cut { items, .. } => {
-                    let items = NewValue::Object(items.into_object());
-                    receive(Gone::Row(Row::new(&[], items, None)));
-                }
+                Undo::Cut { items, .. } => receive(Gone::Row(row_of(items))),
+                Undo::SetBefore(set) => receive(Gone::Row(row_of(set))),
                 Undo::Kept(row) => {
                     // What an end still needs is freed by that.
                     if let Ok(row) = Rc::try_unwrap(row) {
@@ -193,6 +197,7 @@ impl Journal {
                 _ => {}
             }
         }
+        self.steps.shrink_to(KEPT_BYTES_MAX / size_of::<Step>());
     }
 
     /// The databases, tables and keys that were touched, some more than once.
@@ -356,6 +361,11 @@ impl Journal {
         self.push(key, Undo::Member { member, came });
     }
 
+    /// A set was replaced by some of its members, on which nothing depends; as it was.
+    pub(super) fn set_before(&mut self, key: Key<'_>, before: Set) {
+        self.push(key, Undo::SetBefore(before));
+    }
+
     /// The score of a member changed; what it was before and is now.
     pub(super) fn score(&mut self, key: Key<'_>, member: &[u8], [before, after]: [Option<f64>; 2]) {
         let member = self.keep(member);
@@ -378,4 +388,9 @@ impl Journal {
     fn steps_since(&self, mark: JournalMark) -> Range<usize> {
         mark.steps..self.steps.len()
     }
+}
+
+/// A row of a collection that nobody can reach any more, to be freed in steps.
+pub(super) fn row_of<T: Collection>(collection: T) -> Row {
+    Row::new(&[], NewValue::Object(collection.into_object()), None)
 }

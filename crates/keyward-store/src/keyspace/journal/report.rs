@@ -2,6 +2,7 @@
 
 use super::{Journal, JournalMark, Step, TouchedRow, Undo};
 use crate::keyspace::Keyspace;
+use crate::values::hasher::{DbIndex, TableIndex};
 use crate::values::list::End;
 use crate::values::row::{LentRow, Row, Shelf};
 use hashbrown::HashTable;
@@ -153,16 +154,15 @@ impl Keyspace {
     }
 
     /// Whether anything depends on the members of a table's rows, or counts what would.
-    fn heeds_members(&self, row: &TouchedRow) -> bool {
-        let database = &self.databases[row.db.number()];
-        let governed = database.book().zip(database.pattern(row.table));
-        governed
-            .is_some_and(|(book, table)| book.traits(table).is_tied() || book.observes_any())
+    pub(in crate::keyspace) fn heeds_members(&self, db: DbIndex, table: TableIndex) -> bool {
+        let database = &self.databases[db.number()];
+        let governed = database.book().zip(database.pattern(table));
+        governed.is_some_and(|(book, table)| book.traits(table).is_tied() || book.observes_any())
     }
 
     fn parts_of<'a>(&'a self, entry: RowSteps<'_>) -> Vec<Part<'a>> {
         let journal = &self.journal;
-        let heeds_members = self.heeds_members(&entry.row);
+        let heeds_members = self.heeds_members(entry.row.db, entry.row.table);
         let part = |step: &usize| {
             let Step { undo, .. } = &journal.steps[*step];
             Some(match undo {

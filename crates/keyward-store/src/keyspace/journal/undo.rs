@@ -1,8 +1,9 @@
 //! Taking steps back.
 
-use super::{JournalMark, Step, Undo};
+use super::{JournalMark, Step, Undo, row_of};
 use crate::capture::large::list::ListStep;
 use crate::keyspace::Keyspace;
+use crate::tables::reclaim::Freeing;
 use crate::values::footprint::HeapBytes;
 use crate::values::hash::{self, Hash};
 use crate::values::hasher::Key;
@@ -114,6 +115,11 @@ impl Keyspace {
                         set.add(&set::Growth::of(limits, hasher), member);
                     }
                 }),
+                Undo::SetBefore(before) => {
+                    let mut rest = Set::default();
+                    self.undo_edit(key, |set: &mut Set| rest = std::mem::replace(set, before));
+                    self.reclaim.row(row_of(rest), Freeing::AtOnce);
+                }
                 Undo::Score { member, before, .. } => {
                     self.undo_edit(key, |zset: &mut ZSet| match before {
                         Some(score) => {
