@@ -99,7 +99,7 @@ struct Arguments {
     #[arg(long)]
     systems: bool,
     /// Only those systems, parts of --durability (snapshots, increments, throughput) or of
-    /// --steps (rows, collections, swapped, ends, packed) that have this in their name
+    /// --steps (rows, collections, swapped, ends, packed, undone) that have this in their name
     #[arg(long, default_value = "")]
     only: String,
     /// The share of the systems' data to load

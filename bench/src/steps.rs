@@ -11,6 +11,7 @@
 mod elsewhere;
 mod ends;
 mod packed;
+mod undone;
 
 use crate::Arguments;
 use elsewhere::Elsewhere;
@@ -111,6 +112,21 @@ fields = { name = "str" }
 type    = "set"
 members = { of = "guest:{id}" }
 
+[key."pass:{id:uint}"]
+type   = "hash"
+ttl    = "2h"
+fields = { owner = "str", seat = "str" }
+
+[key."file:{id:uint}"]
+type     = "string"
+ttl      = "2h"
+max_size = "64mb"
+
+[key."seat:{id:uint}"]
+type  = "string"
+value = "uint"
+ttl   = "none"
+
 [key."visit:{id:uint}"]
 type   = "json"
 ttl    = "2h"
@@ -147,7 +163,11 @@ type Part = (&'static str, fn(&mut Stage, u64));
 fn parts(is_governed: bool, only: &str) -> Vec<Part> {
     let mut groups = vec![("rows", of_rows()), ("collections", of_collections())];
     match is_governed {
-        true => groups.extend([("ends", ends::parts()), ("packed", packed::parts())]),
+        true => groups.extend([
+            ("ends", ends::parts()),
+            ("packed", packed::parts()),
+            ("undone", undone::parts()),
+        ]),
         false => groups.push(("swapped", of_swapping())),
     }
     let groups = groups.into_iter().filter(|(name, _)| name.contains(only));

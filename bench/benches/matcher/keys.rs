@@ -9,6 +9,9 @@ use keyward_testkit::Random;
 /// A fixed start, so that every run sees the same keys.
 const SEED: u64 = 42;
 
+/// Keys that are made until one belongs to its pattern.
+const TRIES_MAX: usize = 1_000;
+
 /// Keys in the order of their use.
 pub(crate) struct Keys {
     bytes: Vec<u8>,
@@ -16,12 +19,18 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// As many keys of each pattern, shuffled.
-    pub(crate) fn of(patterns: &[Pattern], count_per_pattern: usize) -> Keys {
+    /// As many keys of each pattern, shuffled; none that belongs to a smaller pattern.
+    pub(crate) fn of(patterns: &[Pattern], matcher: &Matcher, count_per_pattern: usize) -> Keys {
         let mut generator = Generator(Random::new(SEED));
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(patterns.len() * count_per_pattern);
-        for pattern in patterns {
-            keys.extend((0..count_per_pattern).map(|_| generator.key(pattern)));
+        for (index, pattern) in patterns.iter().enumerate() {
+            let mut key = || {
+                let belongs =
+                    |key: &Vec<u8>| matcher.find(key).is_some_and(|found| found.pattern == index);
+                let key = (0..TRIES_MAX).map(|_| generator.key(pattern)).find(belongs);
+                key.unwrap_or_else(|| panic!("{}: a key is found by chance", pattern.text()))
+            };
+            keys.extend((0..count_per_pattern).map(|_| key()));
         }
         generator.0.shuffle(&mut keys);
         Keys::concat(&keys)
@@ -110,8 +119,8 @@ impl Generator {
             Kind::Ip if self.below(4) == 0 => format!("2001:db8::{:x}", self.below(65_536)),
             Kind::Ip => [0; 4].map(|_: u8| self.below(256).to_string()).join("."),
             Kind::Text(text) => {
-                let length = text.length().unwrap_or(12) as u64;
-                self.text(HEX, length)
+                let alphabet: Vec<u8> = text.characters().collect();
+                self.text(&alphabet, text.length().unwrap_or(12) as u64)
             }
             Kind::Str | Kind::Rest => self.text_named(&placeholder.name),
         }

@@ -1,7 +1,9 @@
-//! The key patterns of the five systems, and those that well-known programs write, in one table.
+//! The key patterns of the five systems and of the library's schemas, in one table.
 //!
 //! Two systems claim keys such as `user:42`. So those of one of them bear its
 //! name in front, a segment more than in their own schema.
+
+use std::path::{Path, PathBuf};
 
 use keyward_schema::{Pattern, check};
 
@@ -10,44 +12,44 @@ const SYSTEMS: [&str; 5] = ["calls-bot", "social", "api-billing", "telegram-gate
 /// The system whose patterns bear its name in front.
 const APART: &str = "social";
 
-/// What Celery with kombu, Django, Flask-Limiter, Huey, Sidekiq, Bull, connect-redis and
-/// rate-limiter-flexible write. Sidekiq's hosts have a first name here: a system has keys of three
-/// parts that begin with any word.
-const PROGRAMS: [&str; 28] = [
-    "celery-task-meta-{id:uuid}",
-    "celery-taskset-meta-{id:uuid}",
-    "celery-taskset-meta-{id:uuid}.c",
-    "celery-taskset-meta-{id:uuid}.s",
-    "_kombu.binding.{exchange}",
-    "{id:uuid}.reply.celery.pidbox",
-    "unacked_mutex",
-    "unacked_index",
-    "unacked",
-    "celery",
-    "celery\u{6}\u{16}{priority:uint}",
-    ":1:django.contrib.sessions.cache{key}",
-    ":1:views.decorators.cache.cache_page.{app}.GET.{url:hex}.{headers:hex}.{language}",
-    "LIMITS:LIMITER/{ip:ip}/{view}/2/1/minute",
-    "LIMITS:LIMITER/{ip:ip}/{view}/100/1/hour",
-    "huey.r.{name}.{id:uuid}",
-    "huey.redis.{name}",
-    "huey.schedule.{name}",
-    "web.{host}:{pid:uint}:{nonce:hex}-signals",
-    "queue:{name}",
-    "stat:processed:{day:date}",
-    "stat:failed:{day:date}",
-    "bull:{queue}:{job:uint}",
-    "bull:{queue}:{what:id|wait|active|delayed|completed|failed|stalled|meta-paused}",
-    "bull:{queue}:{job:uint}:logs",
-    "sess-{id:base64url}",
-    "rlflx-{name}-{ip:ip}",
-    "kikuai_{key:text(0-9a-f, 32)}",
-];
+/// What the library's schemas are told where they could not share a database as they are:
+/// `docs/library.md` says so.
+const GIVEN: [(&str, &str, &str); 2] =
+    [("sidekiq", "host", "worker-{number:uint}"), ("rate-limiter-flexible", "key", "{address:ip}")];
 
-/// The patterns of the five systems and of the programs.
+/// The patterns of the five systems and of the library.
 pub(crate) fn of_systems_and_programs() -> Vec<Pattern> {
-    let programs = PROGRAMS.iter().map(|text| parse(text));
-    of_five_systems().into_iter().chain(programs).collect()
+    of_five_systems().into_iter().chain(of_library()).collect()
+}
+
+/// The patterns of all schemas in the library.
+fn of_library() -> Vec<Pattern> {
+    let folder = format!("{}/../library", env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder}: {error}"));
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| entry.expect("the folder can be read").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.sort();
+    assert!(!paths.is_empty(), "{folder} has schemas");
+    paths.iter().flat_map(|path| of_program(path)).collect()
+}
+
+fn of_program(path: &Path) -> Vec<Pattern> {
+    let (name, shown) = (path.file_stem().unwrap_or_default(), path.display());
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let given: Vec<_> = GIVEN.iter().filter(|(of, ..)| *of == name).collect();
+    let line = |line: &str| {
+        let it = given.iter().find(|(_, variable, _)| {
+            line.strip_prefix(variable).is_some_and(|rest| rest.trim_start().starts_with('='))
+        });
+        it.map_or(line.to_owned(), |(_, variable, value)| format!("{variable} = {value:?}"))
+    };
+    // They are made to be included: the keyspace is who does so.
+    let head = ["[keyspace]".to_owned(), "name = \"library\"".to_owned()];
+    let text: Vec<String> = head.into_iter().chain(text.lines().map(line)).collect();
+    let checked = check(&shown.to_string(), text.join("\n").as_bytes());
+    let schema = checked.schema.unwrap_or_else(|| panic!("{shown}: {:?}", checked.diagnostics));
+    schema.keys.iter().map(|key| parse(key.pattern.text())).collect()
 }
 
 /// The patterns of the five systems alone.
@@ -68,7 +70,7 @@ fn of_system(system: &str) -> Vec<Pattern> {
 /// their first word, or the one that follows the system's name, the others by a number in front.
 pub(crate) fn variations(count: usize) -> Vec<Pattern> {
     let originals = of_systems_and_programs();
-    let of_systems = originals.len() - PROGRAMS.len();
+    let of_systems = of_five_systems().len();
     (0..count)
         .map(|index| {
             let original = originals[index % originals.len()].text();

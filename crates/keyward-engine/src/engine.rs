@@ -66,6 +66,8 @@ const PACKED_PER_REST: usize = 32;
 /// millisecond of work, several times as much where whole runs of the allocator become
 /// free.
 const SWEEP_WORK_MAX: usize = 200;
+/// Rows that may not fit which are judged at a time: a third of a millisecond.
+const SUSPECTS_AT_ONCE: usize = 64;
 /// Allocations of large values freed per tick at most: a twentieth of a millisecond of
 /// work, and up to a whole one where each is the last of a run.
 const RECLAIM_PER_TICK: usize = 150;
@@ -253,7 +255,7 @@ impl Engine {
     fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
         self.end_pause_if_over();
         let Engine { keys, shared, .. } = self;
-        let is_paused = shared.pauses(session, command, args);
+        let is_paused = shared.pauses(keys, session, command, args);
         let hold = shared.hold();
         let is_held = hold.is_some_and(|hold| hold.holds(keys, session, command, args));
         // What runs during a pause does not write, so that due rows can stay. What writes
@@ -328,6 +330,9 @@ impl Engine {
     /// What follows a command, transaction or script: those who waited go on.
     #[inline]
     fn after_unit(&mut self, host: &mut dyn Host) {
+        if self.keys.has_suspects(2 * SUSPECTS_AT_ONCE) {
+            self.keys.look_at_some_suspects(SUSPECTS_AT_ONCE);
+        }
         if self.keys.changes.waiting.count() > 0 {
             self.serve_ready(host);
         }
@@ -379,7 +384,7 @@ impl Engine {
     /// Goes on with the schema that is planned, the one that is applied and keys that are
     /// looked through; who waits for it goes on when it is done. Whether there is more to do.
     fn go_on_with_schemas(&mut self, host: &mut dyn Host) -> bool {
-        self.keys.look_at_suspects();
+        self.keys.look_at_some_suspects(SUSPECTS_AT_ONCE);
         let planned = self.shared.go_on_planning(&mut self.keys);
         self.keys.effects.begin_unit();
         let applied = self.shared.go_on_changing_over(&mut self.keys, host);
@@ -390,7 +395,7 @@ impl Engine {
         }
         self.after_unit(host);
         self.shared.remains.shed(host);
-        self.shared.is_at_schemas(&self.keys)
+        self.shared.is_at_schemas(&self.keys) || self.keys.has_suspects(1)
     }
 
     /// Goes on with the client whose text of a schema the host has read.
@@ -503,7 +508,8 @@ impl Engine {
     /// pause ends, or at once if there is memory to be freed or a schema to be planned.
     /// Otherwise it has time.
     pub fn next_deadline(&self) -> Option<i64> {
-        let is_planning = self.shared.is_at_schemas(&self.keys);
+        let is_planning =
+            self.shared.is_at_schemas(&self.keys) || self.keys.has_suspects(SUSPECTS_AT_ONCE);
         let is_ending = (self.keys.has_pending() || !self.shared.awaiting.is_empty())
             && self.shared.pause.is_none();
         let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;

@@ -85,6 +85,9 @@ pub struct Traits {
     pub has_same: bool,
     /// Whether fields of its hashes are compared with others, or with the key.
     pub is_compared: bool,
+    /// Whether it matters what a string held before it was edited in place: it is derived or
+    /// others are, or its content decides when it ends.
+    pub heeds_text_before: bool,
     /// Whether a read renews the lifetime of a row; see [`RuleBook::renewal`].
     pub renews_on_read: bool,
     /// Whether Keyward alone decides what its rows hold: a lookup, a ranking, a
@@ -131,6 +134,9 @@ impl Traits {
                 Content::Fields(object) => !object.checks.is_empty() || object.has_same(),
                 _ => false,
             },
+            heeds_text_before: source.is_some()
+                || !dependents.is_empty()
+                || crate::term::deciding_field(&key.lifetime).is_some(),
             renews_on_read: matches!(
                 key.lifetime,
                 Lifetime::Renewed { renew: Renew::Access, .. }

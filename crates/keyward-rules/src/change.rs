@@ -34,7 +34,9 @@ pub enum What<'a> {
     /// edited; as it was before, if it was there.
     Whole(Option<&'a dyn Row>),
     /// These elements of a collection, in this order. An element may occur more
-    /// than once. The row may have come or gone by it.
+    /// than once. The row may have come or gone by it. Of items that left a list,
+    /// and members that left what no other table is tied to, nothing is told: nothing depends
+    /// on them, and they may be many.
     Parts(&'a [Part<'a>]),
     /// Nothing but its lifetime.
     Lifetime,
@@ -56,8 +58,6 @@ pub enum Part<'a> {
     Pushed(End, &'a [u8]),
     /// An item came into a list elsewhere, or in place of another.
     Placed(&'a [u8]),
-    /// An item left a list.
-    Taken(&'a [u8]),
     /// A member came into a set or left it.
     Member {
         /// The member.

@@ -128,9 +128,7 @@ fn each_new(
             Part::Pushed(_, item) | Part::Placed(item) => judge(item, None),
             Part::Member { member, came: true } => judge(member, None),
             Part::Score { member, after: Some(score), .. } => judge(member, Some(score)),
-            Part::Taken(_) | Part::Member { .. } | Part::Score { .. } | Part::Field { .. } => {
-                Ok(())
-            }
+            Part::Member { .. } | Part::Score { .. } | Part::Field { .. } => Ok(()),
         }),
     }
 }

@@ -15,16 +15,21 @@ use crate::book::{RuleBook, placeholder};
 use crate::lifetime::{Term, end_of, renewed_up_to};
 use crate::view::{NotYet, Row, View};
 
+/// The field whose value decides a lifetime, if one does.
+pub(crate) fn deciding_field(lifetime: &Lifetime) -> Option<usize> {
+    match lifetime {
+        Lifetime::By { subject: Subject::Field(field), .. } | Lifetime::Until { field } => {
+            Some(*field)
+        }
+        Lifetime::Renewed { total: Some(total), .. } => Some(total.from),
+        _ => None,
+    }
+}
+
 impl RuleBook {
     /// The field of a row that decides on its lifetime, by its index.
     pub(crate) fn deciding_field(&self, table: KeyId) -> Option<usize> {
-        match &self.schema().key(table).lifetime {
-            Lifetime::By { subject: Subject::Field(field), .. } | Lifetime::Until { field } => {
-                Some(*field)
-            }
-            Lifetime::Renewed { total: Some(total), .. } => Some(total.from),
-            _ => None,
-        }
+        deciding_field(&self.schema().key(table).lifetime)
     }
 
     /// What the schema demands of the lifetime of this row. `deciding` is the

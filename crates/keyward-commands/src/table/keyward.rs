@@ -37,7 +37,7 @@ rows! { keyward_ids, Keyward;
         since: "0.1.0", arity: AtLeast(2),
         flags: [NoScript, Stale],
         summary: "List rows that do not fit the schema and are kept, with the reason.",
-        complexity: "O(N) with N being the rows that are looked at, COUNT of them.",
+        complexity: "O(N) with N being the rows that are looked at, COUNT of them and 1,000 at most.",
         args: [
             string("pattern").optional(),
             integer("count").token("COUNT").optional(),

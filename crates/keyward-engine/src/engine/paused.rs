@@ -4,6 +4,7 @@
 //! Not here: the commands (`commands::connection::pause`).
 
 use crate::engine::shared::Shared;
+use crate::governed::ends;
 use crate::sessions::courier::Delivery;
 use crate::sessions::pause::Held;
 use crate::sessions::session::Session;
@@ -31,13 +32,22 @@ impl Shared {
         }
     }
 
-    /// Whether the pause holds a client's command back.
-    pub(crate) fn pauses(&self, session: &Session, command: &Command, args: Args<'_>) -> bool {
+    /// Whether the pause holds a client's command back: any, or one that may write, or that
+    /// would have to remove something before it could read.
+    pub(crate) fn pauses(
+        &self,
+        keys: &Keyspace,
+        session: &Session,
+        command: &Command,
+        args: Args<'_>,
+    ) -> bool {
         let Some(pause) = &self.pause else { return false };
         if session.is_monitor || session.is_replica {
             return false;
         }
-        pause.held == Held::Everything || may_write(self, session, command, args)
+        pause.held == Held::Everything
+            || may_write(self, session, command, args)
+            || ends::removes_first(keys, session, command, args)
     }
 }
 

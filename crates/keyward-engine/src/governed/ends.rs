@@ -226,6 +226,42 @@ fn awaited_by(keys: &Keyspace, db: usize, command: &Command, args: Args<'_>) -> 
     }
 }
 
+/// Whether something would have to be removed before a command can run: what it names is in
+/// part gone already, or depends on rows whose time is over. Where nothing may be written it
+/// has to wait, be it that it only reads.
+pub(crate) fn removes_first(
+    keys: &Keyspace,
+    session: &Session,
+    command: &Command,
+    args: Args<'_>,
+) -> bool {
+    if !keys.is_governed() || transaction::queues(session, command) {
+        return false;
+    }
+    if keys.has_due_source() && depends_on_others(keys, session, command, args) {
+        return true;
+    }
+    let touches = |command: &Command, args: Args<'_>| {
+        policy::runs_script(command)
+            || awaited_by(keys, session.db, command, args) > keys.ended_up_to()
+            || command
+                .keys_in(args)
+                .any(|key| !keys.unfinished(session.db, args.at(key.index)).is_empty())
+    };
+    keys.has_pending()
+        && match &session.transaction {
+            Some(transaction) if policy::runs_queue(command) => {
+                let mut watched = keys.changes.watches.watched_by(session.id);
+                let mut queue = transaction.queue.iter();
+                watched.any(|(db, key)| !keys.unfinished(db, key).is_empty())
+                    || queue.any(|(command, args)| {
+                        policy::leaves_database(command) || touches(command, args.args())
+                    })
+            }
+            _ => touches(command, args),
+        }
+}
+
 impl Engine {
     /// Removes what a command must not see, if that takes little; has the client wait for it
     /// otherwise, and answers that it does.

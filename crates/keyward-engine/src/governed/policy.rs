@@ -105,6 +105,12 @@ pub(super) fn may_defer_unseen(command: &Command) -> bool {
     command.group == Group::Scripting || leaves_database(command)
 }
 
+/// Whether a command runs a script, which may touch keys that it does not name.
+pub(super) fn runs_script(command: &Command) -> bool {
+    use CommandId::{Eval, EvalRo, EvalSha, EvalShaRo, FCall, FCallRo};
+    matches!(command.id, Eval | EvalRo | EvalSha | EvalShaRo | FCall | FCallRo)
+}
+
 /// Whether a unit with this command is judged command by command: what it does to whole
 /// databases, or to another server, cannot be undone.
 #[inline]
@@ -183,15 +189,12 @@ pub(super) fn untried_by_explain(command: &Command) -> Option<&'static str> {
 /// databases, and scripts: what a script does may be undone, and the end of a row must not be a
 /// part of that.
 pub(super) fn settled_first(command: &Command) -> SettledFirst {
-    use CommandId::{
-        Copy, Debug, Eval, EvalRo, EvalSha, EvalShaRo, FCall, FCallRo, Keys, KeywardExplain, Move,
-        RandomKey, Scan, Sort, SortRo,
-    };
+    use CommandId::{Copy, Debug, Keys, KeywardExplain, Move, RandomKey, Scan, Sort, SortRo};
     match command.id {
         Copy | Debug | KeywardExplain | Keys | Move | RandomKey | Scan | Sort | SortRo => {
             SettledFirst::All
         }
-        Eval | EvalRo | EvalSha | EvalShaRo | FCall | FCallRo => SettledFirst::All,
+        _ if runs_script(command) => SettledFirst::All,
         _ if runs_queue(command) => SettledFirst::OfQueue,
         _ => SettledFirst::OfKeys,
     }

@@ -2,7 +2,8 @@
 //!
 //! Owns what is held back until when, and who is held. A held command has not begun: it
 //! is kept with what its client sends after it, and runs when the pause ends. While a
-//! pause lasts no row goes because its time is over; reads do not see such rows.
+//! pause lasts no row goes because its time is over; reads do not see such rows. A read that would
+//! have to remove something first, a large end or what a due row leaves behind, is held as well.
 //! Not here: which commands are held (`engine::paused`), holding expiry (`keyspace`).
 
 use keyward_store::keyspace::client_id::ClientId;

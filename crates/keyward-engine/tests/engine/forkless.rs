@@ -259,7 +259,7 @@ fn fill_large(test: &mut TestEngine, random: &mut Random) {
     test.engine.disconnect(client);
 }
 
-fn digest(test: &mut TestEngine) -> String {
+pub(crate) fn digest(test: &mut TestEngine) -> String {
     let client = test.engine.connect();
     let digest = test.call(client, "DEBUG DIGEST");
     test.engine.disconnect(client);
@@ -267,7 +267,7 @@ fn digest(test: &mut TestEngine) -> String {
     digest
 }
 
-fn digest_of(file: &[u8]) -> String {
+pub(crate) fn digest_of(file: &[u8]) -> String {
     let mut test = TestEngine::new(9);
     test.engine.load(&mut test.host, &mut &*file).expect("the snapshot is sound");
     digest(&mut test)

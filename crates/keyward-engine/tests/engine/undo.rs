@@ -1,7 +1,8 @@
 //! Under a schema, a script that ends in an error leaves nothing behind.
 
+use crate::forkless;
 use crate::harness::{TestEngine, request};
-use keyward_engine::Random;
+use keyward_engine::{ClientId, Random};
 use keyward_resp::push_request;
 
 const OPEN: &str = "[keyspace]\nname = \"open\"\nunknown = \"allow\"\n\
@@ -134,6 +135,103 @@ fn a_script_that_ends_in_an_error_leaves_every_row_as_it_was() {
         assert_eq!(sorted_state(&mut test), before, "after {commands:#?}");
         test.check_bytes(client);
         assert_eq!(test.effect_lines(), Vec::<String>::new(), "after {commands:#?}");
+    }
+}
+
+/// A command that changes much of a large collection, or of a long string.
+fn large_command(random: &mut Random) -> String {
+    let forms = [
+        "LTRIM l0 ? -1",
+        "LTRIM l0 0 -?",
+        "LTRIM l0 5 0",
+        "LPOP l0 ?",
+        "RPOP l0 ?",
+        "LREM l0 0 a1",
+        "LREM l0 -? a2",
+        "LREM l0 ? 7",
+        "LSET l0 0 other?",
+        "LINSERT l0 BEFORE a1 between?",
+        "RPUSH l0 a1 new? a2",
+        "LPUSH l0 a2 new? 7",
+        "SPOP t0 ?",
+        "SPOP t0 100000",
+        "SREM t0 m1 m2 m3 m4",
+        "SADD t0 new?",
+        "ZREMRANGEBYRANK z0 ? -1",
+        "ZREMRANGEBYRANK z0 0 ?",
+        "ZADD z0 ? new?",
+        "ZPOPMAX z0 ?",
+        "APPEND s0 tail?",
+        "SETRANGE s0 ? covered",
+        "SETRANGE s0 9?? behind",
+        "SETBIT s0 ? 1",
+        "BITFIELD s0 SET u8 #? 7 INCRBY u16 #9 3 SET u8 #70?? 1",
+        "INCRBY n0 ?",
+        "APPEND n0 ?",
+        "SETRANGE n0 1 x",
+        "EXPIRE l0 100",
+        "RENAME l0 l1",
+        "RENAME l1 l0",
+        "DEL s0",
+    ];
+    let form = forms[random.below(forms.len() as u64) as usize];
+    form.replace('?', &random.below(1500).to_string())
+}
+
+/// Makes a large collection of each type, and strings.
+fn fill(test: &mut TestEngine, client: ClientId) {
+    test.call(client, "FLUSHALL");
+    for number in 0..2000 {
+        test.call(client, &format!("RPUSH l0 a{} {} item:{number}", number % 3, number % 9));
+        test.call(client, &format!("SADD t0 m{number} {number}"));
+        test.call(client, &format!("ZADD z0 {number} m{number}"));
+    }
+    test.call(client, &format!("SET s0 {}", "long".repeat(3000)));
+    test.call(client, "SET n0 12");
+}
+
+/// Runs large commands in a script that fails.
+fn fail(test: &mut TestEngine, client: ClientId, random: &mut Random) -> Vec<String> {
+    let count = 1 + random.below(6);
+    let commands: Vec<String> = (0..count).map(|_| large_command(random)).collect();
+    let mut script = Vec::new();
+    let words = ["EVAL", SCRIPT, "0"].into_iter().chain(commands.iter().map(String::as_str));
+    push_request(&mut script, words.collect::<Vec<_>>().iter());
+    let (_, reply) = test.send(client, &script);
+    assert_eq!(reply, b"-GONE all of it\r\n");
+    commands
+}
+
+#[test]
+fn thousands_of_elements_are_back_in_their_order_when_a_unit_is_undone() {
+    let mut random = Random::from_seed(5);
+    let mut test = TestEngine::governed(5, OPEN);
+    let client = test.engine.connect();
+    fill(&mut test, client);
+    let before = sorted_state(&mut test);
+    for _ in 0..60 {
+        let commands = fail(&mut test, client, &mut random);
+        assert_eq!(sorted_state(&mut test), before, "after {commands:#?}");
+        test.check_bytes(client);
+    }
+}
+
+#[test]
+fn a_snapshot_amid_large_collections_has_them_as_they_were_though_units_are_undone() {
+    let mut test = TestEngine::governed(6, OPEN);
+    let client = test.engine.connect();
+    for seed in 0..4 {
+        let mut random = Random::from_seed(seed);
+        fill(&mut test, client);
+        let expected = forkless::digest(&mut test);
+        let mut taken = forkless::Taken::begin(&mut test);
+        while !taken.step(&mut test) {
+            fail(&mut test, client, &mut random);
+            if random.below(3) == 0 {
+                test.call(client, &large_command(&mut random));
+            }
+        }
+        assert_eq!(forkless::digest_of(&taken.end()), expected, "seed {seed}");
     }
 }
 

@@ -5,6 +5,7 @@
 //! clients themselves wrote to derived keys is compared with it: what agrees
 //! passes, what contradicts is refused. What is still missing becomes follow-ups.
 
+use super::large::brings;
 use super::{Aftermath, Cause, Fate, Objection};
 use crate::change::{Change, Part, What};
 use crate::derived::repair::Repair;
@@ -184,6 +185,8 @@ impl<'a> Aftermath<'a> {
         };
         match change.what {
             What::Whole(Some(before)) if is_put_off => each_new(before, after, &mut reflect),
+            // All that left is put off, and nothing came.
+            What::Parts(parts) if is_put_off && !brings(parts) => {}
             _ => each_touched(change, RowType::Set, &mut reflect),
         }
         match nameless {

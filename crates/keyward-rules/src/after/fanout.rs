@@ -16,7 +16,7 @@
 
 use super::dependents::Demands;
 use super::{Aftermath, Cause, Fate, Objection};
-use crate::change::{Change, What};
+use crate::change::{Change, Part, What};
 use crate::derived::wanted::{State, each_new, each_touched};
 use crate::derived::{Entry, Holds};
 use crate::view::{Element, NotYet, Row, RowType};
@@ -221,7 +221,10 @@ fn set_of(row: Option<&dyn Row>) -> Option<&dyn Row> {
 fn touched_at_most(change: &Change<'_>) -> u64 {
     let len = |row: Option<&dyn Row>| row.map_or(0, Row::len) as u64;
     match change.what {
-        What::Parts(parts) => parts.len() as u64,
+        What::Parts(parts) => {
+            let came = |part: &&Part<'_>| matches!(part, Part::Member { came: true, .. });
+            parts.iter().filter(came).count() as u64
+        }
         What::Whole(_) => len(change.after),
         What::Lifetime => 0,
     }

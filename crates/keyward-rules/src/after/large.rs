@@ -95,8 +95,15 @@ fn members_of(row: &dyn Row) -> Vec<Vec<u8>> {
     members
 }
 
+/// Whether a member came into a set.
+pub(super) fn brings(parts: &[Part<'_>]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Member { came: true, .. }))
+}
+
 /// The members that parts took out of a set.
 fn who_left(parts: &[Part<'_>], after: Option<&dyn Row>) -> Vec<Vec<u8>> {
+    // Where nothing came, nothing came back.
+    let after = after.filter(|_| brings(parts));
     let stays = |member: &[u8]| after.is_some_and(|row| row.contains(member));
     let left = parts.iter().filter_map(|part| match *part {
         Part::Member { member, came: false } if !stays(member) => Some(member.to_vec()),

@@ -82,9 +82,7 @@ pub(crate) fn each_touched(
                         (member, before.map_or(State::Absent, State::Score))
                     }
                     // Neither hashes nor lists are derived.
-                    Part::Field { .. } | Part::Pushed(..) | Part::Placed(_) | Part::Taken(_) => {
-                        continue;
-                    }
+                    Part::Field { .. } | Part::Pushed(..) | Part::Placed(_) => continue,
                 };
                 if parts.len() == 1 || seen.insert(member) {
                     visit(member, before);

@@ -179,6 +179,8 @@ impl Place<'_> {
 pub struct TextEdit<'a> {
     place: Place<'a>,
     is_new: bool,
+    /// The journal has all of it as it was.
+    is_recorded: bool,
 }
 
 impl TextEdit<'_> {
@@ -195,21 +197,39 @@ impl TextEdit<'_> {
         }
     }
 
-    /// The row, for changing a string that has been recorded as it was.
-    fn row_mut(&mut self) -> &mut Row {
-        let Place { key, spot, ref mut space, state, .. } = self.place;
-        if space.journal.is_on() && state == State::Untouched && !self.is_new {
+    /// Records the string as it is, unless that has been done.
+    fn record(&mut self) {
+        let Place { key, spot, ref mut space, .. } = self.place;
+        if space.journal.is_on() && !self.is_new && !self.is_recorded {
             let row = space.databases[key.db()].table(key).row(spot);
             let mut copy = row.copy_of_string();
             copy.set_clock(row.clock());
             space.journal.replaced(key, Some(copy));
+            self.is_recorded = true;
         }
-        self.place.row_mut()
+    }
+
+    /// Records what a patch is about to cover: nobody has to know the rest as it was.
+    fn record_patch(&mut self, offset: usize, bytes: usize) {
+        let Place { key, spot, ref mut space, .. } = self.place;
+        if !space.journal.is_on() || self.is_new || self.is_recorded {
+            return;
+        }
+        let row = space.databases[key.db()].table(key).row(spot);
+        match row.value() {
+            Value::Text(text) if !space.heeds_text_before(key) => {
+                let end = offset.saturating_add(bytes).min(text.len());
+                let covered = &text[offset.min(end)..end];
+                space.journal.patched(key, (offset, covered), (text.len(), row.is_edited()));
+            }
+            _ => self.record(),
+        }
     }
 
     /// Makes it this number.
     pub fn set_number(&mut self, number: i64) {
-        self.row_mut().set_int(number);
+        self.record();
+        self.place.row_mut().set_int(number);
     }
 
     /// Writes over it from `offset` on, lengthening it with zero bytes if needed.
@@ -217,7 +237,8 @@ impl TextEdit<'_> {
     /// # Panics
     /// If it would grow beyond the longest string that a row can hold, 4 GB.
     pub fn patch(&mut self, offset: usize, bytes: &[u8]) {
-        self.row_mut().patch_text(offset, bytes);
+        self.record_patch(offset, bytes.len());
+        self.place.row_mut().patch_text(offset, bytes);
     }
 
     /// Records the change under its event.
@@ -258,6 +279,15 @@ impl Drop for TextEdit<'_> {
 }
 
 impl Keyspace {
+    /// Whether the rule book has to be shown what a string held before it was edited.
+    fn heeds_text_before(&self, key: Key<'_>) -> bool {
+        let database = &self.databases[key.db()];
+        let governed = database.book().zip(database.pattern(key.table));
+        governed.is_some_and(|(book, table)| {
+            book.traits(table).heeds_text_before || book.observes_any()
+        })
+    }
+
     /// Begins changing a collection; `None` if the key is not there, an error if
     /// it holds something else.
     pub fn edit<'a, T: Collection>(
@@ -319,7 +349,7 @@ impl Keyspace {
             return Err(WireError::WrongType);
         }
         let place = Place::new(self, key, spot);
-        Ok(Some(TextEdit { place, is_new: false }))
+        Ok(Some(TextEdit { place, is_new: false, is_recorded: false }))
     }
 
     /// As `edit_text`, but a key that is not there begins as an empty string.
@@ -330,6 +360,6 @@ impl Keyspace {
         }
         let spot = self.insert_new(key, NewValue::Edited(&[]));
         let place = Place::new(self, key, spot);
-        Ok(TextEdit { place, is_new: true })
+        Ok(TextEdit { place, is_new: true, is_recorded: false })
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Owns the lists of what is to be looked at. Whatever changes a row, or lets it
 //! go, passes `heed`, which costs two comparisons while there is nothing to keep
-//! in mind. The lists are worked off before anybody is told a figure, and by every
-//! tick.
+//! in mind. The lists are worked off before anybody is told a figure, some rows by every tick, and
+//! by commands that make them long.
 //! Invariant: a row is judged only between commands, so by what is known to stay.
 //! Not here: the survey itself (`rebuild`).
 
@@ -126,15 +126,29 @@ impl Keyspace {
         self.databases[db].set_faults(key, Faults { is_misfit, is_conflict: false });
     }
 
-    /// Looks again at rows that something is or may be wrong with, if they changed.
+    /// Whether there are rows to look at again, and no fewer than this.
+    #[inline(always)]
+    pub fn has_suspects(&self, least: usize) -> bool {
+        self.heeded.suspects.len() >= least
+    }
+
+    /// Looks again at all rows that something is or may be wrong with, if they changed.
     pub fn look_at_suspects(&mut self) {
+        self.look_at_some_suspects(usize::MAX);
+    }
+
+    /// The same, of no more rows than this.
+    pub fn look_at_some_suspects(&mut self, most: usize) {
         if self.heeded.suspects.is_empty() || self.journal.is_on() {
             return;
         }
         let mut suspects = std::mem::take(&mut self.heeded.suspects);
-        suspects.sort_unstable();
-        suspects.dedup();
-        for (db, key) in suspects {
+        let first = suspects.len().saturating_sub(most);
+        let mut looked_at = suspects.split_off(first);
+        self.heeded.suspects = suspects;
+        looked_at.sort_unstable();
+        looked_at.dedup();
+        for (db, key) in looked_at {
             let Some(book) = self.book_of(db).cloned() else { continue };
             let Some(table) = book.table_of(&key) else { continue };
             if book.traits(table).is_computed {

@@ -3,9 +3,10 @@
 //!
 //! Owns the record of steps and their reversal. It is on only under a schema and
 //! only for what the rule book must see afterwards or a script may take back;
-//! while it is off nothing is recorded or copied. Whole rows are moved into it,
-//! elements of collections are copied: the cost follows what a command changes,
-//! never the size of what it changes.
+//! while it is off nothing is recorded or copied. Whole rows are moved into it, and
+//! items that leave a list by the hundred, with the chunks they are in; other elements
+//! of collections are copied: the cost follows what a command changes, never the size
+//! of what it changes.
 //!
 //! Invariant: undoing the steps since a mark, the last one first, gives back the
 //! rows, their elements and their deadlines as they were at the mark. (The
@@ -19,11 +20,15 @@ pub mod undo;
 use super::pending::PendingEnd;
 use crate::tables::database::Database;
 use crate::values::hasher::{DbIndex, Key, TableIndex};
-use crate::values::list::End;
-use crate::values::row::Row;
+use crate::values::list::{End, List};
+use crate::values::row::{NewValue, Row};
+use crate::values::set::Set;
+use crate::values::value::Collection;
 use std::ops::Range;
 use std::rc::Rc;
 
+/// Room that stays for the next command, of bytes and of steps: a large one gives its own back.
+const KEPT_BYTES_MAX: usize = 1 << 20;
 /// How many of the last rows a step looks through for its own.
 const RECENT_ROWS: usize = 4;
 
@@ -89,6 +94,8 @@ enum Undo {
     MovedTo(usize),
     /// It had this deadline.
     Deadline(Option<i64>),
+    /// A part of a string was written over, or it was lengthened.
+    Patched { offset: usize, covered: Span, text_bytes: usize, was_edited: bool },
     /// A field of a hash had one value and has another.
     Field { name: Span, before: Option<Span>, after: Option<Span> },
     /// An item came to an end of a list.
@@ -99,8 +106,14 @@ enum Undo {
     Placed { index: usize, item: Span, before: Option<Span> },
     /// An item left this index of a list.
     Taken { index: usize, item: Span },
+    /// Many items left a list, the first of them this index.
+    Cut { index: usize, items: List },
+    /// Items that are all equal left these indexes of a list, in order.
+    TakenEqual { item: Span, indexes: Box<[usize]> },
     /// A member came into a set, or left it.
     Member { member: Span, came: bool },
+    /// A set was replaced by some of its members; as it was.
+    SetBefore(Set),
     /// A member of a sorted set had one score and has another.
     Score { member: Span, before: Option<f64>, after: Option<f64> },
     /// A whole database was emptied.
@@ -165,9 +178,12 @@ impl Journal {
         self.ended += 1;
         self.rows.clear();
         self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES_MAX);
         for step in self.steps.drain(..) {
             match step.undo {
                 Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
+                Undo::Cut { items, .. } => receive(Gone::Row(row_of(items))),
+                Undo::SetBefore(set) => receive(Gone::Row(row_of(set))),
                 Undo::Kept(row) => {
                     // What an end still needs is freed by that.
                     if let Ok(row) = Rc::try_unwrap(row) {
@@ -181,6 +197,7 @@ impl Journal {
                 _ => {}
             }
         }
+        self.steps.shrink_to(KEPT_BYTES_MAX / size_of::<Step>());
     }
 
     /// The databases, tables and keys that were touched, some more than once.
@@ -275,6 +292,18 @@ impl Journal {
         self.push(key, Undo::Deadline(before));
     }
 
+    /// A string is about to be written over from an offset on; what is covered, how long it
+    /// is, and whether it was edited before.
+    pub(super) fn patched(
+        &mut self,
+        key: Key<'_>,
+        (offset, covered): (usize, &[u8]),
+        (text_bytes, was_edited): (usize, bool),
+    ) {
+        let covered = self.keep(covered);
+        self.push(key, Undo::Patched { offset, covered, text_bytes, was_edited });
+    }
+
     /// A field of a hash changed; what it held before and holds now.
     pub(super) fn field(&mut self, key: Key<'_>, name: &[u8], [before, after]: [Option<&[u8]>; 2]) {
         let name = self.keep(name);
@@ -313,10 +342,28 @@ impl Journal {
         self.push(key, Undo::Taken { index, item });
     }
 
+    /// Many items left a list, the first of them this index.
+    pub(super) fn cut(&mut self, key: Key<'_>, index: usize, items: List) {
+        self.push(key, Undo::Cut { index, items });
+    }
+
+    /// Items equal to one left these indexes of a list, in order.
+    pub(super) fn taken_equal(&mut self, key: Key<'_>, item: &[u8], indexes: Vec<usize>) {
+        if !indexes.is_empty() {
+            let item = self.keep(item);
+            self.push(key, Undo::TakenEqual { item, indexes: indexes.into() });
+        }
+    }
+
     /// A member came into a set, or left it.
     pub(super) fn member(&mut self, key: Key<'_>, member: &[u8], came: bool) {
         let member = self.keep(member);
         self.push(key, Undo::Member { member, came });
+    }
+
+    /// A set was replaced by some of its members, on which nothing depends; as it was.
+    pub(super) fn set_before(&mut self, key: Key<'_>, before: Set) {
+        self.push(key, Undo::SetBefore(before));
     }
 
     /// The score of a member changed; what it was before and is now.
@@ -341,4 +388,9 @@ impl Journal {
     fn steps_since(&self, mark: JournalMark) -> Range<usize> {
         mark.steps..self.steps.len()
     }
+}
+
+/// A row of a collection that nobody can reach any more, to be freed in steps.
+pub(super) fn row_of<T: Collection>(collection: T) -> Row {
+    Row::new(&[], NewValue::Object(collection.into_object()), None)
 }

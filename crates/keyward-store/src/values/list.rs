@@ -171,6 +171,55 @@ impl List {
         }
     }
 
+    /// Takes the elements of a range of indexes within the length out as a list of their
+    /// own: of a large one chunks are moved, not elements.
+    pub fn cut(&mut self, indexes: Range<usize>) -> List {
+        let word = match self.word.form_mut() {
+            FormMut::Small(run) => {
+                let bytes = run::offset(run, indexes.start)..run::offset(run, indexes.end);
+                let cut = small(&run.bytes()[bytes], indexes.len());
+                run::remove(run, indexes);
+                ThinOr::small(cut)
+            }
+            FormMut::Large(chunks) => ThinOr::large(chunks.cut(indexes)),
+        };
+        self.shrink();
+        let mut cut = List { word };
+        cut.shrink();
+        cut
+    }
+
+    /// Puts the elements of a list before the one of this index, or at the end.
+    pub fn splice(&mut self, index: usize, mut other: List) {
+        if let (FormMut::Small(run), Form::Small(more)) = (self.word.form_mut(), other.word.form())
+            && run.len() + more.len() <= SMALL_BYTES_MAX
+        {
+            let at = run::offset(run, index.min(run.count()));
+            run.insert(at, more.len()).copy_from_slice(more.bytes());
+            run.set_count(run.count() + more.count());
+            return;
+        }
+        let more = std::mem::take(other.large());
+        self.large().splice(index, more);
+        self.shrink();
+    }
+
+    /// Puts an element in as often as there are indexes, which are in order: those that it
+    /// has afterwards.
+    pub fn insert_equal(&mut self, indexes: &[usize], element: &[u8]) {
+        let entry = Encoded::of(element);
+        self.large().insert_equal(indexes, &entry);
+        self.shrink();
+    }
+
+    /// The list in its large form.
+    fn large(&mut self) -> &mut Chunks {
+        match self.for_growth(SMALL_BYTES_MAX + 1, End::Tail) {
+            FormMut::Large(chunks) => chunks,
+            FormMut::Small(_) => unreachable!("no small list takes so many bytes more"),
+        }
+    }
+
     /// Takes out up to `max` elements equal to this one, the ones nearest to
     /// `end` first; answers how many.
     pub fn remove_equal(&mut self, element: &[u8], max: usize, end: End) -> usize {
@@ -206,16 +255,21 @@ impl List {
         let Form::Large(chunks) = self.word.form() else { return };
         let small = match chunks.only() {
             Some(chunk) if chunk.bytes().len() < LARGE_BYTES_MIN => {
-                let mut run = ThinBytes::default();
-                run.insert(0, chunk.bytes().len()).copy_from_slice(chunk.bytes());
-                run.set_count(chunk.count());
-                run
+                small(chunk.bytes(), chunk.count())
             }
             None if chunks.len() == 0 => ThinBytes::default(),
             _ => return,
         };
         self.word = ThinOr::small(small);
     }
+}
+
+/// The run of a small list with these entries.
+fn small(entries: &[u8], count: usize) -> ThinBytes {
+    let mut run = ThinBytes::default();
+    run.insert(0, entries.len()).copy_from_slice(entries);
+    run.set_count(count);
+    run
 }
 
 impl std::fmt::Debug for List {

@@ -369,17 +369,41 @@ impl Row {
         self.set_head(Head { flags: head.flags | EDITED, ..head });
     }
 
-    /// Gives the row the allocation of a text of so many bytes, not fewer than it has. A
-    /// large one mostly grows where it is; otherwise it is copied once.
+    /// Makes a text what it was before it was patched at an offset: these bytes were covered,
+    /// it had so many, and was or was not edited.
+    ///
+    /// # Panics
+    /// If it is no text, or is shorter.
+    pub(crate) fn take_patch_back(
+        &mut self,
+        (offset, covered): (usize, &[u8]),
+        text_bytes: usize,
+        was_edited: bool,
+    ) {
+        let head = self.head();
+        assert!(head.kind() == KIND_TEXT, "only strings are patched");
+        assert!(text_bytes <= self.text_bytes() as usize, "a patch shortens no text");
+        assert!(covered.is_empty() || offset + covered.len() <= text_bytes, "it was covered");
+        if !covered.is_empty() {
+            self.write(head.text_at() + offset, covered);
+        }
+        let text_bytes = stored_length(text_bytes);
+        self.reallocate(text_bytes);
+        self.set_text_bytes(text_bytes);
+        let edited = if was_edited { EDITED } else { 0 };
+        self.set_head(Head { flags: head.flags & !EDITED | edited, ..head });
+    }
+
+    /// Gives the row the allocation of a text of so many bytes. A large one mostly grows or
+    /// shrinks where it is; otherwise what fits is copied once.
     fn reallocate(&mut self, text_bytes: u32) {
         let (old, new) = (self.layout(), self.head().layout(text_bytes));
         if new == old {
             return;
         }
-        assert!(new.size() > old.size(), "a text that is patched does not shrink");
         // SAFETY: `old` is the layout the row was allocated with; the new size is not zero,
         // and a layout of it was made above. The text is the last part of a row, so all
-        // others stay at their places.
+        // others stay at their places. Who calls this sets the length of the text next.
         let at = unsafe { realloc(self.at.as_ptr(), old, new.size()) };
         let Some(at) = NonNull::new(at) else { handle_alloc_error(new) };
         self.at = at;
@@ -569,6 +593,23 @@ mod tests {
         assert_eq!(text_of(&row).len(), 1003);
         assert_eq!(&text_of(&row)[998..], b"\0\0end");
         assert_eq!(row.deadline(), Some(1));
+    }
+
+    #[test]
+    fn a_patch_that_is_taken_back_leaves_the_text_as_it_was() {
+        for length in [0, 1, 6, 30, 500, 20_000, 100_000] {
+            for (offset, patch) in [(0, 3), (4, 1), (length, 10), (length + 700, 5), (2, 200_000)] {
+                let mut row = Row::new(b"key", NewValue::Text(&vec![b'x'; length]), Some(9));
+                let bytes = row.heap_bytes();
+                let before = text_of(&row);
+                let covered = before[offset.min(length)..(offset + patch).min(length)].to_vec();
+                row.patch_text(offset, &vec![b'y'; patch]);
+                row.take_patch_back((offset, &covered), length, false);
+                assert_eq!(text_of(&row), before, "{length} {offset} {patch}");
+                assert_eq!((row.deadline(), row.is_edited()), (Some(9), false));
+                assert_eq!(row.heap_bytes(), bytes);
+            }
+        }
     }
 
     /// A patch that ends behind the longest text: it panics, and the row is as before.

@@ -21,6 +21,8 @@ pub(crate) enum ListStep {
     Pop(End),
     /// An item comes before the one of this index.
     Insert(usize),
+    /// Items come that will have the indexes of this range.
+    Splice(Range<usize>),
     /// The item of this index becomes another, if there is one.
     Set(usize),
     /// The items of this range go.
@@ -87,6 +89,10 @@ impl ListRest {
             ListStep::Insert(index) => {
                 let at = self.cut(*index);
                 self.insert(at, Piece::Others(1));
+            }
+            ListStep::Splice(range) => {
+                let at = self.cut(range.start);
+                self.insert(at, Piece::Others(range.len()));
             }
             ListStep::Set(index) if *index >= list.len() => {}
             ListStep::Set(index) => {

@@ -7,6 +7,9 @@ use crate::values::list::{End, List};
 use crate::values::packed::Item;
 use std::ops::Range;
 
+/// So few items are recorded one by one, rather than as a list of their own.
+const FEW: usize = 64;
+
 impl<'a> Edit<'a, List> {
     /// Adds an element at an end.
     #[inline]
@@ -50,6 +53,13 @@ impl<'a> Edit<'a, List> {
 
     /// Takes out the elements of a range of indexes within the length.
     pub fn remove(&mut self, indexes: Range<usize>) {
+        if self.place.space.journal.is_on() && indexes.len() > FEW {
+            // They go to the journal as they are.
+            let step = ListStep::Remove(indexes.clone());
+            self.before_part_change(|large, list| large.items(list, &step));
+            let items = self.collection_mut().cut(indexes.clone());
+            return self.record(|journal, key| journal.cut(key, indexes.start, items));
+        }
         if self.place.space.journal.is_on() {
             // Told from the last to the first, each at the index it has then.
             let leaving: Vec<_> =
@@ -68,9 +78,8 @@ impl<'a> Edit<'a, List> {
     /// `end` first; answers how many.
     pub fn remove_equal(&mut self, element: &[u8], max: usize, end: End) -> usize {
         if self.place.space.journal.is_on() {
-            for index in equal(self, element, max, end).into_iter().rev() {
-                self.record(|journal, key| journal.taken(key, (index, element)));
-            }
+            let indexes = equal(self, element, max, end);
+            self.record(|journal, key| journal.taken_equal(key, element, indexes));
         }
         self.before_part_change(|large, list| {
             for index in equal(list, element, max, end).into_iter().rev() {

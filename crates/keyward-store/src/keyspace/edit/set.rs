@@ -1,6 +1,8 @@
 //! Changing members of a set.
 
 use super::{Edit, Place};
+use crate::keyspace::journal::row_of;
+use crate::tables::reclaim::Freeing;
 use crate::values::packed::Item;
 use crate::values::set::{Growth, Set};
 
@@ -29,12 +31,18 @@ impl Edit<'_, Set> {
     pub fn keep_only(&mut self, left: Set) {
         self.place.capture_whole();
         let before = std::mem::replace(self.collection_mut(), left);
+        let key = self.place.key;
         if self.place.space.journal.is_on() {
-            for member in before.iter().filter(|member| !self.contains(*member)).collect::<Vec<_>>()
-            {
-                self.record(member, false);
+            if !self.place.space.heeds_members(key.db, key.table) {
+                return self.place.space.journal.set_before(key, before);
             }
+            let mut journal = std::mem::take(&mut self.place.space.journal);
+            for member in before.iter().filter(|member| !self.contains(*member)) {
+                journal.member(key, member.text().as_bytes(), false);
+            }
+            self.place.space.journal = journal;
         }
+        self.place.space.reclaim.row(row_of(before), Freeing::AtOnce);
     }
 
     fn record(&mut self, member: Item<'_>, came: bool) {

@@ -46,11 +46,11 @@ impl Edit<'_, ZSet> {
     /// Takes out the members of a range of ranks within the length.
     pub fn remove_ranks(&mut self, ranks: Range<usize>) {
         if self.place.space.journal.is_on() {
-            let leaving: Vec<(Box<[u8]>, f64)> =
-                self.iter(ranks.clone()).map(|(member, score)| (member.into(), score)).collect();
-            for (member, score) in leaving {
-                self.record(&member, [Some(score), None]);
+            let mut journal = std::mem::take(&mut self.place.space.journal);
+            for (member, score) in self.iter(ranks.clone()) {
+                journal.score(self.place.key, member, [Some(score), None]);
             }
+            self.place.space.journal = journal;
         }
         self.before_part_change(|large, zset| {
             zset.iter(ranks.clone()).for_each(|(member, _)| large.score(zset, member));

@@ -2,6 +2,7 @@
 
 use super::{Journal, JournalMark, Step, TouchedRow, Undo};
 use crate::keyspace::Keyspace;
+use crate::values::hasher::{DbIndex, TableIndex};
 use crate::values::list::End;
 use crate::values::row::{LentRow, Row, Shelf};
 use hashbrown::HashTable;
@@ -152,11 +153,24 @@ impl Keyspace {
         self.find_touched(&entry.row).map(|row| row.deadline())
     }
 
+    /// Whether anything depends on the members of a table's rows, or counts what would.
+    pub(in crate::keyspace) fn heeds_members(&self, db: DbIndex, table: TableIndex) -> bool {
+        let database = &self.databases[db.number()];
+        let governed = database.book().zip(database.pattern(table));
+        governed.is_some_and(|(book, table)| book.traits(table).is_tied() || book.observes_any())
+    }
+
     fn parts_of<'a>(&'a self, entry: RowSteps<'_>) -> Vec<Part<'a>> {
         let journal = &self.journal;
+        let heeds_members = self.heeds_members(entry.row.db, entry.row.table);
         let part = |step: &usize| {
             let Step { undo, .. } = &journal.steps[*step];
             Some(match undo {
+                Undo::Member { came: false, .. } | Undo::Score { after: None, .. }
+                    if !heeds_members =>
+                {
+                    return None;
+                }
                 Undo::Field { name, before, after } => Part::Field {
                     name: journal.text(*name),
                     before: before.map(|before| journal.text(before)),
@@ -164,9 +178,6 @@ impl Keyspace {
                 },
                 Undo::Pushed(end, item) => Part::Pushed(end_of(*end), journal.text(*item)),
                 Undo::Placed { item, .. } => Part::Placed(journal.text(*item)),
-                Undo::Popped(_, item) | Undo::Taken { item, .. } => {
-                    Part::Taken(journal.text(*item))
-                }
                 Undo::Member { member, came } => {
                     Part::Member { member: journal.text(*member), came: *came }
                 }

@@ -1,8 +1,9 @@
 //! Taking steps back.
 
-use super::{JournalMark, Step, Undo};
+use super::{JournalMark, Step, Undo, row_of};
 use crate::capture::large::list::ListStep;
 use crate::keyspace::Keyspace;
+use crate::tables::reclaim::Freeing;
 use crate::values::footprint::HeapBytes;
 use crate::values::hash::{self, Hash};
 use crate::values::hasher::Key;
@@ -50,6 +51,14 @@ impl Keyspace {
                         table.set_deadline(spot, key.hash, before);
                     }
                 }
+                Undo::Patched { offset, covered, text_bytes, was_edited } => {
+                    let table = self.databases[key.db()].table_mut(key);
+                    let spot = table.locate(key).expect("a string is there that was edited");
+                    let bytes_before = table.row(spot).heap_bytes();
+                    let row = table.row_mut(spot);
+                    row.take_patch_back((offset, text(covered)), text_bytes, was_edited);
+                    table.resized(spot, bytes_before);
+                }
                 Undo::Field { name, before, .. } => self.undo_edit(key, |hash: &mut Hash| {
                     let name = Item::of(text(name));
                     match before {
@@ -85,6 +94,19 @@ impl Keyspace {
                     let step = ListStep::Insert(index);
                     self.undo_items(key, &step, |list| list.insert(index, text(item)));
                 }
+                Undo::Cut { index, items } => {
+                    let step = ListStep::Splice(index..index + items.len());
+                    self.undo_items(key, &step, |list| list.splice(index, items));
+                }
+                Undo::TakenEqual { item, indexes } => {
+                    let table = self.databases[key.db()].table_mut(key);
+                    if let Some(spot) = table.locate(key) {
+                        table.capture_whole(spot);
+                    }
+                    self.undo_edit(key, |list: &mut List| {
+                        list.insert_equal(&indexes, text(item));
+                    });
+                }
                 Undo::Member { member, came } => self.undo_edit(key, |set: &mut Set| {
                     let member = Item::of(text(member));
                     if came {
@@ -93,6 +115,11 @@ impl Keyspace {
                         set.add(&set::Growth::of(limits, hasher), member);
                     }
                 }),
+                Undo::SetBefore(before) => {
+                    let mut rest = Set::default();
+                    self.undo_edit(key, |set: &mut Set| rest = std::mem::replace(set, before));
+                    self.reclaim.row(row_of(rest), Freeing::AtOnce);
+                }
                 Undo::Score { member, before, .. } => {
                     self.undo_edit(key, |zset: &mut ZSet| match before {
                         Some(score) => {

@@ -225,6 +225,99 @@ impl Chunks {
         self.join(first);
     }
 
+    /// Takes a range of indexes out as chunks of their own. What lies within is moved, not
+    /// copied; at most two chunks are divided.
+    pub(super) fn cut(&mut self, indexes: Range<usize>) -> Chunks {
+        let start = self.divide(indexes.start);
+        let end = self.divide(indexes.end);
+        let chunks: VecDeque<Chunk> = self.chunks.drain(start..end).collect();
+        let chunk_bytes = chunks.iter().map(Chunk::heap_bytes).sum();
+        self.len -= indexes.len();
+        self.chunk_bytes -= chunk_bytes;
+        self.join(start.saturating_sub(1));
+        Chunks { chunks, len: indexes.len(), chunk_bytes }
+    }
+
+    /// Puts chunks before the element of an index, or at the end, as they are.
+    pub(super) fn splice(&mut self, index: usize, mut other: Chunks) {
+        let at = self.divide(index);
+        let behind_them = at + other.chunks.len();
+        let mut behind = self.chunks.split_off(at);
+        self.chunks.append(&mut other.chunks);
+        self.chunks.append(&mut behind);
+        self.len += other.len;
+        self.chunk_bytes += other.chunk_bytes;
+        for seam in [behind_them, at] {
+            seam.checked_sub(1).into_iter().for_each(|before| self.join(before));
+        }
+    }
+
+    /// Makes a chunk begin with the element of an index; returns its place.
+    fn divide(&mut self, index: usize) -> usize {
+        if index >= self.len {
+            return self.chunks.len();
+        }
+        let Place { chunk: at, index } = self.locate(index);
+        if index == 0 {
+            return at;
+        }
+        let chunk = &self.chunks[at];
+        let (start, count) = (run::offset(chunk, index), chunk.count());
+        let second = Chunk::of(&chunk.bytes()[start..], count - index, 0, End::Head);
+        self.edit(at, |chunk| run::remove(chunk, index..count));
+        self.insert_chunk(at + 1, second);
+        at + 1
+    }
+
+    /// Puts an entry in as often as there are indexes, which are in order: those that it has
+    /// afterwards. Only chunks that it comes into are written anew.
+    pub(super) fn insert_equal(&mut self, indexes: &[usize], entry: &Encoded<'_>) {
+        let mut encoded = vec![0; entry.len()];
+        entry.write(&mut encoded);
+        let mut indexes = indexes.iter().copied().peekable();
+        let before = std::mem::take(self);
+        for chunk in before.chunks {
+            let end = self.len + chunk.count();
+            if indexes.peek().is_none_or(|index| *index >= end) {
+                self.len = end;
+                self.append(chunk);
+                continue;
+            }
+            let (bytes, mut at, mut start, mut passed) = (chunk.bytes(), 0, 0, 0);
+            while at < bytes.len() {
+                while indexes.next_if_eq(&(self.len + passed)).is_some() {
+                    self.append_entries(&bytes[start..at], passed);
+                    self.append_entries(&encoded, 1);
+                    (start, passed) = (at, 0);
+                }
+                at += encoded::first(&bytes[at..]).map_or(0, |(_, length)| length);
+                passed += 1;
+            }
+            self.append_entries(&bytes[start..], passed);
+        }
+        indexes.for_each(|_| self.append_entries(&encoded, 1));
+    }
+
+    /// Adds entries at the end.
+    fn append_entries(&mut self, bytes: &[u8], count: usize) {
+        if count == 0 {
+            return;
+        }
+        self.len += count;
+        match self.chunks.back() {
+            Some(last) if last.fits(bytes.len()) => {}
+            _ => {
+                let chunk = Chunk::new(bytes.len().max(CHUNK_BYTES), End::Tail);
+                self.insert_chunk(self.chunks.len(), chunk);
+            }
+        }
+        self.edit(self.chunks.len() - 1, |chunk| {
+            let end = chunk.bytes().len();
+            chunk.open(end, bytes.len()).copy_from_slice(bytes);
+            chunk.set_count(chunk.count() + count);
+        });
+    }
+
     /// Takes out up to `max` elements equal to this one, nearest to `end` first;
     /// answers how many.
     pub(super) fn remove_equal(&mut self, element: Item<'_>, max: usize, end: End) -> usize {

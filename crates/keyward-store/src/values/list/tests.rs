@@ -15,6 +15,8 @@ enum Step {
     Set(usize, Vec<u8>),
     Remove(usize, usize),
     RemoveEqual(Vec<u8>, usize, End),
+    CutAndSplice(usize, usize, usize),
+    InsertEqual(Vec<u8>, Vec<usize>),
     Clone,
 }
 
@@ -40,6 +42,10 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<usize>(), element()).prop_map(|(at, text)| Step::Set(at, text)),
         1 => (any::<usize>(), 0usize..30).prop_map(|(at, count)| Step::Remove(at, count)),
         1 => (element(), 0usize..9, end()).prop_map(|(text, max, end)| Step::RemoveEqual(text, max, end)),
+        1 => (any::<usize>(), 0usize..60, any::<usize>())
+            .prop_map(|(at, count, to)| Step::CutAndSplice(at, count, to)),
+        1 => (element(), proptest::collection::vec(0usize..400, 1..40))
+            .prop_map(|(text, at)| Step::InsertEqual(text, at)),
         1 => Just(Step::Clone),
     ]
 }
@@ -81,6 +87,27 @@ fn apply(list: &mut List, model: &mut Model, step: Step) {
         }
         Step::RemoveEqual(text, max, end) => {
             assert_eq!(list.remove_equal(&text, max, end), remove_equal(model, &text, max, end));
+        }
+        Step::CutAndSplice(at, count, to) => {
+            let range = at % (len + 1)..(at % (len + 1) + count).min(len);
+            let cut = list.cut(range.clone());
+            let moved: Model = model.drain(range).collect();
+            check_same(&cut, &moved);
+            check_same(list, model);
+            let to = to % (model.len() + 1);
+            list.splice(to, cut);
+            let mut behind = model.split_off(to);
+            model.extend(moved);
+            model.append(&mut behind);
+        }
+        Step::InsertEqual(text, mut indexes) => {
+            indexes.sort_unstable();
+            indexes.dedup();
+            // Those that there is something in front of.
+            let many = indexes.iter().enumerate().take_while(|(nth, at)| **at <= len + nth).count();
+            indexes.truncate(many);
+            list.insert_equal(&indexes, &text);
+            indexes.iter().for_each(|at| model.insert(*at, text.clone()));
         }
         Step::Clone => *list = list.clone(),
     }
