@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
+import beside
 from stage import (
     DAY,
     HOUR,
     MINUTE,
+    REDIS,
     SECOND,
     advance,
     all_keys,
@@ -135,6 +137,12 @@ def the_document(server):
     expect(server.sismember("active_subscribers", "55"), 0)
     expect(server.set("daily_report:2025-12-25", "sent"), True)
     expect(server.delete("subscription:55", "daily_report:2025-12-25"), 2)
+
+    # INCR counts; none of the twenty patterns is a counter of the bot's own, so it is one of
+    # the others. What is no number is refused as by Redis.
+    expect([server.incr("calls_sent:2025-12-25") for _ in range(3)], [1, 2, 3])
+    expect(answer(lambda: server.incr("conversation_state:123456789")), "value", "Redis's error")
+    expect(server.delete("calls_sent:2025-12-25"), 1)
 
     # SETNX makes a write idempotent, EXPIRE may shorten a life and not prolong it.
     expect(server.setnx("used_transaction:ABC123...XYZ", "1"), False)
@@ -472,6 +480,9 @@ def to_the_end(server, subscribed_until_ms, owner):
 
 def main():
     server = begin(DB)
+    if REDIS:
+        beside.play(server)
+        return
     the_document(server)
     tokens(server)
     multipliers(server)
@@ -482,6 +493,8 @@ def main():
     notifications(server)
     refusals(server)
     to_the_end(server, subscribed_until_ms, owner)
+    server.flushdb()
+    beside.play(server)
 
 
 if __name__ == "__main__":

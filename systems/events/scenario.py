@@ -12,13 +12,15 @@ from pathlib import Path
 from redis.asyncio import BlockingConnectionPool, Redis as AsyncRedis
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
+import beside
 from stage import (
     DAY,
     HOUR,
     MINUTE,
     PORT,
+    REDIS,
     SECOND,
     advance,
     all_keys,
@@ -641,6 +643,9 @@ def to_the_end(server):
 
 def main():
     server = begin(DB)
+    if REDIS:
+        beside.play(server)
+        return
     the_document(server)
     renewals(server)
     sessions(server)
@@ -654,6 +659,8 @@ def main():
     queues(server)
     refusals(server)
     to_the_end(server)
+    server.flushdb()
+    beside.play(server)
 
 
 if __name__ == "__main__":

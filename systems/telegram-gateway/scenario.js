@@ -4,9 +4,10 @@
 // then time passes, and memory runs short.
 'use strict';
 const {
-  HOUR, MINUTE, advance, allKeys, assert, call, connect, count, lives, livesForEver, now, parts,
-  passUntil, pause, play, range, refusal, tell,
+  HOUR, MINUTE, REDIS, advance, allKeys, assert, begin, call, connect, count, lives, livesForEver,
+  now, parts, passUntil, pause, play, range, refusal, tell,
 } = require('../stage.js');
+const beside = require('./beside.js');
 
 const DB = 3;
 const CHANNEL = '-1001649127710';
@@ -296,7 +297,8 @@ async function shortOfMemory(redis) {
 }
 
 play(async () => {
-  const redis = connect(DB);
+  const redis = await begin(DB);
+  if (REDIS) return beside.play(redis);
   await document(redis);
   await asTheyCome(redis);
   await monitoring(redis);
@@ -306,4 +308,5 @@ play(async () => {
   await advance(redis, 2 * HOUR + 1);
   await lifetimes(redis);
   await shortOfMemory(redis);
+  return beside.play(redis);
 });

@@ -1,11 +1,14 @@
 //! The systems of `systems/`: each is served as it lies there and tried whole.
 //!
 //! - `functions`: its functions, on Keyward and on a stock Redis;
-//! - `scenario`: its scenario, by a client of the language its document shows;
+//! - `scenario`: its scenario, by a client of the language its document shows, and what of it
+//!   a stock Redis does not keep;
 //! - `tour`: the commands of its README, with the replies that are printed there;
 //! - `settings`: the settings of its document, by the first command of its README;
+//! - `failures`: what its README says of limits that are full and of fan-out;
 //! - `figures`: what `figures.py` measures, on a small scale.
 
+mod failures;
 mod figures;
 mod functions;
 mod replies;
@@ -52,8 +55,13 @@ macro_rules! systems {
             }
 
             #[test]
-            fn scenario_runs_to_its_end() {
-                scenario::runs_to_its_end(&System::read($name));
+            fn scenario_runs_to_its_end_and_keeps_what_redis_does_not() {
+                scenario::runs_to_its_end_and_keeps_what_redis_does_not(&System::read($name));
+            }
+
+            #[test]
+            fn scenario_does_not_take_keyward_for_redis() {
+                scenario::does_not_take_keyward_for_redis(&System::read($name));
             }
 
             #[test]
