@@ -23,6 +23,7 @@ from stage import (
     answer,
     at_once,
     begin,
+    connect,
     expect,
     gone,
     lives,
@@ -149,6 +150,17 @@ def the_document(server):
     expect(server.expire("token_price:ABC123...XYZ", 60), True)
     expect(answer(lambda: server.expire("price:ABC123...XYZ", 3600)), "SCHEMA")
     tell("the document's examples are taken as they stand, and live as long as it says")
+
+
+def isolated(server):
+    """Another application, in another database, is not touched by the schema."""
+    before = all_keys(server)
+    with connect(0) as other:
+        expect(other.set("subscription:123456789", "no JSON at all"), True)
+        expect(other.lpush("user_settings:1", "a list"), 1)
+        lives_for_ever(other, "subscription:123456789", "user_settings:1")
+        expect(all_keys(server), before, "nothing of it is seen here")
+        expect(other.delete("subscription:123456789", "user_settings:1"), 2)
 
 
 def tokens(server):
@@ -484,6 +496,7 @@ def main():
         beside.play(server)
         return
     the_document(server)
+    isolated(server)
     tokens(server)
     multipliers(server)
     coupons(server)

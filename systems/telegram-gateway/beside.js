@@ -101,9 +101,10 @@ async function shortOfMemory(redis) {
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1]);
   await redis.config('SET', 'maxmemory', used + 1536 * 1024, 'maxmemory-policy', 'allkeys-lru');
   const text = 'x'.repeat(1500);
-  for (const id of range(1000)) {
-    await interleaved(DB, [5, 6, 7].map((channel) => receive(channel, id, { text, status: 'received' })));
-  }
+  const feeding = (channel) => async function* feed(caller) {
+    for (const id of range(1000)) yield* receive(channel, id, { text, status: 'received' })(caller);
+  };
+  await interleaved(DB, [5, 6, 7].map(feeding));
   await redis.config('SET', 'maxmemory', 0);
   const evicted = Number(/evicted_keys:(\d+)/.exec(await redis.info('stats'))[1]);
   assert(evicted > 0, 'memory was short');

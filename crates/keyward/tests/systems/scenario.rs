@@ -87,6 +87,12 @@ pub(crate) fn source(system: &System) -> String {
     text_of(&program(system))
 }
 
+/// What stands in its last part, which runs on both servers.
+pub(crate) fn source_beside(system: &System) -> String {
+    let extension = program(system).extension().unwrap_or_default().to_owned();
+    text_of(&system.folder.join("beside").with_extension(extension))
+}
+
 /// `scenario.py` or `scenario.js`, as the language of the system's document is.
 fn program(system: &System) -> PathBuf {
     let python = system.folder.join("scenario.py");
