@@ -1,9 +1,10 @@
 """events on Keyward and on a stock Redis: the same users, and what was not kept.
 
-On Redis the services send what their document has: each write, then its EXPIRE and its LTRIM.
-On Keyward they call the functions, and leave lifetimes, lengths and the two sides of a room to
-the schema. Works are generators that yield between their commands, so that both servers see
-the same callers at once, and the same callers die.
+Its document has types and lifetimes and no commands: on Redis the services send the plain ones
+of those types, each write and then its EXPIRE or its LTRIM. On Keyward they call the
+functions, and leave lifetimes, lengths and the two sides of a room to the schema. Works are
+generators that yield between their commands, so that both servers see the same callers at
+once, and the same callers die.
 """
 
 from functools import partial
