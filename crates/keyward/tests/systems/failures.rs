@@ -12,7 +12,7 @@ const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
 /// What a derived key takes of one command (`max_fanout`).
 const MAX_FANOUT: usize = 10_000;
 /// How much may be written above what is there when the limit is set.
-const ROOM_BYTES: i64 = 400_000;
+const ROOM_BYTES: i64 = 200_000;
 /// More rows than fit into that.
 const ROWS_MAX: usize = 100_000;
 const AT: &str = "2025-12-04T15:30:00Z";
@@ -73,7 +73,7 @@ fn api_billing_that_is_full_lets_its_products_go_and_nothing_else() {
 #[test]
 fn telegram_gateway_that_is_full_of_flags_stores_nothing_of_a_message() {
     let text = format!(r#"{{"text": "{}"}}"#, long());
-    let caches = many(300, |n| vec![words(&["SET", &format!("telegram:msg:1:{n}"), &text])]);
+    let caches = many(100, |n| vec![words(&["SET", &format!("telegram:msg:1:{n}"), &text])]);
     let (_server, mut client) = fills_up("telegram-gateway", &caches, |n| {
         words(&["SET", &format!("telegram:dedup:1:{n}"), "1"])
     });
@@ -223,8 +223,9 @@ fn fills_up(name: &str, caches: &[Command], kept: impl Fn(usize) -> Command) -> 
     assert_eq!(present(&mut client, &written), written.len(), "what may not go is there");
     // Deletes go on, and make room.
     let half = &written[..written.len() / 2];
-    let delete = [words(&["DEL"]), half.to_vec()].concat();
-    assert_eq!(told(&mut client, &delete), half.len().to_string());
+    for key in half {
+        assert_eq!(told(&mut client, &words(&["DEL", key])), "1");
+    }
     let reply = client.call(kept(0)).expect("an answer");
     assert!(!matches!(reply, Frame::Error(_)), "there is room again: {reply:?}");
     // Full again, for whoever looks further.
