@@ -3,11 +3,17 @@
 // A scenario is run as `KEYWARD_TEST_PORT=7000 node systems/NAME/scenario.js`, against a
 // server that was started with the system's schema and `--enable-debug-command yes`, and
 // is empty. It ends with 0 if everything was as expected.
+//
+// `scenario.js --redis 127.0.0.1:7001` runs the last part alone (`beside.js`), on a stock
+// Redis that is empty, by the document's own commands.
 'use strict';
 const assert = require('node:assert/strict');
 const Redis = require('ioredis');
 
-const port = Number(process.env.KEYWARD_TEST_PORT ?? 6379);
+// The address behind `--redis`, if there is one.
+const place = process.argv.indexOf('--redis');
+const REDIS = place < 0 ? undefined : process.argv[place + 1];
+const [, host, port] = /^(?:(.*):)?(\d+)$/.exec(REDIS ?? process.env.KEYWARD_TEST_PORT ?? '6379');
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -15,7 +21,18 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 // A connection of its own to a database.
-const connect = (db) => new Redis({ port, db, maxRetriesPerRequest: 0 });
+const connect = (db) => new Redis({ host, port: Number(port), db, maxRetriesPerRequest: 0 });
+
+// The scenario's own connection. Its database must be empty: it counts every key.
+const begin = async (db) => {
+  const redis = connect(db);
+  assert.equal(await redis.dbsize(), 0, 'keys in the database at the beginning');
+  if (REDIS) {
+    const isKeyward = (await redis.call('COMMAND', 'LIST')).includes('keyward');
+    assert(!isKeyward, 'a stock Redis is wanted, it is Keyward');
+  }
+  return redis;
+};
 
 // Calls a function: `call(redis, 'follow', [keys…], args…)`.
 const call = (redis, name, keys, ...args) => redis.fcall(name, keys.length, ...keys, ...args);
@@ -39,12 +56,30 @@ const parts = (reply) => {
 // The server's time, which DEBUG CLOCK moves.
 const now = async (redis) => {
   const [seconds, microseconds] = await redis.time();
-  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+  return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000) + passed;
 };
 
+// How much time a stock Redis was told has passed.
+let passed = 0;
+
 // Lets time pass.
-const advance = async (redis, milliseconds) =>
-  assert.equal(await redis.call('DEBUG', 'CLOCK', 'ADVANCE', milliseconds), 'OK');
+const advance = async (redis, milliseconds) => {
+  if (REDIS) return shorten(redis, milliseconds);
+  return assert.equal(await redis.call('DEBUG', 'CLOCK', 'ADVANCE', milliseconds), 'OK');
+};
+
+// Lets time pass on a stock Redis, whose clock cannot be moved: every key's remaining
+// lifetime is shortened by as much, and what has none left ends.
+const shorten = async (redis, milliseconds) => {
+  passed += milliseconds;
+  const ended = [];
+  for (const key of await redis.keys('*')) {
+    const left = await redis.pttl(key);
+    if (left >= 0) await redis.pexpire(key, Math.max(1, left - milliseconds));
+    if (left >= 0 && left <= milliseconds) ended.push(key);
+  }
+  while (ended.length > 0 && (await redis.exists(...ended)) > 0) await pause(1);
+};
 
 // Lets time pass until a key with this deadline has ended: the millisecond after it.
 const passUntil = async (redis, deadline) => advance(redis, deadline + 1 - (await now(redis)));
@@ -76,6 +111,46 @@ const allKeys = async (redis) => (await redis.keys('*')).sort();
 
 const tell = (words) => console.log(words);
 
+// Runs works at once, command by command: nobody sends his second before all have sent their
+// first. With `commands`, all of them die after so many. A work is an asynchronous generator
+// that yields between its commands. Answers what they returned.
+const interleaved = async (db, works, commands = Infinity) => {
+  const callers = works.map(() => connect(db));
+  const running = new Map(works.map((work, place) => [place, work(callers[place])]));
+  const returned = works.map(() => undefined);
+  for (let sent = 0; sent < commands && running.size > 0; sent += 1) {
+    for (const [place, work] of [...running]) {
+      const { done, value } = await work.next();
+      if (done) {
+        returned[place] = value;
+        running.delete(place);
+      }
+    }
+  }
+  callers.forEach((redis) => redis.disconnect());
+  return returned;
+};
+
+// Runs works one after the other.
+const inTurn = async (db, works) => {
+  const returned = [];
+  for (const work of works) returned.push(...(await interleaved(db, [work])));
+  return returned;
+};
+
+// How many keys never end, of patterns that have a lifetime in the document.
+const immortal = async (redis, pattern) => {
+  const keys = (await redis.keys('*')).filter((key) => pattern.test(key));
+  return count(await Promise.all(keys.map((key) => redis.pttl(key))), -1);
+};
+
+// Says what the server did not keep: what was counted, by its words.
+const tellUnkept = async (redis, counts) => {
+  const version = /redis_version:(\S+)/.exec(await redis.info('server'))[1];
+  tell(`what ${REDIS ? `Redis ${version}` : 'Keyward'} did not keep:`);
+  for (const [words, number] of Object.entries(counts)) tell(`${String(number).padStart(5)}  ${words}`);
+};
+
 // Runs a scenario to its end, and ends the process with what became of it.
 const play = (scenario) =>
   scenario().then(
@@ -87,6 +162,7 @@ const play = (scenario) =>
   );
 
 module.exports = {
-  SECOND, MINUTE, HOUR, DAY, advance, allKeys, assert, call, connect, count, lives,
-  livesForEver, now, parts, passUntil, pause, play, range, refusal, tell,
+  SECOND, MINUTE, HOUR, DAY, REDIS, advance, allKeys, assert, begin, call, connect, count,
+  immortal, inTurn, interleaved, lives, livesForEver, now, parts, passUntil, pause, play, range,
+  refusal, tell, tellUnkept,
 };

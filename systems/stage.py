@@ -3,34 +3,52 @@
 A scenario is run as `KEYWARD_TEST_PORT=7000 python3 systems/NAME/scenario.py`, against a
 server that was started with the system's schema and `--enable-debug-command yes`, and
 is empty. It ends with 0 if everything was as expected.
+
+`scenario.py --redis 127.0.0.1:7001` runs the last part alone (`beside.py`), on a stock
+Redis that is empty, by the document's own commands.
 """
 
+import argparse
 import multiprocessing
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
 import redis
 
-PORT = int(os.environ.get("KEYWARD_TEST_PORT", "6379"))
+parser = argparse.ArgumentParser(description="Plays the system, and ends with 0 if all was well.")
+parser.add_argument("--redis", metavar="ADDRESS", help="a stock Redis, such as 127.0.0.1:7001")
+REDIS = parser.parse_args().redis
+
+HOST, PORT = "127.0.0.1", int(os.environ.get("KEYWARD_TEST_PORT", "6379"))
+if REDIS:
+    HOST, PORT = REDIS.rpartition(":")[0] or HOST, int(REDIS.rpartition(":")[2])
 
 SECOND = 1000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
+# How much time a stock Redis was told has passed.
+passed_ms = 0
+
 
 def connect(db):
     """A connection of its own to a database."""
-    return redis.Redis(port=PORT, db=db, decode_responses=True, single_connection_client=True)
+    return redis.Redis(
+        host=HOST, port=PORT, db=db, decode_responses=True, single_connection_client=True
+    )
 
 
 def begin(db):
     """The scenario's own connection. Its database must be empty: it counts every key."""
     server = connect(db)
     expect(server.dbsize(), 0, "keys in the database at the beginning")
+    if REDIS:
+        expect("keyward" in server.command_list(), False, "a stock Redis is wanted, it is Keyward")
     return server
 
 
@@ -79,7 +97,7 @@ def in_processes(count, work):
 def now_ms(server):
     """The server's time, which DEBUG CLOCK moves."""
     seconds, microseconds = server.time()
-    return seconds * 1000 + microseconds // 1000
+    return seconds * 1000 + microseconds // 1000 + passed_ms
 
 
 def timestamp(server, ahead_ms=0):
@@ -91,7 +109,27 @@ def timestamp(server, ahead_ms=0):
 
 def advance(server, milliseconds):
     """Lets time pass."""
+    if REDIS:
+        shorten(server, milliseconds)
+        return
     expect(server.execute_command("DEBUG", "CLOCK", "ADVANCE", milliseconds) in ("OK", b"OK"), True)
+
+
+def shorten(server, milliseconds):
+    """Lets time pass on a stock Redis, whose clock cannot be moved: every key's remaining
+    lifetime is shortened by as much, and what has none left ends."""
+    global passed_ms
+    passed_ms += milliseconds
+    ended = []
+    for key in list(server.scan_iter(count=1000)):
+        left = server.pttl(key)
+        if left > milliseconds:
+            server.pexpire(key, left - milliseconds)
+        elif left >= 0:
+            server.pexpire(key, 1)
+            ended.append(key)
+    while ended and server.exists(*ended):
+        time.sleep(0.001)
 
 
 def pass_until(server, deadline_ms):
@@ -131,3 +169,42 @@ def all_keys(server):
 
 def tell(words):
     print(words, flush=True)
+
+
+def run(db, works):
+    """Runs works one after the other, and answers what they returned. A work is a generator
+    that yields between its commands."""
+    return [interleaved(db, [work])[0] for work in works]
+
+
+def interleaved(db, works, commands=None):
+    """Runs works at once, command by command: nobody sends his second before all have sent
+    their first. With `commands`, all of them die after so many. Answers what they returned."""
+    servers = [connect(db) for _ in works]
+    running = dict(enumerate(work(server) for work, server in zip(works, servers)))
+    returned, sent = [None] * len(works), 0
+    while running and sent != commands:
+        sent += 1
+        for place, work in list(running.items()):
+            try:
+                next(work)
+            except StopIteration as end:
+                returned[place] = end.value
+                del running[place]
+    for server in servers:
+        server.close()
+    return returned
+
+
+def immortal(server, *prefixes):
+    """How many keys never end, of patterns that have a lifetime in the document."""
+    keys = [key for key in server.scan_iter(count=1000) if key.startswith(prefixes)]
+    return sum(server.pttl(key) == -1 for key in keys)
+
+
+def tell_unkept(server, counts):
+    """Says what the server did not keep: what was counted, by its words."""
+    name = f"Redis {server.info('server')['redis_version']}" if REDIS else "Keyward"
+    tell(f"what {name} did not keep:")
+    for words, count in counts.items():
+        tell(f"{count:5}  {words}")

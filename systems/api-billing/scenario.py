@@ -16,13 +16,15 @@ from redis.asyncio import Redis as AsyncRedis
 from redis.exceptions import ConnectionError, ResponseError, TimeoutError
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
+import beside
 from stage import (
     DAY,
     HOUR,
     MINUTE,
     PORT,
+    REDIS,
     SECOND,
     advance,
     all_keys,
@@ -506,8 +508,12 @@ def limits(server):
         True,
     )
 
-    # The document's plain commands and its script, on an API key.
-    expect(server.set("ratelimit:kikuai_abc123:minute", 45, ex=60), True)
+    # The document's plain commands, for a user and for an API key, and its script.
+    for subject in ("123456789", "kikuai_abc123"):
+        with lives(server, f"ratelimit:{subject}:minute", MINUTE):
+            told = server.execute_command("SET", f"ratelimit:{subject}:minute", "45", "EX", "60")
+            expect(told, True)
+        expect(server.incr(f"ratelimit:{subject}:minute"), 46)
     script = server.register_script(LIMIT_SCRIPT)
     with lives(server, "ratelimit:kikuai_abc123:hour", HOUR):
         answers = [script(keys=["ratelimit:kikuai_abc123:hour"], args=[3, 3600]) for _ in range(5)]
@@ -596,6 +602,9 @@ def to_the_end(server, owner, old_key, current):
 
 def main():
     server = begin(DB)
+    if REDIS:
+        beside.play(server)
+        return
     the_document(server)
     owner, key = accounts(server)
     balances(server)
@@ -607,6 +616,8 @@ def main():
     limits(server)
     refusals(server)
     to_the_end(server, owner, key, current)
+    server.flushdb()
+    beside.play(server)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,21 @@ import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
+import beside
 from stage import (
     DAY,
     HOUR,
     MINUTE,
+    REDIS,
     SECOND,
     advance,
     all_keys,
     answer,
     at_once,
     begin,
+    connect,
     expect,
     gone,
     lives,
@@ -136,11 +139,28 @@ def the_document(server):
     expect(server.set("daily_report:2025-12-25", "sent"), True)
     expect(server.delete("subscription:55", "daily_report:2025-12-25"), 2)
 
+    # INCR counts; none of the twenty patterns is a counter of the bot's own, so it is one of
+    # the others. What is no number is refused as by Redis.
+    expect([server.incr("calls_sent:2025-12-25") for _ in range(3)], [1, 2, 3])
+    expect(answer(lambda: server.incr("conversation_state:123456789")), "value", "Redis's error")
+    expect(server.delete("calls_sent:2025-12-25"), 1)
+
     # SETNX makes a write idempotent, EXPIRE may shorten a life and not prolong it.
     expect(server.setnx("used_transaction:ABC123...XYZ", "1"), False)
     expect(server.expire("token_price:ABC123...XYZ", 60), True)
     expect(answer(lambda: server.expire("price:ABC123...XYZ", 3600)), "SCHEMA")
     tell("the document's examples are taken as they stand, and live as long as it says")
+
+
+def isolated(server):
+    """Another application, in another database, is not touched by the schema."""
+    before = all_keys(server)
+    with connect(0) as other:
+        expect(other.set("subscription:123456789", "no JSON at all"), True)
+        expect(other.lpush("user_settings:1", "a list"), 1)
+        lives_for_ever(other, "subscription:123456789", "user_settings:1")
+        expect(all_keys(server), before, "nothing of it is seen here")
+        expect(other.delete("subscription:123456789", "user_settings:1"), 2)
 
 
 def tokens(server):
@@ -472,7 +492,11 @@ def to_the_end(server, subscribed_until_ms, owner):
 
 def main():
     server = begin(DB)
+    if REDIS:
+        beside.play(server)
+        return
     the_document(server)
+    isolated(server)
     tokens(server)
     multipliers(server)
     coupons(server)
@@ -482,6 +506,8 @@ def main():
     notifications(server)
     refusals(server)
     to_the_end(server, subscribed_until_ms, owner)
+    server.flushdb()
+    beside.play(server)
 
 
 if __name__ == "__main__":

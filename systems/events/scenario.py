@@ -12,19 +12,22 @@ from pathlib import Path
 from redis.asyncio import BlockingConnectionPool, Redis as AsyncRedis
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
+import beside
 from stage import (
     DAY,
     HOUR,
     MINUTE,
     PORT,
+    REDIS,
     SECOND,
     advance,
     all_keys,
     answer,
     at_once,
     begin,
+    connect,
     expect,
     gone,
     lives,
@@ -598,6 +601,34 @@ def queues(server):
     tell("messages for who is offline are drained in order, each once")
 
 
+def monitoring(server):
+    """What the document watches: hits and misses by pattern, expirations, connections, memory."""
+    key = "recommendations:monitored"
+
+    def counted():
+        stats = server.execute_command("KEYWARD", "STATS", key)
+        return [stats[name] for name in ("hits", "misses", "expired")]
+
+    before, ended = counted(), server.info("stats")["expired_keys"]
+    server.set(key, "[]")
+    for name in [key, key, key, "recommendations:nobody"]:
+        server.get(name)
+    expect([new - old for new, old in zip(counted(), before)], [3, 1, 0], "hits, misses, expired")
+    hits, misses, _ = counted()
+    ratio = server.execute_command("KEYWARD", "STATS", key)["hit_ratio"]
+    expect(ratio, f"{hits / (hits + misses):.4f}")
+    pass_until(server, server.pexpiretime(key))
+    gone(server, key)
+    expect(counted()[2] - before[2], 1, "expired, of the pattern")
+    expect(server.info("stats")["expired_keys"] - ended, 1, "expired, of the server")
+    clients = server.info("clients")["connected_clients"]
+    with connect(DB) as other:
+        expect(other.info("clients")["connected_clients"], clients + 1)
+    memory = server.info("memory")
+    expect(memory["used_memory"] > 0 and "maxmemory" in memory, True, "80 % can be computed")
+    tell("hits, misses, expirations and connections are counted as the document watches them")
+
+
 def refusals(server):
     """What the document does not know is refused, and nothing is half done."""
     for command in [
@@ -641,6 +672,9 @@ def to_the_end(server):
 
 def main():
     server = begin(DB)
+    if REDIS:
+        beside.play(server)
+        return
     the_document(server)
     renewals(server)
     sessions(server)
@@ -652,8 +686,11 @@ def main():
     models(server)
     websockets(server)
     queues(server)
+    monitoring(server)
     refusals(server)
     to_the_end(server)
+    server.flushdb()
+    beside.play(server)
 
 
 if __name__ == "__main__":

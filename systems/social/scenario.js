@@ -7,9 +7,10 @@
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const {
-  DAY, HOUR, MINUTE, SECOND, advance, allKeys, assert, call, connect, count, lives, livesForEver,
-  now, parts, passUntil, play, range, refusal, tell,
+  DAY, HOUR, MINUTE, REDIS, SECOND, advance, allKeys, assert, begin, call, connect, count, lives,
+  livesForEver, now, parts, passUntil, play, range, refusal, tell,
 } = require('../stage.js');
+const beside = require('./beside.js');
 
 const DB = 1;
 const AT = '2025-12-04T15:30:00Z';
@@ -406,7 +407,8 @@ async function theEnd(redis) {
 }
 
 async function scenario() {
-  const redis = connect(DB);
+  const redis = await begin(DB);
+  if (REDIS) return beside.play(redis);
   await theDocument(redis);
   await follows(redis);
   await retweetsAndLikes(redis);
@@ -423,6 +425,8 @@ async function scenario() {
   await drainers(redis, 'views', async () => []);
   await aStalledDrainer(redis);
   await theEnd(redis);
+  await redis.flushdb();
+  return beside.play(redis);
 }
 
 if (process.argv[2] === 'drain') drain(process.argv[3]); else play(scenario);

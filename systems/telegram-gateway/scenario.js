@@ -4,9 +4,10 @@
 // then time passes, and memory runs short.
 'use strict';
 const {
-  HOUR, MINUTE, advance, allKeys, assert, call, connect, count, lives, livesForEver, now, parts,
-  passUntil, pause, play, range, refusal, tell,
+  HOUR, MINUTE, REDIS, advance, allKeys, assert, begin, call, connect, count, lives, livesForEver,
+  now, parts, passUntil, pause, play, range, refusal, tell,
 } = require('../stage.js');
+const beside = require('./beside.js');
 
 const DB = 3;
 const CHANNEL = '-1001649127710';
@@ -85,6 +86,11 @@ async function document(redis) {
 
   assert.deepEqual((await redis.smembers(open(CHANNEL))).sort(), messageIds, 'none is processed');
 
+  assert.equal(await redis.get('telegram:msg:-1001649127710:123457'), '{"text":"BUY PETR4...","status":"received"}');
+  assert.equal(await redis.exists('telegram:msg:-1001649127710:123456'), 1);
+  assert.equal(await redis.exists('telegram:msg:-1001649127710:999999'), 0);
+  assert.equal((await batch(redis)).length, 3);
+
   const isDuplicate = await redis.exists(
     'telegram:dedup:-1001649127710:123456'
   );
@@ -100,8 +106,34 @@ async function document(redis) {
     upTo
   );
   assert.equal(removed, 2, 'the clean-up still works');
+  assert.equal(await cleanUp(redis), 1, 'the last one is of a year ago, too');
   await redis.flushdb();
   tell("the document's code runs as it stands");
+}
+
+// The document's "Batch Operations", as they stand there.
+async function batch(redis) {
+  const messageIds = ['123456', '123457', '123458'];
+  const pipeline = redis.pipeline();
+
+  messageIds.forEach(id => {
+    pipeline.get(`telegram:msg:-1001649127710:${id}`);
+  });
+
+  const results = await pipeline.exec();
+  const messages = results.map(([err, data]) => JSON.parse(data));
+  return messages;
+}
+
+// The document's "Cache Cleanup (Daily Cron)", as it stands there.
+async function cleanUp(redis) {
+  const cutoff = Date.now() - (3600 * 1000);
+  const removed = await redis.zremrangebyscore(
+    'telegram:channel:-1001649127710:recent',
+    0,
+    cutoff
+  );
+  return removed;
 }
 
 // A message is what the feed sends: without a text, with more than the document lists, its
@@ -143,6 +175,8 @@ async function monitoring(redis) {
   }
   const stats = parts(await redis.call('KEYWARD', 'STATS', messageKey(CHANNEL, 1)));
   assert.equal(stats.keys, 3);
+  assert.equal(stats.hit_ratio, (stats.hits / (stats.hits + stats.misses)).toFixed(4));
+  assert(stats.hits >= 3 && stats.misses >= 1, 'of its pattern');
   assert.equal(await refusal(redis.persist(messageKey(CHANNEL, 1))), 'SCHEMA');
   assert.equal(await refusal(redis.setex(messageKey(CHANNEL, 1), 3601, '{}')), 'SCHEMA');
   assert.equal(await refusal(redis.setex(flagKey(CHANNEL, 1), 86400, '1')), 'SCHEMA');
@@ -296,7 +330,8 @@ async function shortOfMemory(redis) {
 }
 
 play(async () => {
-  const redis = connect(DB);
+  const redis = await begin(DB);
+  if (REDIS) return beside.play(redis);
   await document(redis);
   await asTheyCome(redis);
   await monitoring(redis);
@@ -306,4 +341,5 @@ play(async () => {
   await advance(redis, 2 * HOUR + 1);
   await lifetimes(redis);
   await shortOfMemory(redis);
+  return beside.play(redis);
 });

@@ -1,16 +1,21 @@
 //! The systems of `systems/`: each is served as it lies there and tried whole.
 //!
 //! - `functions`: its functions, on Keyward and on a stock Redis;
-//! - `scenario`: its scenario, by a client of the language its document shows;
+//! - `scenario`: its scenario, by a client of the language its document shows, and what of it
+//!   a stock Redis does not keep;
+//! - `table`: the table in its README that names a test for each statement of its document;
 //! - `tour`: the commands of its README, with the replies that are printed there;
 //! - `settings`: the settings of its document, by the first command of its README;
+//! - `failures`: what its README says of limits that are full and of fan-out;
 //! - `figures`: what `figures.py` measures, on a small scale.
 
+mod failures;
 mod figures;
 mod functions;
 mod replies;
 mod scenario;
 mod settings;
+mod table;
 mod tour;
 
 use keyward_resp::Frame;
@@ -24,7 +29,7 @@ macro_rules! systems {
         const NAMES: &[&str] = &[$($name),*];
 
         $(mod $module {
-            use super::{System, functions, scenario, tour};
+            use super::{System, functions, scenario, table, tour};
 
             #[test]
             fn functions_answer_the_same_on_redis() {
@@ -52,8 +57,18 @@ macro_rules! systems {
             }
 
             #[test]
-            fn scenario_runs_to_its_end() {
-                scenario::runs_to_its_end(&System::read($name));
+            fn scenario_runs_to_its_end_and_keeps_what_redis_does_not() {
+                scenario::runs_to_its_end_and_keeps_what_redis_does_not(&System::read($name));
+            }
+
+            #[test]
+            fn scenario_does_not_take_keyward_for_redis() {
+                scenario::does_not_take_keyward_for_redis(&System::read($name));
+            }
+
+            #[test]
+            fn table_names_tests_that_exist() {
+                table::names_tests_that_exist(&System::read($name));
             }
 
             #[test]

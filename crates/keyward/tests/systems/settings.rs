@@ -51,11 +51,30 @@ fn api_billing_has_the_settings_of_its_document() {
     );
 }
 
-fn check(name: &str, document: &[(&str, &str)]) {
+/// Its `dir /data` is left to `--dir`, which every server of these tests is started with.
+#[test]
+fn api_billing_keeps_its_files_where_dir_says() {
+    let server = serve("api-billing");
+    let mut client = server.client();
+    client.call(["SELECT", "2"]).expect("an answer");
+    let reply = client.call(["SET", "webhook:paddle:ptx_123", "processed"]).expect("an answer");
+    assert_eq!(reply, Frame::Simple(b"OK".to_vec()));
+    client.call(["SAVE"]).expect("an answer");
+    for file in ["dump.rdb", "appendonlydir"] {
+        assert!(server.directory().join(file).exists(), "{file}");
+    }
+}
+
+/// A server by the first command of a system's README.
+fn serve(name: &str) -> Server {
     let files = files_of_first_command(name);
     assert!(files.iter().any(|file| file.ends_with("redis.conf")), "{files:?}");
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
-    let server = Server::keyward_as_set(Path::new(env!("CARGO_BIN_EXE_keyward")), &files);
+    Server::keyward_as_set(Path::new(env!("CARGO_BIN_EXE_keyward")), &files)
+}
+
+fn check(name: &str, document: &[(&str, &str)]) {
+    let server = serve(name);
     let mut client = server.client();
     for (setting, value) in document {
         let reply = client.call(["CONFIG", "GET", setting]).expect("an answer");

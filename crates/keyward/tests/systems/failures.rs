@@ -1,0 +1,296 @@
+//! What a system's README says under "When something is full or fails", tried over a socket.
+//!
+//! A full limit: what the schema lets go has gone, all else is there, whoever wants more gets
+//! Redis's error, and reads and deletes go on. Fan-out: a command at the bound passes, one
+//! beyond it does nothing. What takes many callers or time is in the scenarios.
+
+use crate::System;
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server};
+
+const OOM: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+/// What a derived key takes of one command (`max_fanout`).
+const MAX_FANOUT: usize = 10_000;
+/// How much may be written above what is there when the limit is set.
+const ROOM_BYTES: i64 = 200_000;
+/// More rows than fit into that.
+const ROWS_MAX: usize = 100_000;
+const AT: &str = "2025-12-04T15:30:00Z";
+
+type Command = Vec<String>;
+
+#[test]
+fn calls_bot_that_is_full_lets_caches_go_and_nothing_else() {
+    let price = format!(r#"{{"fdv": 1.5, "note": "{}"}}"#, long());
+    let verified = format!(r#"{{"amount": "1", "note": "{}"}}"#, long());
+    let caches = many(100, |n| {
+        vec![
+            words(&["SET", &format!("token_price:t{n}"), &price]),
+            words(&["SET", &format!("price:t{n}"), "125000.50"]),
+            words(&["SET", &format!("channel:@c{n}:info"), &price]),
+            words(&["SET", &format!("conversation_state:{n}"), &long()]),
+            words(&["SET", &format!("payment_verification:{n}"), &verified]),
+            // A key without a pattern goes by `maxmemory-policy`.
+            words(&["SET", &format!("daily_report:{n}"), &long()]),
+        ]
+    });
+    fills_up("calls-bot", &caches, |n| {
+        words(&["SET", &format!("user_referral_code:{n}"), &format!("{n}{}", long())])
+    });
+}
+
+#[test]
+fn social_that_is_full_lets_cached_rows_and_viewers_go_and_nothing_else() {
+    let caches = many(150, |n| {
+        vec![
+            words(&["HSET", &format!("user:{n}"), "bio", &long()]),
+            words(&["HSET", &format!("news:{n}"), "title", &long()]),
+            words(&["SET", &format!("viewed:{n}:team:7"), &long()]),
+        ]
+    });
+    fills_up("social", &caches, |n| {
+        words(&["SADD", &format!("team:{n}:likes"), &format!("{n}{}", long())])
+    });
+}
+
+#[test]
+fn api_billing_that_is_full_lets_its_products_go_and_nothing_else() {
+    let product = format!(
+        r#"{{"reliapi": {{"id": "reliapi", "name": "{}", "status": "active", "pricing":
+        {{"per_request": 0.001}}, "endpoints": []}}}}"#,
+        long().repeat(200)
+    );
+    let caches = vec![words(&["SET", "products:config", &product])];
+    fills_up("api-billing", &caches, |n| {
+        let row = format!(
+            r#"{{"user_id": {n}, "state": "{}", "data": {{}}, "created_at": "{AT}"}}"#,
+            long()
+        );
+        words(&["SET", &format!("session:s{n}"), &row])
+    });
+}
+
+#[test]
+fn telegram_gateway_that_is_full_of_flags_stores_nothing_of_a_message() {
+    let text = format!(r#"{{"text": "{}"}}"#, long());
+    let caches = many(100, |n| vec![words(&["SET", &format!("telegram:msg:1:{n}"), &text])]);
+    let (_server, mut client) = fills_up("telegram-gateway", &caches, |n| {
+        words(&["SET", &format!("telegram:dedup:1:{n}"), "1"])
+    });
+    let keys = ["telegram:msg:2:1", "telegram:dedup:2:1", "telegram:channel:2:recent"];
+    let mut receive = words(&["FCALL", "receive_message", "3"]);
+    receive.extend(words(&keys));
+    receive.extend(words(&[r#"{"text": "BUY"}"#, "1730649600000"]));
+    assert_eq!(told(&mut client, &receive), OOM);
+    assert_eq!(told(&mut client, &[&words(&["EXISTS"])[..], &words(&keys)].concat()), "0");
+}
+
+#[test]
+fn events_that_is_full_lets_caches_logs_and_counters_go_and_nothing_else() {
+    let caches = many(100, |n| {
+        vec![
+            words(&["SET", &format!("search:results:{n:032x}"), &format!(r#"["{}"]"#, long())]),
+            words(&["LPUSH", &format!("analytics:activity:{n}"), &long()]),
+            words(&["INCR", &format!("analytics:counters:page_views:w{n}")]),
+        ]
+    });
+    fills_up("events", &caches, |n| {
+        words(&["SET", &format!("ab_test:checkout_button:{n}"), &format!("{n}{}", long())])
+    });
+}
+
+#[test]
+fn calls_bot_adds_ten_thousand_subscribers_by_one_command_and_no_more() {
+    let row = r#"{"plan": "monthly", "status": "active", "expires_at": "2100-01-25T10:00:00Z"}"#;
+    let subscribe = |count: usize| {
+        let rows = (0..count).flat_map(|n| [format!("subscription:{n}"), row.to_owned()]);
+        [words(&["MSET"]), rows.collect()].concat()
+    };
+    fans_out("calls-bot", subscribe, &["SCARD", "active_subscribers"], "10000");
+}
+
+#[test]
+fn social_adds_ten_thousand_followers_by_one_command_and_no_more() {
+    let follow = |count: usize| {
+        let users = (0..count).map(|n| n.to_string());
+        [words(&["SADD", "user:misty:followers"]), users.collect()].concat()
+    };
+    fans_out("social", follow, &["SCARD", "user:misty:followers"], "10000");
+}
+
+#[test]
+fn api_billing_adds_ten_thousand_api_keys_by_one_command_and_no_more() {
+    let create = |count: usize| {
+        let rows = (0..count).flat_map(|n| {
+            let row = format!(
+                r#"{{"key": "kikuai_{n}", "key_hash": "sha256:01", "user_id": 1, "created_at":
+                "{AT}", "status": "active"}}"#
+            );
+            [format!("api_key:kikuai_{n}"), row]
+        });
+        [words(&["MSET"]), rows.collect()].concat()
+    };
+    fans_out("api-billing", create, &["GET", "users:by_api_key:kikuai_9999"], "1");
+}
+
+#[test]
+fn social_drains_a_thousand_items_at_once_and_no_more() {
+    let system = System::read("social");
+    let server = system.on_keyward();
+    let mut client = system.client(&server);
+    let item =
+        format!(r#"{{"entity":"team","id":"7","user_id":"42","change":"like","at":"{AT}"}}"#);
+    let push = [words(&["RPUSH", "queue:sync:likes"]), vec![item; 1500]].concat();
+    assert_eq!(told(&mut client, &push), "1500");
+    let queue = "queue:sync:likes";
+    let batch = format!("{queue}:batch:b1");
+    let drain =
+        ["FCALL", "drain_queue", "3", queue, &format!("{queue}:leases"), &batch, "5000", "30"];
+    client.call(drain).expect("an answer");
+    assert_eq!(told(&mut client, &words(&["LLEN", &batch])), "1000");
+    assert_eq!(told(&mut client, &words(&["LLEN", queue])), "500");
+}
+
+#[test]
+fn api_billing_may_call_again_what_its_readme_says() {
+    let system = System::read("api-billing");
+    let server = system.on_keyward();
+    let mut client = system.client(&server);
+    let book = "user:42 transactions:42 transactions:42:recent";
+    for call in [
+        format!("create_user 2 user:42 api_key:kikuai_a sha256:01 {AT}"),
+        format!("use_api_key 2 api_key:kikuai_a user:42 {AT}"),
+        format!("process_webhook 4 webhook:paddle:ptx_1 {book} txn_1 topup 10.00 {AT}"),
+        format!("rotate_api_key 3 user:42 api_key:kikuai_a api_key:kikuai_b sha256:02 {AT}"),
+        "revoke_api_key 2 user:42 api_key:kikuai_b".to_owned(),
+    ] {
+        let call: Command = format!("FCALL {call}").split(' ').map(str::to_owned).collect();
+        let reply = client.call(&call).expect("an answer");
+        assert!(!matches!(reply, Frame::Error(_)), "{call:?}: {reply:?}");
+        let once = told(&mut client, &words(&["DEBUG", "DIGEST"]));
+        client.call(&call).expect("an answer");
+        assert_eq!(told(&mut client, &words(&["DEBUG", "DIGEST"])), once, "{call:?}");
+    }
+}
+
+#[test]
+fn telegram_gateway_begins_empty_and_gives_back_what_a_dead_worker_took() {
+    let system = System::read("telegram-gateway");
+    let server = system.on_keyward();
+    let mut client = system.client(&server);
+    let receive = "FCALL receive_message 3 telegram:msg:1:1 telegram:dedup:1:1 \
+                   telegram:channel:1:recent {\"text\":\"BUY\"} 1730649600000";
+    let status = |change: &str| format!("FCALL set_message_status 1 telegram:msg:1:1 {change}");
+    let waiting = "SMEMBERS telegram:channel:1:open";
+    for (command, reply) in [
+        (receive, "stored"),
+        (&status("processing received"), "updated"),
+        (&status("received processing"), "updated"),
+        (&status("processing received"), "updated"),
+    ] {
+        let command: Command = command.split_whitespace().map(str::to_owned).collect();
+        assert_eq!(told(&mut client, &command), reply, "{command:?}");
+    }
+    let open = client.call(waiting.split(' ').collect::<Vec<_>>()).expect("an answer");
+    assert_eq!(open.as_elements().map(<[Frame]>::len), Some(1), "it is still open");
+    assert_eq!(told(&mut client, &words(&["DEBUG", "RELOAD"])), "OK");
+    assert_eq!(told(&mut client, &words(&["DBSIZE"])), "0", "nothing of a cache is kept");
+}
+
+/// Fills a limit: first with what may go, then with what may not, until that alone is left.
+fn fills_up(name: &str, caches: &[Command], kept: impl Fn(usize) -> Command) -> (Server, Client) {
+    let system = System::read(name);
+    let server = system.on_keyward();
+    let mut client = system.client(&server);
+    for command in caches {
+        let reply = client.call(command).expect("an answer");
+        assert!(!matches!(reply, Frame::Error(_)), "{command:?}: {reply:?}");
+    }
+    let used = figure(&mut client, "used_memory");
+    limit(&mut client, used + ROOM_BYTES);
+    let mut written = Vec::new();
+    let refusal = loop {
+        assert!(written.len() < ROWS_MAX, "what may not go goes: the limit is never met");
+        let command = kept(written.len());
+        match client.call(&command).expect("an answer") {
+            Frame::Error(error) => break String::from_utf8_lossy(&error).into_owned(),
+            _ => written.push(command[1].clone()),
+        }
+    };
+    assert_eq!(refusal, OOM);
+    assert!(written.len() > 100, "{} rows", written.len());
+    assert_eq!(present(&mut client, caches.iter().map(|command| &command[1])), 0, "caches");
+    assert_eq!(present(&mut client, &written), written.len(), "what may not go is there");
+    // Deletes go on, and make room.
+    let half = &written[..written.len() / 2];
+    for key in half {
+        assert_eq!(told(&mut client, &words(&["DEL", key])), "1");
+    }
+    let reply = client.call(kept(0)).expect("an answer");
+    assert!(!matches!(reply, Frame::Error(_)), "there is room again: {reply:?}");
+    // Full again, for whoever looks further.
+    let is_full =
+        (1..ROWS_MAX).any(|n| matches!(client.call(kept(n)).expect("an answer"), Frame::Error(_)));
+    assert!(is_full);
+    (server, client)
+}
+
+/// A command at the bound passes whole, one beyond it does nothing.
+fn fans_out(name: &str, command: impl Fn(usize) -> Command, count: &[&str], wanted: &str) {
+    let system = System::read(name);
+    let server = system.on_keyward();
+    let mut client = system.client(&server);
+    let refusal = told(&mut client, &command(MAX_FANOUT + 1));
+    assert!(refusal.starts_with("SCHEMA ") && refusal.contains("(max_fanout)"), "{refusal}");
+    assert_eq!(told(&mut client, &words(&["DBSIZE"])), "0");
+    let reply = told(&mut client, &command(MAX_FANOUT));
+    assert!(reply == "OK" || reply == MAX_FANOUT.to_string(), "{reply}");
+    assert_eq!(told(&mut client, &words(count)), wanted);
+}
+
+fn words(words: &[&str]) -> Command {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn many(count: usize, commands: impl Fn(usize) -> Vec<Command>) -> Vec<Command> {
+    (0..count).flat_map(commands).collect()
+}
+
+/// A value that takes its room.
+fn long() -> String {
+    "x".repeat(1000)
+}
+
+/// A reply of one line, as text; of an error what it says.
+fn told(client: &mut Client, command: &[String]) -> String {
+    match client.call(command).expect("an answer") {
+        Frame::Integer(number) => number.to_string(),
+        Frame::Simple(text) | Frame::Error(text) | Frame::Bulk(text) => {
+            String::from_utf8_lossy(&text).into_owned()
+        }
+        other => panic!("{command:?}: {other:?}"),
+    }
+}
+
+fn limit(client: &mut Client, bytes: i64) {
+    let limit =
+        ["CONFIG", "SET", "maxmemory", &bytes.to_string(), "maxmemory-policy", "allkeys-lru"];
+    assert_eq!(told(client, &words(&limit)), "OK");
+}
+
+/// A figure of INFO.
+fn figure(client: &mut Client, name: &str) -> i64 {
+    let info = told(client, &words(&["INFO", "memory"]));
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.expect("it is in INFO").trim().parse().expect("a number")
+}
+
+/// How many of these keys there are.
+fn present<'a>(client: &mut Client, keys: impl IntoIterator<Item = &'a String>) -> usize {
+    let keys: Vec<String> = keys.into_iter().cloned().collect();
+    let counts = keys.chunks(100).map(|keys| {
+        let exists = [words(&["EXISTS"]), keys.to_vec()].concat();
+        told(client, &exists).parse::<usize>().expect("a count")
+    });
+    counts.sum()
+}
