@@ -218,7 +218,7 @@ pub(crate) mod testing;
 mod tests {
     use super::*;
     use crate::include::Files;
-    use crate::read::{check, check_file};
+    use crate::read::check_file;
     use std::path::{Path, PathBuf};
 
     #[test]
