@@ -99,6 +99,10 @@ pub enum Group {
     Hash,
     /// Bitmaps.
     Bitmap,
+    /// HyperLogLogs.
+    HyperLogLog,
+    /// Places on the earth.
+    Geo,
     /// Publish and subscribe.
     PubSub,
     /// Transactions.
@@ -123,6 +127,8 @@ impl Group {
         Group::List,
         Group::Set,
         Group::SortedSet,
+        Group::HyperLogLog,
+        Group::Geo,
         Group::PubSub,
         Group::Transactions,
         Group::Scripting,
@@ -141,6 +147,8 @@ impl Group {
             Group::SortedSet => "sorted-set",
             Group::Hash => "hash",
             Group::Bitmap => "bitmap",
+            Group::HyperLogLog => "hyperloglog",
+            Group::Geo => "geo",
             Group::PubSub => "pubsub",
             Group::Transactions => "transactions",
             Group::Connection => "connection",
@@ -160,6 +168,8 @@ impl Group {
             Group::SortedSet => &[AclCategory::SortedSet],
             Group::Hash => &[AclCategory::Hash],
             Group::Bitmap => &[AclCategory::Bitmap],
+            Group::HyperLogLog => &[AclCategory::HyperLogLog],
+            Group::Geo => &[AclCategory::Geo],
             Group::Transactions => &[AclCategory::Transaction],
             Group::Connection => &[AclCategory::Connection],
             Group::Scripting => &[AclCategory::Scripting],
@@ -204,6 +214,13 @@ pub enum KeyPositions {
     NumKeys(u8),
     /// All that follow this word, the last of its kind.
     After(&'static str),
+    /// The one behind the first occurrence of this word.
+    Behind {
+        /// The word.
+        word: &'static str,
+        /// Where it may stand first.
+        from: u8,
+    },
     /// Not to be told from positions alone.
     Unknown,
 }
@@ -315,7 +332,10 @@ const fn legacy_keys(specs: &[KeySpec]) -> (LegacyKeys, bool) {
         let (first, last, step) = match spec.positions {
             KeyPositions::One(at) => (at as i64, at as i64, 1),
             KeyPositions::Range { first, last, step } => (first as i64, last as i64, step as i64),
-            KeyPositions::NumKeys(_) | KeyPositions::After(_) | KeyPositions::Unknown => {
+            KeyPositions::NumKeys(_)
+            | KeyPositions::After(_)
+            | KeyPositions::Behind { .. }
+            | KeyPositions::Unknown => {
                 movable = true;
                 continue;
             }

@@ -529,6 +529,13 @@ impl Keyspace {
     /// Records that a key changed: the one place all changes pass through.
     #[inline(always)]
     fn changed(&mut self, key: Key<'_>, event: Event, count: u64) {
+        self.record(key, count);
+        self.changes.notify(key.db(), event, key.bytes);
+    }
+
+    /// Records a change of which no event tells.
+    #[inline(always)]
+    fn record(&mut self, key: Key<'_>, count: u64) {
         if self.journal.is_on() {
             // The rest is done when the change is known to stay.
             self.changes.dirty += count;
@@ -537,7 +544,6 @@ impl Keyspace {
             self.changes.changed(key.db(), key.bytes, count);
             self.heed(key.db(), key.bytes);
         }
-        self.changes.notify(key.db(), event, key.bytes);
     }
 
     /// Tells subscribers of an event that is not a change by itself, or is a
