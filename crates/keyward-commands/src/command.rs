@@ -281,6 +281,15 @@ impl Command {
         &COMMANDS[first..first + self.subcommand_count as usize]
     }
 
+    /// Whether it is of a later Redis than the one that is followed, or of Valkey: clients of
+    /// today send it.
+    pub fn is_newer(&self) -> bool {
+        let numbers = |version: &'static str| {
+            version.split('.').map_while(|number| number.parse::<u32>().ok()).take(2)
+        };
+        numbers(self.since).gt(numbers(crate::REDIS_VERSION))
+    }
+
     /// The last part of the name: `list` for `client|list`.
     pub fn short_name(&self) -> &'static str {
         self.name.rsplit('|').next().unwrap_or(self.name)

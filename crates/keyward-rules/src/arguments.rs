@@ -155,6 +155,7 @@ impl<'a> Call<'a> {
             },
             BitOp => make(2, RowType::String),
             PfAdd | PfMerge => make(1, RowType::String),
+            PfDebug => make(2, RowType::String),
             Incr => Call::Count { field: None, by: 1 },
             Decr => Call::Count { field: None, by: -1 },
             IncrBy => count(None, args.at(2)),

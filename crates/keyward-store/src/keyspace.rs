@@ -339,6 +339,12 @@ impl Keyspace {
         table.touch(found, &self.access, &mut self.random)
     }
 
+    /// Decides whether rows keep their marks of use whatever is done with them; returns whether
+    /// they did.
+    pub fn hold_marks(&mut self, is_held: bool) -> bool {
+        self.access.hold(is_held)
+    }
+
     /// The mark of a new row.
     fn first_mark(&self, key: Key<'_>) -> u32 {
         self.access.first_mark(self.table(key).reading())
