@@ -155,3 +155,61 @@ impl Draft {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dense::REGISTERS;
+    use proptest::prelude::*;
+
+    fn marks(most: u8) -> impl Strategy<Value = Vec<Mark>> {
+        // Often side by side, where runs meet.
+        let index = prop_oneof![0..REGISTERS, 100..140usize, REGISTERS - 20..REGISTERS];
+        let mark = (index, 1..=most).prop_map(|(index, count)| Mark { index, count });
+        proptest::collection::vec(mark, 1..300)
+    }
+
+    fn raise_all(draft: &mut Draft, marks: &[Mark]) {
+        for mark in marks {
+            let mut cursor = Cursor::START;
+            draft.raise(&mut cursor, *mark).expect("it is sound");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn runs_hold_what_registers_hold(marks in marks(51), bytes_max in 18usize..2000) {
+            let mut draft = Draft::new(empty(), Form::Sparse, bytes_max);
+            let mut plain = vec![0; REGISTERS];
+            for mark in &marks {
+                let mut cursor = Cursor::START;
+                let is_raised = draft.raise(&mut cursor, *mark).expect("it is sound");
+                prop_assert_eq!(is_raised, plain[mark.index] < mark.count);
+                plain[mark.index] = mark.count.max(plain[mark.index]);
+                prop_assert_eq!(Form::of(&draft.text), Ok(draft.form));
+            }
+            draft.make_dense().expect("it is sound");
+            let held: Vec<u8> = dense::all(registers(&draft.text)).flatten().collect();
+            prop_assert_eq!(held, plain);
+        }
+
+        #[test]
+        fn a_pass_in_order_is_the_same_as_single_steps(
+            before in marks(32),
+            mut marks in marks(32),
+            bytes_max in 100usize..2000,
+        ) {
+            marks.sort_by_key(|mark| mark.index);
+            marks.dedup_by_key(|mark| mark.index);
+            let mut single = Draft::new(empty(), Form::Sparse, bytes_max);
+            raise_all(&mut single, &before);
+            let mut pass = Draft::new(single.text.clone(), single.form, bytes_max);
+            raise_all(&mut single, &marks);
+            let mut cursor = Cursor::START;
+            for mark in &marks {
+                pass.raise(&mut cursor, *mark).expect("it is sound");
+            }
+            prop_assert_eq!(pass.text, single.text);
+        }
+    }
+}
