@@ -37,6 +37,7 @@ kinds! {
     Glob "glob" BitOffset "bitoffset" Bit "bit" ByteOffset "byteoffset"
     FieldType "fieldtype" FieldOffset "fieldoffset" Database "db" Odd "odd"
     SampleCount "sample" Timeout "timeout" Json "json"
+    SketchKey "p" Element "element" Longitude "longitude" Latitude "latitude" Radius "radius"
 }
 
 impl Kind {
@@ -45,7 +46,15 @@ impl Kind {
         use Kind::*;
         matches!(
             self,
-            StringKey | HashKey | ListKey | SetKey | ZSetKey | AnyKey | WeightKey | LexKey
+            StringKey
+                | HashKey
+                | ListKey
+                | SetKey
+                | ZSetKey
+                | AnyKey
+                | WeightKey
+                | LexKey
+                | SketchKey
         )
     }
 
@@ -92,6 +101,11 @@ impl Kind {
             SampleCount => often(random, |random| near_zero(random, 12), SAMPLE_COUNTS),
             Timeout => often(random, |_| "0".to_owned(), TIMEOUTS),
             Json => json(random, 0).into_bytes(),
+            SketchKey => format!("p{}", random.below(KEYS_PER_TYPE)).into_bytes(),
+            Element => format!("e{}", random.below(100_000)).into_bytes(),
+            Longitude => rarely_odd(random, |random| degrees(random, 180), DEGREES),
+            Latitude => rarely_odd(random, |random| degrees(random, 85), DEGREES),
+            Radius => rarely_odd(random, radius, RADII),
         }
     }
 }
@@ -174,6 +188,9 @@ const FLOATS: Texts = &[
     b"1e4933",
     b"9223372036854775807",
 ];
+const DEGREES: Texts =
+    &[b"180", b"-180", b"85.05112878", b"-85.05112878", b"86", b"181", b"0", b"nan", b"inf", b"x"];
+const RADII: Texts = &[b"0", b"-1", b"inf", b"1e300", b"1e-300", b"nan", b"x", b"20037726.37"];
 /// What a lifetime may be besides a long one: over already, or wrong.
 const LIFETIMES: Texts = &[
     b"0",
@@ -325,6 +342,22 @@ fn member(random: &mut Random) -> Vec<u8> {
         38 => random.pick(INTEGERS).to_vec(),
         _ => value(random),
     }
+}
+
+/// Degrees up to so many on either side of zero, often near others.
+fn degrees(random: &mut Random, most: usize) -> String {
+    let sign = if random.below(2) == 0 { "-" } else { "" };
+    match random.below(3) {
+        0 => format!("{sign}{}", random.below(most)),
+        1 => format!("1{}.{}", random.below(3), random.below(1000)),
+        _ => format!("{sign}{}.{:06}", random.below(most), random.below(1_000_000)),
+    }
+}
+
+/// A distance in any unit, from next door to around the earth.
+fn radius(random: &mut Random) -> String {
+    let most = *random.pick(&[10, 1000, 30_000, 30_000_000]);
+    format!("{}.{}", random.below(most), random.below(100))
 }
 
 fn float(random: &mut Random) -> String {

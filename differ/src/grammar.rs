@@ -35,6 +35,8 @@ const SOURCES: &[&str] = &[
     include_str!("../grammar/list.txt"),
     include_str!("../grammar/set.txt"),
     include_str!("../grammar/zset.txt"),
+    include_str!("../grammar/hyperloglog.txt"),
+    include_str!("../grammar/geo.txt"),
     include_str!("../grammar/script.txt"),
     include_str!("../grammar/server.txt"),
 ];

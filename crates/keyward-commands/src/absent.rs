@@ -21,10 +21,6 @@ pub struct Absent {
 pub enum Reason {
     /// Streams.
     Streams,
-    /// HyperLogLog.
-    HyperLogLog,
-    /// Places on a map.
-    Geo,
     /// Users and their rights.
     Acl,
     /// Replicas and moving keys between servers.
@@ -39,15 +35,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order COMPAT.md lists them.
-    pub const ALL: &'static [Reason] =
-        &[Streams, HyperLogLog, Geo, Acl, Replication, Cluster, Sentinel, Modules];
+    pub const ALL: &'static [Reason] = &[Streams, Acl, Replication, Cluster, Sentinel, Modules];
 
     /// The heading in COMPAT.md.
     pub const fn heading(self) -> &'static str {
         match self {
             Streams => "stream",
-            HyperLogLog => "hyperloglog",
-            Geo => "geo",
             Acl => "access control",
             Replication => "replication",
             Cluster => "cluster",
@@ -60,8 +53,6 @@ impl Reason {
     pub const fn sentence(self) -> &'static str {
         match self {
             Streams => "The stream type comes after the other types are complete.",
-            HyperLogLog => "The HyperLogLog type comes after the other types are complete.",
-            Geo => "Geo commands come after sorted sets are complete.",
             Acl => {
                 "There is one user, `default`; AUTH and HELLO know it. Lists of rights come later."
             }
@@ -115,21 +106,6 @@ pub const ABSENT: &[Absent] = &[
     absent("xrevrange", Streams, &[]),
     absent("xsetid", Streams, &[]),
     absent("xtrim", Streams, &[]),
-    absent("pfadd", HyperLogLog, &[]),
-    absent("pfcount", HyperLogLog, &[]),
-    absent("pfdebug", HyperLogLog, &[]),
-    absent("pfmerge", HyperLogLog, &[]),
-    absent("pfselftest", HyperLogLog, &[]),
-    absent("geoadd", Geo, &[]),
-    absent("geodist", Geo, &[]),
-    absent("geohash", Geo, &[]),
-    absent("geopos", Geo, &[]),
-    absent("georadius", Geo, &[]),
-    absent("georadius_ro", Geo, &[]),
-    absent("georadiusbymember", Geo, &[]),
-    absent("georadiusbymember_ro", Geo, &[]),
-    absent("geosearch", Geo, &[]),
-    absent("geosearchstore", Geo, &[]),
     absent(
         "acl",
         Acl,

@@ -99,6 +99,10 @@ pub enum Group {
     Hash,
     /// Bitmaps.
     Bitmap,
+    /// HyperLogLogs.
+    HyperLogLog,
+    /// Places on the earth.
+    Geo,
     /// Publish and subscribe.
     PubSub,
     /// Transactions.
@@ -123,6 +127,8 @@ impl Group {
         Group::List,
         Group::Set,
         Group::SortedSet,
+        Group::HyperLogLog,
+        Group::Geo,
         Group::PubSub,
         Group::Transactions,
         Group::Scripting,
@@ -141,6 +147,8 @@ impl Group {
             Group::SortedSet => "sorted-set",
             Group::Hash => "hash",
             Group::Bitmap => "bitmap",
+            Group::HyperLogLog => "hyperloglog",
+            Group::Geo => "geo",
             Group::PubSub => "pubsub",
             Group::Transactions => "transactions",
             Group::Connection => "connection",
@@ -160,6 +168,8 @@ impl Group {
             Group::SortedSet => &[AclCategory::SortedSet],
             Group::Hash => &[AclCategory::Hash],
             Group::Bitmap => &[AclCategory::Bitmap],
+            Group::HyperLogLog => &[AclCategory::HyperLogLog],
+            Group::Geo => &[AclCategory::Geo],
             Group::Transactions => &[AclCategory::Transaction],
             Group::Connection => &[AclCategory::Connection],
             Group::Scripting => &[AclCategory::Scripting],
@@ -204,6 +214,13 @@ pub enum KeyPositions {
     NumKeys(u8),
     /// All that follow this word, the last of its kind.
     After(&'static str),
+    /// The one behind the first occurrence of this word.
+    Behind {
+        /// The word.
+        word: &'static str,
+        /// Where it may stand first.
+        from: u8,
+    },
     /// Not to be told from positions alone.
     Unknown,
 }
@@ -264,6 +281,15 @@ impl Command {
         &COMMANDS[first..first + self.subcommand_count as usize]
     }
 
+    /// Whether it is of a later Redis than the one that is followed, or of Valkey: clients of
+    /// today send it.
+    pub fn is_newer(&self) -> bool {
+        let numbers = |version: &'static str| {
+            version.split('.').map_while(|number| number.parse::<u32>().ok()).take(2)
+        };
+        numbers(self.since).gt(numbers(crate::REDIS_VERSION))
+    }
+
     /// The last part of the name: `list` for `client|list`.
     pub fn short_name(&self) -> &'static str {
         self.name.rsplit('|').next().unwrap_or(self.name)
@@ -315,7 +341,10 @@ const fn legacy_keys(specs: &[KeySpec]) -> (LegacyKeys, bool) {
         let (first, last, step) = match spec.positions {
             KeyPositions::One(at) => (at as i64, at as i64, 1),
             KeyPositions::Range { first, last, step } => (first as i64, last as i64, step as i64),
-            KeyPositions::NumKeys(_) | KeyPositions::After(_) | KeyPositions::Unknown => {
+            KeyPositions::NumKeys(_)
+            | KeyPositions::After(_)
+            | KeyPositions::Behind { .. }
+            | KeyPositions::Unknown => {
                 movable = true;
                 continue;
             }

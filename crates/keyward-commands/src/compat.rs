@@ -57,6 +57,9 @@ fn table(text: &mut String, heading: &str, about: &str, lines: impl Iterator<Ite
 fn row(command: &Command) -> String {
     let note = match (command.deprecated_since, command.replaced_by) {
         (Some(since), Some(instead)) => format!("deprecated since {since}: use {instead}"),
+        _ if command.group != Group::Keyward && command.is_newer() => {
+            format!("from Redis {}; as Valkey 9.1 answers", command.since)
+        }
         _ => String::new(),
     };
     format!("| {} | served | {note} |", shown(command.name)).replace("|  |", "| |")

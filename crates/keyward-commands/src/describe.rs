@@ -113,11 +113,17 @@ fn write_key_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
             text(reply, word);
             number(reply, "startfrom", -2);
         }
+        KeyPositions::Behind { word, from } => {
+            head(reply, "keyword", 2);
+            text(reply, "keyword");
+            text(reply, word);
+            number(reply, "startfrom", from.into());
+        }
         KeyPositions::Unknown => typed(reply, "unknown", &[]),
     }
     text(reply, "find_keys");
     match spec.positions {
-        KeyPositions::One(_) => range(reply, 0, 1),
+        KeyPositions::One(_) | KeyPositions::Behind { .. } => range(reply, 0, 1),
         KeyPositions::Range { first, last, step } => {
             // Here a last key counted from the front is relative to the first.
             let relative = if last < 0 { last.into() } else { i64::from(last) - i64::from(first) };

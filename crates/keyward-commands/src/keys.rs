@@ -1,7 +1,7 @@
 //! Which arguments of a call are keys, and how they are used.
 //!
 //! Positions come from the key specifications of the command's row; SET, BITFIELD and
-//! SORT, whose specifications Redis itself calls unreliable, are looked into. At most
+//! SORT, whose specifications Redis itself calls unreliable, and GEORADIUS are looked into. At most
 //! two runs of arguments are keys, so nothing is allocated.
 //! Not here: what the keys hold, keys that a script touches without naming them.
 
@@ -59,7 +59,8 @@ impl Iterator for Keys {
     fn next(&mut self) -> Option<KeyRef> {
         let run = self.runs.iter_mut().find(|run| run.count > 0)?;
         let key = KeyRef { index: run.first as usize, flags: run.flags };
-        run.first += run.step;
+        // A step may lead back: two keys of the same use, the second of them in front.
+        run.first = run.first.wrapping_add(run.step);
         run.count -= 1;
         Some(key)
     }
@@ -86,6 +87,12 @@ impl Command {
             CommandId::BitField => bitfield_keys(args),
             CommandId::Sort => sort_keys(args),
             CommandId::Migrate => migrate_keys(args),
+            CommandId::GeoRadius => georadius_keys(args, 6),
+            CommandId::GeoRadiusByMember => georadius_keys(args, 5),
+            // Redis's specifications want a source, the command does not.
+            CommandId::PfMerge if args.len() == 2 => {
+                Keys::first_argument(&[KeyFlag::Rw, KeyFlag::Access, KeyFlag::Insert])
+            }
             CommandId::SortRo => Keys::first_argument(&[KeyFlag::Ro, KeyFlag::Access]),
             _ => match specified_keys(self, args) {
                 Some(keys) => keys,
@@ -103,7 +110,8 @@ impl Command {
             return Err(WireError::InvalidArgumentCount);
         }
         let keys = self.keys_in(args);
-        if keys.len() == 0 && !self.flags.has(Flag::NoMandatoryKeys) {
+        let lacks_sources = self.id == CommandId::PfMerge && args.len() == 2;
+        if lacks_sources || keys.len() == 0 && !self.flags.has(Flag::NoMandatoryKeys) {
             return Err(WireError::InvalidArguments);
         }
         Ok(keys)
@@ -139,7 +147,9 @@ fn specified_keys(command: &Command, args: Args<'_>) -> Option<Keys> {
                 let count = u32::try_from(count as i32).ok()?;
                 (u32::from(at) + 1, u32::from(at) + count, 1)
             }
-            KeyPositions::After(_) | KeyPositions::Unknown => return None,
+            KeyPositions::After(_) | KeyPositions::Behind { .. } | KeyPositions::Unknown => {
+                return None;
+            }
         };
         if last >= len || last < first {
             return None;
@@ -247,6 +257,39 @@ fn sort_keys(args: Args<'_>) -> Keys {
     keys
 }
 
+/// GEORADIUS reads its first argument and may store to those behind STORE and STOREDIST.
+///
+/// Redis finds the first of either word, even where both are given and the last one counts.
+/// Where a word is repeated it misses the key that is written; here that one is found.
+fn georadius_keys(args: Args<'_>, from: usize) -> Keys {
+    let mut keys = Keys::first_argument(&[KeyFlag::Ro, KeyFlag::Access]);
+    let words = || (from..args.len().saturating_sub(1)).map(|index| (index + 1, args.at(index)));
+    let first = |wanted: &str| words().find(|(_, word)| crate::args::is(word, wanted));
+    let mut written = None;
+    let mut index = from;
+    while index + 1 < args.len() {
+        if crate::args::is(args.at(index), "store") || crate::args::is(args.at(index), "storedist")
+        {
+            written = Some(index + 1);
+            index += 1;
+        }
+        index += 1;
+    }
+    let Some(written) = written else { return keys };
+    let found = [first("store"), first("storedist")].map(|found| found.map(|(key, _)| key));
+    let (first, count, step) = match found {
+        [Some(store), Some(distances)] if written == store || written == distances => {
+            (store, 2, (distances as u32).wrapping_sub(store as u32))
+        }
+        _ => (written, 1, 1),
+    };
+    let flags = KeyFlags::of(&[KeyFlag::Ow, KeyFlag::Update]);
+    if let Ok(first) = u32::try_from(first) {
+        keys.add(Run { first, count, step, flags });
+    }
+    keys
+}
+
 /// MIGRATE moves its third argument, or all behind KEYS.
 fn migrate_keys(args: Args<'_>) -> Keys {
     let mut keys = Keys::default();
@@ -299,5 +342,25 @@ mod tests {
         assert_eq!(keys("bitfield k get u8 0"), [(1, vec!["RO", "access"])]);
         assert_eq!(keys("migrate h 1 k 0 9 copy"), [(3, vec!["RW", "access", "delete"])]);
         assert_eq!(keys("sort k store d"), [(1, vec!["RO", "access"]), (3, vec!["OW", "update"])]);
+        let stores = [(1, vec!["RO", "access"]), (7, vec!["OW", "update"])];
+        assert_eq!(keys("georadius k 0 0 1 m STORE d"), stores);
+    }
+
+    #[test]
+    fn a_search_stores_behind_either_word() {
+        assert_eq!(places("georadius k 0 0 1 m"), [1]);
+        assert_eq!(places("georadius k 0 0 1 m store"), [1]);
+        assert_eq!(places("georadius k 0 0 1 m asc storedist d"), [1, 8]);
+        assert_eq!(places("georadius k 0 0 1 m store a storedist b"), [1, 7, 9]);
+        assert_eq!(places("georadius k 0 0 1 m storedist b store a"), [1, 9, 7]);
+        assert_eq!(places("georadius k 0 0 1 m store a store b"), [1, 9]);
+        assert_eq!(places("georadiusbymember k store 1 m store d"), [1, 6]);
+        assert_eq!(places("georadius_ro k 0 0 1 m store d"), [1]);
+    }
+
+    #[test]
+    fn a_merge_without_sources_has_its_destination() {
+        assert_eq!(places("pfmerge d"), [1]);
+        assert_eq!(places("pfmerge d a b"), [1, 2, 3]);
     }
 }

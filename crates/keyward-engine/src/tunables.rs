@@ -43,6 +43,8 @@ pub struct Tunables {
     pub pack_after_seconds: u32,
     /// Up to which size collections are packed.
     pub packed: PackedLimits,
+    /// `hll-sparse-max-bytes`: the longest HyperLogLog that is written as runs.
+    pub hll_sparse_bytes_max: usize,
 }
 
 impl Tunables {
@@ -70,6 +72,7 @@ impl Default for Tunables {
             lazy: LazySettings::default(),
             pack_after_seconds: 0,
             packed: PackedLimits::default(),
+            hll_sparse_bytes_max: 3000,
         }
     }
 }

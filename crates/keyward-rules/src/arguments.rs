@@ -154,6 +154,8 @@ impl<'a> Call<'a> {
                 _ => Call::Nothing,
             },
             BitOp => make(2, RowType::String),
+            PfAdd | PfMerge => make(1, RowType::String),
+            PfDebug => make(2, RowType::String),
             Incr => Call::Count { field: None, by: 1 },
             Decr => Call::Count { field: None, by: -1 },
             IncrBy => count(None, args.at(2)),
@@ -174,9 +176,15 @@ impl<'a> Call<'a> {
             SMove => Call::Add { key: 2, elements: Elements::Members(args.from(3)) },
             SUnionStore | SInterStore | SDiffStore => make(1, RowType::Set),
             ZAdd => zadd(args),
-            ZIncrBy | ZUnionStore | ZInterStore | ZDiffStore | ZRangeStore => {
-                make(1, RowType::Zset)
-            }
+            ZIncrBy | ZUnionStore | ZInterStore | ZDiffStore | ZRangeStore | GeoAdd
+            | GeoSearchStore => make(1, RowType::Zset),
+            // Of two keys to store to the last one counts.
+            GeoRadius | GeoRadiusByMember => command
+                .keys_in(args)
+                .skip(1)
+                .map(|destination| destination.index)
+                .max()
+                .map_or(Call::Nothing, |destination| make(destination, RowType::Zset)),
             Sort => command
                 .keys_in(args)
                 .nth(1)

@@ -418,11 +418,12 @@ fn row_type(data: DataType) -> Option<RowType> {
         | DataType::Decimal
         | DataType::Flag
         | DataType::Json
-        | DataType::Bytes => Some(RowType::String),
+        | DataType::Bytes
+        | DataType::Hll => Some(RowType::String),
         DataType::Hash => Some(RowType::Hash),
         DataType::List => Some(RowType::List),
         DataType::Set => Some(RowType::Set),
         DataType::Zset => Some(RowType::Zset),
-        DataType::Stream | DataType::Hll | DataType::Any => None,
+        DataType::Stream | DataType::Any => None,
     }
 }

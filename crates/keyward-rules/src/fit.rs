@@ -20,7 +20,7 @@ use crate::book::RuleBook;
 use crate::change::{Part, What};
 use crate::refusal::Refusal;
 use crate::view::{Element, Row};
-use keyward_schema::{Content, KeyId, Misfit, Object};
+use keyward_schema::{Content, DataType, KeyId, Misfit, Object, check_hyperloglog};
 
 impl RuleBook {
     /// Why a row is not what its table declares, if it is not. Judges all of it,
@@ -81,9 +81,11 @@ impl RuleBook {
         if let Some(most) = declared.bounds.max_size.filter(|most| row.len() as u64 > *most) {
             return Some(self.refuse_size(table, key, row.len(), most));
         }
-        check(content, self.names(table, key).values(), row, what)
-            .err()
-            .map(|misfit| self.refuse_misfit(table, key, &misfit))
+        let is_fit = match declared.data {
+            DataType::Hll => check_hyperloglog(&row.text().unwrap_or_default()),
+            _ => check(content, self.names(table, key).values(), row, what),
+        };
+        is_fit.err().map(|misfit| self.refuse_misfit(table, key, &misfit))
     }
 }
 

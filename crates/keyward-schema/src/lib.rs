@@ -61,6 +61,7 @@ pub use settings::{Form, SETTINGS, Scope, Setting, settings_of};
 pub use shape::{
     Check, Extra, Field, JsonField, Length, Limits, MAX_CHECKS, MAX_FIELDS, MAX_JSON_DEPTH,
     MAX_SHAPE_DEPTH, Misfit, Object, Operand, Operator, Order, Same, Shape, TYPE_NAMES, Type,
+    check_hyperloglog,
 };
 pub use source::{MAX_FILE_BYTES, Position, Source, Span};
 pub use timestamp::{parse_timestamp, timestamp_text};

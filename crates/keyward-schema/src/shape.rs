@@ -9,6 +9,7 @@
 mod comparison;
 mod expr;
 mod fit;
+mod hyperloglog;
 mod json;
 
 use std::fmt;
@@ -17,6 +18,7 @@ pub use comparison::{Check, MAX_CHECKS, Operand, Operator, Order, Same};
 pub use expr::TYPE_NAMES;
 pub(crate) use expr::{ExprError, ExprProblem, MAX_WORDS, parse as parse_expr};
 pub use fit::Misfit;
+pub use hyperloglog::check_hyperloglog;
 pub use json::{JsonField, MAX_JSON_DEPTH};
 
 use crate::pattern::Kind;

@@ -339,6 +339,12 @@ impl Keyspace {
         table.touch(found, &self.access, &mut self.random)
     }
 
+    /// Decides whether rows keep their marks of use whatever is done with them; returns whether
+    /// they did.
+    pub fn hold_marks(&mut self, is_held: bool) -> bool {
+        self.access.hold(is_held)
+    }
+
     /// The mark of a new row.
     fn first_mark(&self, key: Key<'_>) -> u32 {
         self.access.first_mark(self.table(key).reading())
@@ -529,6 +535,13 @@ impl Keyspace {
     /// Records that a key changed: the one place all changes pass through.
     #[inline(always)]
     fn changed(&mut self, key: Key<'_>, event: Event, count: u64) {
+        self.record(key, count);
+        self.changes.notify(key.db(), event, key.bytes);
+    }
+
+    /// Records a change of which no event tells.
+    #[inline(always)]
+    fn record(&mut self, key: Key<'_>, count: u64) {
         if self.journal.is_on() {
             // The rest is done when the change is known to stay.
             self.changes.dirty += count;
@@ -537,7 +550,6 @@ impl Keyspace {
             self.changes.changed(key.db(), key.bytes, count);
             self.heed(key.db(), key.bytes);
         }
-        self.changes.notify(key.db(), event, key.bytes);
     }
 
     /// Tells subscribers of an event that is not a change by itself, or is a

@@ -129,6 +129,14 @@ rows! { connection_ids, Connection;
         args: [one_of("enabled", &[flag("on", "ON"), flag("off", "OFF")])],
     }
 
+    ClientNoTouch, "client|no-touch" {
+        since: "7.2.0", arity: Exactly(3),
+        flags: [NoScript, Loading, Stale, AllowBusy],
+        summary: "Controls whether commands sent by the client affect the LRU/LFU of accessed keys.",
+        complexity: "O(1)",
+        args: [one_of("enabled", &[flag("on", "ON"), flag("off", "OFF")])],
+    }
+
     ClientPause, "client|pause" {
         since: "2.9.50", arity: AtLeast(3),
         flags: [Admin, NoScript, Loading, Stale],
@@ -153,6 +161,20 @@ rows! { connection_ids, Connection;
                 flag("on", "ON"),
                 flag("off", "OFF"),
                 flag("skip", "SKIP"),
+            ]),
+        ],
+    }
+
+    ClientSetInfo, "client|setinfo" {
+        since: "7.2.0", arity: Exactly(4),
+        flags: [NoScript, Loading, Stale, AllowBusy],
+        summary: "Sets information specific to the client or connection.",
+        complexity: "O(1)",
+        tips: ["request_policy:all_nodes", "response_policy:all_succeeded"],
+        args: [
+            one_of("attr", &[
+                string("libname").token("LIB-NAME"),
+                string("libver").token("LIB-VER"),
             ]),
         ],
     }

@@ -2,5 +2,6 @@
 
 pub(crate) mod basics;
 pub(crate) mod client;
+mod client_filter;
 pub(crate) mod client_list;
 pub(crate) mod pause;

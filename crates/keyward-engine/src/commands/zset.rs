@@ -23,7 +23,7 @@ use keyward_store::values::value::Collection;
 use keyward_store::values::zset::{Growth, ZSet};
 
 /// The settings by which sorted sets grow now.
-fn growth(ctx: &Ctx<'_>) -> Growth {
+pub(crate) fn growth(ctx: &Ctx<'_>) -> Growth {
     Growth::of(&ctx.shared.tunables.packed, ctx.keys.hasher())
 }
 
@@ -72,7 +72,7 @@ fn reply_members<'m>(
 
 /// Stores a result under a key, whatever was there, and replies with its size.
 /// An empty result removes the key.
-fn store(ctx: &mut Ctx<'_>, key: Key<'_>, zset: ZSet, name: &'static str) {
+pub(crate) fn store(ctx: &mut Ctx<'_>, key: Key<'_>, zset: ZSet, name: &'static str) {
     let len = zset.len();
     if len == 0 {
         ctx.keys.remove(key, Event::DEL);

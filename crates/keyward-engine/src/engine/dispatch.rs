@@ -4,8 +4,8 @@
 //! compile. A group's handlers live in its own folder.
 
 use crate::commands::{
-    connection, generic, hash, keyward, latency, list, pubsub, server, set, slowlog, string,
-    tracking, transactions, zset,
+    connection, generic, geo, hash, hyperloglog, keyward, latency, list, pubsub, server, set,
+    slowlog, string, tracking, transactions, zset,
 };
 use crate::engine::context::{self, Handler, Handlers};
 use crate::scripting as script;
@@ -185,6 +185,23 @@ const fn handler(id: Id) -> Handler {
         Id::ZScore => zset::lookup::zscore,
         Id::ZUnion => zset::combine::zunion,
         Id::ZUnionStore => zset::combine::zunionstore,
+        // hyperloglog
+        Id::PfAdd => hyperloglog::pfadd,
+        Id::PfCount => hyperloglog::pfcount,
+        Id::PfDebug => hyperloglog::pfdebug,
+        Id::PfMerge => hyperloglog::pfmerge,
+        Id::PfSelfTest => hyperloglog::pfselftest,
+        // geo
+        Id::GeoAdd => geo::geoadd,
+        Id::GeoDist => geo::geodist,
+        Id::GeoHash => geo::geohash,
+        Id::GeoPos => geo::geopos,
+        Id::GeoRadius => geo::search::georadius,
+        Id::GeoRadiusRo => geo::search::georadius_ro,
+        Id::GeoRadiusByMember => geo::search::georadiusbymember,
+        Id::GeoRadiusByMemberRo => geo::search::georadiusbymember_ro,
+        Id::GeoSearch => geo::search::geosearch,
+        Id::GeoSearchStore => geo::search::geosearchstore,
         // pubsub
         Id::PSubscribe => pubsub::psubscribe,
         Id::Publish => pubsub::publish,
@@ -254,8 +271,10 @@ const fn handler(id: Id) -> Handler {
         Id::ClientKill => connection::client::kill,
         Id::ClientList => connection::client_list::list,
         Id::ClientNoEvict => connection::client::no_evict,
+        Id::ClientNoTouch => connection::client::no_touch,
         Id::ClientPause => connection::pause::pause,
         Id::ClientReply => connection::client::reply,
+        Id::ClientSetInfo => connection::client::setinfo,
         Id::ClientSetName => connection::client::setname,
         Id::ClientTracking => tracking::tracking,
         Id::ClientTrackingInfo => tracking::trackinginfo,

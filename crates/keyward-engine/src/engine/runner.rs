@@ -8,7 +8,7 @@ use crate::engine::attempt::attempt;
 use crate::engine::context::{Ctx, Ending, Mode};
 use crate::engine::observers;
 use crate::governed;
-use keyward_commands::Command;
+use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
 
 /// Runs another command within this one (EXEC, scripts); its reply, or its
@@ -35,6 +35,9 @@ pub(crate) fn call(
 #[inline]
 pub(crate) fn run(ctx: &mut Ctx<'_>) {
     let begun_ns = ctx.shared.stats.clock_ns;
+    // What such a client does is no use of a row, unless it says so by TOUCH.
+    let held =
+        ctx.session.no_touch.then(|| ctx.keys.hold_marks(ctx.command.id != CommandId::Touch));
     let outcome = match ctx.keys.is_governed() {
         true => governed::run_under_schema(ctx),
         false => {
@@ -44,6 +47,9 @@ pub(crate) fn run(ctx: &mut Ctx<'_>) {
             attempt(ctx)
         }
     };
+    if let Some(before) = held {
+        ctx.keys.hold_marks(before);
+    }
     if let Err(error) = outcome {
         error.write_to(&mut ctx.reply);
         ctx.shared.stats.errors.count(error.code());

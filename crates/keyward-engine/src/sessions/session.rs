@@ -63,6 +63,15 @@ impl Transaction {
     }
 }
 
+/// The library that a client says it uses (CLIENT SETINFO).
+#[derive(Debug, Default)]
+pub(crate) struct Library {
+    /// Its name.
+    pub name: Option<Box<[u8]>>,
+    /// Its version.
+    pub version: Option<Box<[u8]>>,
+}
+
 /// A client as the engine knows it.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -82,6 +91,10 @@ pub(crate) struct Session {
     pub reply_mode: ReplyMode,
     /// Whether its memory is exempt from eviction (`CLIENT NO-EVICT`).
     pub no_evict: bool,
+    /// CLIENT NO-TOUCH: what it reads and writes does not count as used.
+    pub no_touch: bool,
+    /// What it told of its library.
+    pub library: Library,
     /// The channels it listens to.
     pub subscriptions: Subscriptions,
     /// How it tracks keys, if it does.
@@ -125,6 +138,8 @@ impl Session {
             transaction: None,
             reply_mode: ReplyMode::On,
             no_evict: false,
+            no_touch: false,
+            library: Library::default(),
             subscriptions: Subscriptions::default(),
             tracker: None,
             is_monitor: false,
@@ -149,6 +164,8 @@ impl Session {
         let postponed: usize = self.postponed.iter().map(ArgBuf::heap_bytes).sum();
         size_of::<Session>()
             + self.name.as_ref().map_or(0, |name| name.len())
+            + self.library.name.as_ref().map_or(0, |name| name.len())
+            + self.library.version.as_ref().map_or(0, |version| version.len())
             + self.transaction.as_ref().map_or(0, Transaction::heap_bytes)
             + self.subscriptions.heap_bytes()
             + self.tracker.as_ref().map_or(0, |tracker| tracker.heap_bytes())

@@ -79,6 +79,11 @@ fn elements_and_destinations_are_found() {
     check("bitfield k get u8 0", "Nothing");
     check("bitop and d a b", "Make { key: 2, row_type: Some(String) }");
     check("rename a b", "Make { key: 2, row_type: None }");
+    check("pfadd k a", "Make { key: 1, row_type: Some(String) }");
+    check("geoadd z 1 2 a", "Make { key: 1, row_type: Some(Zset) }");
+    check("geosearchstore d z x", "Make { key: 1, row_type: Some(Zset) }");
+    check("georadius z 1 1 1 m", "Nothing");
+    check("georadius z 1 1 1 m store d storedist e", "Make { key: 9, row_type: Some(Zset) }");
     check("migrate h 1 k 0 9", "Carry");
     check("migrate h 1 k 0 9 copy", "Nothing");
     check("incrbyfloat k 1e2", "sum 1e2");
@@ -89,7 +94,7 @@ fn elements_and_destinations_are_found() {
 #[test]
 fn every_command_that_writes_rows_is_read() {
     let plain = ["flushall", "flushdb", "swapdb"];
-    let reads_only_here = ["bitfield", "getex", "sort"];
+    let reads_only_here = ["bitfield", "georadius", "georadiusbymember", "getex", "sort"];
     for command in COMMANDS.iter().filter(|command| command.flags.has(Flag::Write)) {
         if plain.contains(&command.name) || command.name.starts_with("function|") {
             continue;

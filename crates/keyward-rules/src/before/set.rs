@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use keyward_schema::{Content, KeyId, Lifetime, Misfit};
+use keyward_schema::{Content, DataType, KeyId, Lifetime, Misfit, check_hyperloglog};
 
 use super::{Case, Judgement, Place, Stop, UNJUDGED};
 use crate::arguments::Asked;
@@ -160,6 +160,9 @@ impl RuleBook {
         let shape = match content {
             Content::Value(shape) => return shape.check(value).map(|()| None),
             Content::Json(shape) => shape,
+            Content::Opaque if self.schema().key(table).data == DataType::Hll => {
+                return check_hyperloglog(value).map(|()| None);
+            }
             Content::Fields(_) | Content::Items(_) | Content::Scored { .. } | Content::Opaque => {
                 return Ok(None);
             }

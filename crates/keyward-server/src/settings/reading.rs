@@ -168,6 +168,7 @@ impl Settings {
                 zset_entries_max: self.int(Id::ZSetPackedEntries) as usize,
                 zset_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
             },
+            hll_sparse_bytes_max: self.bytes(Id::HllSparseBytes) as usize,
         }
     }
 }

@@ -189,6 +189,11 @@ impl TextEdit<'_> {
         Text::of(self.place.row().value()).expect("the type was checked when the edit began")
     }
 
+    /// Whether the key was not there before.
+    pub fn is_new(&self) -> bool {
+        self.is_new
+    }
+
     /// The number, where the string is stored as one.
     pub fn number(&self) -> Option<i64> {
         match self.place.row().value() {
@@ -241,6 +246,31 @@ impl TextEdit<'_> {
         self.place.row_mut().patch_text(offset, bytes);
     }
 
+    /// The bytes, for changing them where they are; a number has none.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        if self.number().is_some() {
+            return None;
+        }
+        self.record();
+        Some(self.place.row_mut().text_mut())
+    }
+
+    /// Makes it these bytes, as the result of an edit.
+    ///
+    /// # Panics
+    /// If there are more than a row can hold, 4 GB.
+    pub fn rewrite(&mut self, bytes: &[u8]) {
+        let is_shorter = bytes.len() < self.text().as_bytes().len();
+        self.record();
+        let row = self.place.row_mut();
+        if is_shorter {
+            let deadline = row.deadline();
+            row.replace(NewValue::Edited(bytes), deadline);
+        } else {
+            row.patch_text(0, bytes);
+        }
+    }
+
     /// Records the change under its event.
     pub fn changed(self, event: Event) {
         self.changed_by(event, 1);
@@ -251,6 +281,13 @@ impl TextEdit<'_> {
         self.tell_new();
         let key = self.place.key;
         self.place.space.changed(key, event, count);
+    }
+
+    /// Records a change that no event tells of.
+    pub fn changed_silently(mut self) {
+        self.tell_new();
+        let key = self.place.key;
+        self.place.space.record(key, 1);
     }
 
     /// Ends an edit of which Redis tells nobody: the string was at most

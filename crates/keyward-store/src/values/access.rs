@@ -54,12 +54,14 @@ pub struct AccessClock {
     rates: FrequencyRates,
     /// A row that was not used for so long is idle.
     idle_seconds: u32,
+    /// Marks stay as they are: nothing counts as a use.
+    is_held: bool,
 }
 
 impl AccessClock {
     /// A clock at time zero.
     pub(crate) fn new(rates: FrequencyRates) -> AccessClock {
-        AccessClock { second: 0, minute: 0, rates, idle_seconds: 0 }
+        AccessClock { second: 0, minute: 0, rates, idle_seconds: 0, is_held: false }
     }
 
     /// Sets the time.
@@ -78,6 +80,11 @@ impl AccessClock {
         self.idle_seconds = seconds;
     }
 
+    /// Decides whether marks stay as they are; returns whether they did.
+    pub(crate) fn hold(&mut self, is_held: bool) -> bool {
+        std::mem::replace(&mut self.is_held, is_held)
+    }
+
     /// The mark of a new row.
     pub(crate) fn first_mark(&self, reading: Reading) -> u32 {
         match reading {
@@ -90,6 +97,7 @@ impl AccessClock {
     #[inline(always)]
     pub(crate) fn next_mark(&self, reading: Reading, mark: u32, random: &mut Random) -> u32 {
         match reading {
+            _ if self.is_held => mark,
             Reading::Recency => self.second,
             Reading::Frequency => self.next_frequency_mark(mark, random),
         }

@@ -394,6 +394,17 @@ impl Row {
         self.set_head(Head { flags: head.flags & !EDITED | edited, ..head });
     }
 
+    /// The bytes of a text, for changing them where they are. Not for numbers and objects.
+    pub(crate) fn text_mut(&mut self) -> &mut [u8] {
+        let head = self.head();
+        assert!(head.kind() == KIND_TEXT, "only texts are changed where they are");
+        self.set_head(Head { flags: head.flags | EDITED, ..head });
+        let bytes = self.text_bytes() as usize;
+        // SAFETY: a text row has so many initialised bytes there, which it owns and which
+        // are borrowed as long as the row is.
+        unsafe { std::slice::from_raw_parts_mut(self.at.add(head.text_at()).as_ptr(), bytes) }
+    }
+
     /// Gives the row the allocation of a text of so many bytes. A large one mostly grows or
     /// shrinks where it is; otherwise what fits is copied once.
     fn reallocate(&mut self, text_bytes: u32) {
@@ -610,6 +621,14 @@ mod tests {
                 assert_eq!(row.heap_bytes(), bytes);
             }
         }
+    }
+
+    #[test]
+    fn a_text_is_changed_where_it_is() {
+        let mut row = Row::new(b"k", NewValue::Text(b"abc"), Some(7));
+        row.text_mut()[1] = b'x';
+        assert_eq!((text_of(&row), row.deadline()), (b"axc".to_vec(), Some(7)));
+        assert!(row.is_edited());
     }
 
     /// A patch that ends behind the longest text: it panics, and the row is as before.

@@ -139,6 +139,7 @@ pub(crate) fn reset(ctx: &mut Ctx<'_>) -> Outcome {
     session.name = None;
     session.reply_mode = ReplyMode::On;
     session.no_evict = false;
+    session.no_touch = false;
     session.is_authenticated = ctx.shared.tunables.password.is_none();
     ctx.reply.set_protocol(Protocol::Resp2);
     ctx.reply.simple("RESET");

@@ -1,11 +1,11 @@
-//! CLIENT ID, GETNAME, SETNAME, REPLY, NO-EVICT, UNBLOCK, KILL, HELP.
+//! CLIENT ID, GETNAME, SETNAME, SETINFO, REPLY, NO-EVICT, NO-TOUCH, UNBLOCK, KILL, HELP.
 
-use super::client_list::{Kind, parse_kind, session};
+use super::client_filter::Filter;
 use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::courier::Delivery;
 use crate::sessions::session::ReplyMode;
 use keyward_commands::WireError;
-use keyward_commands::args::{self, Options};
+use keyward_commands::args;
 use keyward_store::keyspace::client_id::ClientId;
 
 pub(crate) fn id(ctx: &mut Ctx<'_>) -> Outcome {
@@ -29,7 +29,7 @@ pub(crate) fn setname(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Names the client; an empty name takes the name away.
 pub(super) fn set_name(ctx: &mut Ctx<'_>, name: &[u8]) -> Outcome {
-    if !name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+    if !is_printable(name) {
         let text = "Client names cannot contain spaces, newlines or special characters.";
         return Err(WireError::Err(text));
     }
@@ -65,6 +65,40 @@ pub(crate) fn no_evict(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
+pub(crate) fn no_touch(ctx: &mut Ctx<'_>) -> Outcome {
+    let word = ctx.args.at(2);
+    ctx.session.no_touch = match (args::is(word, "ON"), args::is(word, "OFF")) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => return Err(WireError::Syntax),
+    };
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Notes which library a client uses; an empty text takes the note away.
+pub(crate) fn setinfo(ctx: &mut Ctx<'_>) -> Outcome {
+    let (word, text) = (ctx.args.at(2), ctx.args.at(3));
+    let library = &mut ctx.session.library;
+    let place = match (args::is(word, "LIB-NAME"), args::is(word, "LIB-VER")) {
+        (true, _) => &mut library.name,
+        (_, true) => &mut library.version,
+        _ => return Err(WireError::line(&[b"ERR Unrecognized option '", word, b"'"])),
+    };
+    if !is_printable(text) {
+        let problem = b" cannot contain spaces, newlines or special characters.";
+        return Err(WireError::line(&[b"ERR ", word, problem]));
+    }
+    *place = (!text.is_empty()).then(|| text.into());
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Whether a text leaves a line of CLIENT LIST readable.
+fn is_printable(text: &[u8]) -> bool {
+    text.iter().all(|byte| (b'!'..=b'~').contains(byte))
+}
+
 pub(crate) fn unblock(ctx: &mut Ctx<'_>) -> Outcome {
     let error = match ctx.args.get(3) {
         None => None,
@@ -82,71 +116,14 @@ pub(crate) fn unblock(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
-/// Which clients CLIENT KILL means.
-struct Victims<'a> {
-    address: Option<&'a [u8]>,
-    local_address: Option<&'a [u8]>,
-    kind: Option<Kind>,
-    id: Option<ClientId>,
-    skips_self: bool,
-}
-
-impl<'a> Victims<'a> {
-    fn parse(ctx: &Ctx<'a>) -> Result<Victims<'a>, WireError> {
-        let mut victims =
-            Victims { address: None, local_address: None, kind: None, id: None, skips_self: true };
-        if ctx.args.len() == 3 {
-            victims.address = Some(ctx.args.at(2));
-            victims.skips_self = false;
-            return Ok(victims);
-        }
-        let mut options = Options::new(ctx.args, 2);
-        while let Some(word) = options.next() {
-            let value = options.value()?;
-            if args::is(word, "ID") {
-                let invalid = WireError::Err("client-id should be greater than 0");
-                let id = args::non_negative_or(value, invalid.clone())?;
-                victims.id = Some(ClientId(id)).filter(|id| id.0 > 0);
-                victims.id.ok_or(invalid)?;
-            } else if args::is(word, "TYPE") {
-                victims.kind = Some(parse_kind(value)?);
-            } else if args::is(word, "ADDR") {
-                victims.address = Some(value);
-            } else if args::is(word, "LADDR") {
-                victims.local_address = Some(value);
-            } else if args::is(word, "USER") {
-                if value != b"default" {
-                    return Err(WireError::line(&[b"ERR No such user '", value, b"'"]));
-                }
-            } else if args::is(word, "SKIPME") {
-                victims.skips_self = match (args::is(value, "YES"), args::is(value, "NO")) {
-                    (true, _) => true,
-                    (_, true) => false,
-                    _ => return Err(WireError::Syntax),
-                };
-            } else {
-                return Err(WireError::Syntax);
-            }
-        }
-        Ok(victims)
-    }
-
-    fn include(&self, ctx: &Ctx<'_>, id: ClientId) -> bool {
-        let connection = ctx.host.connection(id);
-        let kind = session(ctx, id).map(Kind::of);
-        self.kind.is_none_or(|wanted| kind == Some(wanted))
-            && self.address.is_none_or(|address| connection.address.as_bytes() == address)
-            && self.local_address.is_none_or(|a| connection.local_address.as_bytes() == a)
-            && self.id.is_none_or(|wanted| wanted == id)
-    }
-}
-
 pub(crate) fn kill(ctx: &mut Ctx<'_>) -> Outcome {
-    let victims = Victims::parse(ctx)?;
+    let is_address = ctx.args.len() == 3;
+    let mut victims = if is_address { Filter::at(ctx.args.at(2)) } else { Filter::parse(ctx, 2)? };
+    victims.skips_self.get_or_insert(!is_address);
     let own = ctx.session.id;
     let mut killed = 0;
     for id in ctx.shared.sessions.ids() {
-        if (id == own && victims.skips_self) || !victims.include(ctx, id) {
+        if !victims.includes(ctx, id) {
             continue;
         }
         killed += 1;

@@ -1,9 +1,10 @@
 //! CLIENT LIST and CLIENT INFO: one line per client.
 
+use super::client_filter::Filter;
 use crate::commands::tracking::shown_redirect;
 use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::pubsub::Kind as Subscription;
-use crate::sessions::session::Session;
+use crate::sessions::session::{Library, Session};
 use crate::sessions::tracking::Policy;
 use keyward_commands::{WireError, args};
 use keyward_resp::{Args, Protocol};
@@ -36,6 +37,7 @@ pub(super) fn parse_kind(word: &[u8]) -> Result<Kind, WireError> {
         ("replica", Kind::Replica),
         ("pubsub", Kind::PubSub),
         ("master", Kind::Master),
+        ("primary", Kind::Master),
     ];
     let kind = kinds.into_iter().find(|(name, _)| args::is(word, name));
     kind.map(|(_, kind)| kind)
@@ -55,7 +57,7 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
         (4, Some(word)) if args::is(word, "TYPE") => {
             add_lines(ctx, Some(parse_kind(ctx.args.at(3))?), &mut lines);
         }
-        (4.., Some(word)) if args::is(word, "ID") => {
+        (4.., Some(word)) if args::is(word, "ID") && is_of_redis(ctx) => {
             for argument in ctx.args.from(3).iter() {
                 let id = args::integer_or(argument, WireError::Err("Invalid client ID"))?;
                 if let Some(session) = session(ctx, ClientId(id as u64)) {
@@ -63,10 +65,26 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
                 }
             }
         }
-        _ => return Err(WireError::Syntax),
+        (3, _) => return Err(WireError::Syntax),
+        _ => {
+            let filter = Filter::parse(ctx, 2)?;
+            for id in ctx.shared.sessions.ids() {
+                if let Some(session) = session(ctx, id).filter(|_| filter.includes(ctx, id)) {
+                    lines.push_str(&line(ctx, session));
+                }
+            }
+        }
     }
     ctx.reply.verbatim(*b"txt", lines.as_bytes());
     Ok(())
+}
+
+/// Whether a list of ids is one as Redis 7.0 knows it: nothing behind it but ids, or something
+/// wrong from the first on.
+fn is_of_redis(ctx: &Ctx<'_>) -> bool {
+    let is_number = |argument: &[u8]| args::integer(argument).is_ok();
+    let ids = ctx.args.from(3);
+    !is_number(ids.at(0)) || ids.iter().all(is_number)
 }
 
 /// Adds the lines of all clients, or of those of a kind.
@@ -138,10 +156,27 @@ fn line(ctx: &Ctx<'_>, session: &Session) -> String {
         shown_redirect(session.tracker.as_deref()),
         if session.protocol == Protocol::Resp3 { 3 } else { 2 },
     );
+    add_library(&mut line, &session.library);
     line
 }
 
-fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
+/// Adds what a client told of its library, as Redis 7.2 shows it. The line of one that told
+/// nothing is that of Redis 7.0.
+fn add_library(line: &mut String, library: &Library) {
+    if library.name.is_none() && library.version.is_none() {
+        return;
+    }
+    let shown = |text: &Option<Box<[u8]>>| {
+        String::from_utf8_lossy(text.as_deref().unwrap_or_default()).into_owned()
+    };
+    let end = line.trim_end().len();
+    line.truncate(end);
+    // Writing to a string cannot fail.
+    let _ =
+        writeln!(line, " lib-name={} lib-ver={}", shown(&library.name), shown(&library.version));
+}
+
+pub(super) fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
     let tracker = session.tracker.as_deref();
     let flags = [
         ('O', session.is_monitor),
@@ -156,6 +191,7 @@ fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
         ('c', session.is_closing),
         ('U', is_unix),
         ('e', session.no_evict),
+        ('T', session.no_touch),
     ];
     let set: String = flags.into_iter().filter(|(_, is_set)| *is_set).map(|(f, _)| f).collect();
     if set.is_empty() { "N".to_owned() } else { set }

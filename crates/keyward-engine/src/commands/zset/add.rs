@@ -8,12 +8,12 @@ use keyward_store::values::zset::{Change, ZSet};
 
 /// The options of ZADD, in the words of the protocol.
 #[derive(Default)]
-struct Rules {
-    nx: bool,
-    xx: bool,
+pub(crate) struct Rules {
+    pub(crate) nx: bool,
+    pub(crate) xx: bool,
     gt: bool,
     lt: bool,
-    ch: bool,
+    pub(crate) ch: bool,
     incr: bool,
 }
 
@@ -94,18 +94,32 @@ fn add(ctx: &mut Ctx<'_>, mut rules: Rules) -> Outcome {
     for index in (2..pairs.len()).step_by(2) {
         args::float(pairs.at(index))?;
     }
+    let scored = (0..pairs.len()).step_by(2).map(|index| {
+        let again = || args::float(pairs.at(index)).expect("every score was judged above");
+        (if index == 0 { first } else { again() }, pairs.at(index + 1))
+    });
+    insert(ctx, &rules, scored)?;
+    Ok(())
+}
+
+/// Gives members these scores as far as the rules let them, and replies; whether that changed
+/// anything.
+pub(crate) fn insert<'m>(
+    ctx: &mut Ctx<'_>,
+    rules: &Rules,
+    scored: impl Iterator<Item = (f64, &'m [u8])>,
+) -> Result<bool, WireError> {
     let key = ctx.key(1);
     if rules.xx && ctx.keys.edit::<ZSet>(key)?.is_none() {
-        reply(ctx, &rules, 0, Verdict::Refused);
-        return Ok(());
+        reply(ctx, rules, 0, Verdict::Refused);
+        return Ok(false);
     }
     let growth = growth(ctx);
     let mut zset = ctx.keys.edit_or_create::<ZSet>(key)?;
     let (mut added, mut rescored) = (0, 0);
     let mut verdict = Verdict::Refused;
-    for index in (0..pairs.len()).step_by(2) {
-        let given = if index == 0 { first } else { args::float(pairs.at(index))? };
-        let change = zset.update(&growth, pairs.at(index + 1), |old| {
+    for (given, member) in scored {
+        let change = zset.update(&growth, member, |old| {
             verdict = rules.score_of(old, given);
             match verdict {
                 Verdict::Score(score) => Some(score),
@@ -125,8 +139,8 @@ fn add(ctx: &mut Ctx<'_>, mut rules: Rules) -> Outcome {
     if matches!(verdict, Verdict::NotANumber) {
         return Err(WireError::Err("resulting score is not a number (NaN)"));
     }
-    reply(ctx, &rules, if rules.ch { added + rescored } else { added }, verdict);
-    Ok(())
+    reply(ctx, rules, if rules.ch { added + rescored } else { added }, verdict);
+    Ok(added + rescored > 0)
 }
 
 /// An increment is answered by the new score, or by nothing if a rule refused it;
