@@ -25,8 +25,6 @@ pub enum Reason {
     HyperLogLog,
     /// Places on a map.
     Geo,
-    /// Users and their rights.
-    Acl,
     /// Replicas and moving keys between servers.
     Replication,
     /// Redis Cluster.
@@ -40,7 +38,7 @@ pub enum Reason {
 impl Reason {
     /// Every reason, in the order COMPAT.md lists them.
     pub const ALL: &'static [Reason] =
-        &[Streams, HyperLogLog, Geo, Acl, Replication, Cluster, Sentinel, Modules];
+        &[Streams, HyperLogLog, Geo, Replication, Cluster, Sentinel, Modules];
 
     /// The heading in COMPAT.md.
     pub const fn heading(self) -> &'static str {
@@ -48,7 +46,6 @@ impl Reason {
             Streams => "stream",
             HyperLogLog => "hyperloglog",
             Geo => "geo",
-            Acl => "access control",
             Replication => "replication",
             Cluster => "cluster",
             Sentinel => "sentinel",
@@ -62,9 +59,6 @@ impl Reason {
             Streams => "The stream type comes after the other types are complete.",
             HyperLogLog => "The HyperLogLog type comes after the other types are complete.",
             Geo => "Geo commands come after sorted sets are complete.",
-            Acl => {
-                "There is one user, `default`; AUTH and HELLO know it. Lists of rights come later."
-            }
             Replication => {
                 "SYNC sends a snapshot and then every change, without keep-alives or acknowledgements; a server cannot be a replica. The rest of replication comes later."
             }
@@ -78,7 +72,7 @@ impl Reason {
 }
 
 impl Absent {
-    /// Its name and those of its subcommands: `acl`, `acl|cat`, …
+    /// Its name and those of its subcommands: `xinfo`, `xinfo|help`, …
     pub fn full_names(&self) -> impl Iterator<Item = String> + use<> {
         let Absent { name, subcommands, .. } = *self;
         std::iter::once(name.to_owned())
@@ -130,14 +124,6 @@ pub const ABSENT: &[Absent] = &[
     absent("georadiusbymember_ro", Geo, &[]),
     absent("geosearch", Geo, &[]),
     absent("geosearchstore", Geo, &[]),
-    absent(
-        "acl",
-        Acl,
-        &[
-            "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log",
-            "save", "setuser", "users", "whoami",
-        ],
-    ),
     absent("failover", Replication, &[]),
     absent("psync", Replication, &[]),
     absent("replicaof", Replication, &[]),

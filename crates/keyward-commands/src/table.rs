@@ -39,6 +39,7 @@ macro_rules! rows {
 /// Turns what a row says for a field into the field's type.
 macro_rules! row_value {
     (flags $words:expr) => {{
+        #[allow(unused_imports, reason = "a row may have no flag")]
         use crate::flags::Flag::*;
         crate::flags::Flags::of(&$words)
     }};
@@ -86,6 +87,8 @@ macro_rules! id_list {
 }
 
 #[macro_use]
+mod acl;
+#[macro_use]
 mod bitmap;
 #[macro_use]
 mod connection;
@@ -130,10 +133,10 @@ macro_rules! command_id {
 // The same order as in `GROUPS`: both say where a row stands in `COMMANDS`.
 generic_ids! { []
     string_ids bitmap_ids hash_ids list_ids set_ids zset_ids pubsub_ids
-    transactions_ids scripting_ids connection_ids server_ids keyward_ids command_id
+    transactions_ids scripting_ids connection_ids server_ids acl_ids keyward_ids command_id
 }
 
-const GROUPS: [&[Command]; 13] = [
+const GROUPS: [&[Command]; 14] = [
     generic::ROWS,
     string::ROWS,
     bitmap::ROWS,
@@ -146,6 +149,7 @@ const GROUPS: [&[Command]; 13] = [
     scripting::ROWS,
     connection::ROWS,
     server::ROWS,
+    acl::ROWS,
     keyward::ROWS,
 ];
 

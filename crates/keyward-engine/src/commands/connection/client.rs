@@ -88,13 +88,14 @@ struct Victims<'a> {
     local_address: Option<&'a [u8]>,
     kind: Option<Kind>,
     id: Option<ClientId>,
+    user: Option<&'a [u8]>,
     skips_self: bool,
 }
 
 impl<'a> Victims<'a> {
     fn parse(ctx: &Ctx<'a>) -> Result<Victims<'a>, WireError> {
         let mut victims =
-            Victims { address: None, local_address: None, kind: None, id: None, skips_self: true };
+            Victims { address: None, local_address: None, kind: None, id: None, user: None, skips_self: true };
         if ctx.args.len() == 3 {
             victims.address = Some(ctx.args.at(2));
             victims.skips_self = false;
@@ -115,9 +116,10 @@ impl<'a> Victims<'a> {
             } else if args::is(word, "LADDR") {
                 victims.local_address = Some(value);
             } else if args::is(word, "USER") {
-                if value != b"default" {
+                if ctx.shared.acl.user(value).is_none() {
                     return Err(WireError::line(&[b"ERR No such user '", value, b"'"]));
                 }
+                victims.user = Some(value);
             } else if args::is(word, "SKIPME") {
                 victims.skips_self = match (args::is(value, "YES"), args::is(value, "NO")) {
                     (true, _) => true,
@@ -134,10 +136,12 @@ impl<'a> Victims<'a> {
     fn include(&self, ctx: &Ctx<'_>, id: ClientId) -> bool {
         let connection = ctx.host.connection(id);
         let kind = session(ctx, id).map(Kind::of);
+        let user = session(ctx, id).and_then(|session| session.user.as_ref());
         self.kind.is_none_or(|wanted| kind == Some(wanted))
             && self.address.is_none_or(|address| connection.address.as_bytes() == address)
             && self.local_address.is_none_or(|a| connection.local_address.as_bytes() == a)
             && self.id.is_none_or(|wanted| wanted == id)
+            && self.user.is_none_or(|wanted| user.is_some_and(|user| *user.name == *wanted))
     }
 }
 
