@@ -169,6 +169,9 @@ impl Acl {
         let rules = merge_selectors(rules)
             .map_err(|at| [b"Unmatched parenthesis in acl selector starting at '", at, b"'."].concat())?;
         let mut user = User::new(name, self.new_channels);
+        if name == DEFAULT {
+            user.apply(b"reset", self.new_channels).expect("that is a rule");
+        }
         for rule in &rules {
             user.apply(rule, self.new_channels).map_err(|error| {
                 let rule = [b"Error loading ACL rule '", rule.as_slice(), b"' for the user named '"];

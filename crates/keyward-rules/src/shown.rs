@@ -255,6 +255,7 @@ impl Subject {
             | FunctionRestore
             | CommandGetKeys
             | CommandGetKeysAndFlags
+            | AclDryRun
             | KeywardExplain
             | Debug => {
                 return Subject::Program;
@@ -265,7 +266,8 @@ impl Subject {
         }
         match command.container.unwrap_or(command.id) {
             _ if command.group == Group::PubSub => Subject::NoRow,
-            Auth
+            Acl
+            | Auth
             | Client
             | Echo
             | Hello

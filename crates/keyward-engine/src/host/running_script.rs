@@ -28,6 +28,9 @@ pub trait RunningScript {
     /// What is running.
     fn activity(&self) -> Activity;
 
+    /// Whether a newcomer is admitted whatever its password.
+    fn needs_no_password(&self) -> bool;
+
     /// A client comes meanwhile.
     fn connect(&mut self) -> ClientId;
 

@@ -50,6 +50,10 @@ impl RunningScript for Running<'_> {
         self.activity
     }
 
+    fn needs_no_password(&self) -> bool {
+        self.shared.acl.default_user().needs_no_password
+    }
+
     fn connect(&mut self) -> ClientId {
         self.shared.connect(self.keys.now_ms())
     }
