@@ -82,7 +82,7 @@ impl User {
 
 impl Selector {
     fn check(&self, call: &Call<'_>) -> Result<(), Denied> {
-        let Call { command, args, place } = *call;
+        let Call { command, args, .. } = *call;
         if !self.grants_command(command, args) {
             return Err(Denied::Command);
         }
@@ -104,7 +104,6 @@ impl Selector {
                 }
             }
         }
-        let _ = place;
         Ok(())
     }
 }

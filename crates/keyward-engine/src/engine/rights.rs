@@ -8,7 +8,7 @@
 
 use crate::acl::{Call, Context, Denied, Entry, Reason, User};
 use crate::acl::check::Place;
-use crate::engine::context::{Ctx, Onlooker, Outcome};
+use crate::engine::context::{Ctx, Mode, Onlooker, Outcome};
 use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -85,15 +85,7 @@ impl Shared {
         let Err(denied) = self.ask(session, &asked.call(db)) else { return Ok(()) };
         session.last_command = Some(command);
         self.note_denied(session, context, denied, asked);
-        let about = |what: &str| {
-            let text = format!("NOPERM this user has no permissions to {what}");
-            WireError::line(&[text.as_bytes()])
-        };
-        Err(match denied {
-            Denied::Command => about(&format!("run the '{}' command", command.name)),
-            Denied::Key(_) => about("access one of the keys used as arguments"),
-            Denied::Channel(_) => about("access one of the channels used as arguments"),
-        })
+        Err(no_permission(denied, command))
     }
 
     /// Whether a client's user may run a command in a database, as things stand.
@@ -158,6 +150,16 @@ impl Shared {
             self.outbox.push(Delivery::Close(id));
         }
     }
+}
+
+/// What a client hears that lacks a right.
+fn no_permission(denied: Denied, command: &Command) -> WireError {
+    let what = match denied {
+        Denied::Command => &format!("run the '{}' command", command.name),
+        Denied::Key(_) => "access one of the keys used as arguments",
+        Denied::Channel(_) => "access one of the channels used as arguments",
+    };
+    WireError::line(&[b"NOPERM this user has no permissions to ", what.as_bytes()])
 }
 
 impl Engine {
@@ -234,6 +236,23 @@ impl Ctx<'_> {
         let denied = self.shared.ask(self.session, &asked.call(self.session.db)).err()?;
         self.shared.note_denied(self.session, context, denied, asked);
         Some(denied)
+    }
+
+    /// Whether the client may run a command that it has explained.
+    pub(crate) fn check_explained(
+        &mut self,
+        command: &'static Command,
+        args: Args<'_>,
+    ) -> Outcome {
+        if self.shared.is_cleared(self.session) {
+            return Ok(());
+        }
+        let context = match self.mode {
+            Mode::Queued => Context::Transaction,
+            _ => Context::TopLevel,
+        };
+        let denied = self.denied(context, command, args);
+        denied.map_or(Ok(()), |denied| Err(no_permission(denied, command)))
     }
 
     /// Whether the client may run a command, which nothing is made of.

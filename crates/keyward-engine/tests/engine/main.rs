@@ -28,6 +28,7 @@ mod planning;
 mod read_back;
 mod rebuild;
 mod replay;
+mod rights;
 mod scanning;
 mod secret_moves;
 mod seen;
