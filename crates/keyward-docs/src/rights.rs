@@ -59,14 +59,17 @@ pub fn users(schemas: &[Schema], dialect: Dialect) -> Vec<UserRights> {
         }
     }
     let has_functions = schemas.iter().any(|schema| !schema.functions.is_empty());
-    users.into_iter().map(|(name, own)| rights(name, &own, &keys, (dialect, has_functions))).collect()
+    users
+        .into_iter()
+        .map(|(name, own)| rights(name, &own, &keys, (dialect, has_functions)))
+        .collect()
 }
 
 /// Owners who are no users, since their names have spaces.
 pub fn unnamed_owners(schemas: &[Schema]) -> Vec<&str> {
-    let owners = schemas.iter().flat_map(|schema| {
-        schema.ids().filter_map(|id| schema.owner_of(id)).collect::<Vec<_>>()
-    });
+    let owners = schemas
+        .iter()
+        .flat_map(|schema| schema.ids().filter_map(|id| schema.owner_of(id)).collect::<Vec<_>>());
     let mut unnamed: Vec<&str> = owners.filter(|owner| !is_user_name(owner)).collect();
     unnamed.sort_unstable();
     unnamed.dedup();

@@ -150,9 +150,7 @@ impl Acl {
     /// Says on one line what is wrong with which line; then nothing is changed.
     pub(crate) fn replace_by_file(&mut self, name: &str, text: &[u8]) -> Result<(), Vec<u8>> {
         let mut users = file::read(name, text, self.new_channels)?;
-        users
-            .entry(DEFAULT.into())
-            .or_insert_with(|| Arc::new(User::all_powerful(DEFAULT)));
+        users.entry(DEFAULT.into()).or_insert_with(|| Arc::new(User::all_powerful(DEFAULT)));
         self.users = users;
         self.version += 1;
         Ok(())
@@ -166,15 +164,17 @@ impl Acl {
         if !is_plain_name(name) {
             return Err(b"Spaces not allowed in ACL usernames".to_vec());
         }
-        let rules = merge_selectors(rules)
-            .map_err(|at| [b"Unmatched parenthesis in acl selector starting at '", at, b"'."].concat())?;
+        let rules = merge_selectors(rules).map_err(|at| {
+            [b"Unmatched parenthesis in acl selector starting at '", at, b"'."].concat()
+        })?;
         let mut user = User::new(name, self.new_channels);
         if name == DEFAULT {
             user.apply(b"reset", self.new_channels).expect("that is a rule");
         }
         for rule in &rules {
             user.apply(rule, self.new_channels).map_err(|error| {
-                let rule = [b"Error loading ACL rule '", rule.as_slice(), b"' for the user named '"];
+                let rule =
+                    [b"Error loading ACL rule '", rule.as_slice(), b"' for the user named '"];
                 [&rule.concat(), name, b"': ", error.text().as_bytes()].concat()
             })?;
         }

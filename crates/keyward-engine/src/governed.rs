@@ -565,9 +565,7 @@ fn refused(
     let shown = discretion::shown(keys, call, refusal);
     remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Refused));
     let reader = session.user.as_ref().filter(|_| !shared.is_cleared(session));
-    let may_read = |key: &[u8]| {
-        reader.is_none_or(|user| user.may_read(Place { keys, db }, key))
-    };
+    let may_read = |key: &[u8]| reader.is_none_or(|user| user.may_read(Place { keys, db }, key));
     WireError::Line(shown.text_for(may_read).as_bytes().into())
 }
 

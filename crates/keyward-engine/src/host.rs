@@ -63,11 +63,7 @@ pub trait Host {
 
     /// Writes the settings back to the file they came from, and the users, a line for each,
     /// unless these have a file of their own.
-    fn config_rewrite(
-        &mut self,
-        scope: Rewrite,
-        users: &[Vec<u8>],
-    ) -> Result<(), ConfigRefusal> {
+    fn config_rewrite(&mut self, scope: Rewrite, users: &[Vec<u8>]) -> Result<(), ConfigRefusal> {
         let _ = (scope, users);
         Err(NO_SETTINGS.to_owned())
     }

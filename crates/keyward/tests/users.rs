@@ -45,7 +45,8 @@ fn users_of_the_settings_are_there_and_are_written_back() {
     let folder = tempfile::tempdir().expect("a directory");
     let conf = path(folder.path(), "redis.conf");
     let dir = folder.path().display();
-    let lines = format!("dir {dir}\nsave \"\"\nuser ann on >secret ~a:* +get (+set ~b)\nuser off off\n");
+    let lines =
+        format!("dir {dir}\nsave \"\"\nuser ann on >secret ~a:* +get (+set ~b)\nuser off off\n");
     fs::write(&conf, lines).expect("a file");
     let server = Server::keyward_as_set(Path::new(PROGRAM), &[&conf]);
     let mut client = server.client();
@@ -123,8 +124,7 @@ fn a_server_does_not_start_with_users_it_does_not_understand() {
 fn passwords_that_are_made_differ_and_have_the_length_that_is_asked_for() {
     let server = Server::keyward(Path::new(PROGRAM), &["--save", ""]);
     let mut client = server.client();
-    let mut made: Vec<String> =
-        (0..8).map(|_| text(&mut client, &["ACL", "GENPASS"])).collect();
+    let mut made: Vec<String> = (0..8).map(|_| text(&mut client, &["ACL", "GENPASS"])).collect();
     assert!(made.iter().all(|password| password.len() == 64), "{made:?}");
     made.sort_unstable();
     made.dedup();
@@ -211,7 +211,16 @@ fn try_everything(server: &Server, rules: &str, foreign: &[(&str, &str)]) {
                 }
             }
         }
-        for call in [&["FLUSHALL"][..], &["KEYS", "*"], &["SCAN", "0"], &["CONFIG", "GET", "*"], &["FUNCTION", "FLUSH"], &["ACL", "LIST"], &["DEBUG", "SLEEP", "0"], &["EVAL", "return 1", "0"]] {
+        for call in [
+            &["FLUSHALL"][..],
+            &["KEYS", "*"],
+            &["SCAN", "0"],
+            &["CONFIG", "GET", "*"],
+            &["FUNCTION", "FLUSH"],
+            &["ACL", "LIST"],
+            &["DEBUG", "SLEEP", "0"],
+            &["EVAL", "return 1", "0"],
+        ] {
             let reply = text(&mut client, &[&["ACL", "DRYRUN", user][..], call].concat());
             assert!(reply.contains("no permissions to run"), "{user} may {call:?}");
         }
@@ -243,7 +252,10 @@ fn call_on(name: &'static str, key: &str) -> Option<Vec<String>> {
     }
     let call: keyward_resp::ArgBuf = words.iter().collect();
     let keys = command.keys_in(call.args());
-    let is_plain = keys.clone().len() > 0 && keys.clone().all(|it| call.args().at(it.index) == key.as_bytes() && it.flags == command.keys[0].flags);
+    let is_plain = keys.clone().len() > 0
+        && keys.clone().all(|it| {
+            call.args().at(it.index) == key.as_bytes() && it.flags == command.keys[0].flags
+        });
     is_plain.then_some(words)
 }
 
@@ -273,6 +285,10 @@ fn rules_by_globs_grant_what_is_told_besides_on_redis_too() {
     assert_eq!(allowed, rules);
     let foreign = [("reports", "user:1:notes"), ("shop", "user:1:notes")];
     let schema = path(folder.path(), "keyward.toml");
-    try_everything(&Server::keyward(Path::new(PROGRAM), &[&schema, "--save", ""]), &rules, &foreign);
+    try_everything(
+        &Server::keyward(Path::new(PROGRAM), &[&schema, "--save", ""]),
+        &rules,
+        &foreign,
+    );
     try_everything(&Server::redis(&[]), &rules, &foreign);
 }

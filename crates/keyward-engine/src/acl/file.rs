@@ -67,13 +67,7 @@ fn read_line(
 
 /// Obeys the rules of a line; of those that are wrong, unknown names are all told, of
 /// others the first.
-fn apply(
-    place: &str,
-    rules: &[Vec<u8>],
-    new: NewChannels,
-    user: &mut User,
-    errors: &mut Vec<u8>,
-) {
+fn apply(place: &str, rules: &[Vec<u8>], new: NewChannels, user: &mut User, errors: &mut Vec<u8>) {
     let mut is_told = false;
     for rule in rules {
         let rule = trimmed(rule, b"\t\r\n");

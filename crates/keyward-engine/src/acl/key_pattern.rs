@@ -82,7 +82,8 @@ impl KeyPattern {
         if has_space(rest) || access == Access::default() {
             return Err(RuleError::Syntax);
         }
-        let is_pattern = |text| std::str::from_utf8(text).is_ok_and(|it| Pattern::parse(it).is_ok());
+        let is_pattern =
+            |text| std::str::from_utf8(text).is_ok_and(|it| Pattern::parse(it).is_ok());
         if kind == Kind::Exact && !is_pattern(rest) {
             return Err(RuleError::Syntax);
         }

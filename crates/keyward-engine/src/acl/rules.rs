@@ -37,7 +37,9 @@ impl RuleError {
             RuleError::BadHash => {
                 "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters"
             }
-            RuleError::ArgumentOfSubcommand => "Allowing first-arg of a subcommand is not supported",
+            RuleError::ArgumentOfSubcommand => {
+                "Allowing first-arg of a subcommand is not supported"
+            }
         }
     }
 }

@@ -37,7 +37,12 @@ impl Selector {
     /// Every right.
     pub(super) fn all() -> Selector {
         let commands = CommandSet::all();
-        Selector { commands, has_all_keys: true, has_all_channels: true, ..Selector::new(NewChannels::None) }
+        Selector {
+            commands,
+            has_all_keys: true,
+            has_all_channels: true,
+            ..Selector::new(NewChannels::None)
+        }
     }
 
     /// Reads what stands between parentheses.

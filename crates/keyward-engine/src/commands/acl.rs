@@ -18,7 +18,8 @@ const BITS: i64 = 256;
 /// How many entries of the log are shown unless said otherwise.
 const LOG_COUNT: i64 = 10;
 const NO_FILE: &str = "This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration.";
-const NOT_SAVED: &str = "There was an error trying to save the ACLs. Please check the server logs for more information";
+const NOT_SAVED: &str =
+    "There was an error trying to save the ACLs. Please check the server logs for more information";
 
 pub(crate) fn setuser(ctx: &mut Ctx<'_>) -> Outcome {
     let name = ctx.args.at(2);

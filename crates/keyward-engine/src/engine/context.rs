@@ -14,8 +14,8 @@ use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::{ArgBuf, Args, ReplyWriter};
 use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
-use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::blocking::{Blocked, NoWaitReply, TimeoutReply};
+use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::values::hasher::{DbIndex, Key};
 use keyward_store::values::value::Type;
 

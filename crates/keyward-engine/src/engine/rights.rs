@@ -6,10 +6,10 @@
 //! was found (`Session::cleared_at`).
 //! Not here: what a user may do (`acl`).
 
-use crate::acl::{Call, Context, Denied, Entry, Reason, User};
 use crate::acl::check::Place;
-use crate::engine::context::{Ctx, Mode, Onlooker, Outcome};
+use crate::acl::{Call, Context, Denied, Entry, Reason, User};
 use crate::engine::Engine;
+use crate::engine::context::{Ctx, Mode, Onlooker, Outcome};
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::courier::Delivery;
@@ -132,9 +132,8 @@ impl Shared {
         current: &mut Session,
         is_gone: impl Fn(&Session, &User) -> bool,
     ) {
-        let is_meant = |session: &Session| {
-            session.user.as_ref().is_some_and(|user| is_gone(session, user))
-        };
+        let is_meant =
+            |session: &Session| session.user.as_ref().is_some_and(|user| is_gone(session, user));
         if is_meant(current) {
             current.is_closing = true;
         }
@@ -239,11 +238,7 @@ impl Ctx<'_> {
     }
 
     /// Whether the client may run a command that it has explained.
-    pub(crate) fn check_explained(
-        &mut self,
-        command: &'static Command,
-        args: Args<'_>,
-    ) -> Outcome {
+    pub(crate) fn check_explained(&mut self, command: &'static Command, args: Args<'_>) -> Outcome {
         if self.shared.is_cleared(self.session) {
             return Ok(());
         }

@@ -45,10 +45,8 @@ impl RuleBook {
             return refusal("another row");
         }
         // Which key that is follows from the id alone where that is all the key has.
-        let is_id = matches!(
-            &derived.derived,
-            Some(Derived::Lookup { finds: Finds::Member { .. }, .. })
-        );
+        let is_id =
+            matches!(&derived.derived, Some(Derived::Lookup { finds: Finds::Member { .. }, .. }));
         let named = match declared.pattern.placeholders().len() {
             1 if is_id => declared.pattern.fill(&[owner]),
             _ => Vec::new(),

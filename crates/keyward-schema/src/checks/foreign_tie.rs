@@ -68,7 +68,10 @@ pub(crate) fn check(
 
 fn found(key: &Key, other: &Key, [own, others]: [&str; 2]) -> Diagnostic {
     RULE.at(key.at, format!("of {own}"))
-        .saying(format!("`{}` follows from `{}`, which has another owner", key.pattern, other.pattern))
+        .saying(format!(
+            "`{}` follows from `{}`, which has another owner",
+            key.pattern, other.pattern
+        ))
         .see(other.at, format!("of {others}"))
         .help(format!("owner = \"{others}\", or allow = [\"KW0521: …\"] with the reason"))
 }

@@ -76,7 +76,9 @@ impl Pattern {
             let mut at = 0;
             while at < places.len() {
                 let place = places[at];
-                if tokens.get(usize::from(place)) == Some(&Token::Star) && !places.contains(&(place + 1)) {
+                if tokens.get(usize::from(place)) == Some(&Token::Star)
+                    && !places.contains(&(place + 1))
+                {
                     places.push(place + 1);
                 }
                 at += 1;

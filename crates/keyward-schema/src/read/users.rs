@@ -6,11 +6,7 @@ use crate::diagnostic::Report;
 
 /// The users that a setting names; `None` if it is not there. A name stands in a file of
 /// users between spaces, so it has none.
-pub(super) fn read(
-    table: &Table<'_>,
-    setting: &str,
-    report: &mut Report,
-) -> Option<Vec<Box<str>>> {
+pub(super) fn read(table: &Table<'_>, setting: &str, report: &mut Report) -> Option<Vec<Box<str>>> {
     let entry = table.entry(setting)?;
     let mut users: Vec<Box<str>> = Vec::new();
     for name in table.texts(setting, report) {

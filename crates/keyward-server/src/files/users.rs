@@ -10,9 +10,8 @@ use std::io;
 /// What the file has, and the name it was given by; `None` if there is none.
 pub(crate) fn read(settings: &Settings) -> Option<Result<(String, Vec<u8>), String>> {
     let (name, path) = settings.users_file()?;
-    let text = std::fs::read(path).map_err(|error| {
-        format!("Error loading ACLs, opening file '{name}': {}", reason(&error))
-    });
+    let text = std::fs::read(path)
+        .map_err(|error| format!("Error loading ACLs, opening file '{name}': {}", reason(&error)));
     Some(text.map(|text| (name, text)))
 }
 

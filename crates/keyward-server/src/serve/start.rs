@@ -107,7 +107,9 @@ fn declare_users(core: &mut Core) -> Result<(), ServeError> {
         let is_enabled = engine.declare_user(name, &rules).map_err(failed)?;
         if !is_enabled {
             let name = String::from_utf8_lossy(name);
-            tracing::info!("The user '{name}' is disabled (there is no 'on' modifier in the user description). Make sure this is not a configuration error.");
+            tracing::info!(
+                "The user '{name}' is disabled (there is no 'on' modifier in the user description). Make sure this is not a configuration error."
+            );
         }
     }
     let aborting = |errors| failed(format!("Aborting startup because of ACL errors: {errors}"));

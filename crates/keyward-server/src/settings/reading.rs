@@ -7,10 +7,10 @@
 use super::Settings;
 use super::table::Id;
 use super::value::{ClientClass, OutputLimit, Value};
-use std::path::{Path, PathBuf};
 use keyward_engine::{
     FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, PackedLimits, Policy, Tunables,
 };
+use std::path::{Path, PathBuf};
 
 /// The least limit of what clients take together.
 const CLIENT_MEMORY_MIN: u64 = 128 * 1024;

@@ -99,7 +99,8 @@ fn is_user(line: &str) -> bool {
 /// The line of a user; its words have quotes where they would be read otherwise.
 fn user_line(line: &[u8]) -> String {
     let quoted = |word: &[u8]| {
-        let is_plain = |byte: &u8| matches!(byte, b'!'..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\');
+        let is_plain =
+            |byte: &u8| matches!(byte, b'!'..=b'~') && !matches!(byte, b'"' | b'\'' | b'\\');
         match word.iter().all(is_plain) {
             true => String::from_utf8_lossy(word).into_owned(),
             false => format!("\"{}\"", word.escape_ascii()),
@@ -167,7 +168,10 @@ mod tests {
         }
         let directory = String::from_utf8(settings.values[Id::Dir as usize].to_text());
         let directory = directory.expect("the tests run in a directory with a plain name");
-        assert_eq!(merged(&settings, old, Rewrite::Changed, &[]), expected.replace("HERE", &directory));
+        assert_eq!(
+            merged(&settings, old, Rewrite::Changed, &[]),
+            expected.replace("HERE", &directory)
+        );
     }
 
     #[test]

@@ -94,8 +94,14 @@ struct Victims<'a> {
 
 impl<'a> Victims<'a> {
     fn parse(ctx: &Ctx<'a>) -> Result<Victims<'a>, WireError> {
-        let mut victims =
-            Victims { address: None, local_address: None, kind: None, id: None, user: None, skips_self: true };
+        let mut victims = Victims {
+            address: None,
+            local_address: None,
+            kind: None,
+            id: None,
+            user: None,
+            skips_self: true,
+        };
         if ctx.args.len() == 3 {
             victims.address = Some(ctx.args.at(2));
             victims.skips_self = false;

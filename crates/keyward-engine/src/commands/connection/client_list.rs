@@ -118,9 +118,10 @@ pub(crate) fn line(onlooker: &Onlooker<'_>, session: &Session) -> String {
     let arguments = running + connection.parsed_bytes;
     let own = if session.id == *own { running } else { 0 };
     let total = shared.client_bytes(keys, session) + connection.bytes + own;
-    let user = session.user.as_ref().map_or("(superuser)".into(), |user| {
-        String::from_utf8_lossy(&user.name).into_owned()
-    });
+    let user = session
+        .user
+        .as_ref()
+        .map_or("(superuser)".into(), |user| String::from_utf8_lossy(&user.name).into_owned());
     let mut line = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(

@@ -1,8 +1,8 @@
 //! KEYWARD MISFITS: rows that are kept though something is wrong with them, and why.
 
 use super::wanted::Wanted;
-use crate::commands::generic::scan::parse_cursor;
 use crate::acl::check::Place;
+use crate::commands::generic::scan::parse_cursor;
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed::in_force::book;
 use keyward_commands::WireError;

@@ -8,8 +8,8 @@ use crate::files::append_only::AppendOnly;
 use crate::files::data_locks::Guarded;
 use crate::files::log_parts::open_log;
 use crate::files::schemas::without_repeats;
-use crate::files::users;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
+use crate::files::users;
 use crate::net::exchange;
 use crate::process::{descriptors, memory};
 use crate::serve::{busy, info};
@@ -136,11 +136,7 @@ impl Host for ServerHost {
         }
     }
 
-    fn config_rewrite(
-        &mut self,
-        scope: Rewrite,
-        users: &[Vec<u8>],
-    ) -> Result<(), ConfigRefusal> {
+    fn config_rewrite(&mut self, scope: Rewrite, users: &[Vec<u8>]) -> Result<(), ConfigRefusal> {
         self.settings.rewrite(scope, users).inspect_err(|error| tracing::warn!("{error}"))
     }
 
