@@ -266,8 +266,7 @@ impl Subject {
         }
         match command.container.unwrap_or(command.id) {
             _ if command.group == Group::PubSub => Subject::NoRow,
-            Acl
-            | Auth
+            Auth
             | Client
             | Echo
             | Hello

@@ -1,12 +1,15 @@
 //! The log of what was denied (ACL LOG), newest first.
 //!
-//! Invariant: at most as many entries as the setting says. The same thing that happens again
+//! Invariant: at most as many entries as the setting says, and of what clients sent at most
+//! [`TEXT_BYTES_MAX`] bytes in each. The same thing that happens again
 //! within a minute is counted in its entry, if that is one of the newest.
 
 use std::collections::VecDeque;
 
 /// How old an entry may be that counts what happens again.
 const GROUPING_MS_MAX: i64 = 60_000;
+/// How many bytes of a key, a channel or a name are kept.
+const TEXT_BYTES_MAX: usize = 4096;
 /// How many entries are looked at to find it.
 const GROUPING_DEPTH: usize = 10;
 
@@ -92,7 +95,12 @@ impl Log {
         self.len_max = len_max;
     }
 
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, mut entry: Entry) {
+        for text in [&mut entry.object, &mut entry.user] {
+            if text.len() > TEXT_BYTES_MAX {
+                *text = text[..TEXT_BYTES_MAX].into();
+            }
+        }
         let mut newest = self.entries.iter().take(GROUPING_DEPTH);
         let same = newest.position(|other| other.is_same_as(&entry));
         if let Some(mut known) = same.and_then(|at| self.entries.remove(at)) {
@@ -145,6 +153,13 @@ mod tests {
         assert_eq!(shown(&log), [("a".to_owned(), 2), ("b".to_owned(), 1)]);
         log.push(entry("a", 120_001));
         assert_eq!(shown(&log)[0], ("a".to_owned(), 1));
+    }
+
+    #[test]
+    fn of_a_long_key_the_beginning_is_kept() {
+        let mut log = Log::default();
+        log.push(entry(&"k".repeat(TEXT_BYTES_MAX + 1), 0));
+        assert_eq!(shown(&log)[0].0.len(), TEXT_BYTES_MAX);
     }
 
     #[test]

@@ -136,7 +136,7 @@ impl Selector {
     }
 
     /// The rules about commands.
-    pub(crate) fn command_rules(&self) -> String {
+    pub(crate) fn command_rules(&self) -> Vec<u8> {
         self.commands.rules()
     }
 
@@ -171,7 +171,7 @@ impl Selector {
             rules.extend_from_slice(&channels);
             rules.push(b' ');
         }
-        rules.extend_from_slice(self.command_rules().as_bytes());
+        rules.extend_from_slice(&self.command_rules());
         rules
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn getuser(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn reply_selector(ctx: &mut Ctx<'_>, selector: &Selector) {
     ctx.reply.bulk(b"commands");
-    ctx.reply.bulk(selector.command_rules().as_bytes());
+    ctx.reply.bulk(&selector.command_rules());
     ctx.reply.bulk(b"keys");
     ctx.reply.bulk(&selector.key_rules());
     ctx.reply.bulk(b"channels");

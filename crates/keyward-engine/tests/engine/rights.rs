@@ -1,7 +1,7 @@
 //! Rights: what Redis does not have of them. The rest is compared with Redis (`tests/wire`).
 
 use keyward_engine::{ClientId, Delivery};
-use keyward_testkit::TestEngine;
+use keyward_testkit::engine::TestEngine;
 
 const SHOP: &str = r#"
 [keyspace]

@@ -34,7 +34,7 @@ mod tests {
         check(&of("['a', 'b-c', 'a']"), "");
         check(
             &of("['a b']"),
-            "KW0006 3:11 `readers` must be names of users, which have no spaces [an array]",
+            "KW0006 3:11 `readers` wants names of users, which have no spaces [this is an array]",
         );
     }
 }
