@@ -63,20 +63,21 @@ impl KeyPattern {
         match rule[0] {
             b'~' => access = Access::ALL,
             b'=' => (access, kind) = (Access::ALL, Kind::Exact),
-            _ => loop {
-                let [letter, after @ ..] = rest else { break };
-                rest = after;
-                match letter.to_ascii_uppercase() {
-                    b'R' if !access.reads => access.reads = true,
-                    b'W' if !access.writes => access.writes = true,
-                    b'~' => break,
-                    b'=' => {
-                        kind = Kind::Exact;
-                        break;
+            _ => {
+                while let [letter, after @ ..] = rest {
+                    rest = after;
+                    match letter.to_ascii_uppercase() {
+                        b'R' if !access.reads => access.reads = true,
+                        b'W' if !access.writes => access.writes = true,
+                        b'~' => break,
+                        b'=' => {
+                            kind = Kind::Exact;
+                            break;
+                        }
+                        _ => return Err(RuleError::Syntax),
                     }
-                    _ => return Err(RuleError::Syntax),
                 }
-            },
+            }
         }
         // Redis takes `%~a` and then stops at the first look at it.
         if has_space(rest) || access == Access::default() {

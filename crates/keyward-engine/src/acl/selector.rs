@@ -153,8 +153,8 @@ impl Selector {
         if self.has_all_channels {
             return b"&*".to_vec();
         }
-        let rule = |pattern: &Box<[u8]>| [b"&", &**pattern].concat();
-        self.channels.iter().map(rule).collect::<Vec<_>>().join(&b' ')
+        let rules = self.channels.iter().map(|pattern| [b"&", &**pattern].concat());
+        rules.collect::<Vec<_>>().join(&b' ')
     }
 
     /// All rules, as a file has them.

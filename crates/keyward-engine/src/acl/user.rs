@@ -169,10 +169,12 @@ impl User {
         if next.selectors.iter().any(Selector::has_all_channels) {
             return false;
         }
-        let keeps = |channel: &Box<[u8]>| {
-            next.selectors.iter().any(|selector| selector.channels().contains(channel))
+        let keeps = |channel: &[u8]| {
+            let mut kept = next.selectors.iter().flat_map(|selector| selector.channels());
+            kept.any(|own| **own == *channel)
         };
-        self.selectors.iter().any(|it| it.has_all_channels() || !it.channels().iter().all(keeps))
+        let loses = |it: &Selector| !it.channels().iter().all(|channel| keeps(channel));
+        self.selectors.iter().any(|it| it.has_all_channels() || loses(it))
     }
 }
 
