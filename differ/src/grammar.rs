@@ -39,6 +39,7 @@ const SOURCES: &[&str] = &[
     include_str!("../grammar/geo.txt"),
     include_str!("../grammar/script.txt"),
     include_str!("../grammar/server.txt"),
+    include_str!("../grammar/acl.txt"),
 ];
 
 /// How the replies to a rule's commands are compared.

@@ -4,6 +4,7 @@
 //! round depends on its seed alone, so that every failure can be repeated.
 //! Not here: the clock and the command line (`main.rs`).
 
+pub mod acl;
 pub mod aof;
 pub mod derived;
 pub mod guided;
@@ -30,6 +31,7 @@ pub struct Target {
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    Target { name: "acl", round: acl::round, subject: None },
     Target { name: "aof", round: aof::round, subject: None },
     Target { name: "derived", round: derived::round, subject: None },
     Target { name: "packing", round: packing::round, subject: None },

@@ -21,8 +21,6 @@ pub struct Absent {
 pub enum Reason {
     /// Streams.
     Streams,
-    /// Users and their rights.
-    Acl,
     /// Replicas and moving keys between servers.
     Replication,
     /// Redis Cluster.
@@ -35,13 +33,12 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order COMPAT.md lists them.
-    pub const ALL: &'static [Reason] = &[Streams, Acl, Replication, Cluster, Sentinel, Modules];
+    pub const ALL: &'static [Reason] = &[Streams, Replication, Cluster, Sentinel, Modules];
 
     /// The heading in COMPAT.md.
     pub const fn heading(self) -> &'static str {
         match self {
             Streams => "stream",
-            Acl => "access control",
             Replication => "replication",
             Cluster => "cluster",
             Sentinel => "sentinel",
@@ -53,9 +50,6 @@ impl Reason {
     pub const fn sentence(self) -> &'static str {
         match self {
             Streams => "The stream type comes after the other types are complete.",
-            Acl => {
-                "There is one user, `default`; AUTH and HELLO know it. Lists of rights come later."
-            }
             Replication => {
                 "SYNC sends a snapshot and then every change, without keep-alives or acknowledgements; a server cannot be a replica. The rest of replication comes later."
             }
@@ -69,7 +63,7 @@ impl Reason {
 }
 
 impl Absent {
-    /// Its name and those of its subcommands: `acl`, `acl|cat`, …
+    /// Its name and those of its subcommands: `xinfo`, `xinfo|help`, …
     pub fn full_names(&self) -> impl Iterator<Item = String> + use<> {
         let Absent { name, subcommands, .. } = *self;
         std::iter::once(name.to_owned())
@@ -106,14 +100,6 @@ pub const ABSENT: &[Absent] = &[
     absent("xrevrange", Streams, &[]),
     absent("xsetid", Streams, &[]),
     absent("xtrim", Streams, &[]),
-    absent(
-        "acl",
-        Acl,
-        &[
-            "cat", "deluser", "dryrun", "genpass", "getuser", "help", "list", "load", "log",
-            "save", "setuser", "users", "whoami",
-        ],
-    ),
     absent("failover", Replication, &[]),
     absent("psync", Replication, &[]),
     absent("replicaof", Replication, &[]),

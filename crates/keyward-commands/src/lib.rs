@@ -28,6 +28,7 @@
 pub mod absent;
 pub mod args;
 pub mod argument;
+pub mod channels;
 pub mod command;
 mod compat;
 pub mod describe;
@@ -42,6 +43,7 @@ pub mod roles;
 pub mod table;
 
 pub use absent::{ABSENT, Absent, Reason};
+pub use channels::Channels;
 pub use command::{Arity, Command, Group, KeyPositions, KeySpec};
 pub use compat::compat_markdown;
 pub use error::WireError;

@@ -39,6 +39,7 @@ macro_rules! rows {
 /// Turns what a row says for a field into the field's type.
 macro_rules! row_value {
     (flags $words:expr) => {{
+        #[allow(unused_imports, reason = "a row may have no flag")]
         use crate::flags::Flag::*;
         crate::flags::Flags::of(&$words)
     }};
@@ -85,6 +86,8 @@ macro_rules! id_list {
     };
 }
 
+#[macro_use]
+mod acl;
 #[macro_use]
 mod bitmap;
 #[macro_use]
@@ -134,10 +137,10 @@ macro_rules! command_id {
 // The same order as in `GROUPS`: both say where a row stands in `COMMANDS`.
 generic_ids! { []
     string_ids bitmap_ids hash_ids list_ids set_ids zset_ids hyperloglog_ids geo_ids pubsub_ids
-    transactions_ids scripting_ids connection_ids server_ids keyward_ids command_id
+    transactions_ids scripting_ids connection_ids server_ids acl_ids keyward_ids command_id
 }
 
-const GROUPS: [&[Command]; 15] = [
+const GROUPS: [&[Command]; 16] = [
     generic::ROWS,
     string::ROWS,
     bitmap::ROWS,
@@ -152,6 +155,7 @@ const GROUPS: [&[Command]; 15] = [
     scripting::ROWS,
     connection::ROWS,
     server::ROWS,
+    acl::ROWS,
     keyward::ROWS,
 ];
 

@@ -11,6 +11,7 @@ mod document;
 pub mod editor;
 mod example;
 pub mod render;
+pub mod rights;
 
 pub use document::{html, markdown};
 pub use example::Examples;

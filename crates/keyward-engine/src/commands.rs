@@ -5,6 +5,7 @@
 //! Not here: their names, arity, flags and keys (`keyward-commands`), what a schema says of
 //! them (`governed`), EVAL and FCALL (`scripting`).
 
+pub(crate) mod acl;
 pub(crate) mod connection;
 pub(crate) mod digest;
 pub(crate) mod first_of;

@@ -27,6 +27,7 @@ pub(crate) mod paused;
 pub(crate) mod pressure;
 pub(crate) mod progress;
 pub(crate) mod relief;
+pub(crate) mod rights;
 pub(crate) mod runner;
 pub(crate) mod shared;
 pub(crate) mod slow;
@@ -37,6 +38,7 @@ use crate::engine::context::{Ctx, Mode, Stage};
 use crate::engine::evict::Caller;
 use crate::engine::paused::may_write;
 use crate::engine::progress::Progress;
+use crate::engine::rights::Asked;
 use crate::engine::shared::Shared;
 use crate::governed;
 use crate::governed::ends;
@@ -151,8 +153,8 @@ impl Engine {
 
     /// Whether a client may send more than a client that is not known.
     pub fn is_authenticated(&self, client: ClientId) -> bool {
-        self.shared.tunables.password.is_none()
-            || self.shared.sessions.get(client).is_some_and(|session| session.is_authenticated)
+        let session = self.shared.sessions.get(client);
+        session.is_some_and(|session| !self.shared.must_authenticate(session))
     }
 
     /// Executes a batch of one client's commands; replies are appended to `out`.
@@ -295,6 +297,10 @@ impl Engine {
     ) -> Result<&'static Command, WireError> {
         if self.shared.is_loading && session.id == ClientId(0) {
             return Ok(command);
+        }
+        if !self.shared.is_cleared(session) {
+            let asked = Asked { command, args, keys: &self.keys, host };
+            self.shared.check_rights(session, asked)?;
         }
         self.shared.check_state(session, command)?;
         if self.may_lack_memory() && self.shared.hold().is_none() {

@@ -40,6 +40,7 @@ pub(crate) mod trial;
 pub(crate) mod unit;
 pub(crate) mod walking;
 
+use crate::acl::check::Place;
 use crate::engine::attempt::{attempt, attempt_until};
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::shared::Shared;
@@ -335,7 +336,9 @@ pub(crate) fn explain(
     let verdict = book.before(&ctx.keys.sight(db), command, args, &table_of);
     let verdict = verdict.expect("the engine shows all it has at once");
     let sender = ctx.mode.sender();
-    let is_open = Call { db, command, args, sender }.shows_found(ctx.keys);
+    // What follows from a command is about keys that it does not name.
+    let is_open = Call { db, command, args, sender }.shows_found(ctx.keys)
+        && ctx.restricted_reader().is_none();
     let verdict = if is_open { verdict } else { verdict.discreet() };
     lines.push(format!("Before: {}", verdict.in_words(now_ms)));
     let (until, judged) = match verdict {
@@ -561,7 +564,9 @@ fn refused(
     keys.table_stats(db, refusal.table()).refused += 1;
     let shown = discretion::shown(keys, call, refusal);
     remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Refused));
-    WireError::Line(shown.text().as_bytes().into())
+    let reader = session.user.as_ref().filter(|_| !shared.is_cleared(session));
+    let may_read = |key: &[u8]| reader.is_none_or(|user| user.may_read(Place { keys, db }, key));
+    WireError::Line(shown.text_for(may_read).as_bytes().into())
 }
 
 /// Counts warnings and has a sample of them logged: the first, the second, the
@@ -600,12 +605,16 @@ fn remember(
         .book_of(db)
         .and_then(|book| refusal.table().map(|table| book.schema().key(table).pattern.text()));
     let place = (db, pattern.unwrap_or_default().into());
+    let named: Vec<&[u8]> =
+        call.command.keys_in(call.args).map(|key| call.args.at(key.index)).collect();
     let breach = Breach {
         time_ms: keys.now_ms(),
         outcome,
         address: host.connection(session.id).address,
         client_name: session.name.as_deref().unwrap_or_default(),
         reason: refusal.text(),
+        naming: refusal.named(),
+        keys: &named,
     };
     let shown = keys.shown(call.db, call.command, call.args, call.sender);
     shared.refusals.push(place, &shown, breach);

@@ -61,9 +61,10 @@ pub trait Host {
         Err(NO_SETTINGS.to_owned())
     }
 
-    /// Writes the settings back to the file they came from.
-    fn config_rewrite(&mut self, scope: Rewrite) -> Result<(), ConfigRefusal> {
-        let _ = scope;
+    /// Writes the settings back to the file they came from, and the users, a line for each,
+    /// unless these have a file of their own.
+    fn config_rewrite(&mut self, scope: Rewrite, users: &[Vec<u8>]) -> Result<(), ConfigRefusal> {
+        let _ = (scope, users);
         Err(NO_SETTINGS.to_owned())
     }
 
@@ -71,6 +72,29 @@ pub trait Host {
     fn is_fixed_while_loading(&self, client: ClientId, name: &[u8]) -> bool {
         let _ = (client, name);
         false
+    }
+
+    // Users.
+
+    /// What the file of users has (`aclfile`), with the name that errors call it by; `None`
+    /// if there is no such file.
+    ///
+    /// # Errors
+    /// Says why it cannot be read.
+    fn read_users(&mut self) -> Option<Result<(String, Vec<u8>), String>> {
+        None
+    }
+
+    /// Writes the file of users anew; `None` if there is no such file, else whether it could
+    /// be written. The log has the reason.
+    fn write_users(&mut self, text: &[u8]) -> Option<bool> {
+        let _ = text;
+        None
+    }
+
+    /// Fills bytes with such as nobody can guess: passwords are made of them.
+    fn fill_with_secrets(&mut self, bytes: &mut [u8]) {
+        bytes.fill(0);
     }
 
     // What INFO and CLIENT LIST show.

@@ -12,6 +12,7 @@
 //! Never in this crate: a clock, randomness of the system, files, sockets,
 //! threads, environment variables; clippy.toml forbids them.
 
+mod acl;
 pub(crate) mod commands;
 mod engine;
 pub mod glob;

@@ -14,6 +14,10 @@ use keyward_store::values::row;
 pub struct Tunables {
     /// `requirepass`; `None` if everybody may connect.
     pub password: Option<Box<[u8]>>,
+    /// `acllog-max-len`.
+    pub denied_log_len_max: usize,
+    /// `acl-pubsub-default`: whether new users have every channel.
+    pub grants_new_users_channels: bool,
     /// `notify-keyspace-events`.
     pub notify: NotifyFlags,
     /// `proto-max-bulk-len`: the longest string a value may grow to, as far as a row can
@@ -58,6 +62,8 @@ impl Default for Tunables {
     fn default() -> Tunables {
         Tunables {
             password: None,
+            denied_log_len_max: 128,
+            grants_new_users_channels: false,
             notify: NotifyFlags::default(),
             text_bytes_max: 512 * 1024 * 1024,
             compresses: true,

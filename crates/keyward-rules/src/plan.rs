@@ -123,6 +123,8 @@ fn keyspace_differences(name: Option<&str>, old: &Keyspace, new: &Keyspace) -> V
         vec![
             ("name", vec![keyspace.name.to_string()]),
             ("owner", keyspace.owner.iter().map(|owner| owner.to_string()).collect()),
+            ("readers", keyspace.readers.iter().map(|user| user.to_string()).collect()),
+            ("writers", keyspace.writers.iter().map(|user| user.to_string()).collect()),
             ("database", vec![keyspace.db.to_string()]),
             ("unknown keys", vec![keyspace.unknown.name().to_owned()]),
             ("mode", vec![keyspace.mode.name().to_owned()]),

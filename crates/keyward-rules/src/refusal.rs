@@ -27,6 +27,9 @@ pub struct Refusal {
     text: Box<str>,
     /// The line without what was found, if it is another.
     discreet: Option<Box<str>>,
+    /// Another key that the line names, empty if it is not known which, and the line without
+    /// it.
+    naming: Option<(Box<[u8]>, Box<str>)>,
 }
 
 impl Refusal {
@@ -43,13 +46,32 @@ impl Refusal {
         let text = format!("SCHEMA {subject}: {problem} ({place})");
         // A schema's own words may hold anything that TOML can.
         let text = escape(&text).into_owned();
-        Refusal { table, text: text.into(), discreet: None }
+        Refusal { table, text: text.into(), discreet: None, naming: None }
     }
 
     /// The same, with the line of another as its discreet one.
     pub(crate) fn or_discreetly(mut self, discreet: Refusal) -> Refusal {
         self.discreet = Some(discreet.text);
         self
+    }
+
+    /// The same, which names another key; with the line that does not.
+    pub(crate) fn naming(mut self, key: &[u8], unnamed: Refusal) -> Refusal {
+        self.naming = Some((key.into(), unnamed.text));
+        self
+    }
+
+    /// Another key that the line names, and the line that does not: for who may not read it.
+    pub fn named(&self) -> Option<(&[u8], &str)> {
+        self.naming.as_ref().map(|(key, unnamed)| (&**key, &**unnamed))
+    }
+
+    /// The line for somebody who may read some keys only.
+    pub fn text_for(&self, may_read: impl FnOnce(&[u8]) -> bool) -> &str {
+        match &self.naming {
+            Some((key, unnamed)) if !may_read(key) => unnamed,
+            _ => &self.text,
+        }
     }
 
     /// The same without what was found.

@@ -255,6 +255,7 @@ impl Subject {
             | FunctionRestore
             | CommandGetKeys
             | CommandGetKeysAndFlags
+            | AclDryRun
             | KeywardExplain
             | Debug => {
                 return Subject::Program;

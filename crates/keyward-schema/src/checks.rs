@@ -29,6 +29,7 @@ pub(crate) mod entangled_patterns;
 pub(crate) mod evict_contradiction;
 pub(crate) mod example_key;
 pub(crate) mod example_value;
+pub(crate) mod foreign_tie;
 pub(crate) mod function_key;
 pub(crate) mod function_twice;
 pub(crate) mod function_variable;
@@ -163,6 +164,7 @@ pub static RULES: &[&Rule] = &[
     &ambiguous_template::RULE,
     &lookup_value::RULE,
     &observed_tie::RULE,
+    &foreign_tie::RULE,
     // Functions.
     &function_key::RULE,
     &malformed_function::RULE,
@@ -208,6 +210,7 @@ pub(crate) fn check_whole(
     short_guard::check(keys, &mut warnings);
     idle_compression::check(drafts, keys, &mut warnings);
     observed_tie::check(keyspaces, keys, &mut warnings);
+    foreign_tie::check(keyspaces, keys, &mut warnings);
     warnings.finish();
 }
 

@@ -52,11 +52,19 @@ fn without_include(source: &Source, document: &DeTable<'_>) -> String {
     text
 }
 
-/// Who answers for the keys of a file.
-fn owner<'t>(document: &'t DeTable<'t>) -> Option<&'t Value<'t>> {
-    match document.get("keyspace")?.get_ref() {
-        DeValue::Table(keyspace) => keyspace.get("owner"),
-        _ => None,
+/// What a file says of its keyspace that holds for its own keys alone: who has them.
+const OF_THE_FILE: [&str; 3] = ["owner", "readers", "writers"];
+
+/// Who has the keys of a file.
+type Holders<'t> = Vec<(&'static str, &'t Value<'t>)>;
+
+fn holders<'t>(document: &'t DeTable<'t>) -> Holders<'t> {
+    match document.get("keyspace").map(|keyspace| keyspace.get_ref()) {
+        Some(DeValue::Table(keyspace)) => {
+            let said = |name| Some((name, keyspace.get(name)?));
+            OF_THE_FILE.into_iter().filter_map(said).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -69,25 +77,26 @@ struct Writer<'w> {
 
 impl Writer<'_> {
     fn document(&mut self, document: &DeTable<'_>) {
-        let owner = owner(document);
+        let holders = holders(document);
         for entry in entries(document) {
             match (entry.name, entry.value.get_ref()) {
                 // An included file's keyspace says nothing new.
                 ("keyspace", DeValue::Table(table)) if self.is_own(entry.name_at) => {
-                    self.table("[keyspace]", entry.name_at, table, None);
+                    self.table("[keyspace]", entry.name_at, table, &[]);
                 }
                 (scope @ ("key" | "function"), DeValue::Table(tables)) => {
                     for Entry { name, name_at, value } in entries(tables) {
                         let DeValue::Table(table) = value.get_ref() else { continue };
                         let heading = format!("[{scope}.{}]", self.name(name));
-                        let owner = owner.filter(|_| scope == "key" && !self.is_own(name_at));
-                        self.table(&heading, name_at, table, owner);
+                        let is_included = scope == "key" && !self.is_own(name_at);
+                        let holders = if is_included { &holders[..] } else { &[] };
+                        self.table(&heading, name_at, table, holders);
                     }
                 }
                 ("note", DeValue::Array(notes)) => {
                     for note in notes {
                         let DeValue::Table(table) = note.get_ref() else { continue };
-                        self.table("[[note]]", note.span().into(), table, None);
+                        self.table("[[note]]", note.span().into(), table, &[]);
                     }
                 }
                 _ => {}
@@ -99,13 +108,19 @@ impl Writer<'_> {
         std::ptr::eq(self.source.locate(at).0, self.source)
     }
 
-    /// A table; what answers for it unless it says so itself.
-    fn table(&mut self, heading: &str, at: Span, table: &DeTable<'_>, owner: Option<&Value<'_>>) {
+    /// A table; who has it, unless it says so itself.
+    fn table(
+        &mut self,
+        heading: &str,
+        at: Span,
+        table: &DeTable<'_>,
+        holders: &[(&'static str, &Value<'_>)],
+    ) {
         let place: String =
             self.source.place(at).chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         self.text.push_str(&format!("\n# {place}\n{heading}\n"));
-        if let Some(owner) = owner.filter(|_| !table.contains_key("owner")) {
-            let line = format!("owner = {}\n", self.value(owner));
+        for (name, value) in holders.iter().filter(|(name, _)| !table.contains_key(*name)) {
+            let line = format!("{name} = {}\n", self.value(value));
             self.text.push_str(&line);
         }
         for Entry { name, value, .. } in entries(table) {

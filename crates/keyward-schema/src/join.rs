@@ -59,6 +59,8 @@ fn shared(parts: &[Schema]) -> Keyspace {
         name: names.join(" and ").into(),
         doc: None,
         owner: None,
+        readers: Vec::new(),
+        writers: Vec::new(),
         db: first.db,
         db_at: first.db_at,
         unknown: first.unknown,

@@ -51,6 +51,7 @@ pub use pattern::{
 };
 pub use read::{
     Checked, LIFETIME_FORMS, MAX_FUNCTIONS, MAX_KEYS, MAX_PLACEHOLDER_WORDS, check, check_file,
+    is_user_name,
 };
 pub use schema::{
     Allowance, Bounds, Content, DEFAULT_MAX_FANOUT, DataType, Evict, Example, ExampleValue, Key,

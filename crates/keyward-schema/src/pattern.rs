@@ -13,6 +13,7 @@
 //! patterns are text. A hash tag is a literal brace on either side.
 //! Not here: which of two patterns wins (`relation`), finding the pattern of a key (`matcher`).
 
+mod glob;
 mod kind;
 mod machine;
 mod parse;

@@ -22,6 +22,7 @@ pub(crate) mod secrets;
 mod shape;
 pub(crate) mod table;
 pub(crate) mod template;
+mod users;
 mod variables;
 
 use std::collections::{BTreeSet, HashMap};
@@ -48,6 +49,7 @@ use variables::{Filling, defaults};
 
 pub(crate) use draft::KeyDraft;
 pub use lifetime::FORMS as LIFETIME_FORMS;
+pub use users::is_user_name;
 
 /// The most keys one schema may declare.
 pub const MAX_KEYS: usize = 4096;
@@ -208,22 +210,27 @@ fn read_files(documents: &[DeTable<'_>], bases: &[u32], report: &mut Report) -> 
         keyspaces.push(Keyspaced { base, table });
     }
     let keyspace = keyspaces[0].table.as_ref().and_then(|table| read_keyspace(table, report));
-    let mut owners = vec![(0, None)];
+    // Who has a file's keys, where the file is included.
+    let mut owners: Vec<(u32, Option<Keyspace>)> = vec![(0, None)];
     for Keyspaced { base, table } in &keyspaces[1..] {
         let said = table.as_ref().and_then(|table| read_keyspace(table, report));
         if let (Some(table), Some(said), Some(own)) = (table, &said, &keyspace) {
             check_included_keyspace(table, said, own, report);
         }
-        owners.push((*base, said.and_then(|said| said.owner)));
+        owners.push((*base, said));
     }
     if own.entry("key").is_none() && own.entry("include").is_none() {
         report_missing_table(own, "key", report);
     }
     let drafts = read_drafts(&files, report);
     let mut keys = key::finish(&drafts, report);
-    for key in keys.iter_mut().flatten().filter(|key| key.owner.is_none()) {
+    for key in keys.iter_mut().flatten() {
         let file = owners.partition_point(|(base, _)| *base <= key.at.start).saturating_sub(1);
-        key.owner.clone_from(&owners[file].1);
+        let Some(said) = &owners[file].1 else { continue };
+        key.owner = key.owner.take().or_else(|| said.owner.clone());
+        let named = |users: &Vec<Box<str>>| (!users.is_empty()).then(|| users.clone());
+        key.readers = key.readers.take().or_else(|| named(&said.readers));
+        key.writers = key.writers.take().or_else(|| named(&said.writers));
     }
     let functions = read_functions(&files, &drafts, report);
     let notes = files.iter().flat_map(|file| read_notes(file, report)).collect();
@@ -275,12 +282,16 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
     let max_memory = table.size("max_memory", report);
     let doc = table.owned_text("doc", report);
     let owner = table.owned_text("owner", report);
+    let readers = users::read(table, "readers", report).unwrap_or_default();
+    let writers = users::read(table, "writers", report).unwrap_or_default();
     let allowed = checks::read_allowances(table, report);
     let name = name?;
     Some(Keyspace {
         name: name.value.into(),
         doc,
         owner,
+        readers,
+        writers,
         db: db?,
         db_at: table.entry("db").map_or(name.at, |entry| entry.value.span().into()),
         unknown: unknown.map_or(Unknown::Reject, |choice| choice.value),

@@ -53,6 +53,16 @@ impl Schema {
         self.key(id).owner.as_deref().or(self.keyspace_of(id).owner.as_deref())
     }
 
+    /// Users who may read a key.
+    pub fn readers_of(&self, id: KeyId) -> &[Box<str>] {
+        self.key(id).readers.as_deref().unwrap_or(&self.keyspace_of(id).readers)
+    }
+
+    /// Users who may read and write a key, besides its owner.
+    pub fn writers_of(&self, id: KeyId) -> &[Box<str>] {
+        self.key(id).writers.as_deref().unwrap_or(&self.keyspace_of(id).writers)
+    }
+
     /// The key of that id.
     pub fn key(&self, id: KeyId) -> &Key {
         &self.keys[id.index()]
@@ -94,6 +104,10 @@ pub struct Keyspace {
     pub doc: Option<Box<str>>,
     /// Who answers for it.
     pub owner: Option<Box<str>>,
+    /// Users who may read its keys.
+    pub readers: Vec<Box<str>>,
+    /// Users who may read and write its keys.
+    pub writers: Vec<Box<str>>,
     /// The database it lives in.
     pub db: u8,
     /// Where that stands in the file; at the name if nowhere.
@@ -232,6 +246,10 @@ pub struct Key {
     pub group: Option<Box<str>>,
     /// Who answers for it, where that is not who answers for the keyspace.
     pub owner: Option<Box<str>>,
+    /// Users who may read it, where those are not the keyspace's.
+    pub readers: Option<Vec<Box<str>>>,
+    /// Users who may read and write it, where those are not the keyspace's.
+    pub writers: Option<Vec<Box<str>>>,
     /// The place of its keyspace among those of the database.
     pub keyspace: usize,
     /// Its type.

@@ -249,6 +249,8 @@ settings! {
         "name": Form::Text, &[], "What the keyspace is called.", "\"shop\"";
         "doc": Form::Text, &[], "What it is for: Markdown, the overview of the document.", "\"Sessions and carts.\"";
         "owner": Form::Text, &[], "Who answers for it: a team or a person.", "\"team-billing\"";
+        "readers": Form::Texts, &[], "Users who may read its keys: `keyward acl` writes their rights.", "[\"reports\"]";
+        "writers": Form::Texts, &[], "Users who may read and write its keys, as its owner may.", "[\"shop\"]";
         "db": Form::Db, &[], "The number of the database it lives in, which it may share with others. 0 unless given.", "0";
         "unknown": Form::Choice(crate::schema::Unknown::NAMES), &[], "What happens to writes of keys that match no pattern. Reads are as in Redis: they find rows that are there. `reject` unless given.", "\"reject\"";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted; `observe` does nothing else that the schema says either. `enforce` unless given.", "\"enforce\"";
@@ -260,6 +262,8 @@ settings! {
         "doc": Form::Text, &[], "What the key is for.", "\"A signed-in browser.\"";
         "group": Form::Text, &[], "The chapter of the document it belongs to.", "\"Users\"";
         "owner": Form::Text, &[], "Who answers for the key, if not who answers for the keyspace.", "\"team-billing\"";
+        "readers": Form::Texts, &[], "Users who may read the keys, in place of the keyspace's.", "[\"reports\"]";
+        "writers": Form::Texts, &[], "Users who may read and write the keys, in place of the keyspace's.", "[\"shop\"]";
         "type": Form::Choice(DataType::NAMES), &[], "The type of the key.", "\"hash\"";
         "value": Form::Shape, STRINGS, "What the value looks like.", "\"uint\"";
         "fields": Form::Fields, OBJECTS, "The fields of the hash or of the JSON object.", "{ name = \"string\" }";

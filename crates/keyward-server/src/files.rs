@@ -16,3 +16,4 @@ pub(crate) mod schemas;
 pub(crate) mod snapshot_writer;
 pub(crate) mod syncer;
 pub(crate) mod turns;
+pub(crate) mod users;

@@ -11,7 +11,7 @@ pub mod command_line;
 mod file;
 pub mod kept;
 mod reading;
-mod rewrite;
+pub(crate) mod rewrite;
 pub mod table;
 pub mod value;
 
@@ -31,6 +31,8 @@ const DEFAULT_PID_FILE: &str = "/var/run/redis.pid";
 const STANDARD_INPUT: &str = "-";
 /// Gives commands other names.
 const RENAME: &str = "rename-command";
+/// Declares a user.
+const USER: &str = "user";
 /// Makes a server another's replica.
 const REPLICA_OF: &str = "replicaof";
 
@@ -107,6 +109,8 @@ pub struct Settings {
     input: Option<Vec<u8>>,
     /// What commands are called.
     names: Names,
+    /// The users that were declared: a name and rules.
+    users: Vec<Vec<Vec<u8>>>,
     /// Whether save points were given: those that follow are added to them.
     has_save_points: bool,
     /// Which were given before the server started, by their places in `rows`.
@@ -134,6 +138,7 @@ impl Default for Settings {
             file: None,
             input: None,
             names: Names::default(),
+            users: Vec::new(),
             has_save_points: false,
             given: Vec::new(),
         }
@@ -253,12 +258,14 @@ impl Settings {
         Ok(())
     }
 
-    /// Writes the settings in force back to their file.
-    pub fn rewrite(&self, scope: Rewrite) -> Result<(), String> {
+    /// Writes the settings in force back to their file, with these lines of users.
+    pub fn rewrite(&self, scope: Rewrite, users: &[Vec<u8>]) -> Result<(), String> {
         let Some(file) = self.file() else {
             return Err("The server is running without a config file".to_owned());
         };
-        rewrite::rewrite(self, file, scope)
+        // Users who have a file of their own stand there alone.
+        let users = if self.text(Id::AclFile).is_empty() { users } else { &[] };
+        rewrite::rewrite(self, file, scope, users)
             .map_err(|error| format!("Rewriting config file: {error}"))
     }
 
@@ -300,13 +307,38 @@ impl Settings {
         })
     }
 
+    /// The users that were declared: a name and rules.
+    pub fn users(&self) -> impl Iterator<Item = (&[u8], Vec<&[u8]>)> {
+        self.users.iter().filter_map(|words| {
+            let (name, rules) = words.split_first()?;
+            Some((name.as_slice(), rules.iter().map(Vec::as_slice).collect()))
+        })
+    }
+
+    /// Obeys `user`, which can be given often, for each user once. What the rules mean the
+    /// engine says.
+    fn add_user(&mut self, place: &str, words: &[&[u8]]) -> Result<(), SettingsError> {
+        let reason = match words {
+            [] => "wrong number of arguments",
+            [name, ..] if self.users().any(|(other, _)| other == *name) => {
+                "Duplicate user found. A user can only be defined once in config files"
+            }
+            words => {
+                self.users.push(words.iter().map(|word| word.to_vec()).collect());
+                return Ok(());
+            }
+        };
+        let (place, name) = (place.to_owned(), USER.to_owned());
+        Err(SettingsError::Invalid { place, name, reason: reason.to_owned() })
+    }
+
     /// Sets a value before the server starts; `place` is for the error.
     fn set_from(&mut self, place: &str, name: &[u8], words: &[&[u8]]) -> Result<(), SettingsError> {
         if name.eq_ignore_ascii_case(RENAME.as_bytes()) {
             return self.rename(place, words);
         }
-        if name.eq_ignore_ascii_case(b"user") && is_the_user_there_is(words) {
-            return Ok(());
+        if name.eq_ignore_ascii_case(USER.as_bytes()) {
+            return self.add_user(place, words);
         }
         let Some(position) = Settings::position(name) else {
             return Err(unknown(place, name));
@@ -393,14 +425,6 @@ impl Settings {
     fn value(&self, id: Id) -> &Value {
         &self.values[id as usize]
     }
-}
-
-/// Whether the words of `user` say what holds anyway. Redis writes such a line to every
-/// file it rewrites.
-fn is_the_user_there_is(words: &[&[u8]]) -> bool {
-    let rights: [&[u8]; 6] = [b"on", b"nopass", b"sanitize-payload", b"~*", b"&*", b"+@all"];
-    let [name, said @ ..] = words else { return false };
-    *name == b"default" && said.contains(&rights[0]) && said.iter().all(|it| rights.contains(it))
 }
 
 /// Obeys `replicaof`, as far as that can be: `no one` asks for nothing.
@@ -500,17 +524,14 @@ mod tests {
     }
 
     #[test]
-    fn a_user_may_be_declared_who_is_there_anyway() {
-        let user = ["--user", "default", "on", "nopass", "~*", "&*", "+@all"];
-        assert!(command_line(&user).is_ok());
-        for other in [
-            ["--user", "default", "on", "#0a1b", "~*", "&*", "+@all"].as_slice(),
-            &["--user", "alice", "on", "nopass", "~*", "&*", "+@all"],
-            &["--user", "default", "off"],
-        ] {
-            let error = command_line(other).unwrap_err();
-            assert!(error.contains("There is one user"), "{error}");
-        }
+    fn users_are_declared_once_each() {
+        let settings = command_line(&["--user", "default", "off", "--user", "alice", "on", ">x"]);
+        let settings = settings.unwrap();
+        let users: Vec<_> = settings.users().collect();
+        let rules: Vec<&[u8]> = vec![b"on", b">x"];
+        assert_eq!(users, [(b"default".as_slice(), vec![b"off".as_slice()]), (b"alice", rules)]);
+        let error = command_line(&["--user", "alice", "on", "--user", "alice", "off"]).unwrap_err();
+        assert!(error.ends_with("A user can only be defined once in config files"), "{error}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod acl;
 mod backup;
 mod check;
 mod completions;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     #[command(name = "test")]
     Test(test_cases::TestCases),
     Flatten(flatten::Flatten),
+    Acl(acl::Acl),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -52,6 +54,7 @@ impl Command {
             Command::Plan(plan) => plan.run(terminal),
             Command::Test(cases) => cases.run(terminal),
             Command::Flatten(flatten) => flatten.run(terminal),
+            Command::Acl(acl) => acl.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),

@@ -47,7 +47,7 @@ rows! { keyward_ids, Keyward;
 
     KeywardMode, "keyward|mode" {
         since: "0.1.0", arity: AtLeast(2),
-        flags: [NoScript, Loading, Stale],
+        flags: [Admin, NoScript, Loading, Stale],
         summary: "Count what the schema would do and change nothing, let what breaks it pass with a warning, refuse that, or leave it to the schema; or tell which.",
         complexity: "O(1); where observing begins or ends also the number of rows, while others are served.",
         args: [

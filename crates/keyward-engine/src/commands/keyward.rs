@@ -42,6 +42,7 @@ pub(crate) fn explain(ctx: &mut Ctx<'_>) -> Outcome {
     let book = book(ctx)?;
     let args = ctx.args.from(2);
     let command = ctx.shared.names.resolve(args)?;
+    ctx.check_explained(command, args)?;
     let lines = governed::explain(ctx, &book, command, args);
     ctx.reply.array(lines.len());
     lines.iter().for_each(|line| ctx.reply.bulk(line.as_bytes()));

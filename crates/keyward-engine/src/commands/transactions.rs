@@ -12,6 +12,7 @@ use crate::governed::unit;
 use crate::sessions::session::Transaction;
 use crate::sessions::transaction;
 use keyward_commands::WireError;
+use keyward_resp::ReplyWriter;
 
 pub(crate) fn multi(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.session.transaction.is_some() {
@@ -51,6 +52,11 @@ pub(crate) fn exec(ctx: &mut Ctx<'_>) -> Outcome {
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut replies = Vec::new();
     for (command, args) in &transaction.queue {
+        if let Err(error) = ctx.check_queued(command, args.args()) {
+            ctx.shared.stats.errors.count(error.code());
+            error.write_to(&mut ReplyWriter::new(&mut replies, ctx.session.protocol));
+            continue;
+        }
         runner::call(ctx, Mode::Queued, command, args.args(), &mut replies);
     }
     if let Some(Err(reason)) = unit.map(|unit| unit.end(ctx)) {

@@ -15,6 +15,7 @@ use keyward_resp::{ArgBuf, Args, ReplyWriter};
 use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::blocking::{Blocked, NoWaitReply, TimeoutReply};
+use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::values::hasher::{DbIndex, Key};
 use keyward_store::values::value::Type;
 
@@ -33,6 +34,17 @@ pub(crate) struct Handlers {
     /// Runs a command that sets a string, or counts one up from nothing, which ends at this
     /// time, whatever the command says of that.
     pub(crate) until: fn(&mut Ctx<'_>, i64) -> Outcome,
+    /// A client as CLIENT INFO has it.
+    pub(crate) describe_client: fn(&Onlooker<'_>, &Session) -> String,
+}
+
+/// Who looks at clients, and by which command.
+pub(crate) struct Onlooker<'a> {
+    pub(crate) keys: &'a Keyspace,
+    pub(crate) shared: &'a Shared,
+    pub(crate) host: &'a dyn Host,
+    /// The client whose command runs, and its arguments.
+    pub(crate) running: (ClientId, Args<'a>),
 }
 
 /// A container called without a subcommand, which its arity does not admit.

@@ -4,7 +4,7 @@
 //! compile. A group's handlers live in its own folder.
 
 use crate::commands::{
-    connection, generic, geo, hash, hyperloglog, keyward, latency, list, pubsub, server, set,
+    acl, connection, generic, geo, hash, hyperloglog, keyward, latency, list, pubsub, server, set,
     slowlog, string, tracking, transactions, zset,
 };
 use crate::engine::context::{self, Handler, Handlers};
@@ -19,13 +19,30 @@ pub(crate) static HANDLERS: Handlers = {
         plain[index] = handler(keyward_commands::COMMANDS[index].id);
         index += 1;
     }
-    Handlers { plain, until: string::run_until }
+    let describe_client = connection::client_list::line;
+    Handlers { plain, until: string::run_until, describe_client }
 };
 
 /// The handler of a command.
 #[rustfmt::skip]
 const fn handler(id: Id) -> Handler {
     match id {
+        // acl
+        Id::Acl => context::container,
+        Id::AclCat => acl::cat,
+        Id::AclDelUser => acl::deluser,
+        Id::AclDryRun => acl::dryrun,
+        Id::AclGenPass => acl::genpass,
+        Id::AclGetUser => acl::getuser,
+        Id::AclHelp => acl::help,
+        Id::AclList => acl::list,
+        Id::AclLoad => acl::load,
+        Id::AclLog => acl::log,
+        Id::AclSave => acl::save,
+        Id::AclSetUser => acl::setuser,
+        Id::AclUsers => acl::users,
+        Id::AclWhoAmI => acl::whoami,
+
         // generic
         Id::Copy => generic::relocate::copy,
         Id::Del => generic::keys::del,

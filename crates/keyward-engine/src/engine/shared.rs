@@ -5,6 +5,7 @@
 //! news spread.
 //! Not here: rows (`keyspace`), the life of a command (`engine`).
 
+use crate::acl::{Acl, NewChannels};
 use crate::engine::context::{Handlers, Outcome};
 use crate::engine::pressure::Pressure;
 use crate::engine::relief::Relief;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     /// The settings in force.
     pub tunables: Tunables,
+    /// Users and their rights.
+    pub(crate) acl: Acl,
     /// What commands are called.
     pub(crate) names: Names,
     /// What is to go to other clients.
@@ -131,6 +134,7 @@ impl Shared {
             stats: Stats::new(&tunables),
             refusals: Refusals::default(),
             tunables: Tunables::default(),
+            acl: Acl::default(),
             names: Names::default(),
             outbox: Deliveries::default(),
             now_us: 0,
@@ -181,9 +185,15 @@ impl Shared {
     /// A client comes.
     pub(crate) fn connect(&mut self, now_ms: i64) -> ClientId {
         let id = self.sessions.next_id();
-        let is_authenticated = self.tunables.password.is_none();
-        self.sessions.insert(Session::new(id, now_ms, is_authenticated));
+        let mut session = Session::new(id, now_ms, false);
+        self.greet(&mut session);
+        self.sessions.insert(session);
         id
+    }
+
+    /// Makes a client the one that nobody has said anything about.
+    pub(crate) fn greet(&self, session: &mut Session) {
+        session.become_user(self.acl.default_user(), self.acl.is_open());
     }
 
     /// A client goes.
@@ -207,14 +217,10 @@ impl Shared {
         session.bytes() + keys.changes.watches.bytes_of(session.id)
     }
 
-    /// Whether a client may send a command now, as far as its own state and that of the
-    /// server say.
+    /// Whether a client that has the right to a command may send it now, as far as its own
+    /// state and that of the server say.
     #[inline]
     pub(crate) fn check_state(&self, session: &Session, command: &'static Command) -> Outcome {
-        let must_authenticate = !session.is_authenticated && self.tunables.password.is_some();
-        if must_authenticate && !command.flags.has(Flag::NoAuth) {
-            return Err(WireError::NoAuth);
-        }
         // Redis refuses PING too, so that whoever watches the server notices.
         if let Some(refusal) = &self.write_refusal
             && (transaction::writes(session, command) || command.id == CommandId::Ping)
@@ -397,6 +403,14 @@ impl Shared {
         keys.access.set_rates(tunables.memory.rates);
         keys.access.set_idle_seconds(tunables.pack_after_seconds);
         keys.set_policy(tunables.memory.policy);
+        if self.tunables.password != tunables.password {
+            self.acl.set_default_password(tunables.password.as_deref());
+        }
+        self.acl.log.set_len_max(tunables.denied_log_len_max);
+        self.acl.new_channels = match tunables.grants_new_users_channels {
+            true => NewChannels::All,
+            false => NewChannels::None,
+        };
         // What is impossible under a limit may be possible under another.
         self.relief = Relief::default();
         self.tunables = tunables;

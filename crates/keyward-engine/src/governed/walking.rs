@@ -36,7 +36,7 @@ pub(crate) fn unknown(ctx: &mut Ctx<'_>) -> Outcome {
             let text = "keys without a pattern are being looked through; try again later";
             return Err(WireError::Err(text));
         }
-        _ => Some(Strangers::new(asker, ctx.db)),
+        _ => Some(Strangers::new(asker, ctx.db, ctx.restricted_reader())),
     };
     let is_over = strangers.as_mut().is_none_or(|own| own.advance(ctx.keys));
     if !is_over {

@@ -31,6 +31,9 @@ pub trait RunningScript {
     /// What it is called: a function's name, a script's SHA-1.
     fn name(&self) -> &[u8];
 
+    /// Whether a newcomer is admitted whatever its password.
+    fn needs_no_password(&self) -> bool;
+
     /// A client comes meanwhile.
     fn connect(&mut self) -> ClientId;
 

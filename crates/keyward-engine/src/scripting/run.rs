@@ -144,7 +144,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
     }
 
     /// The command to call, if a script may call it.
-    fn resolve_for_script(&self, args: Args<'_>) -> Result<&'static Command, WireError> {
+    fn resolve_for_script(&mut self, args: Args<'_>) -> Result<&'static Command, WireError> {
         let command = self.ctx.shared.names.resolve(args).map_err(|error| {
             WireError::Err(match error {
                 WireError::WrongArity(_) => {
@@ -157,6 +157,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
         if command.flags.has(Flag::NoScript) && !allows_all {
             return Err(WireError::Err("This Redis command is not allowed from script"));
         }
+        self.ctx.check_scripted(command, args)?;
         let may_write = command.flags.has(Flag::Write) || command.flags.has(Flag::MayReplicate);
         if let Some(refusal) = &self.ctx.shared.write_refusal
             && command.flags.has(Flag::Write)
@@ -208,8 +209,8 @@ impl Caller for ScriptCaller<'_, '_> {
     }
 
     fn may_call(&mut self, args: Args<'_>) -> Option<bool> {
-        // There is one user, who may call everything there is.
-        self.ctx.shared.names.resolve(args).ok().map(|_| true)
+        let command = self.ctx.shared.names.find(args).ok()?;
+        Some(self.ctx.may_run(command, args))
     }
 
     fn propagate(&mut self, propagation: Propagation) {

@@ -10,6 +10,7 @@ use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Mode, Outcome, Stage};
 use crate::engine::observers;
 use crate::engine::progress::Progress;
+use crate::engine::rights::Asked;
 use crate::engine::shared::Shared;
 use crate::host::{Activity, Host, RunningScript};
 use crate::sessions::session::Session;
@@ -53,6 +54,10 @@ impl RunningScript for Running<'_> {
         self.activity
     }
 
+    fn needs_no_password(&self) -> bool {
+        self.shared.acl.default_user().needs_no_password
+    }
+
     fn connect(&mut self) -> ClientId {
         self.shared.connect(self.keys.now_ms())
     }
@@ -79,7 +84,7 @@ impl RunningScript for Running<'_> {
         session.begin_reply();
         session.active_ms = self.keys.now_ms();
         let start = out.len();
-        match self.resolve_while_busy(&session, args) {
+        match self.resolve_while_busy(host, &mut session, args) {
             Err(error) => self.shared.refuse(self.keys, &mut session, args, error, out),
             Ok(command) => {
                 session.last_command = Some(command);
@@ -115,11 +120,16 @@ impl<'a> Running<'a> {
 
     /// The command that is called, if it may be while a script runs.
     fn resolve_while_busy(
-        &self,
-        session: &Session,
+        &mut self,
+        host: &dyn Host,
+        session: &mut Session,
         args: Args<'_>,
     ) -> Result<&'static Command, WireError> {
         let command = self.shared.names.resolve(args)?;
+        if !self.shared.is_cleared(session) {
+            let asked = Asked { command, args, keys: self.keys, host };
+            self.shared.check_rights(session, asked)?;
+        }
         self.shared.check_state(session, command)?;
         if command.flags.has(Flag::AllowBusy) { Ok(command) } else { Err(self.busy_error()) }
     }

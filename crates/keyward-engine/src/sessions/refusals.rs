@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 const PER_PATTERN: usize = 16;
 /// Entries that are kept in all.
 const ALL: usize = 1024;
+/// Keys that are kept of a command, and how long they may be.
+const KEYS_MAX: usize = 16;
+const KEY_BYTES_MAX: usize = 256;
 
 /// What became of a command that broke the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +51,10 @@ pub(crate) struct Broken {
     pub(crate) command: Vec<Box<[u8]>>,
     /// What was wrong with it.
     pub(crate) reason: Box<str>,
+    /// Another key that the reason names, and the reason without it.
+    pub(crate) naming: Option<(Box<[u8]>, Box<str>)>,
+    /// The keys of the command; `None` if that would be too much to keep.
+    pub(crate) keys: Option<Vec<Box<[u8]>>>,
 }
 
 /// Who broke the schema, and when.
@@ -57,6 +64,15 @@ pub(crate) struct Breach<'a> {
     pub(crate) address: String,
     pub(crate) client_name: &'a [u8],
     pub(crate) reason: &'a str,
+    pub(crate) naming: Option<(&'a [u8], &'a str)>,
+    /// The keys of the command.
+    pub(crate) keys: &'a [&'a [u8]],
+}
+
+/// Keys, if they are few and short enough to be kept.
+fn kept(keys: &[&[u8]]) -> Option<Vec<Box<[u8]>>> {
+    let is_small = keys.len() <= KEYS_MAX && keys.iter().all(|key| key.len() <= KEY_BYTES_MAX);
+    is_small.then(|| keys.iter().map(|key| (*key).into()).collect())
 }
 
 /// A database, and the text of a pattern; empty for keys without one.
@@ -73,7 +89,8 @@ pub(crate) struct Refusals {
 impl Refusals {
     /// Keeps a command in mind by what is shown of it.
     pub(crate) fn push(&mut self, place: Place, shown: &[Cow<'_, [u8]>], breach: Breach<'_>) {
-        let Breach { time_ms, outcome, address, client_name, reason } = breach;
+        let Breach { time_ms, outcome, address, client_name, reason, naming, keys } = breach;
+        let naming = naming.filter(|(key, _)| key.len() <= KEY_BYTES_MAX);
         let entry = Broken {
             id: self.next_id,
             time_ms,
@@ -82,6 +99,8 @@ impl Refusals {
             client_name: client_name.into(),
             command: cut(shown),
             reason: reason.into(),
+            naming: naming.map(|(key, unnamed)| (key.into(), unnamed.into())),
+            keys: kept(keys),
         };
         self.next_id += 1;
         let entries = self.by_pattern.entry(place).or_default();
@@ -130,6 +149,8 @@ mod tests {
             address: String::new(),
             client_name: b"",
             reason: "",
+            naming: None,
+            keys: &[],
         };
         refusals.push((db, pattern.into()), &[Cow::Borrowed(b"SET".as_slice())], breach);
     }

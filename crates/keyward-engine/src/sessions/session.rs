@@ -5,6 +5,7 @@
 //! commands runs its session is out of `Sessions`, in the hands of that command.
 //! Not here: sockets, addresses, buffers and limits (`keyward-server`).
 
+use crate::acl::User;
 use crate::sessions::pubsub::Subscriptions;
 use crate::sessions::replicas::Wishes;
 use crate::sessions::tracking::Tracker;
@@ -15,6 +16,7 @@ use keyward_store::keyspace::blocking::Blocked;
 use keyward_store::keyspace::client_id::ClientId;
 use std::collections::VecDeque;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 /// What a client is shown without asking for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +85,12 @@ pub(crate) struct Session {
     pub protocol: Protocol,
     /// Whether it may do more than AUTH and HELLO.
     pub is_authenticated: bool,
+    /// Who it is; `None` for the server itself, which may do everything.
+    pub user: Option<Arc<User>>,
+    /// The version of the users at which that was looked up.
+    pub user_seen_at: u64,
+    /// The version of the users at which it was found to have every right; zero if it was not.
+    pub cleared_at: u64,
     /// The name it gave itself.
     pub name: Option<Box<[u8]>>,
     /// The open transaction, if any.
@@ -134,6 +142,9 @@ impl Session {
             db: 0,
             protocol: Protocol::Resp2,
             is_authenticated,
+            user: None,
+            user_seen_at: 0,
+            cleared_at: 0,
             name: None,
             transaction: None,
             reply_mode: ReplyMode::On,
@@ -156,6 +167,13 @@ impl Session {
             active_ms: now_ms,
             last_command: None,
         }
+    }
+
+    /// It is this user from now on.
+    pub(crate) fn become_user(&mut self, user: &Arc<User>, is_authenticated: bool) {
+        self.user = Some(Arc::clone(user));
+        self.is_authenticated = is_authenticated;
+        (self.user_seen_at, self.cleared_at) = (0, 0);
     }
 
     /// Bytes it takes, those apart that others keep for it. The commands of one batch

@@ -31,6 +31,7 @@ mod pressure;
 mod read_back;
 mod rebuild;
 mod replay;
+mod rights;
 mod scanning;
 mod secret_moves;
 mod seen;

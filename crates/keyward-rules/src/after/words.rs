@@ -35,14 +35,23 @@ impl RuleBook {
             _ => None,
         };
         let what = field.map_or("the value", |field| &field.name);
-        let owner = match derived.holds_secret() {
-            true => "another row".to_owned(),
-            false => shown_key(owner),
-        };
         let pattern = &derived.pattern;
-        let problem = format!("{what} belongs to {owner} already, and {pattern} is unique");
         let at = field.map(|field| field.at);
-        self.refusal(source, key, Problem { told: &problem, discreet: None }, at)
+        let refusal = |owner: &str| {
+            let problem = format!("{what} belongs to {owner} already, and {pattern} is unique");
+            self.refusal(source, key, Problem { told: &problem, discreet: None }, at)
+        };
+        if derived.holds_secret() {
+            return refusal("another row");
+        }
+        // Which key that is follows from the id alone where that is all the key has.
+        let is_id =
+            matches!(&derived.derived, Some(Derived::Lookup { finds: Finds::Member { .. }, .. }));
+        let named = match declared.pattern.placeholders().len() {
+            1 if is_id => declared.pattern.fill(&[owner]),
+            _ => Vec::new(),
+        };
+        refusal(&shown_key(owner)).naming(&named, refusal("another row"))
     }
 
     /// A row that is kept ends at another time than the schema says.

@@ -22,13 +22,13 @@ pub(super) fn each(command: &Command, args: Args<'_>, mut hide: impl FnMut(usize
     let is = |index: usize, word: &str| args.get(index).is_some_and(|a| args::is(a, word));
     let mut at = match command.id {
         CommandId::Auth | CommandId::Hello => 1,
-        CommandId::ConfigSet => 2,
+        CommandId::ConfigSet | CommandId::AclSetUser => 2,
         CommandId::Migrate => MIGRATE_OPTIONS,
         _ => return,
     };
     while at < args.len() {
         let (hidden, words) = match command.id {
-            CommandId::Auth => (at..at + 1, 1),
+            CommandId::Auth | CommandId::AclSetUser => (at..at + 1, 1),
             CommandId::Hello if is(at, "AUTH") => (at + 1..at + 3, 3),
             CommandId::Hello if is(at, "SETNAME") => (at..at, 2),
             CommandId::ConfigSet if SETTINGS.iter().any(|name| is(at, name)) => (at + 1..at + 2, 2),

@@ -24,6 +24,7 @@ fn passwords_are_redacted_without_a_schema() {
     let check = |call, expected| assert_eq!(shown(&[], call), expected);
     check("AUTH p", "AUTH (redacted)");
     check("AUTH u p", "AUTH (redacted) (redacted)");
+    check("ACL SETUSER u >p", "ACL SETUSER (redacted) (redacted)");
     check("HELLO 3 AUTH u p SETNAME n", "HELLO 3 AUTH (redacted) (redacted) SETNAME n");
     check("HELLO 3 SETNAME auth", "HELLO 3 SETNAME auth");
     check("config set port 1 RequirePass x", "config set port 1 RequirePass (redacted)");

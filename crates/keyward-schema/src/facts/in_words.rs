@@ -296,6 +296,8 @@ pub fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line>)> {
     let owner = keyspace.owner.iter().map(|owner| Line::text(&**owner)).collect();
     let mut facts = vec![
         ("Owner", owner),
+        ("Readers", named(&keyspace.readers)),
+        ("Writers", named(&keyspace.writers)),
         ("Database", vec![Line::code(keyspace.db.to_string())]),
         ("Other keys", vec![Line::text(unknown)]),
         ("Enforcement", vec![Line::text(mode_in_words(keyspace.mode))]),
@@ -304,6 +306,11 @@ pub fn keyspace_facts(keyspace: &Keyspace) -> Vec<(&'static str, Vec<Line>)> {
     ];
     facts.retain(|(_, lines): &(_, Vec<Line>)| !lines.is_empty());
     facts
+}
+
+/// Users, if there are any.
+fn named(users: &[Box<str>]) -> Vec<Line> {
+    if users.is_empty() { Vec::new() } else { vec![Line::text(users.join(", "))] }
 }
 
 /// What happens to writes that break the schema.

@@ -58,11 +58,22 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
     facts.push(("Expected", expect.into_iter().collect()));
     facts.push(("Secret", secret(key)));
     facts.push(("Owner", key.owner.iter().map(|owner| Line::text(&**owner)).collect()));
+    facts.push(("Readers", named(key.readers.as_deref())));
+    facts.push(("Writers", named(key.writers.as_deref())));
     let mode = key.mode.map(|mode| Line::text(mode_in_words(mode)));
     facts.push(("Enforcement", mode.into_iter().collect()));
     facts.push(("Accepted warnings", key.allowed.iter().map(allowance).collect()));
     facts.retain(|(_, lines)| !lines.is_empty());
     facts
+}
+
+/// Users, where the key names them itself.
+fn named(users: Option<&[Box<str>]>) -> Vec<Line> {
+    let line = |users: &[Box<str>]| match users {
+        [] => Line::text("Nobody."),
+        users => Line::text(users.join(", ")),
+    };
+    users.map(line).into_iter().collect()
 }
 
 fn placeholders(key: &Key) -> Vec<Line> {

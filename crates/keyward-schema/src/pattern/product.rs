@@ -58,15 +58,25 @@ pub(super) struct Product {
 
 impl Product {
     pub(super) fn of(patterns: &[&Pattern]) -> Product {
+        let alphabet = Product::alphabet(patterns);
+        let readings = patterns.iter().map(|pattern| Reading::of(pattern, &alphabet)).collect();
+        Product::of_readings(readings, alphabet)
+    }
+
+    /// The product of automata over one alphabet.
+    pub(super) fn of_readings(readings: Vec<Reading>, alphabet: Alphabet) -> Product {
+        Product { readings, alphabet }
+    }
+
+    /// What tells apart all that these patterns do.
+    pub(super) fn alphabet(patterns: &[&Pattern]) -> Alphabet {
         let elements = patterns.iter().flat_map(|pattern| pattern.elements());
         let literals = elements.filter_map(|element| match element {
             Element::Literal(text) => Some(&**text),
             Element::Placeholder(_) => None,
         });
         let kinds = patterns.iter().flat_map(|pattern| pattern.placeholders());
-        let alphabet = Alphabet::of(literals, kinds.map(|placeholder| &placeholder.kind));
-        let readings = patterns.iter().map(|pattern| Reading::of(pattern, &alphabet)).collect();
-        Product { readings, alphabet }
+        Alphabet::of(literals, kinds.map(|placeholder| &placeholder.kind))
     }
 
     /// Shows each outcome that matters, which patterns accept a key and which do not, once with a

@@ -7,7 +7,7 @@ use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
 use super::secrets::{self, Secret};
 use super::table::Table;
-use super::{derived, example, expect, lifetime};
+use super::{derived, example, expect, lifetime, users};
 use crate::checks::{self, derived_setting, evict_contradiction, misplaced_setting};
 use crate::derived::{Derived, Finds};
 use crate::diagnostic::Report;
@@ -43,6 +43,8 @@ fn finish_one(
     let doc = table.owned_text("doc", report);
     let group = table.owned_text("group", report);
     let owner = table.owned_text("owner", report);
+    let readers = users::read(table, "readers", report);
+    let writers = users::read(table, "writers", report);
     let is_kept = draft.is_derived() || mirrors.is_mirrored(index);
     let stays = is_kept || draft.is_related() || lifetime == Some(Lifetime::Forever);
     let evict = read_evict(draft, stays, report);
@@ -68,6 +70,8 @@ fn finish_one(
         doc,
         group,
         owner,
+        readers,
+        writers,
         keyspace: 0,
         data: draft.data?,
         content,

@@ -132,7 +132,9 @@ impl Desk<'_> {
         while self.host.busy.guests.len() < GUESTS_MAX
             && let Some(socket) = listeners.accept()
         {
-            if let Some(refusal) = self.host.judge_newcomer(socket.is_local()) {
+            if let Some(refusal) =
+                self.host.judge_newcomer(socket.is_local(), self.script.needs_no_password())
+            {
                 let _ = socket.send(refusal);
             } else {
                 let client = self.script.connect();

@@ -35,7 +35,8 @@ pub(crate) fn accept_guests(server: &Server, core: &mut Core) {
 /// Takes a new connection, or turns it away with a reason.
 fn accept(server: &Server, socket: Stream) {
     let core = &mut *server.core.borrow_mut();
-    if let Some(text) = core.host.judge_newcomer(socket.is_local()) {
+    let is_open = core.engine.needs_no_password();
+    if let Some(text) = core.host.judge_newcomer(socket.is_local(), is_open) {
         // The peer may be gone: there is nobody to tell then.
         let _ = socket.send(text);
         return;

@@ -41,6 +41,9 @@ pub enum ServeError {
     /// The schemas would change rows that are there, and nobody has accepted that.
     #[error("{0}")]
     Unaccepted(Box<Unaccepted>),
+    /// Users could not be read from the settings or from their file.
+    #[error("{0}")]
+    Users(String),
     /// A schema could not be put in force.
     #[error(transparent)]
     Schema(#[from] SchemaError),

@@ -115,10 +115,14 @@ impl ServerHost {
     }
 
     /// Counts a client that comes, and says why it is turned away if it is.
-    pub(crate) fn judge_newcomer(&mut self, is_local: bool) -> Option<&'static [u8]> {
+    /// `is_open` is whether the default user needs no password.
+    pub(crate) fn judge_newcomer(
+        &mut self,
+        is_local: bool,
+        is_open: bool,
+    ) -> Option<&'static [u8]> {
         let count = self.peers.count() + self.busy.guest_count();
         let is_full = count as u64 >= self.settings.clients_max();
-        let is_open = self.settings.tunables().password.is_none();
         let is_protected = self.settings.is_on(Id::ProtectedMode) && is_open && !is_local;
         let refusal = match (is_full, is_protected) {
             (true, _) => Some(TOO_MANY_CLIENTS),

@@ -59,6 +59,7 @@ pub(crate) fn run(
         ServeError::Locked(error)
     })?;
     server.core.borrow_mut().host.supervisor = Rc::new(supervisor);
+    declare_users(&mut server.core.borrow_mut())?;
     let governed = schemas::describe(&schemas);
     server.core.borrow_mut().host.readings.files = schemas::files(&schemas);
     for served in &schemas {
@@ -89,6 +90,30 @@ pub(crate) fn run(
         pid_file.into_iter().for_each(PidFile::remove);
     }
     shutdown::leave(&server)
+}
+
+/// Takes the users of the settings, or of their file.
+fn declare_users(core: &mut Core) -> Result<(), ServeError> {
+    let Core { engine, host, .. } = core;
+    let failed = |error| {
+        tracing::warn!("{error}");
+        ServeError::Users(error)
+    };
+    if host.settings.users_file().is_some() && host.settings.users().next().is_some() {
+        let text = "users are declared both in the settings and in an ACL file (aclfile): declare them in one of these, not in both";
+        return Err(failed(text.to_owned()));
+    }
+    for (name, rules) in host.settings.users() {
+        let is_enabled = engine.declare_user(name, &rules).map_err(failed)?;
+        if !is_enabled {
+            let name = String::from_utf8_lossy(name);
+            tracing::info!(
+                "The user '{name}' is disabled (there is no 'on' modifier in the user description). Make sure this is not a configuration error."
+            );
+        }
+    }
+    let aborting = |errors| failed(format!("Aborting startup because of ACL errors: {errors}"));
+    engine.load_users(host).map_err(aborting)
 }
 
 /// Ends the process when an invariant is broken, on whichever thread: an embedding program

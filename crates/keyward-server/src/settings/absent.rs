@@ -63,7 +63,6 @@ pub static ABSENT: &[Absent] = &[
             "cluster-preferred-endpoint-type",
         ],
     },
-    Absent { reason: "There is one user, whose password is `requirepass`.", names: &["user"] },
     Absent { reason: "There are no modules.", names: &["loadmodule"] },
     Absent { reason: "There is no Sentinel.", names: &["sentinel"] },
 ];

@@ -112,7 +112,4 @@ kept! {
     "bind-source-addr", Kind::Text, "", Live, "The server connects to nobody.";
     // clients
     "enable-module-command", PROTECTED, "no", AtStart, "There are no modules.";
-    "aclfile", EMPTY, "", AtStart, "There is one user, whose password is `requirepass`.";
-    "acllog-max-len", Kind::Int(0, i64::MAX), "128", Live, "There is no log of refusals.";
-    "acl-pubsub-default", Kind::OneOf(&["allchannels", "resetchannels"]), "resetchannels", Live, "There is one user.";
 }

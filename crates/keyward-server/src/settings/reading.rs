@@ -10,6 +10,7 @@ use super::value::{ClientClass, OutputLimit, Value};
 use keyward_engine::{
     FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, PackedLimits, Policy, Tunables,
 };
+use std::path::{Path, PathBuf};
 
 /// The least limit of what clients take together.
 const CLIENT_MEMORY_MIN: u64 = 128 * 1024;
@@ -92,6 +93,13 @@ impl Settings {
         text.split([',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
+    /// The file of users, if there is one, and the name by which it was given.
+    pub fn users_file(&self) -> Option<(String, PathBuf)> {
+        let name = self.text(Id::AclFile);
+        let path = Path::new(&self.text(Id::Dir)).join(&name);
+        (!name.is_empty()).then_some((name, path))
+    }
+
     /// The save points: seconds and changes.
     pub fn save_points(&self) -> &[(u64, u64)] {
         match self.value(Id::Save) {
@@ -142,6 +150,8 @@ impl Settings {
         };
         Tunables {
             password: (!password.is_empty()).then(|| password.into()),
+            denied_log_len_max: self.int(Id::AclLogMaxLen) as usize,
+            grants_new_users_channels: self.choice(Id::AclPubsubDefault) == "allchannels",
             notify,
             text_bytes_max: self.text_bytes_max(),
             lacks_replicas: self.int(Id::MinReplicas) > 0 && self.int(Id::MinReplicasLag) > 0,

@@ -106,6 +106,9 @@ settings! {
     TcpKeepAlive, "tcp-keepalive", Kind::Int(0, i32::MAX as i64), "300", Live, "Seconds between TCP keep-alive probes; 0 for none.";
     ProtectedMode, "protected-mode", Kind::Bool, "yes", Live, "Without a password, serve loopback connections only.";
     RequirePass, "requirepass", Kind::Text, "", Live, "Password of the default user; empty for none.";
+    AclFile, "aclfile", Kind::Text, "", AtStart, "File of users and their rights, in `dir` unless it has a path; empty for none.";
+    AclLogMaxLen, "acllog-max-len", Kind::Int(0, i64::MAX), "128", Live, "Most entries of ACL LOG.";
+    AclPubsubDefault, "acl-pubsub-default", Kind::OneOf(&["allchannels", "resetchannels"]), "resetchannels", Live, "Whether new users have every channel, or none.";
     MaxClients, "maxclients", Kind::Int(1, u32::MAX as i64), "10000", Live, "Most clients at a time.";
     QueryBufferLimit, "client-query-buffer-limit", Kind::Bytes(1024 * 1024, MAX), "1gb", Live, "Bytes a client may send ahead of execution.";
     OutputBufferLimit, "client-output-buffer-limit", Kind::OutputLimits, "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", Live, "Bytes of replies a client may leave unread.";

@@ -1,6 +1,7 @@
 //! The command line as a person meets it: the exact text, the exit code, and
 //! that no input makes it panic.
 
+mod acl;
 mod check;
 mod docs;
 mod explain;

@@ -1,13 +1,12 @@
 //! PING, ECHO, AUTH, HELLO, RESET, QUIT.
 
-use crate::engine::context::{Ctx, Outcome};
+use crate::acl::{self, Context, Reason};
+use crate::engine::context::{Ctx, Mode, Outcome};
+use crate::engine::rights::Asked;
 use crate::sessions::session::ReplyMode;
 use keyward_commands::args::{self, Options};
 use keyward_commands::{REDIS_VERSION, WireError};
 use keyward_resp::Protocol;
-
-/// The only user there is, until there are ACLs.
-const DEFAULT_USER: &[u8] = b"default";
 
 pub(crate) fn ping(ctx: &mut Ctx<'_>) -> Outcome {
     let is_listening = !ctx.session.subscriptions.is_empty();
@@ -32,12 +31,12 @@ pub(crate) fn echo(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn auth(ctx: &mut Ctx<'_>) -> Outcome {
     let (user, password) = match ctx.args.len() {
-        2 if ctx.shared.tunables.password.is_none() => {
+        2 if ctx.shared.acl.default_user().needs_no_password => {
             return Err(WireError::Err(
                 "AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
             ));
         }
-        2 => (DEFAULT_USER, ctx.args.at(1)),
+        2 => (acl::DEFAULT, ctx.args.at(1)),
         3 => (ctx.args.at(1), ctx.args.at(2)),
         _ => return Err(WireError::Syntax),
     };
@@ -48,21 +47,18 @@ pub(crate) fn auth(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Admits the client if user and password are right.
 fn authenticate(ctx: &mut Ctx<'_>, user: &[u8], password: &[u8]) -> Outcome {
-    let expected = ctx.shared.tunables.password.as_deref();
-    let is_right = expected.is_none_or(|expected| same_in_constant_time(expected, password));
-    if user != DEFAULT_USER || !is_right {
-        return Err(WireError::WrongPassword);
+    if let Some(known) = ctx.shared.acl.authenticate(user, password) {
+        ctx.session.become_user(known, true);
+        return Ok(());
     }
-    ctx.session.is_authenticated = true;
-    Ok(())
-}
-
-/// Compares without telling by the time taken how much is right.
-fn same_in_constant_time(expected: &[u8], given: &[u8]) -> bool {
-    let difference = given.iter().enumerate().fold(0, |difference, (at, byte)| {
-        difference | (byte ^ expected.get(at).copied().unwrap_or(!byte))
-    });
-    difference == 0 && expected.len() == given.len()
+    let context = match ctx.session.transaction.is_some() || matches!(ctx.mode, Mode::Queued) {
+        true => Context::Transaction,
+        false => Context::TopLevel,
+    };
+    let denied = (context, Reason::Authentication, ctx.args.at(0));
+    let asked = Asked { command: ctx.command, args: ctx.args, keys: ctx.keys, host: ctx.host };
+    ctx.shared.note_denial(ctx.session, denied, user.into(), asked);
+    Err(WireError::WrongPassword)
 }
 
 pub(crate) fn hello(ctx: &mut Ctx<'_>) -> Outcome {
@@ -140,22 +136,8 @@ pub(crate) fn reset(ctx: &mut Ctx<'_>) -> Outcome {
     session.reply_mode = ReplyMode::On;
     session.no_evict = false;
     session.no_touch = false;
-    session.is_authenticated = ctx.shared.tunables.password.is_none();
+    ctx.shared.greet(session);
     ctx.reply.set_protocol(Protocol::Resp2);
     ctx.reply.simple("RESET");
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::commands::connection::basics::same_in_constant_time;
-
-    #[test]
-    fn passwords_are_compared_whole() {
-        assert!(same_in_constant_time(b"secret", b"secret"));
-        for wrong in [b"".as_slice(), b"secre", b"secrets", b"Secret"] {
-            assert!(!same_in_constant_time(b"secret", wrong));
-        }
-        assert!(!same_in_constant_time(b"", b"x"));
-    }
 }

@@ -58,7 +58,6 @@ impl<'a> Filter<'a> {
     pub(super) fn parse(ctx: &Ctx<'a>, first: usize) -> Result<Filter<'a>, WireError> {
         let mut filter = Filter::default();
         let mut options = Options::new(ctx.args, first);
-        let databases = ctx.keys.database_count();
         while let Some(word) = options.next() {
             let value = options.value()?;
             let is = |name: &str| args::is(word, name);
@@ -73,9 +72,9 @@ impl<'a> Filter<'a> {
             } else if is("IDLE") {
                 filter.idle_s_min = Some(seconds("idle", value)?);
             } else if let Some(name) = word.get(4..).filter(|_| args::is(&word[..4], "NOT-")) {
-                filter.unwanted.read(name, true, value, &mut options, databases)?;
+                filter.unwanted.read(name, true, value, &mut options, ctx)?;
             } else {
-                filter.wanted.read(word, false, value, &mut options, databases)?;
+                filter.wanted.read(word, false, value, &mut options, ctx)?;
             }
         }
         Ok(filter)
@@ -105,7 +104,7 @@ impl<'a> Wanted<'a> {
         is_negated: bool,
         value: &'a [u8],
         options: &mut Options<'a>,
-        databases: usize,
+        ctx: &Ctx<'_>,
     ) -> Result<(), WireError> {
         let is = |wanted: &str| args::is(name, wanted);
         let place = match () {
@@ -115,11 +114,11 @@ impl<'a> Wanted<'a> {
                 return Ok(());
             }
             () if is("DB") => {
-                self.db = Some(database(is_negated, value, databases)?);
+                self.db = Some(database(is_negated, value, ctx.keys.database_count())?);
                 return Ok(());
             }
             () if is("USER") => {
-                if value != b"default" {
+                if ctx.shared.acl.user(value).is_none() {
                     return Err(WireError::line(&[b"ERR No such user '", value, b"'"]));
                 }
                 &mut self.user
@@ -170,12 +169,13 @@ impl<'a> Wanted<'a> {
     fn matches(&self, ctx: &Ctx<'_>, session: &Session) -> [Option<bool>; 12] {
         let connection = ctx.host.connection(session.id);
         let address = connection.address.as_bytes();
-        let shown_flags = || flags(ctx, session, connection.is_unix);
+        let user = session.user.as_ref();
+        let shown_flags = || flags(ctx.keys, session, connection.is_unix);
         let is = |text: Option<&[u8]>, wanted: &[u8]| text == Some(wanted);
         [
             (!self.ids.is_empty()).then(|| self.ids.contains(&session.id)),
             self.kind.map(|kind| Kind::of(session) == kind),
-            self.user.map(|_| true),
+            self.user.map(|wanted| user.is_some_and(|user| *user.name == *wanted)),
             self.address.map(|wanted| address == wanted),
             self.local_address.map(|wanted| connection.local_address.as_bytes() == wanted),
             self.ip.map(|wanted| is(ip_of(address), wanted)),

@@ -2,12 +2,13 @@
 
 use super::client_filter::Filter;
 use crate::commands::tracking::shown_redirect;
-use crate::engine::context::{Ctx, Outcome};
+use crate::engine::context::{Ctx, Onlooker, Outcome};
 use crate::sessions::pubsub::Kind as Subscription;
 use crate::sessions::session::{Library, Session};
 use crate::sessions::tracking::Policy;
 use keyward_commands::{WireError, args};
 use keyward_resp::{Args, Protocol};
+use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 use std::fmt::Write as _;
 
@@ -45,7 +46,7 @@ pub(super) fn parse_kind(word: &[u8]) -> Result<Kind, WireError> {
 }
 
 pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
-    let line = line(ctx, ctx.session);
+    let line = line(&onlooker(ctx), ctx.session);
     ctx.reply.verbatim(*b"txt", line.as_bytes());
     Ok(())
 }
@@ -61,7 +62,7 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
             for argument in ctx.args.from(3).iter() {
                 let id = args::integer_or(argument, WireError::Err("Invalid client ID"))?;
                 if let Some(session) = session(ctx, ClientId(id as u64)) {
-                    lines.push_str(&line(ctx, session));
+                    lines.push_str(&line(&onlooker(ctx), session));
                 }
             }
         }
@@ -70,7 +71,7 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
             let filter = Filter::parse(ctx, 2)?;
             for id in ctx.shared.sessions.ids() {
                 if let Some(session) = session(ctx, id).filter(|_| filter.includes(ctx, id)) {
-                    lines.push_str(&line(ctx, session));
+                    lines.push_str(&line(&onlooker(ctx), session));
                 }
             }
         }
@@ -91,8 +92,14 @@ fn is_of_redis(ctx: &Ctx<'_>) -> bool {
 fn add_lines(ctx: &Ctx<'_>, kind: Option<Kind>, lines: &mut String) {
     let sessions = ctx.shared.sessions.ids().into_iter().filter_map(|id| session(ctx, id));
     for session in sessions.filter(|s| kind.is_none_or(|kind| Kind::of(s) == kind)) {
-        lines.push_str(&line(ctx, session));
+        lines.push_str(&line(&onlooker(ctx), session));
     }
+}
+
+/// Who looks, by the running command.
+fn onlooker<'c>(ctx: &'c Ctx<'_>) -> Onlooker<'c> {
+    let running = (ctx.session.id, ctx.args);
+    Onlooker { keys: ctx.keys, shared: ctx.shared, host: ctx.host, running }
 }
 
 /// A client, the one whose command runs included.
@@ -106,9 +113,10 @@ fn args_bytes(args: Args<'_>) -> usize {
 }
 
 /// The bytes of the command a client is in the middle of.
-fn running_bytes(ctx: &Ctx<'_>, session: &Session) -> usize {
+fn running_bytes(onlooker: &Onlooker<'_>, session: &Session) -> usize {
+    let (own, args) = onlooker.running;
     match &session.blocked {
-        _ if session.id == ctx.session.id => args_bytes(ctx.args),
+        _ if session.id == own => args_bytes(args),
         Some(blocked) => args_bytes(blocked.args.args()),
         None => 0,
     }
@@ -116,24 +124,29 @@ fn running_bytes(ctx: &Ctx<'_>, session: &Session) -> usize {
 
 /// A client in the words of Redis 7.0. Replies that wait are in a list of buffers; there is
 /// no fixed buffer besides.
-fn line(ctx: &Ctx<'_>, session: &Session) -> String {
-    let connection = ctx.host.connection(session.id);
-    let now_s = ctx.keys.now_ms() / 1000;
+pub(crate) fn line(onlooker: &Onlooker<'_>, session: &Session) -> String {
+    let Onlooker { keys, shared, host, running: (own, _) } = onlooker;
+    let connection = host.connection(session.id);
+    let now_s = keys.now_ms() / 1000;
     let queued = session.transaction.as_ref().map_or(-1, |t| t.queue.len() as i64);
     let name = session.name.as_deref().unwrap_or_default();
     let queued_bytes = session.transaction.as_ref().map_or(0, |t| t.queued_bytes);
-    let running = running_bytes(ctx, session);
+    let running = running_bytes(onlooker, session);
     let output = connection.output_buffer_bytes;
     let arguments = running + connection.parsed_bytes;
-    let own = if session.id == ctx.session.id { running } else { 0 };
-    let total = ctx.shared.client_bytes(ctx.keys, session) + connection.bytes + own;
+    let own = if session.id == *own { running } else { 0 };
+    let total = shared.client_bytes(keys, session) + connection.bytes + own;
+    let user = session
+        .user
+        .as_ref()
+        .map_or("(superuser)".into(), |user| String::from_utf8_lossy(&user.name).into_owned());
     let mut line = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(
         line,
         "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} \
          ssub={} multi={} qbuf={} qbuf-free={} argv-mem={arguments} multi-mem={queued_bytes} rbs=0 \
-         rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user=default redir={} \
+         rbp=0 obl=0 oll={} omem={output} tot-mem={total} events={} cmd={} user={user} redir={} \
          resp={}",
         session.id.0,
         connection.address,
@@ -142,7 +155,7 @@ fn line(ctx: &Ctx<'_>, session: &Session) -> String {
         String::from_utf8_lossy(name),
         now_s - session.connected_ms / 1000,
         now_s - session.active_ms / 1000,
-        flags(ctx, session, connection.is_unix),
+        flags(keys, session, connection.is_unix),
         session.db,
         session.subscriptions.count(Subscription::Channel),
         session.subscriptions.count(Subscription::Pattern),
@@ -176,7 +189,7 @@ fn add_library(line: &mut String, library: &Library) {
         writeln!(line, " lib-name={} lib-ver={}", shown(&library.name), shown(&library.version));
 }
 
-pub(super) fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
+pub(super) fn flags(keys: &Keyspace, session: &Session, is_unix: bool) -> String {
     let tracker = session.tracker.as_deref();
     let flags = [
         ('O', session.is_monitor),
@@ -187,7 +200,7 @@ pub(super) fn flags(ctx: &Ctx<'_>, session: &Session, is_unix: bool) -> String {
         ('t', tracker.is_some()),
         ('R', tracker.is_some_and(|tracker| tracker.is_redirect_broken)),
         ('B', tracker.is_some_and(|tracker| tracker.policy == Policy::Broadcast)),
-        ('d', ctx.keys.changes.watches.is_broken(session.id)),
+        ('d', keys.changes.watches.is_broken(session.id)),
         ('c', session.is_closing),
         ('U', is_unix),
         ('e', session.no_evict),

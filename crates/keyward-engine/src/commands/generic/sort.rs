@@ -51,7 +51,8 @@ struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn parse(ctx: &Ctx<'a>, may_store: bool) -> Result<Request<'a>, WireError> {
+    fn parse(ctx: &mut Ctx<'a>, may_store: bool) -> Result<Request<'a>, WireError> {
+        let reads_all = ctx.may_read_all();
         let mut request = Request {
             by: None,
             gets: Vec::new(),
@@ -77,8 +78,15 @@ impl<'a> Request<'a> {
                 options.value()?;
             } else if args::is(word, "BY") {
                 request.by = Some(options.value()?);
+                // What a pattern finds the command does not name.
+                if !request.keeps_order() && !reads_all {
+                    return Err(denied("BY"));
+                }
             } else if args::is(word, "GET") {
                 request.gets.push(options.value()?);
+                if !reads_all {
+                    return Err(denied("GET"));
+                }
             } else {
                 return Err(WireError::Syntax);
             }
@@ -99,6 +107,12 @@ impl<'a> Request<'a> {
     fn keeps_order(&self) -> bool {
         self.by.is_some_and(|pattern| !pattern.contains(&b'*'))
     }
+}
+
+/// The error of an option that reads keys of which the user may read only some.
+fn denied(option: &str) -> WireError {
+    let text = format!("ERR {option} option of SORT denied due to insufficient ACL permissions.");
+    WireError::line(&[text.as_bytes()])
 }
 
 pub(crate) fn sort(ctx: &mut Ctx<'_>) -> Outcome {

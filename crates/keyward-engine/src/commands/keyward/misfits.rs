@@ -5,6 +5,7 @@
 //! is passed over.
 
 use super::wanted::Wanted;
+use crate::acl::check::Place;
 use crate::commands::generic::scan::parse_cursor;
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed::in_force::book;
@@ -40,6 +41,7 @@ pub(crate) fn misfits(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(WireError::Syntax);
     }
     let count = count.min(LOOKED_AT_MAX);
+    let reader = ctx.restricted_reader();
     ctx.keys.look_at_suspects();
     let mut found: Vec<Box<[u8]>> = Vec::new();
     let (mut visited, mut buckets) = (0, count * BUCKETS_PER_ROW);
@@ -55,8 +57,11 @@ pub(crate) fn misfits(ctx: &mut Ctx<'_>) -> Outcome {
             break;
         }
     }
-    // Where a schema has secrets, what was found may have come from one.
-    let is_discreet = book.has_secrets();
+    let place = Place { keys: ctx.keys, db: ctx.db };
+    found.retain(|key| reader.as_ref().is_none_or(|user| user.may_read(place, key)));
+    // Where a schema has secrets, what was found may have come from one; and it may have
+    // come from a key that the client may not read.
+    let is_discreet = book.has_secrets() || reader.is_some();
     let mut told = Vec::new();
     for key in found {
         let problems = ctx.keys.problems_of(ctx.db, &key);
@@ -79,7 +84,8 @@ pub(crate) fn misfits(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.array(problems.len());
         for problem in problems {
             let problem = if is_discreet { problem.discreet() } else { problem };
-            ctx.reply.bulk(problem.text().as_bytes());
+            let may_read = |_: &[u8]| reader.is_none();
+            ctx.reply.bulk(problem.text_for(may_read).as_bytes());
         }
     }
     Ok(())

@@ -1,8 +1,10 @@
 //! KEYWARD REFUSALS: the last commands that broke the schema.
 
 use super::wanted::Wanted;
+use crate::acl::check::Place;
 use crate::engine::context::{Ctx, Outcome};
 use crate::governed::in_force::book;
+use crate::sessions::refusals::Broken;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 
@@ -32,7 +34,16 @@ pub(crate) fn refusals(ctx: &mut Ctx<'_>) -> Outcome {
         // A pattern that the schema no longer has is nobody's.
         _ => (text.is_empty() || table_of(text).is_some()) && wanted.has(table_of(text)),
     };
-    let found = ctx.shared.refusals.of(ctx.db, is_meant);
+    let reader = ctx.restricted_reader();
+    let place = Place { keys: ctx.keys, db: ctx.db };
+    let may_read = |key: &[u8]| reader.as_ref().is_none_or(|user| user.may_read(place, key));
+    // Who may read some keys only sees commands on those.
+    let may_see = |broken: &Broken| match &broken.keys {
+        Some(keys) => keys.iter().all(|key| may_read(key)),
+        None => reader.is_none(),
+    };
+    let mut found = ctx.shared.refusals.of(ctx.db, is_meant);
+    found.retain(|(_, broken)| may_see(broken));
     let shown = found.len().min(count);
     ctx.reply.array(shown);
     for (pattern, broken) in found.into_iter().take(count) {
@@ -54,7 +65,11 @@ pub(crate) fn refusals(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.array(broken.command.len());
         broken.command.iter().for_each(|word| ctx.reply.bulk(word));
         ctx.reply.bulk(b"reason");
-        ctx.reply.bulk(broken.reason.as_bytes());
+        let reason = match &broken.naming {
+            Some((key, unnamed)) if !may_read(key) => unnamed,
+            _ => &broken.reason,
+        };
+        ctx.reply.bulk(reason.as_bytes());
     }
     Ok(())
 }

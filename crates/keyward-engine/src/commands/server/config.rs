@@ -47,7 +47,7 @@ pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn rewrite(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.host.config_rewrite(Rewrite::Changed).map_err(refused)?;
+    ctx.host.config_rewrite(Rewrite::Changed, &ctx.shared.acl.lines()).map_err(refused)?;
     ctx.reply.ok();
     Ok(())
 }

@@ -9,6 +9,7 @@ use crate::files::data_locks::Guarded;
 use crate::files::log_parts::open_log;
 use crate::files::schemas::without_repeats;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
+use crate::files::users;
 use crate::net::exchange;
 use crate::process::{descriptors, memory};
 use crate::serve::{busy, info};
@@ -116,8 +117,27 @@ impl Host for ServerHost {
             || is_dir && self.settings.allows(Id::ProtectedConfigs, self.is_local(client))
     }
 
-    fn config_rewrite(&mut self, scope: Rewrite) -> Result<(), ConfigRefusal> {
-        self.settings.rewrite(scope).inspect_err(|error| tracing::warn!("{error}"))
+    fn read_users(&mut self) -> Option<Result<(String, Vec<u8>), String>> {
+        users::read(&self.settings)
+    }
+
+    fn write_users(&mut self, text: &[u8]) -> Option<bool> {
+        users::write(&self.settings, text)
+    }
+
+    fn fill_with_secrets(&mut self, bytes: &mut [u8]) {
+        let mut left = bytes;
+        while !left.is_empty() {
+            match rustix::rand::getrandom(&mut *left, rustix::rand::GetRandomFlags::empty()) {
+                Ok(count) => left = &mut left[count..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => panic!("a system without randomness makes no passwords: {error}"),
+            }
+        }
+    }
+
+    fn config_rewrite(&mut self, scope: Rewrite, users: &[Vec<u8>]) -> Result<(), ConfigRefusal> {
+        self.settings.rewrite(scope, users).inspect_err(|error| tracing::warn!("{error}"))
     }
 
     fn read_schema(&mut self, proposal: Proposal) -> Option<Proposal> {

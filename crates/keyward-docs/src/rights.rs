@@ -1,0 +1,175 @@
+//! What a schema says of users, as rules of ACL.
+//!
+//! Owns which user may read and which may write the keys of which pattern, the line of a file
+//! of users that says so, and what else such a line admits. Redis's globs cross colons:
+//! `~user:*` also grants `user:7:followers`. So every pattern is named that a glob admits and
+//! the user was not meant to have. Patterns of the schema (`=user:{id}`), which only Keyward
+//! takes, admit nothing else.
+//! Not here: passwords, which never come from a schema.
+
+use keyward_schema::{Key, KeyId, Matcher, Schema, escape_bytes, is_user_name};
+use std::collections::BTreeMap;
+
+/// How keys are named in rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// By globs, as Redis takes them.
+    Globs,
+    /// By patterns of the schema, which are exact, as Keyward takes them.
+    Patterns,
+}
+
+/// What a user may do with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    Read,
+    Write,
+}
+
+/// A user and what it may do.
+#[derive(Debug)]
+pub struct UserRights {
+    /// The name.
+    pub name: String,
+    /// The line of a file of users.
+    pub line: String,
+    /// What the line admits besides.
+    pub foreign: Vec<Foreign>,
+}
+
+/// Keys that a rule admits and that the user was not meant to have.
+#[derive(Debug)]
+pub struct Foreign {
+    /// The rule.
+    pub rule: String,
+    /// The pattern that the keys belong to.
+    pub pattern: String,
+    /// One of them.
+    pub example: String,
+}
+
+/// The users of some schemas that one server serves, in the order of their names.
+pub fn users(schemas: &[Schema], dialect: Dialect) -> Vec<UserRights> {
+    let keys: Vec<Declared<'_>> = schemas.iter().flat_map(Declared::all).collect();
+    let mut users: BTreeMap<&str, Vec<Option<Access>>> = BTreeMap::new();
+    for (index, declared) in keys.iter().enumerate() {
+        for (name, access) in declared.users() {
+            let own = users.entry(name).or_insert_with(|| vec![None; keys.len()]);
+            own[index] = own[index].max(Some(access));
+        }
+    }
+    let has_functions = schemas.iter().any(|schema| !schema.functions.is_empty());
+    users
+        .into_iter()
+        .map(|(name, own)| rights(name, &own, &keys, (dialect, has_functions)))
+        .collect()
+}
+
+/// Owners who are no users, since their names have spaces.
+pub fn unnamed_owners(schemas: &[Schema]) -> Vec<&str> {
+    let owners = schemas
+        .iter()
+        .flat_map(|schema| schema.ids().filter_map(|id| schema.owner_of(id)).collect::<Vec<_>>());
+    let mut unnamed: Vec<&str> = owners.filter(|owner| !is_user_name(owner)).collect();
+    unnamed.sort_unstable();
+    unnamed.dedup();
+    unnamed
+}
+
+/// A key of one of the schemas.
+struct Declared<'s> {
+    schema: &'s Schema,
+    matcher: std::rc::Rc<Matcher>,
+    id: KeyId,
+}
+
+impl<'s> Declared<'s> {
+    fn all(schema: &'s Schema) -> Vec<Declared<'s>> {
+        let patterns = schema.keys.iter().map(|key| &key.pattern);
+        let matcher = Matcher::new(patterns).expect("the schema was checked");
+        let matcher = std::rc::Rc::new(matcher);
+        schema.ids().map(|id| Declared { schema, matcher: matcher.clone(), id }).collect()
+    }
+
+    fn key(&self) -> &'s Key {
+        self.schema.key(self.id)
+    }
+
+    /// Who may do what with it.
+    fn users(&self) -> Vec<(&'s str, Access)> {
+        let named = |users: &'s [Box<str>], access| users.iter().map(move |user| (&**user, access));
+        let owner = self.schema.owner_of(self.id).filter(|owner| is_user_name(owner));
+        named(self.schema.readers_of(self.id), Access::Read)
+            .chain(named(self.schema.writers_of(self.id), Access::Write))
+            .chain(owner.map(|owner| (owner, Access::Write)))
+            .collect()
+    }
+
+    /// A key of this pattern that the glob of another one admits.
+    fn admitted_by(&self, other: &Declared<'_>) -> Option<Vec<u8>> {
+        let keys = other.key().pattern.glob_admits(&self.key().pattern);
+        keys.into_iter().find(|key| {
+            let found = self.matcher.find(key).and_then(|found| self.schema.id(found.pattern));
+            // Where another pattern has the key, this one may have others like it.
+            !std::ptr::eq(self.schema, other.schema) || found != Some(other.id)
+        })
+    }
+}
+
+fn rights(
+    name: &str,
+    own: &[Option<Access>],
+    keys: &[Declared<'_>],
+    (dialect, has_functions): (Dialect, bool),
+) -> UserRights {
+    let mut line = format!("user {name} on resetchannels");
+    let mut foreign = Vec::new();
+    for (declared, access) in keys.iter().zip(own) {
+        let Some(access) = *access else { continue };
+        let rule = rule(declared.key(), access, dialect);
+        if !line.split(' ').any(|other| other == rule) {
+            line.push_str(&format!(" {rule}"));
+        }
+        let others = keys.iter().zip(own).filter(|_| dialect == Dialect::Globs);
+        for (other, _) in others.filter(|(_, granted)| **granted < Some(access)) {
+            if let Some(key) = other.admitted_by(declared) {
+                let pattern = other.key().pattern.text().to_owned();
+                let example = escape_bytes(&key);
+                foreign.push(Foreign { rule: rule.clone(), pattern, example });
+            }
+        }
+    }
+    let writes = own.contains(&Some(Access::Write));
+    line.push_str(&format!(" {}", commands(writes, dialect, has_functions)));
+    UserRights { name: name.to_owned(), line, foreign }
+}
+
+/// The rule that grants the keys of a pattern.
+fn rule(key: &Key, access: Access, dialect: Dialect) -> String {
+    match (dialect, access) {
+        (Dialect::Globs, Access::Read) => format!("%R~{}", key.pattern.glob()),
+        (Dialect::Globs, Access::Write) => format!("~{}", key.pattern.glob()),
+        (Dialect::Patterns, Access::Read) => format!("%R={}", key.pattern.text()),
+        (Dialect::Patterns, Access::Write) => format!("={}", key.pattern.text()),
+    }
+}
+
+/// The rules about commands: all that read, and write where the user may, but for those that
+/// are dangerous, load code, or tell of keys that they do not name.
+fn commands(writes: bool, dialect: Dialect, has_functions: bool) -> String {
+    let mut rules = vec!["-@all", "+@read"];
+    if writes {
+        rules.push("+@write");
+    }
+    rules.extend(["+@connection", "+@transaction", "-@dangerous", "-function"]);
+    rules.extend(["-scan", "-randomkey", "-dbsize"]);
+    if has_functions {
+        rules.push("+fcall_ro");
+        rules.extend(writes.then_some("+fcall"));
+    }
+    if dialect == Dialect::Patterns {
+        rules.extend(["+keyward|explain", "+keyward|help", "+keyward|match", "+keyward|misfits"]);
+        rules.extend(["+keyward|refusals", "+keyward|stats"]);
+    }
+    rules.join(" ")
+}

@@ -1,0 +1,185 @@
+//! Users and their rights (access control lists).
+//!
+//! Owns the users, what each may do, how rules are read and written, and the log of what
+//! was denied. `user` is one of them, `selector` a set of rights, `command_set` the part of
+//! it that is about commands, `key_pattern` the one about keys; `check` asks them.
+//! Invariants: there is always a user `default`; `version` is another one after every change,
+//! so that whoever remembers what it found out about a client knows when to ask again.
+//! Not here: the commands (`commands::acl`), when rights are asked for (`engine::rights`),
+//! the file of users, which the host reads and writes.
+
+pub(crate) mod check;
+mod command_set;
+mod file;
+mod key_pattern;
+mod log;
+mod rules;
+mod selector;
+mod user;
+
+pub(crate) use check::{Call, Denied};
+pub(crate) use log::{Context, Entry, Log, Reason};
+pub(crate) use rules::merge_selectors;
+pub(crate) use selector::Selector;
+pub(crate) use user::{User, is_plain_name};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The user of whoever has not said who they are.
+pub(crate) const DEFAULT: &[u8] = b"default";
+
+/// The users, by their names.
+type Users = BTreeMap<Box<[u8]>, Arc<User>>;
+
+/// What selectors have that nobody has said anything about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum NewChannels {
+    /// No channel: `acl-pubsub-default resetchannels`.
+    #[default]
+    None,
+    /// Every channel: `acl-pubsub-default allchannels`.
+    All,
+}
+
+/// All users, and what was denied to them.
+#[derive(Debug)]
+pub(crate) struct Acl {
+    users: Users,
+    version: u64,
+    pub(crate) log: Log,
+    pub(crate) new_channels: NewChannels,
+}
+
+impl Default for Acl {
+    fn default() -> Acl {
+        let mut users = Users::new();
+        users.insert(DEFAULT.into(), Arc::new(User::all_powerful(DEFAULT)));
+        let new_channels = NewChannels::default();
+        Acl { users, version: 1, log: Log::default(), new_channels }
+    }
+}
+
+impl Acl {
+    /// Another number after every change of the users; never zero.
+    #[inline]
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The user of whoever has not said who they are.
+    pub(crate) fn default_user(&self) -> &Arc<User> {
+        &self.users[DEFAULT]
+    }
+
+    /// Whether clients need not say who they are.
+    pub(crate) fn is_open(&self) -> bool {
+        let user = self.default_user();
+        user.needs_no_password && user.is_enabled
+    }
+
+    /// The user of this name.
+    pub(crate) fn user(&self, name: &[u8]) -> Option<&Arc<User>> {
+        self.users.get(name)
+    }
+
+    /// All users in the order of their names.
+    pub(crate) fn users(&self) -> impl ExactSizeIterator<Item = &Arc<User>> {
+        self.users.values()
+    }
+
+    /// The user whom this name and password are of.
+    pub(crate) fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<&Arc<User>> {
+        self.user(name).filter(|user| user.is_enabled && user.admits(password))
+    }
+
+    /// The user of this name, or a new one, after all of these rules; nothing is changed yet.
+    ///
+    /// # Errors
+    /// Says in Redis's words which rule is wrong.
+    pub(crate) fn drafted(&self, name: &[u8], rules: &[&[u8]]) -> Result<User, Vec<u8>> {
+        let rules = merge_selectors(rules).map_err(|at| {
+            [b"Unmatched parenthesis in acl selector starting at '", at, b"'."].concat()
+        })?;
+        let mut user = match self.user(name) {
+            Some(user) => User::clone(user),
+            None => User::new(name, self.new_channels),
+        };
+        for rule in &rules {
+            user.apply(rule, self.new_channels).map_err(|error| {
+                let what = [b"Error in ACL SETUSER modifier '", rule.as_slice(), b"': "].concat();
+                [&what, error.text().as_bytes()].concat()
+            })?;
+        }
+        Ok(user)
+    }
+
+    /// Puts a user in the place of the one that has its name, if any.
+    pub(crate) fn put(&mut self, user: User) {
+        self.version += 1;
+        self.users.insert(user.name.clone(), Arc::new(user));
+    }
+
+    /// Removes a user; whether there was one. The default user stays.
+    pub(crate) fn remove(&mut self, name: &[u8]) -> bool {
+        self.version += 1;
+        name != DEFAULT && self.users.remove(name).is_some()
+    }
+
+    /// Gives the default user one password or none (`requirepass`).
+    pub(crate) fn set_default_password(&mut self, password: Option<&[u8]>) {
+        let mut user = User::clone(self.default_user());
+        user.set_only_password(password);
+        self.put(user);
+    }
+
+    /// The users as a file has them, one a line.
+    pub(crate) fn to_file(&self) -> Vec<u8> {
+        let lines = self.users().map(|user| [&user.line()[..], b"\n"].concat());
+        lines.collect::<Vec<_>>().concat()
+    }
+
+    /// The users, a line for each.
+    pub(crate) fn lines(&self) -> Vec<Vec<u8>> {
+        self.users().map(|user| user.line()).collect()
+    }
+
+    /// Puts the users of a file in the place of all there are.
+    ///
+    /// # Errors
+    /// Says on one line what is wrong with which line; then nothing is changed.
+    pub(crate) fn replace_by_file(&mut self, name: &str, text: &[u8]) -> Result<(), Vec<u8>> {
+        let mut users = file::read(name, text, self.new_channels)?;
+        users.entry(DEFAULT.into()).or_insert_with(|| Arc::new(User::all_powerful(DEFAULT)));
+        self.users = users;
+        self.version += 1;
+        Ok(())
+    }
+
+    /// Adds a user that the settings declare; whether it can authenticate.
+    ///
+    /// # Errors
+    /// Says which rule is wrong.
+    pub(crate) fn declare(&mut self, name: &[u8], rules: &[&[u8]]) -> Result<bool, Vec<u8>> {
+        if !is_plain_name(name) {
+            return Err(b"Spaces not allowed in ACL usernames".to_vec());
+        }
+        let rules = merge_selectors(rules).map_err(|at| {
+            [b"Unmatched parenthesis in acl selector starting at '", at, b"'."].concat()
+        })?;
+        let mut user = User::new(name, self.new_channels);
+        if name == DEFAULT {
+            user.apply(b"reset", self.new_channels).expect("that is a rule");
+        }
+        for rule in &rules {
+            user.apply(rule, self.new_channels).map_err(|error| {
+                let rule =
+                    [b"Error loading ACL rule '", rule.as_slice(), b"' for the user named '"];
+                [&rule.concat(), name, b"': ", error.text().as_bytes()].concat()
+            })?;
+        }
+        let is_enabled = user.is_enabled;
+        self.put(user);
+        Ok(is_enabled)
+    }
+}

@@ -1,0 +1,144 @@
+//! A pattern as a glob of Redis, and which other keys that admits.
+//!
+//! Redis's globs know no segments: a star takes colons too. Owns the glob that admits every
+//! key of a pattern, and the exact answer to which keys of another one it admits besides, by
+//! the product of both automata.
+
+use super::machine::{Alphabet, Machine, explore};
+use super::product::{Order, Product};
+use super::reading::Reading;
+use super::{Element, Pattern};
+
+/// An element of a glob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Byte(u8),
+    Star,
+}
+
+impl Pattern {
+    /// The glob that admits all keys of this pattern, and as few others as it can.
+    pub fn glob(&self) -> String {
+        let mut glob = String::new();
+        for element in &self.elements {
+            match element {
+                Element::Placeholder(_) => glob.push('*'),
+                Element::Literal(text) => {
+                    for letter in text.chars() {
+                        if matches!(letter, '*' | '?' | '[' | ']' | '\\') {
+                            glob.push('\\');
+                        }
+                        glob.push(letter);
+                    }
+                }
+            }
+        }
+        glob
+    }
+
+    /// Keys of another pattern that the glob of this one admits: one that this pattern reads
+    /// too and one that it does not, as far as there are such. If that is too hard to tell,
+    /// the other pattern's text stands for a key.
+    pub fn glob_admits(&self, other: &Pattern) -> Vec<Vec<u8>> {
+        let alphabet = Product::alphabet(&[self, other]);
+        let readings = vec![
+            Reading { left: self.glob_machine(&alphabet), right: None },
+            Reading::of(other, &alphabet),
+            Reading::of(self, &alphabet),
+        ];
+        let mut admitted = Vec::new();
+        let searched = Product::of_readings(readings, alphabet).search(
+            Order::Shortest,
+            |may_accept| may_accept[0] && may_accept[1],
+            |_, key| {
+                admitted.push(key);
+                admitted.len() < 2
+            },
+        );
+        if searched.is_err() && admitted.is_empty() {
+            admitted.push(other.text().as_bytes().to_vec());
+        }
+        admitted
+    }
+
+    /// The glob as an automaton (subset construction): a state is where in it one may be.
+    fn glob_machine(&self, alphabet: &Alphabet) -> Machine {
+        let tokens: Vec<Token> = self
+            .elements
+            .iter()
+            .flat_map(|element| match element {
+                Element::Placeholder(_) => vec![Token::Star],
+                Element::Literal(text) => text.bytes().map(Token::Byte).collect(),
+            })
+            .collect();
+        // Behind a star one may be as well without having read anything.
+        let spread = |mut places: Vec<u16>| {
+            let mut at = 0;
+            while at < places.len() {
+                let place = places[at];
+                if tokens.get(usize::from(place)) == Some(&Token::Star)
+                    && !places.contains(&(place + 1))
+                {
+                    places.push(place + 1);
+                }
+                at += 1;
+            }
+            places.sort_unstable();
+            places
+        };
+        let step = |places: &Vec<u16>, class: usize| {
+            let byte = alphabet.samples()[class];
+            let mut next = Vec::new();
+            for &place in places {
+                let after = match tokens.get(usize::from(place)) {
+                    Some(Token::Star) => place,
+                    Some(Token::Byte(own)) if *own == byte => place + 1,
+                    _ => continue,
+                };
+                if !next.contains(&after) {
+                    next.push(after);
+                }
+            }
+            (!next.is_empty()).then(|| spread(next))
+        };
+        let end = tokens.len() as u16;
+        let is_end = |places: &Vec<u16>| places.contains(&end);
+        explore(spread(vec![0]), is_end, step, alphabet.samples().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(of: &str, other: &str, expected: &[&str]) {
+        let pattern = |text| Pattern::parse(text).expect("a pattern");
+        let admitted = pattern(of).glob_admits(&pattern(other));
+        let admitted: Vec<_> = admitted.iter().map(|key| String::from_utf8_lossy(key)).collect();
+        assert_eq!(admitted, expected, "{of} and {other}");
+        for key in expected {
+            assert!(pattern(other).accepts(key.as_bytes()), "{key} is no key of {other}");
+        }
+    }
+
+    #[test]
+    fn a_glob_crosses_colons() {
+        check("user:{id}", "user:{id}:followers", &["user:x:followers"]);
+        check("user:{id}:followers", "user:{id}", &[]);
+        check("user:{id}:followers", "user:{id:int}", &[]);
+        check("user:{id}", "order:{id}", &[]);
+        check("u:{id}", "user:{id}", &[]);
+        check("a:{x}:b", "a:{x}:{y}:b", &["a:x:x:b"]);
+        check("a:{x:int}", "a:list", &["a:list"]);
+        check("{a}", "anything", &["anything"]);
+        check("a:b", "a:{x}", &["a:b"]);
+        check("a:{x:int}", "a:{x}", &["a:x", "a:0"]);
+    }
+
+    #[test]
+    fn what_a_glob_would_read_as_more_than_itself_is_escaped() {
+        let glob = |text| Pattern::parse(text).expect("a pattern").glob();
+        assert_eq!(glob("user:{id}:views"), "user:*:views");
+        assert_eq!(glob("a*b?[c]:{id:int}"), "a\\*b\\?\\[c\\]:*");
+    }
+}

@@ -1,0 +1,298 @@
+//! Users of a real server: from its settings, from their file, and from a schema.
+
+use keyward_commands::{COMMANDS, Flag, Group, KeyFlag};
+use keyward_resp::Frame;
+use keyward_testkit::{Client, Server};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_keyward");
+
+fn call(client: &mut Client, words: &[&str]) -> Frame {
+    client.call(words.iter()).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+}
+
+/// The reply as text, an error with its mark.
+fn text(client: &mut Client, words: &[&str]) -> String {
+    shown(&call(client, words))
+}
+
+fn shown(frame: &Frame) -> String {
+    match frame {
+        Frame::Error(text) => format!("-{}", String::from_utf8_lossy(text)),
+        Frame::Array(items) => items.iter().map(shown).collect::<Vec<_>>().join("\n"),
+        other => match other.as_bytes() {
+            Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            None => format!("{other:?}"),
+        },
+    }
+}
+
+fn path(folder: &Path, name: &str) -> String {
+    folder.join(name).display().to_string()
+}
+
+/// What a server says that does not start.
+fn refused_start(arguments: &[&str]) -> String {
+    let output = Command::new(PROGRAM).arg("serve").args(arguments).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn users_of_the_settings_are_there_and_are_written_back() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let conf = path(folder.path(), "redis.conf");
+    let dir = folder.path().display();
+    let lines =
+        format!("dir {dir}\nsave \"\"\nuser ann on >secret ~a:* +get (+set ~b)\nuser off off\n");
+    fs::write(&conf, lines).expect("a file");
+    let server = Server::keyward_as_set(Path::new(PROGRAM), &[&conf]);
+    let mut client = server.client();
+    assert_eq!(text(&mut client, &["ACL", "USERS"]), "ann\ndefault\noff");
+    let before = text(&mut client, &["ACL", "LIST"]);
+    let mut ann = server.client();
+    assert_eq!(text(&mut ann, &["AUTH", "ann", "secret"]), "OK");
+    assert!(text(&mut ann, &["GET", "b"]).starts_with("-NOPERM"));
+    assert_eq!(text(&mut client, &["ACL", "SETUSER", "bob", "on", ">x", "~\u{e4}*"]), "OK");
+    assert_eq!(text(&mut client, &["CONFIG", "REWRITE"]), "OK");
+    let written = fs::read_to_string(&conf).expect("the file");
+    assert!(!written.contains("secret"), "{written}");
+    let list = text(&mut client, &["ACL", "LIST"]);
+    drop(server);
+    // The directory of the first server is gone with it.
+    let kept: Vec<&str> = written.lines().filter(|line| !line.starts_with("dir")).collect();
+    fs::write(&conf, kept.join("\n")).expect("a file");
+    let server = Server::keyward_as_set(Path::new(PROGRAM), &[&conf]);
+    let again = text(&mut server.client(), &["ACL", "LIST"]);
+    // As in Redis, a default user that is declared is told to check payloads.
+    let expected = list.replace("default on nopass ~*", "default on nopass sanitize-payload ~*");
+    assert_eq!(again, expected);
+    assert!(before.lines().all(|line| list.contains(line)), "{before}");
+}
+
+#[test]
+fn the_file_of_users_is_read_saved_and_loaded_anew_all_or_nothing() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let dir = folder.path().display().to_string();
+    let file = path(folder.path(), "users.acl");
+    fs::write(&file, "user ann on nopass ~* +@all\nuser default on nopass ~* &* +@all\n").unwrap();
+    let options = ["--dir", &dir, "--save", "", "--aclfile", "users.acl"];
+    let server = Server::keyward(Path::new(PROGRAM), &options);
+    let mut client = server.client();
+    assert_eq!(text(&mut client, &["ACL", "USERS"]), "ann\ndefault");
+    assert_eq!(text(&mut client, &["ACL", "SETUSER", "bob", "on", "~b"]), "OK");
+    assert_eq!(text(&mut client, &["ACL", "SAVE"]), "OK");
+    let saved = fs::read_to_string(&file).expect("the file");
+    assert!(saved.contains("user bob on ~b resetchannels -@all\n"), "{saved}");
+    let mut ann = server.client();
+    assert_eq!(text(&mut ann, &["AUTH", "ann", "x"]), "OK");
+    fs::write(&file, "user eve on\nuser eve off\nnonsense\nuser x +nosuch ~a ~* ~b %x\n").unwrap();
+    let reply = text(&mut client, &["ACL", "LOAD"]);
+    assert_eq!(
+        reply,
+        "-ERR WARNING: Duplicate user 'eve' found on line 2. users.acl:3 should start with user keyword followed by the username. users.acl:4: Error in applying operation '+nosuch': Unknown command or category name in ACL. users.acl:4: Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns. WARNING: ACL errors detected, no change to the previously active ACL rules was performed"
+    );
+    assert_eq!(text(&mut client, &["ACL", "USERS"]), "ann\nbob\ndefault");
+    assert_eq!(text(&mut ann, &["PING"]), "PONG");
+    fs::write(&file, saved).expect("the file");
+    assert_eq!(text(&mut client, &["ACL", "LOAD"]), "OK");
+    assert!(ann.call(["PING"].iter()).is_err(), "users of a file that is loaded begin anew");
+    fs::remove_file(&file).expect("it is there");
+    assert_eq!(
+        text(&mut client, &["ACL", "LOAD"]),
+        "-ERR Error loading ACLs, opening file 'users.acl': No such file or directory"
+    );
+}
+
+#[test]
+fn a_server_does_not_start_with_users_it_does_not_understand() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let dir = folder.path().display().to_string();
+    let start = |more: &[&str]| {
+        refused_start(&[&["--port", "0", "--save", "", "--dir", &dir][..], more].concat())
+    };
+    let error = start(&["--user", "ann", "on", "+nosuch"]);
+    let expected = "Error loading ACL rule '+nosuch' for the user named 'ann': Unknown command or category name in ACL";
+    assert!(error.contains(expected), "{error}");
+    let error = start(&["--aclfile", "nosuch.acl"]);
+    assert!(error.contains("opening file 'nosuch.acl': No such file or directory"), "{error}");
+    fs::write(folder.path().join("users.acl"), "user a on\n").expect("a file");
+    let error = start(&["--aclfile", "users.acl", "--user", "b", "on"]);
+    assert!(error.contains("not in both"), "{error}");
+}
+
+#[test]
+fn passwords_that_are_made_differ_and_have_the_length_that_is_asked_for() {
+    let server = Server::keyward(Path::new(PROGRAM), &["--save", ""]);
+    let mut client = server.client();
+    let mut made: Vec<String> = (0..8).map(|_| text(&mut client, &["ACL", "GENPASS"])).collect();
+    assert!(made.iter().all(|password| password.len() == 64), "{made:?}");
+    made.sort_unstable();
+    made.dedup();
+    assert_eq!(made.len(), 8);
+    assert_eq!(text(&mut client, &["ACL", "GENPASS", "5"]).len(), 2);
+}
+
+const SCHEMA: &str = r#"
+[keyspace]
+name = "shop"
+owner = "shop"
+readers = ["reports"]
+unknown = "allow"
+
+[key."user:{id:uint}"]
+type = "any"
+ttl = "none"
+
+[key."user:{id:uint}:notes"]
+type = "any"
+ttl = "none"
+owner = "support"
+readers = []
+
+[key."cart:{id:uint}"]
+type = "any"
+ttl = "none"
+writers = ["checkout"]
+"#;
+
+/// What each user was meant to have: keys to read, and keys to write.
+const MEANT: &[(&str, &[&str], &[&str])] = &[
+    ("checkout", &["cart:1"], &["cart:1"]),
+    ("reports", &["user:1", "cart:1"], &[]),
+    ("shop", &["user:1", "cart:1"], &["user:1", "cart:1"]),
+    ("support", &["user:1:notes"], &["user:1:notes"]),
+];
+const KEYS: &[&str] = &["user:1", "user:1:notes", "cart:1"];
+
+fn acl(folder: &Path, options: &[&str]) -> (Option<i32>, String, String) {
+    fs::write(folder.join("keyward.toml"), SCHEMA).expect("a file");
+    let mut command = Command::new(PROGRAM);
+    command.arg("acl").args(options).arg("keyward.toml").current_dir(folder);
+    let output = command.output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Tries every command that names one key as each user on each key; `foreign` are those whom
+/// rules admit though they are not meant to be.
+fn try_everything(server: &Server, rules: &str, foreign: &[(&str, &str)]) {
+    let mut client = server.client();
+    for line in rules.lines() {
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        let set = [&["ACL", "SETUSER"][..], &words].concat();
+        assert_eq!(text(&mut client, &set), "OK", "{line}");
+    }
+    let mut tried = 0;
+    for (user, reads, writes) in MEANT {
+        for command in COMMANDS.iter().filter(|command| command.group != Group::Keyward) {
+            for key in KEYS {
+                let Some(call) = call_on(command.name, key) else { continue };
+                let is_admitted = |keys: &[&str]| {
+                    keys.contains(key) || foreign.contains(&(user, key)) && !keys.is_empty()
+                };
+                let spec = command.keys[0].flags;
+                let must_read = spec.has(KeyFlag::Access);
+                let must_write = [KeyFlag::Insert, KeyFlag::Update, KeyFlag::Delete]
+                    .into_iter()
+                    .any(|flag| spec.has(flag));
+                let names = if must_write { is_admitted(writes) } else { is_admitted(reads) };
+                let may = names && (!must_read || is_admitted(reads));
+                let call: Vec<&str> = call.iter().map(String::as_str).collect();
+                let reply = text(&mut client, &[&["ACL", "DRYRUN", user][..], &call].concat());
+                tried += 1;
+                if reply.contains("no permissions to run") {
+                    let is_left_out = command.acl.wire_names().any(|category| {
+                        matches!(category, "dangerous" | "scripting" | "admin" | "pubsub")
+                    });
+                    let writes_only = writes.is_empty() && command.flags.has(Flag::Write);
+                    assert!(is_left_out || writes_only, "{user} may not {call:?}");
+                } else {
+                    assert_eq!(reply == "OK", may, "{user}: {call:?}: {reply}");
+                }
+            }
+        }
+        for call in [
+            &["FLUSHALL"][..],
+            &["KEYS", "*"],
+            &["SCAN", "0"],
+            &["CONFIG", "GET", "*"],
+            &["FUNCTION", "FLUSH"],
+            &["ACL", "LIST"],
+            &["DEBUG", "SLEEP", "0"],
+            &["EVAL", "return 1", "0"],
+        ] {
+            let reply = text(&mut client, &[&["ACL", "DRYRUN", user][..], call].concat());
+            assert!(reply.contains("no permissions to run"), "{user} may {call:?}");
+        }
+        for call in [&["PING"][..], &["MULTI"], &["SELECT", "1"], &["CLIENT", "SETNAME", "x"]] {
+            let reply = text(&mut client, &[&["ACL", "DRYRUN", user][..], call].concat());
+            assert_eq!(reply, "OK", "{user}: {call:?}");
+        }
+    }
+    assert!(tried > 500, "{tried}");
+}
+
+/// A call of a command that names this key and no other, as many words long as it must be.
+fn call_on(name: &'static str, key: &str) -> Option<Vec<String>> {
+    let command = keyward_commands::lookup_full_name(name.as_bytes())?;
+    // MOVE needs a right in another database too.
+    if command.subcommand_count > 0 || command.keys.len() != 1 || name == "move" {
+        return None;
+    }
+    let mut words: Vec<String> = name.split('|').map(str::to_owned).collect();
+    let first = usize::try_from(command.legacy_keys.first).ok().filter(|first| *first > 0)?;
+    while words.len() < first {
+        words.push("1".to_owned());
+    }
+    words.push(key.to_owned());
+    while !command.arity.admits(words.len()) {
+        words.push(if command.legacy_keys.last == 1 { "1" } else { key }.to_owned());
+        if words.len() > 12 {
+            return None;
+        }
+    }
+    let call: keyward_resp::ArgBuf = words.iter().collect();
+    let keys = command.keys_in(call.args());
+    let is_plain = keys.clone().len() > 0
+        && keys.clone().all(|it| {
+            call.args().at(it.index) == key.as_bytes() && it.flags == command.keys[0].flags
+        });
+    is_plain.then_some(words)
+}
+
+#[test]
+fn rules_by_patterns_grant_what_the_schema_says_and_nothing_else() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (code, rules, messages) = acl(folder.path(), &["--exact"]);
+    assert_eq!((code, messages.as_str()), (Some(0), ""), "{rules}");
+    let schema = path(folder.path(), "keyward.toml");
+    let server = Server::keyward(Path::new(PROGRAM), &[&schema, "--save", ""]);
+    try_everything(&server, &rules, &[]);
+}
+
+#[test]
+fn rules_by_globs_grant_what_is_told_besides_on_redis_too() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (code, rules, messages) = acl(folder.path(), &[]);
+    assert_eq!(code, Some(1));
+    assert_eq!(
+        messages,
+        "reports: %R~user:* also admits user:{id:uint}:notes, as user:0:notes\n\
+         shop: ~user:* also admits user:{id:uint}:notes, as user:0:notes\n\
+         2 foreign patterns: allow each by --allow, or write --exact rules\n"
+    );
+    let (code, allowed, messages) = acl(folder.path(), &["--allow", "user:{id:uint}:notes"]);
+    assert_eq!((code, messages.as_str()), (Some(0), ""));
+    assert_eq!(allowed, rules);
+    let foreign = [("reports", "user:1:notes"), ("shop", "user:1:notes")];
+    let schema = path(folder.path(), "keyward.toml");
+    try_everything(
+        &Server::keyward(Path::new(PROGRAM), &[&schema, "--save", ""]),
+        &rules,
+        &foreign,
+    );
+    try_everything(&Server::redis(&[]), &rules, &foreign);
+}
