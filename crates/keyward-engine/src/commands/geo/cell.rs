@@ -149,8 +149,8 @@ impl Cell {
             let (own, rest) = (self.bits & of, !of & used);
             match by {
                 0 => own,
-                1.. => own + (rest + 1) & of & used,
-                _ => (own | rest).wrapping_sub(rest + 1) & of & used,
+                1.. => (own + rest + 1) & of & used,
+                _ => (own | rest).wrapping_sub(rest + 1) & (of & used),
             }
         };
         Cell { bits: moved(LONGITUDE_BITS, east) | moved(LATITUDE_BITS, north), ..self }
@@ -196,8 +196,8 @@ mod tests {
         let palermo = Place { longitude: 13.361389, latitude: 38.115556 };
         assert_eq!(palermo.score(), 3_479_099_956_230_698);
         let found = Place::of_score(3_479_099_956_230_698.0);
-        assert_eq!(found.longitude, 13.36138933897018433);
-        assert_eq!(found.latitude, 38.11555639549629859);
+        assert_eq!(found.longitude, 13.361389338970184);
+        assert_eq!(found.latitude, 38.1155563954963);
         assert_eq!(&found.geohash(), b"sqc8b49rny0");
     }
 

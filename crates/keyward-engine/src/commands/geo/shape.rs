@@ -173,7 +173,7 @@ mod tests {
             let latitude = f64::from(tenth) / 10.0;
             let from = Place { longitude: -90.0, latitude };
             let to = Place { longitude: 90.0, latitude: -latitude };
-            assert!(distance(from, to) <= EARTH_RADIUS_M * 3.1415927, "{latitude}");
+            assert!(distance(from, to) <= EARTH_RADIUS_M * std::f64::consts::PI, "{latitude}");
         }
     }
 
