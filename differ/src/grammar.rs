@@ -35,6 +35,7 @@ const SOURCES: &[&str] = &[
     include_str!("../grammar/list.txt"),
     include_str!("../grammar/set.txt"),
     include_str!("../grammar/zset.txt"),
+    include_str!("../grammar/stream.txt"),
     include_str!("../grammar/script.txt"),
     include_str!("../grammar/server.txt"),
 ];

@@ -19,8 +19,6 @@ pub struct Absent {
 /// Why a command is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Streams.
-    Streams,
     /// HyperLogLog.
     HyperLogLog,
     /// Places on a map.
@@ -40,12 +38,11 @@ pub enum Reason {
 impl Reason {
     /// Every reason, in the order COMPAT.md lists them.
     pub const ALL: &'static [Reason] =
-        &[Streams, HyperLogLog, Geo, Acl, Replication, Cluster, Sentinel, Modules];
+        &[HyperLogLog, Geo, Acl, Replication, Cluster, Sentinel, Modules];
 
     /// The heading in COMPAT.md.
     pub const fn heading(self) -> &'static str {
         match self {
-            Streams => "stream",
             HyperLogLog => "hyperloglog",
             Geo => "geo",
             Acl => "access control",
@@ -59,7 +56,6 @@ impl Reason {
     /// One sentence for people.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Streams => "The stream type comes after the other types are complete.",
             HyperLogLog => "The HyperLogLog type comes after the other types are complete.",
             Geo => "Geo commands come after sorted sets are complete.",
             Acl => {
@@ -96,25 +92,6 @@ const fn absent(
 
 /// Every command that is left out.
 pub const ABSENT: &[Absent] = &[
-    absent("xack", Streams, &[]),
-    absent("xadd", Streams, &[]),
-    absent("xautoclaim", Streams, &[]),
-    absent("xclaim", Streams, &[]),
-    absent("xdel", Streams, &[]),
-    absent(
-        "xgroup",
-        Streams,
-        &["create", "createconsumer", "delconsumer", "destroy", "help", "setid"],
-    ),
-    absent("xinfo", Streams, &["consumers", "groups", "help", "stream"]),
-    absent("xlen", Streams, &[]),
-    absent("xpending", Streams, &[]),
-    absent("xrange", Streams, &[]),
-    absent("xread", Streams, &[]),
-    absent("xreadgroup", Streams, &[]),
-    absent("xrevrange", Streams, &[]),
-    absent("xsetid", Streams, &[]),
-    absent("xtrim", Streams, &[]),
     absent("pfadd", HyperLogLog, &[]),
     absent("pfcount", HyperLogLog, &[]),
     absent("pfdebug", HyperLogLog, &[]),

@@ -97,6 +97,8 @@ pub enum Group {
     SortedSet,
     /// Hashes.
     Hash,
+    /// Streams.
+    Stream,
     /// Bitmaps.
     Bitmap,
     /// Publish and subscribe.
@@ -123,6 +125,7 @@ impl Group {
         Group::List,
         Group::Set,
         Group::SortedSet,
+        Group::Stream,
         Group::PubSub,
         Group::Transactions,
         Group::Scripting,
@@ -140,6 +143,7 @@ impl Group {
             Group::Set => "set",
             Group::SortedSet => "sorted-set",
             Group::Hash => "hash",
+            Group::Stream => "stream",
             Group::Bitmap => "bitmap",
             Group::PubSub => "pubsub",
             Group::Transactions => "transactions",
@@ -159,6 +163,7 @@ impl Group {
             Group::Set => &[AclCategory::Set],
             Group::SortedSet => &[AclCategory::SortedSet],
             Group::Hash => &[AclCategory::Hash],
+            Group::Stream => &[AclCategory::Stream],
             Group::Bitmap => &[AclCategory::Bitmap],
             Group::Transactions => &[AclCategory::Transaction],
             Group::Connection => &[AclCategory::Connection],
@@ -204,6 +209,14 @@ pub enum KeyPositions {
     NumKeys(u8),
     /// All that follow this word, the last of its kind.
     After(&'static str),
+    /// The first half of those that follow this word, the first of its kind from an
+    /// argument on.
+    HalfAfter {
+        /// The word.
+        word: &'static str,
+        /// Where it stands at the earliest.
+        from: u8,
+    },
     /// Not to be told from positions alone.
     Unknown,
 }
@@ -315,7 +328,10 @@ const fn legacy_keys(specs: &[KeySpec]) -> (LegacyKeys, bool) {
         let (first, last, step) = match spec.positions {
             KeyPositions::One(at) => (at as i64, at as i64, 1),
             KeyPositions::Range { first, last, step } => (first as i64, last as i64, step as i64),
-            KeyPositions::NumKeys(_) | KeyPositions::After(_) | KeyPositions::Unknown => {
+            KeyPositions::NumKeys(_)
+            | KeyPositions::After(_)
+            | KeyPositions::HalfAfter { .. }
+            | KeyPositions::Unknown => {
                 movable = true;
                 continue;
             }

@@ -14,7 +14,7 @@ pub(crate) mod row {
         block, double, flag, integer, key, one_of, pattern, string, unix_time,
     };
     pub(crate) use crate::command::Arity::{AtLeast, Exactly};
-    pub(crate) use crate::command::KeyPositions::{After, NumKeys, One, Range, Unknown};
+    pub(crate) use crate::command::KeyPositions::{After, HalfAfter, NumKeys, One, Range, Unknown};
     pub(crate) use crate::command::{Command, Group, spec};
     pub(crate) use crate::flags::KeyFlag::*;
     pub(crate) use crate::table::CommandId;
@@ -106,6 +106,8 @@ mod server;
 #[macro_use]
 mod set;
 #[macro_use]
+mod stream;
+#[macro_use]
 mod string;
 #[macro_use]
 mod transactions;
@@ -129,11 +131,11 @@ macro_rules! command_id {
 
 // The same order as in `GROUPS`: both say where a row stands in `COMMANDS`.
 generic_ids! { []
-    string_ids bitmap_ids hash_ids list_ids set_ids zset_ids pubsub_ids
+    string_ids bitmap_ids hash_ids list_ids set_ids zset_ids stream_ids pubsub_ids
     transactions_ids scripting_ids connection_ids server_ids keyward_ids command_id
 }
 
-const GROUPS: [&[Command]; 13] = [
+const GROUPS: [&[Command]; 14] = [
     generic::ROWS,
     string::ROWS,
     bitmap::ROWS,
@@ -141,6 +143,7 @@ const GROUPS: [&[Command]; 13] = [
     list::ROWS,
     set::ROWS,
     zset::ROWS,
+    stream::ROWS,
     pubsub::ROWS,
     transactions::ROWS,
     scripting::ROWS,

@@ -8,6 +8,7 @@ use keyward_store::tables::eviction::MemoryLimit;
 use keyward_store::tables::reclaim::LazySettings;
 use keyward_store::values::packed_limits::PackedLimits;
 use keyward_store::values::row;
+use keyward_store::values::stream::NodeLimits;
 
 /// The settings the engine obeys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub struct Tunables {
     pub pack_after_seconds: u32,
     /// Up to which size collections are packed.
     pub packed: PackedLimits,
+    /// `stream-node-max-…`: when a node of a stream is full.
+    pub stream_nodes: NodeLimits,
 }
 
 impl Tunables {
@@ -70,6 +73,7 @@ impl Default for Tunables {
             lazy: LazySettings::default(),
             pack_after_seconds: 0,
             packed: PackedLimits::default(),
+            stream_nodes: NodeLimits::default(),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Who captures rows while others wait writes them as they are; a thread does the rest.
 //! What comes out is byte for byte what would have been written compressed at once.
 
+mod stream;
+
 use crate::Error;
 use crate::format::{kind, opcode};
 use crate::input::Input;
@@ -18,9 +20,11 @@ pub struct Compressor {
 
 /// A row of which some elements are to come.
 #[derive(Debug, Clone, Copy)]
-struct Open {
-    form: u8,
-    left: u64,
+enum Open {
+    /// So many elements, each as its form has them.
+    Elements { form: u8, left: u64 },
+    /// Of a stream.
+    Stream(stream::Rest),
 }
 
 impl Compressor {
@@ -84,18 +88,22 @@ impl Pass {
             }
             kind::LIST | kind::SET | kind::HASH | kind::ZSET_2 | kind::LIST_QUICKLIST_2 => {
                 let left = self.length(input)?;
-                self.elements(input, Open { form, left })
+                self.elements(input, Open::Elements { form, left })
+            }
+            kind::STREAM_2 => {
+                let nodes = self.length(input)?;
+                self.elements(input, Open::Stream(stream::Rest::Nodes(nodes)))
             }
             _ => Err(input.unsupported("a value in a form that no part has")),
         }
     }
 
     /// Elements of a row, until it or the part ends.
-    fn elements(
-        &mut self,
-        input: &mut Input<&[u8]>,
-        Open { form, mut left }: Open,
-    ) -> Result<Option<Open>, Error> {
+    fn elements(&mut self, input: &mut Input<&[u8]>, open: Open) -> Result<Option<Open>, Error> {
+        let (form, mut left) = match open {
+            Open::Elements { form, left } => (form, left),
+            Open::Stream(rest) => return Ok(self.stream(input, rest)?.map(Open::Stream)),
+        };
         while left > 0 && input.offset < self.end {
             left -= 1;
             if form == kind::LIST_QUICKLIST_2 {
@@ -108,7 +116,7 @@ impl Pass {
                 _ => {}
             }
         }
-        Ok((left > 0).then_some(Open { form, left }))
+        Ok((left > 0).then_some(Open::Elements { form, left }))
     }
 }
 
@@ -145,6 +153,7 @@ mod tests {
                 Form::PackedSortedSet => output.packed_sorted_set(scored()).unwrap(),
                 Form::Hash => output.hash(pairs()).unwrap(),
                 Form::PackedHash => output.packed_hash(pairs()).unwrap(),
+                Form::Stream => unreachable!("one is written in several parts"),
             }
         };
         row(Form::String, Some(Usage::Frequency(255)));

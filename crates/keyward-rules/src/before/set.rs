@@ -160,9 +160,11 @@ impl RuleBook {
         let shape = match content {
             Content::Value(shape) => return shape.check(value).map(|()| None),
             Content::Json(shape) => shape,
-            Content::Fields(_) | Content::Items(_) | Content::Scored { .. } | Content::Opaque => {
-                return Ok(None);
-            }
+            Content::Fields(_)
+            | Content::Items(_)
+            | Content::Scored { .. }
+            | Content::Entries(_)
+            | Content::Opaque => return Ok(None),
         };
         let (Some(field), Some(object)) = (self.deciding_field(table), shape.object()) else {
             let names = self.names(table, place.key);

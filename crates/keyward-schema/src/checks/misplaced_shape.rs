@@ -36,9 +36,9 @@ items = "string"
 
 pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
     let right = match data {
-        DataType::Hash | DataType::Json => Some("fields"),
+        DataType::Hash | DataType::Json | DataType::Stream => Some("fields"),
         DataType::List | DataType::Set | DataType::Zset => Some("items"),
-        DataType::Stream | DataType::Hll | DataType::Any => None,
+        DataType::Hll | DataType::Any => None,
         _ => Some("value"),
     };
     let types: Vec<&str> = setting.types.iter().map(|data| data.name()).collect();

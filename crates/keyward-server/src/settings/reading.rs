@@ -8,7 +8,8 @@ use super::Settings;
 use super::table::Id;
 use super::value::{ClientClass, OutputLimit, Value};
 use keyward_engine::{
-    FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, PackedLimits, Policy, Tunables,
+    FrequencyRates, LazySettings, MemoryLimit, NodeLimits, NotifyFlags, PackedLimits, Policy,
+    Tunables,
 };
 
 /// The least limit of what clients take together.
@@ -167,6 +168,10 @@ impl Settings {
                 intset_members_max: self.int(Id::IntsetEntries) as usize,
                 zset_entries_max: self.int(Id::ZSetPackedEntries) as usize,
                 zset_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
+            },
+            stream_nodes: NodeLimits {
+                bytes_max: self.bytes(Id::StreamNodeBytes) as usize,
+                entries_max: self.int(Id::StreamNodeEntries) as usize,
             },
         }
     }
