@@ -24,16 +24,31 @@ impl<'a> EntryFields<'a> {
     }
 
     /// The fields with their values.
-    pub fn pairs(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
-        let mut rest = self.bytes;
-        let mut text = move || {
-            let (length, behind) = rest.split_first_chunk::<LENGTH_BYTES>()?;
-            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-            let (text, behind) = behind.split_at_checked(length)?;
-            rest = behind;
-            Some(text)
-        };
-        std::iter::from_fn(move || Some((text()?, text()?)))
+    pub fn pairs(self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone {
+        Pairs { rest: self.bytes }
+    }
+}
+
+#[derive(Clone)]
+struct Pairs<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Pairs<'a> {
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let (length, behind) = self.rest.split_first_chunk::<LENGTH_BYTES>()?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+        let (text, behind) = behind.split_at_checked(length)?;
+        self.rest = behind;
+        Some(text)
+    }
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<(&'a [u8], &'a [u8])> {
+        Some((self.text()?, self.text()?))
     }
 }
 

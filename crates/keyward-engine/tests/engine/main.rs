@@ -34,6 +34,7 @@ mod seen;
 mod shop;
 mod shown;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod total_lifetime;
 mod tracking;

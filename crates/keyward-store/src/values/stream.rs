@@ -48,7 +48,7 @@ use std::sync::Arc;
 use tree::Tree;
 
 /// A stream value.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Stream {
     content: Box<Content>,
 }
@@ -396,6 +396,35 @@ impl HeapBytes for Stream {
         let shared = size_class(size_of::<Groups>() + 2 * size_of::<usize>());
         let groups = groups.as_ref().map_or(0, |groups| shared + groups.heap_bytes());
         size_class(size_of::<Content>()) + body.nodes.heap_bytes() + groups
+    }
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let id = |id: StreamId| format!("{}-{}", id.ms, id.seq);
+        let entries = self.all().map(|entry| {
+            let pairs = entry.pairs().map(|(name, value)| format!(" {name:?} {value:?}"));
+            format!("{}{}", id(entry.id), pairs.collect::<String>())
+        });
+        let groups = self.groups().map(|(name, group)| {
+            let mut words = format!("{} {}", name.escape_ascii(), id(group.last_id));
+            words.push_str(&format!(" {:?}", group.entries_read));
+            for (_, consumer) in group.consumers() {
+                let name = consumer.name().escape_ascii();
+                words.push_str(&format!("; {name} seen {}", consumer.seen_ms()));
+                for (entry, ()) in consumer.pending().iter() {
+                    let pending = group.pending().get(entry);
+                    let told = pending.map(|it| (it.delivered_ms, it.deliveries));
+                    words.push_str(&format!(" {} {told:?}", id(entry)));
+                }
+            }
+            format!("{words}; {} pending", group.pending().len())
+        });
+        f.debug_struct("Stream")
+            .field("entries", &entries.collect::<Vec<_>>())
+            .field("facts", self.facts())
+            .field("groups", &groups.collect::<Vec<_>>())
+            .finish()
     }
 }
 
