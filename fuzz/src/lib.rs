@@ -13,6 +13,7 @@ pub mod rdb;
 pub mod requests;
 pub mod schema;
 pub mod simulation;
+pub mod streams;
 
 use guided::Subject;
 pub use keyward_testkit::Random;
@@ -36,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "requests", round: requests::round, subject: Some(REQUESTS) },
     Target { name: "schema", round: schema::round, subject: None },
     Target { name: "simulation", round: simulation::round, subject: None },
+    Target { name: "streams", round: streams::round, subject: None },
 ];
 
 const REQUESTS: Subject =

@@ -76,7 +76,8 @@ const SHORT_CASES: &str = "32";
 const STACK_BYTES: &str = "8388608";
 
 /// What a round of a long run does besides random commands: targets of the fuzzer.
-const TARGETS: [&str; 7] = ["requests", "aof", "derived", "packing", "rdb", "schema", "simulation"];
+const TARGETS: [&str; 8] =
+    ["requests", "aof", "derived", "packing", "rdb", "schema", "simulation", "streams"];
 /// Seconds for each of them in a round.
 const TARGET_SECONDS: &str = "20";
 /// Seconds for the guided one.

@@ -19,6 +19,7 @@ pub(crate) mod read;
 pub(crate) mod remove;
 pub(crate) mod trim_options;
 
+use crate::engine::context::Ctx;
 use keyward_commands::WireError;
 use keyward_resp::ReplyWriter;
 use keyward_store::keyspace::event::{Class, Event};
@@ -41,6 +42,12 @@ fn no_key_or_group(key: &[u8], group: &[u8], tail: &[u8]) -> WireError {
 fn no_group(key: &[u8], group: &[u8]) -> WireError {
     let middle = b"' for key name '";
     WireError::line(&[b"NOGROUP No such consumer group '", group, middle, key, b"'"])
+}
+
+/// The time that entries and consumers are given. It goes on while the log is carried out
+/// again, when that of rows stands still.
+fn now_ms(ctx: &Ctx<'_>) -> i64 {
+    ctx.shared.now_us / 1000
 }
 
 /// The stream that a row holds.

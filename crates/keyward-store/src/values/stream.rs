@@ -163,7 +163,13 @@ impl Body {
         if bytes > ENTRY_BYTES_MAX || most.saturating_add(NODE_HEAD_BYTES_MAX) > node::BYTES_MAX {
             return Err(TooLong);
         }
-        match self.nodes.last().filter(|place| self.has_room(*place, bytes, most, limits)) {
+        let room = self.nodes.last().filter(|place| {
+            self.has_room(*place, bytes, most, limits) || self.begins_with(*place, id)
+        });
+        match room {
+            Some(place) if self.nodes.at(place).leaf.bytes().len() + most > node::BYTES_MAX => {
+                return Err(TooLong);
+            }
             Some(place) => {
                 self.nodes.edit(place, |first, node| node.append(first, id, texts));
             }
@@ -171,7 +177,7 @@ impl Body {
                 let mut node = Node::new(texts.clone());
                 node.append(id, id, texts);
                 let is_new = self.nodes.insert(id, node);
-                assert!(is_new, "an entry comes behind all others");
+                assert!(is_new, "only the last node may begin with an id that is yet to come");
             }
         }
         self.facts.length += 1;
@@ -197,6 +203,12 @@ impl Body {
             && taken + most <= node::BYTES_MAX
     }
 
+    /// Whether a node begins with an id that is yet to come: XSETID went back behind entries
+    /// that were removed from it.
+    fn begins_with(&self, place: tree::Place, id: StreamId) -> bool {
+        self.nodes.at(place).first >= id
+    }
+
     /// Takes the last entry out again; everything that is told is as it was then.
     fn take_last(&mut self, before: Facts) {
         let place = self.nodes.last().expect("an entry was added");
@@ -209,13 +221,25 @@ impl Body {
         self.facts = before;
     }
 
+    /// The node that has the entry of an id. XSETID may have gone back behind entries that
+    /// were removed, so it is not always the one that the id belongs to.
+    fn node_of(&self, id: StreamId) -> Option<tree::Place> {
+        let mut place = self.nodes.seek(id).or_else(|| self.nodes.first());
+        while let Some(at) = place {
+            let twig = self.nodes.at(at);
+            let mut live = twig.leaf.forward(twig.first).filter(|entry| !entry.is_dead());
+            if let Some(entry) = live.find(|entry| entry.id >= id) {
+                return (entry.id == id).then_some(at);
+            }
+            place = self.nodes.next(at);
+        }
+        None
+    }
+
     /// Removes an entry; whether it was there.
     fn remove(&mut self, id: StreamId) -> bool {
-        let Some(place) = self.nodes.seek(id) else { return false };
+        let Some(place) = self.node_of(id) else { return false };
         let twig = self.nodes.at(place);
-        if twig.leaf.find(twig.first, id).is_none() {
-            return false;
-        }
         if twig.live == 1 {
             self.nodes.remove(place);
         } else {
@@ -241,7 +265,7 @@ impl Body {
 
     /// The entry of an id.
     pub fn get(&self, id: StreamId) -> Option<Entry<'_>> {
-        let twig = self.nodes.at(self.nodes.seek(id)?);
+        let twig = self.nodes.at(self.node_of(id)?);
         twig.leaf.find(twig.first, id)
     }
 

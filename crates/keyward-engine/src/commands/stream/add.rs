@@ -4,7 +4,7 @@
 
 use super::ids::{self, Partial};
 use super::trim_options::Options;
-use super::{event, reply_id};
+use super::{event, now_ms, reply_id};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{WireError, args};
 use keyward_store::keyspace::edit::Edit;
@@ -23,7 +23,7 @@ pub(crate) fn xadd(ctx: &mut Ctx<'_>) -> Outcome {
         return Err(WireError::Err("The ID specified in XADD must be greater than 0-0"));
     }
     let key = ctx.key(1);
-    let now_ms = u64::try_from(ctx.keys.now_ms()).unwrap_or(0);
+    let now_ms = u64::try_from(now_ms(ctx)).unwrap_or(0);
     let limits = ctx.shared.tunables.stream_nodes;
     let is_logged = ctx.keys.effects.is_listening();
     let mut stream: Edit<'_, Stream> = if options.makes_none {

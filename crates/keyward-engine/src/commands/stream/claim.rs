@@ -4,7 +4,7 @@
 //! known of it; XGROUP SETID where nothing but the last id of the group changed.
 
 use super::log::{Claim, GroupName};
-use super::{CONSUMER_CREATED, ids, no_key_or_group, reply_entry, reply_id};
+use super::{CONSUMER_CREATED, ids, no_key_or_group, now_ms, reply_entry, reply_id};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::args::{self, Options};
 use keyward_commands::{Command, WireError};
@@ -38,7 +38,7 @@ struct Claiming<'c> {
 
 impl<'c> Claiming<'c> {
     fn new(ctx: &Ctx<'c>, idle_ms_min: i64) -> Claiming<'c> {
-        let now_ms = ctx.keys.now_ms();
+        let now_ms = now_ms(ctx);
         Claiming {
             now_ms,
             idle_ms_min: idle_ms_min.max(0),

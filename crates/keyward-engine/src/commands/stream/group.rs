@@ -1,6 +1,6 @@
 //! XGROUP.
 
-use super::{CONSUMER_CREATED, event, ids, no_group};
+use super::{CONSUMER_CREATED, event, ids, no_group, now_ms};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{WireError, args};
 use keyward_store::keyspace::edit::Edit;
@@ -129,7 +129,7 @@ pub(crate) fn destroy(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn createconsumer(ctx: &mut Ctx<'_>) -> Outcome {
     let (key, name, consumer) = (ctx.key(2), ctx.args.at(3), ctx.args.at(4));
-    let now_ms = ctx.keys.now_ms();
+    let now_ms = now_ms(ctx);
     let mut stream = stream_with_group(ctx, key, name)?;
     if stream.group(name).is_some_and(|group| group.find(consumer).is_some()) {
         stream.unchanged();

@@ -5,7 +5,7 @@
 //! consumer has read its own history is not logged, as in Redis.
 
 use super::log::{Claim, GroupName};
-use super::{CONSUMER_CREATED, reply_entry, reply_id};
+use super::{CONSUMER_CREATED, now_ms, reply_entry, reply_id};
 use crate::engine::context::Ctx;
 use keyward_resp::ReplyWriter;
 use keyward_store::keyspace::edit::Edit;
@@ -37,7 +37,7 @@ struct Done {
 /// Replies with the entries that a consumer reads, and does what that does to the group.
 /// The group is there.
 pub(super) fn read(ctx: &mut Ctx<'_>, reading: &Reading<'_>, is_acknowledged: bool) {
-    let now_ms = ctx.keys.now_ms();
+    let now_ms = now_ms(ctx);
     let is_logged = ctx.keys.effects.is_listening();
     let edit: Option<Edit<'_, Stream>> = ctx.keys.edit(reading.key).ok().flatten();
     let mut stream = edit.expect("callers have found the stream");

@@ -1,7 +1,7 @@
 //! XINFO.
 
 use super::range::reply_entries;
-use super::{entries_read, no_group, reply_entry, reply_id, reply_known, stream_in};
+use super::{entries_read, no_group, now_ms, reply_entry, reply_id, reply_known, stream_in};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{WireError, args};
 use keyward_resp::ReplyWriter;
@@ -162,7 +162,7 @@ pub(crate) fn groups(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn consumers(ctx: &mut Ctx<'_>) -> Outcome {
     let (key, name) = (ctx.key(2), ctx.args.at(3));
-    let now_ms = ctx.keys.now_ms();
+    let now_ms = now_ms(ctx);
     let stream = ctx.keys.read_as::<Stream>(key)?.ok_or(WireError::NoSuchKey)?;
     let group = stream.group(name).ok_or_else(|| no_group(key.bytes, name))?;
     let reply = &mut ctx.reply;

@@ -1,6 +1,6 @@
 //! XACK, XPENDING.
 
-use super::{ids, no_key_or_group, reply_id};
+use super::{ids, no_key_or_group, now_ms, reply_id};
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{WireError, args};
 use keyward_resp::ReplyWriter;
@@ -103,7 +103,7 @@ impl<'a> Listed<'a> {
 pub(crate) fn xpending(ctx: &mut Ctx<'_>) -> Outcome {
     let listed = Listed::parse(ctx)?;
     let (key, name) = (ctx.key(1), ctx.args.at(2));
-    let now_ms = ctx.keys.now_ms();
+    let now_ms = now_ms(ctx);
     let group = ctx.keys.read_as::<Stream>(key)?.and_then(|stream| stream.group(name));
     let group = group.ok_or_else(|| no_key_or_group(key.bytes, name, b""))?;
     match listed {

@@ -37,7 +37,7 @@ impl Body {
         let nodes = &self.nodes;
         let place = match direction {
             Direction::Forward => nodes.seek(bounds[0]).or_else(|| nodes.first()),
-            Direction::Backward => nodes.seek(bounds[1]),
+            Direction::Backward => nodes.seek(bounds[1]).or_else(|| nodes.last()),
         };
         let entries = match place.map(|place| nodes.at(place)) {
             Some(twig) if direction == Direction::Forward && place == nodes.last() => {
