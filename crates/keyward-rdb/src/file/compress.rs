@@ -123,7 +123,9 @@ impl Pass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Element, Form, OpenRow, Part, RowHead, Sizes, Usage};
+    use crate::{
+        ConsumerHead, Element, Form, GroupHead, OpenRow, Part, RowHead, Sizes, StreamFacts, Usage,
+    };
 
     /// Rows of every form, texts of every kind.
     fn part(compresses: bool) -> Vec<u8> {
@@ -208,5 +210,57 @@ mod tests {
             assert_eq!(compress(row(1)), whole, "{form:?}");
             assert!(whole.ends_with(&part(true)), "{form:?}");
         }
+    }
+
+    /// A stream whose elements come in parts of so many each.
+    fn stream(elements_per_part: usize) -> Vec<Vec<u8>> {
+        let head = RowHead { key: b"stream", deadline_ms: Some(7), usage: None };
+        let nodes: Vec<Vec<u8>> = (1..4).map(|n| b"abc".repeat(n * 20)).collect();
+        let mut row = OpenRow::begin(3, head, Form::Stream, nodes.len()).unwrap();
+        let (mut parts, mut written) = (Vec::new(), 0);
+        let mut add = |write: &dyn Fn(&mut Output<Vec<u8>>)| {
+            write(row.output());
+            written += 1;
+            if written % elements_per_part == 0 {
+                parts.push(row.take().unwrap());
+            }
+        };
+        for (at, node) in (0..).zip(&nodes) {
+            add(&|out| out.stream_node((5, at), node).unwrap());
+        }
+        add(&|out| {
+            out.stream_facts(&StreamFacts { length: 9, ..StreamFacts::default() }, 3).unwrap()
+        });
+        for group in 0..3 {
+            let name = b"group ".repeat(1 + group * 5);
+            let head = GroupHead { name: &name, last_id: (1, 2), read: u64::MAX, pending: group };
+            add(&|out| out.stream_group(head).unwrap());
+            (0..group as u64)
+                .for_each(|at| add(&|out| out.stream_pending((5, at), 1, 900).unwrap()));
+            add(&|out| out.stream_consumers(2));
+            for owned in [0, group] {
+                let head = ConsumerHead { name: &name, seen_ms: 5, owned };
+                add(&|out| out.stream_consumer(head).unwrap());
+                (0..owned as u64).for_each(|at| add(&|out| out.stream_owned((5, at)).unwrap()));
+            }
+        }
+        parts.push(row.take().unwrap());
+        parts
+    }
+
+    #[test]
+    fn a_stream_in_several_parts_is_compressed_as_one() {
+        let mut compressor = Compressor::default();
+        let mut compress = |parts: Vec<Vec<u8>>| {
+            // Another row behind it shows that its end is found.
+            let parts = parts.into_iter().chain([part(false)]);
+            parts.flat_map(|part| compressor.part(&part).unwrap()).collect::<Vec<u8>>()
+        };
+        let whole = compress(stream(usize::MAX));
+        for cuts in 1..9 {
+            assert_eq!(compress(stream(cuts)), whole, "parts of {cuts}");
+        }
+        assert!(whole.ends_with(&part(true)));
+        assert!(whole.len() < stream(usize::MAX).concat().len() + part(true).len());
     }
 }

@@ -22,7 +22,10 @@ impl Edit<'_, Stream> {
         texts: impl Fields<'t>,
     ) -> Result<(), TooLong> {
         let before = *self.facts();
-        self.collection_mut().append(id, limits, texts.clone())?;
+        if let Err(too_long) = self.collection_mut().append(id, limits, texts.clone()) {
+            self.place.settle();
+            return Err(too_long);
+        }
         let Place { key, ref mut space, .. } = self.place;
         if space.journal.is_on() {
             space.journal.entry_added(key, before, texts);

@@ -159,24 +159,30 @@ pub(super) fn push(out: &mut Vec<u8>, item: Item<'_>) {
 /// Appends a number.
 #[inline]
 pub(super) fn push_number(out: &mut Vec<u8>, number: i64) {
-    match number {
-        0..=127 => out.extend_from_slice(&[number as u8, 1]),
-        -4096..=4095 => {
-            let [high, low] = (0xc000 | number as u16 & 0x1fff).to_be_bytes();
-            out.extend_from_slice(&[high, low, 2]);
-        }
-        _ => {
-            let (first, width) = match number {
-                -0x8000..=0x7fff => (0xf1, 2),
-                -0x80_0000..=0x7f_ffff => (0xf2, 3),
-                -0x8000_0000..=0x7fff_ffff => (0xf3, 4),
-                _ => (0xf4, 8),
-            };
-            out.push(first);
-            out.extend_from_slice(&number.to_le_bytes()[..width]);
-            out.push(width as u8 + 1);
-        }
-    }
+    let (code, length) = number_code(number);
+    out.extend_from_slice(&code[..length]);
+}
+
+/// The most bytes of a number.
+pub(super) const NUMBER_BYTES_MAX: usize = 10;
+
+/// A number as an element, and how many of the bytes it has.
+#[inline]
+pub(super) fn number_code(number: i64) -> ([u8; NUMBER_BYTES_MAX], usize) {
+    let mut code = [0; NUMBER_BYTES_MAX];
+    let (head, width): (&[u8], usize) = match number {
+        0..=127 => (&[number as u8], 0),
+        -4096..=4095 => (&(0xc000 | number as u16 & 0x1fff).to_be_bytes(), 0),
+        -0x8000..=0x7fff => (&[0xf1], 2),
+        -0x80_0000..=0x7f_ffff => (&[0xf2], 3),
+        -0x8000_0000..=0x7fff_ffff => (&[0xf3], 4),
+        _ => (&[0xf4], 8),
+    };
+    code[..head.len()].copy_from_slice(head);
+    let end = head.len() + width;
+    code[head.len()..end].copy_from_slice(&number.to_le_bytes()[..width]);
+    code[end] = end as u8;
+    (code, end + 1)
 }
 
 fn push_back(out: &mut Vec<u8>, code_bytes: usize) {

@@ -393,10 +393,12 @@ impl Node {
     }
 
     fn set_counts(&mut self, head: &Head, [live, dead]: [usize; 2]) {
-        let mut counts = Vec::with_capacity(8);
-        listpack::push_number(&mut counts, live as i64);
-        listpack::push_number(&mut counts, dead as i64);
-        self.bytes.replace(HEAD_BYTES..head.counts_end, counts.len()).copy_from_slice(&counts);
+        let (live, live_bytes) = listpack::number_code(live as i64);
+        let (dead, dead_bytes) = listpack::number_code(dead as i64);
+        let room = self.bytes.replace(HEAD_BYTES..head.counts_end, live_bytes + dead_bytes);
+        let (first, second) = room.split_at_mut(live_bytes);
+        first.copy_from_slice(&live[..live_bytes]);
+        second.copy_from_slice(&dead[..dead_bytes]);
     }
 
     /// Brings the head of the listpack up to date.
