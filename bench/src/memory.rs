@@ -19,7 +19,7 @@ struct DataSet {
     command: fn(usize) -> Vec<String>,
 }
 
-const DATA_SETS: [DataSet; 6] = [
+const DATA_SETS: [DataSet; 7] = [
     DataSet { title: "1,000,000 strings of 100 bytes", keys: 1_000_000, command: string },
     DataSet { title: "100,000 hashes of 10 fields", keys: 100_000, command: hash },
     DataSet { title: "100,000 sets of 10 members", keys: 100_000, command: set },
@@ -30,6 +30,7 @@ const DATA_SETS: [DataSet; 6] = [
     },
     DataSet { title: "100,000 sorted sets of 10 longer members", keys: 100_000, command: zset },
     DataSet { title: "100,000 lists of 10 items", keys: 100_000, command: list },
+    DataSet { title: "a stream of 1,000,000 entries", keys: 1_000_000, command: entry },
 ];
 
 fn string(key: usize) -> Vec<String> {
@@ -54,6 +55,11 @@ fn short_zset(key: usize) -> Vec<String> {
 fn zset(key: usize) -> Vec<String> {
     let members = (0..10).flat_map(|n| [(key + n).to_string(), format!("member:{key}:{n}")]);
     ["ZADD".to_owned(), format!("zset:{key:012}")].into_iter().chain(members).collect()
+}
+
+fn entry(number: usize) -> Vec<String> {
+    let fields = (0..5).flat_map(|n| [format!("field{n}"), format!("value:{n}:{number}")]);
+    ["XADD", "stream", "*"].map(str::to_owned).into_iter().chain(fields).collect()
 }
 
 fn list(key: usize) -> Vec<String> {

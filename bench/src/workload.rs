@@ -9,7 +9,7 @@ use crate::peer::Peer;
 
 /// The names of all, as an argument.
 pub(crate) const ALL: &str =
-    "set,get,incr,lpush,rpush,lpop,sadd,hset,spop,zadd,zpopmin,lrange_100,mset";
+    "set,get,incr,lpush,rpush,lpop,sadd,hset,spop,zadd,zpopmin,lrange_100,mset,xadd,xrange_100";
 
 /// One kind of command under load.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ enum Fill {
     Nothing,
     /// A hundred elements.
     Hundred,
+    /// A hundred entries of a stream.
+    Entries,
     /// An element for each command, by this test of redis-benchmark.
     Elements(&'static str),
     /// A member for each command, by this test. Members are drawn at random from all keys:
@@ -38,7 +40,7 @@ enum Fill {
 }
 
 #[rustfmt::skip]
-const WORKLOADS: [Workload; 13] = [
+const WORKLOADS: [Workload; 15] = [
     plain("set", "SET", &["-t", "set"]),
     plain("get", "GET", &["-t", "get"]),
     plain("incr", "INCR", &["-t", "incr"]),
@@ -53,6 +55,24 @@ const WORKLOADS: [Workload; 13] = [
     // redis-benchmark's own LRANGE would push as many elements within the measured time.
     on("lrange_100", "LRANGE of 100", &["LRANGE", "mylist", "0", "99"], "mylist", Fill::Hundred),
     plain("mset", "MSET of 10", &["-t", "mset"]),
+    on("xadd", "XADD of 5 fields", XADD, "mystream", Fill::Nothing),
+    on("xrange_100", "XRANGE of 100", &["XRANGE", "mystream", "-", "+"], "mystream", Fill::Entries),
+];
+
+const XADD: &[&str] = &[
+    "XADD",
+    "mystream",
+    "*",
+    "kind",
+    "sale",
+    "amount",
+    "1999",
+    "user",
+    "__rand_int__",
+    "state",
+    "accepted",
+    "note",
+    "delivered by hand",
 ];
 
 const fn plain(
@@ -89,15 +109,16 @@ impl Workload {
         if let Some(collection) = self.collection {
             peer.call(&["DEL", collection])?;
         }
-        let (test, count) = match self.fill {
+        let (test, count): (&[&str], u64) = match self.fill {
             Fill::Nothing => return Ok(()),
-            Fill::Hundred => ("lpush", 100),
-            Fill::Elements(test) => (test, requests),
-            Fill::Members(test) => (test, requests * 2),
+            Fill::Hundred => (&["-t", "lpush"], 100),
+            Fill::Entries => (XADD, 100),
+            Fill::Elements(test) => (&["-t", test], requests),
+            Fill::Members(test) => (&["-t", test], requests * 2),
         };
         // One command at a time where few are sent: a batch would send more than asked for.
         let pipeline = if count < 10_000 { 1 } else { 64 };
-        peer.load(&["-t", test], &Load { pipeline, requests: count, ..*load })?;
+        peer.load(test, &Load { pipeline, requests: count, ..*load })?;
         Ok(())
     }
 }

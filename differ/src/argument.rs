@@ -29,6 +29,7 @@ macro_rules! kinds {
 
 kinds! {
     StringKey "s" HashKey "h" ListKey "l" SetKey "t" ZSetKey "z" AnyKey "k" WeightKey "w"
+    StreamKey "x" EntryId "id" NewEntryId "newid" Group "group" Consumer "consumer"
     LexKey "q" FutureSeconds "secondsfuture" FutureMillis "millisfuture"
     FieldValue "fieldvalue"
     Value "value" Member "member" Integer "integer" Index "index" Count "count"
@@ -51,6 +52,7 @@ impl Kind {
                 | ListKey
                 | SetKey
                 | ZSetKey
+                | StreamKey
                 | AnyKey
                 | WeightKey
                 | LexKey
@@ -67,8 +69,13 @@ impl Kind {
             ListKey => key(random, 'l'),
             SetKey => key(random, 't'),
             ZSetKey => key(random, 'z'),
+            StreamKey => key(random, 'x'),
+            EntryId => often(random, entry_id, ENTRY_IDS),
+            NewEntryId => often(random, |random| format!("{}-*", 3 + random.below(4)), ENTRY_IDS),
+            Group => random.pick(&["g", "h"]).as_bytes().to_vec(),
+            Consumer => random.pick(&["a", "b", "c"]).as_bytes().to_vec(),
             AnyKey => {
-                let letter = *random.pick(&['s', 'h', 'l', 't', 'z']);
+                let letter = *random.pick(&['s', 'h', 'l', 't', 'z', 'x']);
                 key(random, letter)
             }
             WeightKey => format!("w_{}", random.below(20)).into_bytes(),
@@ -109,6 +116,46 @@ impl Kind {
         }
     }
 }
+
+/// The id of an entry that may be there.
+fn entry_id(random: &mut Random) -> String {
+    let ms = 3 + random.below(4);
+    match random.below(6) {
+        0 => ms.to_string(),
+        1 => format!("({ms}-{}", random.below(8)),
+        2 => random.pick(&["-", "+", "0"]).to_string(),
+        _ => format!("{ms}-{}", random.below(8)),
+    }
+}
+
+const ENTRY_IDS: Texts = &[
+    b"0-0",
+    b"-",
+    b"+",
+    b"$",
+    b">",
+    b"*",
+    b"5",
+    b"5-",
+    b"-5",
+    b"5-*",
+    b"(5",
+    b"(",
+    b"(+",
+    b"005-01",
+    b"5--03",
+    b"5--3",
+    b" 5-0",
+    b"5- 1",
+    b"5-1 ",
+    b"5\x00-3",
+    b"18446744073709551615-18446744073709551615",
+    b"18446744073709551616-0",
+    b"(18446744073709551615-18446744073709551615",
+    b"(0-0",
+    b"abc",
+    b"",
+];
 
 type Texts = &'static [&'static [u8]];
 

@@ -37,6 +37,7 @@ const SOURCES: &[&str] = &[
     include_str!("../grammar/zset.txt"),
     include_str!("../grammar/hyperloglog.txt"),
     include_str!("../grammar/geo.txt"),
+    include_str!("../grammar/stream.txt"),
     include_str!("../grammar/script.txt"),
     include_str!("../grammar/server.txt"),
     include_str!("../grammar/acl.txt"),

@@ -37,6 +37,7 @@ fn inspect(key: &[u8], kind: &str) -> Vec<Step> {
         "string" => Step::exact(0, &["GET"]),
         "list" => Step::exact(0, &["LRANGE", "0", "-1"]),
         "zset" => Step::exact(0, &["ZRANGE", "0", "-1", "WITHSCORES"]),
+        "stream" => Step::exact(0, &["XRANGE", "-", "+"]),
         "set" => any_order(&["SMEMBERS"], 1, Some(key)),
         _ => any_order(&["HGETALL"], 2, Some(key)),
     };

@@ -15,6 +15,7 @@ pub mod requests;
 pub mod schema;
 pub mod simulation;
 pub mod sketches;
+pub mod streams;
 
 use guided::Subject;
 pub use keyward_testkit::Random;
@@ -40,6 +41,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "schema", round: schema::round, subject: None },
     Target { name: "simulation", round: simulation::round, subject: None },
     Target { name: "sketches", round: sketches::round, subject: None },
+    Target { name: "streams", round: streams::round, subject: None },
 ];
 
 const REQUESTS: Subject =

@@ -6,7 +6,8 @@
 //! are bytes that compression could have made.
 
 use keyward_rdb::{
-    Build, Element, FileReader, Form, Sum, read_libraries, read_payload, write_payload,
+    Build, ConsumerHead, Element, FileReader, Form, GroupHead, Output, StreamFacts, StreamPart,
+    Sum, read_libraries, read_payload, write_payload,
 };
 
 use crate::Random;
@@ -42,6 +43,11 @@ impl Build for Count {
         true
     }
 
+    fn stream(&mut self, _: StreamPart<'_>) -> Result<(), &'static str> {
+        self.elements += 1;
+        Ok(())
+    }
+
     fn field(&mut self, _: Element<'_>, _: Element<'_>) -> bool {
         self.elements += 1;
         true
@@ -74,7 +80,7 @@ fn sound(random: &mut Random) -> Vec<u8> {
     let numbers: Vec<i64> = texts.iter().map(|text| text.len() as i64 * 1000 - 500).collect();
     let elements = || texts.iter().map(|text| Element::Bytes(text));
     let compresses = random.one_in(2);
-    match random.below(6) {
+    match random.below(7) {
         0 => write_payload(Form::String, compresses, |out| out.string(Element::Bytes(&texts[0]))),
         1 => write_payload(Form::List, compresses, |out| out.list(elements())),
         2 => write_payload(Form::Set, compresses, |out| out.set(elements())),
@@ -82,10 +88,26 @@ fn sound(random: &mut Random) -> Vec<u8> {
         4 => write_payload(Form::PackedSortedSet, compresses, |out| {
             out.packed_sorted_set(elements().zip(numbers.iter().map(|n| *n as f64 / 7.0)))
         }),
+        5 => write_payload(Form::Stream, compresses, |out| stream(out, &texts)),
         _ => write_payload(Form::PackedHash, compresses, |out| {
             out.packed_hash(elements().zip(numbers.iter().map(|n| Element::Int(*n))))
         }),
     }
+}
+
+/// A stream: its nodes are not looked at here, and are any texts.
+fn stream(out: &mut Output<Vec<u8>>, texts: &[Vec<u8>]) -> std::io::Result<()> {
+    let ids = || (1..).zip(texts).map(|(ms, text)| ((ms, text.len() as u64), text));
+    out.stream_nodes(texts.len());
+    ids().try_for_each(|(id, node)| out.stream_node(id, node))?;
+    out.stream_facts(&StreamFacts { length: 7, last_id: (9, 9), ..StreamFacts::default() }, 1)?;
+    let group =
+        GroupHead { name: &texts[0], last_id: (1, 1), read: u64::MAX, pending: texts.len() };
+    out.stream_group(group)?;
+    ids().try_for_each(|(id, _)| out.stream_pending(id, -1, 3))?;
+    out.stream_consumers(1);
+    out.stream_consumer(ConsumerHead { name: &texts[0], seen_ms: 5, owned: texts.len() })?;
+    ids().try_for_each(|(id, _)| out.stream_owned(id))
 }
 
 fn text(random: &mut Random) -> Vec<u8> {

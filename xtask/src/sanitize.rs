@@ -76,8 +76,10 @@ const SHORT_CASES: &str = "32";
 const STACK_BYTES: &str = "8388608";
 
 /// What a round of a long run does besides random commands: targets of the fuzzer.
-const TARGETS: [&str; 9] =
-    ["requests", "acl", "aof", "derived", "packing", "rdb", "schema", "simulation", "sketches"];
+const TARGETS: [&str; 10] = [
+    "requests", "acl", "aof", "derived", "packing", "rdb", "schema", "simulation", "sketches",
+    "streams",
+];
 /// Seconds for each of them in a round.
 const TARGET_SECONDS: &str = "20";
 /// Seconds for the guided one.

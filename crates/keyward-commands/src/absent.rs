@@ -19,8 +19,6 @@ pub struct Absent {
 /// Why a command is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Streams.
-    Streams,
     /// Replicas and moving keys between servers.
     Replication,
     /// Redis Cluster.
@@ -33,12 +31,11 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order COMPAT.md lists them.
-    pub const ALL: &'static [Reason] = &[Streams, Replication, Cluster, Sentinel, Modules];
+    pub const ALL: &'static [Reason] = &[Replication, Cluster, Sentinel, Modules];
 
     /// The heading in COMPAT.md.
     pub const fn heading(self) -> &'static str {
         match self {
-            Streams => "stream",
             Replication => "replication",
             Cluster => "cluster",
             Sentinel => "sentinel",
@@ -49,7 +46,6 @@ impl Reason {
     /// One sentence for people.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Streams => "The stream type comes after the other types are complete.",
             Replication => {
                 "SYNC sends a snapshot and then every change, without keep-alives or acknowledgements; a server cannot be a replica. The rest of replication comes later."
             }
@@ -81,25 +77,6 @@ const fn absent(
 
 /// Every command that is left out.
 pub const ABSENT: &[Absent] = &[
-    absent("xack", Streams, &[]),
-    absent("xadd", Streams, &[]),
-    absent("xautoclaim", Streams, &[]),
-    absent("xclaim", Streams, &[]),
-    absent("xdel", Streams, &[]),
-    absent(
-        "xgroup",
-        Streams,
-        &["create", "createconsumer", "delconsumer", "destroy", "help", "setid"],
-    ),
-    absent("xinfo", Streams, &["consumers", "groups", "help", "stream"]),
-    absent("xlen", Streams, &[]),
-    absent("xpending", Streams, &[]),
-    absent("xrange", Streams, &[]),
-    absent("xread", Streams, &[]),
-    absent("xreadgroup", Streams, &[]),
-    absent("xrevrange", Streams, &[]),
-    absent("xsetid", Streams, &[]),
-    absent("xtrim", Streams, &[]),
     absent("failover", Replication, &[]),
     absent("psync", Replication, &[]),
     absent("replicaof", Replication, &[]),

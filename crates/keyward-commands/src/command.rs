@@ -97,6 +97,8 @@ pub enum Group {
     SortedSet,
     /// Hashes.
     Hash,
+    /// Streams.
+    Stream,
     /// Bitmaps.
     Bitmap,
     /// HyperLogLogs.
@@ -129,6 +131,7 @@ impl Group {
         Group::SortedSet,
         Group::HyperLogLog,
         Group::Geo,
+        Group::Stream,
         Group::PubSub,
         Group::Transactions,
         Group::Scripting,
@@ -146,6 +149,7 @@ impl Group {
             Group::Set => "set",
             Group::SortedSet => "sorted-set",
             Group::Hash => "hash",
+            Group::Stream => "stream",
             Group::Bitmap => "bitmap",
             Group::HyperLogLog => "hyperloglog",
             Group::Geo => "geo",
@@ -167,6 +171,7 @@ impl Group {
             Group::Set => &[AclCategory::Set],
             Group::SortedSet => &[AclCategory::SortedSet],
             Group::Hash => &[AclCategory::Hash],
+            Group::Stream => &[AclCategory::Stream],
             Group::Bitmap => &[AclCategory::Bitmap],
             Group::HyperLogLog => &[AclCategory::HyperLogLog],
             Group::Geo => &[AclCategory::Geo],
@@ -219,6 +224,14 @@ pub enum KeyPositions {
         /// The word.
         word: &'static str,
         /// Where it may stand first.
+        from: u8,
+    },
+    /// The first half of those that follow this word, the first of its kind from an
+    /// argument on.
+    HalfAfter {
+        /// The word.
+        word: &'static str,
+        /// Where it stands at the earliest.
         from: u8,
     },
     /// Not to be told from positions alone.
@@ -344,6 +357,7 @@ const fn legacy_keys(specs: &[KeySpec]) -> (LegacyKeys, bool) {
             KeyPositions::NumKeys(_)
             | KeyPositions::After(_)
             | KeyPositions::Behind { .. }
+            | KeyPositions::HalfAfter { .. }
             | KeyPositions::Unknown => {
                 movable = true;
                 continue;

@@ -113,7 +113,7 @@ fn write_key_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
             text(reply, word);
             number(reply, "startfrom", -2);
         }
-        KeyPositions::Behind { word, from } => {
+        KeyPositions::Behind { word, from } | KeyPositions::HalfAfter { word, from } => {
             head(reply, "keyword", 2);
             text(reply, "keyword");
             text(reply, word);
@@ -133,6 +133,9 @@ fn write_key_spec(spec: &KeySpec, reply: &mut ReplyWriter<'_>) {
             typed(reply, "keynum", &[("keynumidx", 0), ("firstkey", 1), ("keystep", 1)]);
         }
         KeyPositions::After(_) => range(reply, -1, 1),
+        KeyPositions::HalfAfter { .. } => {
+            typed(reply, "range", &[("lastkey", -1), ("keystep", 1), ("limit", 2)]);
+        }
         KeyPositions::Unknown => typed(reply, "unknown", &[]),
     }
 }

@@ -7,6 +7,7 @@
 
 use keyward_resp::{Args, number::parse_i64};
 
+use crate::args::is;
 use crate::command::{Command, KeyPositions};
 use crate::error::WireError;
 use crate::flags::{Flag, KeyFlag, KeyFlags};
@@ -96,6 +97,9 @@ impl Command {
             CommandId::SortRo => Keys::first_argument(&[KeyFlag::Ro, KeyFlag::Access]),
             _ => match specified_keys(self, args) {
                 Some(keys) => keys,
+                None if matches!(self.id, CommandId::XRead | CommandId::XReadGroup) => {
+                    stream_keys(args)
+                }
                 None => loosely_counted_keys(self, args),
             },
         }
@@ -146,6 +150,13 @@ fn specified_keys(command: &Command, args: Args<'_>) -> Option<Keys> {
                 // Redis keeps the lower half of the number only.
                 let count = u32::try_from(count as i32).ok()?;
                 (u32::from(at) + 1, u32::from(at) + count, 1)
+            }
+            KeyPositions::HalfAfter { word, from } => {
+                // The word is not the last argument.
+                let places = usize::from(from)..args.len().saturating_sub(1);
+                let mut places = places.filter(|at| is(args.at(*at), word));
+                let first = u32::try_from(places.next()?).ok()? + 1;
+                (first, (first + (len - first) / 2).checked_sub(1)?, 1)
             }
             KeyPositions::After(_) | KeyPositions::Behind { .. } | KeyPositions::Unknown => {
                 return None;
@@ -290,6 +301,30 @@ fn georadius_keys(args: Args<'_>, from: usize) -> Keys {
     keys
 }
 
+/// Where XREAD has no keys by its row, Redis looks through its options; such keys come
+/// without flags.
+fn stream_keys(args: Args<'_>) -> Keys {
+    let mut keys = Keys::default();
+    let mut index = 1;
+    while let Some(word) = args.get(index) {
+        index += match word {
+            word if is(word, "block") || is(word, "count") => 2,
+            word if is(word, "group") => 3,
+            word if is(word, "noack") => 1,
+            word if is(word, "streams") => {
+                let left = u32::try_from(args.len() - index - 1).unwrap_or(0);
+                let first = u32::try_from(index + 1).unwrap_or(0);
+                if left > 0 && left.is_multiple_of(2) {
+                    keys.add(Run { first, count: left / 2, step: 1, flags: KeyFlags::NONE });
+                }
+                return keys;
+            }
+            _ => return keys,
+        };
+    }
+    keys
+}
+
 /// MIGRATE moves its third argument, or all behind KEYS.
 fn migrate_keys(args: Args<'_>) -> Keys {
     let mut keys = Keys::default();
@@ -325,6 +360,8 @@ mod tests {
         assert_eq!(places("blpop a b 0"), [1, 2]);
         assert_eq!(places("zunionstore d 2 a b"), [1, 3, 4]);
         assert_eq!(places("eval s 2 a b c"), [3, 4]);
+        assert_eq!(places("xread count 1 streams a b 0 0"), [4, 5]);
+        assert_eq!(places("xreadgroup group streams c streams a >"), [5]);
         assert_eq!(places("ping"), [0; 0]);
     }
 

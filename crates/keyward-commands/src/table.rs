@@ -14,7 +14,9 @@ pub(crate) mod row {
         block, double, flag, integer, key, one_of, pattern, string, unix_time,
     };
     pub(crate) use crate::command::Arity::{AtLeast, Exactly};
-    pub(crate) use crate::command::KeyPositions::{After, Behind, NumKeys, One, Range, Unknown};
+    pub(crate) use crate::command::KeyPositions::{
+        After, Behind, HalfAfter, NumKeys, One, Range, Unknown,
+    };
     pub(crate) use crate::command::{Command, Group, spec};
     pub(crate) use crate::flags::KeyFlag::*;
     pub(crate) use crate::table::CommandId;
@@ -113,6 +115,8 @@ mod server;
 #[macro_use]
 mod set;
 #[macro_use]
+mod stream;
+#[macro_use]
 mod string;
 #[macro_use]
 mod transactions;
@@ -136,11 +140,12 @@ macro_rules! command_id {
 
 // The same order as in `GROUPS`: both say where a row stands in `COMMANDS`.
 generic_ids! { []
-    string_ids bitmap_ids hash_ids list_ids set_ids zset_ids hyperloglog_ids geo_ids pubsub_ids
-    transactions_ids scripting_ids connection_ids server_ids acl_ids keyward_ids command_id
+    string_ids bitmap_ids hash_ids list_ids set_ids zset_ids hyperloglog_ids geo_ids stream_ids
+    pubsub_ids transactions_ids scripting_ids connection_ids server_ids acl_ids keyward_ids
+    command_id
 }
 
-const GROUPS: [&[Command]; 16] = [
+const GROUPS: [&[Command]; 17] = [
     generic::ROWS,
     string::ROWS,
     bitmap::ROWS,
@@ -150,6 +155,7 @@ const GROUPS: [&[Command]; 16] = [
     zset::ROWS,
     hyperloglog::ROWS,
     geo::ROWS,
+    stream::ROWS,
     pubsub::ROWS,
     transactions::ROWS,
     scripting::ROWS,

@@ -246,7 +246,9 @@ impl Making<'_> {
             Content::Json(shape) => {
                 self.names.json("value", shape).map(|json| ExampleValue::Text(json.into()))
             }
-            Content::Fields(object) => self.names.fields(object).map(ExampleValue::Pairs),
+            Content::Fields(object) | Content::Entries(object) => {
+                self.names.fields(object).map(ExampleValue::Pairs)
+            }
             Content::Items(shape) => {
                 let member = self.member(key, shape, row);
                 let item = member.or_else(|| self.names.text("item", shape))?;

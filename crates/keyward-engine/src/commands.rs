@@ -21,6 +21,7 @@ pub(crate) mod pubsub;
 pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod slowlog;
+pub(crate) mod stream;
 pub(crate) mod string;
 pub(crate) mod tracking;
 pub(crate) mod transactions;

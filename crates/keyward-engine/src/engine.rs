@@ -352,11 +352,26 @@ impl Engine {
                 // The key may turn out to be due: that is no part of what made it ready.
                 self.keys.effects.begin_unit();
                 let hashed = self.keys.key_in(db, &key);
-                let Some(holds) = self.keys.find(hashed).map(|row| row.value().kind()) else {
+                let holds = self.keys.find(hashed).map(|row| row.value().kind());
+                if holds != Some(Type::Stream) && self.keys.changes.waiting.has_group_readers() {
+                    self.end_group_wait(host, client);
+                } else if holds.is_none() {
                     break;
-                };
-                self.retry(host, client, holds, &key);
+                }
+                if let Some(holds) = holds {
+                    self.retry(host, client, holds, &key);
+                }
             }
+        }
+    }
+
+    /// Ends the wait of a client that waits as a consumer of a stream which has gone.
+    fn end_group_wait(&mut self, host: &mut dyn Host, client: ClientId) {
+        let session = self.shared.sessions.get(client);
+        let blocked = session.and_then(|session| session.blocked.as_ref());
+        if blocked.is_some_and(Blocked::is_group_read) {
+            let gone = WireError::line(&[b"UNBLOCKED the stream key no longer exists"]);
+            self.shared.end_wait(&mut self.keys, host, client, Some(gone));
         }
     }
 

@@ -50,6 +50,7 @@ pub use keyward_store::values::packed_limits::PackedLimits;
 pub use keyward_store::values::random::Random;
 pub use keyward_store::values::row::Row;
 pub use keyward_store::values::set::{Iter as SetIter, Set};
+pub use keyward_store::values::stream::NodeLimits;
 pub use keyward_store::values::value::{Object, ObjectMut, ObjectRef, Type, Value};
 pub use keyward_store::values::zset::{Iter as ZSetIter, ZSet};
 pub use scripting::ScriptFacts;

@@ -8,6 +8,7 @@ use keyward_store::tables::eviction::MemoryLimit;
 use keyward_store::tables::reclaim::LazySettings;
 use keyward_store::values::packed_limits::PackedLimits;
 use keyward_store::values::row;
+use keyward_store::values::stream::NodeLimits;
 
 /// The settings the engine obeys.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct Tunables {
     pub packed: PackedLimits,
     /// `hll-sparse-max-bytes`: the longest HyperLogLog that is written as runs.
     pub hll_sparse_bytes_max: usize,
+    /// `stream-node-max-…`: when a node of a stream is full.
+    pub stream_nodes: NodeLimits,
 }
 
 impl Tunables {
@@ -79,6 +82,7 @@ impl Default for Tunables {
             pack_after_seconds: 0,
             packed: PackedLimits::default(),
             hll_sparse_bytes_max: 3000,
+            stream_nodes: NodeLimits::default(),
         }
     }
 }

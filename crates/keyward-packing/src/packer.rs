@@ -59,7 +59,7 @@ impl Packer {
         let is_packed = match &key.content {
             Content::Value(_) | Content::Json(_) | Content::Fields(_) => true,
             Content::Items(_) => key.data == DataType::List,
-            Content::Scored { .. } | Content::Opaque => false,
+            Content::Scored { .. } | Content::Entries(_) | Content::Opaque => false,
         };
         if key.pattern.placeholders().is_empty() || !is_packed {
             return None;

@@ -10,6 +10,7 @@ pub(crate) mod testing;
 use crate::format::{kind, node};
 use crate::input::Input;
 use crate::packed::{Damage, intset, listpack, ziplist, zipmap};
+use crate::stream::{self, StreamPart};
 use crate::{Element, Error};
 use keyward_resp::number::parse_f64;
 use std::io::BufRead;
@@ -27,6 +28,11 @@ pub trait Build {
     fn scored(&mut self, member: Element<'_>, score: f64) -> bool;
     /// The value is a hash with this field.
     fn field(&mut self, field: Element<'_>, value: Element<'_>) -> bool;
+    /// The value is a stream, and this its next part.
+    ///
+    /// # Errors
+    /// If it cannot be part of one; what is wrong.
+    fn stream(&mut self, part: StreamPart<'_>) -> Result<(), &'static str>;
 }
 
 /// Texts on their way, in memory that one value leaves to the next.
@@ -64,6 +70,10 @@ pub(crate) fn value<R: BufRead>(
             let visited = packed(first, kind, build).map_err(|what| input.malformed(what))?;
             visited == 0
         }
+        kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => {
+            stream::read(input, kind, first, |part| build.stream(part))?;
+            false
+        }
         other => return Err(unsupported(input, other)),
     };
     if is_empty { Err(Error::Empty { offset: input.offset }) } else { Ok(()) }
@@ -71,7 +81,6 @@ pub(crate) fn value<R: BufRead>(
 
 fn unsupported<R: BufRead>(input: &Input<R>, kind: u8) -> Error {
     input.unsupported(match kind {
-        kind::STREAM | kind::STREAM_2 | kind::STREAM_3 => "a stream",
         kind::MODULE | kind::MODULE_2 => "a value of a module",
         kind::HASH_LIFETIMES_EARLY
         | kind::HASH_LIFETIMES_PACKED_EARLY

@@ -40,6 +40,8 @@ pub enum Form {
     Hash,
     /// By `packed_hash`.
     PackedHash,
+    /// By `stream_nodes` and what follows it.
+    Stream,
 }
 
 impl Form {
@@ -54,6 +56,7 @@ impl Form {
             Form::PackedSortedSet => kind::ZSET_LISTPACK,
             Form::Hash => kind::HASH,
             Form::PackedHash => kind::HASH_LISTPACK,
+            Form::Stream => kind::STREAM_2,
         }
     }
 }

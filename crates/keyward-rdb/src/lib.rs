@@ -6,12 +6,12 @@
 //! (DUMP, RESTORE, SAVE), and tools that only look at a file.
 //!
 //! Reading order: `format` (the bytes that tell what follows), `input` and
-//! `output` (lengths and texts), `decode` and `encode` (values), `payload` (what
+//! `output` (lengths and texts), `decode` and `encode` (values), `stream`, `payload` (what
 //! DUMP answers), `file`.
 //!
 //! Written is version 10, which Redis 7.0 and everything later reads, in the
 //! compact forms that Redis 7.0 itself would choose. Read is whatever Redis 1.2
-//! to 8 and Valkey 8 and 9 write for strings, lists, sets, sorted sets, hashes and
+//! to 8 and Valkey 8 and 9 write for strings, lists, sets, sorted sets, hashes, streams and
 //! function libraries; anything else is an error that names it.
 //!
 //! Invariants: no input panics; nothing is allocated by a length that is only
@@ -31,6 +31,7 @@ mod lzf;
 mod output;
 mod packed;
 mod payload;
+mod stream;
 
 pub use decode::Build;
 pub use element::Element;
@@ -40,7 +41,10 @@ pub use file::{
     Compressor, Ending, FileReader, FileWriter, OpenRow, Part, Record, RowHead, Sizes, Usage,
 };
 pub use output::{FileOptions, Output};
+pub use packed::listpack::elements as listpack;
 pub use payload::{Sum, read_libraries, read_payload, write_libraries, write_payload};
+
+pub use stream::{ConsumerHead, GroupHead, Id, StreamFacts, StreamPart, Told};
 
 /// The version that is written.
 pub const VERSION: u16 = 10;

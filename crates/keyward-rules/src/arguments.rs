@@ -109,6 +109,8 @@ pub(crate) enum Elements<'a> {
     Members(Args<'a>),
     /// Scores and members.
     Scores(Args<'a>),
+    /// Names and values of an entry of a stream.
+    Entry(Args<'a>),
 }
 
 impl<'a> Elements<'a> {
@@ -119,6 +121,7 @@ impl<'a> Elements<'a> {
             Elements::Items(_) => RowType::List,
             Elements::Members(_) => RowType::Set,
             Elements::Scores(_) => RowType::Zset,
+            Elements::Entry(_) => RowType::Stream,
         }
     }
 
@@ -127,6 +130,7 @@ impl<'a> Elements<'a> {
         match self {
             Elements::Fields(args) | Elements::Scores(args) => args.len() / 2,
             Elements::Items(args) | Elements::Members(args) => args.len(),
+            Elements::Entry(_) => 1,
         }
     }
 }
@@ -176,6 +180,8 @@ impl<'a> Call<'a> {
             SMove => Call::Add { key: 2, elements: Elements::Members(args.from(3)) },
             SUnionStore | SInterStore | SDiffStore => make(1, RowType::Set),
             ZAdd => zadd(args),
+            XAdd => xadd(args),
+            XGroupCreate => make(2, RowType::Stream),
             ZIncrBy | ZUnionStore | ZInterStore | ZDiffStore | ZRangeStore | GeoAdd
             | GeoSearchStore => make(1, RowType::Zset),
             // Of two keys to store to the last one counts.
@@ -201,7 +207,9 @@ impl<'a> Call<'a> {
             },
             HDel | LPop | RPop | LMPop | BLMPop | BLPop | BRPop | LRem | LTrim | SRem | SPop
             | ZRem | ZPopMin | ZPopMax | ZMPop | BZMPop | BZPopMin | BZPopMax | ZRemRangeByLex
-            | ZRemRangeByRank | ZRemRangeByScore => Call::Take { whole: false },
+            | ZRemRangeByRank | ZRemRangeByScore | XDel | XTrim | XSetId | XAck | XClaim
+            | XAutoClaim | XReadGroup | XGroupSetId | XGroupDestroy | XGroupCreateConsumer
+            | XGroupDelConsumer => Call::Take { whole: false },
             Expire => expire(args, 1000, now_ms),
             PExpire => expire(args, 1, now_ms),
             ExpireAt => expire(args, 1000, 0),
@@ -326,6 +334,28 @@ fn zadd(args: Args<'_>) -> Call<'_> {
         && pairs(scores).all(|(score, _)| number::parse_f64(score).is_some());
     match accepted {
         true => Call::Add { key: 1, elements: Elements::Scores(scores) },
+        false => Call::Malformed,
+    }
+}
+
+/// XADD: options, an id, then the fields.
+fn xadd(args: Args<'_>) -> Call<'_> {
+    let mut at = 2;
+    while let Some(word) = args.get(at) {
+        if is(word, "NOMKSTREAM") {
+            at += 1;
+        } else if is(word, "LIMIT") {
+            at += 2;
+        } else if is(word, "MAXLEN") || is(word, "MINID") {
+            let has_sign = args.get(at + 1).is_some_and(|sign| sign == b"~" || sign == b"=");
+            at += 2 + usize::from(has_sign);
+        } else {
+            break;
+        }
+    }
+    let fields = args.from((at + 1).min(args.len()));
+    match !fields.is_empty() && fields.len().is_multiple_of(2) {
+        true => Call::Add { key: 1, elements: Elements::Entry(fields) },
         false => Call::Malformed,
     }
 }

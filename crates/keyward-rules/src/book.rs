@@ -424,6 +424,7 @@ fn row_type(data: DataType) -> Option<RowType> {
         DataType::List => Some(RowType::List),
         DataType::Set => Some(RowType::Set),
         DataType::Zset => Some(RowType::Zset),
-        DataType::Stream | DataType::Any => None,
+        DataType::Stream => Some(RowType::Stream),
+        DataType::Any => None,
     }
 }

@@ -3,6 +3,7 @@
 //! Owns the form in which hosts report effects. A report lists each row that a
 //! command touched once, with what it was at first and what it is at the end.
 
+use crate::entry::EntryFields;
 use crate::view::Row;
 use keyward_schema::KeyId;
 
@@ -74,6 +75,8 @@ pub enum Part<'a> {
         /// The score it has, if it is there.
         after: Option<f64>,
     },
+    /// An entry came to the end of a stream.
+    Entry(EntryFields<'a>),
 }
 
 /// An end of a list.

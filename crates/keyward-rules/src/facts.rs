@@ -38,7 +38,9 @@ impl Reading {
             Content::Fields(object) => {
                 Reading::Hash(object.fields.iter().map(|field| field.name.clone()).collect())
             }
-            Content::Items(_) | Content::Scored { .. } | Content::Opaque => Reading::Nothing,
+            Content::Items(_) | Content::Scored { .. } | Content::Entries(_) | Content::Opaque => {
+                Reading::Nothing
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ pub(crate) use at_once::at_once;
 
 use crate::book::RuleBook;
 use crate::change::{Part, What};
+use crate::entry::EntryFields;
 use crate::refusal::Refusal;
 use crate::view::{Element, Row};
 use keyward_schema::{Content, DataType, KeyId, Misfit, Object, check_hyperloglog};
@@ -99,6 +100,9 @@ fn check(content: &Content, names: &[&[u8]], row: &dyn Row, what: What<'_>) -> R
             member.check_under(names, name)?;
             number.map_or(Ok(()), |number| score.check_score(number))
         }),
+        Content::Entries(object) => {
+            each_entry(row, what, |entry| object.check_hash(names, entry.pairs()))
+        }
         Content::Opaque => Ok(()),
     }
 }
@@ -119,6 +123,8 @@ fn each_new(
                         (name, None)
                     }
                     Element::Scored(name, score) => (name, Some(score)),
+                    // Entries are judged by their fields.
+                    Element::Entry(_) => return,
                 };
                 if result.is_ok() {
                     result = judge(name, score);
@@ -130,7 +136,33 @@ fn each_new(
             Part::Pushed(_, item) | Part::Placed(item) => judge(item, None),
             Part::Member { member, came: true } => judge(member, None),
             Part::Score { member, after: Some(score), .. } => judge(member, Some(score)),
-            Part::Member { .. } | Part::Score { .. } | Part::Field { .. } => Ok(()),
+            Part::Member { .. } | Part::Score { .. } | Part::Field { .. } | Part::Entry(_) => Ok(()),
+        }),
+    }
+}
+
+/// Judges each entry that came.
+fn each_entry(
+    row: &dyn Row,
+    what: What<'_>,
+    mut judge: impl FnMut(EntryFields<'_>) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
+    match what {
+        What::Lifetime => Ok(()),
+        What::Whole(_) => {
+            let mut result = Ok(());
+            row.each(&mut |element| {
+                if let Element::Entry(entry) = element
+                    && result.is_ok()
+                {
+                    result = judge(entry);
+                }
+            });
+            result
+        }
+        What::Parts(parts) => parts.iter().try_for_each(|part| match part {
+            Part::Entry(entry) => judge(*entry),
+            _ => Ok(()),
         }),
     }
 }

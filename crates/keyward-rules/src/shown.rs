@@ -323,7 +323,7 @@ impl Held<'_> {
             Held::Public => true,
             _ if values::is_count(argument, args.at(index)) => true,
             Held::Unknown => false,
-            Held::Secret(Content::Fields(object)) => {
+            Held::Secret(Content::Fields(object) | Content::Entries(object)) => {
                 values::field_is_public(object, roles, args, index)
             }
             Held::Secret(Content::Scored { member, score }) => match argument.name {

@@ -3,6 +3,7 @@
 //! Owns the traits through which the book reads rows. Invariant: nothing here
 //! changes anything; a row whose time is over is not shown.
 
+use crate::entry::EntryFields;
 use keyward_schema::KeyId;
 use std::borrow::Cow;
 
@@ -93,6 +94,8 @@ pub enum RowType {
     Zset,
     /// A hash.
     Hash,
+    /// A stream.
+    Stream,
 }
 
 /// A living row.
@@ -151,4 +154,6 @@ pub enum Element<'a> {
     Member(&'a [u8]),
     /// A member of a sorted set and its score.
     Scored(&'a [u8], f64),
+    /// An entry of a stream.
+    Entry(EntryFields<'a>),
 }

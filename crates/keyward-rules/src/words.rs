@@ -83,6 +83,7 @@ impl RuleBook {
         let declared = self.schema().key(table);
         let object = match &declared.content {
             Content::Items(shape) => within(shape),
+            Content::Entries(object) => Some(object),
             content => content.object(),
         };
         let at = misfit.at().or_else(|| object.and_then(|object| field_at(object, misfit.path())));
@@ -91,6 +92,7 @@ impl RuleBook {
                 format!("a member {}", misfit.problem())
             }
             ("", Content::Items(_)) => format!("an item {}", misfit.problem()),
+            ("", Content::Entries(_)) => format!("an entry {}", misfit.problem()),
             ("", _) if is_verb_of_key(misfit.problem()) => misfit.problem().to_owned(),
             _ => misfit.to_string(),
         };
@@ -228,6 +230,7 @@ impl RowType {
             RowType::Set => "a set",
             RowType::Zset => "a zset",
             RowType::Hash => "a hash",
+            RowType::Stream => "a stream",
         }
     }
 }

@@ -103,7 +103,7 @@ impl Moving {
             Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
                 self.shape(shape);
             }
-            Content::Fields(object) => self.object(object),
+            Content::Fields(object) | Content::Entries(object) => self.object(object),
             Content::Scored { member, score } => {
                 self.shape(member);
                 self.shape(score);

@@ -316,7 +316,9 @@ pub enum Content {
         /// Its score.
         score: Shape,
     },
-    /// Streams, HyperLogLogs, and keys of any type.
+    /// The fields of each entry of a stream.
+    Entries(Object),
+    /// Streams of which nothing is said, HyperLogLogs, and keys of any type.
     Opaque,
 }
 
@@ -335,7 +337,7 @@ impl Content {
             Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
                 shape.make_secret();
             }
-            Content::Fields(object) => object.make_secret(),
+            Content::Fields(object) | Content::Entries(object) => object.make_secret(),
             Content::Scored { member, score } => {
                 member.make_secret();
                 score.make_secret();
@@ -350,7 +352,7 @@ impl Content {
             Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
                 shape.has_secret()
             }
-            Content::Fields(object) => object.has_secret(),
+            Content::Fields(object) | Content::Entries(object) => object.has_secret(),
             Content::Scored { member, score } => member.has_secret() || score.has_secret(),
             Content::Opaque => false,
         }
@@ -371,7 +373,7 @@ impl Content {
             Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
                 shape.has_same()
             }
-            Content::Fields(object) => object.has_same(),
+            Content::Fields(object) | Content::Entries(object) => object.has_same(),
             Content::Scored { member, .. } => member.has_same(),
             Content::Opaque => false,
         }
@@ -400,7 +402,7 @@ impl Content {
             (Content::Items(shape), ExampleValue::Items(items)) => {
                 items.iter().try_for_each(|item| shape.check_under(names, item.as_bytes()))
             }
-            (Content::Fields(object), ExampleValue::Pairs(pairs)) => {
+            (Content::Fields(object) | Content::Entries(object), ExampleValue::Pairs(pairs)) => {
                 let pairs = pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
                 object.check_hash(names, pairs)
             }

@@ -215,7 +215,7 @@ const STRINGS: &[DataType] = &[
 const LARGE: &[DataType] = &[DataType::String, DataType::Json, DataType::Bytes];
 const COMPRESSIBLE: &[DataType] =
     &[DataType::String, DataType::Json, DataType::Bytes, DataType::Hash, DataType::List];
-const OBJECTS: &[DataType] = &[DataType::Json, DataType::Hash];
+const OBJECTS: &[DataType] = &[DataType::Json, DataType::Hash, DataType::Stream];
 const ITEMS: &[DataType] = &[DataType::List, DataType::Set, DataType::Zset];
 const LISTS: &[DataType] = &[DataType::List, DataType::Stream];
 const SETS: &[DataType] = &[DataType::Set, DataType::Zset];
@@ -266,13 +266,13 @@ settings! {
         "writers": Form::Texts, &[], "Users who may read and write the keys, in place of the keyspace's.", "[\"shop\"]";
         "type": Form::Choice(DataType::NAMES), &[], "The type of the key.", "\"hash\"";
         "value": Form::Shape, STRINGS, "What the value looks like.", "\"uint\"";
-        "fields": Form::Fields, OBJECTS, "The fields of the hash or of the JSON object.", "{ name = \"string\" }";
+        "fields": Form::Fields, OBJECTS, "The fields of the hash, of the JSON object, or of each entry of the stream.", "{ name = \"string\" }";
         "extra": Form::Extra, OBJECTS, "What fields that are not listed may hold: `reject` (unless given), `allow`, or a type.", "\"int\"";
         "check": Form::Checks, OBJECTS, "What must hold between fields: comparisons of a field with another or with a number, each with a condition if need be.", "[\"registered <= capacity\"]";
         "items": Form::Shape, ITEMS, "What an item of a list or a member of a set looks like.", "\"uint\"";
         "score": Form::Shape, ZSET, "What a score looks like.", "\"timestamp_ms\"";
         "ttl": Form::Lifetime, &[], "How long the key lives. As in Redis unless given.", "\"30m\"";
-        "max_len": Form::Count, LISTS, "The most items: a push beyond it drops items at its far end.", "20";
+        "max_len": Form::Count, LISTS, "The most items: a push beyond it drops items at its far end, of a stream the oldest entries.", "20";
         "max_members": Form::Count, SETS, "The most members: a set refuses more, a sorted set drops the lowest.", "100";
         "max_size": Form::Size, LARGE, "The most bytes a value may have.", "\"64kb\"";
         "compress": Form::Size, COMPRESSIBLE, "Values of more bytes, of a hash its fields' values and of a list its items, are compressed inside, never on the wire.", "\"4kb\"";

@@ -127,7 +127,7 @@ impl Capture {
     /// A row leaves the table for somewhere else: all of it is captured.
     pub(crate) fn leaving(&mut self, row: &mut Row, epoch: bool) {
         self.row(row, epoch);
-        if let Some(large) = self.large_mut(row.key()) {
+        if let Some(large) = self.large_mut(row.key()).filter(|large| !large.is_copied()) {
             large.step(Some(row), usize::MAX);
         }
     }
@@ -190,7 +190,7 @@ impl Capture {
         self.part = None;
         (self.full, self.full_bytes) = (Vec::new(), 0);
         self.current = None;
-        self.large.drain().filter_map(|(_, large)| large.into_kept())
+        self.large.drain().flat_map(|(_, large)| large.into_kept())
     }
 
     /// Bytes of rows that are captured and not yet taken, large ones aside.

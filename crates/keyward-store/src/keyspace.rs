@@ -45,7 +45,7 @@ use crate::values::hasher::{DbIndex, Key, KeyHasher};
 use crate::values::index::Spot;
 use crate::values::random::Random;
 use crate::values::row::{NewValue, Row};
-use crate::values::value::{Collection, Value};
+use crate::values::value::{Collection, ObjectRef, Value};
 use changes::Changes;
 pub use ended::Ended;
 use ended::Leaving;
@@ -141,6 +141,10 @@ pub enum Access {
     Touch,
     /// The access clock stays: TTL, TYPE, OBJECT.
     Peek,
+}
+
+fn is_stream(row: &Row) -> bool {
+    matches!(row.value(), Value::Object(ObjectRef::Stream(_)))
 }
 
 impl Keyspace {
@@ -408,6 +412,9 @@ impl Keyspace {
             }
             found => {
                 let spot = self.loosen(key, found);
+                if self.changes.waiting.has_group_readers() && self.holds_stream(key, spot) {
+                    self.changes.ready(key.db(), key.bytes);
+                }
                 let table = self.databases[key.db()].table_mut(key);
                 if self.journal.is_on() {
                     let new = Row::new(key.bytes, value, deadline);
@@ -480,7 +487,26 @@ impl Keyspace {
         if self.has_pending() {
             self.unlist(key);
         }
-        self.databases[key.db()].remove(key)
+        let row = self.databases[key.db()].remove(key);
+        self.note_stream_gone(key, row.as_ref());
+        row
+    }
+
+    /// Who waits as a consumer of a stream is told if its row goes.
+    #[inline(always)]
+    fn note_stream_gone(&mut self, key: Key<'_>, row: Option<&Row>) {
+        if self.changes.waiting.has_group_readers() && row.is_some_and(is_stream) {
+            self.changes.ready(key.db(), key.bytes);
+        }
+    }
+
+    fn holds_stream(&self, key: Key<'_>, spot: Spot) -> bool {
+        is_stream(self.row(key, spot))
+    }
+
+    /// A stream got an entry, or lost a group: whoever waits for it may go on.
+    pub fn entries_came(&mut self, key: Key<'_>) {
+        self.changes.ready(key.db(), key.bytes);
     }
 
     /// Removes a row that nobody wants to see again, if it is packed; whether it did.
@@ -549,6 +575,14 @@ impl Keyspace {
             self.databases[key.db()].count_write(key.table);
             self.changes.changed(key.db(), key.bytes, count);
             self.heed(key.db(), key.bytes);
+        }
+    }
+
+    /// Records a change that nobody is told of.
+    fn changed_quietly(&mut self, key: Key<'_>, count: u64) {
+        self.changes.dirty += count;
+        if !self.journal.is_on() {
+            self.databases[key.db()].count_write(key.table);
         }
     }
 

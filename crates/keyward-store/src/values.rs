@@ -1,7 +1,7 @@
 //! Rows, what they hold, and the index that finds them.
 //!
 //! `row` is the layout of a row in memory, `value` what it may hold: `text`, `list`, `set`,
-//! `hash`, `zset`; `thin` and `packed` are their small forms. `index` is a hash table that
+//! `hash`, `zset`, `stream`; `thin` and `packed` are their small forms. `index` is a hash table that
 //! grows one bucket at a time (`linear` hashing). `footprint` and `size_class` tell how
 //! many bytes things take, `access` how recently and how often a row was used.
 //! Not here: tables, lifetimes as a schema has them.
@@ -22,6 +22,7 @@ pub mod row;
 pub mod sampling;
 pub mod set;
 pub mod size_class;
+pub mod stream;
 pub mod text;
 pub(crate) mod thin;
 pub mod value;

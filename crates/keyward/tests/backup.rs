@@ -370,12 +370,13 @@ fn a_damaged_backup_is_refused_wherever_the_damage_is() {
     let output = restore(&other, &directory.path().join("data2"), &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(message(&output).contains("other.rdb cannot be used"), "{}", message(&output));
-    let streams = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/versions");
+    let versions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/versions");
     let output =
-        restore(&streams.join("redis-7.0-streams.rdb"), &directory.path().join("data3"), &[]);
+        restore(&versions.join("valkey-9.1-new.rdb"), &directory.path().join("data3"), &[]);
     assert_eq!(output.status.code(), Some(1));
-    let expected = "what is not supported: \"events\" of database 0 is a stream, \"audit\"";
-    assert!(message(&output).contains(expected), "{}", message(&output));
+    for expected in ["what is not supported: ", "is a hash whose fields have lifetimes"] {
+        assert!(message(&output).contains(expected), "{}", message(&output));
+    }
 }
 
 /// The name of a backup that is so old.

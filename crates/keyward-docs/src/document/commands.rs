@@ -15,8 +15,16 @@ pub(super) fn lines(key: &Key, example: &Example) -> String {
         DataType::Set => set(&mut lines, key, example),
         DataType::Zset => zset(&mut lines, key, example),
         DataType::Stream => {
-            lines.add("Append an entry", "XADD {} * field value");
+            let fields = match &example.value {
+                Some(ExampleValue::Pairs(pairs)) if !pairs.is_empty() => {
+                    let pairs = pairs.iter().flat_map(|(name, value)| [name, value]);
+                    pairs.map(|text| quote(text)).collect::<Vec<_>>().join(" ")
+                }
+                _ => "field value".to_owned(),
+            };
+            lines.add("Append an entry", &format!("XADD {{}} * {fields}"));
             lines.add("Read the first ten", "XRANGE {} - + COUNT 10");
+            lines.add("Wait for the next", "XREAD BLOCK 0 STREAMS {} $");
         }
         DataType::Hll => {
             lines.add("Count something", "PFADD {} something");

@@ -130,6 +130,10 @@ fn bytes_per_key(part: &Part<'_>, id: KeyId) -> u64 {
     let key = part.schema.key(id);
     let Example { key: name, value } = part.examples().get(id);
     let ends = key.lifetime != Lifetime::Forever;
+    if let (Content::Entries(_), Some(ExampleValue::Pairs(fields))) = (&key.content, value) {
+        let count = key.expect_items.or(key.bounds.max_len).unwrap_or(1);
+        return footprint::of_key(name, ends) + footprint::of_stream(fields, count);
+    }
     let shown = match value {
         Some(ExampleValue::Items(items)) => items.len(),
         Some(ExampleValue::Pairs(pairs)) => pairs.len(),

@@ -65,6 +65,16 @@ impl Digest {
                     self.combine_pair(field.text().as_bytes(), value.text().as_bytes());
                 }
             }
+            Value::Object(ObjectRef::Stream(stream)) => {
+                for entry in stream.all() {
+                    let id = format!("{}.{}", entry.id.ms, entry.id.seq);
+                    self.mix(id.as_bytes());
+                    for (name, value) in entry.pairs() {
+                        self.mix(name.text().as_bytes());
+                        self.mix(value.text().as_bytes());
+                    }
+                }
+            }
         }
         if row.deadline().is_some() {
             self.combine(EXPIRES);
@@ -111,5 +121,6 @@ fn number(kind: Type) -> u32 {
         Type::Set => 2,
         Type::ZSet => 3,
         Type::Hash => 4,
+        Type::Stream => 6,
     }
 }

@@ -209,6 +209,24 @@ impl<'a> Ctx<'a> {
         timeout_ms: u64,
         no_wait: NoWaitReply,
     ) {
+        self.block_with(self.args.into(), keys, wants, timeout_ms, no_wait);
+    }
+
+    /// Somebody was faster: the client that was woken is still waiting, as before.
+    pub(crate) fn wait_on(&mut self) -> Outcome {
+        self.ending = Ending::Waiting;
+        Ok(())
+    }
+
+    /// As `block`, going on with these arguments.
+    pub(crate) fn block_with(
+        &mut self,
+        args: ArgBuf,
+        keys: &[&[u8]],
+        wants: Type,
+        timeout_ms: u64,
+        no_wait: NoWaitReply,
+    ) {
         if self.mode.is_atomic() {
             return match no_wait {
                 NoWaitReply::NullArray => self.reply.null_array(),
@@ -216,7 +234,6 @@ impl<'a> Ctx<'a> {
             };
         }
         if matches!(self.mode, Mode::Woken(_)) {
-            // Somebody was faster: the client is still waiting, as before.
             self.ending = Ending::Waiting;
             return;
         }
@@ -226,7 +243,6 @@ impl<'a> Ctx<'a> {
                 unique.push((*key).into());
             }
         }
-        let args = self.args.into();
         self.begin_wait(args, unique, wants, timeout_ms, TimeoutReply::NullArray);
     }
 

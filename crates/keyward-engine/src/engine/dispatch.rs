@@ -5,7 +5,7 @@
 
 use crate::commands::{
     acl, connection, generic, geo, hash, hyperloglog, keyward, latency, list, pubsub, server, set,
-    slowlog, string, tracking, transactions, zset,
+    slowlog, stream, string, tracking, transactions, zset,
 };
 use crate::engine::context::{self, Handler, Handlers};
 use crate::scripting as script;
@@ -219,6 +219,32 @@ const fn handler(id: Id) -> Handler {
         Id::GeoRadiusByMemberRo => geo::search::georadiusbymember_ro,
         Id::GeoSearch => geo::search::geosearch,
         Id::GeoSearchStore => geo::search::geosearchstore,
+        // stream
+        Id::XAck => stream::pending::xack,
+        Id::XAdd => stream::add::xadd,
+        Id::XAutoClaim => stream::claim::xautoclaim,
+        Id::XClaim => stream::claim::xclaim,
+        Id::XDel => stream::remove::xdel,
+        Id::XGroup => context::container,
+        Id::XGroupCreate => stream::group::create,
+        Id::XGroupCreateConsumer => stream::group::createconsumer,
+        Id::XGroupDelConsumer => stream::group::delconsumer,
+        Id::XGroupDestroy => stream::group::destroy,
+        Id::XGroupHelp => stream::group::help,
+        Id::XGroupSetId => stream::group::setid,
+        Id::XInfo => context::container,
+        Id::XInfoConsumers => stream::info::consumers,
+        Id::XInfoGroups => stream::info::groups,
+        Id::XInfoHelp => stream::info::help,
+        Id::XInfoStream => stream::info::stream,
+        Id::XLen => stream::range::xlen,
+        Id::XPending => stream::pending::xpending,
+        Id::XRange => stream::range::xrange,
+        Id::XRead => stream::read::xread,
+        Id::XReadGroup => stream::read::xreadgroup,
+        Id::XRevRange => stream::range::xrevrange,
+        Id::XSetId => stream::add::xsetid,
+        Id::XTrim => stream::remove::xtrim,
         // pubsub
         Id::PSubscribe => pubsub::psubscribe,
         Id::Publish => pubsub::publish,

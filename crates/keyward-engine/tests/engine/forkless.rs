@@ -74,7 +74,12 @@ fn command(random: &mut Random) -> String {
     let key = random.below(400);
     let other = random.below(400);
     let element = random.below(40);
-    match random.below(40) {
+    match random.below(48) {
+        40..44 => format!("XADD x{key} 5-* f {element}"),
+        44 => format!("XDEL x{key} 5-{}", element % 4),
+        45 => format!("XGROUP CREATE x{key} g 0 MKSTREAM"),
+        46 => format!("XREADGROUP GROUP g c{} STREAMS x{key} >", element % 3),
+        47 => format!("XTRIM x{key} MAXLEN 2"),
         0..8 => format!("SET s{key} {element}"),
         8..10 => format!("APPEND s{key} {element}"),
         10 => format!("INCR s{key}"),

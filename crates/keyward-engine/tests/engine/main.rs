@@ -39,6 +39,7 @@ mod shop;
 mod shown;
 mod sketches;
 mod sorted_sets;
+mod streams;
 mod strings;
 mod total_lifetime;
 mod tracking;

@@ -20,7 +20,7 @@ return redis.error_reply('GONE all of it')";
 fn random_command(random: &mut Random) -> String {
     let number = |random: &mut Random, below: u64| random.below(below);
     let key = |random: &mut Random| {
-        format!("{}{}", ["s", "h", "l", "t", "z"][random.below(5) as usize], random.below(3))
+        format!("{}{}", ["s", "h", "l", "t", "z", "x"][random.below(6) as usize], random.below(3))
     };
     let forms = [
         "SET s? v?",
@@ -65,6 +65,23 @@ fn random_command(random: &mut Random) -> String {
         "ZUNIONSTORE z? 2 z0 z1",
         "ZRANGESTORE z? z? 0 2",
         "SORT l? ALPHA STORE l?",
+        "XADD x? 5-* f v? n ?",
+        "XADD x? 6-* other v?",
+        "XADD x? MAXLEN 3 6-* f v? n ?",
+        "XDEL x? 5-? 6-?",
+        "XTRIM x? MAXLEN 2",
+        "XTRIM x? MINID 5-?",
+        "XSETID x? 7-?",
+        "XGROUP CREATE x? g? 5-? MKSTREAM",
+        "XGROUP DESTROY x? g?",
+        "XGROUP SETID x? g? 0",
+        "XGROUP DELCONSUMER x? g? c?",
+        "XREADGROUP GROUP g? c? COUNT 2 STREAMS x? >",
+        "XREADGROUP GROUP g? c? NOACK STREAMS x? >",
+        "XREADGROUP GROUP g? c? STREAMS x? 0",
+        "XACK x? g? 5-? 5-? 6-?",
+        "XCLAIM x? g? c? 0 5-? 6-? FORCE",
+        "XAUTOCLAIM x? g? c? 0 -",
     ];
     let general = [
         "DEL @ @",

@@ -2,12 +2,6 @@
 //! such values can be named at once.
 //!
 //! ```text
-//! stream   = nodes: count | (text id | text listpack) …
-//!            length | last id | [first id | highest removed id | added]      (from 2 on)
-//!            groups: count | (name | last id | [read] | pending | consumers) …
-//! id       = two lengths
-//! pending  = count | (16 bytes | 8 bytes | length) …
-//! consumer = name | 8 bytes | [8 bytes, from 3 on] | count | 16 bytes …
 //! module   = length, its name and version | (1 or 2, length | 3, 4 bytes | 4, 8 bytes
 //!            | 5, text) … | 0
 //! hash     = Redis: 8 bytes | count | (length | field | value) …, or 8 bytes | text
@@ -29,7 +23,7 @@ pub(crate) enum Dialect {
 /// Whether a value of this type can be read over here.
 pub(crate) fn can_skip(kind: u8, dialect: Dialect) -> bool {
     match kind {
-        kind::STREAM | kind::STREAM_2 | kind::STREAM_3 | kind::MODULE_2 => true,
+        kind::MODULE_2 => true,
         kind::HASH_LIFETIMES | kind::HASH_LIFETIMES_PACKED => dialect == Dialect::Redis,
         kind::HASH_LIFETIMES_EARLY => dialect == Dialect::Valkey,
         _ => false,
@@ -53,53 +47,15 @@ pub(crate) fn value<R: BufRead>(input: &mut Input<R>, kind: u8) -> Result<String
             input.array::<8>()?;
             input.bytes(&mut text)?;
         }
-        kind::HASH_LIFETIMES_EARLY => {
+        _ => {
             for _ in 0..input.length()? {
                 input.bytes(&mut text)?;
                 input.bytes(&mut text)?;
                 input.array::<8>()?;
             }
-        }
-        _ => {
-            stream(input, kind, &mut text)?;
-            return Ok("a stream".to_owned());
         }
     }
     Ok("a hash whose fields have lifetimes".to_owned())
-}
-
-fn stream<R: BufRead>(input: &mut Input<R>, kind: u8, text: &mut Vec<u8>) -> Result<(), Error> {
-    for _ in 0..input.length()? {
-        input.bytes(text)?;
-        input.bytes(text)?;
-    }
-    lengths(input, if kind == kind::STREAM { 3 } else { 8 })?;
-    for _ in 0..input.length()? {
-        input.bytes(text)?;
-        lengths(input, if kind == kind::STREAM { 2 } else { 3 })?;
-        for _ in 0..input.length()? {
-            input.array::<24>()?;
-            input.length()?;
-        }
-        for _ in 0..input.length()? {
-            input.bytes(text)?;
-            input.array::<8>()?;
-            if kind == kind::STREAM_3 {
-                input.array::<8>()?;
-            }
-            for _ in 0..input.length()? {
-                input.array::<16>()?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn lengths<R: BufRead>(input: &mut Input<R>, count: usize) -> Result<(), Error> {
-    for _ in 0..count {
-        input.length()?;
-    }
-    Ok(())
 }
 
 fn module<R: BufRead>(input: &mut Input<R>, text: &mut Vec<u8>) -> Result<String, Error> {

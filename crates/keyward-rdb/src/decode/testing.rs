@@ -1,7 +1,7 @@
 //! A [`Build`] that writes down what it hears.
 
 use super::Build;
-use crate::Element;
+use crate::{Element, StreamPart};
 use keyward_resp::number::push_f64;
 use std::collections::BTreeSet;
 
@@ -44,6 +44,11 @@ impl Build for Seen {
         push_f64(&mut digits, score);
         self.words.push(digits);
         is_new
+    }
+
+    fn stream(&mut self, part: StreamPart<'_>) -> Result<(), &'static str> {
+        self.words.push(format!("{part:?}").into_bytes());
+        Ok(())
     }
 
     fn field(&mut self, field: Element<'_>, value: Element<'_>) -> bool {

@@ -3,6 +3,8 @@
 //! Who captures rows while others wait writes them as they are; a thread does the rest.
 //! What comes out is byte for byte what would have been written compressed at once.
 
+mod stream;
+
 use crate::Error;
 use crate::format::{kind, opcode};
 use crate::input::Input;
@@ -18,9 +20,11 @@ pub struct Compressor {
 
 /// A row of which some elements are to come.
 #[derive(Debug, Clone, Copy)]
-struct Open {
-    form: u8,
-    left: u64,
+enum Open {
+    /// So many elements, each as its form has them.
+    Elements { form: u8, left: u64 },
+    /// Of a stream.
+    Stream(stream::Rest),
 }
 
 impl Compressor {
@@ -84,18 +88,22 @@ impl Pass {
             }
             kind::LIST | kind::SET | kind::HASH | kind::ZSET_2 | kind::LIST_QUICKLIST_2 => {
                 let left = self.length(input)?;
-                self.elements(input, Open { form, left })
+                self.elements(input, Open::Elements { form, left })
+            }
+            kind::STREAM_2 => {
+                let nodes = self.length(input)?;
+                self.elements(input, Open::Stream(stream::Rest::Nodes(nodes)))
             }
             _ => Err(input.unsupported("a value in a form that no part has")),
         }
     }
 
     /// Elements of a row, until it or the part ends.
-    fn elements(
-        &mut self,
-        input: &mut Input<&[u8]>,
-        Open { form, mut left }: Open,
-    ) -> Result<Option<Open>, Error> {
+    fn elements(&mut self, input: &mut Input<&[u8]>, open: Open) -> Result<Option<Open>, Error> {
+        let (form, mut left) = match open {
+            Open::Elements { form, left } => (form, left),
+            Open::Stream(rest) => return Ok(self.stream(input, rest)?.map(Open::Stream)),
+        };
         while left > 0 && input.offset < self.end {
             left -= 1;
             if form == kind::LIST_QUICKLIST_2 {
@@ -108,14 +116,16 @@ impl Pass {
                 _ => {}
             }
         }
-        Ok((left > 0).then_some(Open { form, left }))
+        Ok((left > 0).then_some(Open::Elements { form, left }))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Element, Form, OpenRow, Part, RowHead, Sizes, Usage};
+    use crate::{
+        ConsumerHead, Element, Form, GroupHead, OpenRow, Part, RowHead, Sizes, StreamFacts, Usage,
+    };
 
     /// Rows of every form, texts of every kind.
     fn part(compresses: bool) -> Vec<u8> {
@@ -145,6 +155,7 @@ mod tests {
                 Form::PackedSortedSet => output.packed_sorted_set(scored()).unwrap(),
                 Form::Hash => output.hash(pairs()).unwrap(),
                 Form::PackedHash => output.packed_hash(pairs()).unwrap(),
+                Form::Stream => unreachable!("one is written in several parts"),
             }
         };
         row(Form::String, Some(Usage::Frequency(255)));
@@ -199,5 +210,57 @@ mod tests {
             assert_eq!(compress(row(1)), whole, "{form:?}");
             assert!(whole.ends_with(&part(true)), "{form:?}");
         }
+    }
+
+    /// A stream whose elements come in parts of so many each.
+    fn stream(elements_per_part: usize) -> Vec<Vec<u8>> {
+        let head = RowHead { key: b"stream", deadline_ms: Some(7), usage: None };
+        let nodes: Vec<Vec<u8>> = (1..4).map(|n| b"abc".repeat(n * 20)).collect();
+        let mut row = OpenRow::begin(3, head, Form::Stream, nodes.len()).unwrap();
+        let (mut parts, mut written) = (Vec::new(), 0);
+        let mut add = |write: &dyn Fn(&mut Output<Vec<u8>>)| {
+            write(row.output());
+            written += 1;
+            if written % elements_per_part == 0 {
+                parts.push(row.take().unwrap());
+            }
+        };
+        for (at, node) in (0..).zip(&nodes) {
+            add(&|out| out.stream_node((5, at), node).unwrap());
+        }
+        add(&|out| {
+            out.stream_facts(&StreamFacts { length: 9, ..StreamFacts::default() }, 3).unwrap()
+        });
+        for group in 0..3 {
+            let name = b"group ".repeat(1 + group * 5);
+            let head = GroupHead { name: &name, last_id: (1, 2), read: u64::MAX, pending: group };
+            add(&|out| out.stream_group(head).unwrap());
+            (0..group as u64)
+                .for_each(|at| add(&|out| out.stream_pending((5, at), 1, 900).unwrap()));
+            add(&|out| out.stream_consumers(2));
+            for owned in [0, group] {
+                let head = ConsumerHead { name: &name, seen_ms: 5, owned };
+                add(&|out| out.stream_consumer(head).unwrap());
+                (0..owned as u64).for_each(|at| add(&|out| out.stream_owned((5, at)).unwrap()));
+            }
+        }
+        parts.push(row.take().unwrap());
+        parts
+    }
+
+    #[test]
+    fn a_stream_in_several_parts_is_compressed_as_one() {
+        let mut compressor = Compressor::default();
+        let mut compress = |parts: Vec<Vec<u8>>| {
+            // Another row behind it shows that its end is found.
+            let parts = parts.into_iter().chain([part(false)]);
+            parts.flat_map(|part| compressor.part(&part).unwrap()).collect::<Vec<u8>>()
+        };
+        let whole = compress(stream(usize::MAX));
+        for cuts in 1..9 {
+            assert_eq!(compress(stream(cuts)), whole, "parts of {cuts}");
+        }
+        assert!(whole.ends_with(&part(true)));
+        assert!(whole.len() < stream(usize::MAX).concat().len() + part(true).len());
     }
 }

@@ -164,23 +164,6 @@ fn what_is_not_served_is_read_over_and_named() {
             read(&file[..magic.len() + len]).unwrap_err();
         }
     };
-    // A node, the lengths, a group with one entry that a consumer has not acknowledged.
-    let (node, id) = (b"\x01\x10iiiiiiiiiiiiiiii\x03lll", b"iiiiiiiiiiiiiiii");
-    let group = b"\x01\x01g";
-    let (pending, consumer) = (b"iiiiiiiiiiiiiiiitttttttt\x01", b"\x01\x01c");
-    let groups = |lengths: &[u8], seen: &[u8]| {
-        let pending = [b"\x01".as_slice(), pending].concat();
-        [group, lengths, &pending, consumer, seen, b"\x01", id].concat()
-    };
-    let first =
-        [b"\x0f\x01s", &node[..], b"\x01\x02\x03", &groups(b"\x01\x02", b"ssssssss")].concat();
-    check(b"REDIS0009", &first, "s: a stream");
-    let counts = b"\x01\x02\x03\x04\x05\x06\x07\x08";
-    let second = [b"\x13\x01s", &node[..], counts, &groups(b"\x01\x02\x03", b"ssssssss")].concat();
-    check(b"REDIS0010", &second, "s: a stream");
-    let third =
-        [b"\x15\x01s", &node[..], counts, &groups(b"\x01\x02\x03", b"ssssssssaaaaaaaa")].concat();
-    check(b"REDIS0011", &third, "s: a stream");
     check(b"REDIS0012", b"\x18\x01hmmmmmmmm\x02\x00\x01f\x01v\x05\x01g\x01w", HASH);
     check(b"REDIS0012", b"\x19\x01hmmmmmmmm\x03lll", HASH);
     check(
@@ -192,6 +175,46 @@ fn what_is_not_served_is_read_over_and_named() {
     let module =
         [b"\x07\x01m\x81".as_slice(), &id, b"\x01\x05\x02\x06\x03ffff\x04dddddddd\x05\x03abc\x00"];
     check(b"REDIS0012", &module.concat(), "m: a value of the module vectorset");
+}
+
+/// Streams of all three forms, as Redis 5, 7.0 and 7.2 write them.
+#[test]
+fn streams_of_every_form_are_read_part_by_part() {
+    let check = |magic: &[u8], content: &[u8], expected: &str| {
+        let end = b"\x00\x01k\x01v\xff\0\0\0\0\0\0\0\0";
+        let file = [magic, content, end].concat();
+        assert_eq!(read(&file).unwrap(), [expected, "k None None: v"]);
+        for len in 0..content.len() {
+            read(&file[..magic.len() + len]).unwrap_err();
+        }
+    };
+    // A node, the lengths, a group with one entry that a consumer has not acknowledged.
+    let id = b"\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\x06";
+    let node = [b"\x01\x10".as_slice(), id, b"\x03lll"].concat();
+    let groups = |lengths: &[u8], seen: &[u8]| {
+        let pending = [b"\x01".as_slice(), id, b"\x07\0\0\0\0\0\0\0\x09"].concat();
+        [b"\x01\x01g", lengths, &pending, b"\x01\x01c", seen, b"\x01", id].concat()
+    };
+    let told = |facts: &str, told: &str, read: &str| {
+        format!(
+            "s None None: Node((5,\\x206),\\x20[108,\\x20108,\\x20108]) \
+             Facts(StreamFacts\\x20{{\\x20{facts}\\x20}},\\x20{told}) \
+             Group([103],\\x20(1,\\x202),\\x20{read}) Pending((5,\\x206),\\x207,\\x209) \
+             Consumer([99],\\x208) Owned((5,\\x206)) End"
+        )
+        .replace("\\x20", " ")
+    };
+    let seen = b"\x08\0\0\0\0\0\0\0";
+    let some = "length: 1, last_id: (2, 3), first_id: (0, 0), removed_id: (0, 0), added: 0";
+    let first = [b"\x0f\x01s", &node[..], b"\x01\x02\x03", &groups(b"\x01\x02", seen)].concat();
+    check(b"REDIS0009", &first, &told(some, "Some", "None"));
+    let all = "length: 1, last_id: (2, 3), first_id: (4, 5), removed_id: (6, 7), added: 8";
+    let counts = b"\x01\x02\x03\x04\x05\x06\x07\x08";
+    let second = [b"\x13\x01s", &node[..], counts, &groups(b"\x01\x02\x03", seen)].concat();
+    check(b"REDIS0010", &second, &told(all, "All", "Some(3)"));
+    let seen = [&seen[..], b"aaaaaaaa"].concat();
+    let third = [b"\x15\x01s", &node[..], counts, &groups(b"\x01\x02\x03", &seen)].concat();
+    check(b"REDIS0011", &third, &told(all, "All", "Some(3)"));
 }
 
 const HASH: &str = "h: a hash whose fields have lifetimes";

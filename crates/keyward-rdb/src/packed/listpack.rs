@@ -29,6 +29,21 @@ pub(crate) struct Reader<'a> {
     left: Option<u16>,
 }
 
+/// The elements of a listpack, each looked at before it is handed over. Behind one that is
+/// damaged there is nothing.
+pub fn elements(
+    listpack: &[u8],
+) -> Result<impl Iterator<Item = Result<Element<'_>, &'static str>>, &'static str> {
+    let mut reader = Some(Reader::new(listpack)?);
+    Ok(std::iter::from_fn(move || {
+        let next = reader.as_mut()?.next();
+        if !matches!(next, Some(Ok(_))) {
+            reader = None;
+        }
+        next
+    }))
+}
+
 impl<'a> Reader<'a> {
     pub(crate) fn new(listpack: &'a [u8]) -> Result<Reader<'a>, Damage> {
         let mut bytes = Bytes { rest: listpack };

@@ -95,9 +95,6 @@ fn what_is_no_library_is_told() {
 #[test]
 fn what_is_not_served_is_named() {
     for (kind, name) in [
-        (15, "holds a stream, which is not supported, at byte 1"),
-        (19, "holds a stream, which is not supported, at byte 1"),
-        (21, "holds a stream, which is not supported, at byte 1"),
         (7, "holds a value of a module, which is not supported, at byte 1"),
         (22, "holds a hash whose fields have lifetimes, which is not supported, at byte 1"),
         (25, "holds a hash whose fields have lifetimes, which is not supported, at byte 1"),

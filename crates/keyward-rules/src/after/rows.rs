@@ -77,6 +77,9 @@ impl<'a> Aftermath<'a> {
         let key = change.key;
         if let Some(most) = declared.bounds.max_len.filter(|most| count > *most) {
             match near_end(change.what) {
+                Some(End::Tail) if declared.data == DataType::Stream => {
+                    self.follow_up([b"XTRIM", key, b"MAXLEN", b"=", most.to_string().as_bytes()]);
+                }
                 Some(End::Head) => {
                     self.follow_up([b"LTRIM", key, b"0", (most - 1).to_string().as_bytes()]);
                 }
@@ -182,11 +185,12 @@ impl<'a> Aftermath<'a> {
     }
 }
 
-/// The end of a list that was pushed to last.
+/// The end of a list that was pushed to last; entries come to the tail of a stream.
 fn near_end(what: What<'_>) -> Option<End> {
     let What::Parts(parts) = what else { return None };
     parts.iter().rev().find_map(|part| match part {
         Part::Pushed(end, _) => Some(*end),
+        Part::Entry(_) => Some(End::Tail),
         _ => None,
     })
 }
@@ -201,6 +205,7 @@ fn grew(what: What<'_>) -> bool {
                 part,
                 Part::Pushed(..)
                     | Part::Placed(_)
+                    | Part::Entry(_)
                     | Part::Member { came: true, .. }
                     | Part::Score { before: None, .. }
             )

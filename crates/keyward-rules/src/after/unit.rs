@@ -186,7 +186,8 @@ fn suspects(deferred: &[Deferred]) -> Vec<Suspect<'_>> {
 fn parts<'d>(suspect: &Suspect<'d>, row: &dyn Row) -> Vec<Part<'d>> {
     let elements = suspect.elements.iter().copied();
     match row.row_type() {
-        RowType::String => Vec::new(),
+        // Entries of a stream stay what they are: they were judged when they came.
+        RowType::String | RowType::Stream => Vec::new(),
         RowType::Hash => {
             // What it holds is read from the row.
             let part = |name| {

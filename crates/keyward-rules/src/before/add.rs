@@ -86,6 +86,7 @@ fn check(content: &Content, names: &[&[u8]], elements: Elements<'_>) -> Result<(
                 number::parse_f64(number).map_or(Ok(()), |number| score.check_score(number))
             })
         }
+        (Content::Entries(object), Elements::Entry(args)) => object.check_hash(names, pairs(args)),
         // The type of the row was judged before.
         _ => Ok(()),
     }

@@ -163,9 +163,11 @@ impl RuleBook {
             Content::Opaque if self.schema().key(table).data == DataType::Hll => {
                 return check_hyperloglog(value).map(|()| None);
             }
-            Content::Fields(_) | Content::Items(_) | Content::Scored { .. } | Content::Opaque => {
-                return Ok(None);
-            }
+            Content::Fields(_)
+            | Content::Items(_)
+            | Content::Scored { .. }
+            | Content::Entries(_)
+            | Content::Opaque => return Ok(None),
         };
         let (Some(field), Some(object)) = (self.deciding_field(table), shape.object()) else {
             let names = self.names(table, place.key);

@@ -81,8 +81,10 @@ pub(crate) fn each_touched(
                     Part::Score { member, before, .. } => {
                         (member, before.map_or(State::Absent, State::Score))
                     }
-                    // Neither hashes nor lists are derived.
-                    Part::Field { .. } | Part::Pushed(..) | Part::Placed(_) => continue,
+                    // Neither hashes nor lists nor streams are derived.
+                    Part::Field { .. } | Part::Pushed(..) | Part::Placed(_) | Part::Entry(_) => {
+                        continue;
+                    }
                 };
                 if parts.len() == 1 || seen.insert(member) {
                     visit(member, before);
@@ -111,6 +113,8 @@ fn name(element: Element<'_>) -> &[u8] {
         Element::Field(name, _) => name,
         Element::Item(item) => item,
         Element::Member(member) | Element::Scored(member, _) => member,
+        // An entry has no name, and is none of a derived key.
+        Element::Entry(_) => b"",
     }
 }
 

@@ -18,7 +18,8 @@ pub(crate) fn at_once(content: &Content) -> Option<Content> {
             ease(member);
             ease(score);
         }
-        Content::Opaque => {}
+        // An entry that was added stays what it is: nothing mends it.
+        Content::Entries(_) | Content::Opaque => {}
     }
     (rest != *content).then_some(rest)
 }

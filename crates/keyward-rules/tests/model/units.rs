@@ -222,7 +222,7 @@ fn elements(row: &Stored) -> Vec<(Bytes, Holds)> {
     row.each(&mut |element| match element {
         Element::Member(member) => elements.push((member.to_vec(), Holds::Member)),
         Element::Scored(member, score) => elements.push((member.to_vec(), Holds::Score(score))),
-        Element::Field(..) | Element::Item(_) => {}
+        Element::Field(..) | Element::Item(_) | Element::Entry(_) => {}
     });
     elements
 }

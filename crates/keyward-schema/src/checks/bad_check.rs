@@ -252,7 +252,7 @@ type = "set"
 ttl = "1h"
 check = ["a > 0"]
 "#,
-            "KW0203 4:1 `check` is for json, hash [the type is set] | help: write `items`",
+            "KW0203 4:1 `check` is for json, hash, stream [the type is set] | help: write `items`",
         );
         check(
             r#"

@@ -36,9 +36,9 @@ items = "string"
 
 pub(crate) fn found(setting: &Setting, data: DataType, at: Span) -> Diagnostic {
     let right = match data {
-        DataType::Hash | DataType::Json => Some("fields"),
+        DataType::Hash | DataType::Json | DataType::Stream => Some("fields"),
         DataType::List | DataType::Set | DataType::Zset => Some("items"),
-        DataType::Stream | DataType::Hll | DataType::Any => None,
+        DataType::Hll | DataType::Any => None,
         _ => Some("value"),
     };
     let types: Vec<&str> = setting.types.iter().map(|data| data.name()).collect();
@@ -67,7 +67,7 @@ items = "int"
 type = "string"
 fields = { n = "int" }
 "#,
-            "KW0203 3:1 `fields` is for json, hash [the type is string] | help: write `value`",
+            "KW0203 3:1 `fields` is for json, hash, stream [the type is string] | help: write `value`",
         );
         check(
             r#"
@@ -77,6 +77,15 @@ max_members = 3
 score = "int"
 "#,
             "KW0203 4:1 `score` is for zset [the type is set] | help: write `items`",
+        );
+        check(
+            r#"
+[key."a:{x}"]
+type = "stream"
+max_len = 5
+items = "int"
+"#,
+            "KW0203 4:1 `items` is for list, set, zset [the type is stream] | help: write `fields`",
         );
         check(
             r#"
@@ -92,7 +101,7 @@ value = "int"
 type = "any"
 fields = { n = "int" }
 "#,
-            "KW0203 3:1 `fields` is for json, hash [the type is any]",
+            "KW0203 3:1 `fields` is for json, hash, stream [the type is any]",
         );
     }
 }

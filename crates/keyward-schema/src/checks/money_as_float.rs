@@ -51,7 +51,9 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], warnings: &mut Warnings<'_>) {
         }
         let mut fields = Vec::new();
         match draft.content.as_ref().map(|draft| &draft.content) {
-            Some(Content::Fields(object)) => collect_object(object, &mut fields),
+            Some(Content::Fields(object) | Content::Entries(object)) => {
+                collect_object(object, &mut fields);
+            }
             Some(Content::Json(shape) | Content::Value(shape) | Content::Items(shape)) => {
                 collect_shape(shape, &mut fields);
             }

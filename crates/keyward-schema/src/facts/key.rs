@@ -112,6 +112,10 @@ fn content_facts(content: &Content) -> Vec<(&'static str, Vec<Line>)> {
         Content::Scored { member, score } => {
             vec![("Members", vec![described(member)]), ("Scores", vec![described(score)])]
         }
+        Content::Entries(object) if object.fields.is_empty() => {
+            vec![("Fields", vec![Line::text("Open: the schema names none.")])]
+        }
+        Content::Entries(_) => vec![("Fields", vec![Line::text("Of each entry, below.")])],
         Content::Value(_) | Content::Json(_) | Content::Fields(_) | Content::Opaque => Vec::new(),
     }
 }
@@ -155,7 +159,7 @@ pub fn allowance(allowance: &Allowance) -> Line {
 /// The fields that a table shows: of the value, or of each item.
 pub fn object_of(content: &Content) -> Option<&Object> {
     match content {
-        Content::Fields(object) => Some(object),
+        Content::Fields(object) | Content::Entries(object) => Some(object),
         Content::Json(shape) | Content::Items(shape) | Content::Value(shape) => {
             fields::object_within(shape)
         }

@@ -152,7 +152,7 @@ pub(super) fn each_same(content: &mut Content, visit: &mut dyn FnMut(&mut Field)
         Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
             each_same_in(shape, visit);
         }
-        Content::Fields(object) => each_same_of(object, visit),
+        Content::Fields(object) | Content::Entries(object) => each_same_of(object, visit),
         Content::Scored { member, .. } => each_same_in(member, visit),
         Content::Opaque => {}
     }

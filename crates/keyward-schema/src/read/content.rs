@@ -52,6 +52,9 @@ fn read_parts(table: &Table<'_>, data: DataType, report: &mut Report) -> Option<
             }
             (Content::Scored { member, score }, given)
         }
+        DataType::Stream if has_object(table) => {
+            (Content::Entries(read_object(table, report)), true)
+        }
         DataType::Stream | DataType::Hll | DataType::Any => (Content::Opaque, false),
         _ => {
             let (value, given) = read_shape(table, "value", default_type(data), report)?;
@@ -117,16 +120,20 @@ fn read_object(table: &Table<'_>, report: &mut Report) -> Object {
     object
 }
 
+/// Whether anything is said of fields.
+fn has_object(table: &Table<'_>) -> bool {
+    ["fields", "extra", "check"].iter().any(|name| table.entry(name).is_some())
+}
+
 /// JSON: an object by `fields`, another shape by `value`, or anything.
 fn read_json(table: &Table<'_>, report: &mut Report) -> Option<Shape> {
-    let has_object = ["fields", "extra", "check"].iter().any(|name| table.entry(name).is_some());
     match table.entry("value") {
-        Some(entry) if has_object => {
+        Some(entry) if has_object(table) => {
             report.push(bad_value_type::value_and_fields(entry.name_at));
             None
         }
         Some(entry) => shape::read(entry, report),
-        None if has_object => Some(Shape::of(Type::Object(read_object(table, report)))),
+        None if has_object(table) => Some(Shape::of(Type::Object(read_object(table, report)))),
         None => Some(Shape::of(Type::Json)),
     }
 }
@@ -146,7 +153,7 @@ fn report_nulls(table: &Table<'_>, content: &Content, report: &mut Report) {
             value("items", member);
             value("score", score);
         }
-        Content::Fields(object) => {
+        Content::Fields(object) | Content::Entries(object) => {
             if let Extra::Typed(shape) = &object.extra {
                 value("extra", shape);
             }

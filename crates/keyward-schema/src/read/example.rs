@@ -46,9 +46,10 @@ fn read_value(
             let items = values.iter().map(|value| scalar(Entry { value, ..entry }, report));
             ExampleValue::Items(items.collect::<Option<_>>()?)
         }
-        (Content::Fields(_) | Content::Scored { .. }, DeValue::Table(table)) => {
-            ExampleValue::Pairs(read_pairs(&entries(table), report)?)
-        }
+        (
+            Content::Fields(_) | Content::Entries(_) | Content::Scored { .. },
+            DeValue::Table(table),
+        ) => ExampleValue::Pairs(read_pairs(&entries(table), report)?),
         (content, _) => {
             report.push(wrong_value::found(entry, expected_form(content)));
             return None;
@@ -70,6 +71,7 @@ pub(crate) fn expected_form(content: &Content) -> &'static str {
         Content::Scored { .. } => "a table of members and scores",
         Content::Opaque => "nothing: a key of this type has no example value",
         Content::Fields(_) => "a table of fields",
+        Content::Entries(_) => "a table of the fields of an entry",
         Content::Value(_) | Content::Json(_) => "a text or a number",
     }
 }

@@ -189,8 +189,8 @@ fn is_member_secret(content: &Content) -> bool {
     match content {
         Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => shape.secret,
         Content::Scored { member, .. } => member.secret,
-        // Neither has members.
-        Content::Fields(_) | Content::Opaque => true,
+        // None of them has members.
+        Content::Fields(_) | Content::Entries(_) | Content::Opaque => true,
     }
 }
 
@@ -200,7 +200,7 @@ fn make_member_secret(content: &mut Content) {
             shape.make_secret();
         }
         Content::Scored { member, .. } => member.make_secret(),
-        Content::Fields(_) | Content::Opaque => {}
+        Content::Fields(_) | Content::Entries(_) | Content::Opaque => {}
     }
 }
 

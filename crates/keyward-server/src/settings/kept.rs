@@ -70,8 +70,6 @@ kept! {
     "active-expire-effort", Kind::Int(1, 10), "1", Live, "Due rows are found by their deadline, not by sampling.";
     "list-max-listpack-size", Kind::Int(i32::MIN as i64, INT_MAX), "-2", Live, "The parts of a list have a size of their own.";
     "list-compress-depth", Kind::Int(0, INT_MAX), "0", Live, "Lists are not compressed.";
-    "stream-node-max-bytes", Kind::Bytes(0, MAX), "4096", Live, "There are no streams yet.";
-    "stream-node-max-entries", Kind::Int(0, i64::MAX), "100", Live, "There are no streams yet.";
     // files
     "rdb-del-sync-files", Kind::Bool, "no", Live, "There is no replication.";
     "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "Large files are always synced in parts.";

@@ -8,7 +8,8 @@ use super::Settings;
 use super::table::Id;
 use super::value::{ClientClass, OutputLimit, Value};
 use keyward_engine::{
-    FrequencyRates, LazySettings, MemoryLimit, NotifyFlags, PackedLimits, Policy, Tunables,
+    FrequencyRates, LazySettings, MemoryLimit, NodeLimits, NotifyFlags, PackedLimits, Policy,
+    Tunables,
 };
 use std::path::{Path, PathBuf};
 
@@ -179,6 +180,10 @@ impl Settings {
                 zset_member_bytes_max: self.bytes(Id::ZSetPackedValue) as usize,
             },
             hll_sparse_bytes_max: self.bytes(Id::HllSparseBytes) as usize,
+            stream_nodes: NodeLimits {
+                bytes_max: self.bytes(Id::StreamNodeBytes) as usize,
+                entries_max: self.int(Id::StreamNodeEntries) as usize,
+            },
         }
     }
 }

@@ -153,6 +153,8 @@ settings! {
     ZSetPackedEntries, "zset-max-listpack-entries", Kind::Int(0, i64::MAX), "128", Live, "Most members of a packed sorted set.";
     ZSetPackedValue, "zset-max-listpack-value", Kind::Bytes(0, MAX), "64", Live, "Longest member of a packed sorted set, in bytes.";
     HllSparseBytes, "hll-sparse-max-bytes", Kind::Bytes(0, MAX), "3000", Live, "Longest HyperLogLog that is written as runs, in bytes.";
+    StreamNodeBytes, "stream-node-max-bytes", Kind::Bytes(0, MAX), "4096", Live, "Most bytes of a node of a stream; 0 for no limit of its own.";
+    StreamNodeEntries, "stream-node-max-entries", Kind::Int(0, i64::MAX), "100", Live, "Most entries of a node of a stream; 0 for no limit.";
     SlowLogSlowerThan, "slowlog-log-slower-than", Kind::Int(-1, i64::MAX), "10000", Live, "Microseconds from which a command gets into the slow log; -1 for none.";
     SlowLogMaxLen, "slowlog-max-len", Kind::Int(0, i64::MAX), "128", Live, "Most entries of the slow log.";
     LatencyThreshold, "latency-monitor-threshold", Kind::Int(0, i64::MAX), "0", Live, "Milliseconds from which an event is a latency spike; 0 for none.";

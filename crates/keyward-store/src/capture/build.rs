@@ -7,10 +7,12 @@ use crate::values::packed::Item;
 use crate::values::packed_limits::PackedLimits;
 use crate::values::row::NewValue;
 use crate::values::set::{self, Set};
+use crate::values::stream::load::StreamLoad;
+use crate::values::stream::{Facts, StreamId};
 use crate::values::value::Object;
 use crate::values::zset::{self, Change, ZSet};
 use hash::Hash;
-use keyward_rdb::{Build, Element};
+use keyward_rdb::{Build, Element, StreamPart, Told};
 
 /// A value on its way into a row.
 pub struct Builder {
@@ -18,6 +20,8 @@ pub struct Builder {
     set: set::Growth,
     zset: zset::Growth,
     built: Option<Built>,
+    /// The stream that is read.
+    stream: Option<Box<StreamLoad>>,
     /// The string that is built, in memory that it leaves to the next one.
     text: Vec<u8>,
     /// The text of a number.
@@ -40,6 +44,7 @@ impl Builder {
             set: set::Growth::of(limits, hasher),
             zset: zset::Growth::of(limits, hasher),
             built: None,
+            stream: None,
             text: Vec::new(),
             digits: Vec::new(),
         }
@@ -47,6 +52,8 @@ impl Builder {
 
     /// The value that was built, if one was; the next one begins.
     pub fn take(&mut self) -> Option<NewValue<'_>> {
+        // One that was damaged is not gone on with.
+        self.stream = None;
         Some(match self.built.take()? {
             Built::Text => NewValue::Text(&self.text),
             Built::Int(number) => NewValue::Int(number),
@@ -114,5 +121,35 @@ impl Build for Builder {
 
     fn field(&mut self, field: Element<'_>, value: Element<'_>) -> bool {
         collection!(self, Hash).set(&self.hash, (item(field), item(value)))
+    }
+
+    fn stream(&mut self, part: StreamPart<'_>) -> Result<(), &'static str> {
+        let id = |(ms, seq)| StreamId { ms, seq };
+        let stream = self.stream.get_or_insert_default();
+        match part {
+            StreamPart::Node(node, listpack) => stream.node(id(node), listpack),
+            StreamPart::Facts(facts, told) => {
+                let facts = Facts {
+                    length: facts.length,
+                    first_id: id(facts.first_id),
+                    last_id: id(facts.last_id),
+                    removed_id: id(facts.removed_id),
+                    added: facts.added,
+                };
+                stream.facts(facts, told == Told::All)
+            }
+            StreamPart::Group(name, last_id, read) => {
+                let read = read.map(|read| Some(read).filter(|read| *read != u64::MAX));
+                stream.group(name, id(last_id), read)
+            }
+            StreamPart::Pending(entry, ms, count) => stream.pending(id(entry), ms, count),
+            StreamPart::Consumer(name, seen_ms) => stream.consumer(name, seen_ms),
+            StreamPart::Owned(entry) => stream.owned(id(entry)),
+            StreamPart::End => {
+                let stream = self.stream.take().unwrap_or_default().end()?;
+                self.built = Some(Built::Object(Object::Stream(stream)));
+                Ok(())
+            }
+        }
     }
 }

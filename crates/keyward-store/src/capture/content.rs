@@ -1,8 +1,9 @@
 //! Writing a value.
 
 use crate::values::packed::Item;
+use crate::values::stream::{Facts, Group, Stream, StreamId};
 use crate::values::value::{ObjectRef, Value};
-use keyward_rdb::{Element, Form, Output};
+use keyward_rdb::{ConsumerHead, Element, Form, GroupHead, Output, StreamFacts};
 use std::io::{self, Write};
 
 impl<'a> From<Item<'a>> for Element<'a> {
@@ -25,6 +26,7 @@ pub fn form(value: Value<'_>) -> Form {
         Value::Object(ObjectRef::ZSet(_)) => Form::SortedSet,
         Value::Object(ObjectRef::Hash(hash)) if hash.is_packed() => Form::PackedHash,
         Value::Object(ObjectRef::Hash(_)) => Form::Hash,
+        Value::Object(ObjectRef::Stream(_)) => Form::Stream,
     }
 }
 
@@ -59,5 +61,49 @@ pub fn write<W: Write>(value: Value<'_>, output: &mut Output<W>) -> io::Result<(
             let fields = hash.iter().map(|(field, value)| (field.into(), value.into()));
             if hash.is_packed() { output.packed_hash(fields) } else { output.hash(fields) }
         }
+        ObjectRef::Stream(stream) => write_stream(stream, output),
     }
+}
+
+fn write_stream<W: Write>(stream: &Stream, output: &mut Output<W>) -> io::Result<()> {
+    output.stream_nodes(stream.node_count());
+    for (id, listpack) in stream.nodes_from(0) {
+        output.stream_node((id.ms, id.seq), listpack)?;
+    }
+    output.stream_facts(&facts_of(stream.facts()), stream.group_count())?;
+    for (name, group) in stream.groups() {
+        let last_id = (group.last_id.ms, group.last_id.seq);
+        let pending = group.pending().len();
+        output.stream_group(GroupHead { name, last_id, read: read_of(group), pending })?;
+        for (id, pending) in group.pending().iter() {
+            output.stream_pending((id.ms, id.seq), pending.delivered_ms, pending.deliveries)?;
+        }
+        output.stream_consumers(group.consumers().len());
+        for (_, consumer) in group.consumers() {
+            let owned = consumer.pending().len();
+            let (name, seen_ms) = (consumer.name(), consumer.seen_ms());
+            output.stream_consumer(ConsumerHead { name, seen_ms, owned })?;
+            for (id, ()) in consumer.pending().iter() {
+                output.stream_owned((id.ms, id.seq))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What files say of the entries of a stream.
+pub(crate) fn facts_of(facts: &Facts) -> StreamFacts {
+    let id = |id: StreamId| (id.ms, id.seq);
+    StreamFacts {
+        length: facts.length,
+        last_id: id(facts.last_id),
+        first_id: id(facts.first_id),
+        removed_id: id(facts.removed_id),
+        added: facts.added,
+    }
+}
+
+/// What files say of how much a group has read.
+pub(crate) fn read_of(group: &Group) -> u64 {
+    group.entries_read.unwrap_or(u64::MAX)
 }

@@ -4,7 +4,8 @@
 //! everybody up. Its elements are written in steps, as they are; whoever is about to change
 //! one that is not written yet tells (`field`, `member`, `score`, `items`), and it is
 //! written as it was, out of turn, or kept until it is its turn (`list`). So each element
-//! of the instant the snapshot began is written once, as it was then.
+//! of the instant the snapshot began is written once, as it was then. Of a stream a copy is
+//! kept, which costs what changes (`stream`).
 //!
 //! A row that goes as a whole is kept here (`keep`) and written in steps all the same;
 //! only one that goes elsewhere (RENAME, MOVE, undoing) is written to its end at once.
@@ -15,6 +16,7 @@
 
 pub mod list;
 pub mod members;
+mod stream;
 
 pub(crate) use list::ListStep;
 
@@ -23,14 +25,15 @@ use crate::values::hash::Hash;
 use crate::values::hasher::KeyHasher;
 use crate::values::list::List;
 use crate::values::packed::Item;
-use crate::values::row::Row;
+use crate::values::row::{NewValue, Row};
 use crate::values::set::Set;
-use crate::values::value::{ObjectRef, Value};
+use crate::values::value::{Object, ObjectRef, Value};
 use crate::values::zset::ZSet;
 use keyward_rdb::{Element, Form, OpenRow, RowHead};
 use list::ListRest;
 use members::{HashedRest, ScoredRest};
 use std::io;
+use stream::StreamRest;
 
 /// Collections of more elements, or of more bytes, are large.
 const ELEMENTS_MAX: usize = 1024;
@@ -45,6 +48,8 @@ pub(crate) struct LargeRow {
     rest: Rest,
     /// The row itself, once it has left its table.
     kept: Option<Row>,
+    /// The copy that was written, on the way to be freed.
+    written: Option<Row>,
 }
 
 /// Which elements are still to be written.
@@ -53,6 +58,7 @@ enum Rest {
     List(ListRest),
     Hashed(HashedRest),
     Scored(ScoredRest),
+    Stream(StreamRest),
     Nothing,
 }
 
@@ -70,7 +76,7 @@ impl LargeRow {
         }
         let form = match content::form(row.value()) {
             Form::List => Form::PlainList,
-            form @ (Form::Set | Form::SortedSet | Form::Hash) => form,
+            form @ (Form::Set | Form::SortedSet | Form::Hash | Form::Stream) => form,
             // Packed ones are written as one text.
             _ => return None,
         };
@@ -78,9 +84,14 @@ impl LargeRow {
             ObjectRef::List(list) => Rest::List(ListRest::new(list.len())),
             ObjectRef::Set(_) | ObjectRef::Hash(_) => Rest::Hashed(HashedRest::new(hasher)),
             ObjectRef::ZSet(_) => Rest::Scored(ScoredRest::new(hasher)),
+            ObjectRef::Stream(stream) => Rest::Stream(StreamRest::new(stream)),
         };
-        let part = sure(OpenRow::begin(database, head, form, object.len()));
-        Some(LargeRow { part, rest, kept: None })
+        let count = match object {
+            ObjectRef::Stream(stream) => stream.node_count(),
+            object => object.len(),
+        };
+        let part = sure(OpenRow::begin(database, head, form, count));
+        Some(LargeRow { part, rest, kept: None, written: None })
     }
 
     /// Keeps the row itself: it has left its table, and nobody will change it.
@@ -93,9 +104,18 @@ impl LargeRow {
         self.kept.is_some()
     }
 
-    /// The row, once it is written and if it was kept.
-    pub(crate) fn into_kept(self) -> Option<Row> {
-        self.kept
+    /// Whether it is written from a copy, whatever becomes of the row.
+    pub(crate) fn is_copied(&self) -> bool {
+        matches!(self.rest, Rest::Stream(_)) || self.written.is_some()
+    }
+
+    /// What it held, for freeing it: the row, if it was kept, and its copy, if it has one.
+    pub(crate) fn into_kept(self) -> impl Iterator<Item = Row> {
+        let copy = match self.rest {
+            Rest::Stream(rest) => Some(row_of(rest)),
+            _ => self.written,
+        };
+        self.kept.into_iter().chain(copy)
     }
 
     /// Bytes that it takes.
@@ -105,7 +125,8 @@ impl LargeRow {
                 Rest::List(rest) => rest.bytes(),
                 Rest::Hashed(rest) => rest.bytes(),
                 Rest::Scored(rest) => rest.bytes(),
-                Rest::Nothing => 0,
+                // What it has alone is counted with the rows that shared it.
+                Rest::Stream(_) | Rest::Nothing => 0,
             }
     }
 
@@ -117,7 +138,15 @@ impl LargeRow {
     /// Writes elements with about so much effort; whether it is written to its end. `row`
     /// is the one in the table, unless it has left it.
     pub(crate) fn step(&mut self, row: Option<&Row>, effort: usize) -> bool {
-        let LargeRow { part, rest, kept } = self;
+        let LargeRow { part, rest, kept, written } = self;
+        if let Rest::Stream(stream) = rest {
+            if stream.step(part, effort)
+                && let Rest::Stream(stream) = std::mem::replace(rest, Rest::Nothing)
+            {
+                *written = Some(row_of(stream));
+            }
+            return matches!(rest, Rest::Nothing);
+        }
         if let (Some(row), false) = (kept.as_ref().or(row), matches!(rest, Rest::Nothing)) {
             let Value::Object(object) = row.value() else {
                 unreachable!("a row keeps its type until it is written")
@@ -171,6 +200,11 @@ impl LargeRow {
             rest.before(list, step);
         }
     }
+}
+
+/// A row of nothing but the copy of a stream, for freeing it.
+fn row_of(rest: StreamRest) -> Row {
+    Row::new(&[], NewValue::Object(Object::Stream(rest.into_stream())), None)
 }
 
 /// Memory takes everything.

@@ -16,7 +16,7 @@ use crate::keyspace::watch::DbKey;
 use crate::values::hasher::KeyHasher;
 use crate::values::value::Type;
 use hashbrown::{HashMap, HashSet};
-use keyward_commands::Command;
+use keyward_commands::{Command, CommandId};
 use keyward_resp::ArgBuf;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -57,6 +57,13 @@ pub struct Blocked {
     pub on_timeout: TimeoutReply,
 }
 
+impl Blocked {
+    /// Whether it waits as a consumer of a group, which its stream may take with it.
+    pub fn is_group_read(&self) -> bool {
+        self.command.id == CommandId::XReadGroup
+    }
+}
+
 /// The waiting clients of each key.
 #[derive(Debug)]
 pub struct Waiting {
@@ -65,6 +72,8 @@ pub struct Waiting {
     ready: VecDeque<DbKey>,
     ready_set: HashSet<DbKey, KeyHasher>,
     count: usize,
+    /// How many of them wait as consumers of groups.
+    group_readers: usize,
 }
 
 impl Waiting {
@@ -76,6 +85,7 @@ impl Waiting {
             ready: VecDeque::new(),
             ready_set: HashSet::with_hasher(hasher),
             count: 0,
+            group_readers: 0,
         }
     }
 
@@ -89,6 +99,11 @@ impl Waiting {
         self.deadlines.len()
     }
 
+    /// Whether clients wait as consumers of groups.
+    pub fn has_group_readers(&self) -> bool {
+        self.group_readers > 0
+    }
+
     /// A client begins to wait.
     pub fn begin(&mut self, client: ClientId, blocked: &Blocked) {
         for key in &blocked.keys {
@@ -98,6 +113,7 @@ impl Waiting {
             self.deadlines.insert((deadline, client));
         }
         self.count += 1;
+        self.group_readers += usize::from(blocked.is_group_read());
     }
 
     /// A client waits no longer.
@@ -114,9 +130,10 @@ impl Waiting {
             self.deadlines.remove(&(deadline, client));
         }
         self.count -= 1;
+        self.group_readers -= usize::from(blocked.is_group_read());
     }
 
-    /// A key came to hold a collection.
+    /// A key came to hold a collection, or a stream got an entry, lost a group or went.
     #[inline(always)]
     pub fn ready(&mut self, db: usize, key: &[u8]) {
         if self.count > 0 {

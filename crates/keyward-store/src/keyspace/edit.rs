@@ -10,6 +10,7 @@
 pub mod hash;
 pub mod list;
 pub mod set;
+pub mod stream;
 pub mod zset;
 
 use super::Keyspace;
@@ -34,6 +35,8 @@ struct Place<'a> {
     state: State,
     /// Bytes of the row before it was changed.
     bytes_before: usize,
+    /// The journal keeps a copy of the stream as it was.
+    is_kept: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,7 +50,7 @@ impl<'a> Place<'a> {
     #[inline]
     fn new(space: &'a mut Keyspace, key: Key<'a>, spot: Spot) -> Place<'a> {
         let bytes_before = space.row(key, spot).heap_bytes();
-        Place { space, key, spot, state: State::Untouched, bytes_before }
+        Place { space, key, spot, state: State::Untouched, bytes_before, is_kept: false }
     }
 
     #[inline]
@@ -116,6 +119,15 @@ impl<T: Collection> Edit<'_, T> {
             space.notify(Event::DEL, key);
         }
         self.is_new = false;
+    }
+
+    /// Records a change of which Redis tells nobody, and which WATCH does not see: what a
+    /// group has read, and who has what. `count` is as for `changed`.
+    pub fn changed_quietly(mut self, count: u64) {
+        self.place.settle();
+        self.is_new = false;
+        let Place { key, ref mut space, .. } = self.place;
+        space.changed_quietly(key, count);
     }
 
     /// Ends an edit that found nothing to change.

@@ -23,7 +23,9 @@ use crate::values::hasher::{DbIndex, Key, TableIndex};
 use crate::values::list::{End, List};
 use crate::values::row::{NewValue, Row};
 use crate::values::set::Set;
+use crate::values::stream::{Facts, Stream};
 use crate::values::value::Collection;
+use keyward_rules::EntryFields;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -116,6 +118,10 @@ enum Undo {
     SetBefore(Set),
     /// A member of a sorted set had one score and has another.
     Score { member: Span, before: Option<f64>, after: Option<f64> },
+    /// An entry was added to a stream, of which this was told before.
+    Added { fields: Span, before: Box<Facts> },
+    /// A stream was this.
+    Stream(Box<Stream>),
     /// A whole database was emptied.
     Flushed(Box<Database>, Vec<PendingEnd>),
     /// A pending end of this number listed the row, which went.
@@ -189,6 +195,10 @@ impl Journal {
                     if let Ok(row) = Rc::try_unwrap(row) {
                         receive(Gone::Row(row));
                     }
+                }
+                Undo::Stream(stream) => {
+                    let object = NewValue::Object(stream.into_object());
+                    receive(Gone::Row(Row::new(&[], object, None)));
                 }
                 Undo::Flushed(held, ends) => {
                     receive(Gone::Database(held));
@@ -370,6 +380,24 @@ impl Journal {
     pub(super) fn score(&mut self, key: Key<'_>, member: &[u8], [before, after]: [Option<f64>; 2]) {
         let member = self.keep(member);
         self.push(key, Undo::Score { member, before, after });
+    }
+
+    /// An entry was added to a stream, of names and values in turn; what was told before.
+    pub(super) fn entry_added<'a>(
+        &mut self,
+        key: Key<'_>,
+        before: Facts,
+        texts: impl Iterator<Item = &'a [u8]>,
+    ) {
+        let start = self.bytes.len();
+        EntryFields::write(&mut self.bytes, texts);
+        let fields = Span { start, len: self.bytes.len() - start };
+        self.push(key, Undo::Added { fields, before: Box::new(before) });
+    }
+
+    /// A stream is about to change; what it is.
+    pub(super) fn stream_changed(&mut self, key: Key<'_>, before: Stream) {
+        self.push(key, Undo::Stream(Box::new(before)));
     }
 
     /// A whole database was emptied; what it held, and the ends that were pending there.

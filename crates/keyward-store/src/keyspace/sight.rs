@@ -6,9 +6,10 @@
 use super::Keyspace;
 use crate::values::packed::Item;
 use crate::values::row::{LentRow, Row, Shelf};
+use crate::values::stream::Entry;
 use crate::values::text::Text;
 use crate::values::value::{ObjectRef, Type, Value};
-use keyward_rules::{Element, NotYet, RowType, View};
+use keyward_rules::{Element, EntryFields, NotYet, RowType, View};
 use keyward_schema::KeyId;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -98,6 +99,7 @@ impl keyward_rules::Row for Row {
             Type::Set => RowType::Set,
             Type::ZSet => RowType::Zset,
             Type::Hash => RowType::Hash,
+            Type::Stream => RowType::Stream,
         }
     }
 
@@ -167,6 +169,7 @@ impl keyward_rules::Row for Row {
             ObjectRef::ZSet(zset) => zset
                 .iter(0..zset.len())
                 .for_each(|(member, score)| visit(Element::Scored(member, score))),
+            ObjectRef::Stream(stream) => each_entry(stream.all(), visit),
         }
     }
 
@@ -178,11 +181,28 @@ impl keyward_rules::Row for Row {
             Value::Object(ObjectRef::ZSet(zset)) => {
                 zset.scan(cursor, |member, score| visit(Element::Scored(member, score)))
             }
+            Value::Object(ObjectRef::Stream(stream)) => {
+                let (from, next) = stream.some_from(cursor);
+                each_entry(from, visit);
+                next
+            }
             _ => {
                 self.each(visit);
                 0
             }
         }
+    }
+}
+
+fn each_entry<'a>(entries: impl Iterator<Item = Entry<'a>>, visit: &mut dyn FnMut(Element<'_>)) {
+    let mut fields = Vec::new();
+    for entry in entries {
+        fields.clear();
+        for (name, value) in entry.pairs() {
+            let (name, value) = (name.text(), value.text());
+            EntryFields::write(&mut fields, [name.as_bytes(), value.as_bytes()].into_iter());
+        }
+        visit(Element::Entry(EntryFields::of(&fields)));
     }
 }
 

@@ -75,7 +75,7 @@ impl Running {
                 None => effort_max,
             };
             receive(bytes);
-            self.captured.extend(over.and_then(LargeRow::into_kept));
+            self.captured.extend(over.into_iter().flat_map(LargeRow::into_kept));
         }
         self.is_amid_large = table.is_amid_large();
         effort

@@ -34,6 +34,9 @@ impl Keyspace {
         self.changes.flushed();
         self.void_survey(db);
         let taken = self.databases[db].take();
+        if self.changes.waiting.has_group_readers() {
+            self.changes.waiting.ready_where(|of, _| of == db);
+        }
         self.changes.dirty += taken.len() as u64;
         let ends = self.take_ends(db);
         if self.journal.is_on() {
@@ -72,9 +75,12 @@ impl Keyspace {
         self.void_survey(a);
         self.void_survey(b);
         let databases = &self.databases;
+        let has_group_readers = self.changes.waiting.has_group_readers();
         self.changes.waiting.ready_where(|db, key| {
             let row = (db == a || db == b).then(|| databases[db].find(key)).flatten();
-            row.is_some_and(|row| matches!(row.value(), Value::Object(_)))
+            let is_ready = row.is_some_and(|row| matches!(row.value(), Value::Object(_)));
+            // A stream that somebody waits for as a consumer may have gone.
+            is_ready || has_group_readers && (db == a || db == b)
         });
         self.changes.dirty += 1;
     }

@@ -3,12 +3,13 @@
 //! Owns the names of types and the enumeration of collection types. Strings are
 //! not here: they live inside the row itself (`row`), as bytes or as an integer.
 //! Invariant: a collection in a row is never empty; the last removal removes
-//! the row (`keyspace::edit`).
+//! the row (`keyspace::edit`). Only a stream stays without entries.
 
 use crate::values::footprint::Footprint;
 use crate::values::hash::Hash;
 use crate::values::list::List;
 use crate::values::set::Set;
+use crate::values::stream::Stream;
 use crate::values::zset::ZSet;
 
 /// The types a client can see by `TYPE`.
@@ -24,11 +25,14 @@ pub enum Type {
     ZSet,
     /// Fields with values.
     Hash,
+    /// Entries that come one behind the other.
+    Stream,
 }
 
 impl Type {
     /// Every type, in the order Redis numbers them.
-    pub const ALL: [Type; 5] = [Type::String, Type::List, Type::Set, Type::ZSet, Type::Hash];
+    pub const ALL: [Type; 6] =
+        [Type::String, Type::List, Type::Set, Type::ZSet, Type::Hash, Type::Stream];
 
     /// The name `TYPE` answers.
     pub fn name(self) -> &'static str {
@@ -38,6 +42,7 @@ impl Type {
             Type::Set => "set",
             Type::ZSet => "zset",
             Type::Hash => "hash",
+            Type::Stream => "stream",
         }
     }
 
@@ -172,6 +177,8 @@ collections! {
     ZSet,
     /// A hash.
     Hash,
+    /// A stream.
+    Stream,
 }
 
 /// A row's value, borrowed.

@@ -45,6 +45,30 @@ pub(super) fn of_value(data: DataType, example: Option<&ExampleValue>, count: u6
     }
 }
 
+/// The stream itself, and its tree of nodes.
+const STREAM_BYTES: u64 = 300;
+/// Entries of a node, at most.
+const NODE_ENTRIES: u64 = 100;
+/// Bytes of a node, at most.
+const NODE_BYTES: u64 = 4096;
+/// What a node takes beside its entries and names.
+const NODE_HEAD_BYTES: u64 = 100;
+/// What an entry takes beside its values, and each text beside its bytes.
+const ENTRY_HEAD_BYTES: u64 = 10;
+const TEXT_HEAD_BYTES: u64 = 2;
+
+/// What a stream of so many entries with such fields takes. The last node has room for as
+/// many bytes as a node may have.
+pub(super) fn of_stream(fields: &[(Box<str>, Box<str>)], count: u64) -> u64 {
+    let bytes = |text: &str| text.len() as u64 + TEXT_HEAD_BYTES;
+    let names: u64 = fields.iter().map(|(name, _)| bytes(name)).sum();
+    let entry: u64 = ENTRY_HEAD_BYTES + fields.iter().map(|(_, value)| bytes(value)).sum::<u64>();
+    let room = (NODE_BYTES.saturating_sub(names) / entry).clamp(1, NODE_ENTRIES);
+    let nodes = count.div_ceil(room);
+    let full = nodes.saturating_sub(1) * (names + room * entry + NODE_HEAD_BYTES);
+    STREAM_BYTES + full + NODE_BYTES.max(names + entry) + NODE_HEAD_BYTES
+}
+
 /// How a type stores its elements.
 struct Layout {
     /// The most elements of the compact form.

@@ -170,7 +170,7 @@ fn elements(object: ObjectRef<'_>) -> Result<Vec<Box<[u8]>>, WireError> {
         ObjectRef::List(list) => Ok(list.forward(0).map(owned).collect()),
         ObjectRef::Set(set) => Ok(set.iter().map(owned).collect()),
         ObjectRef::ZSet(zset) => Ok(zset.iter(0..zset.len()).map(|(m, _)| m.into()).collect()),
-        ObjectRef::Hash(_) => Err(WireError::WrongType),
+        ObjectRef::Hash(_) | ObjectRef::Stream(_) => Err(WireError::WrongType),
     }
 }
 

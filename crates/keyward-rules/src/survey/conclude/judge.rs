@@ -150,7 +150,7 @@ impl Conclusion {
                 Element::Scored(member, score) => {
                     this.wanted.lose(entry(member, Holds::Score(score)), None);
                 }
-                Element::Field(..) | Element::Item(_) => {}
+                Element::Field(..) | Element::Item(_) | Element::Entry(_) => {}
             }
             Ok(())
         })

@@ -97,7 +97,9 @@ impl Conclusion {
         let take: &[u8] = match row.row_type() {
             RowType::Set => b"SREM",
             RowType::Zset => b"ZREM",
-            RowType::String | RowType::List | RowType::Hash => return Ok(Visited::Whole),
+            RowType::String | RowType::List | RowType::Hash | RowType::Stream => {
+                return Ok(Visited::Whole);
+            }
         };
         let (mut strangers, mut named_first) = (Vec::new(), None);
         let visited = self.each_element(left, row, |this, element| {

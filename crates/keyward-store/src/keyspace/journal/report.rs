@@ -6,7 +6,7 @@ use crate::values::hasher::{DbIndex, TableIndex};
 use crate::values::list::End;
 use crate::values::row::{LentRow, Row, Shelf};
 use hashbrown::HashTable;
-use keyward_rules::{Change, Part, What};
+use keyward_rules::{Change, EntryFields, Part, What};
 use std::ops::Range;
 
 /// Up to so many rows are told apart without a table.
@@ -184,6 +184,7 @@ impl Keyspace {
                 Undo::Score { member, before, after } => {
                     Part::Score { member: journal.text(*member), before: *before, after: *after }
                 }
+                Undo::Added { fields, .. } => Part::Entry(EntryFields::of(journal.text(*fields))),
                 _ => return None,
             })
         };

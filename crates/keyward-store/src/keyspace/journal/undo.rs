@@ -10,8 +10,9 @@ use crate::values::hasher::Key;
 use crate::values::list::List;
 use crate::values::packed::Item;
 use crate::values::packed_limits::PackedLimits;
-use crate::values::row::Row;
+use crate::values::row::{NewValue, Row};
 use crate::values::set::{self, Set};
+use crate::values::stream::Stream;
 use crate::values::value::{Collection, ObjectRef};
 use crate::values::zset::{self, ZSet};
 use std::rc::Rc;
@@ -132,6 +133,15 @@ impl Keyspace {
                         }
                     })
                 }
+                Undo::Added { before, .. } => {
+                    self.undo_edit(key, |stream: &mut Stream| stream.take_last(*before));
+                }
+                Undo::Stream(before) => {
+                    let after = self
+                        .undo_edit(key, |stream: &mut Stream| std::mem::replace(stream, *before));
+                    let after = NewValue::Object(after.into_object());
+                    self.reclaim.row(Row::new(&[], after, None), Freeing::AtOnce);
+                }
                 Undo::Flushed(held, ends) => {
                     self.databases[key.db()] = *held;
                     self.give_ends_back(ends);
@@ -165,12 +175,14 @@ impl Keyspace {
         self.undo_edit(key, edit);
     }
 
-    fn undo_edit<T: Collection>(&mut self, key: Key<'_>, edit: impl FnOnce(&mut T)) {
+    fn undo_edit<T: Collection, R>(&mut self, key: Key<'_>, edit: impl FnOnce(&mut T) -> R) -> R {
         let table = self.databases[key.db()].table_mut(key);
         let spot = table.locate(key).expect("an edited row is there until its edits are undone");
         let bytes_before = table.row(spot).heap_bytes();
         let object = table.row_mut(spot).object_mut();
-        edit(object.and_then(T::of_mut).expect("a row keeps its type while it is edited"));
+        let edited = object.and_then(T::of_mut).expect("a row keeps its type while it is edited");
+        let result = edit(edited);
         table.resized(spot, bytes_before);
+        result
     }
 }

@@ -7,6 +7,7 @@
 use crate::values::hash::Hash;
 use crate::values::list::List;
 use crate::values::set::Set;
+use crate::values::stream::Stream;
 use crate::values::value::{Object, ObjectMut, ObjectRef, Type};
 use crate::values::zset::ZSet;
 use std::ptr::NonNull;
@@ -19,6 +20,7 @@ const _: () = {
     assert!(size_of::<Set>() == SLOT_BYTES && align_of::<Set>() <= SLOT_BYTES);
     assert!(size_of::<ZSet>() == SLOT_BYTES && align_of::<ZSet>() <= SLOT_BYTES);
     assert!(size_of::<Hash>() == SLOT_BYTES && align_of::<Hash>() <= SLOT_BYTES);
+    assert!(size_of::<Stream>() == SLOT_BYTES && align_of::<Stream>() <= SLOT_BYTES);
 };
 
 /// Puts a collection into a slot.
@@ -33,6 +35,7 @@ pub(super) unsafe fn put(at: NonNull<u8>, object: Object) {
             Object::Set(set) => at.cast().write(set),
             Object::ZSet(zset) => at.cast().write(zset),
             Object::Hash(hash) => at.cast().write(hash),
+            Object::Stream(stream) => at.cast().write(stream),
         }
     }
 }
@@ -50,6 +53,7 @@ pub(super) unsafe fn get<'a>(at: NonNull<u8>, kind: Type) -> ObjectRef<'a> {
             Type::Set => ObjectRef::Set(at.cast().as_ref()),
             Type::ZSet => ObjectRef::ZSet(at.cast().as_ref()),
             Type::Hash => ObjectRef::Hash(at.cast().as_ref()),
+            Type::Stream => ObjectRef::Stream(at.cast().as_ref()),
             Type::String => unreachable!("strings have no slot"),
         }
     }
@@ -68,6 +72,7 @@ pub(super) unsafe fn get_mut<'a>(at: NonNull<u8>, kind: Type) -> ObjectMut<'a> {
             Type::Set => ObjectMut::Set(at.cast().as_mut()),
             Type::ZSet => ObjectMut::ZSet(at.cast().as_mut()),
             Type::Hash => ObjectMut::Hash(at.cast().as_mut()),
+            Type::Stream => ObjectMut::Stream(at.cast().as_mut()),
             Type::String => unreachable!("strings have no slot"),
         }
     }
@@ -85,6 +90,7 @@ pub(super) unsafe fn take(at: NonNull<u8>, kind: Type) -> Object {
             Type::Set => Object::Set(at.cast().read()),
             Type::ZSet => Object::ZSet(at.cast().read()),
             Type::Hash => Object::Hash(at.cast().read()),
+            Type::Stream => Object::Stream(at.cast().read()),
             Type::String => unreachable!("strings have no slot"),
         }
     }

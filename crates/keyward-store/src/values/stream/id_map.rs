@@ -1,0 +1,246 @@
+//! Something for each of many ids, in their order: pending entries, and those of a consumer.
+//!
+//! Owns the division into leaves of up to 128 ids each. Ids mostly come behind all others,
+//! so full leaves stay full; a leaf that has lost three quarters of what it had room for
+//! gives half of it back.
+//!
+//! Estimate: what an id and its value take, and a sixtieth for the tree.
+
+use super::id::StreamId;
+use super::tree::{Leaf, Place, Tree};
+use crate::values::footprint::HeapBytes;
+use crate::values::size_class::size_class;
+
+/// Ids of a leaf at most.
+const LEAF_MAX: usize = 128;
+/// Room of a leaf that is not given back.
+const ROOM_MIN: usize = 8;
+
+/// Values by id.
+#[derive(Debug, Clone)]
+pub struct IdMap<V> {
+    tree: Tree<Ids<V>>,
+    len: usize,
+}
+
+/// Some neighbours.
+#[derive(Debug, Clone)]
+struct Ids<V> {
+    entries: Vec<(StreamId, V)>,
+}
+
+impl<V> HeapBytes for Ids<V> {
+    fn heap_bytes(&self) -> usize {
+        size_class(self.entries.capacity() * size_of::<(StreamId, V)>())
+    }
+}
+
+impl<V: Clone> Leaf for Ids<V> {
+    fn counts(&self) -> [usize; 2] {
+        [self.entries.len(), 0]
+    }
+
+    fn moved(&self) -> Ids<V> {
+        let mut entries = Vec::with_capacity(self.entries.capacity());
+        entries.extend_from_slice(&self.entries);
+        Ids { entries }
+    }
+}
+
+impl<V> Ids<V> {
+    #[inline]
+    fn find(&self, id: StreamId) -> Result<usize, usize> {
+        self.entries.binary_search_by(|(other, _)| other.cmp(&id))
+    }
+}
+
+impl<V> Default for IdMap<V> {
+    fn default() -> IdMap<V> {
+        IdMap { tree: Tree::default(), len: 0 }
+    }
+}
+
+impl<V: Clone> IdMap<V> {
+    /// How many ids there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value of an id.
+    pub fn get(&self, id: StreamId) -> Option<&V> {
+        let leaf = &self.tree.at(self.tree.seek(id)?).leaf;
+        leaf.find(id).ok().map(|at| &leaf.entries[at].1)
+    }
+
+    /// Puts another value in the place of that of an id; whether the id is there.
+    pub fn replace(&mut self, id: StreamId, value: V) -> bool {
+        let Some((place, Ok(at))) = self.locate(id) else { return false };
+        self.tree.edit(place, |_, leaf| leaf.entries[at].1 = value);
+        true
+    }
+
+    fn locate(&self, id: StreamId) -> Option<(Place, Result<usize, usize>)> {
+        let place = self.tree.seek(id)?;
+        Some((place, self.tree.at(place).leaf.find(id)))
+    }
+
+    /// Adds an id; false, and nothing is changed, if it is there.
+    pub fn insert(&mut self, id: StreamId, value: V) -> bool {
+        let first = || self.tree.first().map(|place| (place, Err(0)));
+        let Some((place, found)) = self.locate(id).or_else(first) else {
+            self.len = 1;
+            return self.tree.insert(id, Ids { entries: vec![(id, value)] });
+        };
+        let Err(at) = found else { return false };
+        self.len += 1;
+        let twig = self.tree.at(place);
+        let len = twig.leaf.entries.len();
+        if len == LEAF_MAX && (id < twig.first || at == LEAF_MAX) {
+            // Beside a leaf that is full.
+            return self.tree.insert(id, Ids { entries: vec![(id, value)] });
+        }
+        if id < twig.first {
+            // The leaf begins earlier from now on.
+            let mut entries = twig.leaf.entries.clone();
+            entries.insert(0, (id, value));
+            self.tree.remove(place);
+            return self.tree.insert(id, Ids { entries });
+        }
+        let behind = self.tree.edit(place, |_, leaf| {
+            let behind = (len == LEAF_MAX).then(|| leaf.entries.split_off(LEAF_MAX / 2));
+            match behind {
+                Some(mut behind) if at > LEAF_MAX / 2 => {
+                    behind.insert(at - LEAF_MAX / 2, (id, value));
+                    Some(behind)
+                }
+                behind => {
+                    leaf.entries.insert(at, (id, value));
+                    behind
+                }
+            }
+        });
+        if let Some(entries) = behind {
+            self.tree.insert(entries[0].0, Ids { entries });
+        }
+        true
+    }
+
+    /// Takes an id out; answers its value.
+    pub fn remove(&mut self, id: StreamId) -> Option<V> {
+        let (place, found) = self.locate(id)?;
+        let at = found.ok()?;
+        self.len -= 1;
+        if self.tree.at(place).leaf.entries.len() == 1 {
+            let value = self.tree.at(place).leaf.entries[at].1.clone();
+            self.tree.remove(place);
+            return Some(value);
+        }
+        self.tree.edit(place, |_, leaf| {
+            let (_, value) = leaf.entries.remove(at);
+            let room = leaf.entries.capacity();
+            if room > ROOM_MIN && leaf.entries.len() < room / 4 {
+                leaf.entries.shrink_to(room / 2);
+            }
+            Some(value)
+        })
+    }
+
+    /// The ids from one on, in order.
+    pub fn from(&self, id: StreamId) -> impl Iterator<Item = (StreamId, &V)> {
+        let start = self.tree.seek(id).unwrap_or(Place::START);
+        let entries = self.tree.from(start).flat_map(|twig| twig.leaf.entries.iter());
+        let entries = entries.skip_while(move |(other, _)| *other < id);
+        entries.map(|(id, value)| (*id, value))
+    }
+
+    /// All ids, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (StreamId, &V)> {
+        self.from(StreamId::MIN)
+    }
+
+    /// The first and the last id.
+    pub fn ends(&self) -> Option<[StreamId; 2]> {
+        let first = self.tree.at(self.tree.first()?).leaf.entries.first()?.0;
+        let last = self.tree.at(self.tree.last()?).leaf.entries.last()?.0;
+        Some([first, last])
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.tree.heap_bytes()
+    }
+
+    pub(super) fn allocations(&self) -> usize {
+        self.tree.allocations()
+    }
+
+    pub(super) fn shed(&mut self, budget: usize) -> usize {
+        self.len = 0;
+        self.tree.shed(budget)
+    }
+
+    pub(super) fn gather(&mut self, from: usize, budget: usize) -> Option<usize> {
+        self.tree.gather(from, budget)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn id(number: u64) -> StreamId {
+        StreamId::new(number / 7, number % 7)
+    }
+
+    #[test]
+    fn ids_that_come_in_order_fill_their_leaves() {
+        let mut map = IdMap::default();
+        for number in 0..100_000 {
+            assert!(map.insert(id(number), [0_u64; 3]));
+        }
+        let bytes = map.heap_bytes() as f64 / 100_000.0;
+        assert!((40.0..41.5).contains(&bytes), "{bytes} bytes each");
+        assert_eq!(map.from(id(70_003)).next().map(|(id, _)| id), Some(id(70_003)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_map_of_ids_is_what_a_map_is(
+            steps in proptest::collection::vec((0u8..5, 0u64..2_000, 1usize..200), 1..60),
+        ) {
+            let (mut map, mut model, mut copies) = (IdMap::default(), BTreeMap::new(), Vec::new());
+            for (step, number, count) in steps {
+                for number in number..number + count as u64 {
+                    match step {
+                        0..=2 => prop_assert_eq!(
+                            map.insert(id(number), count),
+                            !model.contains_key(&id(number)) && model.insert(id(number), count).is_none()
+                        ),
+                        3 => prop_assert_eq!(map.remove(id(number)), model.remove(&id(number))),
+                        _ => prop_assert_eq!(
+                            map.replace(id(number), number as usize),
+                            model.get_mut(&id(number)).map(|value| *value = number as usize).is_some()
+                        ),
+                    }
+                }
+                copies.push((map.clone(), model.clone()));
+            }
+            for (map, model) in copies {
+                let found: Vec<_> = map.iter().map(|(id, value)| (id, *value)).collect();
+                prop_assert_eq!(map.len(), model.len());
+                prop_assert_eq!(found, model.iter().map(|(id, value)| (*id, *value)).collect::<Vec<_>>());
+                let behind: Vec<_> = map.from(id(1_000)).map(|(id, _)| id).collect();
+                let expected: Vec<_> = model.range(id(1_000)..).map(|(id, _)| *id).collect();
+                prop_assert_eq!(behind, expected);
+                let ends = model.keys().next().copied().zip(model.keys().last().copied());
+                prop_assert_eq!(map.ends(), ends.map(|(first, last)| [first, last]));
+            }
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! A node: some entries of a stream that follow each other, packed into one run of bytes.
+//!
+//! Owns the layout of entries within a listpack, which is Redis's own:
+//!
+//! ```text
+//! node   = live | dead | fields | name … | 0 | entry …
+//! entry  = flags | ms | seq | value … | elements                        as the node's fields
+//!        | flags | ms | seq | fields | (name | value) … | elements      others
+//! ```
+//!
+//! Times and numbers are differences from the node's own id, which its tree has. An entry
+//! that was removed stays, with a flag, until its node goes. The last element of an entry
+//! is how many there are before it, for reading backwards.
+//!
+//! Estimate, per entry whose fields are those of its node: 9 bytes, and 2 for each value
+//! beside its text; as a field's name is there once for a hundred entries.
+//!
+//! Invariants: the ids of live entries rise; a node has at most `BYTES_MAX` bytes, and at
+//! least one entry. It may have no live one left: a trim by id stops at the first entry
+//! that is not before the id, be it a removed one, and leaves its node (as in Redis).
+//! Not here: which node an entry goes to (`stream`), where nodes are (`tree`).
+
+use super::id::StreamId;
+use super::listpack::{self, HEAD_BYTES, back, number, read, skip_many};
+use super::tree::Leaf;
+use crate::values::footprint::HeapBytes;
+use crate::values::packed::Item;
+use crate::values::thin::{self, ThinBytes};
+
+/// The most bytes that a node takes.
+pub(super) const BYTES_MAX: usize = thin::BYTES_MAX;
+
+const DEAD: u8 = 1;
+const SAME_FIELDS: u8 = 2;
+
+/// Elements of an entry besides those of its fields, the last one aside.
+const FIXED_ELEMENTS: usize = 3;
+
+/// Some entries.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    bytes: ThinBytes,
+}
+
+/// What stands before the entries of a node.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    live: usize,
+    dead: usize,
+    /// How many fields most entries have.
+    fields: usize,
+    /// Where the numbers of entries end.
+    counts_end: usize,
+    /// Where the names of the fields begin.
+    names_at: usize,
+}
+
+impl Head {
+    #[inline]
+    fn of(bytes: &[u8]) -> Head {
+        let (live, at) = number(bytes, HEAD_BYTES);
+        let (dead, counts_end) = number(bytes, at);
+        let (fields, names_at) = number(bytes, counts_end);
+        Head {
+            live: live as usize,
+            dead: dead as usize,
+            fields: fields as usize,
+            counts_end,
+            names_at,
+        }
+    }
+
+    /// Where the first entry is.
+    #[inline]
+    fn entries_at(&self, bytes: &[u8]) -> usize {
+        skip_many(bytes, self.names_at, self.fields + 1)
+    }
+}
+
+/// An entry of a node.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// Its id.
+    pub id: StreamId,
+    bytes: &'a [u8],
+    flags: u8,
+    fields: usize,
+    /// Where it begins.
+    at: usize,
+    /// Where the names of its fields begin, if they are the node's.
+    names_at: usize,
+    /// Where its values begin, or its first name and value.
+    values_at: usize,
+}
+
+impl<'a> Entry<'a> {
+    #[inline]
+    fn read(bytes: &'a [u8], head: &Head, node: StreamId, at: usize) -> Entry<'a> {
+        let flags = bytes[at];
+        let (ms, next) = number(bytes, at + 2);
+        let (seq, next) = number(bytes, next);
+        let id = StreamId {
+            ms: node.ms.wrapping_add(ms.cast_unsigned()),
+            seq: node.seq.wrapping_add(seq.cast_unsigned()),
+        };
+        let (fields, values_at) = if flags & SAME_FIELDS != 0 {
+            (head.fields, next)
+        } else {
+            let (fields, next) = number(bytes, next);
+            (fields as usize, next)
+        };
+        Entry { id, bytes, flags, fields, at, names_at: head.names_at, values_at }
+    }
+
+    /// How many fields it has.
+    pub fn len(&self) -> usize {
+        self.fields
+    }
+
+    /// Whether it has none, which only other programs write.
+    pub fn is_empty(&self) -> bool {
+        self.fields == 0
+    }
+
+    /// Whether it was removed.
+    pub(super) fn is_dead(&self) -> bool {
+        self.flags & DEAD != 0
+    }
+
+    /// Its fields and values, in the order they were given.
+    #[inline]
+    pub fn pairs(&self) -> Pairs<'a> {
+        let has_own = self.flags & SAME_FIELDS == 0;
+        Pairs {
+            bytes: self.bytes,
+            names_at: if has_own { None } else { Some(self.names_at) },
+            values_at: self.values_at,
+            left: self.fields,
+        }
+    }
+
+    /// Where the next entry is.
+    #[inline]
+    fn end(&self) -> usize {
+        let has_own = self.flags & SAME_FIELDS == 0;
+        let elements = if has_own { self.fields * 2 } else { self.fields };
+        skip_many(self.bytes, self.values_at, elements + 1)
+    }
+}
+
+/// The fields of an entry.
+#[derive(Debug, Clone)]
+pub struct Pairs<'a> {
+    bytes: &'a [u8],
+    names_at: Option<usize>,
+    values_at: usize,
+    left: usize,
+}
+
+impl<'a> Iterator for Pairs<'a> {
+    type Item = (Item<'a>, Item<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Item<'a>, Item<'a>)> {
+        self.left = self.left.checked_sub(1)?;
+        let name = match &mut self.names_at {
+            Some(at) => {
+                let (name, next) = read(self.bytes, *at);
+                *at = next;
+                name
+            }
+            None => {
+                let (name, next) = read(self.bytes, self.values_at);
+                self.values_at = next;
+                name
+            }
+        };
+        let (value, next) = read(self.bytes, self.values_at);
+        self.values_at = next;
+        Some((name, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+/// The entries of a node in order, dead ones too.
+#[derive(Debug, Clone)]
+pub(super) struct Forward<'a> {
+    bytes: &'a [u8],
+    head: Head,
+    id: StreamId,
+    at: usize,
+}
+
+impl<'a> Iterator for Forward<'a> {
+    type Item = Entry<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<'a>> {
+        if self.at + 1 >= self.bytes.len() {
+            return None;
+        }
+        let entry = Entry::read(self.bytes, &self.head, self.id, self.at);
+        self.at = entry.end();
+        Some(entry)
+    }
+}
+
+/// The entries of a node, the last one first, dead ones too.
+#[derive(Debug, Clone)]
+pub(super) struct Backward<'a> {
+    bytes: &'a [u8],
+    head: Head,
+    id: StreamId,
+    /// Behind the last element of the next one.
+    end: usize,
+}
+
+impl<'a> Iterator for Backward<'a> {
+    type Item = Entry<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<'a>> {
+        let at = entry_before(self.bytes, self.end)?;
+        self.end = at;
+        Some(Entry::read(self.bytes, &self.head, self.id, at))
+    }
+}
+
+/// Where the entry begins that ends at a place.
+#[inline]
+fn entry_before(bytes: &[u8], end: usize) -> Option<usize> {
+    let mut at = back(bytes, end);
+    let (elements, _) = number(bytes, at);
+    if elements == 0 {
+        // What stands before the entries ends with a zero.
+        return None;
+    }
+    for _ in 0..elements {
+        at = back(bytes, at);
+    }
+    Some(at)
+}
+
+/// The fields of an entry that is to be added.
+pub trait Fields<'a>: Iterator<Item = &'a [u8]> + Clone {}
+
+impl<'a, I: Iterator<Item = &'a [u8]> + Clone> Fields<'a> for I {}
+
+impl Node {
+    /// A node without entries, for those of such fields: names and values in turn.
+    pub(super) fn new<'a>(texts: impl Fields<'a>) -> Node {
+        let mut listpack = vec![0; HEAD_BYTES];
+        let names = texts.step_by(2);
+        let fields = names.clone().count();
+        listpack::push_number(&mut listpack, 0);
+        listpack::push_number(&mut listpack, 0);
+        listpack::push_number(&mut listpack, fields as i64);
+        names.for_each(|name| listpack::push(&mut listpack, Item::of(name)));
+        listpack::push_number(&mut listpack, 0);
+        listpack.push(listpack::END);
+        let head = listpack::head(listpack.len(), Some(fields + 4));
+        listpack[..HEAD_BYTES].copy_from_slice(&head);
+        Node::of(&listpack)
+    }
+
+    fn of(listpack: &[u8]) -> Node {
+        let mut bytes = ThinBytes::default();
+        bytes.insert(0, listpack.len()).copy_from_slice(listpack);
+        Node { bytes }
+    }
+
+    /// The listpack.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.bytes()
+    }
+
+    /// How many entries there are, live and dead.
+    pub(super) fn counts(&self) -> [usize; 2] {
+        let Head { live, dead, .. } = Head::of(self.bytes());
+        [live, dead]
+    }
+
+    /// The entries in order, dead ones too. `id` is the node's own.
+    #[inline]
+    pub(super) fn forward(&self, id: StreamId) -> Forward<'_> {
+        let bytes = self.bytes();
+        let head = Head::of(bytes);
+        Forward { bytes, head, id, at: head.entries_at(bytes) }
+    }
+
+    /// The entries in order from the first one behind which no live one lies before an id:
+    /// found from the end, for who reads what came last.
+    pub(super) fn forward_from(&self, node: StreamId, id: StreamId) -> Forward<'_> {
+        let mut before = self.backward(node);
+        let mut start = before.end;
+        for entry in before.by_ref() {
+            if !entry.is_dead() && entry.id < id {
+                break;
+            }
+            start = entry.at;
+        }
+        Forward { bytes: before.bytes, head: before.head, id: node, at: start }
+    }
+
+    /// The entries, the last one first, dead ones too.
+    #[inline]
+    pub(super) fn backward(&self, id: StreamId) -> Backward<'_> {
+        let bytes = self.bytes();
+        Backward { bytes, head: Head::of(bytes), id, end: bytes.len() - 1 }
+    }
+
+    /// Adds an entry behind all others: names and values in turn.
+    ///
+    /// # Panics
+    /// If the node would be longer than `BYTES_MAX`.
+    pub(super) fn append<'a>(&mut self, node: StreamId, id: StreamId, texts: impl Fields<'a>) {
+        let bytes = self.bytes();
+        let head = Head::of(bytes);
+        let is_same = has_fields(bytes, &head, texts.clone().step_by(2));
+        let (low, high) = texts.size_hint();
+        let mut entry = Vec::with_capacity(ENTRY_BYTES_EXPECTED + 16 * high.unwrap_or(low));
+        let flags = if is_same { SAME_FIELDS } else { 0 };
+        listpack::push_number(&mut entry, flags.into());
+        listpack::push_number(&mut entry, id.ms.wrapping_sub(node.ms).cast_signed());
+        listpack::push_number(&mut entry, id.seq.wrapping_sub(node.seq).cast_signed());
+        let mut elements = FIXED_ELEMENTS;
+        if is_same {
+            for value in texts.skip(1).step_by(2) {
+                listpack::push(&mut entry, Item::of(value));
+                elements += 1;
+            }
+        } else {
+            let count = texts.clone().count();
+            listpack::push_number(&mut entry, (count / 2) as i64);
+            texts.for_each(|text| listpack::push(&mut entry, Item::of(text)));
+            elements += count + 1;
+        }
+        listpack::push_number(&mut entry, elements as i64);
+        let end = bytes.len() - 1;
+        self.bytes.insert(end, entry.len()).copy_from_slice(&entry);
+        self.set_counts(&head, [head.live + 1, head.dead]);
+        self.finish(|before| before + elements + 1);
+    }
+
+    /// Takes the last entry out again, which is live. The node may be left without any.
+    pub(super) fn take_last(&mut self) {
+        let bytes = self.bytes();
+        let head = Head::of(bytes);
+        let end = bytes.len() - 1;
+        let at = entry_before(bytes, end).expect("a node has entries");
+        let (elements, _) = number(bytes, back(bytes, end));
+        self.bytes.remove(at..end);
+        self.set_counts(&head, [head.live - 1, head.dead]);
+        self.finish(|before| before - elements as usize - 1);
+    }
+
+    /// Marks live entries as removed while `is_wanted` says so of them, from the first one
+    /// on; answers how many.
+    pub(super) fn kill_while(
+        &mut self,
+        id: StreamId,
+        mut is_wanted: impl FnMut(&Entry<'_>) -> bool,
+    ) -> usize {
+        let entries = self.forward(id).take_while(|entry| is_wanted(entry));
+        let places: Vec<usize> =
+            entries.filter(|entry| !entry.is_dead()).map(|entry| entry.at).collect();
+        self.set_dead(&places);
+        places.len()
+    }
+
+    /// Marks the live entry of an id as removed; whether there is one.
+    pub(super) fn kill(&mut self, node: StreamId, id: StreamId) -> bool {
+        let Some(at) = self.find(node, id).map(|entry| entry.at) else { return false };
+        self.set_dead(&[at]);
+        true
+    }
+
+    fn set_dead(&mut self, places: &[usize]) {
+        for at in places {
+            self.bytes.replace(*at..*at + 1, 1)[0] |= DEAD;
+        }
+        let head = Head::of(self.bytes());
+        self.set_counts(&head, [head.live - places.len(), head.dead + places.len()]);
+        self.finish(|before| before);
+    }
+
+    /// The live entry of an id.
+    pub(super) fn find(&self, node: StreamId, id: StreamId) -> Option<Entry<'_>> {
+        self.forward(node).find(|entry| entry.id == id && !entry.is_dead())
+    }
+
+    fn set_counts(&mut self, head: &Head, [live, dead]: [usize; 2]) {
+        let (live, live_bytes) = listpack::number_code(live as i64);
+        let (dead, dead_bytes) = listpack::number_code(dead as i64);
+        let room = self.bytes.replace(HEAD_BYTES..head.counts_end, live_bytes + dead_bytes);
+        let (first, second) = room.split_at_mut(live_bytes);
+        first.copy_from_slice(&live[..live_bytes]);
+        second.copy_from_slice(&dead[..dead_bytes]);
+    }
+
+    /// Brings the head of the listpack up to date.
+    fn finish(&mut self, elements: impl FnOnce(usize) -> usize) {
+        let bytes = self.bytes();
+        let head = listpack::head(bytes.len(), listpack::elements(bytes).map(elements));
+        self.bytes.replace(0..HEAD_BYTES, HEAD_BYTES).copy_from_slice(&head);
+    }
+}
+
+/// Room that an entry gets before its values.
+const ENTRY_BYTES_EXPECTED: usize = 32;
+
+/// Whether these are the names of a node's fields.
+#[inline]
+fn has_fields<'a>(bytes: &[u8], head: &Head, names: impl Iterator<Item = &'a [u8]>) -> bool {
+    let (mut at, mut left) = (head.names_at, head.fields);
+    for name in names {
+        if left == 0 {
+            return false;
+        }
+        let (known, next) = read(bytes, at);
+        let is_it = match known {
+            Item::Bytes(known) => known == name,
+            known => known == Item::of(name),
+        };
+        if !is_it {
+            return false;
+        }
+        (at, left) = (next, left - 1);
+    }
+    left == 0
+}
+
+/// What is wrong with a node that is loaded.
+pub(super) type Damage = &'static str;
+
+impl Node {
+    /// A node of a file, after a look at all of it: every entry is whole, and everything
+    /// that is told of it is true.
+    pub(super) fn checked(id: StreamId, listpack: &[u8]) -> Result<Node, Damage> {
+        let mut elements = Elements { all: keyward_rdb::listpack(listpack)? };
+        if listpack.len() > BYTES_MAX {
+            return Err("a node of a stream that is longer than any");
+        }
+        let (live, dead) = (elements.count()?, elements.count()?);
+        let fields = elements.count()?;
+        elements.skip(fields)?;
+        if elements.number()? != 0 {
+            return Err("a node of a stream without an end of its names");
+        }
+        let mut found = [0, 0];
+        let mut last: Option<StreamId> = None;
+        while let Some(flags) = elements.next_number()? {
+            let (ms, seq) = (elements.number()?, elements.number()?);
+            let id = StreamId {
+                ms: id.ms.wrapping_add(ms.cast_unsigned()),
+                seq: id.seq.wrapping_add(seq.cast_unsigned()),
+            };
+            let flags = u8::try_from(flags).ok().filter(|flags| *flags <= DEAD | SAME_FIELDS);
+            let flags = flags.ok_or("an entry of a stream with unknown flags")?;
+            let own = if flags & SAME_FIELDS != 0 { fields } else { 1 + 2 * elements.count()? };
+            let has_own_count = usize::from(flags & SAME_FIELDS == 0);
+            elements.skip(own - has_own_count)?;
+            if elements.count()? != FIXED_ELEMENTS + own {
+                return Err("an entry of a stream of another length than it says");
+            }
+            let is_dead = flags & DEAD != 0;
+            found[usize::from(is_dead)] += 1;
+            if !is_dead && last.replace(id).is_some_and(|last| last >= id) {
+                return Err("entries of a stream in disorder");
+            }
+        }
+        if found != [live, dead] || live + dead == 0 {
+            return Err("a node of a stream with another number of entries than it says");
+        }
+        Ok(Node::of(listpack))
+    }
+}
+
+/// The elements of a listpack that is looked at.
+struct Elements<I> {
+    all: I,
+}
+
+impl<'a, I: Iterator<Item = Result<keyward_rdb::Element<'a>, Damage>>> Elements<I> {
+    fn next_number(&mut self) -> Result<Option<i64>, Damage> {
+        match self.all.next().transpose()? {
+            Some(keyward_rdb::Element::Int(number)) => Ok(Some(number)),
+            Some(keyward_rdb::Element::Bytes(_)) => {
+                Err("a text where a number belongs in a stream")
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, Damage> {
+        self.next_number()?.ok_or(CUT_OFF)
+    }
+
+    /// A number of things that are all there: one that is longer than the longest node is
+    /// not looked for.
+    fn count(&mut self) -> Result<usize, Damage> {
+        let count = usize::try_from(self.number()?).ok().filter(|count| *count < BYTES_MAX);
+        count.ok_or("a number of entries or fields beyond any in a stream")
+    }
+
+    fn skip(&mut self, count: usize) -> Result<(), Damage> {
+        for _ in 0..count {
+            self.all.next().ok_or(CUT_OFF)??;
+        }
+        Ok(())
+    }
+}
+
+const CUT_OFF: Damage = "an entry of a stream that is cut off";
+
+impl HeapBytes for Node {
+    fn heap_bytes(&self) -> usize {
+        self.bytes.heap_bytes()
+    }
+}
+
+impl Leaf for Node {
+    fn counts(&self) -> [usize; 2] {
+        Node::counts(self)
+    }
+
+    fn moved(&self) -> Node {
+        self.clone()
+    }
+}
