@@ -87,6 +87,7 @@ fn plain(row: &Row) -> Plain {
         Value::Object(ObjectRef::Hash(hash)) => {
             Plain::Hash(hash.iter().map(|(name, value)| (item(name), item(value))).collect())
         }
+        Value::Object(ObjectRef::Stream(_)) => unreachable!("no command here makes a stream"),
     }
 }
 

@@ -82,7 +82,7 @@ fn reason(key: &Key) -> Option<String> {
     let longest = match &key.content {
         Content::Value(shape) | Content::Items(shape) => longest(shape),
         Content::Fields(object) => longest_field(object),
-        Content::Json(_) | Content::Scored { .. } | Content::Opaque => None,
+        Content::Json(_) | Content::Scored { .. } | Content::Entries(_) | Content::Opaque => None,
     };
     longest
         .filter(|longest| *longest <= above)
