@@ -87,7 +87,15 @@ fn plain(row: &Row) -> Plain {
         Value::Object(ObjectRef::Hash(hash)) => {
             Plain::Hash(hash.iter().map(|(name, value)| (item(name), item(value))).collect())
         }
-        Value::Object(ObjectRef::Stream(_)) => unreachable!("no command here makes a stream"),
+        // Entries in their order, each in words.
+        Value::Object(ObjectRef::Stream(stream)) => {
+            let words = |(name, value)| format!(" {}={}", item(name), item(value));
+            let entries = stream.all().map(|entry| {
+                let id = format!("{}-{}", entry.id.ms, entry.id.seq);
+                id + &entry.pairs().map(words).collect::<String>()
+            });
+            Plain::List(entries.collect())
+        }
     }
 }
 

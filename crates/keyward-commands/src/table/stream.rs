@@ -9,7 +9,7 @@ rows! { stream_ids, Stream;
         keys: [spec(One(1), [Rw, Update])],
         summary: "Marks a pending message as correctly processed, effectively removing it from the pending entries list of the consumer group. Return value of the command is the number of messages successfully acknowledged, that is, the IDs we were actually able to resolve in the PEL.",
         complexity: "O(1) for each message ID processed.",
-        args: [key("key", 0), string("group"), string("ID").multiple()],
+        args: [key("key", 0), string("group"), string("id").multiple()],
     }
 
     XAdd, "xadd" {
@@ -27,7 +27,7 @@ rows! { stream_ids, Stream;
             key("key", 0),
             flag("nomkstream", "NOMKSTREAM").since("6.2.0").optional(),
             block("trim", &[one_of("strategy", &[flag("maxlen", "MAXLEN"), flag("minid", "MINID").since("6.2.0")]), one_of("operator", &[flag("equal", "="), flag("approximately", "~")]).optional(), string("threshold"), integer("count").token("LIMIT").since("6.2.0").optional()]).optional(),
-            one_of("id_or_auto", &[flag("auto_id", "*"), string("ID")]),
+            one_of("id_or_auto", &[flag("auto_id", "*"), string("id")]),
             block("field_value", &[string("field"), string("value")]).multiple(),
         ],
     }
@@ -65,7 +65,7 @@ rows! { stream_ids, Stream;
             string("group"),
             string("consumer"),
             string("min-idle-time"),
-            string("ID").multiple(),
+            string("id").multiple(),
             integer("ms").token("IDLE").optional(),
             unix_time("unix-time-milliseconds").token("TIME").optional(),
             integer("count").token("RETRYCOUNT").optional(),
@@ -81,7 +81,7 @@ rows! { stream_ids, Stream;
         keys: [spec(One(1), [Rw, Delete])],
         summary: "Removes the specified entries from the stream. Returns the number of items actually deleted, that may be different from the number of IDs passed in case certain IDs do not exist.",
         complexity: "O(1) for each single item to delete in the stream, regardless of the stream size.",
-        args: [key("key", 0), string("ID").multiple()],
+        args: [key("key", 0), string("id").multiple()],
     }
 
     XGroup, "xgroup" {
@@ -103,7 +103,7 @@ rows! { stream_ids, Stream;
         args: [
             key("key", 0),
             string("groupname"),
-            one_of("id", &[string("ID"), flag("new_id", "$")]),
+            one_of("id", &[string("id"), flag("new_id", "$")]),
             flag("mkstream", "MKSTREAM").optional(),
             integer("entries_read").token("ENTRIESREAD").optional(),
         ],
@@ -155,7 +155,7 @@ rows! { stream_ids, Stream;
         args: [
             key("key", 0),
             string("groupname"),
-            one_of("id", &[string("ID"), flag("new_id", "$")]),
+            one_of("id", &[string("id"), flag("new_id", "$")]),
             integer("entries_read").token("ENTRIESREAD").optional(),
         ],
     }
@@ -264,7 +264,7 @@ rows! { stream_ids, Stream;
         args: [
             integer("count").token("COUNT").optional(),
             integer("milliseconds").token("BLOCK").optional(),
-            block("streams", &[key("key", 0).multiple(), string("ID").multiple()]).token("STREAMS"),
+            block("streams", &[key("key", 0).multiple(), string("id").multiple()]).token("STREAMS"),
         ],
     }
 
@@ -279,7 +279,7 @@ rows! { stream_ids, Stream;
             integer("count").token("COUNT").optional(),
             integer("milliseconds").token("BLOCK").optional(),
             flag("noack", "NOACK").optional(),
-            block("streams", &[key("key", 0).multiple(), string("ID").multiple()]).token("STREAMS"),
+            block("streams", &[key("key", 0).multiple(), string("id").multiple()]).token("STREAMS"),
         ],
     }
 

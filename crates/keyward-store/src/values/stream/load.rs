@@ -13,6 +13,10 @@ use super::{Facts, Stream};
 #[derive(Debug, Default)]
 pub struct StreamLoad {
     stream: Stream,
+    /// How many live entries there are.
+    length: u64,
+    /// The nodes that have live entries: their ids, and those of their first and last ones.
+    spans: Vec<(StreamId, [StreamId; 2])>,
     /// The group that is being read, and its name.
     group: Option<(Vec<u8>, Group)>,
     /// Entries that are pending and have no consumer yet.
@@ -23,7 +27,9 @@ pub struct StreamLoad {
 impl StreamLoad {
     /// The next node.
     pub fn node(&mut self, id: StreamId, listpack: &[u8]) -> Result<(), Damage> {
-        let node = Node::checked(id, listpack)?;
+        let (node, span) = Node::checked(id, listpack)?;
+        self.length += node.counts()[0] as u64;
+        self.spans.extend(span.map(|span| (id, span)));
         let is_new = self.stream.content.body.nodes.insert(id, node);
         if is_new { Ok(()) } else { Err("two nodes of a stream with the same id") }
     }
@@ -32,17 +38,15 @@ impl StreamLoad {
     /// from them.
     pub fn facts(&mut self, facts: Facts, is_complete: bool) -> Result<(), Damage> {
         let body = &mut self.stream.content.body;
-        let (mut length, mut last) = (0, None);
-        for entry in body.all() {
-            if last.replace(entry.id).is_some_and(|last| last >= entry.id) {
-                return Err("nodes of a stream in disorder");
-            }
-            length += 1;
+        let (length, mut spans) = (self.length, std::mem::take(&mut self.spans));
+        spans.sort_unstable();
+        if spans.windows(2).any(|pair| pair[0].1[1] >= pair[1].1[0]) {
+            return Err("nodes of a stream in disorder");
         }
         if length != facts.length {
             return Err("a stream of another length than it says");
         }
-        if last.is_some_and(|last| last > facts.last_id) {
+        if spans.last().is_some_and(|(_, [_, last])| *last > facts.last_id) {
             return Err("a stream with entries behind its last one");
         }
         body.facts = facts;

@@ -438,8 +438,11 @@ pub(super) type Damage = &'static str;
 
 impl Node {
     /// A node of a file, after a look at all of it: every entry is whole, and everything
-    /// that is told of it is true.
-    pub(super) fn checked(id: StreamId, listpack: &[u8]) -> Result<Node, Damage> {
+    /// that is told of it is true. Also the ids of its first and last live entry.
+    pub(super) fn checked(
+        id: StreamId,
+        listpack: &[u8],
+    ) -> Result<(Node, Option<[StreamId; 2]>), Damage> {
         let mut elements = Elements { all: keyward_rdb::listpack(listpack)? };
         if listpack.len() > BYTES_MAX {
             return Err("a node of a stream that is longer than any");
@@ -451,7 +454,7 @@ impl Node {
             return Err("a node of a stream without an end of its names");
         }
         let mut found = [0, 0];
-        let mut last: Option<StreamId> = None;
+        let mut span: Option<[StreamId; 2]> = None;
         while let Some(flags) = elements.next_number()? {
             let (ms, seq) = (elements.number()?, elements.number()?);
             let id = StreamId {
@@ -468,14 +471,17 @@ impl Node {
             }
             let is_dead = flags & DEAD != 0;
             found[usize::from(is_dead)] += 1;
-            if !is_dead && last.replace(id).is_some_and(|last| last >= id) {
-                return Err("entries of a stream in disorder");
+            if !is_dead {
+                if span.is_some_and(|[_, last]| last >= id) {
+                    return Err("entries of a stream in disorder");
+                }
+                span = Some([span.map_or(id, |[first, _]| first), id]);
             }
         }
         if found != [live, dead] || live + dead == 0 {
             return Err("a node of a stream with another number of entries than it says");
         }
-        Ok(Node::of(listpack))
+        Ok((Node::of(listpack), span))
     }
 }
 
