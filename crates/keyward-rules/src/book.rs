@@ -87,6 +87,11 @@ pub struct Traits {
     pub is_compared: bool,
     /// Whether a read renews the lifetime of a row; see [`RuleBook::renewal`].
     pub renews_on_read: bool,
+    /// Where a read renews, how far apart the ends are that copies of its rows are given, in
+    /// milliseconds; see [`RuleBook::rounded_end`].
+    pub renewal_step_ms: Option<i64>,
+    /// Whether its rows live, by way of others or at once, with rows that a read renews.
+    pub follows_reads: bool,
     /// Whether Keyward alone decides what its rows hold: a lookup, a ranking, a
     /// set of members.
     pub is_computed: bool,
@@ -96,8 +101,8 @@ pub struct Traits {
     /// The tables that are derived from this one, mirror it or follow it.
     pub dependents: Box<[KeyId]>,
     /// The tables whose due expiries must be completed before one of its rows is
-    /// read or written: those that it is derived from or mirrors, and itself if
-    /// others are derived from it.
+    /// read or written: those that it is derived from or mirrors, itself if others are
+    /// derived from it, and those that it lives with if reads renew them.
     pub due_first: Box<[KeyId]>,
     /// The table whose rows its own rows live with.
     pub leader: Option<KeyId>,
@@ -120,6 +125,10 @@ impl Traits {
         let source = key.derived.as_ref().map(|derived| derived.source().key);
         let own = (!dependents.is_empty() || source.is_some()).then_some(id);
         let mut due_first: Vec<KeyId> = mirrors.copied().chain(source).chain(own).collect();
+        if follows_reads(schema, key) {
+            // Its rows have a later end than those that they live with.
+            due_first.extend(leaders(schema, key).map(|(id, _)| id));
+        }
         due_first.sort_unstable();
         due_first.dedup();
         due_first.retain(|other| may_expire(schema.key(*other)));
@@ -131,11 +140,9 @@ impl Traits {
                 Content::Fields(object) => !object.checks.is_empty() || object.has_same(),
                 _ => false,
             },
-            renews_on_read: matches!(
-                key.lifetime,
-                Lifetime::Renewed { renew: Renew::Access, .. }
-                    | Lifetime::By { renew: Some(Renew::Access), .. }
-            ),
+            renews_on_read: renewal_step_ms(key).is_some(),
+            renewal_step_ms: renewal_step_ms(key),
+            follows_reads: follows_reads(schema, key),
             is_computed: key.derived.as_ref().is_some_and(is_computed),
             source,
             dependents,
@@ -261,7 +268,8 @@ impl RuleBook {
     /// is kept from it, which the rest of its unit may mend.
     #[inline]
     pub fn is_judged_at_end(&self, table: KeyId) -> bool {
-        self.judged_at_end[table.index()]
+        let is_observed_so = |suspension: &Suspension| suspension.declared.is_judged_at_end(table);
+        self.judged_at_end[table.index()] || self.suspension().is_some_and(is_observed_so)
     }
 
     /// What is kept from the rows of a table.
@@ -316,6 +324,11 @@ impl RuleBook {
     pub(crate) fn is_strict_in(&self, keyspace: usize) -> bool {
         let mode = self.mode(keyspace).unwrap_or(self.schema.keyspace_at(keyspace).mode);
         mode == Mode::Enforce && !self.is_hypothetical
+    }
+
+    /// Whether nobody carries it out: it is the declared one where something observes.
+    pub(crate) fn is_hypothetical(&self) -> bool {
+        self.is_hypothetical
     }
 
     /// Whether what breaks the schema is refused in this table, rather than
@@ -379,6 +392,33 @@ fn leader(key: &Key) -> Option<&Reference> {
         Lifetime::With { key } => Some(key),
         _ => None,
     }
+}
+
+/// The ends that copies of a row are given while reads renew it lie so many to a lifetime.
+const RENEWALS_TOLD: u64 = 16;
+
+/// How far those lie apart; none where no read renews.
+fn renewal_step_ms(key: &Key) -> Option<i64> {
+    let shortest = match &key.lifetime {
+        Lifetime::Renewed { after, renew: Renew::Access, .. } => after.as_ms(),
+        Lifetime::By { cases, renew: Some(Renew::Access), .. } => {
+            cases.iter().map(|(_, after)| after.as_ms()).min()?
+        }
+        _ => return None,
+    };
+    Some(i64::try_from(shortest / RENEWALS_TOLD).unwrap_or(i64::MAX).max(1))
+}
+
+/// The keys that rows of a key live with: the first at once, the others by way of those before.
+fn leaders<'s>(schema: &'s Schema, key: &'s Key) -> impl Iterator<Item = (KeyId, &'s Key)> {
+    let next = |key: &'s Key| leader(key).map(|leader| (leader.key, schema.key(leader.key)));
+    // A checked schema has no circle of them.
+    std::iter::successors(next(key), move |(_, key)| next(key)).take(schema.keys.len())
+}
+
+/// Whether a row lives with one that a read renews, or with one that does so.
+fn follows_reads(schema: &Schema, key: &Key) -> bool {
+    leaders(schema, key).any(|(_, leader)| renewal_step_ms(leader).is_some())
 }
 
 /// Whether what ties the rows of a table to others is judged at the end of a unit: it lives with

@@ -29,6 +29,7 @@ mod planning;
 mod pressure;
 mod read_back;
 mod rebuild;
+mod renewal;
 mod replay;
 mod scanning;
 mod secret_moves;
