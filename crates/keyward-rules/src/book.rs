@@ -101,8 +101,8 @@ pub struct Traits {
     /// The tables that are derived from this one, mirror it or follow it.
     pub dependents: Box<[KeyId]>,
     /// The tables whose due expiries must be completed before one of its rows is
-    /// read or written: those that it is derived from or mirrors, itself if others are
-    /// derived from it, and those that it lives with if reads renew them.
+    /// read or written: those that it is derived from or mirrors, and itself if
+    /// others are derived from it.
     pub due_first: Box<[KeyId]>,
     /// The table whose rows its own rows live with.
     pub leader: Option<KeyId>,
@@ -125,10 +125,6 @@ impl Traits {
         let source = key.derived.as_ref().map(|derived| derived.source().key);
         let own = (!dependents.is_empty() || source.is_some()).then_some(id);
         let mut due_first: Vec<KeyId> = mirrors.copied().chain(source).chain(own).collect();
-        if follows_reads(schema, key) {
-            // Its rows have a later end than those that they live with.
-            due_first.extend(leaders(schema, key).map(|(id, _)| id));
-        }
         due_first.sort_unstable();
         due_first.dedup();
         due_first.retain(|other| may_expire(schema.key(*other)));
@@ -409,16 +405,12 @@ fn renewal_step_ms(key: &Key) -> Option<i64> {
     Some(i64::try_from(shortest / RENEWALS_TOLD).unwrap_or(i64::MAX).max(1))
 }
 
-/// The keys that rows of a key live with: the first at once, the others by way of those before.
-fn leaders<'s>(schema: &'s Schema, key: &'s Key) -> impl Iterator<Item = (KeyId, &'s Key)> {
-    let next = |key: &'s Key| leader(key).map(|leader| (leader.key, schema.key(leader.key)));
-    // A checked schema has no circle of them.
-    std::iter::successors(next(key), move |(_, key)| next(key)).take(schema.keys.len())
-}
-
 /// Whether a row lives with one that a read renews, or with one that does so.
 fn follows_reads(schema: &Schema, key: &Key) -> bool {
-    leaders(schema, key).any(|(_, leader)| renewal_step_ms(leader).is_some())
+    let next = |key: &Key| leader(key).map(|leader| schema.key(leader.key));
+    // A checked schema has no circle of them.
+    let mut leaders = std::iter::successors(next(key), |key| next(key)).take(schema.keys.len());
+    leaders.any(|leader| renewal_step_ms(leader).is_some())
 }
 
 /// Whether what ties the rows of a table to others is judged at the end of a unit: it lives with

@@ -100,9 +100,9 @@ impl Keyspace {
         true
     }
 
-    /// The row that a key lives with, by way of others if need be, if a read renews that: its
-    /// table and its end.
-    fn renewed_leader(&self, key: Key<'_>) -> Option<(&Arc<RuleBook>, KeyId, i64)> {
+    /// The key that another lives with, by way of others if need be, and its table, if a read
+    /// renews those.
+    fn first_leader(&self, key: Key<'_>) -> Option<(&Arc<RuleBook>, KeyId, Vec<u8>)> {
         let database = &self.databases[key.db()];
         let book = database.book()?;
         let mut table = database.pattern(key.table)?;
@@ -115,8 +115,26 @@ impl Keyspace {
             table = book.traits(table).leader?;
             first = leader;
         }
-        let row = database.find_of(table, &first).filter(|row| !self.is_due(row))?;
+        Some((book, table, first))
+    }
+
+    /// The table and the end of that row, if it is there.
+    fn renewed_leader(&self, key: Key<'_>) -> Option<(&Arc<RuleBook>, KeyId, i64)> {
+        let (book, table, first) = self.first_leader(key)?;
+        let row = self.databases[key.db()].find_of(table, &first);
+        let row = row.filter(|row| !self.is_due(row))?;
         Some((book, table, row.deadline()?))
+    }
+
+    /// Removes the row that a key lives with if its time is over: the key itself has a later
+    /// end than that.
+    pub fn end_due_leader(&mut self, key: Key<'_>) {
+        if let Some((_, _, first)) = self.first_leader(key) {
+            let leader = self.key_in(key.db(), &first);
+            if self.is_still_due(leader) {
+                self.end_due(leader);
+            }
+        }
     }
 
     /// The end of the row that a key lives with, if a read renews that.
@@ -127,6 +145,9 @@ impl Keyspace {
     /// Whether a companion that is due lives on with a leader that a read renewed: it has its
     /// end now.
     pub(super) fn lives_on(&mut self, key: Key<'_>) -> bool {
+        if self.has_pending() && self.hides(key.db(), key.bytes) {
+            return false;
+        }
         let leader = self.renewed_leader(key);
         let end = leader.map(|(book, table, end)| book.rounded_end(table, end));
         end.is_some_and(|end| self.set_own_end(key, end))
