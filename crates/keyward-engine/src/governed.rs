@@ -92,10 +92,21 @@ impl Start {
         }
     }
 
-    /// Whether rows under a schema were changed since.
+    /// Whether rows under a schema were changed since. What only observes does not count.
     pub(crate) fn touched_schemas(&self, keys: &Keyspace) -> bool {
+        let governs = |db: usize| match keys.book_of(db) {
+            None => false,
+            Some(book) if !book.observes_any() => true,
+            Some(book) => keys.report(db, self.journal, |changes| {
+                let is_governed = |change: &Change<'_>| match change.table {
+                    Some(table) => !book.observes(table),
+                    None => !book.observes_all(),
+                };
+                changes.iter().any(is_governed)
+            }),
+        };
         keys.journal.reaches(self.journal)
-            && keys.databases_touched(self.journal).into_iter().any(|db| keys.book_of(db).is_some())
+            && keys.databases_touched(self.journal).into_iter().any(governs)
     }
 
     /// Leaves everything as it was, but for rows whose time was over: those stay ended. What
@@ -126,6 +137,11 @@ pub(crate) fn run_under_schema(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.keys.is_unsettled() && depends_on_others(ctx.keys, ctx.session, ctx.command, ctx.args) {
         // Who could wait for this has done so.
         ctx.keys.settle(usize::MAX);
+    }
+    if ctx.keys.is_unsettled() {
+        for key in ctx.command.keys_in(ctx.args) {
+            ctx.keys.end_due_leader(ctx.key(key.index));
+        }
     }
     follow_ended(ctx.keys, ctx.shared, ctx.session, ctx.host);
     if ctx.keys.has_pending() {
@@ -570,7 +586,7 @@ fn refused(
 }
 
 /// Counts warnings and has a sample of them logged: the first, the second, the
-/// fourth … of each table.
+/// fourth … of each table. A key without a pattern may be one that is only observed.
 fn warn(
     keys: &mut Keyspace,
     shared: &mut Shared,
@@ -581,6 +597,12 @@ fn warn(
 ) {
     for warning in warnings {
         let shown = discretion::shown(keys, call, warning);
+        let is_observed = warning.table().is_none()
+            && keys.book_of(db).is_some_and(|book| book.would_refuse_unknown());
+        if is_observed {
+            observation::refuse(keys, shared, (session, host), db, call, &shown);
+            continue;
+        }
         let warned = &mut keys.table_stats(db, warning.table()).warned;
         *warned += 1;
         if warned.is_power_of_two() {

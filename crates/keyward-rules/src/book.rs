@@ -90,6 +90,11 @@ pub struct Traits {
     pub heeds_text_before: bool,
     /// Whether a read renews the lifetime of a row; see [`RuleBook::renewal`].
     pub renews_on_read: bool,
+    /// Where a read renews, how far apart the ends are that copies of its rows are given, in
+    /// milliseconds; see [`RuleBook::rounded_end`].
+    pub renewal_step_ms: Option<i64>,
+    /// Whether its rows live, by way of others or at once, with rows that a read renews.
+    pub follows_reads: bool,
     /// Whether Keyward alone decides what its rows hold: a lookup, a ranking, a
     /// set of members.
     pub is_computed: bool,
@@ -137,11 +142,9 @@ impl Traits {
             heeds_text_before: source.is_some()
                 || !dependents.is_empty()
                 || crate::term::deciding_field(&key.lifetime).is_some(),
-            renews_on_read: matches!(
-                key.lifetime,
-                Lifetime::Renewed { renew: Renew::Access, .. }
-                    | Lifetime::By { renew: Some(Renew::Access), .. }
-            ),
+            renews_on_read: renewal_step_ms(key).is_some(),
+            renewal_step_ms: renewal_step_ms(key),
+            follows_reads: follows_reads(schema, key),
             is_computed: key.derived.as_ref().is_some_and(is_computed),
             source,
             dependents,
@@ -267,7 +270,8 @@ impl RuleBook {
     /// is kept from it, which the rest of its unit may mend.
     #[inline]
     pub fn is_judged_at_end(&self, table: KeyId) -> bool {
-        self.judged_at_end[table.index()]
+        let is_observed_so = |suspension: &Suspension| suspension.declared.is_judged_at_end(table);
+        self.judged_at_end[table.index()] || self.suspension().is_some_and(is_observed_so)
     }
 
     /// What is kept from the rows of a table.
@@ -322,6 +326,11 @@ impl RuleBook {
     pub(crate) fn is_strict_in(&self, keyspace: usize) -> bool {
         let mode = self.mode(keyspace).unwrap_or(self.schema.keyspace_at(keyspace).mode);
         mode == Mode::Enforce && !self.is_hypothetical
+    }
+
+    /// Whether nobody carries it out: it is the declared one where something observes.
+    pub(crate) fn is_hypothetical(&self) -> bool {
+        self.is_hypothetical
     }
 
     /// Whether what breaks the schema is refused in this table, rather than
@@ -385,6 +394,29 @@ fn leader(key: &Key) -> Option<&Reference> {
         Lifetime::With { key } => Some(key),
         _ => None,
     }
+}
+
+/// The ends that copies of a row are given while reads renew it lie so many to a lifetime.
+const RENEWALS_TOLD: u64 = 16;
+
+/// How far those lie apart; none where no read renews.
+fn renewal_step_ms(key: &Key) -> Option<i64> {
+    let shortest = match &key.lifetime {
+        Lifetime::Renewed { after, renew: Renew::Access, .. } => after.as_ms(),
+        Lifetime::By { cases, renew: Some(Renew::Access), .. } => {
+            cases.iter().map(|(_, after)| after.as_ms()).min()?
+        }
+        _ => return None,
+    };
+    Some(i64::try_from(shortest / RENEWALS_TOLD).unwrap_or(i64::MAX).max(1))
+}
+
+/// Whether a row lives with one that a read renews, or with one that does so.
+fn follows_reads(schema: &Schema, key: &Key) -> bool {
+    let next = |key: &Key| leader(key).map(|leader| schema.key(leader.key));
+    // A checked schema has no circle of them.
+    let mut leaders = std::iter::successors(next(key), |key| next(key)).take(schema.keys.len());
+    leaders.any(|leader| renewal_step_ms(leader).is_some())
 }
 
 /// Whether what ties the rows of a table to others is judged at the end of a unit: it lives with

@@ -21,7 +21,8 @@
 //! | `Window` | stays | stays, or anew for a new row | the nearer end; refused if longer than a whole window, unless by EXPIRE or GETEX, which change nothing then | refused |
 //! | `Renewed` | anew | anew | refused beyond it | refused |
 //! | `RenewedUpTo` | anew, if that is later | anew, if that is later | refused beyond the total | refused |
-//! | `At` (`until`, `with`) | that time | that time | refused unless it is that time | refused |
+//! | `At` (`until`) | that time | that time | refused unless it is that time | refused |
+//! | `With` | its leader's end, for the row | the same | refused unless it is its leader's end | refused |
 //! | `Given` | stays | the default; without one none, refused if there is a most | refused outside the bounds | refused if there is a default or a most |
 //!
 //! A living row without a deadline where there must be one, left over from
@@ -68,8 +69,15 @@ pub enum Term {
         /// The moment at which that is over.
         last: i64,
     },
-    /// Up to this time, or for ever: that of a field, or of the key it lives with.
+    /// Up to this time, or for ever: that of a field.
     At(Option<i64>),
+    /// As long as the key it lives with.
+    With {
+        /// When that ends, if ever.
+        leader: Option<i64>,
+        /// The end that the row itself has: that one, or a later one if reads renew that.
+        end: Option<i64>,
+    },
     /// It lives with a key that is not there.
     Leaderless,
     /// What the writer says, within bounds.
@@ -184,6 +192,18 @@ pub fn deadline_after(
         Term::At(end) => match step {
             Step::Asked(asked) if !end.is_some_and(|end| is_same_time(end, asked)) => {
                 Err(Elsewhere)
+            }
+            Step::Lost(_) if touched == Touched::Lifetime && end.is_some() => Err(Elsewhere),
+            _ => Ok(end),
+        },
+        Term::With { leader, end } => match step {
+            // Nobody wrote it, and it ends with its leader.
+            Step::Unchanged(has) if touched == Touched::Lifetime && leader == Some(has) => {
+                Ok(leader)
+            }
+            Step::Asked(asked) => {
+                let is_its = |end: Option<i64>| end.is_some_and(|end| is_same_time(end, asked));
+                if is_its(leader) || is_its(end) { Ok(end) } else { Err(Elsewhere) }
             }
             Step::Lost(_) if touched == Touched::Lifetime && end.is_some() => Err(Elsewhere),
             _ => Ok(end),

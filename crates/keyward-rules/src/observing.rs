@@ -12,13 +12,13 @@
 //! it: another mode is another book. Patterns, types and shapes are the same in both.
 //! Not here: counting (the host).
 
-use crate::after::{Cause, Consequences, Objection};
+use crate::after::{Cause, Consequences, Deferred, Objection};
 use crate::book::RuleBook;
 use crate::change::Change;
 use crate::verdict::Judged;
 use crate::view::View;
 use keyward_resp::{ArgBuf, Args};
-use keyward_schema::{Bounds, KeyId, Lifetime, Mode, Persist, Schema};
+use keyward_schema::{Bounds, KeyId, Lifetime, Mode, Persist, Schema, Unknown};
 
 /// What a schema would have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl RuleBook {
     }
 
     /// Whether all tables observe.
-    pub(crate) fn observes_all(&self) -> bool {
+    pub fn observes_all(&self) -> bool {
         self.suspension().is_some_and(|suspension| suspension.observes.iter().all(|own| *own))
     }
 
@@ -122,6 +122,24 @@ impl RuleBook {
     /// is tied to does.
     pub fn is_suspended(&self, table: KeyId) -> bool {
         self.suspension().is_some_and(|suspension| suspension.is_suspended[table.index()])
+    }
+
+    /// Whether a key that belongs to no table would be refused if nothing observed.
+    pub fn would_refuse_unknown(&self) -> bool {
+        if self.suspension().is_none() || self.schema().keyspace.unknown != Unknown::Reject {
+            return false;
+        }
+        let (declared, modes) = (self.declared(), self.modes());
+        let observes = |place: usize| keyspace_observes(declared, &modes, place);
+        let mut places = 0..modes.len();
+        places.clone().any(observes)
+            && places.all(|place| observes(place) || self.is_strict_in(place))
+    }
+
+    /// What a row of a table is judged by when it is asked what is wrong with it: where
+    /// something of the table is suspended, the declared book.
+    pub fn judging(&self, table: KeyId) -> &RuleBook {
+        if self.is_suspended(table) { self.declared_book() } else { self }
     }
 
     /// The schema as it is declared, with what is suspended.
@@ -143,7 +161,8 @@ impl RuleBook {
     }
 
     /// What the schema would have said of changes, and done about them, if nothing observed;
-    /// `None` where nothing does. Only what is suspended is told.
+    /// `None` where nothing does. Only what is suspended is told. Within a unit `unit` says
+    /// whether something is left to its end already, and more may be.
     ///
     /// # Errors
     /// If the host has to fetch something first.
@@ -151,17 +170,43 @@ impl RuleBook {
         &self,
         view: &dyn View,
         changes: &[Change<'_>],
+        unit: Option<bool>,
     ) -> Result<Option<Consequences>, Objection> {
         let Some(suspension) = self.suspension() else { return Ok(None) };
         let declared = &suspension.declared;
-        let mut would = declared.after(view, changes, Judged::Nothing, Cause::Command)?;
+        let would = match unit {
+            None => declared.after(view, changes, Judged::Nothing, Cause::Command)?,
+            Some(has_deferred) => {
+                declared.after_in_unit(view, changes, Judged::Nothing, has_deferred)?
+            }
+        };
+        Ok(Some(self.suspended_of(would)))
+    }
+
+    /// The same of what a unit left to its end.
+    ///
+    /// # Errors
+    /// If the host has to fetch something first.
+    pub fn observed_at_end(
+        &self,
+        view: &dyn View,
+        deferred: &[Deferred],
+    ) -> Result<Option<Consequences>, Objection> {
+        let Some(suspension) = self.suspension() else { return Ok(None) };
+        let would = suspension.declared.at_end(view, deferred)?;
+        Ok(Some(self.suspended_of(would)))
+    }
+
+    /// What of it concerns tables of which something is suspended.
+    fn suspended_of(&self, mut would: Consequences) -> Consequences {
         let is_meant = |table: Option<KeyId>| table.is_some_and(|table| self.is_suspended(table));
         // Keys without a pattern are told by who runs what is left.
         would.warnings.retain(|warning| is_meant(warning.table()));
         would.follow_ups.retain(|command: &ArgBuf| {
             is_meant(command.args().get(1).and_then(|key| self.table_of(key)))
         });
-        Ok(Some(would))
+        would.deferred.retain(|deferred| is_meant(Some(deferred.table())));
+        would
     }
 }
 

@@ -82,8 +82,8 @@ impl RuleBook {
                 end.map_or(Term::Free, |end| Term::At(Some(end)))
             }
             Lifetime::With { key: leader } => match self.referred(table, key, leader, b"") {
-                Some(leader) => match view.row(&leader)? {
-                    Some(row) => Term::At(row.deadline()),
+                Some(named) => match view.row(&named)? {
+                    Some(row) => self.term_with(leader.key, row.deadline()),
                     None => Term::Leaderless,
                 },
                 None => Term::Leaderless,
@@ -92,6 +92,34 @@ impl RuleBook {
                 Term::Given { min: *min, max: *max, default: *default, excess: *excess }
             }
         })
+    }
+
+    /// What the lifetime of a row must be that lives with one of this table, which ends then.
+    pub(crate) fn term_with(&self, leader: KeyId, deadline: Option<i64>) -> Term {
+        Term::With { leader: deadline, end: deadline.map(|end| self.rounded_end(leader, end)) }
+    }
+
+    /// The end that a row of this table has for those that live with it: where reads renew
+    /// it, a later one, which few reads move. It takes them along when it ends.
+    pub fn rounded_end(&self, table: KeyId, deadline: i64) -> i64 {
+        let Some(step) = self.traits(table).renewal_step_ms else { return deadline };
+        match deadline.rem_euclid(step) {
+            0 => deadline,
+            over => deadline.saturating_add(step - over),
+        }
+    }
+
+    /// The end that the log is told of a row that a read renewed up to a deadline: never
+    /// sooner, and never beyond its total.
+    pub fn told_end(&self, table: KeyId, row: &dyn Row, deadline: i64) -> i64 {
+        let rounded = self.rounded_end(table, deadline);
+        let declared = self.schema().key(table);
+        let Lifetime::Renewed { total: Some(total), .. } = &declared.lifetime else {
+            return rounded;
+        };
+        let birth = field_of(declared, row, total.from);
+        let last = birth.and_then(|birth| last_moment(declared, *total, &birth));
+        last.map_or(rounded, |last| rounded.min(last)).max(deadline)
     }
 
     /// The deadline that a read of this row gives it, if it gives it any.

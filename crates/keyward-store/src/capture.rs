@@ -91,6 +91,8 @@ impl Capture {
         if row.epoch() != epoch {
             row.set_epoch(epoch);
             self.write(row);
+            // What is logged from now on comes behind the deadline that the file has.
+            row.set_told_later(false);
         }
     }
 

@@ -25,6 +25,7 @@ pub(crate) mod heed;
 pub mod journal;
 pub mod loading;
 pub mod pending;
+mod renewal;
 pub mod sight;
 pub mod snapshot;
 pub(crate) mod unopened;

@@ -12,6 +12,8 @@ pub(crate) struct Unit {
     pub(super) deferred: Vec<(usize, Deferred)>,
     /// Whether a command left something of which a refusal must not show what was found.
     pub(super) is_discreet: bool,
+    /// What its commands would have left to its end in tables that only observe.
+    pub(super) observed: Vec<(usize, Deferred)>,
 }
 
 impl Unit {

@@ -53,6 +53,11 @@ pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str
             host.log(LogLevel::Warning, format!("Database {db}, {line}").as_bytes());
         }
     }
+    tell_kept(host, db, report);
+}
+
+/// Tells the log what is wrong with rows that are kept.
+fn tell_kept(host: &mut dyn Host, db: usize, report: &Report) {
     if let Some(kept) = announcement::kept(report) {
         let line = format!("Database {db}: {kept}; they are kept. Some of them:");
         host.log(LogLevel::Warning, line.as_bytes());
@@ -60,6 +65,18 @@ pub(crate) fn tell(host: &mut dyn Host, (db, book): (usize, &RuleBook), by: &str
     for problem in &report.problems {
         host.log(LogLevel::Warning, problem.text().as_bytes());
     }
+}
+
+/// Tells the log what a schema that only observes would do to rows: the table that a start
+/// prints which it would change rows at.
+fn tell_observed(host: &mut dyn Host, (db, book): (usize, &RuleBook), report: &Report) {
+    if report.changes_rows() {
+        let table = announcement::table(db, None, book, report, &[]);
+        table.lines().for_each(|line| host.log(LogLevel::Warning, line.as_bytes()));
+        let line = format!("Database {db}: the schema only observes, and none of this was done");
+        host.log(LogLevel::Warning, line.as_bytes());
+    }
+    tell_kept(host, db, report);
 }
 
 /// Rows were loaded: every database under a schema is made what that says, before
@@ -127,26 +144,31 @@ impl AfterLoad {
                 self.db += 1;
                 continue;
             };
+            // Where all observes, what would be done is found out and told.
+            let observes = book.observes_all();
+            let by = if observes { book.declared_book() } else { &*book };
             let (mut survey, part) = self.survey.take().unwrap_or_else(|| {
                 keys.forget_faults(db);
                 let survey = match returns(keys, shared, db) {
-                    true => Survey::of_return(&book),
-                    false => Survey::new(&book, None, |_| false),
+                    true => Survey::of_return(by),
+                    false => Survey::new(by, None, |_| false),
                 };
                 (survey, Part::Meet(Walk::default()))
             });
             let (part, is_over) = match part {
                 Part::Meet(mut walk) => {
-                    match advance(keys, db, &book, &mut survey, &mut walk, budget) {
+                    match advance(keys, db, by, &mut survey, &mut walk, budget) {
                         true => (Part::Conclude(Box::new(survey.begin_conclusion())), true),
                         false => (Part::Meet(walk), false),
                     }
                 }
                 Part::Conclude(mut conclusion) => {
-                    match conclude(keys, db, &book, &survey, &mut conclusion, budget) {
+                    match conclude(keys, db, by, &survey, &mut conclusion, budget) {
                         true => {
                             let report = conclusion.into_report();
-                            if report.changes_rows() && !returns(keys, shared, db) {
+                            if observes {
+                                tell_observed(host, (db, by), &report);
+                            } else if report.changes_rows() && !returns(keys, shared, db) {
                                 let table = announcement::table(db, None, &book, &report, &[]);
                                 let lines = table.lines();
                                 lines.for_each(|line| host.log(LogLevel::Warning, line.as_bytes()));
@@ -157,9 +179,15 @@ impl AfterLoad {
                     }
                 }
                 Part::CarryOut(mut report) => {
+                    if observes && !report.commands.is_empty() {
+                        let left = report.commands.len().saturating_sub(budget);
+                        report.commands.truncate(left);
+                        self.survey = Some((survey, Part::CarryOut(report)));
+                        return false;
+                    }
                     let what = (db, &mut *report);
                     let is_done = carry_out(keys, shared, session, host, what, budget);
-                    if is_done {
+                    if is_done && !observes {
                         let by = match returns(keys, shared, db) {
                             true => "what time ended and a stop cut off",
                             false => "rows that come from elsewhere",

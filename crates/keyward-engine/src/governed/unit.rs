@@ -13,7 +13,7 @@
 
 use super::deferred::Unit;
 use super::discretion::Call;
-use super::{Start, asked, follow_up, policy, refused, warn};
+use super::{Start, asked, follow_up, observation, policy, refused, warn};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::shared::Shared;
 use crate::sessions::session::Transaction;
@@ -21,13 +21,15 @@ use keyward_commands::Command;
 use keyward_resp::ArgBuf;
 use keyward_rules::{Consequences, Deferred, Objection, Refusal, RuleBook};
 use keyward_store::keyspace::Keyspace;
+use std::collections::BTreeMap;
 
 /// A unit that has begun, or a part of one.
 #[must_use = "a unit is ended, or undone and ended"]
 pub(crate) struct Begun {
     start: Start,
-    /// How much was left to the end of the unit before.
+    /// How much was left to the end of the unit before, and would have been.
     deferred: usize,
+    observed: usize,
     is_outermost: bool,
 }
 
@@ -48,8 +50,9 @@ pub(crate) fn is_formed_by(keys: &Keyspace, transaction: &Transaction) -> bool {
 /// Begins a unit, or a part of the one that is running.
 pub(crate) fn begin(keys: &mut Keyspace, shared: &mut Shared) -> Begun {
     let is_outermost = shared.unit.is_none();
-    let deferred = shared.unit.get_or_insert_default().deferred.len();
-    Begun { start: Start::recording(keys), deferred, is_outermost }
+    let unit = shared.unit.get_or_insert_default();
+    let (deferred, observed) = (unit.deferred.len(), unit.observed.len());
+    Begun { start: Start::recording(keys), deferred, observed, is_outermost }
 }
 
 impl Begun {
@@ -63,7 +66,10 @@ impl Begun {
         self.start.undo(keys, shared);
         match &mut shared.unit {
             Some(_) if self.is_outermost => shared.unit = None,
-            Some(unit) => unit.deferred.truncate(self.deferred),
+            Some(unit) => {
+                unit.deferred.truncate(self.deferred);
+                unit.observed.truncate(self.observed);
+            }
             None => {}
         }
         self.start.end(keys);
@@ -97,18 +103,22 @@ pub(super) fn part(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Judges what a unit left to its end, and carries out what follows.
 fn judge(ctx: &mut Ctx<'_>, unit: &Unit) -> Outcome {
-    if unit.deferred.is_empty() {
-        return Ok(());
-    }
-    let mut dbs: Vec<usize> = unit.deferred.iter().map(|(db, _)| *db).collect();
-    dbs.sort_unstable();
-    dbs.dedup();
-    for db in dbs {
-        let of_db = unit.deferred.iter().filter(|(of, _)| *of == db);
-        let deferred: Vec<Deferred> = of_db.map(|(_, deferred)| deferred.clone()).collect();
+    for (db, deferred) in by_database(&unit.deferred) {
         judge_database(ctx, db, &deferred, unit.is_discreet)?;
     }
+    for (db, deferred) in by_database(&unit.observed) {
+        observation::count_unit(ctx, db, &deferred, unit.is_discreet);
+    }
     Ok(())
+}
+
+/// What was left, database by database.
+fn by_database(left: &[(usize, Deferred)]) -> BTreeMap<usize, Vec<Deferred>> {
+    let mut parts: BTreeMap<usize, Vec<Deferred>> = BTreeMap::new();
+    for (db, deferred) in left {
+        parts.entry(*db).or_default().push(deferred.clone());
+    }
+    parts
 }
 
 fn judge_database(
@@ -146,7 +156,7 @@ fn judge_database(
 }
 
 /// Keeps in mind that something may be wrong with what a unit left to its end and that passed.
-fn hold_against(
+pub(super) fn hold_against(
     keys: &mut Keyspace,
     db: usize,
     book: &RuleBook,

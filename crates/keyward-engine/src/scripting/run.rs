@@ -75,7 +75,8 @@ pub(super) fn run_program(
     access: Access,
 ) -> Outcome {
     let access = granted_access(program.flags, access, &ctx.shared.tunables)?;
-    // A script that ends in an error leaves nothing behind if it wrote under a schema.
+    // A script that ends in an error leaves nothing behind if it wrote under a schema that does
+    // more than observe.
     let unit = ctx.keys.is_governed().then(|| unit::begin(ctx.keys, ctx.shared));
     let (db, protocol) = (ctx.session.db, ctx.session.protocol);
     let mut answer = Vec::new();

@@ -106,7 +106,8 @@ impl<'a> Snapshot<'a> {
             for table in database.tables() {
                 let facts = table.row_facts(&self.keys.access);
                 for row in table.iter() {
-                    write_row(&mut file, &row, facts.usage(&row))?;
+                    let deadline = database.copied_deadline(&row);
+                    write_row(&mut file, &row, (deadline, facts.usage(&row)))?;
                 }
             }
         }
@@ -144,13 +145,13 @@ pub(crate) fn begin(keys: &mut Keyspace, head: Head<'_>, options: SnapshotOption
     keys.begin_snapshot(beginning, databases.into_iter());
 }
 
-/// Writes a row.
+/// Writes a row, which ends then for who reads it.
 fn write_row<W: Write>(
     file: &mut FileWriter<W>,
     row: &Row,
-    usage: Option<Usage>,
+    (deadline_ms, usage): (Option<i64>, Option<Usage>),
 ) -> io::Result<()> {
     let value = row.value();
-    let head = RowHead { key: row.key(), deadline_ms: row.deadline(), usage };
+    let head = RowHead { key: row.key(), deadline_ms, usage };
     content::write(value, file.row(head, content::form(value))?)
 }

@@ -30,6 +30,7 @@ mod planning;
 mod pressure;
 mod read_back;
 mod rebuild;
+mod renewal;
 mod replay;
 mod rights;
 mod scanning;

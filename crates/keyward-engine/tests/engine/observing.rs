@@ -208,3 +208,80 @@ fn keys_without_a_pattern_are_told_without_the_secrets_that_they_may_hold() {
     assert!(told.contains("other:1") && told.contains("(redacted)"), "{told}");
     assert!(!told.contains("hunter2"), "{told}");
 }
+
+#[test]
+fn a_script_that_fails_leaves_what_it_wrote_while_all_observes() {
+    let mut shop = observing();
+    let script = "redis.call('set','order:1','x')redis.call('set','stranger','x')error('no')";
+    assert!(shop.words(&["EVAL", script, "0"]).starts_with('-'));
+    shop.check(&[("GET order:1", "$1 x"), ("GET stranger", "$1 x")]);
+    let mut shop = Shop::new(1, &schema(""));
+    let script = "redis.call('set','order:1','x')error('no')";
+    assert!(shop.words(&["EVAL", script, "0"]).starts_with('-'));
+    shop.check(&[("EXISTS order:1", ":0")]);
+}
+
+#[test]
+fn a_script_that_fails_is_undone_where_it_wrote_what_does_not_observe() {
+    let text = schema("")
+        .replace("[key.\"user:{id:uint}\"]\n", "[key.\"user:{id:uint}\"]\nmode = \"observe\"\n");
+    let mut shop = Shop::new(1, &text);
+    let watched = "redis.call('hset','user:1','email','a')error('no')";
+    let mixed = "redis.call('hset','user:2','email','a')redis.call('set','order:1','x')error('no')";
+    assert!(shop.words(&["EVAL", watched, "0"]).starts_with('-'));
+    assert!(shop.words(&["EVAL", mixed, "0"]).starts_with('-'));
+    shop.check(&[("EXISTS user:1", ":1"), ("EXISTS user:2 order:1", ":0")]);
+}
+
+#[test]
+fn keys_without_a_pattern_that_would_be_refused_are_counted_so() {
+    let mut shop = observing();
+    shop.check(&[("SET stranger 1", "+OK"), ("SET stranger 2", "+OK")]);
+    let refusals = shop.call("KEYWARD REFUSALS");
+    assert!(refusals.contains("outcome $8 observed"), "{refusals}");
+    assert!(!refusals.contains("outcome $6 warned"), "{refusals}");
+    let figures = *shop.test.engine.keyspace().table_stats(0, None);
+    assert_eq!((figures.would_refuse, figures.warned, figures.refused), (2, 0, 0));
+    // Where it would only be warned of, it is.
+    let mut shop = Shop::new(1, &schema("mode = \"observe\"\nunknown = \"warn\""));
+    shop.check(&[("SET stranger 1", "+OK")]);
+    let figures = *shop.test.engine.keyspace().table_stats(0, None);
+    assert_eq!((figures.would_refuse, figures.warned), (0, 1));
+}
+
+#[test]
+fn units_are_counted_as_they_would_be_judged_at_their_end() {
+    let mut shop = observing();
+    shop.check(&[
+        ("MULTI", "+OK"),
+        ("SET note:1 x", "+QUEUED"),
+        ("SET order:1 x", "+QUEUED"),
+        ("HSET user:1 email a@x", "+QUEUED"),
+        ("HSET user:1 plan free", "+QUEUED"),
+        ("EXEC", "*4 +OK +OK :1 :1"),
+    ]);
+    let script = "redis.call('set','note:2','x')redis.call('set','order:2','x')";
+    shop.words(&["EVAL", script, "0"]);
+    assert_eq!(figure(&mut shop, "note:{id:uint}", "would_refuse"), 0, "its order came");
+    assert_eq!(figure(&mut shop, "user:{id:uint}", "would_refuse"), 0, "its plan came");
+    shop.check(&[
+        ("MULTI", "+OK"),
+        ("SET note:8 x", "+QUEUED"),
+        ("HSET user:8 email b@x", "+QUEUED"),
+        ("EXEC", "*2 +OK :1"),
+    ]);
+    let script = "redis.call('set','note:9','x')redis.call('set','order:8','x')";
+    shop.words(&["EVAL", script, "0"]);
+    assert_eq!(figure(&mut shop, "note:{id:uint}", "would_refuse"), 2, "of 8 and of 9");
+    assert_eq!(figure(&mut shop, "user:{id:uint}", "would_refuse"), 1, "it has no plan");
+    shop.check(&[("EXISTS note:1 note:2 note:8 note:9 user:1 user:8", ":6")]);
+}
+
+#[test]
+fn a_row_whose_leader_observes_and_is_absent_is_counted() {
+    let text = schema("")
+        .replace("[key.\"order:{id:uint}\"]\n", "[key.\"order:{id:uint}\"]\nmode = \"observe\"\n");
+    let mut shop = Shop::new(1, &text);
+    shop.check(&[("SET note:9 alone", "+OK"), ("APPEND note:9 x", ":6")]);
+    assert_eq!(figure(&mut shop, "note:{id:uint}", "would_refuse"), 2);
+}

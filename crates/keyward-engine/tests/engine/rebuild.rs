@@ -33,11 +33,20 @@ fn load(from: &TestEngine) -> TestEngine {
 
 /// A start under the shop's schema on the rows of a file.
 fn started(file: &[u8], accepted: Vec<String>) -> Result<TestEngine, Box<Unaccepted>> {
+    started_under(SHOP, file, (false, accepted))
+}
+
+/// A start under a schema on the rows of a file.
+fn started_under(
+    schema: &str,
+    file: &[u8],
+    (observes, accepted): (bool, Vec<String>),
+) -> Result<TestEngine, Box<Unaccepted>> {
     let mut shop = TestEngine::new(2);
-    let schema = keyward_schema::check("keyward.toml", SHOP.as_bytes()).schema;
-    let schemas = [(0, vec![schema.expect("the shop's schema is sound")])].into();
+    let schema = keyward_schema::check("keyward.toml", schema.as_bytes()).schema;
+    let schemas = [(0, vec![schema.expect("the schema is sound")])].into();
     let TestEngine { engine, host, .. } = &mut shop;
-    engine.expect_schemas(Expected { schemas, observes: false, accepted });
+    engine.expect_schemas(Expected { schemas, observes, accepted });
     let mut rows = engine.open_snapshot(file, Coverage::Whole, DueRows::Dropped).expect("a file");
     while engine.load_rows(host, &mut rows, 10).expect("the snapshot is sound") {}
     let mut settling = engine.begin_settling();
@@ -371,4 +380,96 @@ fn a_misfit_is_judged_when_it_is_renamed_and_a_sound_row_moves_as_it_is() {
             ("SMEMBERS customers:on:paid", "*1 $1 5"),
         ],
     );
+}
+
+#[test]
+fn a_start_that_observes_tells_what_a_refused_one_would() {
+    const SCHEMA: &str = r#"
+        [keyspace]
+        name = "shop"
+        [key."user:{id:uint}"]
+        type = "hash"
+        ttl = "none"
+        fields = { email = "str" }
+        [key."users:by_email:{email}"]
+        type = "string"
+        lookup = { of = "user:{id}", field = "email" }
+        [key."order:{id:uint}"]
+        type = "string"
+        ttl = "1h"
+        [key."note:{id:uint}"]
+        type = "string"
+        ttl = { with = "order:{id}" }
+        [key."recent:{id:uint}"]
+        type = "list"
+        items = "string"
+        max_len = 2
+    "#;
+    let mut plain = TestEngine::new(1);
+    let client = plain.engine.connect();
+    for command in [
+        "HSET user:1 email a@x",
+        "HSET user:2 email a@x",
+        "HSET user:3 mail a@x",
+        "SET order:1 x",
+        "SET order:2 x EX 999999",
+        "SET note:1 x",
+        "SET note:7 x",
+        "RPUSH recent:1 a b c",
+        "RPUSH recent:2 a b",
+        "SET stranger x",
+    ] {
+        assert!(!plain.call(client, command).starts_with('-'), "{command}");
+    }
+    let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
+    let file = plain.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let refused =
+        started_under(SCHEMA, &file, (false, Vec::new())).err().expect("rows would change");
+    let mut shop = started_under(SCHEMA, &file, (true, Vec::new())).expect("it changes nothing");
+    let told = shop.host.logged.join("\n");
+    for line in refused.tables.lines() {
+        assert!(told.contains(line), "{line}\n is not in\n{told}");
+    }
+    assert!(refused.tables.contains("recent:{id:uint}"), "{}", refused.tables);
+    check(
+        &mut shop,
+        &[("DBSIZE", ":10"), ("TTL order:1", ":-1"), ("EXISTS users:by_email:a@x", ":0")],
+    );
+    assert_eq!(figure(&mut shop, "recent:{id:uint}", "misfits"), ":1");
+    assert_eq!(figure(&mut shop, "user:{id:uint}", "misfits"), ":1");
+    assert_eq!(figure(&mut shop, "user:{id:uint}", "conflicts"), ":1");
+    let client = shop.engine.connect();
+    let misfits = shop.call(client, "KEYWARD MISFITS");
+    assert!(misfits.contains("recent:1") && misfits.contains("user:3"), "{misfits}");
+}
+
+#[test]
+fn an_end_that_the_log_rounded_up_is_not_overlong() {
+    const SCHEMA: &str = r#"
+        [keyspace]
+        name = "sessions"
+        [key."session:{id:uint}"]
+        type = "string"
+        ttl = { after = "16s", renew = "access" }
+        [key."cart:{id:uint}"]
+        type = "string"
+        ttl = { with = "session:{id}" }
+    "#;
+    for (ms, is_overlong) in [(17_000, false), (17_001, true)] {
+        let mut plain = TestEngine::new(1);
+        let client = plain.engine.connect();
+        for key in ["session:1", "cart:1"] {
+            plain.call(client, &format!("SET {key} x PX {ms}"));
+        }
+        let options = SnapshotOptions { coverage: Coverage::Whole, sums: true, used_bytes: 0 };
+        let file = plain.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+        let shop = started_under(SCHEMA, &file, (false, Vec::new()));
+        let mut shop = shop.expect("no row changes");
+        let told = shop.host.logged.join("\n");
+        assert_eq!(told.contains("rows live longer than they may"), is_overlong, "{told}");
+        check(
+            &mut shop,
+            &[("PTTL session:1", &format!(":{ms}")), ("PTTL cart:1", &format!(":{ms}"))],
+        );
+    }
 }

@@ -3,7 +3,8 @@
 //! When a row ends or its end moves, so does the end of each row that lives with
 //! it, and of those that live with these. A companion that the same command wrote
 //! is not led here but judged by itself, since its leader is judged before it. Where many
-//! live with one row, their fate is put off (`large`).
+//! live with one row, their fate is put off (`large`). Where reads renew the leader they have
+//! its end rounded up (`RuleBook::rounded_end`), so that few reads move them.
 
 use super::{Aftermath, Fate, Objection};
 use keyward_schema::KeyId;
@@ -18,8 +19,16 @@ impl Aftermath<'_> {
         fate: Fate,
     ) -> Result<(), Objection> {
         let leads = |table: &KeyId| !self.book.traits(*table).companions.is_empty();
-        let stays = matches!(fate, Fate::Lives(deadline) if deadline_before == Some(deadline));
-        let Some(table) = table.filter(leads).filter(|_| !stays) else { return Ok(()) };
+        let Some(table) = table.filter(leads) else { return Ok(()) };
+        let rounded = |deadline: Option<i64>| deadline.map(|end| self.book.rounded_end(table, end));
+        let deadline_before = deadline_before.map(rounded);
+        let fate = match fate {
+            Fate::Gone => Fate::Gone,
+            Fate::Lives(deadline) => Fate::Lives(rounded(deadline)),
+        };
+        if matches!(fate, Fate::Lives(deadline) if deadline_before == Some(deadline)) {
+            return Ok(());
+        }
         if self.puts_off_companions(table, key, fate) {
             return Ok(());
         }

@@ -136,9 +136,10 @@ impl<'a> Aftermath<'a> {
     /// What the schema demands of a row's lifetime, given what the command and its
     /// follow-ups so far made of the row that it lives with.
     fn term(&self, table: KeyId, key: &[u8], row: &dyn Row) -> Result<Term, NotYet> {
-        if let Some(leader) = self.book.leader(table, key) {
+        let leads = self.book.traits(table).leader;
+        if let Some((leader, leads)) = self.book.leader(table, key).zip(leads) {
             return Ok(match self.fate(&leader)? {
-                Fate::Lives(deadline) => Term::At(deadline),
+                Fate::Lives(deadline) => self.book.term_with(leads, deadline),
                 Fate::Gone => Term::Leaderless,
             });
         }

@@ -33,13 +33,19 @@ impl RuleBook {
             return Ok(Faults::default());
         }
         let term = self.term_of_row(view, table, key, row)?;
-        let is_misfit = self.misfit_of(table, key, row).is_some()
-            || deadline_of(term, view.now_ms(), row) != Ok(row.deadline());
+        // Where nothing is carried out rows lack ends and lookups that they would be given.
+        let is_carried_out = !self.is_hypothetical();
+        let has_wrong_end = match deadline_of(term, view.now_ms(), row) {
+            Ok(deadline) => is_carried_out && deadline != row.deadline(),
+            Err(LifetimeProblem::Leaderless) => is_carried_out,
+            Err(_) => true,
+        };
+        let is_misfit = self.misfit_of(table, key, row).is_some() || has_wrong_end;
         let mut is_conflict = false;
         for entry in self.entries_of(table, key, row) {
             if entry.holds == Holds::Text {
                 let owner = view.row(&entry.key)?.and_then(|row| row.text());
-                is_conflict |= owner.is_none_or(|owner| *owner != *entry.member);
+                is_conflict |= owner.map_or(is_carried_out, |owner| *owner != *entry.member);
             }
         }
         Ok(Faults { is_misfit, is_conflict })
@@ -125,7 +131,7 @@ impl RuleBook {
         let term = self.term_of_row(view, table, key, row)?;
         let now_ms = view.now_ms();
         Ok(deadline_of(term, now_ms, row) == Ok(row.deadline())
-            && !is_overlong(term, now_ms, row)
+            && !self.is_overlong(table, term, now_ms, row)
             && self.misfit_of(table, key, row).is_none())
     }
 
@@ -145,6 +151,25 @@ impl RuleBook {
             self.term(view, table, key, facts.field(field))
         })
     }
+
+    /// Whether a row has a deadline that no writer could give it now. It keeps it: it
+    /// was promised to whoever wrote the row. The log has later ends of rows that reads renew.
+    pub(super) fn is_overlong(&self, table: KeyId, term: Term, now_ms: i64, row: &dyn Row) -> bool {
+        let most = match term {
+            Term::Within { after, .. } | Term::Window { after } | Term::Renewed { after } => after,
+            Term::RenewedUpTo { last, .. } => return row.deadline().is_some_and(|end| end > last),
+            Term::Given { max: Some(max), .. } => max,
+            Term::Free
+            | Term::Forever
+            | Term::At(_)
+            | Term::With { .. }
+            | Term::Leaderless
+            | Term::Given { .. } => return false,
+        };
+        let step = self.traits(table).renewal_step_ms.unwrap_or(0);
+        let last = end_of(most, now_ms).saturating_add(step);
+        row.deadline().is_some_and(|end| end > last)
+    }
 }
 
 /// The deadline that a row must have.
@@ -156,18 +181,4 @@ pub(super) fn deadline_of(
     let has = row.deadline();
     let situation = Situation { before: Some(has), now_has: has, touched: Touched::Lifetime };
     deadline_after(term, now_ms, situation)
-}
-
-/// Whether a row has a deadline that no writer could give it now. It keeps it: it
-/// was promised to whoever wrote the row.
-pub(super) fn is_overlong(term: Term, now_ms: i64, row: &dyn Row) -> bool {
-    let most = match term {
-        Term::Within { after, .. } | Term::Window { after } | Term::Renewed { after } => after,
-        Term::RenewedUpTo { last, .. } => return row.deadline().is_some_and(|end| end > last),
-        Term::Given { max: Some(max), .. } => max,
-        Term::Free | Term::Forever | Term::At(_) | Term::Leaderless | Term::Given { .. } => {
-            return false;
-        }
-    };
-    row.deadline().is_some_and(|end| end > end_of(most, now_ms))
 }

@@ -1,12 +1,12 @@
-//! The keyspace under schemas: renewal by reading, and rows that end while other
-//! tables depend on them.
+//! The keyspace under schemas: rows that end while other tables depend on them.
 //!
 //! Owns what a schema asks of storage rather than of commands. No command ever
 //! sees a derived key that disagrees with its source: whatever row of a source
 //! table goes by itself is kept in `ended` until the rule book has said what
 //! follows, and before a derived key is read the rows that are due in source
 //! tables are made to go.
-//! Not here: carrying out what follows (`governed` of the engine).
+//! Not here: carrying out what follows (`governed` of the engine), renewal by reading
+//! (`renewal`).
 
 use super::Keyspace;
 use super::journal::Gone;
@@ -17,7 +17,6 @@ use crate::tables::faulty::Faulty;
 use crate::tables::reclaim::Freeing;
 use crate::tables::table::Found;
 use crate::values::hasher::{Key, TableIndex};
-use crate::values::index::Spot;
 use crate::values::row::{Row, Shelf};
 use keyward_commands::Command;
 use keyward_resp::Args;
@@ -26,10 +25,6 @@ use keyward_schema::{KeyId, Mode};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
-
-/// A renewal by reading is logged when it crosses a line of this many to a
-/// lifetime.
-const LOGGED_RENEWALS: i64 = 16;
 
 /// A row that went by itself.
 #[derive(Debug)]
@@ -227,40 +222,6 @@ impl Keyspace {
         }
     }
 
-    /// Whether reading a row of this key renews its lifetime.
-    #[inline]
-    pub(super) fn renews_on_read(&self, key: Key<'_>) -> bool {
-        let db = &self.databases[key.db()];
-        let governed = db.book().zip(db.pattern(key.table));
-        governed.is_some_and(|(book, pattern)| book.traits(pattern).renews_on_read)
-    }
-
-    /// Renews the lifetime of a row that was read. Nobody is told, and no watch breaks.
-    pub(super) fn renew(&mut self, key: Key<'_>, spot: Spot) {
-        let db = &self.databases[key.db()];
-        let Some((book, pattern)) = db.book().zip(db.pattern(key.table)) else { return };
-        let row = db.table(key).row(spot);
-        let until = book.renewal(pattern, key.bytes, row, self.now_ms);
-        if let Some(until) = until
-            && row.deadline() != Some(until)
-        {
-            self.renew_until(key, spot, until);
-        }
-    }
-
-    fn renew_until(&mut self, key: Key<'_>, spot: Spot, until: i64) {
-        let db = key.db();
-        let table = self.databases[db].table_mut(key);
-        let before = table.row(spot).deadline();
-        table.set_deadline(spot, key.hash, Some(until));
-        self.heed(db, key.bytes);
-        let line = ((until - self.now_ms) / LOGGED_RENEWALS).max(1);
-        if before.is_none_or(|before| before / line != until / line) {
-            let until = until.to_string();
-            self.effects.beside(db, [b"PEXPIREAT".as_slice(), key.bytes, until.as_bytes()]);
-        }
-    }
-
     /// Remembers that a row which others depend on may end sooner than known.
     #[inline]
     pub(super) fn note_source_deadline(&mut self, key: Key<'_>) {
@@ -293,7 +254,8 @@ impl Keyspace {
             while left > 0
                 && let Some(key) = self.databases[db].due_source(self.now_ms)
             {
-                if !self.end_due(self.key_in(db, &key)) {
+                let key = self.key_in(db, &key);
+                if !self.end_due(key) && self.is_still_due(key) {
                     // The end of which it gets its deadline comes first.
                     is_held_up = true;
                     break;

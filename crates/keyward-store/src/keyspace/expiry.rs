@@ -24,6 +24,9 @@ impl Keyspace {
         if self.has_pending() && self.outlives(key.db(), key.bytes) {
             return false;
         }
+        if self.lives_on(key) {
+            return false;
+        }
         if !self.is_expiry_held {
             self.remove_due(key);
         }
@@ -86,7 +89,7 @@ impl Keyspace {
                 }
                 let key = self.key_in(db, &key);
                 work += self.work_of_end(key);
-                if !self.end_due(key) {
+                if !self.end_due(key) && self.is_still_due(key) {
                     // The end of which it gets its deadline comes first.
                     break;
                 }

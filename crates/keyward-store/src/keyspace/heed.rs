@@ -151,8 +151,9 @@ impl Keyspace {
         for (db, key) in looked_at {
             let Some(book) = self.book_of(db).cloned() else { continue };
             let Some(table) = book.table_of(&key) else { continue };
+            let book = book.judging(table);
             if book.traits(table).is_computed {
-                self.look_at_contradiction(db, &book, table, &key);
+                self.look_at_contradiction(db, book, table, &key);
                 continue;
             }
             let row = self.databases[db].find(&key).filter(|row| !self.is_due(row));
@@ -175,7 +176,7 @@ impl Keyspace {
         let Some(row) = self.databases[db].find(key).filter(|row| !self.is_due(row)) else {
             return Vec::new();
         };
-        let problems = book.problems_of(&self.sight(db), table, key, &*row);
+        let problems = book.judging(table).problems_of(&self.sight(db), table, key, &*row);
         problems.expect("the engine shows all it has at once")
     }
 

@@ -260,6 +260,18 @@ impl Keyspace {
         self.begin(db, end, left, (cause, true), (number, Some(logged)));
     }
 
+    /// Begins to give the rows that live with another its end, which a read moved. Where that
+    /// is under way it goes on: each gets the end that is there in its turn.
+    pub(super) fn begin_renewal(&mut self, db: usize, table: KeyId, leader: &[u8]) {
+        let is_dated = |end: &PendingEnd| matches!(end.remains, Remains::Deadlines { .. });
+        if self.pending.of(db, leader).any(is_dated) {
+            return;
+        }
+        let end = LargeEnd::Deadlines { table, key: leader.to_vec() };
+        let (number, logged) = (self.pending.begun + 1, self.effects.len());
+        self.begin(db, end, None, (Cause::Expiry, true), (number, Some(logged)));
+    }
+
     fn begin(
         &mut self,
         db: usize,

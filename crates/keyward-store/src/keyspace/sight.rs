@@ -40,7 +40,9 @@ impl Sight<'_> {
     /// Whether a row is there for everybody.
     fn lives(&self, row: &Row) -> bool {
         let outlives = || self.keys.has_pending() && self.keys.outlives(self.db, row.key());
-        !self.keys.is_due(row) || outlives()
+        let lives_with =
+            || self.keys.end_with_leader(self.keys.key_in(self.db, row.key())).is_some();
+        !self.keys.is_due(row) || outlives() || lives_with()
     }
 
     /// Lends a row that was found, unless its time is over.

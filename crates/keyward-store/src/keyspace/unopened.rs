@@ -16,7 +16,9 @@ impl Keyspace {
     #[inline]
     pub fn read_deadline(&mut self, key: Key<'_>, access: Access) -> Option<Option<i64>> {
         let found = self.seek_to_read(key, access)?;
-        Some(self.table(key).deadline_at(found))
+        // A companion's own end may be rounded up.
+        let of_leader = if self.governed > 0 { self.end_with_leader(key) } else { None };
+        Some(of_leader.or(self.table(key).deadline_at(found)))
     }
 
     /// Whether a key is there, on the way to changing it: no hit or miss is counted.

@@ -205,6 +205,17 @@ impl Database {
         book.leader(pattern, key.bytes)
     }
 
+    /// The end that a copy of a row is given: its deadline, or what the log has, if that is
+    /// later.
+    pub fn copied_deadline(&self, row: &Row) -> Option<i64> {
+        let deadline = row.deadline()?;
+        let book = self.book.as_ref().filter(|_| row.is_told_later());
+        let told = book.and_then(|book| {
+            Some(book.told_end(self.pattern(self.table_of(row.key()))?, row, deadline))
+        });
+        Some(told.unwrap_or(deadline))
+    }
+
     /// Visits the keys that live with this one, in the order of their bytes.
     pub(crate) fn each_companion(&self, leader: &[u8], visit: &mut dyn FnMut(&[u8])) {
         let mut keys: Vec<Box<[u8]>> = Vec::new();

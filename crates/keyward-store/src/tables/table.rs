@@ -454,6 +454,20 @@ impl Table {
         self.rows.edit(spot, |row| row.set_deadline(deadline));
     }
 
+    /// Changes the deadline of the row at a spot; whether the log had a later one. A snapshot
+    /// that has yet to capture the row does so first, and begins the log anew.
+    pub(crate) fn renew(&mut self, spot: Spot, hash: u64, deadline: i64) -> bool {
+        self.before_change(spot);
+        let was_told_later = self.rows.at(spot).is_told_later();
+        self.set_deadline(spot, hash, Some(deadline));
+        was_told_later
+    }
+
+    /// The log has a later end of the row at a spot than its deadline.
+    pub(crate) fn mark_told_later(&mut self, spot: Spot) {
+        self.rows.edit(spot, |row| row.set_told_later(true));
+    }
+
     /// The key of a row whose deadline has passed, the longest overdue first.
     pub(crate) fn due_key(&self, now_ms: i64) -> Option<Box<[u8]>> {
         self.next_deadline().filter(|deadline| *deadline < now_ms).and(self.first_to_end())

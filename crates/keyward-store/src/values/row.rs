@@ -212,7 +212,10 @@ impl Row {
     pub fn set_deadline(&mut self, deadline: Option<i64>) {
         let head = self.head();
         match deadline {
-            Some(at) if head.has_deadline() => self.write(head.deadline_at(), &at.to_ne_bytes()),
+            Some(at) if head.has_deadline() => {
+                self.write(head.deadline_at(), &at.to_ne_bytes());
+                self.set_told_later(false);
+            }
             None if !head.has_deadline() => {}
             _ => self.rebuild(deadline),
         }
@@ -333,6 +336,7 @@ impl Row {
         if let Some(deadline) = deadline {
             self.write(head.deadline_at(), &deadline.to_ne_bytes());
         }
+        self.set_told_later(false);
     }
 
     /// Replaces the number of an integer row, or the text by a number; keeps the deadline.
@@ -422,7 +426,25 @@ impl Row {
 
     /// Whether the text was edited in place.
     pub fn is_edited(&self) -> bool {
-        self.head().flags & EDITED != 0
+        let head = self.head();
+        head.kind() == KIND_TEXT && head.flags & EDITED != 0
+    }
+
+    /// Whether the log has a later end of the row than its deadline. Whoever gives it another
+    /// deadline, and whoever makes another row of it, says that it has not.
+    pub(crate) fn is_told_later(&self) -> bool {
+        let head = self.head();
+        head.flags & head.told_later() != 0
+    }
+
+    /// Sets whether the log has a later end of the row.
+    pub(crate) fn set_told_later(&mut self, is_later: bool) {
+        let head = self.head();
+        let flags = head.flags & !head.told_later();
+        let flags = flags | if is_later { head.told_later() } else { 0 };
+        if flags != head.flags {
+            self.set_head(Head { flags, ..head });
+        }
     }
 
     /// The access clock: 24 bits whose meaning belongs to eviction.
@@ -538,12 +560,38 @@ mod tests {
     use super::*;
     use crate::values::list::{End, List};
     use crate::values::set::Set;
+    use crate::values::value::{Collection as _, Type};
 
     fn text_of(row: &Row) -> Vec<u8> {
         match row.value() {
             Value::Text(text) => text.to_vec(),
             other => panic!("not a text: {other:?}"),
         }
+    }
+
+    #[test]
+    fn whoever_gives_a_row_another_deadline_says_that_the_log_has_no_later_one() {
+        let set = || NewValue::Object(Set::default().into_object());
+        for value in [|| NewValue::Text(b"x"), || NewValue::Int(7)] {
+            let mut row = Row::new(b"k", value(), Some(5));
+            row.set_told_later(true);
+            assert!(row.is_told_later() && !row.is_edited() && row.deadline() == Some(5));
+            row.set_epoch(true);
+            assert!(row.is_told_later());
+            row.replace(value(), Some(5));
+            assert!(!row.is_told_later() && row.epoch());
+        }
+        let mut row = Row::new(b"k", set(), Some(5));
+        row.set_told_later(true);
+        assert!(row.is_told_later() && !row.is_edited());
+        assert_eq!(row.value().kind(), Type::Set);
+        row.set_deadline(Some(6));
+        assert!(!row.is_told_later());
+        let mut row = Row::new(b"k", NewValue::Edited(b"x"), Some(5));
+        row.set_told_later(true);
+        assert!(row.is_edited());
+        row.set_told_later(false);
+        assert!(row.is_edited());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Conclusion, Visited};
 use crate::book::RuleBook;
 use crate::derived::{Entry, Holds};
 use crate::lifetime::{LifetimeProblem, Term};
-use crate::survey::standing::{deadline_of, is_overlong};
+use crate::survey::standing::deadline_of;
 use crate::survey::{Ground, Occasion, goes_with};
 use crate::view::{Element, NotYet, Row, RowType};
 use keyward_schema::KeyId;
@@ -46,7 +46,7 @@ impl Conclusion {
         }
         let now_ms = view.now_ms();
         let term = self.term(ground, table, key, row)?;
-        self.found(Some(table)).overlong += u64::from(is_overlong(term, now_ms, row));
+        self.found(Some(table)).overlong += u64::from(book.is_overlong(table, term, now_ms, row));
         let mut misfit = None;
         let deadline = deadline_of(term, now_ms, row);
         match deadline {
@@ -81,7 +81,7 @@ impl Conclusion {
     ///
     /// A row that returns was accepted as it is, with a warning if not otherwise. Only one that
     /// lives with another may have to live longer, where writes that give it another end are
-    /// refused: reading its leader renews that alone.
+    /// refused: a log may end between the renewal of its leader and its own.
     fn keeps_end(
         &self,
         book: &RuleBook,
@@ -119,10 +119,13 @@ impl Conclusion {
         key: &[u8],
         row: &dyn Row,
     ) -> Result<Term, NotYet> {
-        let leader = ground.book.leader(table, key);
-        match leader.and_then(|leader| self.fates.get(&leader)) {
-            Some(fate) => Ok(fate.map_or(Term::Leaderless, Term::At)),
-            None => ground.book.term_of_row(ground.view, table, key, row),
+        let book = ground.book;
+        let leader = book.leader(table, key).zip(book.traits(table).leader);
+        let fate = leader.and_then(|(leader, leads)| Some((leads, self.fates.get(&leader)?)));
+        match fate {
+            Some((leads, Some(deadline))) => Ok(book.term_with(leads, *deadline)),
+            Some((_, None)) => Ok(Term::Leaderless),
+            None => book.term_of_row(ground.view, table, key, row),
         }
     }
 

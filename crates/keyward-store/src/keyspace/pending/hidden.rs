@@ -131,9 +131,11 @@ impl Keyspace {
             first = leader;
         }
         let end = end?;
+        let table = database.pattern(database.table_of(&first))?;
         let first = database.find(&first)?;
         // One whose time is over takes them along when it goes.
         let wanted = Some(first.deadline()).filter(|_| !self.is_due(&first))?;
+        let wanted = wanted.map(|end| book.rounded_end(table, end));
         let has = database.find(key)?.deadline();
         (wanted != has).then_some((end, wanted))
     }

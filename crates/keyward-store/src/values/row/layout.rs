@@ -54,6 +54,10 @@ pub(super) const EDITED: u8 = 8;
 /// The type of a collection is in three bits from here on.
 const TYPE_SHIFT: u32 = 4;
 const TYPE_MASK: u8 = 7;
+/// The log has a later end of the row than its deadline: a bit that strings, and one that
+/// collections have no use for.
+const TOLD_LATER_STRING: u8 = 1 << TYPE_SHIFT;
+const TOLD_LATER_OBJECT: u8 = EDITED;
 /// The epoch of snapshots that the row has reached; its meaning belongs to the table.
 pub(super) const EPOCH: u8 = 0x80;
 
@@ -68,6 +72,11 @@ impl Head {
     #[inline(always)]
     pub(super) fn kind(self) -> u8 {
         self.flags & KIND_MASK
+    }
+
+    /// The bit that says that the log has a later end of the row than its deadline.
+    pub(super) fn told_later(self) -> u8 {
+        if self.kind() == KIND_OBJECT { TOLD_LATER_OBJECT } else { TOLD_LATER_STRING }
     }
 
     /// The type of the collection in an object row.
