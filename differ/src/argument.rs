@@ -30,6 +30,7 @@ macro_rules! kinds {
 kinds! {
     StringKey "s" HashKey "h" ListKey "l" SetKey "t" ZSetKey "z" AnyKey "k" WeightKey "w"
     StreamKey "x" EntryId "id" NewEntryId "newid" Group "group" Consumer "consumer"
+    LastEntryId "last"
     LexKey "q" FutureSeconds "secondsfuture" FutureMillis "millisfuture"
     FieldValue "fieldvalue"
     Value "value" Member "member" Integer "integer" Index "index" Count "count"
@@ -72,6 +73,7 @@ impl Kind {
             StreamKey => key(random, 'x'),
             EntryId => often(random, entry_id, ENTRY_IDS),
             NewEntryId => often(random, |random| format!("{}-*", 3 + random.below(4)), ENTRY_IDS),
+            LastEntryId => b"$".to_vec(),
             Group => random.pick(&["g", "h"]).as_bytes().to_vec(),
             Consumer => random.pick(&["a", "b", "c"]).as_bytes().to_vec(),
             AnyKey => {
