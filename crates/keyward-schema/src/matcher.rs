@@ -8,8 +8,9 @@
 //! that have text beside them, which the leading text finds (`forms`). All lead
 //! to exactly the patterns that accept the segment, so nothing is ever tried
 //! again. A pattern with a `rest` or an address, which may hold colons, is an
-//! answer that stands once the segments before are read; it counts if no closed
-//! pattern does and what follows is as it demands (`tails`). A closed pattern
+//! answer that stands once the segments before and the text that it begins with
+//! are read; it counts if no closed pattern does and what follows is as it
+//! demands (`tails`). A closed pattern
 //! has a fixed number of colons, so it never holds all keys of such a one.
 //!
 //! Invariants: the answer is the one that [`Pattern::accepts`] and
@@ -25,6 +26,7 @@ mod build;
 mod ends;
 mod forms;
 mod found;
+mod gate;
 mod kinds;
 mod lane;
 mod tails;

@@ -1,7 +1,7 @@
 //! The matcher against its definition, and case by case.
 
 use keyward_schema::{
-    MAX_CANDIDATES, MAX_SEGMENTS, Matcher, MatcherError, Pattern, Relation, relate,
+    Kind, MAX_CANDIDATES, MAX_SEGMENTS, MAX_TAILS, Matcher, MatcherError, Pattern, Relation, relate,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -228,6 +228,52 @@ fn forms_of_a_segment_have_their_bound() {
     }
 }
 
+/// As many patterns with a tail as one key may be held against, and one more.
+#[test]
+fn tails_of_a_key_have_their_bound() {
+    let texts: Vec<String> = (0..=MAX_TAILS).map(|end| format!("{{r:rest}}.{end}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let parsed = parse(&texts[..MAX_TAILS]);
+    let matcher = Matcher::new(&parsed).expect("as many as there may be");
+    for end in 0..=MAX_TAILS {
+        let key = format!("a:b.{end}");
+        let found = matcher.find(key.as_bytes()).map(|found| found.pattern);
+        assert_eq!(found, (end < MAX_TAILS).then_some(end), "{key}");
+    }
+    match error(&texts) {
+        MatcherError::Entangled { patterns } => assert_eq!(patterns.len(), texts.len()),
+        other => panic!("{other}"),
+    }
+}
+
+/// Tails that begin with text are found by it, so there may be more of them.
+#[test]
+fn tails_that_begin_with_text_are_found_by_it() {
+    let texts: Vec<String> = (0..=2 * MAX_TAILS).map(|own| format!("{own}.{{r:rest}}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let parsed = parse(&texts);
+    let matcher = Matcher::new(&parsed).expect("one key is held against one of them");
+    for (own, text) in texts.iter().enumerate() {
+        for key in [format!("{own}.a"), format!("{own}.a:b"), format!("{own}.:")] {
+            let found = matcher.find(key.as_bytes()).map(|found| found.pattern);
+            assert_eq!(found, Some(own), "{key} of {text}");
+        }
+        assert!(matcher.find(format!("{own}.").as_bytes()).is_none());
+    }
+    check(
+        &["hu{r:rest}", "huey:a", "huey.r.{k:rest}", "{x:uint}:c"],
+        &[
+            ("huey:a", Some(("huey:a", &[]))),
+            ("huey", Some(("hu{r:rest}", &["ey"]))),
+            ("huey:b", Some(("hu{r:rest}", &["ey:b"]))),
+            ("hu", None),
+            ("huey.r.", Some(("hu{r:rest}", &["ey.r."]))),
+            ("huey.r.:", Some(("huey.r.{k:rest}", &[":"]))),
+            ("h:huey.r.x", None),
+        ],
+    );
+}
+
 /// The definition: of all patterns that accept the key, the one within all others.
 fn naive(patterns: &[Pattern], key: &[u8]) -> Option<usize> {
     let accepting: Vec<usize> =
@@ -401,6 +447,105 @@ proptest! {
                 for (value, placeholder) in values.iter().zip(pattern.placeholders()) {
                     prop_assert!(placeholder.kind.accepts(value), "{} in {}", shown, pattern);
                 }
+            }
+        }
+    }
+}
+
+/// Patterns as programs have them: text beside placeholders, tails behind text, addresses.
+const OF_PROGRAMS: [&str; 34] = [
+    ":{version:uint}:template.cache.{fragment:rest}.{hash:text(0-9a-f, 4)}",
+    ":{version:uint}:views.decorators.cache.cache_page.{page:rest}",
+    ":{version:uint}:django.contrib.sessions.cache{session:text(a-z0-9, 4)}",
+    ":{version:uint}:{key:rest}",
+    "LIMITS:LIMITER/{address:ip}/{scope:rest}/{amount:uint}/{per:second|minute}",
+    "LIMITS:{{LIMITER/{address:ip}/{scope:rest}/{amount:uint}/{per:second|minute}}}",
+    "LIMITS:{{LIMITER/{address:ip}/{scope:rest}/{amount:uint}/{per:second|minute}}}/-1",
+    "_kombu.binding.{exchange:rest}",
+    "_kombu.binding_deadlines",
+    "_kombu.binding_permanent.{exchange:rest}",
+    "celery",
+    "celery-task-meta-{id:uuid}",
+    "celery-taskset-meta-{id:uuid}",
+    "celery-taskset-meta-{id:uuid}.c",
+    "celery\u{6}\u{16}{priority:uint}",
+    "deploylock-{commit:hex} {subject:rest}",
+    "huey.c.{name:text(A-Za-z0-9_)}.{instance:text(A-Za-z0-9_-)}.rl.{limit:rest}",
+    "huey.c.{name:text(A-Za-z0-9_)}.chord:{chord_id:uuid}",
+    "huey.notify.{name:text(A-Za-z0-9_)}.{result:rest}",
+    "huey.r.{name:text(A-Za-z0-9_)}.{instance:text(A-Za-z0-9_-)}.lock.{lock:rest}",
+    "huey.r.{name:text(A-Za-z0-9_)}.{instance:text(A-Za-z0-9_-)}.rl.{limit:rest}.w",
+    "huey.r.{name:text(A-Za-z0-9_)}.{key:rest}",
+    "huey.r.{name:text(A-Za-z0-9_)}.{task_id:uuid}",
+    "huey.r.{name:text(A-Za-z0-9_)}.rt:{task}",
+    "huey.redis.{name:text(A-Za-z0-9_)}",
+    "it-{jid:text(0-9a-f, 4)}",
+    "rlflx:{address:ip}",
+    "worker-{number:uint}:{pid:uint}:{nonce:text(0-9a-f, 4)}",
+    "worker-{number:uint}:{pid:uint}:{nonce:text(0-9a-f, 4)}-signals",
+    "{class:text(A-Za-z0-9_)}-{day:text(0-9, 2)}-{hour:text(0-9, 2)}:{minute:uint}",
+    "{day:text(0-9, 8)}-marks",
+    "{id:uuid}.reply.celery.pidbox",
+    "{module:text(A-Za-z0-9_)}::{class:text(A-Za-z0-9_)}-{day:text(0-9, 2)}:{minute:uint}",
+    "queue:{queue}",
+];
+
+/// Values that fit a kind, some of which look like the text of a pattern.
+fn values_of(kind: &Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Uint => &["0", "42"],
+        Kind::Uuid => &["123e4567-e89b-12d3-a456-426614174000"],
+        Kind::Hex => &["cafe", "0"],
+        Kind::Ip => &["1.2.3.4", "255.0.10.1", "::1", "2001:db8::8a2e:370:7334"],
+        Kind::Enum(_) => &["second", "minute"],
+        Kind::Text(text) => match text.length() {
+            Some(2) => &["12", "00"],
+            Some(8) => &["20251231"],
+            Some(_) => &["c0fe", "1234"],
+            None => &["a", "rt", "Shop_1", "lock"],
+        },
+        _ => &["x", "a.lock.b", "a.rl.b.w", "/7/minute", "a:b", ":", ".c0fe", "rt:x", "a::b"],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Any of the patterns together, and keys of all of them, whole or with a byte changed, put in
+    /// or taken out.
+    #[test]
+    fn finds_what_the_definition_says_of_patterns_of_programs(
+        texts in prop::sample::subsequence(OF_PROGRAMS.to_vec(), 1..=OF_PROGRAMS.len()),
+        recipes in prop::collection::vec(
+            (select(&OF_PROGRAMS[..]), prop::array::uniform5(any::<prop::sample::Index>()),
+             0..6_u8, any::<prop::sample::Index>(), select(&b":.-/ax0{"[..])),
+            400,
+        ),
+    ) {
+        let patterns = parse(&texts);
+        let matcher = Matcher::new(&patterns).expect("patterns that stand side by side");
+        for (text, choices, change, at, byte) in recipes {
+            let pattern = Pattern::parse(text).expect(text);
+            let chosen = pattern.placeholders().iter().zip(&choices);
+            let values: Vec<&str> =
+                chosen.map(|(own, choice)| *choice.get(values_of(&own.kind))).collect();
+            let mut key = pattern.fill(&values);
+            let at = at.index(key.len());
+            match change {
+                0 => key[at] = byte,
+                1 => key.insert(at, byte),
+                2 => drop(key.remove(at)),
+                3 => key.truncate(at),
+                _ => {}
+            }
+            let found = matcher.find(&key);
+            let shown = key.escape_ascii().to_string();
+            prop_assert_eq!(
+                found.as_ref().map(|found| found.pattern), naive(&patterns, &key), "{}", shown
+            );
+            if let Some(found) = found {
+                let read = patterns[found.pattern].read(&key).expect("it is accepted");
+                prop_assert!(found.placeholders().eq(read.iter().copied()), "{}", shown);
             }
         }
     }

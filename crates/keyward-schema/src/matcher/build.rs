@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::num::{NonZeroU8, NonZeroU32};
 
-use super::forms::{Form, Forms, FormsId, NodeDraft, leading_text, node_texts};
+use super::forms::{Form, Forms, FormsId, NodeDraft, node_texts};
+use super::gate::{Gate, leading_text};
 use super::kinds::KindSet;
 use super::tails::{Demand, Tail, TailList};
 use super::words::Words;
@@ -145,8 +146,10 @@ struct Level {
 struct Choices {
     /// The patterns that end before it.
     ends: Vec<u32>,
-    /// The patterns whose tail begins with it, or began before.
+    /// The patterns whose tail begins with it, or began before, and with no text of its own.
     tails: Vec<u32>,
+    /// The patterns whose tail begins with it, and the text that the tail begins with.
+    leads: Vec<(Vec<u8>, u32)>,
     /// The words spelled out, and by which patterns.
     words: BTreeMap<Vec<u8>, Vec<u32>>,
     /// The patterns with any other placeholder there.
@@ -177,7 +180,7 @@ impl Builder<'_> {
             for form in choices.forms.values().filter(|form| form.pattern.accepts(word)) {
                 members.extend_from_slice(&form.members);
             }
-            let set = choices.accepting(kinds.of(word), &members);
+            let set = choices.accepting(kinds.of(word), &members, word);
             nexts.push((&word[..], self.next(set, level)?));
         }
         let words = self.words.add_table(&nexts);
@@ -185,9 +188,9 @@ impl Builder<'_> {
         let branches_start = self.branches.len();
         let mut any = None;
         let mut forms = None;
-        if choices.forms.is_empty() {
+        if choices.forms.is_empty() && choices.leads.is_empty() {
             for kinds in kinds.outcomes() {
-                let next = self.next(choices.accepting(kinds, &[]), level)?;
+                let next = self.next(choices.accepting(kinds, &[], b""), level)?;
                 self.branches.push(Branch { kinds, next });
             }
             any = kinds.is_only_str().then(|| self.branches[branches_start].next);
@@ -214,9 +217,10 @@ impl Builder<'_> {
         for &index in set {
             let pattern = self.patterns[index as usize];
             let Some(segment) = pattern.segments().closed.get(depth) else {
-                match pattern.segments().tail {
-                    Some(_) => choices.tails.push(index),
+                match pattern.tail_text(depth) {
                     None => choices.ends.push(index),
+                    Some("") => choices.tails.push(index),
+                    Some(text) => choices.leads.push((text.into(), index)),
                 }
                 continue;
             };
@@ -249,7 +253,9 @@ impl Builder<'_> {
         let mut outcomes = kinds.outcomes();
         outcomes.push(KindSet::EMPTY);
         let mut nodes = Vec::new();
-        for text in node_texts(drafts.iter().map(|(_, draft)| leading_text(&draft.pattern))) {
+        let of_forms = drafts.iter().map(|(_, draft)| leading_text(&draft.pattern));
+        let of_tails = choices.leads.iter().map(|(text, _)| &text[..]);
+        for text in node_texts(of_forms.chain(of_tails)) {
             let candidates: Vec<usize> = (0..drafts.len())
                 .filter(|&form| text.starts_with(leading_text(&drafts[form].1.pattern)))
                 .collect();
@@ -273,16 +279,21 @@ impl Builder<'_> {
                         .filter(fit)
                         .flat_map(|bit| drafts[candidates[bit]].1.members.iter().copied())
                         .collect();
-                    if fitting == 0 && of_kinds.is_empty() {
+                    // Where nothing but tails without text is left, the state's own list has them.
+                    if fitting == 0 && of_kinds.is_empty() && choices.led(&text).next().is_none() {
                         continue;
                     }
-                    let next = self.next(choices.accepting(of_kinds, &members), level)?;
+                    let next = self.next(choices.accepting(of_kinds, &members, &text), level)?;
                     branches.push((of_kinds, fitting, next));
                 }
             }
+            // Most segments fit one form, so those branches are looked at first.
+            branches.sort_by_key(|(_, fitting, _): &(_, u32, _)| fitting.count_ones().abs_diff(1));
             nodes.push(NodeDraft { text, candidates, branches });
         }
-        let forms: Vec<Form> = drafts.iter().map(|(_, draft)| Form::of(&draft.pattern)).collect();
+        let gated = |pattern: &Pattern| (Gate::of(pattern), Form::of(pattern));
+        let forms: Vec<(Gate, Form)> =
+            drafts.iter().map(|(_, draft)| gated(&draft.pattern)).collect();
         Ok(self.forms.add(&forms, nodes))
     }
 
@@ -363,7 +374,8 @@ impl Builder<'_> {
                 true if segments.closed.len() + 1 == depth => Demand::SomethingBefore,
                 true => Demand::Nothing,
             };
-            self.tails.push(Tail { answer: self.answer(index), demand });
+            let gate = Gate::of(pattern);
+            self.tails.push(Tail { answer: self.answer(index), demand, gate });
         }
         Ok(TailList { start, count: indices.len() as u8 })
     }
@@ -477,13 +489,21 @@ impl Choices {
         form.or_insert_with(|| FormDraft { pattern, members: Vec::new() }).members.push(index);
     }
 
+    /// The patterns whose tail begins with text that this text begins with.
+    fn led(&self, text: &[u8]) -> impl Iterator<Item = u32> {
+        let led = self.leads.iter().filter(move |(lead, _)| text.starts_with(lead));
+        led.map(|(_, index)| *index)
+    }
+
     /// The patterns that accept a segment which is of these kinds, together
-    /// with those that spell it out or have a form for it.
-    fn accepting(&self, kinds: KindSet, spelled: &[u32]) -> Set {
+    /// with those that spell it out or have a form for it, and with the tails
+    /// that it leaves, given the longest text known of it.
+    fn accepting(&self, kinds: KindSet, spelled: &[u32], text: &[u8]) -> Set {
         let by_kind = self.kinds.iter().filter(|(kind, _)| kinds.meets(*kind));
         let mut set: Vec<u32> =
             by_kind.map(|(_, index)| *index).chain(spelled.iter().copied()).collect();
         set.extend_from_slice(&self.tails);
+        set.extend(self.led(text));
         set.sort_unstable();
         set.dedup();
         set.into()

@@ -1,8 +1,8 @@
 //! Segments with text beside placeholders, and segments of the rarer kinds.
 //!
 //! Owns a trie (radix tree) for each state that has such forms, over the text that they begin
-//! with. A segment goes down as far as it can; the forms on the way are the only ones that can
-//! fit, and each is judged once. Which of them fit, together with the kinds that the segment is
+//! with, and that tails which begin there begin with. A segment goes down as far as it can; the
+//! forms on the way are the only ones that can fit, and each is judged once, by its gate first. Which of them fit, together with the kinds that the segment is
 //! of, is the branch that leads on. Invariants: a node has at most `MAX_CANDIDATES` forms on the
 //! way to it; nothing is allocated to find a branch.
 
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use super::Next;
+use super::gate::Gate;
 use super::kinds::KindSet;
 use crate::pattern::{Element, Kind, Pattern};
 
@@ -27,7 +28,7 @@ pub(super) struct Forms {
     wide: Vec<[u32; 256]>,
     texts: Vec<u8>,
     /// The forms on the way to each node.
-    candidates: Vec<Form>,
+    candidates: Vec<(Gate, Form)>,
     branches: Vec<FormBranch>,
 }
 
@@ -111,14 +112,6 @@ impl Form {
     }
 }
 
-/// The text that a form begins with.
-pub(super) fn leading_text(pattern: &Pattern) -> &[u8] {
-    match pattern.elements().first() {
-        Some(Element::Literal(text)) => text.as_bytes(),
-        _ => b"",
-    }
-}
-
 impl Forms {
     /// Where a segment leads that is none of the state's words.
     #[inline(never)]
@@ -126,8 +119,11 @@ impl Forms {
         let node = self.descend(root, segment);
         let candidates = &self.candidates[node.candidates_start as usize..];
         let mut fitting = 0;
-        for (bit, form) in candidates[..usize::from(node.candidate_count)].iter().enumerate() {
-            fitting |= u32::from(form.accepts(segment)) << bit;
+        let candidates = &candidates[..usize::from(node.candidate_count)];
+        for (bit, (gate, form)) in candidates.iter().enumerate() {
+            if gate.admits(segment) && form.accepts(segment) {
+                fitting |= 1 << bit;
+            }
         }
         let branches = &self.branches[node.branches_start as usize..];
         branches[..node.branch_count as usize]
@@ -167,7 +163,7 @@ impl Forms {
 
     /// Adds the trie of a state: its nodes, the one with the empty text first, each behind those
     /// that its text begins with.
-    pub(super) fn add(&mut self, forms: &[Form], drafts: Vec<NodeDraft>) -> FormsId {
+    pub(super) fn add(&mut self, forms: &[(Gate, Form)], drafts: Vec<NodeDraft>) -> FormsId {
         if self.nodes.is_empty() {
             self.nodes.push(Node::default());
         }

@@ -1,9 +1,13 @@
 //! Patterns with a `rest` or an address, whose end no number of segments tells.
 //!
+//! One whose tail begins with text is found by it, in the trie of the state where it begins
+//! (`forms`), so that a state's list has only those that the text so far leaves.
+//!
 //! Invariant: the tails of a state are in an order in which a smaller pattern comes before a
 //! larger one; all that accept one key are nested, so the first that fits is the answer.
 
 use super::Answer;
+use super::gate::Gate;
 use crate::pattern::Pattern;
 
 /// A pattern that a state may be the answer of, whatever follows.
@@ -11,6 +15,7 @@ use crate::pattern::Pattern;
 pub(super) struct Tail {
     pub(super) answer: Answer,
     pub(super) demand: Demand,
+    pub(super) gate: Gate,
 }
 
 /// What a tail demands of the key, given that its segments before the tail fit.
@@ -58,6 +63,7 @@ impl Tail {
             Demand::SomethingBefore => {
                 start <= key.len() || key.last().is_some_and(|last| *last != b':')
             }
+            Demand::Reading if !self.gate.admits(key) => false,
             Demand::Reading => {
                 let reader = readers[self.answer.pattern as usize].as_ref();
                 reader.is_some_and(|pattern| pattern.accepts(key))

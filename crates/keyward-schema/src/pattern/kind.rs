@@ -4,7 +4,7 @@
 //! `machine` has the same languages as automata; a test holds the two against each other.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::Ipv6Addr;
 
 use super::relation::{Relation, relate_kinds};
 use super::text_kind::TextKind;
@@ -95,7 +95,7 @@ impl Kind {
     }
 
     /// Whether a value may hold this byte; no if none does.
-    pub(super) fn may_hold(&self, byte: u8) -> bool {
+    pub(crate) fn may_hold(&self, byte: u8) -> bool {
         match self {
             Kind::Rest => true,
             Kind::Str | Kind::Hex | Kind::Base58 | Kind::Base64Url => self.accepts(&[byte]),
@@ -288,8 +288,39 @@ fn is_slug(value: &[u8]) -> bool {
     })
 }
 
+/// The longest address: eight groups, the last two as an IPv4 address.
+const IP_BYTES_MAX: usize = 45;
+
 fn is_ip(value: &[u8]) -> bool {
-    std::str::from_utf8(value).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
+    if value.len() > IP_BYTES_MAX {
+        return false;
+    }
+    match memchr::memchr(b':', value) {
+        None => is_ipv4(value),
+        Some(_) => std::str::from_utf8(value).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok()),
+    }
+}
+
+/// Four numbers up to 255 without zeros in front, with dots between them.
+fn is_ipv4(value: &[u8]) -> bool {
+    let (mut dots, mut digits, mut number) = (0, 0, 0_u32);
+    for &byte in value {
+        match byte {
+            b'0'..=b'9' => {
+                if digits == 3 || (digits == 1 && number == 0) {
+                    return false;
+                }
+                digits += 1;
+                number = number * 10 + u32::from(byte - b'0');
+            }
+            b'.' if digits > 0 && number <= 255 => {
+                dots += 1;
+                (digits, number) = (0, 0);
+            }
+            _ => return false,
+        }
+    }
+    dots == 3 && digits > 0 && number <= 255
 }
 
 fn is_month(value: &[u8]) -> bool {
@@ -328,6 +359,7 @@ pub(crate) fn days_in_month(year: u32, month: u8) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn check(kind: &str, yes: &[&str], no: &[&str]) {
         let kind = Kind::named(kind).expect("a kind");
@@ -413,6 +445,18 @@ mod tests {
             &["127.0.0.1", "::1", "::", "2001:db8::8a2e:370:7334", "::ffff:1.2.3.4"],
             &["", "127.0.0", "127.0.0.01", "1:2", ":::", "fe80::1%eth0", "[::1]", "1.2.3.4:80"],
         );
+    }
+
+    proptest! {
+        /// Addresses are those of the standard library, however they are judged here.
+        #[test]
+        fn addresses_are_those_of_the_standard_library(
+            value in "[0-9]{1,4}(\\.[0-9]{0,4}){2,4}|[0-9a-f:.]{0,20}|\\PC{0,8}|\
+                      ([0-2]?[0-9]{1,2}\\.){3}[0-2]?[0-9]{1,2}"
+        ) {
+            let expected = value.parse::<std::net::IpAddr>().is_ok();
+            prop_assert_eq!(Kind::Ip.accepts(value.as_bytes()), expected, "{}", value);
+        }
     }
 
     #[test]

@@ -126,6 +126,16 @@ impl Segment {
 }
 
 impl Pattern {
+    /// Of a pattern with a tail, the text that the tail begins with, if the tail is the segment of
+    /// this number; none that is known for those behind it. No colon is in it.
+    pub(crate) fn tail_text(&self, depth: usize) -> Option<&str> {
+        let tail = self.segments.tail.as_deref()?;
+        Some(match tail.first() {
+            Some(Element::Literal(text)) if depth == self.segments.closed.len() => text,
+            _ => "",
+        })
+    }
+
     /// Some elements of this pattern as a pattern of their own.
     pub(crate) fn part(&self, elements: &[Element]) -> Pattern {
         let parts = elements.iter().map(|element| match element {

@@ -142,11 +142,19 @@ impl<'k> Reader<'_, 'k> {
     }
 }
 
+/// Whether looking at each place costs less than preparing a search. Both are bounded, so that
+/// no key makes it slow.
+#[inline]
+fn is_short(key: &[u8], text: &[u8]) -> bool {
+    key.len() <= 64 && (2..=8).contains(&text.len())
+}
+
 /// Where a text occurs first.
 #[inline]
 fn first(key: &[u8], text: &[u8]) -> Option<usize> {
     match text {
         [only] => memchr(*only, key),
+        _ if is_short(key, text) => key.windows(text.len()).position(|window| window == text),
         _ => memmem::find(key, text),
     }
 }
@@ -156,6 +164,7 @@ fn first(key: &[u8], text: &[u8]) -> Option<usize> {
 fn last(key: &[u8], text: &[u8]) -> Option<usize> {
     match text {
         [only] => memrchr(*only, key),
+        _ if is_short(key, text) => key.windows(text.len()).rposition(|window| window == text),
         _ => memmem::rfind(key, text),
     }
 }
