@@ -115,11 +115,6 @@ impl Deref for Stream {
 }
 
 impl Body {
-    /// How many entries there are.
-    pub fn len(&self) -> usize {
-        usize::try_from(self.facts.length).unwrap_or(usize::MAX)
-    }
-
     /// What is told of the entries.
     pub fn facts(&self) -> &Facts {
         &self.facts
@@ -318,6 +313,11 @@ impl Stream {
     /// What it costs, for freeing it in steps.
     pub(crate) fn footprint_mut(&mut self) -> &mut dyn Footprint {
         self
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        usize::try_from(self.facts().length).unwrap_or(usize::MAX)
     }
 
     /// Whether its row must go: never, for one without entries stays.
