@@ -40,8 +40,7 @@ const FIXED_ELEMENTS: usize = 3;
 /// Some entries.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// The listpack, in room of the allocator's next class: a head of its own would make
-    /// every eighth node one class larger than Redis's.
+    /// The listpack, in room of the allocator's next class.
     bytes: Vec<u8>,
 }
 
