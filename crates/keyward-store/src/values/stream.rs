@@ -11,9 +11,10 @@
 //!
 //! Estimate: an entry of five fields with values of ten bytes takes 9 + 5 * 12 bytes, and
 //! its part of its node's names, head and place some three: 72 bytes. That is a hundredth
-//! more than Redis takes, whose nodes are the same; pending entries take less (`group`). A stream of one short entry takes 160 bytes for itself, 160
-//! for the tree and some 64 for the node; Redis four kilobytes. Appending copies the entry
-//! twice and touches two shared counts.
+//! more than Redis takes, whose nodes are the same; pending entries take less (`group`).
+//! A stream of one short entry takes 160 bytes for itself, 160 for the tree and some 64 for
+//! the node; Redis four kilobytes. Appending copies the entry twice and touches two shared
+//! counts.
 //!
 //! Invariants: `length` is the number of live entries; `first_id` is that of the first one,
 //! zero if there is none; no live entry lies behind `last_id`. A stream without entries
