@@ -136,7 +136,6 @@ const ENTRY_IDS: Texts = &[
     b"+",
     b"$",
     b">",
-    b"*",
     b"5",
     b"5-",
     b"-5",

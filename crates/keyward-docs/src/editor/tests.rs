@@ -41,7 +41,13 @@ fn every_setting_is_in_it_with_its_words() {
 fn what_the_reader_accepts_the_editor_accepts() {
     let validator = validator();
     for rule in RULES.iter().filter(|rule| !rule.right.is_empty()) {
-        assert_eq!(errors(&validator, rule.right), Vec::<String>::new(), "{}", rule.code);
+        // A page about several files shows each behind its name.
+        let is_name = |line: &&str| line.starts_with("# ") && line.ends_with(".toml");
+        let lines: Vec<&str> = rule.right.lines().collect();
+        for file in lines.split(|line| is_name(line)) {
+            let file = file.join("\n");
+            assert_eq!(errors(&validator, &file), Vec::<String>::new(), "{}", rule.code);
+        }
     }
     let systems = schemas_of_the_systems();
     assert_eq!(systems.len(), 5);

@@ -177,6 +177,20 @@ fn calls(command: &Command, source: &str, target: &str) -> Vec<Vec<String>> {
         calls.insert(words(&format!("sort numbers:2 BY nosort GET token:1 STORE {target}")));
         calls.insert(words(&format!("sort {source} STORE {target}")));
     }
+    match command.name {
+        "georadius" => {
+            calls.insert(words(&format!("georadius {source} 0 0 30000 km STORE {target}")));
+        }
+        "georadiusbymember" => {
+            let near = format!("georadiusbymember {source} {SECRET} 9 m STORE {target}");
+            calls.insert(words(&near));
+        }
+        // What is no HyperLogLog is not merged; where there is nothing, an empty one is made.
+        "pfmerge" => {
+            calls.insert(words(&format!("pfmerge {target} plain:2")));
+        }
+        _ => {}
+    }
     let mut calls: Vec<_> = calls.into_iter().filter(|call| moves(command, call)).collect();
     for call in &mut calls {
         let args: ArgBuf = call.iter().collect();
@@ -287,7 +301,11 @@ fn no_command_that_takes_a_secret_elsewhere_shows_it() {
         "blmove",
         "brpoplpush",
         "copy",
+        "georadius",
+        "georadiusbymember",
+        "geosearchstore",
         "lmove",
+        "pfmerge",
         "rename",
         "renamenx",
         "rpoplpush",

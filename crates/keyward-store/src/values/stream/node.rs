@@ -25,10 +25,11 @@ use super::listpack::{self, HEAD_BYTES, back, number, read, skip_many};
 use super::tree::Leaf;
 use crate::values::footprint::HeapBytes;
 use crate::values::packed::Item;
-use crate::values::thin::{self, ThinBytes};
+use crate::values::size_class::size_class;
+use std::ops::Range;
 
 /// The most bytes that a node takes.
-pub(super) const BYTES_MAX: usize = thin::BYTES_MAX;
+pub(super) const BYTES_MAX: usize = 1 << 30;
 
 const DEAD: u8 = 1;
 const SAME_FIELDS: u8 = 2;
@@ -39,7 +40,8 @@ const FIXED_ELEMENTS: usize = 3;
 /// Some entries.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    bytes: ThinBytes,
+    /// The listpack, in room of the allocator's next class.
+    bytes: Vec<u8>,
 }
 
 /// What stands before the entries of a node.
@@ -267,14 +269,29 @@ impl Node {
     }
 
     fn of(listpack: &[u8]) -> Node {
-        let mut bytes = ThinBytes::default();
-        bytes.insert(0, listpack.len()).copy_from_slice(listpack);
-        Node { bytes }
+        Node { bytes: listpack.to_vec() }
     }
 
     /// The listpack.
     pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.bytes()
+        &self.bytes
+    }
+
+    /// Puts bytes in the place of others, and moves what follows.
+    fn replace(&mut self, range: Range<usize>, with: &[u8]) {
+        if range.len() == with.len() {
+            return self.bytes[range].copy_from_slice(with);
+        }
+        self.make_room((self.bytes.len() + with.len()).saturating_sub(range.len()));
+        self.bytes.splice(range, with.iter().copied());
+    }
+
+    /// Makes room for so many bytes in all.
+    fn make_room(&mut self, bytes: usize) {
+        assert!(bytes <= BYTES_MAX, "callers give up before a node gets this long");
+        if bytes > self.bytes.capacity() {
+            self.bytes.reserve_exact(size_class(bytes) - self.bytes.len());
+        }
     }
 
     /// How many entries there are, live and dead.
@@ -339,8 +356,11 @@ impl Node {
             elements += count + 1;
         }
         listpack::push_number(&mut entry, elements as i64);
-        let end = bytes.len() - 1;
-        self.bytes.insert(end, entry.len()).copy_from_slice(&entry);
+        entry.push(listpack::END);
+        self.make_room(self.bytes.len() + entry.len());
+        // In place of the end.
+        self.bytes.pop();
+        self.bytes.extend_from_slice(&entry);
         self.set_counts(&head, [head.live + 1, head.dead]);
         self.finish(|before| before + elements + 1);
     }
@@ -352,7 +372,7 @@ impl Node {
         let end = bytes.len() - 1;
         let at = entry_before(bytes, end).expect("a node has entries");
         let (elements, _) = number(bytes, back(bytes, end));
-        self.bytes.remove(at..end);
+        self.replace(at..end, &[]);
         self.set_counts(&head, [head.live - 1, head.dead]);
         self.finish(|before| before - elements as usize - 1);
     }
@@ -380,7 +400,7 @@ impl Node {
 
     fn set_dead(&mut self, places: &[usize]) {
         for at in places {
-            self.bytes.replace(*at..*at + 1, 1)[0] |= DEAD;
+            self.bytes[*at] |= DEAD;
         }
         let head = Head::of(self.bytes());
         self.set_counts(&head, [head.live - places.len(), head.dead + places.len()]);
@@ -395,17 +415,17 @@ impl Node {
     fn set_counts(&mut self, head: &Head, [live, dead]: [usize; 2]) {
         let (live, live_bytes) = listpack::number_code(live as i64);
         let (dead, dead_bytes) = listpack::number_code(dead as i64);
-        let room = self.bytes.replace(HEAD_BYTES..head.counts_end, live_bytes + dead_bytes);
-        let (first, second) = room.split_at_mut(live_bytes);
-        first.copy_from_slice(&live[..live_bytes]);
-        second.copy_from_slice(&dead[..dead_bytes]);
+        let mut counts = [0; 2 * listpack::NUMBER_BYTES_MAX];
+        counts[..live_bytes].copy_from_slice(&live[..live_bytes]);
+        counts[live_bytes..live_bytes + dead_bytes].copy_from_slice(&dead[..dead_bytes]);
+        self.replace(HEAD_BYTES..head.counts_end, &counts[..live_bytes + dead_bytes]);
     }
 
     /// Brings the head of the listpack up to date.
     fn finish(&mut self, elements: impl FnOnce(usize) -> usize) {
         let bytes = self.bytes();
         let head = listpack::head(bytes.len(), listpack::elements(bytes).map(elements));
-        self.bytes.replace(0..HEAD_BYTES, HEAD_BYTES).copy_from_slice(&head);
+        self.bytes[..HEAD_BYTES].copy_from_slice(&head);
     }
 }
 
@@ -524,7 +544,7 @@ const CUT_OFF: Damage = "an entry of a stream that is cut off";
 
 impl HeapBytes for Node {
     fn heap_bytes(&self) -> usize {
-        self.bytes.heap_bytes()
+        size_class(self.bytes.capacity())
     }
 }
 
@@ -534,6 +554,8 @@ impl Leaf for Node {
     }
 
     fn moved(&self) -> Node {
-        self.clone()
+        let mut bytes = Vec::with_capacity(self.bytes.capacity());
+        bytes.extend_from_slice(&self.bytes);
+        Node { bytes }
     }
 }
