@@ -77,7 +77,15 @@ const STACK_BYTES: &str = "8388608";
 
 /// What a round of a long run does besides random commands: targets of the fuzzer.
 const TARGETS: [&str; 10] = [
-    "requests", "acl", "aof", "derived", "packing", "rdb", "schema", "simulation", "sketches",
+    "requests",
+    "acl",
+    "aof",
+    "derived",
+    "packing",
+    "rdb",
+    "schema",
+    "simulation",
+    "sketches",
     "streams",
 ];
 /// Seconds for each of them in a round.
