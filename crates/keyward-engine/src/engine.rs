@@ -5,8 +5,8 @@
 //!
 //! 1. the host sets the time and hands over a batch of one client's commands;
 //! 2. the keys of the batch are hashed and their cache lines fetched (`batch`);
-//! 3. each command is resolved, judged (arity, authentication, transaction),
-//!    then queued or called through `dispatch`;
+//! 3. each command is resolved, judged (arity, authentication, rights,
+//!    transaction), then queued or run (`runner`, `attempt`, `dispatch`);
 //! 4. what it changed goes to the effect log, clients that waited for it are
 //!    served, subscribers are told.
 //!
@@ -546,7 +546,7 @@ impl Engine {
     pub fn take_deliveries(&mut self) -> Vec<Delivery> {
         let Shared { sessions, outbox, tracking, .. } = &mut self.shared;
         tracking.send_broadcasts(&mut Courier { sessions, outbox, current: None });
-        self.shared.feed_followers(&mut self.keys);
+        self.shared.feed_effects(&mut self.keys);
         self.shared.outbox.take()
     }
 

@@ -2,7 +2,7 @@
 //! a registered function.
 //!
 //! Owns the flags and the reading of that line, for scripts and for libraries.
-//! Not here: what a flag forbids (`run`).
+//! Not here: what a flag forbids (`scripting::run` of the engine).
 
 use keyward_resp::split_words;
 

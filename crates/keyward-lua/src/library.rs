@@ -4,7 +4,7 @@
 //! function's name, in any case, belongs to one library; a change that fails changes
 //! nothing, except that a library being replaced must make room while the new one is
 //! judged.
-//! Not here: the commands (`function`), the format of dumps (`dump`).
+//! Not here: the commands and the format of dumps (`scripting` of the engine).
 
 use super::caller::Caller;
 use super::flags::{ScriptFlags, read_library};

@@ -8,7 +8,7 @@
 //! is to end gets an error at every further instruction, so no `pcall` outlives it.
 //! Invariant: what Lua may jump over owns nothing with a destructor. So everything that is
 //! read from Lua is read first, and only then is memory allocated for it.
-//! Not here: which scripts there are (`eval`, `library`).
+//! Not here: which scripts there are (the engine's `scripting`, `library`).
 #![allow(unsafe_code)]
 
 use super::caller::Caller;

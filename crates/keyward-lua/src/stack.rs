@@ -1,6 +1,6 @@
 //! The stack of a Lua state, as the functions of the libraries see it.
 //!
-//! Owns the calls into Lua's C interface: everything else in `script` reads and
+//! Owns the calls into Lua's C interface: everything else in this crate reads and
 //! pushes values through [`Stack`]. The C interface is used directly because
 //! building a table through the safe wrapper costs about ten times as much per
 //! element (measured: 1.1 µs against 0.1), and replies and JSON are made of elements.

@@ -7,7 +7,7 @@
 //! a loop.
 //! Invariants: once a run is to end, every further look says so; no result depends on how
 //! much time has passed.
-//! Not here: raising the error (`stack`), what the caller does meanwhile (`run`).
+//! Not here: raising the error (`stack`), what the caller does meanwhile (`scripting::run` of the engine).
 
 use super::caller::CallerSlot;
 use super::pace::Pace;

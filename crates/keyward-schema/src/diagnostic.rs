@@ -3,7 +3,7 @@
 //! Owns the form of a rule and of a finding, and the report that collects
 //! findings. Invariant: every finding belongs to a declared [`Rule`], so that
 //! `keyward explain-code` has a page for whatever `keyward check` prints.
-//! Not here: the rules themselves (`checks`), how findings look (`render`).
+//! Not here: the rules themselves (`checks`), how findings look (`keyward_docs`).
 
 use crate::source::Span;
 

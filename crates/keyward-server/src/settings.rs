@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 use table::{ALIASES, Change, Id, SETTINGS, Setting};
 use value::Value;
 
-/// The argument that has settings read from the standard input.
 /// Where Redis writes the process id, if the server is in the background and nothing is said.
 const DEFAULT_PID_FILE: &str = "/var/run/redis.pid";
+/// The argument that has settings read from the standard input.
 const STANDARD_INPUT: &str = "-";
 /// Gives commands other names.
 const RENAME: &str = "rename-command";

@@ -9,8 +9,8 @@
 //!
 //! Invariants: no method returns a row whose deadline has passed; a collection
 //! in a row is never empty once its edit is over.
-//! Not here: replies and arguments (`context`, handlers), the log of effects of a
-//! whole command (`effects`), who is told (`engine`).
+//! Not here: replies and arguments (the engine's handlers), the log of effects of a
+//! whole command (`effects`), who hears of it (the engine).
 
 pub mod blocking;
 pub mod changes;

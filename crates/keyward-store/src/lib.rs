@@ -3,8 +3,8 @@
 //! Four rooms, each of which uses only those before it:
 //!
 //! - [`values`]: a row and what it may hold, packed or not; the index that finds rows.
-//! - [`tables`] and [`capture`]: a table per key pattern, its deadlines, packed pages and
-//!   figures; what a snapshot in steps (copy-on-write) captures of its rows.
+//! - [`capture`]: what a snapshot in steps (copy-on-write) captures of rows.
+//! - [`tables`]: a table per key pattern, its deadlines, packed pages and figures.
 //! - [`keyspace`]: all databases, and the guards through which commands read and change
 //!   them: journal, expiry, eviction's choice, effects, WATCH, who waits for a key.
 //!

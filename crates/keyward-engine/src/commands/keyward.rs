@@ -1,9 +1,8 @@
 //! KEYWARD: what Redis has no command for.
 //!
 //! Owns the answers about schemas and patterns. Every figure is a counter that
-//! its table keeps: nothing here looks at rows, but for planning another schema
-//! and
-//! applying it (`plan`, `changeover`).
+//! its table keeps; only MISFITS and UNKNOWN look at rows, some at a call.
+//! Not here: planning another schema and putting it in force (`governed`).
 
 mod misfits;
 mod mode;

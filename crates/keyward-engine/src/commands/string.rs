@@ -1,6 +1,7 @@
 //! The commands of strings: bytes, ranges, counters, bits.
 //!
-//! Owns what they do and say; how a string is stored is `text`'s.
+//! Owns what they do and say; how a string is stored is `values::text` of the
+//! store.
 
 pub(crate) mod bitfield;
 pub(crate) mod bits;

@@ -95,7 +95,7 @@ impl Engine {
     }
 
     fn log_to(&mut self, is_on: bool, schemas: String) {
-        self.shared.feed_followers(&mut self.keys);
+        self.shared.feed_effects(&mut self.keys);
         self.shared.log = AppendLog::new(is_on, schemas);
         self.shared.listen(&mut self.keys);
     }
@@ -103,7 +103,7 @@ impl Engine {
     /// Takes the log of changes since the last call.
     #[inline]
     pub fn take_log(&mut self, out: &mut Vec<u8>) {
-        self.shared.feed_followers(&mut self.keys);
+        self.shared.feed_effects(&mut self.keys);
         self.shared.log.take(out);
     }
 

@@ -331,7 +331,7 @@ impl Shared {
 
     /// Gives what was recorded to those who want it.
     #[inline]
-    pub(crate) fn feed_followers(&mut self, keys: &mut Keyspace) {
+    pub(crate) fn feed_effects(&mut self, keys: &mut Keyspace) {
         if !keys.effects.is_empty() && (self.log.is_on || self.replicas.count() > 0) {
             let effects = keys.effects.take();
             self.replicas.feed(&effects, &mut self.outbox);

@@ -13,7 +13,7 @@
 //! Invariants: nothing is destroyed that was not announced: the number that the client
 //! repeats must be the number at that moment. Until the schema is in force nothing has
 //! happened, and if its client goes nothing does; from then on it is carried to its end.
-//! Not here: how rows are judged (`keyward_rules`), meeting and changing them (`rebuild`).
+//! Not here: how rows are judged (`keyward_rules`), meeting them (`survey`).
 
 use super::changeover::{Announced, Changeover, Stage};
 use super::hold::Hold;

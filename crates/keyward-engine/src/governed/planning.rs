@@ -10,8 +10,8 @@
 //! Invariants: a plan is forgotten once any schema is planned, applied or reloaded, so a plan
 //! always starts from the schema in force; there is one at a time.
 //! KEYWARD MODE makes one too where it would begin or end observing.
-//! Not here: putting it in force (`changeover`), how rows are judged
-//! (`keyward_rules::Survey`), meeting them (`rebuild`), the reply (`telling`).
+//! Not here: putting it in force (`apply`), how rows are judged
+//! (`keyward_rules::Survey`), meeting them (`survey`), the reply (`telling`).
 
 use super::apply::apply;
 use super::in_force::{book, keyspace, schema_at};

@@ -1,9 +1,8 @@
 //! Rows that no command was judged by: from a snapshot, or older than the schema.
 //!
-//! Owns showing them to a survey of the rule book, bucket by bucket, and carrying
-//! out what it says they need: what does not fit is kept, counted and some of it
+//! Owns carrying out what a survey of the rule book says they need: what does not fit is kept, counted and some of it
 //! named in the log. All of it goes in steps of bounded work.
-//! Not here: what they need (`keyward_rules::Survey`), who wants to know (`keyward`).
+//! Not here: showing rows to it (`survey`), what they need (`keyward_rules::Survey`), who wants to know (`keyward`).
 
 use super::announcement;
 use super::ends;

@@ -4,7 +4,7 @@
 //! read-only scripts) and the isolation of the client: a script has its own protocol
 //! and its own selected database. Its writes are logged one by one within the
 //! command's unit; the script itself is not logged.
-//! Not here: the Lua state (`sandbox`), finding the script (`eval`, `function`).
+//! Not here: the Lua state (`keyward_lua::Sandbox`), finding the script (`eval`, `function`).
 
 use super::running::{RunFacts, Running};
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};

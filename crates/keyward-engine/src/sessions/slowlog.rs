@@ -3,7 +3,7 @@
 //! Owns the entries, newest first, and how an entry is made: of a long command only
 //! the beginning is kept. Invariant: bounded by the setting
 //! `slowlog-max-len`, and an entry by the constants here.
-//! Not here: how long is long (`stats`), which arguments are secret
+//! Not here: how long is long (`engine::slow`), which arguments are secret
 //! (`keyward_rules::Books`).
 
 use std::borrow::Cow;

@@ -8,7 +8,7 @@
 //! (`Host::monotonic_ns`). It is asked once per command, since one command's end is
 //! the next one's beginning: `clock_ns` is the last answer. Cost per command: that
 //! question, four additions in a row of `calls`, one in a histogram.
-//! Not here: the replies (`server`, `slowlog::commands`, `latency::commands`).
+//! Not here: the replies (`commands::server`, `commands::slowlog`, `commands::latency`).
 
 pub(crate) mod calls;
 pub(crate) mod histogram;

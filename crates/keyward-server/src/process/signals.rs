@@ -2,7 +2,7 @@
 //!
 //! Owns the handlers and the pipe they write to (the self-pipe trick): a signal that comes
 //! at any moment ends a wait, and what it asks for happens between two rounds.
-//! Not here: what a signal asks for (`Server::on_signal`).
+//! Not here: what a signal asks for (`serve::shutdown::on_signal`).
 
 use crate::net::selector::{Watcher, Who};
 use rustix::buffer::spare_capacity;

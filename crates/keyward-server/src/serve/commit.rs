@@ -1,6 +1,6 @@
 //! Replies wait for the log.
 //!
-//! Owns when the log is written and synced, and who waits for that. At the end of a round
+//! Owns at which points of a round the log is written and synced. At the end of a round
 //! (`round`) the log is written once for every client of the round; with `appendfsync
 //! always` the replies stay with their peers then, until a sync that serves all of them
 //! (group commit).
@@ -8,7 +8,8 @@
 //! With `everysec` and `no` replies stay only where the log cannot be written at once: a
 //! sync is under way, and a thread writes beside it; or the log changes to another file.
 //! Then only those wait who have changed something, everybody else is served.
-//! Not here: who waits, and whether a sync is waited for (`waiters`).
+//! Not here: who waits, and whether a sync is waited for (`waiters`); the file and its
+//! syncs (`files::append_only`).
 
 use crate::clock::Instant;
 use crate::files::append_only::Policy;

@@ -9,7 +9,7 @@
 //!
 //! Invariants: a client is listed under each of its keys exactly once; a key is
 //! in `ready` at most once at a time, and only if somebody waits for it.
-//! Not here: timers (`Engine::tick`), replies (`context`).
+//! Not here: timers (`Engine::tick`), replies (the engine's `context`).
 
 use crate::keyspace::client_id::ClientId;
 use crate::keyspace::watch::DbKey;

@@ -2,7 +2,7 @@
 //!
 //! Owns the dirty counter, the watches, the keys clients wait for, and the news for
 //! subscribers and for clients that track keys. Everything here is cheap when nobody is interested.
-//! Not here: what the engine then does with it (`engine`).
+//! Not here: what the engine then does with it.
 
 use crate::keyspace::blocking::Waiting;
 use crate::keyspace::event::{Class, Event, NotifyFlags};

@@ -1,7 +1,7 @@
 //! Keyspace events: what can be told to subscribers about a key.
 //!
 //! Owns the classes of `notify-keyspace-events`, their letters, and the type that
-//! names one event. Not here: who listens (`pubsub`), when an event happens
+//! names one event. Not here: who listens (`pubsub` of the engine), when an event happens
 //! (`keyspace`, and the handlers that name it).
 
 /// The classes a subscriber can choose by letter.

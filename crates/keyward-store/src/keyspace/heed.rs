@@ -6,7 +6,7 @@
 //! in mind. The lists are worked off before anybody is told a figure, some rows by every tick, and
 //! by commands that make them long.
 //! Invariant: a row is judged only between commands, so by what is known to stay.
-//! Not here: the survey itself (`rebuild`).
+//! Not here: the survey itself (`governed::survey` of the engine).
 
 use super::Keyspace;
 use crate::tables::contradictions::Contradictions;

@@ -12,7 +12,7 @@
 //! rows, their elements and their deadlines as they were at the mark. (The
 //! order of members and fields, which nobody is promised, may be another, and the
 //! encoding that `OBJECT ENCODING` tells may stay larger.)
-//! Not here: what is reported (`report`), who decides (`governed`).
+//! Not here: what is reported (`report`), who decides (`governed` of the engine).
 
 pub mod report;
 pub mod undo;

@@ -9,7 +9,7 @@
 //!
 //! A removal leaves the traces of a deletion: the effect log says DEL, subscribers hear
 //! `evicted`, watches break.
-//! Not here: what goes with a row (`crate::governed`).
+//! Not here: what goes with a row (`governed` of the engine).
 
 use super::Keyspace;
 use super::expiry::WORK_OF_LEADERS;

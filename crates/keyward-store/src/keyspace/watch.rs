@@ -3,7 +3,7 @@
 //! Owns the map from watched keys to clients and the set of clients whose
 //! transaction must fail. Invariants: a client is listed once per key; a client
 //! that watches nothing is not in any list and not broken.
-//! Not here: EXEC itself (`transaction`).
+//! Not here: EXEC itself (`transaction` of the engine).
 
 use crate::keyspace::client_id::ClientId;
 use crate::values::hasher::KeyHasher;

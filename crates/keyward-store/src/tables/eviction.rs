@@ -2,7 +2,7 @@
 //! candidates.
 //!
 //! Owns these as plain values over rows and tables.
-//! Not here: the loop that makes room (`evict`), which row is the next (`keyspace::victim`).
+//! Not here: the loop that makes room (`evict` of the engine), which row is the next (`keyspace::victim`).
 
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 //! Owns what is wrong with each, by its key; the counters of tables tell how many there
 //! are. All rows may be among them, where a schema came that nothing fits: like rows, they
 //! are in an index that grows and goes in steps.
-//! Not here: judging rows, and when (`keyspace::heed`, `rebuild`).
+//! Not here: judging rows, and when (`keyspace::heed`, and `governed::survey` of the engine).
 
 use crate::values::hasher::KeyHasher;
 use crate::values::index::Index;

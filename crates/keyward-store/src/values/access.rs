@@ -13,7 +13,7 @@
 //! Each table has its reading (`Table::reading`). Changing the policy changes the
 //! reading, not the bits: until a row is used again they mean something else, as in
 //! Redis.
-//! Not here: what goes first (`evict`).
+//! Not here: what goes first (`keyspace::victim`).
 
 use crate::values::random::Random;
 

@@ -10,7 +10,7 @@
 //!
 //! Invariants: fields are unique; in the compact form they are in the order they
 //! came. An empty hash never stays in a row (`keyspace::edit` removes it).
-//! Not here: the commands (`hash::commands`), shapes (`keyward-rules`).
+//! Not here: the commands (`commands::hash` of the engine), shapes (`keyward-rules`).
 
 pub mod indexed;
 pub mod iter;

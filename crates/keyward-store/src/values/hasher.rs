@@ -1,4 +1,4 @@
-//! Hashing of what clients send.
+//! Keys as tables find them, and the hashing of what clients send.
 //!
 //! Owns the keyed SipHash-1-3 that every table and map of client-supplied bytes
 //! uses: without the seed nobody can choose keys that collide. The seed comes

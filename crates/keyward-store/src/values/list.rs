@@ -8,7 +8,7 @@
 //! Invariants: a small list takes at most `SMALL_BYTES_MAX` bytes of entries; a
 //! large one that has shrunk to a quarter of that becomes small again. An empty
 //! list never stays in a row (`keyspace::edit` removes it).
-//! Not here: the commands (`list::commands`), waiting for elements (`blocking`).
+//! Not here: the commands (`commands::list` of the engine), waiting for elements (`blocking`).
 
 pub mod chunk;
 pub mod chunks;

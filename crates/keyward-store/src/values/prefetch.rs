@@ -3,7 +3,7 @@
 //! Owns the one hint the batch pipeline uses. A prefetch never faults and never
 //! changes memory, so these functions are safe to call with any address; the
 //! `unsafe` below is only the price of the intrinsic.
-//! Not here: which addresses are worth fetching (`index`, `batch`).
+//! Not here: which addresses are worth fetching (`index`, and `batch` of the engine).
 #![allow(unsafe_code)]
 
 const CACHE_LINE_BYTES: usize = 64;

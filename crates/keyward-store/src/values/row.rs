@@ -24,7 +24,7 @@
 //!
 //! This module is `unsafe` inside because a thin pointer to bytes of varying
 //! length cannot be expressed otherwise; its interface is safe.
-//! Not here: what a value means (`string`, `list`), when a row expires (`table`).
+//! Not here: what a value means (`text`, `list`), when a row expires (`table`).
 #![allow(unsafe_code)]
 #![deny(
     clippy::cast_possible_truncation,

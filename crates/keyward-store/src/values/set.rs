@@ -12,7 +12,7 @@
 //!
 //! Invariants: members are unique. An empty set never stays in a row
 //! (`keyspace::edit` removes it).
-//! Not here: the commands (`set::commands`).
+//! Not here: the commands (`commands::set` of the engine).
 
 pub mod indexed;
 pub mod intset;

@@ -3,7 +3,7 @@
 //! Owns the choice between the two forms. The bytes live in the row (`row`).
 //! Invariant: a string is stored as a number only if its bytes are the canonical
 //! decimal form of an `i64`, so that reading gives back what was written.
-//! Not here: the commands (`string`).
+//! Not here: the commands (`commands::string` of the engine).
 
 pub use crate::values::decimal::{Decimal, Text};
 

@@ -9,7 +9,7 @@
 //! stays in a row (`keyspace::edit` removes it).
 //! Every range is one of ranks: a range of scores or of members is found as the
 //! ranks of two cuts (`cut`).
-//! Not here: the commands (`zset::commands`), waiting for members (`blocking`).
+//! Not here: the commands (`commands::zset` of the engine), waiting for members (`blocking`).
 
 pub mod cut;
 pub mod indexed;

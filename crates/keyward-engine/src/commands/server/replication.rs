@@ -20,7 +20,7 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     }
     let shared = &mut *ctx.shared;
-    shared.feed_followers(ctx.keys);
+    shared.feed_effects(ctx.keys);
     let used_bytes = ctx.host.used_memory();
     let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes };
     let written =
