@@ -22,6 +22,7 @@
 //! Not here: what a pattern accepts (`pattern`), reporting patterns that
 //! contradict each other (`checks`).
 
+mod alphabet;
 mod build;
 mod ends;
 mod forms;
@@ -29,6 +30,8 @@ mod found;
 mod gate;
 mod kinds;
 mod lane;
+mod literal;
+mod routine;
 mod tails;
 mod text;
 mod words;
@@ -42,6 +45,7 @@ use crate::{MAX_SEGMENTS, Pattern};
 use ends::Ends;
 use forms::{Forms, FormsId};
 use kinds::KindSet;
+use routine::Routine;
 use tails::{Tail, TailList};
 use text::Text;
 use words::{WordTable, Words};
@@ -57,6 +61,8 @@ pub struct Matcher {
     forms: Forms,
     /// The patterns whose rest or address stands at or before a state, for all states.
     tails: Box<[Tail]>,
+    /// What reads those that are more than a `rest`.
+    routines: Box<[Routine]>,
     /// The patterns that are not read by their segments alone, by their place in the list.
     readers: Box<[Option<Box<Pattern>>]>,
 }
@@ -141,19 +147,20 @@ impl Matcher {
     fn walk(&self, key: Text<'_>, mut ends: Ends) -> Option<&Answer> {
         let mut state = &self.states[0];
         let mut start = 0;
+        let all_ends = ends;
         loop {
             if state.is_last {
-                return self.tail(state, key, start);
+                return self.tail(state, key, all_ends, start);
             }
             let end = ends.next(key.bytes());
             let Some(next) = self.step(state, key, start, end) else {
-                return self.tail(state, key, start);
+                return self.tail(state, key, all_ends, start);
             };
             state = &self.states[next.get() as usize];
             start = end + 1;
             if end == key.length() {
                 return match &state.end {
-                    None => self.tail(state, key, start),
+                    None => self.tail(state, key, all_ends, start),
                     end => end.as_ref(),
                 };
             }
@@ -163,11 +170,11 @@ impl Matcher {
     /// The answer of a state that no closed pattern leads on from; `start` is where the next
     /// segment would start.
     #[inline]
-    fn tail(&self, state: &State, key: Text<'_>, start: usize) -> Option<&Answer> {
+    fn tail(&self, state: &State, key: Text<'_>, ends: Ends, start: usize) -> Option<&Answer> {
         let tails = state.tails.of(&self.tails);
         tails
             .iter()
-            .find(|tail| tail.is_fitting(key.bytes(), start, &self.readers))
+            .find(|tail| tail.is_fitting(key, ends, start, &self.routines))
             .map(|tail| &tail.answer)
     }
 
@@ -182,8 +189,8 @@ impl Matcher {
             (Some(_), _) if start < end => state.any,
             (_, None) => self.next_by_kind(state, &key.bytes()[start..end]),
             (_, Some(forms)) => {
-                let segment = &key.bytes()[start..end];
-                self.forms.next(forms, state.kinds.of(segment), segment)
+                let kinds = state.kinds.of(&key.bytes()[start..end]);
+                self.forms.next(forms, kinds, key, (start, end))
             }
         }
     }

@@ -35,6 +35,7 @@ pub(crate) use relation::{is_covered, relation};
 pub(crate) use segments::{Segment, Segments};
 pub use text_kind::TextKind;
 pub use values::Values;
+pub(crate) use values::{first, last};
 
 /// The most segments between colons that a pattern may have.
 pub const MAX_SEGMENTS: usize = 16;

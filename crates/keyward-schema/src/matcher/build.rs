@@ -15,9 +15,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::num::{NonZeroU8, NonZeroU32};
 
-use super::forms::{Form, Forms, FormsId, NodeDraft, node_texts};
-use super::gate::{Gate, leading_text};
+use super::forms::{Forms, FormsId, NodeDraft, node_texts};
+use super::gate::leading_text;
 use super::kinds::KindSet;
+use super::routine::Routine;
 use super::tails::{Demand, Tail, TailList};
 use super::words::Words;
 use super::{Answer, Branch, Matcher, Next, State};
@@ -87,6 +88,8 @@ pub(super) fn build(patterns: Vec<&Pattern>) -> Result<Matcher, MatcherError> {
         branches: Vec::new(),
         forms: Forms::default(),
         tails: Vec::new(),
+        routines: Vec::new(),
+        routine_numbers: HashMap::new(),
         ranks: HashMap::new(),
         relations: HashMap::new(),
         state_count: 1,
@@ -109,6 +112,7 @@ pub(super) fn build(patterns: Vec<&Pattern>) -> Result<Matcher, MatcherError> {
         branches: builder.branches.into(),
         forms: builder.forms,
         tails: builder.tails.into(),
+        routines: builder.routines.into(),
         readers: builder.patterns.iter().map(|pattern| reader(pattern)).collect(),
     })
 }
@@ -125,6 +129,10 @@ struct Builder<'p> {
     branches: Vec<Branch>,
     forms: Forms,
     tails: Vec<Tail>,
+    /// What reads the tails that are more than a `rest`.
+    routines: Vec<Routine>,
+    /// The routine of each pattern with such a tail.
+    routine_numbers: HashMap<u32, u32>,
     /// The order in which patterns with a tail are tried, smaller ones first.
     ranks: HashMap<u32, usize>,
     /// How two forms lie to each other, by their names.
@@ -258,6 +266,7 @@ impl Builder<'_> {
         for text in node_texts(of_forms.chain(of_tails)) {
             let candidates: Vec<usize> = (0..drafts.len())
                 .filter(|&form| text.starts_with(leading_text(&drafts[form].1.pattern)))
+                .filter(|&form| drafts[form].1.pattern.can_begin(&text))
                 .collect();
             let entangled = |builder: &Self| {
                 let members = candidates.iter().flat_map(|form| &drafts[*form].1.members);
@@ -291,10 +300,9 @@ impl Builder<'_> {
             branches.sort_by_key(|(_, fitting, _): &(_, u32, _)| fitting.count_ones().abs_diff(1));
             nodes.push(NodeDraft { text, candidates, branches });
         }
-        let gated = |pattern: &Pattern| (Gate::of(pattern), Form::of(pattern));
-        let forms: Vec<(Gate, Form)> =
-            drafts.iter().map(|(_, draft)| gated(&draft.pattern)).collect();
-        Ok(self.forms.add(&forms, nodes))
+        let routines: Vec<Routine> =
+            drafts.iter().map(|(_, draft)| Routine::of(&draft.pattern)).collect();
+        Ok(self.forms.add(&routines, nodes))
     }
 
     /// Which of some forms a segment can fit that is of just these of the state's kinds, as far
@@ -369,15 +377,28 @@ impl Builder<'_> {
             let pattern = self.patterns[index as usize];
             let segments = pattern.segments();
             let demand = match segments.has_plain_rest(pattern.placeholders()) {
-                false => Demand::Reading,
+                false => Demand::Reading {
+                    routine: self.routine(index),
+                    segments_before: segments.closed.len() as u8,
+                },
                 true if segments.closed.len() == depth => Demand::Something,
                 true if segments.closed.len() + 1 == depth => Demand::SomethingBefore,
                 true => Demand::Nothing,
             };
-            let gate = Gate::of(pattern);
-            self.tails.push(Tail { answer: self.answer(index), demand, gate });
+            self.tails.push(Tail { answer: self.answer(index), demand });
         }
         Ok(TailList { start, count: indices.len() as u8 })
+    }
+
+    /// The number of the routine that reads the tail of a pattern.
+    fn routine(&mut self, index: u32) -> u32 {
+        let pattern = self.patterns[index as usize];
+        let (routines, next) = (&mut self.routines, self.routine_numbers.len() as u32);
+        *self.routine_numbers.entry(index).or_insert_with(|| {
+            let tail = pattern.segments().tail.as_deref().unwrap_or_default();
+            routines.push(Routine::of(&pattern.part(tail)));
+            next
+        })
     }
 
     /// The state of a set on the next level.

@@ -6,12 +6,10 @@
 //! mispredicted branch each, as a search byte by byte would.
 
 use super::lane::{LANE_BYTES, colons};
-use super::text::{READABLE_BYTES_MIN, Text};
+use super::text::Text;
 
 /// How many bytes one mask covers.
 const BLOCK_BYTES: usize = u64::BITS as usize;
-
-const _: () = assert!(LANE_BYTES <= READABLE_BYTES_MIN, "a text has a lane");
 
 /// Where the segments of a key end: at its colons, and at its own end.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +39,12 @@ impl Ends {
         let end = self.block + self.ahead.trailing_zeros() as usize;
         self.ahead &= self.ahead - 1;
         end
+    }
+
+    /// Where the segment behind so many others starts, which the key must have.
+    #[inline]
+    pub(super) fn start_behind(mut self, key: &[u8], segment_count: u8) -> usize {
+        (0..segment_count).fold(0, |_, _| self.next(key) + 1)
     }
 
     /// Goes on to the next block that holds an end.

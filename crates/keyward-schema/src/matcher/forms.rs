@@ -2,17 +2,19 @@
 //!
 //! Owns a trie (radix tree) for each state that has such forms, over the text that they begin
 //! with, and that tails which begin there begin with. A segment goes down as far as it can; the
-//! forms on the way are the only ones that can fit, and each is judged once, by its gate first. Which of them fit, together with the kinds that the segment is
-//! of, is the branch that leads on. Invariants: a node has at most `MAX_CANDIDATES` forms on the
+//! forms on the way are the only ones that can fit, and each is judged once (`routine`), by its
+//! gate first. Which of them fit, together with the kinds that the segment is of, is the branch
+//! that leads on. Invariants: a node has at most `MAX_CANDIDATES` forms on the
 //! way to it; nothing is allocated to find a branch.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use super::Next;
-use super::gate::Gate;
 use super::kinds::KindSet;
-use crate::pattern::{Element, Kind, Pattern};
+use super::literal::Literal;
+use super::routine::Routine;
+use super::text::Text;
 
 /// The trie of a state, by its root.
 pub(super) type FormsId = NonZeroU32;
@@ -22,37 +24,36 @@ pub(super) type FormsId = NonZeroU32;
 pub(super) struct Forms {
     /// The first one is nobody's.
     nodes: Vec<Node>,
-    /// The children of all nodes that have few.
-    edges: Vec<Edge>,
-    /// The children of nodes that have many, by their first byte; zero for none.
-    wide: Vec<[u32; 256]>,
-    texts: Vec<u8>,
+    /// The children of nodes that have several, by their first byte; zero for none.
+    children: Vec<[u32; 256]>,
     /// The forms on the way to each node.
-    candidates: Vec<(Gate, Form)>,
+    candidates: Vec<Routine>,
     branches: Vec<FormBranch>,
+    /// Where a segment of no kind leads that fits one candidate, and behind those of a node, one
+    /// that fits none.
+    alone: Vec<Option<Next>>,
 }
-
-/// How many children a node may have before it gets a table of them.
-const NARROW: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 struct Node {
-    /// What stands between its parent and this node.
-    text_start: u32,
-    text_length: u32,
-    edges_start: u32,
-    edge_count: u16,
-    is_wide: bool,
-    candidate_count: u8,
+    /// What stands between its parent and this node; never empty but for a root.
+    text: Literal,
+    children: Children,
     candidates_start: u32,
+    candidate_count: u8,
     branches_start: u32,
     branch_count: u32,
+    alone_start: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Edge {
-    byte: u8,
-    node: u32,
+#[derive(Clone, Copy, Debug, Default)]
+enum Children {
+    #[default]
+    None,
+    /// The index of a node.
+    One(u32),
+    /// The index of a table.
+    Several(u32),
 }
 
 /// Where a segment leads that is of these kinds and fits these candidates.
@@ -61,15 +62,6 @@ struct FormBranch {
     kinds: KindSet,
     fitting: u32,
     next: Next,
-}
-
-/// What a segment must be, given that it begins with the form's leading text.
-#[derive(Clone, Debug)]
-pub(super) enum Form {
-    /// One placeholder between two texts.
-    Single { before: u32, kind: Kind, after: Box<[u8]> },
-    /// Several placeholders.
-    Several(Box<Pattern>),
 }
 
 /// What a node is made of.
@@ -81,49 +73,32 @@ pub(super) struct NodeDraft {
     pub(super) branches: Vec<(KindSet, u32, Next)>,
 }
 
-impl Form {
-    pub(super) fn of(pattern: &Pattern) -> Form {
-        let kind_of = |index: usize| pattern.placeholders()[index].kind.clone();
-        let (before, index, after) = match pattern.elements() {
-            [Element::Placeholder(index)] => ("", index, ""),
-            [Element::Literal(before), Element::Placeholder(index)] => (&**before, index, ""),
-            [Element::Placeholder(index), Element::Literal(after)] => ("", index, &**after),
-            [Element::Literal(before), Element::Placeholder(index), Element::Literal(after)] => {
-                (&**before, index, &**after)
-            }
-            _ => return Form::Several(Box::new(pattern.clone())),
-        };
-        Form::Single {
-            before: before.len() as u32,
-            kind: kind_of(*index),
-            after: after.as_bytes().into(),
-        }
-    }
-
-    #[inline]
-    fn accepts(&self, segment: &[u8]) -> bool {
-        match self {
-            Form::Single { before, kind, after } => segment
-                .get(*before as usize..)
-                .and_then(|behind| behind.strip_suffix(&**after))
-                .is_some_and(|value| kind.accepts(value)),
-            Form::Several(pattern) => pattern.accepts(segment),
-        }
-    }
-}
-
 impl Forms {
-    /// Where a segment leads that is none of the state's words.
+    /// Where the segment of a key from `start` to `end` leads, which is none of the state's words.
     #[inline(never)]
-    pub(super) fn next(&self, root: FormsId, kinds: KindSet, segment: &[u8]) -> Option<Next> {
-        let node = self.descend(root, segment);
-        let candidates = &self.candidates[node.candidates_start as usize..];
+    pub(super) fn next(
+        &self,
+        root: FormsId,
+        kinds: KindSet,
+        key: Text<'_>,
+        (start, end): (usize, usize),
+    ) -> Option<Next> {
+        let node = self.descend(root, key, start, end);
+        let count = usize::from(node.candidate_count);
+        let candidates = &self.candidates[node.candidates_start as usize..][..count];
+        let mut admitted: u32 = 0;
+        for (bit, routine) in candidates.iter().enumerate() {
+            admitted |= u32::from(routine.admits(key, start, end)) << bit;
+        }
         let mut fitting = 0;
-        let candidates = &candidates[..usize::from(node.candidate_count)];
-        for (bit, (gate, form)) in candidates.iter().enumerate() {
-            if gate.admits(segment) && form.accepts(segment) {
-                fitting |= 1 << bit;
-            }
+        while admitted != 0 {
+            let bit = admitted.trailing_zeros();
+            admitted &= admitted - 1;
+            fitting |= u32::from(candidates[bit as usize].accepts(key, start, end)) << bit;
+        }
+        if kinds.is_empty() && fitting & fitting.wrapping_sub(1) == 0 {
+            let place = count.min(fitting.trailing_zeros() as usize);
+            return self.alone[node.alone_start as usize + place];
         }
         let branches = &self.branches[node.branches_start as usize..];
         branches[..node.branch_count as usize]
@@ -134,38 +109,31 @@ impl Forms {
 
     /// The last node whose text the segment begins with.
     #[inline]
-    fn descend(&self, root: FormsId, segment: &[u8]) -> &Node {
+    fn descend(&self, root: FormsId, key: Text<'_>, start: usize, end: usize) -> &Node {
         let mut node = &self.nodes[root.get() as usize];
-        let mut left = segment;
-        while let Some(first) = left.first() {
-            let Some(child) = self.child(node, *first) else { break };
-            let text = &self.texts[child.text_start as usize..][..child.text_length as usize];
-            match left.strip_prefix(text) {
-                Some(behind) => (node, left) = (child, behind),
-                None => break,
+        let mut at = start;
+        loop {
+            let child = match node.children {
+                Children::None => return node,
+                Children::One(child) => child,
+                Children::Several(table) => {
+                    self.children[table as usize][usize::from(key.byte(at))]
+                }
+            };
+            // The first node is nobody's, and its text is longer than any.
+            let child = &self.nodes[child as usize];
+            if end - at < child.text.length() || !child.text.stands_at(key, at) {
+                return node;
             }
+            (node, at) = (child, at + child.text.length());
         }
-        node
-    }
-
-    #[inline]
-    fn child(&self, node: &Node, byte: u8) -> Option<&Node> {
-        let start = node.edges_start as usize;
-        let index = match node.is_wide {
-            true => self.wide[start][usize::from(byte)],
-            false => {
-                let edges = &self.edges[start..start + usize::from(node.edge_count)];
-                edges.iter().find(|edge| edge.byte == byte)?.node
-            }
-        };
-        (index != 0).then(|| &self.nodes[index as usize])
     }
 
     /// Adds the trie of a state: its nodes, the one with the empty text first, each behind those
     /// that its text begins with.
-    pub(super) fn add(&mut self, forms: &[(Gate, Form)], drafts: Vec<NodeDraft>) -> FormsId {
+    pub(super) fn add(&mut self, forms: &[Routine], drafts: Vec<NodeDraft>) -> FormsId {
         if self.nodes.is_empty() {
-            self.nodes.push(Node::default());
+            self.nodes.push(Node { text: Literal::ENDLESS, ..Node::default() });
         }
         let root = self.nodes.len();
         let texts: Vec<Vec<u8>> = drafts.iter().map(|draft| draft.text.clone()).collect();
@@ -176,19 +144,18 @@ impl Forms {
             if let Some(parent) = parent {
                 children.entry(parent).or_default().push(index);
             }
-            let text_start = self.texts.len() as u32;
-            self.texts.extend_from_slice(&draft.text[from..]);
             let node = Node {
-                text_start,
-                text_length: (draft.text.len() - from) as u32,
+                text: Literal::of(&draft.text[from..]),
                 candidates_start: self.candidates.len() as u32,
                 candidate_count: draft.candidates.len() as u8,
                 branches_start: self.branches.len() as u32,
                 branch_count: draft.branches.len() as u32,
-                ..Node::default()
+                alone_start: self.alone.len() as u32,
+                children: Children::None,
             };
             self.nodes.push(node);
             self.candidates.extend(draft.candidates.iter().map(|form| forms[*form].clone()));
+            self.alone.extend(draft.alone());
             let branches = draft.branches.into_iter();
             self.branches.extend(branches.map(|(kinds, fitting, next)| FormBranch {
                 kinds,
@@ -203,22 +170,31 @@ impl Forms {
     }
 
     fn connect(&mut self, root: usize, parent: usize, own: &[usize], texts: &[Vec<u8>]) {
-        let depth = texts[parent].len();
-        let edges = own
-            .iter()
-            .map(|child| Edge { byte: texts[*child][depth], node: (root + child) as u32 });
-        let node = &mut self.nodes[root + parent];
-        node.edge_count = own.len() as u16;
-        node.is_wide = own.len() > NARROW;
-        if node.is_wide {
-            node.edges_start = self.wide.len() as u32;
-            let mut table = [0; 256];
-            edges.for_each(|edge| table[usize::from(edge.byte)] = edge.node);
-            self.wide.push(table);
-        } else {
-            node.edges_start = self.edges.len() as u32;
-            self.edges.extend(edges);
-        }
+        let node_of = |child: usize| (root + child) as u32;
+        self.nodes[root + parent].children = match own {
+            [only] => Children::One(node_of(*only)),
+            several => {
+                let depth = texts[parent].len();
+                let mut table = [0; 256];
+                for child in several {
+                    table[usize::from(texts[*child][depth])] = node_of(*child);
+                }
+                self.children.push(table);
+                Children::Several(self.children.len() as u32 - 1)
+            }
+        };
+    }
+}
+
+impl NodeDraft {
+    /// Where a segment of no kind leads that fits each candidate alone, then one that fits none.
+    fn alone(&self) -> impl Iterator<Item = Option<Next>> {
+        let alone = (0..self.candidates.len()).map(|bit| 1 << bit).chain([0]);
+        alone.map(|fitting| {
+            let is_it =
+                |(kinds, own, _): &&(KindSet, u32, Next)| kinds.is_empty() && *own == fitting;
+            self.branches.iter().find(is_it).map(|(.., next)| *next)
+        })
     }
 }
 

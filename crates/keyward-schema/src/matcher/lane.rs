@@ -1,9 +1,9 @@
-//! Sixteen bytes examined at once (SIMD): which of them are colons.
+//! Sixteen bytes examined at once (SIMD): which of them are colons, or of an alphabet.
 //!
-//! Owns the one vector instruction of the matcher and the plain arithmetic for processors
-//! other than x86-64; a test compares the two. The `unsafe` below is only the price of the
+//! Owns the vector instructions of the matcher and the plain arithmetic for processors
+//! other than x86-64; tests compare the two. The `unsafe` below is only the price of the
 //! intrinsics.
-//! Not here: which bytes are examined (`ends`).
+//! Not here: which bytes are examined (`ends`, `alphabet`).
 #![allow(unsafe_code)]
 
 /// How many bytes are examined at once.
@@ -26,7 +26,57 @@ pub(super) fn colons(lane: [u8; LANE_BYTES]) -> u64 {
     mask
 }
 
-/// The same by arithmetic on words of eight bytes (SWAR).
+/// How many ranges of bytes a lane is held against at once.
+pub(super) const RANGES: usize = 5;
+
+/// The bytes from `first` on, and `more` that follow it, each once for every byte of a lane.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+pub(super) struct ByteRange {
+    first: [u8; LANE_BYTES],
+    more: [u8; LANE_BYTES],
+}
+
+impl ByteRange {
+    pub(super) fn new(first: u8, more: u8) -> ByteRange {
+        ByteRange { first: [first; LANE_BYTES], more: [more; LANE_BYTES] }
+    }
+}
+
+/// One bit for each byte of a lane that is in one of the ranges, the first byte's lowest.
+#[inline]
+pub(super) fn members(lane: [u8; LANE_BYTES], ranges: &[ByteRange; RANGES]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE2 is part of x86-64, and an unaligned load reads the 16 bytes of an array.
+    let mask = unsafe {
+        use core::arch::x86_64::{
+            _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128,
+            _mm_setzero_si128, _mm_sub_epi8,
+        };
+        let load = |bytes: &[u8; LANE_BYTES]| _mm_loadu_si128(bytes.as_ptr().cast());
+        let bytes = load(&lane);
+        let seen = ranges.iter().fold(_mm_setzero_si128(), |seen, range| {
+            let above = _mm_sub_epi8(bytes, load(&range.first));
+            let most = _mm_min_epu8(above, load(&range.more));
+            _mm_or_si128(seen, _mm_cmpeq_epi8(above, most))
+        });
+        _mm_movemask_epi8(seen) as u32
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let mask = members_by_bytes(lane, ranges);
+    mask
+}
+
+/// The same byte by byte.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+fn members_by_bytes(lane: [u8; LANE_BYTES], ranges: &[ByteRange; RANGES]) -> u32 {
+    let is_in =
+        |byte: u8| ranges.iter().any(|range| byte.wrapping_sub(range.first[0]) <= range.more[0]);
+    lane.iter().rev().fold(0, |mask, byte| mask << 1 | u32::from(is_in(*byte)))
+}
+
+/// The same as `colons` by arithmetic on words of eight bytes (SWAR).
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 fn colons_by_words(lane: [u8; LANE_BYTES]) -> u64 {
@@ -76,6 +126,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn any_bytes_are_told_by_ranges(
+            lane in any::<[u8; LANE_BYTES]>(),
+            ends in any::<[(u8, u8); RANGES]>(),
+        ) {
+            let ranges = ends.map(|(a, b)| ByteRange::new(a.min(b), a.abs_diff(b)));
+            let is_in =
+                |byte: u8| ends.iter().any(|(a, b)| (*a.min(b)..=*a.max(b)).contains(&byte));
+            let expected: u32 =
+                (0..LANE_BYTES).filter(|&at| is_in(lane[at])).map(|at| 1 << at).sum();
+            prop_assert_eq!(members(lane, &ranges), expected);
+            prop_assert_eq!(members_by_bytes(lane, &ranges), expected);
+        }
+
         #[test]
         fn any_bytes_are_told_from_colons(
             lane in prop::array::uniform16(prop_oneof![Just(b':'), any::<u8>()])

@@ -7,18 +7,19 @@
 //! larger one; all that accept one key are nested, so the first that fits is the answer.
 
 use super::Answer;
-use super::gate::Gate;
-use crate::pattern::Pattern;
+use super::ends::Ends;
+use super::routine::Routine;
+use super::text::Text;
 
 /// A pattern that a state may be the answer of, whatever follows.
 #[derive(Clone, Debug)]
 pub(super) struct Tail {
     pub(super) answer: Answer,
     pub(super) demand: Demand,
-    pub(super) gate: Gate,
 }
 
-/// What a tail demands of the key, given that its segments before the tail fit.
+/// What a tail demands of the key, given that its segments before the tail fit, and the text that
+/// the tail begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demand {
     /// Nothing: a `rest` began some segments ago.
@@ -27,8 +28,8 @@ pub(super) enum Demand {
     SomethingBefore,
     /// A `rest` begins here, and is not empty.
     Something,
-    /// That the pattern can read it.
-    Reading,
+    /// That the routine of this number can read it, behind so many segments.
+    Reading { routine: u32, segments_before: u8 },
 }
 
 /// Which part of the matcher's tails belongs to a state.
@@ -53,20 +54,22 @@ impl Tail {
     #[inline]
     pub(super) fn is_fitting(
         &self,
-        key: &[u8],
+        key: Text<'_>,
+        ends: Ends,
         start: usize,
-        readers: &[Option<Box<Pattern>>],
+        routines: &[Routine],
     ) -> bool {
         match self.demand {
             Demand::Nothing => true,
-            Demand::Something => start < key.len(),
+            Demand::Something => start < key.length(),
             Demand::SomethingBefore => {
-                start <= key.len() || key.last().is_some_and(|last| *last != b':')
+                start <= key.length() || key.bytes().last().is_some_and(|last| *last != b':')
             }
-            Demand::Reading if !self.gate.admits(key) => false,
-            Demand::Reading => {
-                let reader = readers[self.answer.pattern as usize].as_ref();
-                reader.is_some_and(|pattern| pattern.accepts(key))
+            Demand::Reading { routine, segments_before } => {
+                let from = ends.start_behind(key.bytes(), segments_before);
+                // Where the key ends with the segments before, there is no tail.
+                let (routine, to) = (&routines[routine as usize], key.length());
+                from <= to && routine.admits(key, from, to) && routine.accepts(key, from, to)
             }
         }
     }

@@ -4,8 +4,10 @@
 //! the key is; zeros follow a shorter one. So no read needs to ask how much is
 //! left.
 
+use super::lane::LANE_BYTES;
+
 /// How many bytes of a text can be read at least.
-pub(super) const READABLE_BYTES_MIN: usize = 16;
+pub(super) const READABLE_BYTES_MIN: usize = LANE_BYTES;
 
 /// The bytes of a key, with zeros behind a short one.
 #[derive(Clone, Copy)]
@@ -46,5 +48,31 @@ impl<'t> Text<'t> {
     pub(super) fn readable(self) -> &'t [u8] {
         assert!(self.readable.len() >= READABLE_BYTES_MIN, "a text is padded");
         self.readable
+    }
+
+    /// The byte there, or the last one that can be read.
+    #[inline]
+    pub(super) fn byte(self, at: usize) -> u8 {
+        let readable = self.readable();
+        readable[at.min(readable.len() - 1)]
+    }
+
+    /// The sixteen bytes from there on, or the last sixteen if there are fewer; and where they
+    /// start.
+    #[inline]
+    pub(super) fn lane(self, at: usize) -> ([u8; LANE_BYTES], usize) {
+        let readable = self.readable();
+        let from = at.min(readable.len() - LANE_BYTES);
+        (*readable[from..].first_chunk().expect("a lane before the end"), from)
+    }
+
+    /// The eight bytes from there on as a number, the first one lowest; zeros where there are
+    /// fewer. At least one must be left.
+    #[inline]
+    pub(super) fn word(self, at: usize) -> u64 {
+        let readable = self.readable();
+        let from = at.min(readable.len() - size_of::<u64>());
+        let bytes = readable[from..].first_chunk().expect("eight bytes before the end");
+        u64::from_le_bytes(*bytes).wrapping_shr(8 * (at - from) as u32)
     }
 }

@@ -69,6 +69,10 @@ pub(crate) fn relation(left: &Pattern, right: &Pattern) -> Relation {
     {
         return Disjoint;
     }
+    // Of the others, most differ in what they begin or end with.
+    if part_at_an_end(left, right) {
+        return Disjoint;
+    }
     if is_same(left, right) {
         return Equal;
     }
@@ -116,7 +120,11 @@ fn relate_segments(left: &Pattern, a: &Segment, right: &Pattern, b: &Segment) ->
             Some((own, other)) => {
                 relate_kinds(&left.placeholders[own].kind, &right.placeholders[other].kind)
             }
-            None => by_search(&left.part(own), &right.part(other)).0,
+            None => {
+                let (left, right) = (left.part(own), right.part(other));
+                let shared = shared_text(&left, &right);
+                by_search(&behind_text(&left, shared), &behind_text(&right, shared)).0
+            }
         },
         (Class::Mixed(elements), Class::Kind(kind))
         | (Class::Kind(kind), Class::Mixed(elements))
@@ -160,7 +168,8 @@ fn relate_remainders(left: &Pattern, right: &Pattern, from: usize) -> Relation {
         (false, true) => rest_against(left, from).flipped(),
         (false, false) => {
             let (left, right) = (remainder(left, from), remainder(right, from));
-            by_search(&left, &right).0
+            let shared = shared_text(&left, &right);
+            by_search(&behind_text(&left, shared), &behind_text(&right, shared)).0
         }
     }
 }
@@ -184,6 +193,27 @@ fn remainder(pattern: &Pattern, from: usize) -> Pattern {
             parts.push(Part::Literal(":".into()));
         }
         parts.extend(pattern.part(&elements).parts());
+    }
+    Pattern::of_parts(parts).expect("a part of a sound pattern is sound")
+}
+
+/// How many bytes of text two patterns begin with alike. What follows it alone decides, and takes
+/// less to search.
+fn shared_text(left: &Pattern, right: &Pattern) -> usize {
+    match (left.elements.first(), right.elements.first()) {
+        (Some(Element::Literal(a)), Some(Element::Literal(b))) => {
+            let alike = a.char_indices().zip(b.chars()).take_while(|((_, a), b)| a == b);
+            alike.last().map_or(0, |((at, last), _)| at + last.len_utf8())
+        }
+        _ => 0,
+    }
+}
+
+/// A pattern without so many bytes of the text that it begins with.
+fn behind_text(pattern: &Pattern, bytes: usize) -> Pattern {
+    let mut parts: Vec<Part> = pattern.parts().collect();
+    if let Some(Part::Literal(text)) = parts.first_mut() {
+        *text = text[bytes..].into();
     }
     Pattern::of_parts(parts).expect("a part of a sound pattern is sound")
 }

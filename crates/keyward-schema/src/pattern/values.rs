@@ -151,7 +151,7 @@ fn is_short(key: &[u8], text: &[u8]) -> bool {
 
 /// Where a text occurs first.
 #[inline]
-fn first(key: &[u8], text: &[u8]) -> Option<usize> {
+pub(crate) fn first(key: &[u8], text: &[u8]) -> Option<usize> {
     match text {
         [only] => memchr(*only, key),
         _ if is_short(key, text) => key.windows(text.len()).position(|window| window == text),
@@ -161,7 +161,7 @@ fn first(key: &[u8], text: &[u8]) -> Option<usize> {
 
 /// Where a text occurs last.
 #[inline]
-fn last(key: &[u8], text: &[u8]) -> Option<usize> {
+pub(crate) fn last(key: &[u8], text: &[u8]) -> Option<usize> {
     match text {
         [only] => memrchr(*only, key),
         _ if is_short(key, text) => key.windows(text.len()).rposition(|window| window == text),
@@ -205,18 +205,16 @@ pub(super) fn can_begin(pattern: &Pattern, prefix: &[u8]) -> bool {
     left.is_empty()
 }
 
-/// Whether the value of a placeholder, or the text behind it, can begin so: colons are where
-/// most patterns part.
+/// Whether the value of a placeholder, and the text behind it perhaps, can begin so: the text
+/// would have to hold whatever the value cannot.
 fn may_go_on(pattern: &Pattern, at: usize, left: &[u8]) -> bool {
     let Element::Placeholder(index) = pattern.elements[at] else { return true };
-    let may_hold_colon = pattern.placeholders[index].kind.may_hold_colon();
-    let Some(colon) = memchr(b':', left).filter(|_| !may_hold_colon) else { return true };
+    let kind = &pattern.placeholders[index].kind;
+    let Some(foreign) = left.iter().position(|byte| !kind.may_hold(*byte)) else { return true };
     match pattern.elements.get(at + 1) {
-        // The text would have to hold that colon.
-        Some(Element::Literal(text)) => match memchr(b':', text.as_bytes()) {
-            Some(own) => colon >= own && text.as_bytes().starts_with(&left[colon - own..]),
-            None => false,
-        },
+        Some(Element::Literal(text)) => {
+            (0..=foreign).any(|from| text.as_bytes().starts_with(&left[from..]))
+        }
         _ => false,
     }
 }
