@@ -78,7 +78,7 @@ impl Running {
         String::from_utf8(items[1].as_bytes().expect("text").to_vec()).expect("text")
     }
 
-    fn from_elsewhere(&self) -> std::io::Result<TcpStream> {
+    fn connect_from_elsewhere(&self) -> std::io::Result<TcpStream> {
         TcpStream::connect_timeout(&SocketAddr::new(outer_address(), self.port), PATIENCE)
     }
 }
@@ -108,7 +108,7 @@ fn outer_address() -> IpAddr {
 fn without_a_file_of_settings_only_this_machine_is_listened_to() {
     let server = Running::start(&[], &[]);
     assert_eq!(server.bind(), "127.0.0.1 -::1");
-    let error = server.from_elsewhere().expect_err("nobody listens there");
+    let error = server.connect_from_elsewhere().expect_err("nobody listens there");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
     assert_eq!(server.guard(), Vec::<String>::new());
 }
@@ -117,7 +117,7 @@ fn without_a_file_of_settings_only_this_machine_is_listened_to() {
 fn a_file_of_settings_that_is_silent_means_what_it_means_to_redis() {
     let server = Running::start(&[("redis.conf", "save \"\"\n")], &["redis.conf"]);
     assert_eq!(server.bind(), "* -::*");
-    server.from_elsewhere().expect("it listens there");
+    server.connect_from_elsewhere().expect("it listens there");
     let guard = server.guard();
     assert_eq!(guard.len(), 1, "{guard:?}");
     let place = format!("On 0.0.0.0:{}", server.port);
@@ -127,7 +127,7 @@ fn a_file_of_settings_that_is_silent_means_what_it_means_to_redis() {
 
 /// What somebody elsewhere is told, at once and after a PING.
 fn told_elsewhere(server: &Running) -> String {
-    let mut stream = server.from_elsewhere().expect("it listens there");
+    let mut stream = server.connect_from_elsewhere().expect("it listens there");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     // Who is turned away may find the connection closed.
     let _ = stream.write_all(b"PING\r\n");
