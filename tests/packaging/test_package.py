@@ -127,6 +127,16 @@ class Package(unittest.TestCase):
             new = Path(f"{conf}.new").read_text()
             self.assertEqual(new, (ROOT / "packaging/keyward.conf").read_text())
 
+    def test_cargo_installs_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(
+                "cargo", "install", "--quiet", "--locked", "--debug", "--no-track", "--path",
+                "crates/keyward", "--root", folder, cwd=ROOT,
+            )
+            self.assertEqual(done.returncode, 0, done.stderr)
+            told = run(f"{folder}/bin/keyward", "--version").stdout
+            self.assertEqual(told, run(KEYWARD, "--version").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
