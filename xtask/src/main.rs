@@ -1,5 +1,6 @@
-//! Chores of the repository: `cargo xtask sanitize`, `tcl`, `tidy`.
+//! Chores of the repository: `cargo xtask dist`, `sanitize`, `tcl`, `tidy`.
 
+mod dist;
 mod sanitize;
 mod tcl;
 mod tidy;
@@ -11,10 +12,14 @@ use std::process::ExitCode;
 use anyhow::Context;
 
 const USAGE: &str = "\
-Usage: cargo xtask sanitize [--minutes N]
+Usage: cargo xtask dist [--program PROGRAM] [--max-mb N] [--to DIR]
+       cargo xtask sanitize [--minutes N]
        cargo xtask tcl --redis DIR [--keyward PROGRAM] [--file unit/NAME]...
        cargo xtask tidy
 
+dist      builds what is shipped and packs it, with manual pages, completions and
+          the files of a service, into target/package; or packs a program that is
+          there; fails if that has more than 16 MB
 sanitize  runs tests, random commands and fuzzing with AddressSanitizer; for so
           many minutes, with new seeds
 tcl       runs Redis's test-suite, of a checkout of Redis 7.0.15, against Keyward
@@ -24,6 +29,7 @@ tidy      checks the repository's own rules, and lists what breaks them";
 fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["dist", ref rest @ ..] => dist::run(rest),
         ["sanitize", ref rest @ ..] => sanitize::run(rest),
         ["tidy"] => run_tidy(),
         ["tcl", ref rest @ ..] => tcl::run(rest),

@@ -10,6 +10,8 @@ const HEAD: &str = "
 
 Settings bear redis.conf's names; one that is not known is an error that names it. Written from the tables of `keyward-server`.
 
+Where there is neither a file of settings nor one on the standard input, three of them are not what Redis assumes: `bind` is `127.0.0.1 -::1`, so that only this machine is listened to; `appendonly` is `yes`; `dir` is `keyward-data`. With one, and where it is silent, they are Redis's (`* -::*`, `no`, `.`).
+
 ### Without effect
 
 These are taken, kept and answered by CONFIG GET, so that a redis.conf can be used as it is, and change nothing. Where silence would mislead, only the value that asks for nothing is taken.

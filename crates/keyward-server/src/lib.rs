@@ -59,7 +59,7 @@ pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeEr
 /// goes to the background if they say so, starts the log and serves.
 pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result<(), CommandError> {
     let mut settings = Settings::from_command_line(arguments)?;
-    settings.keep_data()?;
+    settings.assume_defaults()?;
     // The log comes later, but one that cannot be written is told to who started the server.
     log::check(&settings).map_err(CommandError::Log)?;
     if daemon::enter(&settings).map_err(CommandError::Background)? == Process::Starter {

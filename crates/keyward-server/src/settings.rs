@@ -203,13 +203,18 @@ impl Settings {
         }
     }
 
-    /// Makes data outlive the process where nothing is said about it: without a file of
-    /// settings, or one on the standard input, an append-only file is kept in the directory `keyward-data`.
-    pub fn keep_data(&mut self) -> Result<(), SettingsError> {
+    /// What holds where there is neither a file of settings nor one on the standard input,
+    /// and nothing is said: the server is for this machine, and data outlives the process,
+    /// by an append-only file in the directory `keyward-data`.
+    pub fn assume_defaults(&mut self) -> Result<(), SettingsError> {
         const DIRECTORY: &str = "keyward-data";
+        const LOOPBACK: [&[u8]; 2] = [b"127.0.0.1", b"-::1"];
         const PLACE: &str = "default";
         if self.file.is_some() || self.input.is_some() {
             return Ok(());
+        }
+        if !self.given.contains(&(Id::Bind as usize)) {
+            self.set_from(PLACE, b"bind", &LOOPBACK)?;
         }
         if !self.given.contains(&(Id::AppendOnly as usize)) {
             self.set_from(PLACE, b"appendonly", &[b"yes"])?;

@@ -10,7 +10,9 @@ mod explain;
 mod explain_code;
 mod flatten;
 mod init;
+mod man;
 mod match_keys;
+mod ping;
 mod plan;
 mod restore;
 mod serve;
@@ -38,8 +40,10 @@ pub(crate) enum Command {
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
+    Ping(ping::Ping),
     ExplainCode(explain_code::ExplainCode),
     Completions(completions::Completions),
+    Man(man::Man),
 }
 
 impl Command {
@@ -58,8 +62,10 @@ impl Command {
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),
+            Command::Ping(ping) => ping.run(terminal),
             Command::ExplainCode(code) => code.run(terminal),
             Command::Completions(completions) => completions.run(terminal),
+            Command::Man(man) => man.run(terminal),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Schema files on disk.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,25 +14,38 @@ use crate::terminal::Terminal;
 /// What `keyward init` calls a schema.
 pub(crate) const FILE_NAME: &str = "keyward.toml";
 
+/// The file that a path means: of a directory, the schema in it.
+///
+/// # Errors
+/// If it is a directory without one.
+pub(crate) fn find(path: &Path) -> anyhow::Result<Cow<'_, Path>> {
+    if !path.is_dir() {
+        return Ok(Cow::Borrowed(path));
+    }
+    let inside = path.join(FILE_NAME);
+    if !inside.exists() {
+        let directory = path.display();
+        bail!("{directory}: there is no {FILE_NAME} in this directory");
+    }
+    Ok(Cow::Owned(inside))
+}
+
 /// Reads and checks a file and what it includes.
 ///
 /// # Errors
 /// If it cannot be read; what is wrong in it is among the findings.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Checked> {
-    let name = path.display().to_string();
-    let bytes = read_bytes(path).with_context(|| format!("cannot read {name}"))?;
-    Ok(check_file(path, &bytes, &SchemaFiles))
+    let path = find(path)?;
+    let bytes = read_bytes(&path)?;
+    Ok(check_file(&path, &bytes, &SchemaFiles))
 }
 
+/// The bytes of a file.
+///
+/// # Errors
+/// If it cannot be read, with its name.
 pub(crate) fn read_bytes(path: &Path) -> anyhow::Result<Vec<u8>> {
-    if path.is_dir() {
-        let inside = path.join(FILE_NAME);
-        if inside.is_file() {
-            bail!("it is a directory; did you mean {}?", inside.display());
-        }
-        bail!("it is a directory");
-    }
-    Ok(SchemaFiles::read_own(path)?)
+    SchemaFiles::read_own(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// Reads a file that must be sound. Its findings, if there are errors among

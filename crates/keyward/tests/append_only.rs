@@ -424,19 +424,20 @@ fn a_snapshot_becomes_the_base_of_a_new_append_only_file() {
 #[test]
 fn without_a_word_about_it_data_is_kept_in_a_directory_of_its_own() {
     let directory = tempfile::tempdir().expect("a directory");
+    let manifest = directory.path().join("keyward-data/appendonlydir/appendonly.aof.manifest");
     let start = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_keyward"));
         command.current_dir(directory.path()).args(["serve", "--port", "0", "--unixsocket", "s"]);
         let mut child = command.spawn().expect("it runs");
         let socket = directory.path().join("s");
         wait_until(|| std::os::unix::net::UnixStream::connect(&socket).is_ok());
+        // It listens before it has its files.
+        wait_until(|| manifest.exists());
         let id = child.id().to_string();
         Command::new("kill").arg(id).status().expect("kill runs");
         assert!(child.wait().expect("it ends").success());
     };
     start();
-    let manifest = directory.path().join("keyward-data/appendonlydir/appendonly.aof.manifest");
-    assert!(manifest.exists());
     start();
 }
 

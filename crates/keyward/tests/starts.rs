@@ -393,6 +393,70 @@ fn a_keyspace_that_is_no_longer_served_is_named() {
     assert_eq!(text(&call(&mut server.client(), "GET job:1")), "x");
 }
 
+/// The line that names both sides, without its head.
+fn strangers(server: &Server) -> String {
+    let told = log(server);
+    let is_it = |line: &&str| line.contains("The data directory is that of other keyspaces");
+    let line = told.lines().find(is_it).unwrap_or_else(|| panic!("not said: {told}"));
+    line.split_once("# ").expect("a level").1.to_owned()
+}
+
+#[test]
+fn a_start_in_the_data_directory_of_other_keyspaces_says_so() {
+    for place in Place::both() {
+        let jobs = NOTES.replace("notes", "jobs").replace("note:", "job:");
+        let elsewhere = NOTES.replace("\"notes\"", "\"blog\"\ndb = 3").replace("note:", "post:");
+        let server = place.serve(&[NOTES, &elsewhere], &[]);
+        assert!(!log(&server).contains("remember"), "{}", log(&server));
+        call(&mut server.client(), "SET note:1 x");
+        place.end(server);
+        // Neither of them: with a name for each.
+        let server = place.start(&jobs);
+        assert_eq!(
+            strangers(&server),
+            "The data directory is that of other keyspaces: its files remember notes (database \
+             0), blog (database 3), and what is served is jobs (database 0). Look at the setting \
+             dir if that is not meant"
+        );
+        assert_eq!(text(&call(&mut server.client(), "GET note:1")), "x");
+        place.end(server);
+    }
+}
+
+#[test]
+fn a_start_without_the_schemas_that_the_files_remember_says_so() {
+    for place in Place::both() {
+        let server = place.start(NOTES);
+        call(&mut server.client(), "SET note:1 x");
+        place.end(server);
+        let server = place.serve(&[], &[]);
+        let told = log(&server);
+        assert!(told.contains("remember notes (database 0), and no schema is served"), "{told}");
+        assert_eq!(text(&call(&mut server.client(), "GET note:1")), "x");
+        place.end(server);
+    }
+}
+
+#[test]
+fn a_keyspace_under_another_name_or_without_a_schema_is_named_beside_one_that_is_served() {
+    let place = Place::new(true);
+    let blog = NOTES.replace("\"notes\"", "\"blog\"\ndb = 3").replace("note:", "post:");
+    place.end(place.serve(&[NOTES, &blog], &[]));
+    let server = place.serve(&[NOTES, &blog.replace("blog", "diary")], &[]);
+    let told = log(&server);
+    let renamed = "Database 3: the files remember the keyspace blog, and diary is served";
+    assert!(told.contains(renamed), "{told}");
+    place.end(server);
+    let server = place.serve(&[NOTES], &[]);
+    let told = log(&server);
+    let left_out = "Database 3: the files remember the keyspace diary, which is not served";
+    assert!(told.contains(left_out), "{told}");
+    // It is said once: the files have what is served now.
+    place.end(server);
+    let server = place.serve(&[NOTES], &[]);
+    assert!(!log(&server).contains("Database 3"), "{}", log(&server));
+}
+
 #[test]
 fn no_pattern_crowds_out_what_is_wrong_with_others() {
     let place = Place::new(true);

@@ -182,6 +182,11 @@ impl Engine {
         replaced.map_err(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// Whether clients are served who have not said who they are.
+    pub fn is_open(&self) -> bool {
+        self.shared.acl.is_open()
+    }
+
     /// Whether a newcomer is admitted whatever its password.
     pub fn needs_no_password(&self) -> bool {
         self.shared.acl.default_user().needs_no_password

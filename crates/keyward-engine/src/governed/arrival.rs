@@ -7,7 +7,7 @@
 
 use super::memory::{Memory, Remembered, book_of, parts};
 use keyward_rules::RuleBook;
-use keyward_schema::{Mode, Schema};
+use keyward_schema::{Mode, Schema, escape};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -103,18 +103,44 @@ impl Arrival {
         Some(Target { schema: Schema::join(schemas), modes, applied })
     }
 
-    /// The names of keyspaces that the files remember of a database and that are not served, by
-    /// what is to govern it.
-    pub(super) fn left_out(&self, db: usize, target: &Schema) -> Vec<&str> {
-        let is_served =
-            |own: &&Remembered| parts(target).iter().any(|part| *part.keyspace.name == *own.name);
-        let remembered = self.memory.0.get(&db).map_or(&[][..], |all| all);
-        // The only one may have got another name.
-        if remembered.len() == 1 && parts(target).len() == 1 {
-            return Vec::new();
+    /// What there is to say of the keyspaces that the files remember and that are not served,
+    /// given what is to govern each database: lines for the log.
+    pub(super) fn left_out(&self, served: &BTreeMap<usize, Schema>) -> Vec<String> {
+        let of_served = |(db, schema): (&usize, &Schema)| {
+            let names = parts(schema).iter().map(|part| part.keyspace.name.to_string());
+            (*db, names.collect::<Vec<String>>())
+        };
+        let served: BTreeMap<usize, Vec<String>> = served.iter().map(of_served).collect();
+        let of_remembered = |(db, all): (&usize, &Vec<Remembered>)| {
+            (*db, all.iter().map(|own| own.name.clone()).collect::<Vec<String>>())
+        };
+        let remembered: BTreeMap<usize, Vec<String>> =
+            self.memory.0.iter().map(of_remembered).collect();
+        let is_served = |name: &String| served.values().flatten().any(|other| other == name);
+        let mut known = remembered.values().flatten().peekable();
+        if known.peek().is_some() && !known.any(is_served) {
+            return vec![strangers(&remembered, &served)];
         }
-        let left_out = remembered.iter().filter(|own| !is_served(own));
-        left_out.map(|own| own.name.as_str()).collect()
+        let mut lines = Vec::new();
+        for (db, names) in &remembered {
+            let here = served.get(db).map_or(&[][..], |here| here);
+            for name in names.iter().filter(|name| !here.contains(name)) {
+                let name = escape(name);
+                lines.push(match (&names[..], here) {
+                    // It may have got another name.
+                    ([_], [other]) => format!(
+                        "Database {db}: the files remember the keyspace {name}, and {} is \
+                         served: its rows are that one's now",
+                        escape(other)
+                    ),
+                    _ => format!(
+                        "Database {db}: the files remember the keyspace {name}, which is not \
+                         served: its keys have no pattern, unless another one has one for them"
+                    ),
+                });
+            }
+        }
+        lines
     }
 
     /// The book that the files remember of a database. If it says what is to govern the
@@ -132,6 +158,31 @@ impl Arrival {
             (Some(book), Some(target)) if is_like(&book, &target) => Some(target),
             (book, _) => book,
         }
+    }
+}
+
+/// What is said if the files have none of the keyspaces that are served.
+fn strangers(
+    remembered: &BTreeMap<usize, Vec<String>>,
+    served: &BTreeMap<usize, Vec<String>>,
+) -> String {
+    let in_words = |all: &BTreeMap<usize, Vec<String>>| {
+        let names = all.iter().flat_map(|(db, names)| {
+            names.iter().map(move |name| format!("{} (database {db})", escape(name)))
+        });
+        names.collect::<Vec<String>>().join(", ")
+    };
+    let theirs = in_words(remembered);
+    match served.values().flatten().next() {
+        Some(_) => format!(
+            "The data directory is that of other keyspaces: its files remember {theirs}, and \
+             what is served is {}. Look at the setting dir if that is not meant",
+            in_words(served)
+        ),
+        None => format!(
+            "The files remember {theirs}, and no schema is served: nothing that one says is \
+             kept, and its keys are plain ones"
+        ),
     }
 }
 

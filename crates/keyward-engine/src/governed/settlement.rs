@@ -224,16 +224,13 @@ impl Settlement {
         }
         let Some(arrival) = shared.arrival.take() else { return Stage::Complete };
         tell_unreadable(*host, &arrival);
-        for db in 0..keys.database_count() {
-            let Some(Target { schema, modes, applied }) = arrival.target(db) else { continue };
-            for name in arrival.left_out(db, &schema) {
-                let line = format!(
-                    "Database {db}: the files remember the keyspace {}, which is not served: its \
-                     keys have no pattern, unless another one has one for them",
-                    escape(name)
-                );
-                host.log(LogLevel::Warning, line.as_bytes());
-            }
+        let targets = (0..keys.database_count()).filter_map(|db| Some((db, arrival.target(db)?)));
+        let targets: Vec<(usize, Target)> = targets.collect();
+        let served = targets.iter().map(|(db, target)| (*db, target.schema.clone())).collect();
+        for line in arrival.left_out(&served) {
+            host.log(LogLevel::Warning, line.as_bytes());
+        }
+        for (db, Target { schema, modes, applied }) in targets {
             for place in applied {
                 let remembered = arrival.memory.0.get(&db);
                 let own = remembered.and_then(|all| all.get(place));

@@ -173,6 +173,13 @@ impl Listeners {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
+    /// Where others than this machine can reach the server, for the banner.
+    pub(crate) fn exposed(&self) -> Vec<SocketAddr> {
+        let listeners = self.tcp.borrow();
+        let addresses = listeners.iter().filter_map(|listener| listener.local_addr().ok());
+        addresses.filter(|address| !address.ip().to_canonical().is_loopback()).collect()
+    }
+
     /// Where the server can be reached, for the banner.
     pub(crate) fn describe(&self) -> String {
         let listeners = self.tcp.borrow();

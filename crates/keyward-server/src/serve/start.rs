@@ -147,12 +147,36 @@ pub(crate) async fn start(
         let (place, databases) = (host.listeners.describe(), host.settings.int(Id::Databases));
         tracing::info!("Ready to accept connections on {place}, {databases} databases, {governed}");
     }
+    tell_guard(&server.core.borrow());
     {
         let host = &server.core.borrow().host;
         host.supervisor.tell(Phase::Ready);
         host.readings.is_ready.give();
     }
     saving::keep_files(server).await;
+}
+
+/// Says what guards the server, if others than this machine can reach it.
+fn tell_guard(Core { engine, host, .. }: &Core) {
+    let exposed = host.listeners.exposed();
+    if exposed.is_empty() {
+        return;
+    }
+    let places: Vec<String> = exposed.iter().map(ToString::to_string).collect();
+    let places = places.join(", ");
+    if host.settings.is_on(Id::ProtectedMode) && engine.needs_no_password() {
+        tracing::info!(
+            "On {places} protected mode turns away who is not of this machine, until there is a \
+             password (requirepass)"
+        );
+    } else if engine.is_open() {
+        tracing::warn!(
+            "Nothing guards {places}: whoever reaches it is served without a password. Set \
+             requirepass, or bind to 127.0.0.1, or protected-mode to yes"
+        );
+    } else {
+        tracing::info!("On {places} clients are served who give a password");
+    }
 }
 
 async fn load(server: &Rc<Server>, functions: Vec<(usize, Functions)>) -> Result<(), ServeError> {

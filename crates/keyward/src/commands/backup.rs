@@ -192,7 +192,7 @@ fn as_ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn duration(text: &str) -> Result<Duration, &'static str> {
+pub(super) fn duration(text: &str) -> Result<Duration, &'static str> {
     let parsed = keyward_schema::Duration::parse(text).ok_or("write it as 30m, 6h or 7d")?;
     Ok(Duration::from_millis(parsed.as_ms()))
 }

@@ -61,7 +61,8 @@ impl Docs {
         let is_source = |file: &Path| file.canonicalize().is_ok_and(|file| file == output_file);
         let included = schemas.iter().flat_map(|schema| schema.source.included());
         let mut included = included.map(|file| Path::new(&file.name));
-        if self.files.iter().any(|file| is_source(file)) || included.any(is_source) {
+        let is_own = |file: &PathBuf| schema_file::find(file).is_ok_and(|file| is_source(&file));
+        if self.files.iter().any(is_own) || included.any(is_source) {
             bail!("{} is one of the schemas", output.display());
         }
         Ok(())

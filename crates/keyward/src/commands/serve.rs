@@ -17,20 +17,23 @@ use crate::terminal::Terminal;
 /// Serve Redis clients, under schemas or as plain Redis
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Schemas are files named *.toml, wherever they stand; each governs the database it \
-    names, or the one that --db says. Settings bear redis.conf's names; a file of them may come \
-    first, and - reads them from the standard input.\n\n\
+    after_help = "Schemas are files named *.toml, or directories with a keyward.toml, wherever they \
+    stand; each governs the database it names, or the one that --db says. Settings bear redis.conf's names; a file of them may come \
+    first, and - reads them from the standard input. Without such a file the server listens on \
+    the loopback interface only, unless --bind names others, and keeps an append-only file in \
+    keyward-data.\n\n\
     The files remember which schema governed their rows. Where another one would change rows \
     (a first start on a dump of Redis, an edited file, a restore), nothing is started: the table \
     of what would happen is printed, and the exit code is 1. --accept PLAN has it done, --observe \
     starts without changing anything.\n\n\
     Examples:\n  keyward serve\n  keyward serve systems/*/keyward.toml\n  \
-    keyward serve shop/keyward.toml --db 3 --port 7000 --maxmemory 1gb\n  \
+    keyward serve shop/ --db 3 --port 7000 --maxmemory 1gb\n  \
+    keyward serve shop/ --bind 127.0.0.1 10.0.0.5 --requirepass secret\n  \
     keyward serve redis.conf --port 7000\n  \
     keyward serve shop/keyward.toml --dir redis-data --observe"
 )]
 pub(crate) struct Serve {
-    /// [SCHEMA.toml…] [redis.conf] [--db [NAME=]N] [--name value…]
+    /// [SCHEMA.toml|DIRECTORY…] [redis.conf] [--db [NAME=]N] [--name value…]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
 }
@@ -49,11 +52,12 @@ impl Serve {
         let Parts { schemas, databases, settings } = Parts::of(&self.arguments)?;
         let mut served = Vec::new();
         for path in &schemas {
-            let schema = schema_file::load(path, terminal)?;
+            let path = schema_file::find(path)?;
+            let schema = schema_file::load(&path, terminal)?;
             served.push(ServedSchema {
                 db: usize::from(schema.keyspace.db),
                 functions: Functions::In(path.with_file_name("functions")),
-                file: Some(path.clone()),
+                file: Some(path.into_owned()),
                 schema,
             });
         }
@@ -75,14 +79,19 @@ impl Serve {
 
 impl Parts {
     /// Tells them apart. A file named *.toml is a schema wherever it stands, unless it is
-    /// the first value of a setting (`--logfile x.toml`).
+    /// the first value of a setting (`--logfile x.toml`); so is a directory that is written
+    /// with a slash, or stands before all settings: one named `normal` may be a value.
     fn of(arguments: &[String]) -> anyhow::Result<Parts> {
         let mut parts = Parts::default();
         let mut roles = Roles::default();
         let mut rest = arguments.iter().peekable();
+        let mut has_names = false;
         while let Some(argument) = rest.next() {
-            let is_toml = Path::new(argument).extension() == Some(OsStr::new("toml"));
+            let path = Path::new(argument);
+            let is_toml = path.extension() == Some(OsStr::new("toml"));
+            let may_be_directory = !has_names || argument.contains('/');
             let role = roles.of(argument, rest.peek().map(|after| after.as_str()));
+            has_names |= role == Role::Name;
             match (role, database_said(argument)) {
                 (Role::Name, Some(value)) => {
                     // Its value is none of a setting's.
@@ -91,7 +100,9 @@ impl Parts {
                     let value = value.context("--db takes a database, as in --db 3")?;
                     parts.databases.push(parse_database(value)?);
                 }
-                (Role::Further, _) if is_toml => parts.schemas.push(argument.into()),
+                (Role::Further, _) if is_toml || may_be_directory && path.is_dir() => {
+                    parts.schemas.push(argument.into());
+                }
                 _ => parts.settings.push(argument.clone()),
             }
         }
@@ -190,6 +201,42 @@ mod tests {
                 schemas: vec!["a.toml".into()],
                 databases: Vec::new(),
                 settings: ["redis.conf", "--dir", "x.toml"].map(str::to_owned).to_vec(),
+            },
+        );
+        // Directories: before all settings, or with a slash.
+        check(
+            &[
+                "src",
+                "--client-output-buffer-limit",
+                "normal",
+                "src",
+                "0",
+                "0",
+                "--dir",
+                "src",
+                "src/",
+            ],
+            Parts {
+                schemas: vec!["src".into(), "src/".into()],
+                databases: Vec::new(),
+                settings: [
+                    "--client-output-buffer-limit",
+                    "normal",
+                    "src",
+                    "0",
+                    "0",
+                    "--dir",
+                    "src",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+            },
+        );
+        check(
+            &["--dir", "src/", "missing/"],
+            Parts {
+                settings: ["--dir", "src/", "missing/"].map(str::to_owned).to_vec(),
+                ..Parts::default()
             },
         );
         assert!(Parts::of(&["--db".to_owned()]).is_err());

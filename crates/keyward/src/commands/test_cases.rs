@@ -47,9 +47,8 @@ impl TestCases {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
         let schema = schema_file::load(&self.file, terminal)?;
         let name = self.cases.display().to_string();
-        let text = schema_file::read_bytes(&self.cases)
-            .and_then(|bytes| Ok(String::from_utf8(bytes)?))
-            .with_context(|| format!("cannot read {name}"))?;
+        let bytes = schema_file::read_bytes(&self.cases)?;
+        let text = String::from_utf8(bytes).with_context(|| format!("cannot read {name}"))?;
         if text.len() > MAX_FILE_BYTES {
             bail!("{name} is larger than {MAX_FILE_BYTES} bytes");
         }

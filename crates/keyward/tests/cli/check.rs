@@ -58,7 +58,27 @@ fn scripts_get_a_record_for_each_problem() {
 #[test]
 fn files_that_cannot_be_read_do_not_hide_the_others() {
     let folder = Folder::new(&[("shop.toml", OVERLAP), ("social/keyward.toml", WARNING)]);
-    assert_snapshot!(folder.run(&["check", "missing.toml", "social", "shop.toml"]));
+    folder.write("empty/schema.toml", WARNING.as_bytes());
+    assert_snapshot!(folder.run(&["check", "missing.toml", "empty", "social", "shop.toml"]));
+}
+
+#[test]
+fn a_directory_means_the_schema_in_it() {
+    let folder = Folder::new(&[("shop/keyward.toml", OVERLAP)]);
+    let by_file = folder.run(&["check", "shop/keyward.toml"]);
+    assert!(by_file.contains("shop/keyward.toml:"), "{by_file}");
+    for directory in ["shop", "shop/"] {
+        assert_eq!(folder.run(&["check", directory]), by_file, "{directory}");
+    }
+    folder.write(
+        "sound/keyward.toml",
+        b"[keyspace]\nname = \"sound\"\n[key.\"a:{id}\"]\ntype = \"string\"\nttl = \"none\"\n",
+    );
+    let matched = folder.run(&["match", "sound", "a:1"]);
+    assert!(matched.contains("sound/keyward.toml:3"), "{matched}");
+    // It is not written over by its document either.
+    let refused = folder.run(&["docs", "sound", "-o", "sound/keyward.toml"]);
+    assert!(refused.contains("is one of the schemas"), "{refused}");
 }
 
 #[test]

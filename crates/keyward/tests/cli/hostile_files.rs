@@ -89,8 +89,11 @@ fn control_characters() {
 
 #[test]
 fn not_files() {
-    let folder = Folder::new(&[("dir/keyward.toml", START)]);
-    for path in ["dir", "missing.toml", "dir/keyward.toml/x", "", "\u{1b}[31m\u{9b}\r.toml"] {
+    let folder =
+        Folder::new(&[("dir/keyward.toml", START), ("empty/x", ""), ("odd/keyward.toml/x", "")]);
+    for path in
+        ["empty", "odd", "missing.toml", "dir/keyward.toml/x", "", "\u{1b}[31m\u{9b}\r.toml"]
+    {
         for command in ["check", "docs"] {
             let transcript = folder.run(&[command, path]);
             assert!(transcript.starts_with("exit 2\n"), "{path:?}: {transcript}");

@@ -33,3 +33,12 @@ fn files_are_included_by_the_command_line_too() {
     refused(&folder, &["--include", "two.conf", "--include", "one.conf"], said);
     refused(&folder, &["--include"], "command line: there is no setting \"include\"");
 }
+
+#[test]
+fn a_directory_without_a_schema_is_no_schema() {
+    let folder = Folder::new(&[("shop/schema.toml", ""), ("data/file", "")]);
+    let said = |directory: &str| format!("{directory}: there is no keyward.toml in this directory");
+    refused(&folder, &["shop/"], &said("shop/"));
+    refused(&folder, &["shop"], &said("shop"));
+    refused(&folder, &["--dir", "data", "./shop"], &said("./shop"));
+}
