@@ -47,7 +47,7 @@ pub(crate) fn round(grammar: &Grammar, seed: u64) -> Round {
     while stream.steps.len() < length {
         match stream.random.below(100) {
             0..=5 => stream.transaction(),
-            6..=8 => stream.blocking(),
+            6..=8 if grammar.has(Mark::Block) => stream.blocking(),
             9 => stream.stray_end(),
             10 if stream.random.one_in(10) => stream.short_lifetimes(),
             _ => stream.plain(),
