@@ -27,20 +27,28 @@ use keyward_testkit::Random;
 
 pub(crate) use expand::Expansion;
 
-const SOURCES: &[&str] = &[
-    include_str!("../grammar/generic.txt"),
-    include_str!("../grammar/string.txt"),
-    include_str!("../grammar/bitmap.txt"),
-    include_str!("../grammar/hash.txt"),
-    include_str!("../grammar/list.txt"),
-    include_str!("../grammar/set.txt"),
-    include_str!("../grammar/zset.txt"),
-    include_str!("../grammar/hyperloglog.txt"),
-    include_str!("../grammar/geo.txt"),
-    include_str!("../grammar/stream.txt"),
-    include_str!("../grammar/script.txt"),
-    include_str!("../grammar/server.txt"),
-    include_str!("../grammar/acl.txt"),
+macro_rules! sources {
+    ($($name:literal),+ $(,)?) => {
+        /// The files of rules, by name.
+        const SOURCES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../grammar/", $name, ".txt")))),+];
+    };
+}
+
+sources![
+    "generic",
+    "string",
+    "bitmap",
+    "hash",
+    "list",
+    "set",
+    "zset",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "script",
+    "server",
+    "acl",
 ];
 
 /// How the replies to a rule's commands are compared.
@@ -102,18 +110,31 @@ pub(crate) struct Grammar {
 }
 
 impl Grammar {
-    /// Reads the rules.
+    /// Reads the rules: those of the files that are named, or all.
     ///
     /// # Panics
-    /// If one is malformed: they are part of the program.
-    pub(crate) fn new() -> Grammar {
-        let lines = SOURCES.iter().flat_map(|source| source.lines());
+    /// If one is malformed: they are part of the program. If there is none.
+    pub(crate) fn new(only: &[String]) -> Grammar {
+        let is_wanted = |name: &str| only.is_empty() || only.iter().any(|one| one == name);
+        let sources = SOURCES.iter().filter(|(name, _)| is_wanted(name));
+        let lines = sources.flat_map(|(_, source)| source.lines());
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let rules: Vec<Rule> = lines
             .map(|line| parse_rule(line).unwrap_or_else(|| panic!("malformed rule: {line}")))
             .collect();
         let weight = rules.iter().map(|rule| rule.weight).sum();
+        assert!(weight > 0, "no rules in {only:?}");
         Grammar { rules, weight }
+    }
+
+    /// Whether there is a file of rules of this name.
+    pub(crate) fn has_file(name: &str) -> bool {
+        SOURCES.iter().any(|(file, _)| *file == name)
+    }
+
+    /// Whether a rule has this mark.
+    pub(crate) fn has(&self, mark: Mark) -> bool {
+        self.rules.iter().any(|rule| rule.mark == mark)
     }
 
     /// A rule that satisfies `is_wanted`, by weight.
@@ -207,7 +228,7 @@ mod tests {
 
     #[test]
     fn every_rule_can_be_read_and_drawn() {
-        let grammar = Grammar::new();
+        let grammar = Grammar::new(&[]);
         let mut random = Random::new(1);
         for rule in &grammar.rules {
             for _ in 0..20 {

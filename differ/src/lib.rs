@@ -21,13 +21,20 @@ use grammar::Grammar;
 
 /// How far a run goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct Limits<'a> {
     /// The seed of the first round.
     pub seed: u64,
     /// Commands to send.
     pub commands: u64,
     /// Differences to find.
     pub differences: usize,
+    /// The files of the grammar that commands are drawn from; all if none is named.
+    pub only: &'a [String],
+}
+
+/// Whether the grammar has a file of this name.
+pub fn has_rules(name: &str) -> bool {
+    Grammar::has_file(name)
 }
 
 /// What a run found.
@@ -44,8 +51,8 @@ pub struct Report {
 /// Runs rounds from a seed on, each with the next, until so many commands were sent or
 /// so many differences found. Each is told as text for people: at once, and again when
 /// it is shrunk.
-pub fn run(pair: &mut Pair, limits: &Limits, mut tell: impl FnMut(&str)) -> Report {
-    let grammar = Grammar::new();
+pub fn run(pair: &mut Pair, limits: &Limits<'_>, mut tell: impl FnMut(&str)) -> Report {
+    let grammar = Grammar::new(limits.only);
     let mut report = Report::default();
     while report.commands < limits.commands && report.differences < limits.differences {
         let round = stream::round(&grammar, limits.seed.wrapping_add(report.rounds));

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use keyward_differ::{Limits, Pair, run};
+use keyward_differ::{Limits, Pair, has_rules, run};
 use keyward_testkit::Server;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,6 +20,9 @@ struct Arguments {
     /// Stop after so many differences.
     #[arg(long, default_value_t = 1)]
     differences: usize,
+    /// Draw commands only from these files of the grammar: `stream,geo`.
+    #[arg(long, value_delimiter = ',', value_parser = parse_rules)]
+    only: Vec<String>,
     /// The keyward binary; unless given, the one built beside this program.
     #[arg(long)]
     keyward: Option<PathBuf>,
@@ -39,8 +42,8 @@ fn main() -> Result<ExitCode> {
     );
     let start = Instant::now();
     let mut pair = Pair::new(move || servers(&keyward));
-    let Arguments { seed, commands, differences, .. } = arguments;
-    let limits = Limits { seed, commands, differences };
+    let Arguments { seed, commands, differences, only, .. } = arguments;
+    let limits = Limits { seed, commands, differences, only: &only };
     let report = run(&mut pair, &limits, |text| println!("{text}"));
     println!(
         "{} commands in {} rounds from seed {} on, {:.1} s: {} differences",
@@ -59,6 +62,11 @@ fn main() -> Result<ExitCode> {
 
 fn servers(keyward: &Path) -> [Server; 2] {
     [Server::keyward(keyward, &[]), Server::redis(&[])]
+}
+
+fn parse_rules(name: &str) -> Result<String> {
+    ensure!(has_rules(name), "the grammar has no {name}.txt");
+    Ok(name.to_owned())
 }
 
 fn parse_count(text: &str) -> Result<u64> {

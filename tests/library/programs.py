@@ -79,6 +79,20 @@ PROGRAMS = {
                 for key in ("*delayed", "priority", "repeat*", "de:*", "limiter*", "metrics:*", "*:logs", "meta*", "{uuid:uuid}*", "stalled")
             ],
         ),
+        Program(
+            "bullmq",
+            ["bullmq.test.js"],
+            [("bullmq", {}), ("bullmq", {"prefix": "{{shop}}", "queue": "orders", "id": "order-{id:uint}"})],
+            # The other queue has plain jobs only.
+            untried=[
+                *(
+                    f"{{{{shop}}}}:orders:{key}"
+                    for key in ("pc", "prioritized", "delayed", "waiting-children", "stalled*", "limiter", "repeat*", "d[en]:*", "metrics:*", "{flow_id:uuid}*")
+                ),
+                *(f"{{{{shop}}}}:orders:order-{{id:uint}}:{key}" for key in ("logs", "dependencies", "processed", "failed", "unsuccessful")),
+            ],
+        ),
+        Program("rq", ["test_rq.py"], [("rq", {})]),
         Program("sidekiq", ["sidekiq_test.rb"], SIDEKIQ, is_quick=False),
         Program(
             "connect-redis",

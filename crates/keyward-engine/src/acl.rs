@@ -135,13 +135,18 @@ impl Acl {
 
     /// The users as a file has them, one a line.
     pub(crate) fn to_file(&self) -> Vec<u8> {
-        let lines = self.users().map(|user| [&user.line()[..], b"\n"].concat());
-        lines.collect::<Vec<_>>().concat()
+        let mut text = Vec::new();
+        for line in self.lines() {
+            text.extend_from_slice(&line);
+            text.push(b'\n');
+        }
+        text
     }
 
     /// The users, a line for each.
-    pub(crate) fn lines(&self) -> Vec<Vec<u8>> {
-        self.users().map(|user| user.line()).collect()
+    pub(crate) fn lines(&self) -> impl ExactSizeIterator<Item = Vec<u8>> {
+        let mut told = command_set::Told::default();
+        self.users().map(move |user| user.line(&mut told))
     }
 
     /// Puts the users of a file in the place of all there are.

@@ -40,6 +40,24 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
+/// Reads an unsigned integer as C's `strtoull` does, but for spaces before it: a sign may
+/// stand there, zeros too, and what is negative counts down from the highest.
+pub fn parse_u64_wrapping(text: &[u8]) -> Option<u64> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let value = digits.iter().try_fold(0u64, |value, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        value.checked_mul(10)?.checked_add(digit)
+    })?;
+    Some(if is_negative { value.wrapping_neg() } else { value })
+}
+
 /// Appends a decimal integer.
 #[inline]
 pub fn push_i64(out: &mut Vec<u8>, value: i64) {

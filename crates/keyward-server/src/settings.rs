@@ -392,14 +392,18 @@ impl Settings {
                 Change::Protected if !self.allows(Id::ProtectedConfigs, is_local) => {
                     return Err(failed("can't set protected config"));
                 }
-                Change::Live | Change::Protected => {}
+                Change::Live | Change::Protected | Change::OwnAtStart => {}
             }
             if seen.contains(&position) {
                 return Err(failed("duplicate parameter"));
             }
             seen.push(position);
             let value = Value::parse(setting.kind, &[text], Some(&changed.values[position]));
-            changed.values[position] = value.map_err(|reason| failed(&reason))?;
+            let value = value.map_err(|reason| failed(&reason))?;
+            if setting.change == Change::OwnAtStart && value != changed.values[position] {
+                return Err(failed("can't set immutable config"));
+            }
+            changed.values[position] = value;
         }
         *self = changed;
         Ok(())
@@ -590,6 +594,16 @@ mod tests {
         assert_eq!(settings.int(Id::Timeout), 0);
         settings.set_live(&[(b"TIMEOUT", b"5"), (b"hz", b"20")], true).unwrap();
         assert_eq!((settings.int(Id::Timeout), settings.int(Id::Hz)), (5, 20));
+    }
+
+    #[test]
+    fn a_setting_of_our_own_can_be_set_to_what_it_is() {
+        let mut settings = Settings::default();
+        for (name, value) in settings.matching(&[b"accept", b"observe"]) {
+            settings.set_live(&[(name.as_bytes(), &value)], true).unwrap();
+            let error = settings.set_live(&[(name.as_bytes(), b"yes")], true).unwrap_err();
+            assert!(error.ends_with("can't set immutable config"), "{name}: {error}");
+        }
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! Where an input is whole requests, most changes are made to their words, and the lengths
 //! agree again: what is behind the parser is reached too. Where it is not, and now and
-//! then anyway, single bytes are changed.
+//! then anyway, single bytes are changed. Most requests have the arguments that their
+//! command documents (`documented`), the others any words.
+
+mod documented;
 
 use crate::Random;
 use keyward_commands::COMMANDS;
@@ -98,6 +101,10 @@ fn request(random: &mut Random) -> Vec<Vec<u8>> {
     }
     let command = random.pick(&COMMANDS);
     let mut words: Vec<Vec<u8>> = command.name.split('|').map(|word| word.into()).collect();
+    if !random.one_in(3) {
+        documented::push_arguments(&mut words, command.args, random);
+        return words;
+    }
     for place in 0..random.below(5) {
         words.push(if place == 0 || random.one_in(4) { key(random) } else { word(random) });
     }

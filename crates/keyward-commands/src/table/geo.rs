@@ -28,6 +28,29 @@ const BY: Argument = one_of(
 /// The order of what is found.
 const ORDER: Argument = one_of("order", &[flag("asc", "ASC"), flag("desc", "DESC")]).optional();
 
+/// What is told of each that is found.
+const WITH_COORD: Argument = flag("withcoord", "WITHCOORD").optional();
+const WITH_DIST: Argument = flag("withdist", "WITHDIST").optional();
+const WITH_HASH: Argument = flag("withhash", "WITHHASH").optional();
+
+/// How many are looked for.
+const COUNT: Argument =
+    block("count", &[integer("count").token("COUNT"), flag("any", "ANY").optional()]).optional();
+
+/// The same where `ANY` came later than the command.
+const COUNT_SINCE_6_2: Argument = block(
+    "count",
+    &[integer("count").token("COUNT"), flag("any", "ANY").since("6.2.0").optional()],
+)
+.optional();
+
+const LONGITUDE: Argument = double("longitude");
+const LATITUDE: Argument = double("latitude");
+const RADIUS: Argument = double("radius");
+
+const RADIUS_COMPLEXITY: &str = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.";
+const SEARCH_COMPLEXITY: &str = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape";
+
 rows! { geo_ids, Geo;
     GeoAdd, "geoadd" {
         since: "3.2.0", arity: AtLeast(5),
@@ -101,7 +124,7 @@ rows! { geo_ids, Geo;
             spec(Behind { word: "STOREDIST", from: 6 }, [Ow, Update]),
         ],
         summary: "Query a sorted set representing a geospatial index to fetch members matching a given maximum distance from a point",
-        complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+        complexity: RADIUS_COMPLEXITY,
         doc_flags: [Deprecated],
         deprecated_since: "6.2.0",
         replaced_by: "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` argument",
@@ -111,14 +134,14 @@ rows! { geo_ids, Geo;
         ],
         args: [
             key("key", 0),
-            double("longitude"),
-            double("latitude"),
-            double("radius"),
+            LONGITUDE,
+            LATITUDE,
+            RADIUS,
             UNIT,
-            flag("withcoord", "WITHCOORD").optional(),
-            flag("withdist", "WITHDIST").optional(),
-            flag("withhash", "WITHHASH").optional(),
-            block("count", &[integer("count").token("COUNT"), flag("any", "ANY").since("6.2.0").optional()]).optional(),
+            WITH_COORD,
+            WITH_DIST,
+            WITH_HASH,
+            COUNT_SINCE_6_2,
             ORDER,
             key("key", 1).token("STORE").optional(),
             key("key", 2).token("STOREDIST").optional(),
@@ -132,7 +155,7 @@ rows! { geo_ids, Geo;
             spec(One(1), [Ro, Access]),
         ],
         summary: "A read-only variant for GEORADIUS",
-        complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+        complexity: RADIUS_COMPLEXITY,
         doc_flags: [Deprecated],
         deprecated_since: "6.2.0",
         replaced_by: "`GEOSEARCH` with the `BYRADIUS` argument",
@@ -141,14 +164,14 @@ rows! { geo_ids, Geo;
         ],
         args: [
             key("key", 0),
-            double("longitude"),
-            double("latitude"),
-            double("radius"),
+            LONGITUDE,
+            LATITUDE,
+            RADIUS,
             UNIT,
-            flag("withcoord", "WITHCOORD").optional(),
-            flag("withdist", "WITHDIST").optional(),
-            flag("withhash", "WITHHASH").optional(),
-            block("count", &[integer("count").token("COUNT"), flag("any", "ANY").since("6.2.0").optional()]).optional(),
+            WITH_COORD,
+            WITH_DIST,
+            WITH_HASH,
+            COUNT_SINCE_6_2,
             ORDER,
         ],
     }
@@ -162,7 +185,7 @@ rows! { geo_ids, Geo;
             spec(Behind { word: "STOREDIST", from: 5 }, [Ow, Update]),
         ],
         summary: "Query a sorted set representing a geospatial index to fetch members matching a given maximum distance from a member",
-        complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+        complexity: RADIUS_COMPLEXITY,
         doc_flags: [Deprecated],
         deprecated_since: "6.2.0",
         replaced_by: "`GEOSEARCH` and `GEOSEARCHSTORE` with the `BYRADIUS` and `FROMMEMBER` arguments",
@@ -172,12 +195,12 @@ rows! { geo_ids, Geo;
         args: [
             key("key", 0),
             string("member"),
-            double("radius"),
+            RADIUS,
             UNIT,
-            flag("withcoord", "WITHCOORD").optional(),
-            flag("withdist", "WITHDIST").optional(),
-            flag("withhash", "WITHHASH").optional(),
-            block("count", &[integer("count").token("COUNT"), flag("any", "ANY").optional()]).optional(),
+            WITH_COORD,
+            WITH_DIST,
+            WITH_HASH,
+            COUNT,
             ORDER,
             key("key", 1).token("STORE").optional(),
             key("key", 2).token("STOREDIST").optional(),
@@ -191,19 +214,19 @@ rows! { geo_ids, Geo;
             spec(One(1), [Ro, Access]),
         ],
         summary: "A read-only variant for GEORADIUSBYMEMBER",
-        complexity: "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+        complexity: RADIUS_COMPLEXITY,
         doc_flags: [Deprecated],
         deprecated_since: "6.2.0",
         replaced_by: "`GEOSEARCH` with the `BYRADIUS` and `FROMMEMBER` arguments",
         args: [
             key("key", 0),
             string("member"),
-            double("radius"),
+            RADIUS,
             UNIT,
-            flag("withcoord", "WITHCOORD").optional(),
-            flag("withdist", "WITHDIST").optional(),
-            flag("withhash", "WITHHASH").optional(),
-            block("count", &[integer("count").token("COUNT"), flag("any", "ANY").optional()]).optional(),
+            WITH_COORD,
+            WITH_DIST,
+            WITH_HASH,
+            COUNT,
             ORDER,
         ],
     }
@@ -215,7 +238,7 @@ rows! { geo_ids, Geo;
             spec(One(1), [Ro, Access]),
         ],
         summary: "Query a sorted set representing a geospatial index to fetch members inside an area of a box or a circle.",
-        complexity: "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
+        complexity: SEARCH_COMPLEXITY,
         history: [
             ("7.0.0", "Added support for uppercase unit names."),
         ],
@@ -224,10 +247,10 @@ rows! { geo_ids, Geo;
             FROM,
             BY,
             ORDER,
-            block("count", &[integer("count").token("COUNT"), flag("any", "ANY").optional()]).optional(),
-            flag("withcoord", "WITHCOORD").optional(),
-            flag("withdist", "WITHDIST").optional(),
-            flag("withhash", "WITHHASH").optional(),
+            COUNT,
+            WITH_COORD,
+            WITH_DIST,
+            WITH_HASH,
         ],
     }
 
@@ -239,7 +262,7 @@ rows! { geo_ids, Geo;
             spec(One(2), [Ro, Access]),
         ],
         summary: "Query a sorted set representing a geospatial index to fetch members inside an area of a box or a circle, and store the result in another key.",
-        complexity: "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
+        complexity: SEARCH_COMPLEXITY,
         history: [
             ("7.0.0", "Added support for uppercase unit names."),
         ],
@@ -249,7 +272,7 @@ rows! { geo_ids, Geo;
             FROM,
             BY,
             ORDER,
-            block("count", &[integer("count").token("COUNT"), flag("any", "ANY").optional()]).optional(),
+            COUNT,
             flag("storedist", "STOREDIST").optional(),
         ],
     }

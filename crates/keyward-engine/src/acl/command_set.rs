@@ -56,8 +56,19 @@ const fn with_subcommands() -> [Bits; CATEGORIES] {
     granted
 }
 
+/// What sets of commands were told as. Users mostly share theirs, and telling one takes
+/// longer than all else about a user.
+#[derive(Debug, Default)]
+pub(super) struct Told<'a>(BTreeMap<&'a CommandSet, Vec<u8>>);
+
+impl<'a> Told<'a> {
+    pub(super) fn rules(&mut self, set: &'a CommandSet) -> &[u8] {
+        self.0.entry(set).or_insert_with(|| set.rules())
+    }
+}
+
 /// A set of commands.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct CommandSet {
     bits: [u64; WORDS],
     /// It began with all commands: those to come are granted too.

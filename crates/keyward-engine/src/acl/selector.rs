@@ -5,7 +5,7 @@
 
 use super::NewChannels;
 use super::check::Place;
-use super::command_set::CommandSet;
+use super::command_set::{CommandSet, Told};
 use super::key_pattern::{Access, KeyPattern};
 use super::rules::{RuleError, has_space};
 use crate::glob::{self, Case};
@@ -158,7 +158,7 @@ impl Selector {
     }
 
     /// All rules, as a file has them.
-    pub(super) fn rules(&self) -> Vec<u8> {
+    pub(super) fn rules<'a>(&'a self, told: &mut Told<'a>) -> Vec<u8> {
         let mut rules = self.key_rules();
         if !rules.is_empty() {
             rules.push(b' ');
@@ -171,7 +171,7 @@ impl Selector {
             rules.extend_from_slice(&channels);
             rules.push(b' ');
         }
-        rules.extend_from_slice(&self.command_rules());
+        rules.extend_from_slice(told.rules(&self.commands));
         rules
     }
 }

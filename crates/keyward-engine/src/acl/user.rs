@@ -3,6 +3,7 @@
 //! Of passwords only the SHA-256 is kept, and compared in constant time.
 
 use super::NewChannels;
+use super::command_set::Told;
 use super::rules::{RuleError, has_space};
 use super::selector::Selector;
 use sha2::{Digest as _, Sha256};
@@ -146,7 +147,7 @@ impl User {
     }
 
     /// The user as a line of a file.
-    pub(crate) fn line(&self) -> Vec<u8> {
+    pub(super) fn line<'a>(&'a self, told: &mut Told<'a>) -> Vec<u8> {
         let mut line = [b"user ", &*self.name, b" "].concat();
         for flag in self.flags() {
             line.extend_from_slice(flag.as_bytes());
@@ -156,9 +157,9 @@ impl User {
             line.extend_from_slice(&[b"#", hash, b" "].concat());
         }
         let (root, others) = self.selectors.split_first().expect("there is always a root");
-        line.extend_from_slice(&root.rules());
+        line.extend_from_slice(&root.rules(told));
         for selector in others {
-            line.extend_from_slice(&[b" (", selector.rules().as_slice(), b")"].concat());
+            line.extend_from_slice(&[b" (", selector.rules(told).as_slice(), b")"].concat());
         }
         line
     }
@@ -236,7 +237,7 @@ mod tests {
     fn the_root_is_what_is_outside_of_parentheses() {
         let user = user(&["on", "~a", "(+get %R~b)", "+set"]);
         assert_eq!(
-            String::from_utf8(user.line()).unwrap(),
+            String::from_utf8(user.line(&mut Told::default())).unwrap(),
             "user u on ~a resetchannels -@all +set (%R~b resetchannels -@all +get)"
         );
     }

@@ -107,9 +107,9 @@ fn reply_selector(ctx: &mut Ctx<'_>, selector: &Selector) {
 }
 
 pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
-    let users = ctx.shared.acl.users();
-    ctx.reply.array(users.len());
-    users.for_each(|user| ctx.reply.bulk(&user.line()));
+    let lines = ctx.shared.acl.lines();
+    ctx.reply.array(lines.len());
+    lines.for_each(|line| ctx.reply.bulk(&line));
     Ok(())
 }
 

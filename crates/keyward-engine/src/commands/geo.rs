@@ -10,6 +10,7 @@ pub(crate) mod search;
 mod shape;
 
 use crate::commands::zset::add::{self, Rules};
+use crate::commands::zset::lookup::reply_by_scores;
 use crate::engine::context::{Ctx, Outcome};
 use cell::{Bounds, Place};
 use keyward_commands::{WireError, args};
@@ -102,36 +103,21 @@ pub(crate) fn geodist(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn geohash(ctx: &mut Ctx<'_>) -> Outcome {
-    let key = ctx.key(1);
-    let zset = ctx.keys.read_as::<ZSet>(key)?;
-    let members = ctx.args.from(2);
-    ctx.reply.array(members.len());
-    for member in members.iter() {
-        match zset.and_then(|zset| zset.score(member)) {
-            Some(score) => ctx.reply.bulk(&Place::of_score(score).geohash()),
-            None => ctx.reply.null(),
-        }
-    }
-    Ok(())
+    reply_by_scores(ctx, |reply, score| match score.map(Place::of_score) {
+        Some(place) => reply.bulk(&place.geohash()),
+        None => reply.null(),
+    })
 }
 
 pub(crate) fn geopos(ctx: &mut Ctx<'_>) -> Outcome {
-    let key = ctx.key(1);
-    let zset = ctx.keys.read_as::<ZSet>(key)?;
-    let members = ctx.args.from(2);
-    ctx.reply.array(members.len());
-    for member in members.iter() {
-        match zset.and_then(|zset| zset.score(member)) {
-            Some(score) => {
-                let Place { longitude, latitude } = Place::of_score(score);
-                ctx.reply.array(2);
-                ctx.reply.human_double(longitude);
-                ctx.reply.human_double(latitude);
-            }
-            None => ctx.reply.null_array(),
+    reply_by_scores(ctx, |reply, score| match score.map(Place::of_score) {
+        Some(Place { longitude, latitude }) => {
+            reply.array(2);
+            reply.human_double(longitude);
+            reply.human_double(latitude);
         }
-    }
-    Ok(())
+        None => reply.null_array(),
+    })
 }
 
 #[cfg(test)]

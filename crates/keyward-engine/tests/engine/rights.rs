@@ -181,3 +181,26 @@ fn a_change_of_rights_counts_from_the_next_command_on() {
     test.call(admin, "ACL SETUSER ann +@all");
     assert_eq!(test.call(ann, "PING"), "+PONG\r\n");
 }
+
+#[test]
+fn pfmerge_without_sources_needs_the_right_to_its_key() {
+    let (mut test, _, ann) = shop("+@all ~mine");
+    assert!(is_denied(&test.call(ann, "PFMERGE other")));
+    assert_eq!(test.call(ann, "PFMERGE mine"), "+OK\r\n");
+}
+
+#[test]
+fn users_with_the_same_and_with_other_commands_are_told_each_with_their_own() {
+    let (mut test, admin, _) = shop("-@all +get");
+    for (name, rules) in [("bob", "-@all +get"), ("eve", "+@all -get (-@all +get ~a)")] {
+        assert_eq!(test.call(admin, &format!("ACL SETUSER {name} {rules}")), "+OK\r\n");
+    }
+    let list = test.call(admin, "ACL LIST");
+    for line in [
+        "user ann on nopass resetchannels -@all +get\r\n",
+        "user bob off resetchannels -@all +get\r\n",
+        "user eve off resetchannels +@all -get (~a resetchannels -@all +get)\r\n",
+    ] {
+        assert!(list.contains(line), "{line} is not in {list}");
+    }
+}

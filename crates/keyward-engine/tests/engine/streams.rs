@@ -17,6 +17,17 @@ fn an_entry_is_logged_with_the_id_it_got() {
 }
 
 #[test]
+fn a_time_without_a_number_left_takes_no_entry() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    test.call(client, "XADD s 5-18446744073709551615 a 1");
+    let refused =
+        "-ERR The ID specified in XADD is equal or smaller than the target stream top item";
+    assert_eq!(test.call(client, "XADD s 5-* a 1"), format!("{refused}\r\n"));
+    assert_eq!(test.call(client, "XLEN s"), ":1\r\n");
+}
+
+#[test]
 fn an_approximate_trim_is_logged_as_what_it_left() {
     let fill = "EVAL for_i_=_1,250_do_redis.call('XADD','s',i..'-0','a',i)_end 0";
     let run = |command: &str| {

@@ -51,6 +51,9 @@ pub enum Change {
     Protected,
     /// Only before the server starts.
     AtStart,
+    /// As `AtStart`, for a setting that Redis does not have: CONFIG SET may say what it is
+    /// anyway, so that what CONFIG GET tells can be sent back.
+    OwnAtStart,
 }
 
 /// A row of the table.
@@ -138,8 +141,8 @@ settings! {
     LfuLogFactor, "lfu-log-factor", Kind::Int(0, i32::MAX as i64), "10", Live, "How slowly counters of uses grow.";
     LfuDecayTime, "lfu-decay-time", Kind::Int(0, i32::MAX as i64), "1", Live, "Minutes after which counters of uses decay by one; 0 for never.";
     PackAfter, "pack-after", Kind::Int(0, 86_400), "5", Live, "Seconds without use after which a row under a schema is packed.";
-    Accept, "accept", Kind::Text, "", AtStart, "Names of plans, with commas between them: what a start may do to rows that meet another schema.";
-    Observe, "observe", Kind::Bool, "no", AtStart, "Whether all schemas only observe: they count what they would do, and change nothing.";
+    Accept, "accept", Kind::Text, "", OwnAtStart, "Names of plans, with commas between them: what a start may do to rows that meet another schema.";
+    Observe, "observe", Kind::Bool, "no", OwnAtStart, "Whether all schemas only observe: they count what they would do, and change nothing.";
     LazyEviction, "lazyfree-lazy-eviction", Kind::Bool, "no", Live, "Whether what is evicted is freed in steps.";
     LazyExpire, "lazyfree-lazy-expire", Kind::Bool, "no", Live, "Whether what expires is freed in steps.";
     LazyServerDel, "lazyfree-lazy-server-del", Kind::Bool, "no", Live, "Whether what is overwritten is freed in steps.";

@@ -1,6 +1,11 @@
 use insta::assert_snapshot;
+use keyward_testkit::markdown;
+use std::path::Path;
 
 use crate::run::Folder;
+
+/// Longer lines of a file of users are cut short on the page.
+const LINE_CHARS_MAX: usize = 64;
 
 const SHOP: &str = r#"[keyspace]
 name = "shop"
@@ -41,4 +46,42 @@ fn what_is_allowed_is_a_pattern_of_the_schema() {
     assert!(told.starts_with("exit 0\n") && !told.contains("also admits"), "{told}");
     let told = folder.run(&["acl", "--allow", "user:*", "shop.toml"]);
     assert!(told.starts_with("exit 2\n") && told.contains("no such pattern"), "{told}");
+}
+
+/// What the program prints, as docs/users.md shows it.
+fn shown(folder: &Folder, command: &str) -> String {
+    let arguments: Vec<&str> = command.split(' ').skip(1).collect();
+    let output = folder.command(&arguments).output().expect("the binary runs");
+    let text = [output.stdout, output.stderr].concat();
+    let mut shown = format!("$ {command}\n");
+    for line in String::from_utf8(text).expect("text").lines() {
+        let is_cut = line.starts_with("user ") && line.len() > LINE_CHARS_MAX;
+        let end = line[..line.len().min(LINE_CHARS_MAX)].rfind(' ').filter(|_| is_cut);
+        shown.push_str(&line[..end.unwrap_or(line.len())]);
+        shown.push_str(if end.is_some() { " …\n" } else { "\n" });
+    }
+    shown
+}
+
+#[test]
+fn the_page_of_users_shows_what_the_program_prints() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/users.md");
+    let page = std::fs::read_to_string(&path).expect("the page");
+    let folder = Folder::new(&[]);
+    let mut ran = 0;
+    let renewed = markdown::renew(&page, |part| match part.kind {
+        "toml" => {
+            folder.write("keyward.toml", part.text.as_bytes());
+            None
+        }
+        "console" => {
+            let commands = part.text.lines().filter_map(|line| line.strip_prefix("$ "));
+            let commands: Vec<&str> = commands.collect();
+            ran += commands.len();
+            Some(commands.into_iter().map(|command| shown(&folder, command)).collect())
+        }
+        _ => None,
+    });
+    assert!(ran > 0, "the page shows no command");
+    markdown::keep(&path, &page, &renewed);
 }

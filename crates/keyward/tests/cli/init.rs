@@ -43,8 +43,8 @@ fn programs_of_the_library_are_included() {
     let unknown = folder.run(&["init", "--with", "celry", "other"]);
     assert_eq!(
         unknown,
-        "exit 2\n--- stderr\nkeyward: the library has no \"celry\"; it has bull, celery, \
-         connect-redis, django, flask-limiter, huey, rate-limiter-flexible, sidekiq\n"
+        "exit 2\n--- stderr\nkeyward: the library has no \"celry\"; it has bull, bullmq, celery, \
+         connect-redis, django, flask-limiter, huey, rate-limiter-flexible, rq, sidekiq\n"
     );
     assert!(!folder.path().join("other").exists());
 }

@@ -7,6 +7,7 @@ use crate::engine::context::{Ctx, Outcome};
 use crate::glob::{self, Case};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
+use keyward_resp::number::parse_u64_wrapping;
 use keyward_resp::{Args, ReplyWriter};
 use keyward_store::values::row::Row;
 use keyward_store::values::value::Type;
@@ -147,20 +148,7 @@ pub(crate) fn reply_head(reply: &mut ReplyWriter<'_>, cursor: u64, len: usize) {
 
 /// A cursor as `strtoul` reads it: a sign is allowed, nothing at all is zero.
 pub(crate) fn parse_cursor(text: &[u8]) -> Option<u64> {
-    let (is_negative, digits) = match text {
-        [] => return Some(0),
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
-    if digits.is_empty() {
-        return None;
-    }
-    let value = digits.iter().try_fold(0u64, |value, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        value.checked_mul(10)?.checked_add(digit)
-    })?;
-    Some(if is_negative { value.wrapping_neg() } else { value })
+    if text.is_empty() { Some(0) } else { parse_u64_wrapping(text) }
 }
 
 #[cfg(test)]

@@ -47,7 +47,9 @@ pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn rewrite(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.host.config_rewrite(Rewrite::Changed, &ctx.shared.acl.lines()).map_err(refused)?;
+    ctx.host
+        .config_rewrite(Rewrite::Changed, &ctx.shared.acl.lines().collect::<Vec<_>>())
+        .map_err(refused)?;
     ctx.reply.ok();
     Ok(())
 }

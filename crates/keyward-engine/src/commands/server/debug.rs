@@ -108,9 +108,11 @@ fn digest_all(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 fn config_rewrite_force_all(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.host.config_rewrite(Rewrite::Everything, &ctx.shared.acl.lines()).map_err(|problem| {
-        WireError::line(&[b"ERR CONFIG-REWRITE-FORCE-ALL failed: ", problem.as_bytes()])
-    })?;
+    ctx.host
+        .config_rewrite(Rewrite::Everything, &ctx.shared.acl.lines().collect::<Vec<_>>())
+        .map_err(|problem| {
+            WireError::line(&[b"ERR CONFIG-REWRITE-FORCE-ALL failed: ", problem.as_bytes()])
+        })?;
     ctx.reply.ok();
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! numbers, and `5--03` is one too, counted down from the highest.
 
 use keyward_commands::WireError;
-use keyward_resp::number::parse_i64;
+use keyward_resp::number::{parse_i64, parse_u64_wrapping};
 use keyward_store::values::stream::StreamId;
 
 /// Longer texts are no ids.
@@ -117,19 +117,7 @@ fn number(text: &[u8]) -> Option<u64> {
     }
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let start = text.iter().position(|byte| !is_space(byte))?;
-    let (is_negative, digits) = match &text[start..] {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
-    if digits.is_empty() {
-        return None;
-    }
-    let value = digits.iter().try_fold(0u64, |value, digit| {
-        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
-        value.checked_mul(10)?.checked_add(digit)
-    })?;
-    Some(if is_negative { value.wrapping_neg() } else { value })
+    parse_u64_wrapping(&text[start..])
 }
 
 #[cfg(test)]

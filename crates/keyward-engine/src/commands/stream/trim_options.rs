@@ -28,6 +28,9 @@ pub(super) struct Options {
 const BOTH_BOUNDS: WireError =
     WireError::Err("syntax error, MAXLEN and MINID options at the same time are not compatible");
 
+const LIMIT_OF_EXACT: WireError =
+    WireError::Err("syntax error, LIMIT cannot be used without the special ~ option");
+
 impl Options {
     /// Reads the options from the third argument on, for XADD up to the id.
     pub(super) fn parse(ctx: &Ctx<'_>, is_add: bool) -> Result<Options, WireError> {
@@ -70,16 +73,14 @@ impl Options {
             return match limit {
                 Some(1..) => Err(WireError::Err(without)),
                 _ if !is_add => Err(WireError::Err(must)),
+                Some(0) if !ctx.keys.is_replaying() => Err(LIMIT_OF_EXACT),
                 _ => Ok(parsed),
             };
         };
         // What the log says was worked out already.
         let limit = match limit {
             _ if ctx.keys.is_replaying() => 0,
-            Some(_) if !is_approximate => {
-                let text = "syntax error, LIMIT cannot be used without the special ~ option";
-                return Err(WireError::Err(text));
-            }
+            Some(_) if !is_approximate => return Err(LIMIT_OF_EXACT),
             Some(limit) => limit,
             None if is_approximate => default_limit(&ctx.shared.tunables.stream_nodes),
             None => 0,

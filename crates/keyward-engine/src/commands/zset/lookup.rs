@@ -2,6 +2,7 @@
 
 use crate::commands::zset::bounds;
 use crate::engine::context::{Ctx, Outcome};
+use keyward_resp::ReplyWriter;
 use keyward_store::values::zset::{Cut, Direction, ZSet};
 
 pub(crate) fn zcard(ctx: &mut Ctx<'_>) -> Outcome {
@@ -40,15 +41,23 @@ pub(crate) fn zscore(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn zmscore(ctx: &mut Ctx<'_>) -> Outcome {
+    reply_by_scores(ctx, |reply, score| match score {
+        Some(score) => reply.double(score),
+        None => reply.null(),
+    })
+}
+
+/// Replies with what becomes of the score of each member that is asked for.
+pub(crate) fn reply_by_scores(
+    ctx: &mut Ctx<'_>,
+    tell: impl Fn(&mut ReplyWriter<'_>, Option<f64>),
+) -> Outcome {
     let key = ctx.key(1);
     let zset = ctx.keys.read_as::<ZSet>(key)?;
     let members = ctx.args.from(2);
     ctx.reply.array(members.len());
     for member in members.iter() {
-        match zset.and_then(|zset| zset.score(member)) {
-            Some(score) => ctx.reply.double(score),
-            None => ctx.reply.null(),
-        }
+        tell(&mut ctx.reply, zset.and_then(|zset| zset.score(member)));
     }
     Ok(())
 }

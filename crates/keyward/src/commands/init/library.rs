@@ -32,12 +32,14 @@ macro_rules! library {
 
 library![
     "bull",
+    "bullmq",
     "celery",
     "connect-redis",
     "django",
     "flask-limiter",
     "huey",
     "rate-limiter-flexible",
+    "rq",
     "sidekiq",
 ];
 
