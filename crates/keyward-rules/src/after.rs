@@ -26,7 +26,7 @@ mod rows;
 mod unit;
 mod words;
 
-pub use large::LargeEnd;
+pub use large::{LargeEnd, Leavers};
 pub use unit::Deferred;
 
 use std::cell::OnceCell;

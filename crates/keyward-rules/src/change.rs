@@ -43,8 +43,8 @@ pub enum What<'a> {
     Lifetime,
 }
 
-/// A change of one element.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A change of one element, or of many that left together.
+#[derive(Clone, Copy)]
 pub enum Part<'a> {
     /// A field of a hash: its value before and after.
     Field {
@@ -66,6 +66,8 @@ pub enum Part<'a> {
         /// Whether it came.
         came: bool,
     },
+    /// These members of a set left it, those apart that it has now.
+    Left(&'a dyn Row),
     /// A member of a sorted set: its score before and after.
     Score {
         /// The member.

@@ -136,9 +136,11 @@ fn each_new(
             Part::Pushed(_, item) | Part::Placed(item) => judge(item, None),
             Part::Member { member, came: true } => judge(member, None),
             Part::Score { member, after: Some(score), .. } => judge(member, Some(score)),
-            Part::Member { .. } | Part::Score { .. } | Part::Field { .. } | Part::Entry(_) => {
-                Ok(())
-            }
+            Part::Member { .. }
+            | Part::Left(_)
+            | Part::Score { .. }
+            | Part::Field { .. }
+            | Part::Entry(_) => Ok(()),
         }),
     }
 }

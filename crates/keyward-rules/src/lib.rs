@@ -41,7 +41,7 @@ mod view;
 mod whole;
 mod words;
 
-pub use after::{Cause, Consequences, Deferred, LargeEnd, Objection};
+pub use after::{Cause, Consequences, Deferred, LargeEnd, Leavers, Objection};
 pub use arguments::extent;
 pub use book::{RuleBook, Traits};
 pub use change::{Change, End, Part, What};

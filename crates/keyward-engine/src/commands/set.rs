@@ -11,6 +11,7 @@ use keyward_commands::WireError;
 use keyward_store::keyspace::event::{Class, Event};
 use keyward_store::values::packed::Item;
 use keyward_store::values::set::{Growth, Set};
+use std::borrow::Cow;
 
 const SADD: Event = event("sadd");
 const SREM: Event = event("srem");
@@ -47,7 +48,13 @@ pub(crate) fn srem(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     };
     let members = ctx.args.from(2);
-    let removed = members.iter().filter(|member| set.remove(Item::of(member))).count();
+    let removed = match members.len() {
+        1 => usize::from(set.remove(Item::of(members.at(0)))),
+        most => {
+            let mut members = members.iter();
+            set.remove_each(most, |_| members.next().map(Cow::Borrowed))
+        }
+    };
     if removed > 0 {
         set.changed(SREM, removed as u64);
     } else {

@@ -176,6 +176,8 @@ fn large_command(random: &mut Random) -> String {
         "SADD t0 new?",
         "ZREMRANGEBYRANK z0 ? -1",
         "ZREMRANGEBYRANK z0 0 ?",
+        "ZREMRANGEBYRANK z0 0 -1",
+        "SREM t0 MANY",
         "ZADD z0 ? new?",
         "ZPOPMAX z0 ?",
         "APPEND s0 tail?",
@@ -192,7 +194,10 @@ fn large_command(random: &mut Random) -> String {
         "DEL s0",
     ];
     let form = forms[random.below(forms.len() as u64) as usize];
-    form.replace('?', &random.below(1500).to_string())
+    let many = form.contains("MANY").then(|| random.below(1500));
+    let many = many.into_iter().flat_map(|first| first..first + 300);
+    let many: Vec<String> = many.map(|number| format!("m{number} {number}")).collect();
+    form.replace("MANY", &many.join(" ")).replace('?', &random.below(1500).to_string())
 }
 
 /// Makes a large collection of each type, and strings.

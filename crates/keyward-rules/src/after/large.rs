@@ -14,15 +14,14 @@ use keyward_schema::KeyId;
 /// What is lost with a row, by so many that they go in steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LargeEnd {
-    /// The elements of its mirror, for members that left a set: these, or all that the row
-    /// held before the command.
+    /// The elements of its mirror, for members that left a set.
     Members {
         /// The set's table.
         table: KeyId,
         /// Its key.
         key: Vec<u8>,
-        /// Who left; `None` for all that it held.
-        left: Option<Vec<Vec<u8>>>,
+        /// Who left.
+        left: Leavers,
     },
     /// The rows that lived with this one, which is gone.
     Companions {
@@ -38,6 +37,17 @@ pub enum LargeEnd {
         /// Its key.
         key: Vec<u8>,
     },
+}
+
+/// Members that left a set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leavers {
+    /// All that the row held before the command.
+    All,
+    /// Those that left together: the host has them ([`Part::Left`]).
+    Together,
+    /// These.
+    These(Vec<Vec<u8>>),
 }
 
 impl Aftermath<'_> {
@@ -66,17 +76,25 @@ impl Aftermath<'_> {
         let after = change.after.filter(|_| !is_gone);
         let left = match change.what {
             What::Whole(Some(before)) if is_large(&before) => {
-                (!change.is_kept).then(|| members_of(before))
+                if change.is_kept {
+                    Leavers::All
+                } else {
+                    Leavers::These(members_of(before))
+                }
             }
             _ if !change.is_kept => return false,
-            What::Lifetime if is_gone && change.after.as_ref().is_some_and(is_large) => None,
+            What::Lifetime if is_gone && change.after.as_ref().is_some_and(is_large) => {
+                Leavers::All
+            }
             // What the command changed and then made end is seldom much.
-            What::Parts(parts) if parts.len() > few && (!is_gone || change.after.is_none()) => {
-                Some(who_left(parts, after))
+            What::Parts(_) if is_gone && change.after.is_some() => return false,
+            What::Parts([Part::Left(row)]) if row.len() > few => Leavers::Together,
+            What::Parts(parts) if parts.iter().map(elements).sum::<usize>() > few => {
+                Leavers::These(who_left(parts, after))
             }
             What::Whole(_) | What::Lifetime | What::Parts(_) => return false,
         };
-        if left.as_ref().is_some_and(|left| left.len() <= few) {
+        if matches!(&left, Leavers::These(left) if left.len() <= few) {
             return false;
         }
         self.consequences.ends.push(LargeEnd::Members { table, key: change.key.to_vec(), left });
@@ -84,7 +102,7 @@ impl Aftermath<'_> {
     }
 }
 
-/// The members of a set that lives on under another key.
+/// The members of a set.
 fn members_of(row: &dyn Row) -> Vec<Vec<u8>> {
     let mut members = Vec::with_capacity(row.len());
     row.each(&mut |element| {
@@ -100,14 +118,30 @@ pub(super) fn brings(parts: &[Part<'_>]) -> bool {
     parts.iter().any(|part| matches!(part, Part::Member { came: true, .. }))
 }
 
+/// How many elements a part may concern.
+fn elements(part: &Part<'_>) -> usize {
+    match part {
+        Part::Left(row) => row.len(),
+        _ => 1,
+    }
+}
+
 /// The members that parts took out of a set.
 fn who_left(parts: &[Part<'_>], after: Option<&dyn Row>) -> Vec<Vec<u8>> {
+    let has = |row: Option<&dyn Row>, member: &[u8]| row.is_some_and(|row| row.contains(member));
     // Where nothing came, nothing came back.
-    let after = after.filter(|_| brings(parts));
-    let stays = |member: &[u8]| after.is_some_and(|row| row.contains(member));
-    let left = parts.iter().filter_map(|part| match *part {
-        Part::Member { member, came: false } if !stays(member) => Some(member.to_vec()),
-        _ => None,
-    });
-    left.collect()
+    let came_back = after.filter(|_| brings(parts));
+    let mut left = Vec::new();
+    for part in parts {
+        match *part {
+            Part::Member { member, came: false } if !has(came_back, member) => {
+                left.push(member.to_vec());
+            }
+            Part::Left(row) => {
+                left.extend(members_of(row).into_iter().filter(|member| !has(after, member)));
+            }
+            _ => {}
+        }
+    }
+    left
 }

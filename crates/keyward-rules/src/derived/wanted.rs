@@ -7,6 +7,7 @@
 //! already wrote itself is not written again; rows and elements come in the order
 //! of their bytes, so that the same command has the same follow-ups everywhere.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entries::{Entry, Holds};
@@ -72,10 +73,21 @@ pub(crate) fn each_touched(
                 }),
             }
         }
+        What::Parts([Part::Left(row)]) => {
+            row.each(&mut |element| visit(name(element), State::Member));
+        }
         What::Parts(parts) => {
-            let mut seen = BTreeSet::new();
+            let mut seen: BTreeSet<Cow<'_, [u8]>> = BTreeSet::new();
             for part in parts {
                 let (member, before) = match *part {
+                    Part::Left(row) => {
+                        row.each(&mut |element| {
+                            if seen.insert(Cow::Owned(name(element).to_vec())) {
+                                visit(name(element), State::Member);
+                            }
+                        });
+                        continue;
+                    }
                     Part::Member { member, came: true } => (member, State::Absent),
                     Part::Member { member, came: false } => (member, State::Member),
                     Part::Score { member, before, .. } => {
@@ -86,7 +98,7 @@ pub(crate) fn each_touched(
                         continue;
                     }
                 };
-                if parts.len() == 1 || seen.insert(member) {
+                if parts.len() == 1 || seen.insert(Cow::Borrowed(member)) {
                     visit(member, before);
                 }
             }

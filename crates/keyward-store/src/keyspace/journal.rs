@@ -4,9 +4,9 @@
 //! Owns the record of steps and their reversal. It is on only under a schema and
 //! only for what the rule book must see afterwards or a script may take back;
 //! while it is off nothing is recorded or copied. Whole rows are moved into it, and
-//! items that leave a list by the hundred, with the chunks they are in; other elements
-//! of collections are copied: the cost follows what a command changes, never the size
-//! of what it changes.
+//! so are items that leave a list by the hundred, with the chunks they are in, and members
+//! that leave a set or a sorted set together; other elements of collections are copied: the
+//! cost follows what a command changes, never the size of what it changes.
 //!
 //! Invariant: undoing the steps since a mark, the last one first, gives back the
 //! rows, their elements and their deadlines as they were at the mark. (The
@@ -25,6 +25,7 @@ use crate::values::row::{NewValue, Row};
 use crate::values::set::Set;
 use crate::values::stream::{Facts, Stream};
 use crate::values::value::Collection;
+use crate::values::zset::ZSet;
 use keyward_rules::EntryFields;
 use std::ops::Range;
 use std::rc::Rc;
@@ -114,8 +115,14 @@ enum Undo {
     TakenEqual { item: Span, indexes: Box<[usize]> },
     /// A member came into a set, or left it.
     Member { member: Span, came: bool },
-    /// A set was replaced by some of its members; as it was.
-    SetBefore(Set),
+    /// Members left a set together: they, in a row without a key.
+    Left(Rc<Row>),
+    /// A set was replaced by some of its members; as it was, in a row without a key.
+    SetBefore(Rc<Row>),
+    /// Members left a sorted set together.
+    RanksCut(ZSet),
+    /// A sorted set was replaced by some of its members; as it was.
+    ZSetBefore(ZSet),
     /// A member of a sorted set had one score and has another.
     Score { member: Span, before: Option<f64>, after: Option<f64> },
     /// An entry was added to a stream, of which this was told before.
@@ -183,14 +190,15 @@ impl Journal {
     pub(super) fn end(&mut self, mut receive: impl FnMut(Gone)) {
         self.ended += 1;
         self.rows.clear();
+        self.rows.shrink_to(KEPT_BYTES_MAX / size_of::<TouchedRow>());
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES_MAX);
         for step in self.steps.drain(..) {
             match step.undo {
                 Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
                 Undo::Cut { items, .. } => receive(Gone::Row(row_of(items))),
-                Undo::SetBefore(set) => receive(Gone::Row(row_of(set))),
-                Undo::Kept(row) => {
+                Undo::RanksCut(zset) | Undo::ZSetBefore(zset) => receive(Gone::Row(row_of(zset))),
+                Undo::Kept(row) | Undo::Left(row) | Undo::SetBefore(row) => {
                     // What an end still needs is freed by that.
                     if let Ok(row) = Rc::try_unwrap(row) {
                         receive(Gone::Row(row));
@@ -371,9 +379,38 @@ impl Journal {
         self.push(key, Undo::Member { member, came });
     }
 
-    /// A set was replaced by some of its members, on which nothing depends; as it was.
+    /// Members left a set together.
+    pub(super) fn members_left(&mut self, key: Key<'_>, left: Set) {
+        self.push(key, Undo::Left(Rc::new(row_of(left))));
+    }
+
+    /// A set was replaced by some of its members; as it was.
     pub(super) fn set_before(&mut self, key: Key<'_>, before: Set) {
-        self.push(key, Undo::SetBefore(before));
+        self.push(key, Undo::SetBefore(Rc::new(row_of(before))));
+    }
+
+    /// Shares the members that left a set together since a mark with an end that goes in
+    /// steps.
+    pub(super) fn leavers(&self, since: JournalMark, db: usize, key: &[u8]) -> Option<Rc<Row>> {
+        self.steps_since(since).find_map(|index| {
+            let Step { row, undo, .. } = &self.steps[index];
+            let touched = self.rows[*row];
+            let is_it = touched.db.number() == db && self.text(touched.key) == key;
+            match undo {
+                Undo::Left(left) | Undo::SetBefore(left) if is_it => Some(Rc::clone(left)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Members left a sorted set together, on which nothing depends.
+    pub(super) fn ranks_cut(&mut self, key: Key<'_>, cut: ZSet) {
+        self.push(key, Undo::RanksCut(cut));
+    }
+
+    /// A sorted set was replaced by some of its members, on which nothing depends; as it was.
+    pub(super) fn zset_before(&mut self, key: Key<'_>, before: ZSet) {
+        self.push(key, Undo::ZSetBefore(before));
     }
 
     /// The score of a member changed; what it was before and is now.
@@ -421,4 +458,25 @@ impl Journal {
 /// A row of a collection that nobody can reach any more, to be freed in steps.
 pub(super) fn row_of<T: Collection>(collection: T) -> Row {
     Row::new(&[], NewValue::Object(collection.into_object()), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_unit_leaves_no_scratch_behind() {
+        let mut journal = Journal::default();
+        for number in 0..200_000_u64 {
+            let bytes = number.to_be_bytes();
+            let (table, db) = (TableIndex::PLAIN, DbIndex::of(0));
+            journal.deadline(Key { bytes: &bytes, hash: number, table, db }, None);
+        }
+        journal.end(|_| {});
+        let Journal { rows, steps, bytes, .. } = &journal;
+        let kept = rows.capacity() * size_of::<TouchedRow>()
+            + steps.capacity() * size_of::<Step>()
+            + bytes.capacity();
+        assert!(kept <= 3 * KEPT_BYTES_MAX, "{kept} bytes");
+    }
 }

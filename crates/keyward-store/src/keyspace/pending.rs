@@ -28,7 +28,7 @@ use crate::values::row::{NewValue, Row};
 use crate::values::set::{self, Set};
 use crate::values::value::{Collection, ObjectMut, ObjectRef, Value};
 use keyward_resp::ArgBuf;
-use keyward_rules::{Cause, LargeEnd, RuleBook};
+use keyward_rules::{Cause, LargeEnd, Leavers, RuleBook};
 use keyward_schema::KeyId;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -225,8 +225,13 @@ impl Keyspace {
         limits: &PackedLimits,
     ) {
         let left = match &end {
-            LargeEnd::Members { key, left: None, .. } => self.journal.keep_row(since, db, key),
-            LargeEnd::Members { key, left: Some(left), .. } => {
+            LargeEnd::Members { key, left: Leavers::All, .. } => {
+                self.journal.keep_row(since, db, key)
+            }
+            LargeEnd::Members { key, left: Leavers::Together, .. } => {
+                self.journal.leavers(since, db, key)
+            }
+            LargeEnd::Members { key, left: Leavers::These(left), .. } => {
                 let mut set = Set::default();
                 let growth = set::Growth::of(limits, self.hasher);
                 left.iter().for_each(|member| {

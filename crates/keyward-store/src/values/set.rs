@@ -200,6 +200,40 @@ impl Set {
         }
     }
 
+    /// An empty set that so many members of this one can be moved to, if it is large.
+    pub(crate) fn none_of_it(&self, most: usize) -> Option<Set> {
+        match self.word.form() {
+            Form::Small(_) => None,
+            Form::Large(indexed) => Some(Set { word: ThinOr::large(indexed.none_of_it(most)) }),
+        }
+    }
+
+    /// Gives back room for members that were not moved here.
+    pub(crate) fn trim(&mut self) {
+        if let FormMut::Large(indexed) = self.word.form_mut() {
+            indexed.trim();
+        }
+    }
+
+    /// Moves a member to another set, both being large; answers whether it was there.
+    pub(crate) fn move_to(&mut self, other: &mut Set, member: Item<'_>) -> bool {
+        match (self.word.form_mut(), other.word.form_mut()) {
+            (FormMut::Large(indexed), FormMut::Large(other)) => indexed.move_to(other, member),
+            _ => unreachable!("members are moved between large sets"),
+        }
+    }
+
+    /// Takes back what was moved to another set, both being large.
+    pub(crate) fn take_back(&mut self, mut other: Set) {
+        if self.len() < other.len() {
+            std::mem::swap(self, &mut other);
+        }
+        match (self.word.form_mut(), other.word.form_mut()) {
+            (FormMut::Large(indexed), FormMut::Large(other)) => indexed.take_all_of(other),
+            _ => unreachable!("members are moved between large sets"),
+        }
+    }
+
     /// A member drawn by chance. The set must not be empty.
     pub fn sample(&self, random: &mut Random) -> Item<'_> {
         let run = match self.word.form() {

@@ -220,6 +220,33 @@ impl ZSet {
         }
     }
 
+    /// Moves the members of a range of ranks to a set of their own, if this one is large.
+    pub(crate) fn cut(&mut self, ranks: Range<usize>) -> Option<ZSet> {
+        match self.word.form_mut() {
+            FormMut::Small(_) => None,
+            FormMut::Large(indexed) => Some(ZSet { word: ThinOr::large(indexed.cut(ranks)) }),
+        }
+    }
+
+    /// Copies of all members but those of a range of ranks, if this set is large.
+    pub(crate) fn without(&self, ranks: &Range<usize>) -> Option<ZSet> {
+        match self.word.form() {
+            Form::Small(_) => None,
+            Form::Large(indexed) => Some(ZSet { word: ThinOr::large(indexed.without(ranks)) }),
+        }
+    }
+
+    /// Takes back what was cut off, which is no longer there.
+    pub(crate) fn join(&mut self, mut cut: ZSet) {
+        match (self.word.form_mut(), cut.word.form_mut()) {
+            (FormMut::Large(indexed), FormMut::Large(cut)) => {
+                let empty = indexed.cut(0..0);
+                indexed.join(std::mem::replace(cut, empty));
+            }
+            _ => unreachable!("only large sets are cut"),
+        }
+    }
+
     /// Visits some members; answers the cursor for the next ones, zero at the end.
     /// What is there throughout a scan is visited at least once.
     pub fn scan(&self, cursor: u64, mut visit: impl FnMut(&[u8], f64)) -> u64 {

@@ -13,6 +13,7 @@ use keyward_store::values::packed::Item;
 use keyward_store::values::random::Random;
 use keyward_store::values::sampling::{self, Selection};
 use keyward_store::values::set::{Growth, Set};
+use std::borrow::Cow;
 
 const SPOP: Event = event("spop");
 
@@ -79,11 +80,13 @@ fn pop_many(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let mut popped = Popped { reply: &mut ctx.reply, log: is_logged.then(ArgBuf::new) };
     if (len - count).saturating_mul(REBUILD_RATIO) > count {
-        let mut taken = Vec::new();
-        for _ in 0..count {
-            take(&mut set, &mut random, &mut taken);
+        let mut left = count;
+        set.remove_each(count, |set| {
+            left = left.checked_sub(1)?;
+            let taken = set.sample(&mut random).text().as_bytes().to_vec();
             popped.tell(Item::of(&taken));
-        }
+            Some(Cow::Owned(taken))
+        });
     } else {
         let left = split(&set, len - count, &growth, &mut random, |member| popped.tell(member));
         set.keep_only(left);

@@ -5,6 +5,10 @@ use crate::keyspace::journal::row_of;
 use crate::tables::reclaim::Freeing;
 use crate::values::packed::Item;
 use crate::values::set::{Growth, Set};
+use std::borrow::Cow;
+
+/// Where no more leave a set, the journal records each of them.
+const TOGETHER_MIN: usize = 64;
 
 impl Edit<'_, Set> {
     /// Adds a member; answers whether it is new.
@@ -27,22 +31,43 @@ impl Edit<'_, Set> {
         was_there
     }
 
+    /// Takes members out, as many as `next` names, given the set each time; answers how many
+    /// were there. The journal keeps them together if they may be many.
+    pub fn remove_each<'m>(
+        &mut self,
+        most: usize,
+        mut next: impl FnMut(&Set) -> Option<Cow<'m, [u8]>>,
+    ) -> usize {
+        let is_kept = most > TOGETHER_MIN && self.place.space.journal.is_on();
+        let mut left = is_kept.then(|| self.none_of_it(most)).flatten();
+        let mut removed = 0;
+        while let Some(member) = next(self) {
+            let member = Item::of(&member);
+            removed += usize::from(match &mut left {
+                None => self.remove(member),
+                Some(left) => {
+                    self.before_part_change(|large, set| large.member(set, member));
+                    self.collection_mut().move_to(left, member)
+                }
+            });
+        }
+        if let Some(mut left) = left.filter(|left| !left.is_empty()) {
+            left.trim();
+            let Place { key, ref mut space, .. } = self.place;
+            space.journal.members_left(key, left);
+        }
+        removed
+    }
+
     /// Takes all members out but these, which are some of them.
     pub fn keep_only(&mut self, left: Set) {
         self.place.capture_whole();
         let before = std::mem::replace(self.collection_mut(), left);
-        let key = self.place.key;
-        if self.place.space.journal.is_on() {
-            if !self.place.space.heeds_members(key.db, key.table) {
-                return self.place.space.journal.set_before(key, before);
-            }
-            let mut journal = std::mem::take(&mut self.place.space.journal);
-            for member in before.iter().filter(|member| !self.contains(*member)) {
-                journal.member(key, member.text().as_bytes(), false);
-            }
-            self.place.space.journal = journal;
+        let Place { key, ref mut space, .. } = self.place;
+        if space.journal.is_on() {
+            return space.journal.set_before(key, before);
         }
-        self.place.space.reclaim.row(row_of(before), Freeing::AtOnce);
+        space.reclaim.row(row_of(before), Freeing::AtOnce);
     }
 
     fn record(&mut self, member: Item<'_>, came: bool) {

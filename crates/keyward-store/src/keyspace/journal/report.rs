@@ -166,7 +166,10 @@ impl Keyspace {
         let part = |step: &usize| {
             let Step { undo, .. } = &journal.steps[*step];
             Some(match undo {
-                Undo::Member { came: false, .. } | Undo::Score { after: None, .. }
+                Undo::Member { came: false, .. }
+                | Undo::Left(_)
+                | Undo::SetBefore(_)
+                | Undo::Score { after: None, .. }
                     if !heeds_members =>
                 {
                     return None;
@@ -181,6 +184,7 @@ impl Keyspace {
                 Undo::Member { member, came } => {
                     Part::Member { member: journal.text(*member), came: *came }
                 }
+                Undo::Left(row) | Undo::SetBefore(row) => Part::Left(&**row),
                 Undo::Score { member, before, after } => {
                     Part::Score { member: journal.text(*member), before: *before, after: *after }
                 }

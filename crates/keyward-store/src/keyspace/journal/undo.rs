@@ -13,7 +13,7 @@ use crate::values::packed_limits::PackedLimits;
 use crate::values::row::{NewValue, Row};
 use crate::values::set::{self, Set};
 use crate::values::stream::Stream;
-use crate::values::value::{Collection, ObjectRef};
+use crate::values::value::{Collection, ObjectMut, ObjectRef};
 use crate::values::zset::{self, ZSet};
 use std::rc::Rc;
 
@@ -116,9 +116,19 @@ impl Keyspace {
                         set.add(&set::Growth::of(limits, hasher), member);
                     }
                 }),
+                Undo::Left(left) => {
+                    let left = set_in(left);
+                    self.undo_edit(key, |set: &mut Set| set.take_back(left));
+                }
                 Undo::SetBefore(before) => {
-                    let mut rest = Set::default();
-                    self.undo_edit(key, |set: &mut Set| rest = std::mem::replace(set, before));
+                    let before = set_in(before);
+                    let rest = self.undo_edit(key, |set: &mut Set| std::mem::replace(set, before));
+                    self.reclaim.row(row_of(rest), Freeing::AtOnce);
+                }
+                Undo::RanksCut(cut) => self.undo_edit(key, |zset: &mut ZSet| zset.join(cut)),
+                Undo::ZSetBefore(before) => {
+                    let rest =
+                        self.undo_edit(key, |zset: &mut ZSet| std::mem::replace(zset, before));
                     self.reclaim.row(row_of(rest), Freeing::AtOnce);
                 }
                 Undo::Score { member, before, .. } => {
@@ -184,5 +194,15 @@ impl Keyspace {
         let result = edit(edited);
         table.resized(spot, bytes_before);
         result
+    }
+}
+
+/// The set of a row that an end which goes in steps may have shared.
+fn set_in(row: Rc<Row>) -> Set {
+    let row = Rc::try_unwrap(row);
+    let mut row = row.expect("ends of a unit that is undone are taken back before");
+    match row.object_mut() {
+        Some(ObjectMut::Set(set)) => std::mem::take(set),
+        _ => unreachable!("members left a set"),
     }
 }

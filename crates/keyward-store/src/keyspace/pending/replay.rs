@@ -10,7 +10,7 @@ use super::{PendingEnd, Remains};
 use crate::keyspace::Keyspace;
 use crate::tables::reclaim::Freeing;
 use keyward_resp::{ArgBuf, Args, number};
-use keyward_rules::{Cause, LargeEnd};
+use keyward_rules::{Cause, LargeEnd, Leavers};
 use std::rc::Rc;
 
 /// The first of the words by which the log tells of ends.
@@ -69,7 +69,7 @@ impl Keyspace {
             MEMBERS => {
                 let row = self.databases[db].find_of(table, &key);
                 let left = row.map(|row| Rc::new(row.to_value().into_row(&key, None)));
-                (LargeEnd::Members { table, key, left: None }, left)
+                (LargeEnd::Members { table, key, left: Leavers::All }, left)
             }
             COMPANIONS => (LargeEnd::Companions { table, key }, None),
             DEADLINES => (LargeEnd::Deadlines { table, key }, None),

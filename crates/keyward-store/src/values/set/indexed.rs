@@ -47,6 +47,39 @@ impl Indexed {
         self.members.remove(hash_of(self.hasher, member), |m| m.is_named(&code)).is_some()
     }
 
+    /// An empty one of the same kind, with room for so many.
+    pub(super) fn none_of_it(&self, most: usize) -> Indexed {
+        let mut none = Indexed::new(self.hasher);
+        none.members.expect(most.min(self.len()));
+        none
+    }
+
+    /// Gives back room for members that did not come.
+    pub(super) fn trim(&mut self) {
+        self.members.trim();
+    }
+
+    /// Moves a member to another set that does not have it; answers whether it was there.
+    pub(super) fn move_to(&mut self, other: &mut Indexed, member: Item<'_>) -> bool {
+        let (hash, code) = (hash_of(self.hasher, member), Code::of(member));
+        let Some(taken) = self.members.remove(hash, |m| m.is_named(&code)) else { return false };
+        other.take(hash, taken);
+        true
+    }
+
+    /// Moves all members of another set here, where none of them is.
+    pub(super) fn take_all_of(&mut self, other: &mut Indexed) {
+        let hasher = self.hasher;
+        other.members.shed(usize::MAX, |member| {
+            self.take(hash_of(hasher, member.name()), member);
+        });
+    }
+
+    fn take(&mut self, hash: u64, member: BoxedItems<1>) {
+        let hasher = self.hasher;
+        self.members.insert(hash, member, |m| hash_of(hasher, m.name()));
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = Item<'_>> {
         self.members.iter().map(BoxedItems::name)
     }

@@ -92,7 +92,7 @@ impl Indexed {
     fn insert(&mut self, hash: u64, member: &[u8], score: f64) {
         let member = Member::new(member, score);
         // SAFETY: the entry made here leaves the tree before the index gives its
-        // member up: in `remove` and `remove_ranks`. When the whole set is
+        // member up: in `remove`, `remove_ranks` and `cut`. When the whole set is
         // dropped the tree reads no member.
         let entry = ScoredMember { score, member: unsafe { member.share() } };
         let hasher = self.hasher;
@@ -113,6 +113,54 @@ impl Indexed {
             let hash = self.hasher.hash(entry.member.bytes());
             let removed = self.index.remove(hash, |m| m.is(entry.member));
             assert!(removed.is_some(), "the index and the tree hold the same members");
+        }
+    }
+
+    /// Moves the members of a range of ranks to a set of their own.
+    pub(super) fn cut(&mut self, ranks: Range<usize>) -> Indexed {
+        let mut cut = Indexed::new(self.hasher);
+        if ranks == (0..self.len()) {
+            std::mem::swap(self, &mut cut);
+            return cut;
+        }
+        let hasher = self.hasher;
+        cut.index.expect(ranks.len());
+        for _ in ranks.clone() {
+            let entry = self.tree.remove_at(ranks.start);
+            let hash = hasher.hash(entry.member.bytes());
+            let member = self.index.remove(hash, |m| m.is(entry.member));
+            let member = member.expect("the index and the tree hold the same members");
+            // The member stays where it is in memory, and now lives as long as the set that
+            // it and its entry come to.
+            cut.index.insert(hash, member, |m| hasher.hash(m.bytes()));
+            cut.tree.insert(entry);
+        }
+        cut
+    }
+
+    /// Copies of all members but those of a range of ranks, in a set of their own.
+    pub(super) fn without(&self, ranks: &Range<usize>) -> Indexed {
+        let mut rest = Indexed::new(self.hasher);
+        rest.index.expect(self.len() - ranks.len());
+        for (member, score) in self.iter(0..ranks.start).chain(self.iter(ranks.end..self.len())) {
+            rest.push(member, score);
+        }
+        rest
+    }
+
+    /// Takes back what was cut off: members that are not there.
+    pub(super) fn join(&mut self, mut cut: Indexed) {
+        if self.len() < cut.len() {
+            std::mem::swap(self, &mut cut);
+        }
+        let hasher = self.hasher;
+        // First the members, then the entries that refer to them: those of the other tree
+        // refer to members of this index from here on, which are alive.
+        cut.index.shed(usize::MAX, |member| {
+            self.index.insert(hasher.hash(member.bytes()), member, |m| hasher.hash(m.bytes()));
+        });
+        while cut.tree.len() > 0 {
+            self.tree.insert(cut.tree.remove_at(0));
         }
     }
 
