@@ -5,7 +5,7 @@ use crate::configuration::{self, Pair};
 use crate::files::{self, TlsError};
 use rustls::crypto::ring;
 use rustls::pki_types::{IpAddr, Ipv4Addr, ServerName};
-use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, ProtocolVersion, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -60,14 +60,38 @@ impl Client {
     ///
     /// # Errors
     /// If the server does not speak TLS, or one of the two does not believe the other.
-    pub fn shake_hands(config: Arc<ClientConfig>, mut socket: TcpStream) -> io::Result<Client> {
+    pub fn shake_hands(config: Arc<ClientConfig>, socket: TcpStream) -> io::Result<Client> {
+        Client::shake_hands_with(config, socket, b"")
+    }
+
+    /// As [`Client::shake_hands`]; the last that is sent of the handshake has these bytes
+    /// behind it.
+    ///
+    /// # Errors
+    /// As [`Client::shake_hands`].
+    pub fn shake_hands_with(
+        config: Arc<ClientConfig>,
+        mut socket: TcpStream,
+        first: &[u8],
+    ) -> io::Result<Client> {
         // Nobody looks at the name.
         let name = ServerName::IpAddress(IpAddr::V4(Ipv4Addr::from([0, 0, 0, 0])));
         let mut session = ClientConnection::new(config, name).map_err(io::Error::other)?;
-        while session.is_handshaking() {
+        session.writer().write_all(first)?;
+        while session.is_handshaking() || session.wants_write() {
             session.complete_io(&mut socket)?;
         }
         Ok(Client(StreamOwned::new(session, socket)))
+    }
+
+    /// The version that both agreed on.
+    pub fn version(&self) -> Option<ProtocolVersion> {
+        self.0.conn.protocol_version()
+    }
+
+    /// What the server has shown, its own certificate.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.0.conn.peer_certificates()?.first().map(|certificate| certificate.as_ref())
     }
 
     /// The socket below, whose limits of time count.

@@ -12,7 +12,9 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{NoServerSessionStorage, StoresServerSessions, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, Error, InconsistentKeys, RootCertStore, ServerConfig};
+use rustls::{
+    CertificateError, ClientConfig, Error, InconsistentKeys, RootCertStore, ServerConfig,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -194,9 +196,66 @@ pub(crate) fn certified(
         Err(Error::InconsistentKeys(_)) => {
             Err(failed("it does not belong to the certificate".to_owned()))
         }
+        // The library reads certificates of version 3 alone; one of version 1, which openssl
+        // makes unless it is told otherwise, can be shown all the same.
+        Err(Error::InvalidCertificate(CertificateError::Other(_))) if has_key(&pair) => Ok(pair),
         Err(error) => {
             let (file, reason) = (certificate.to_owned(), error.to_string());
             Err(TlsError::Certificate { file, reason })
         }
+    }
+}
+
+/// Whether the certificate has the key's public half somewhere in it.
+fn has_key(pair: &CertifiedKey) -> bool {
+    let key = pair.key.public_key();
+    key.zip(pair.cert.first()).is_some_and(|(key, certificate)| {
+        let key: &[u8] = key.as_ref();
+        certificate.windows(key.len()).any(|part| part == key)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_testkit::Certificates;
+
+    #[test]
+    fn what_cannot_be_used_is_named_as_redis_names_it() {
+        let files = Certificates::make();
+        let options = |certificate: &str, key: &str| Options {
+            pair: Pair { certificate: Some(files.file(certificate)), key: Some(files.file(key)) },
+            authority_file: Some(files.file("ca.crt")),
+            ..Options::default()
+        };
+        let check = |options: Options, expected: &str| {
+            let outcome =
+                Configuration::read(&options).map(drop).map_err(|error| error.to_string());
+            let error = outcome.err().unwrap_or_default();
+            let error = error.replace(&*files.directory().to_string_lossy(), "");
+            assert!(error.starts_with(expected), "{error}");
+            assert_eq!(error.is_empty(), expected.is_empty(), "{error}");
+        };
+        for name in ["server", "rsa", "old-version"] {
+            check(options(&format!("{name}.crt"), &format!("{name}.key")), "");
+        }
+        check(options("none.crt", "server.key"), "Failed to load certificate: /none.crt: No such");
+        check(options("server.key", "server.key"), "Failed to load certificate: /server.key: no c");
+        check(options("server.crt", "server.crt"), "Failed to load private key: /server.crt: no k");
+        let other =
+            "Failed to load private key: /client.key: it does not belong to the certificate";
+        check(options("server.crt", "client.key"), other);
+        check(options("old-version.crt", "client.key"), "Failed to load certificate: /old-version");
+        let encrypted = "Failed to load private key: /encrypted.key: it is encrypted";
+        check(options("server.crt", "encrypted.key"), encrypted);
+        let whole = || options("server.crt", "server.key");
+        check(Options { pair: Pair::default(), ..whole() }, "No tls-cert-file configured!");
+        check(Options { authority_file: None, ..whole() }, "Either tls-ca-cert-file or");
+        check(Options { authority_file: None, clients: ClientAuth::No, ..whole() }, "");
+        let authority_file = Some(files.file("server.key"));
+        check(Options { authority_file, ..whole() }, "Failed to configure CA certificate(s) file");
+        let authority_directory = Some(files.directory().to_owned());
+        check(Options { authority_directory, authority_file: None, ..whole() }, "");
+        check(Options { protocols: "SSLv3".to_owned(), ..whole() }, "Invalid tls-protocols");
     }
 }

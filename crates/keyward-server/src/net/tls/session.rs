@@ -290,3 +290,162 @@ fn encode(
     out.truncate(start + written.map_err(|error| Error::General(error.to_string()))?);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_testkit::{Certificates, Random};
+    use keyward_tls::rustls::ClientConnection;
+    use keyward_tls::rustls::pki_types::ServerName;
+    use keyward_tls::{ClientAuth, Configuration, Options, Pair};
+    use std::io::{Read as _, Write as _};
+
+    fn configuration(files: &Certificates, protocols: &str) -> Configuration {
+        let file = |name: &str| Some(files.file(name));
+        let pair = Pair { certificate: file("server.crt"), key: file("server.key") };
+        let (protocols, clients) = (protocols.to_owned(), ClientAuth::Yes);
+        let authority_file = file("ca.crt");
+        let options = Options { pair, authority_file, protocols, clients, ..Options::default() };
+        Configuration::read(&options).expect("sound files")
+    }
+
+    /// Both ends of a connection that hands bytes on in pieces of any size.
+    struct Ends {
+        client: ClientConnection,
+        session: Session,
+        random: Random,
+        /// Read by the session.
+        received: Vec<u8>,
+    }
+
+    impl Ends {
+        fn new(config: &Configuration, seed: u64) -> Ends {
+            let name = ServerName::try_from("localhost").expect("a name");
+            Ends {
+                client: ClientConnection::new(config.client.clone(), name).expect("a client"),
+                session: Session::new(config.server.clone()).expect("a session"),
+                random: Random::new(seed),
+                received: Vec::new(),
+            }
+        }
+
+        /// Hands on what the client has to say.
+        fn to_session(&mut self) -> Result<(), Error> {
+            let mut wire = Vec::new();
+            while self.client.wants_write() {
+                self.client.write_tls(&mut wire).expect("a vector takes all");
+            }
+            let mut rest = &wire[..];
+            let mut buffer = Vec::new();
+            while !rest.is_empty() {
+                let count = 1 + self.random.below(rest.len().min(5000));
+                let kept = self.session.copy_incomplete(&mut buffer);
+                buffer[kept..kept + count].copy_from_slice(&rest[..count]);
+                let mut room = Vec::with_capacity(self.random.below(200));
+                let processed = self.session.process(&mut buffer[..kept + count], &mut room);
+                self.received.extend(room);
+                processed?;
+                rest = &rest[count..];
+                let mut more = Vec::with_capacity(1 + self.random.below(20_000));
+                self.session.take(&mut more);
+                self.received.extend(more);
+            }
+            Ok(())
+        }
+
+        /// Hands on what the session has to say.
+        fn to_client(&mut self, more: &[u8]) {
+            let held = [self.session.held(), more].concat();
+            self.session.note_sent(self.session.held_bytes());
+            let mut rest = &held[..];
+            while !rest.is_empty() {
+                self.client.read_tls(&mut rest).expect("a slice can be read");
+                self.client.process_new_packets().expect("sound records");
+            }
+        }
+
+        fn shake_hands(&mut self) {
+            while self.client.is_handshaking() || self.session.is_shaking_hands() {
+                self.to_session().expect("sound records");
+                self.to_client(b"");
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_comes_through_however_it_is_cut() {
+        let files = Certificates::make();
+        for protocols in ["TLSv1.2", "TLSv1.3"] {
+            let config = configuration(&files, protocols);
+            for seed in 0..20 {
+                let mut ends = Ends::new(&config, seed);
+                ends.shake_hands();
+                let mut sent = Vec::new();
+                for _ in 0..20 {
+                    let data = vec![seed as u8; ends.random.below(40_000)];
+                    // What is sent meanwhile finds half a record there.
+                    ends.client.writer().write_all(&data).expect("room");
+                    sent.extend(data);
+                    if protocols == "TLSv1.3" && ends.random.below(4) == 0 {
+                        ends.client.refresh_traffic_keys().expect("new keys");
+                    }
+                    ends.to_session().expect("sound records");
+                    let answer = vec![7; ends.random.below(16 * 1024)];
+                    let mut out = Vec::new();
+                    ends.to_client(b"");
+                    ends.session.encrypt(&answer, &mut out).expect("it is encrypted");
+                    ends.to_client(&out);
+                    let mut read = vec![0; answer.len()];
+                    ends.client.reader().read_exact(&mut read).expect("the answer");
+                    assert_eq!(read, answer);
+                }
+                ends.received.extend_from_slice(ends.session.received());
+                assert!(ends.received == sent, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_ends_a_session_and_nothing_else() {
+        let files = Certificates::make();
+        let config = configuration(&files, "");
+        for seed in 0..200 {
+            let mut ends = Ends::new(&config, seed);
+            if seed % 4 > 0 {
+                ends.shake_hands();
+            }
+            let mut garbage: Vec<u8> = (0..300).map(|_| ends.random.below(256) as u8).collect();
+            if seed % 2 > 0 {
+                // It looks like a record.
+                let length = ends.random.below(300) as u8;
+                garbage[..5].copy_from_slice(&[0x14 + seed as u8 % 5, 3, 3, 0, length]);
+            }
+            let mut buffer = Vec::new();
+            for part in garbage.chunks(1 + ends.random.below(300)) {
+                let kept = ends.session.copy_incomplete(&mut buffer);
+                buffer[kept..kept + part.len()].copy_from_slice(part);
+                let processed =
+                    ends.session.process(&mut buffer[..kept + part.len()], &mut Vec::new());
+                assert!(processed.is_ok() || ends.session.is_over());
+                // What somebody has to say to it meanwhile does no harm.
+                let _ = ends.session.encrypt(b"+OK\r\n", &mut Vec::new());
+            }
+            ends.session.end();
+            let _ = ends.session.encrypt(b"+OK\r\n", &mut Vec::new());
+            let _ = ends.session.goodbye();
+        }
+    }
+
+    #[test]
+    fn an_idle_session_keeps_no_buffer() {
+        let files = Certificates::make();
+        let mut ends = Ends::new(&configuration(&files, ""), 1);
+        ends.shake_hands();
+        ends.client.writer().write_all(b"PING\r\n").expect("room");
+        ends.to_session().expect("sound records");
+        assert_eq!(ends.received, b"PING\r\n");
+        let Session { incomplete, received, held, .. } = &ends.session;
+        assert_eq!((incomplete.capacity(), received.bytes.capacity()), (0, 0));
+        assert_eq!(held.bytes.capacity(), 0);
+    }
+}
