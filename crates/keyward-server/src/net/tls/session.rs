@@ -6,7 +6,8 @@
 //! has none.
 //!
 //! Invariants: what is kept of an incomplete record is what the library has seen and not
-//! taken, and it sees it again with every call. Buffers that are empty are given back.
+//! taken, and it sees it again with every call. A session that has failed is asked nothing
+//! more: the library panics otherwise. Buffers that are empty are given back.
 //! Not here: sockets.
 
 use keyward_tls::rustls::server::UnbufferedServerConnection;
@@ -37,6 +38,8 @@ pub(crate) struct Session {
     held: Bytes,
     /// Nothing more is received.
     is_over: bool,
+    /// What was received made no sense.
+    has_failed: bool,
 }
 
 /// Bytes that go from the front.
@@ -79,6 +82,7 @@ impl Session {
             received: Bytes::default(),
             held: Bytes::default(),
             is_over: false,
+            has_failed: false,
         })
     }
 
@@ -111,6 +115,9 @@ impl Session {
     /// Takes ciphertext, which begins with what was kept. Data goes to `buffer`, as far as it
     /// has room, else it is kept; what is to be said to the peer is held.
     pub(crate) fn process(&mut self, input: &mut [u8], buffer: &mut Vec<u8>) -> Result<(), Error> {
+        if self.has_failed {
+            return Err(Error::General("the session has failed before".to_owned()));
+        }
         let Session { connection, received, held, is_over, .. } = self;
         let mut done = 0;
         let outcome = loop {
@@ -176,6 +183,7 @@ impl Session {
     /// What the peer sent makes no sense; the library has an alert for it.
     fn fail(&mut self) {
         self.end();
+        self.has_failed = true;
         let status = self.connection.process_tls_records(&mut self.incomplete);
         if let Ok(ConnectionState::EncodeTlsData(data)) = status.state {
             // The peer is lost with or without it.
@@ -200,9 +208,9 @@ impl Session {
 
     /// Appends data as ciphertext. Nothing may be held: it would have to go first.
     pub(crate) fn encrypt(&mut self, data: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
-        loop {
+        while !self.has_failed {
             let status = self.connection.process_tls_records(&mut self.incomplete);
-            match status.state.map_err(io::Error::other)? {
+            match status.state.inspect_err(|_| self.has_failed = true).map_err(io::Error::other)? {
                 ConnectionState::WriteTraffic(mut traffic) => {
                     let start = out.len();
                     out.resize(start + data.len() + OVERHEAD_BYTES, 0);
@@ -222,14 +230,15 @@ impl Session {
                 }
                 ConnectionState::TransmitTlsData(data) => data.done(),
                 ConnectionState::PeerClosed => self.is_over = true,
-                _ => return Err(io::ErrorKind::BrokenPipe.into()),
+                _ => break,
             }
         }
+        Err(io::ErrorKind::BrokenPipe.into())
     }
 
     /// What tells the peer that nothing follows, unless something has to go before.
     pub(crate) fn goodbye(&mut self) -> Option<Vec<u8>> {
-        if self.held_bytes() > 0 || self.is_shaking_hands() {
+        if self.held_bytes() > 0 || self.is_shaking_hands() || self.has_failed {
             return None;
         }
         let status = self.connection.process_tls_records(&mut self.incomplete);
