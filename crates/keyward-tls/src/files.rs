@@ -101,10 +101,10 @@ pub(crate) fn authorities(
     directory: Option<&Path>,
 ) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
-    if let Some(file) = file {
-        if add_authorities(&mut roots, file)? == 0 {
-            return Err(unusable(file, "no certificate in PEM is in it"));
-        }
+    if let Some(file) = file
+        && add_authorities(&mut roots, file)? == 0
+    {
+        return Err(unusable(file, "no certificate in PEM is in it"));
     }
     if let Some(directory) = directory {
         for file in files_of(directory)? {

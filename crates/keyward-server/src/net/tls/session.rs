@@ -339,7 +339,7 @@ mod tests {
         }
 
         /// Hands on what the client has to say.
-        fn to_session(&mut self) -> Result<(), Error> {
+        fn tell_session(&mut self) -> Result<(), Error> {
             let mut wire = Vec::new();
             while self.client.wants_write() {
                 self.client.write_tls(&mut wire).expect("a vector takes all");
@@ -363,7 +363,7 @@ mod tests {
         }
 
         /// Hands on what the session has to say.
-        fn to_client(&mut self, more: &[u8]) {
+        fn tell_client(&mut self, more: &[u8]) {
             let held = [self.session.held(), more].concat();
             self.session.note_sent(self.session.held_bytes());
             let mut rest = &held[..];
@@ -375,8 +375,8 @@ mod tests {
 
         fn shake_hands(&mut self) {
             while self.client.is_handshaking() || self.session.is_shaking_hands() {
-                self.to_session().expect("sound records");
-                self.to_client(b"");
+                self.tell_session().expect("sound records");
+                self.tell_client(b"");
             }
         }
     }
@@ -398,12 +398,12 @@ mod tests {
                     if protocols == "TLSv1.3" && ends.random.below(4) == 0 {
                         ends.client.refresh_traffic_keys().expect("new keys");
                     }
-                    ends.to_session().expect("sound records");
+                    ends.tell_session().expect("sound records");
                     let answer = vec![7; ends.random.below(16 * 1024)];
                     let mut out = Vec::new();
-                    ends.to_client(b"");
+                    ends.tell_client(b"");
                     ends.session.encrypt(&answer, &mut out).expect("it is encrypted");
-                    ends.to_client(&out);
+                    ends.tell_client(&out);
                     let mut read = vec![0; answer.len()];
                     ends.client.reader().read_exact(&mut read).expect("the answer");
                     assert_eq!(read, answer);
@@ -451,7 +451,7 @@ mod tests {
         let mut ends = Ends::new(&configuration(&files, ""), 1);
         ends.shake_hands();
         ends.client.writer().write_all(b"PING\r\n").expect("room");
-        ends.to_session().expect("sound records");
+        ends.tell_session().expect("sound records");
         assert_eq!(ends.received, b"PING\r\n");
         let Session { incomplete, received, held, .. } = &ends.session;
         assert_eq!((incomplete.capacity(), received.bytes.capacity()), (0, 0));
