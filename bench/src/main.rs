@@ -12,6 +12,8 @@
 //! cargo run --profile dist -p keyward-bench
 //! cargo run --profile dist -p keyward-bench -- --memory
 //! cargo run --profile dist -p keyward-bench -- --durability --keys 5000000
+//! cargo run --profile dist -p keyward-bench -- --tls --tests set,get,mset
+//! cargo run --profile dist -p keyward-bench -- --handshakes
 //! cargo run --profile dist -p keyward-bench -- --hit-ratio
 //! cargo run --profile dist -p keyward-bench -- --steps
 //! cargo run --profile dist -p keyward-bench -- --systems
@@ -30,6 +32,7 @@ mod peer;
 mod report;
 mod steps;
 mod systems;
+mod tls;
 mod valkey;
 mod workload;
 
@@ -89,6 +92,12 @@ struct Arguments {
     /// Reads a second while snapshots are written
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     reads_per_second: u32,
+    /// Connect by TLS, and compare with redis-server alone
+    #[arg(long)]
+    tls: bool,
+    /// Measure what a thousand handshakes at once cost the core instead
+    #[arg(long)]
+    handshakes: bool,
     /// Measure hit ratios at half the memory instead
     #[arg(long)]
     hit_ratio: bool,
@@ -124,6 +133,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.durability {
         return durability::run(&arguments);
+    }
+    if arguments.handshakes {
+        return tls::run_handshakes(&arguments);
     }
     if arguments.hit_ratio {
         return hit_ratio::run(&arguments);
@@ -172,6 +184,9 @@ fn main() -> anyhow::Result<()> {
 
 /// Starts Keyward, and after it those to compare it with.
 fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
+    if arguments.tls {
+        return tls::start(arguments);
+    }
     let mut peers = vec![Peer::start("Keyward", &arguments.keyward, &["serve"])?];
     for other in &arguments.peers {
         peers.push(match other {

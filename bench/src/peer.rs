@@ -4,8 +4,8 @@ use crate::clients;
 use crate::connection::Connection;
 use crate::load::{Load, Seen};
 use anyhow::{Context, bail, ensure};
-use keyward_testkit::within;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use keyward_testkit::{Certificates, within};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -25,6 +25,8 @@ pub(crate) struct Peer {
     pub(crate) version: String,
     child: Child,
     port: u16,
+    /// How redis-benchmark reaches it by TLS, if that is measured.
+    tls: Vec<String>,
 }
 
 impl Peer {
@@ -56,6 +58,30 @@ impl Peer {
         Peer::launch(name, program, &[first, settings], None)
     }
 
+    /// As `start`, of a server that redis-benchmark connects to by TLS.
+    pub(crate) fn start_by_tls(
+        name: &'static str,
+        program: &Path,
+        first: &[&str],
+        certificates: &Certificates,
+    ) -> anyhow::Result<Peer> {
+        let port = free_port()?;
+        let settings = ["--appendonly", "no", "--tls-auth-clients", "no"];
+        let named = certificates.settings(port, "rsa");
+        let named = named.iter().map(String::as_str);
+        let settings: Vec<&str> = settings.into_iter().chain(named).collect();
+        let mut peer = Peer::start_with(name, program, first, &settings)?;
+        let options = ["-p", &port.to_string(), "--tls", "--cacert", &certificates.path("ca.crt")];
+        peer.tls = options.map(str::to_owned).to_vec();
+        Ok(peer)
+    }
+
+    /// Where it takes connections by TLS, if it does.
+    pub(crate) fn tls_address(&self) -> Option<SocketAddr> {
+        let port = self.tls.get(1)?.parse().ok()?;
+        Some((Ipv4Addr::LOCALHOST, port).into())
+    }
+
     /// As `start`, with another allocator than it was built with: a shared library.
     pub(crate) fn start_preloading(
         name: &'static str,
@@ -84,7 +110,7 @@ impl Peer {
             .output()
             .with_context(|| format!("cannot run {}", program.display()))?;
         let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let port = free_port()?;
         let child = Command::new("taskset")
             .args(["-c", SERVER_CORE])
             .arg(program)
@@ -96,7 +122,7 @@ impl Peer {
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let peer = Peer { name, version, child, port };
+        let peer = Peer { name, version, child, port, tls: Vec::new() };
         let listens = within(START_TIMEOUT, || peer.connect().ok());
         listens.with_context(|| format!("{name} does not listen"))?;
         Ok(peer)
@@ -104,8 +130,18 @@ impl Peer {
 
     /// Runs redis-benchmark against it from the other core; answers what that saw.
     pub(crate) fn load(&self, command: &[&str], load: &Load) -> anyhow::Result<Seen> {
+        self.load_with(&self.tls, command, load)
+    }
+
+    /// As `load`, never by TLS.
+    pub(crate) fn load_plainly(&self, command: &[&str], load: &Load) -> anyhow::Result<Seen> {
+        self.load_with(&[], command, load)
+    }
+
+    fn load_with(&self, by: &[String], command: &[&str], load: &Load) -> anyhow::Result<Seen> {
         let output = Command::new("taskset")
             .args(["-c", LOAD_CORE, "redis-benchmark", "-p", &self.port.to_string()])
+            .args(by)
             .args(load.options())
             .args(command)
             .output()
@@ -140,6 +176,12 @@ impl Peer {
             sum_ns += text.split(' ').next().unwrap_or_default().parse::<u64>()?;
         }
         Ok(sum_ns)
+    }
+
+    /// Nanoseconds that the thread which executes commands has had a processor: the first.
+    pub(crate) fn core_ns(&self) -> anyhow::Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()))?;
+        Ok(text.split(' ').next().unwrap_or_default().parse()?)
     }
 
     /// Waits until it does nothing more by itself; answers how long its threads have had
@@ -180,6 +222,10 @@ impl Peer {
         let kilobytes: u64 = line.unwrap_or_default().trim().trim_end_matches(" kB").parse()?;
         Ok(kilobytes * 1024)
     }
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 impl Drop for Peer {

@@ -1,7 +1,8 @@
-//! Where a server is: by its parts, or by a URL.
+//! Where a server is: by its parts, or by a URL; and the connection to it, by TLS or not.
 
+use keyward_tls::{Client, ClientOptions};
 use std::fmt;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -18,16 +19,63 @@ pub struct Address {
     pub user: Option<String>,
     /// What to log in with.
     pub password: Option<String>,
+    /// By TLS, and with which certificates.
+    pub tls: Option<ClientOptions>,
+}
+
+/// A connection to a server.
+pub(crate) enum Line {
+    Plain(TcpStream),
+    Tls(Box<Client>),
+}
+
+impl Line {
+    /// The socket, whose limits of time count.
+    pub(crate) fn socket(&self) -> &TcpStream {
+        match self {
+            Line::Plain(socket) => socket,
+            Line::Tls(client) => client.socket(),
+        }
+    }
+}
+
+impl Read for Line {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Line::Plain(socket) => socket.read(buffer),
+            Line::Tls(client) => client.read(buffer),
+        }
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Line::Plain(socket) => socket.write(bytes),
+            Line::Tls(client) => client.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Line::Plain(socket) => socket.flush(),
+            Line::Tls(client) => client.flush(),
+        }
+    }
 }
 
 impl Address {
-    /// Reads `redis://[[user][:password]@]host[:port]`.
+    /// Reads `redis://[[user][:password]@]host[:port]`; `rediss://` is by TLS.
     ///
     /// # Errors
     /// If it is not of that form.
     pub fn from_url(url: &str) -> Result<Address, UrlError> {
-        let rest = url.strip_prefix("redis://").or_else(|| url.strip_prefix("valkey://"));
-        let rest = rest.ok_or(UrlError::Form)?;
+        let (scheme, rest) = url.split_once("://").ok_or(UrlError::Form)?;
+        let tls = match scheme {
+            "redis" | "valkey" => None,
+            "rediss" | "valkeys" => Some(ClientOptions::default()),
+            _ => return Err(UrlError::Form),
+        };
         let rest = rest.split(['/', '?']).next().unwrap_or_default();
         let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(l, p)| (Some(l), p));
         let (host, port) = match place.strip_prefix('[').and_then(|place| place.split_once(']')) {
@@ -42,10 +90,21 @@ impl Address {
             Some(None) => (None, login.map(decoded).transpose()?),
         };
         let host = if host.is_empty() { "127.0.0.1" } else { host }.to_owned();
-        Ok(Address { host, port, user: user.filter(|user| !user.is_empty()), password })
+        Ok(Address { host, port, user: user.filter(|user| !user.is_empty()), password, tls })
     }
 
-    pub(crate) fn connect(&self) -> io::Result<TcpStream> {
+    /// Connects, and shakes hands if that is to be.
+    pub(crate) fn connect(&self) -> io::Result<Line> {
+        let config = self.tls.as_ref().map(ClientOptions::read).transpose();
+        let config = config.map_err(io::Error::other)?;
+        let socket = self.connect_plainly()?;
+        let Some(config) = config else { return Ok(Line::Plain(socket)) };
+        socket.set_read_timeout(Some(CONNECT_PATIENCE))?;
+        socket.set_write_timeout(Some(CONNECT_PATIENCE))?;
+        Ok(Line::Tls(Box::new(Client::shake_hands(config, socket)?)))
+    }
+
+    fn connect_plainly(&self) -> io::Result<TcpStream> {
         let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
         for address in (self.host.as_str(), self.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, CONNECT_PATIENCE) {
@@ -67,7 +126,7 @@ impl fmt::Display for Address {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It is of another form.
-    #[error("write it as redis://[user[:password]@]host[:port]")]
+    #[error("write it as redis://[user[:password]@]host[:port], or rediss:// for TLS")]
     Form,
     /// A percent sign stands for itself.
     #[error("a % without two digits")]
@@ -104,6 +163,7 @@ mod tests {
                     port,
                     user: user.map(str::to_owned),
                     password: password.map(str::to_owned),
+                    tls: url.contains("s://").then(ClientOptions::default),
                 };
                 assert_eq!(Address::from_url(url).expect(url), expected, "{url}");
             };
@@ -112,6 +172,7 @@ mod tests {
         check("redis://pass@h", "h", 6379, None, Some("pass"));
         check("redis://me:a%40b%3a@h:1", "h", 1, Some("me"), Some("a@b:"));
         check("valkey://[::1]:7000", "::1", 7000, None, None);
+        check("rediss://h:7000", "h", 7000, None, None);
         for url in ["localhost", "http://h", "redis://h:port", "redis://a%4@h"] {
             assert!(Address::from_url(url).is_err(), "{url}");
         }

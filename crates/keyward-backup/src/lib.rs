@@ -28,6 +28,7 @@ pub use check::{CheckError, Contents, check, expected_sum};
 pub use data_directory::DataDirectory;
 pub use fetch::{FetchError, fetch};
 pub use folder::{Backup, Folder, is_name};
+pub use keyward_tls::{ClientOptions, Pair};
 pub use progress::Progress;
 pub use snapshot::{SnapshotError, TalkError};
 pub use stop::Stop;

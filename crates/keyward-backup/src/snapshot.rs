@@ -13,12 +13,11 @@
 //! Not here: what the snapshot holds (`check`).
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use keyward_resp::push_request;
 
-use crate::address::Address;
+use crate::address::{Address, Line};
 use crate::stop::Stop;
 
 /// How long a server may take to take a request.
@@ -33,7 +32,7 @@ const MARK_BYTES: usize = 40;
 
 /// A snapshot on its way from a server.
 pub(crate) struct Snapshot {
-    stream: TcpStream,
+    stream: Line,
     stop: Stop,
     /// What was read and not yet taken.
     input: Vec<u8>,
@@ -105,8 +104,8 @@ impl Snapshot {
     }
 
     fn converse(&mut self, address: &Address) -> Result<Rest, TalkError> {
-        self.stream.set_read_timeout(Some(POLL_INTERVAL))?;
-        self.stream.set_write_timeout(Some(WRITE_PATIENCE))?;
+        self.stream.socket().set_read_timeout(Some(POLL_INTERVAL))?;
+        self.stream.socket().set_write_timeout(Some(WRITE_PATIENCE))?;
         if let Some(password) = &address.password {
             let words = ["AUTH"].into_iter().chain(address.user.as_deref());
             let words: Vec<&str> = words.chain([password.as_str()]).collect();

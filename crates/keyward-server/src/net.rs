@@ -11,5 +11,6 @@ pub(crate) mod outbox;
 pub(crate) mod output;
 pub(crate) mod peer;
 pub(crate) mod selector;
+pub(crate) mod tls;
 pub(crate) mod transport;
 pub(crate) mod wire;

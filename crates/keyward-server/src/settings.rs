@@ -569,10 +569,10 @@ mod tests {
             error,
             "command line: there is no setting \"maxmemroy\" (did you mean \"maxmemory\"?)"
         );
-        let error = command_line(&["--TLS-port", "1"]).unwrap_err();
+        let error = command_line(&["--Cluster-port", "1"]).unwrap_err();
         assert_eq!(
             error,
-            "command line: there is no setting \"TLS-port\": Connections are not encrypted: put a proxy before the server."
+            "command line: there is no setting \"Cluster-port\": A server is not a cluster node."
         );
         let error = command_line(&["--port", "x"]).unwrap_err();
         assert_eq!(

@@ -4,6 +4,7 @@
 //!   the protocol, on a free loopback port with a directory of its own, and stops it
 //!   when dropped.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3; [`call`] has it send a line.
+//! - [`Certificates`] are made for a test, for servers and clients that speak TLS.
 //! - [`wait_until`] and its kin wait for what happens elsewhere.
 //! - [`FakeDisk`] is a disk in memory whose power can fail.
 //! - [`network`] is a network in memory on which everything goes wrong.
@@ -14,6 +15,7 @@
 //!
 //! A test whose server is not on the machine fails and says so; it never passes.
 
+mod certificates;
 mod client;
 mod disk;
 #[cfg(feature = "engine")]
@@ -25,8 +27,9 @@ mod server;
 mod waiting;
 pub mod wire;
 
+pub use certificates::Certificates;
 pub use client::{Client, ClientError, Reply, call};
 pub use disk::{FakeDisk, Step};
 pub use random::Random;
-pub use server::{Server, StartError};
+pub use server::{Server, StartError, free_port};
 pub use waiting::{wait_for, wait_until, within};

@@ -225,6 +225,14 @@ impl Drop for Server {
     }
 }
 
+/// A port that nobody listens on.
+///
+/// # Panics
+/// If the system has none.
+pub fn free_port() -> u16 {
+    free_address().expect("a free port").port()
+}
+
 fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }

@@ -4,27 +4,47 @@
 //! keys are moved one by one; `KEYS` moves many with one call.
 
 use keyward_engine::{Exchange, ExchangeFailure, Remote};
-use std::io::{self, BufRead, BufReader, Read as _, Write as _};
+use keyward_tls::Client;
+use keyward_tls::rustls::ClientConfig;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A reply's line is no longer.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
-/// Sends requests and reads a line for each reply.
-pub(crate) fn exchange(remote: Remote<'_>, requests: &[u8], reply_count: usize) -> Exchange {
+/// How a server is talked to.
+trait Line: Read + Write {}
+impl<Any: Read + Write> Line for Any {}
+
+/// Sends requests and reads a line for each reply; by TLS if there is a configuration.
+pub(crate) fn exchange(
+    remote: Remote<'_>,
+    tls: Option<Arc<ClientConfig>>,
+    requests: &[u8],
+    reply_count: usize,
+) -> Exchange {
     let mut lines = Vec::new();
-    let failure = converse(remote, requests, reply_count, &mut lines).err();
+    let failure = converse(remote, tls, requests, reply_count, &mut lines).err();
     Exchange { lines, failure }
 }
 
 fn converse(
     remote: Remote<'_>,
+    tls: Option<Arc<ClientConfig>>,
     requests: &[u8],
     reply_count: usize,
     lines: &mut Vec<Vec<u8>>,
 ) -> Result<(), ExchangeFailure> {
-    let mut stream = connect(remote)?;
+    let socket = connect(remote)?;
+    let mut stream: Box<dyn Line> = match tls {
+        None => Box::new(socket),
+        Some(config) => Box::new(Client::shake_hands(config, socket).map_err(|error| {
+            tracing::warn!("MIGRATE cannot connect by TLS: {error}");
+            ExchangeFailure::Connecting
+        })?),
+    };
     stream.write_all(requests).map_err(|_| ExchangeFailure::Writing)?;
     let mut replies = BufReader::new(stream);
     for _ in 0..reply_count {

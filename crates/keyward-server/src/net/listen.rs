@@ -1,24 +1,31 @@
 //! Listening sockets.
 //!
 //! Owns binding and accepting on TCP and Unix sockets, and changing the former while
-//! the server runs. Invariant: listening sockets are watched edge by edge, so that
-//! `has_newcomers` stays set until accepting has said `WouldBlock` on each of them.
+//! the server runs. Those of TLS are bound here too, and accepted on by the thread that
+//! shakes hands (`tls/handshakes.rs`), which is started when there is a port for it.
+//! Invariant: listening sockets are watched edge by edge, so that `has_newcomers` stays set
+//! until accepting has said `WouldBlock` on each of them.
 //! Not here: what becomes of who was accepted (`serve/clients.rs`), the sockets themselves
 //! (`transport`).
 
 use crate::clock;
-use crate::net::selector::{Watcher, Who};
+use crate::net::selector::{Alarm, Watcher, Who};
+use crate::net::tls::handshakes::{Established, Handshakes};
+use crate::net::tls::{Buffers, Tls};
 use crate::net::transport::Stream;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 #[cfg(test)]
 use crate::simulation::World;
+use keyward_tls::rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long accepting pauses when the process has no descriptors left.
@@ -39,9 +46,13 @@ impl Drop for SocketFile {
 pub(crate) struct Listeners {
     tcp: RefCell<Vec<TcpListener>>,
     unix: RefCell<Option<(UnixListener, SocketFile)>>,
+    /// Those who come by TLS, once there is a port for them.
+    tls: RefCell<Option<Handshakes>>,
+    buffers: Rc<RefCell<Buffers>>,
     #[cfg(test)]
     simulated: Option<World>,
     watcher: Watcher,
+    alarm: Alarm,
     /// Somebody may be at the door.
     has_newcomers: Cell<bool>,
     /// Nobody is let in before this time.
@@ -50,8 +61,12 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     /// Binds everything. An address marked optional by `-` may fail.
-    pub(crate) fn bind(settings: &Settings, watcher: Watcher) -> io::Result<Listeners> {
-        let tcp = bind_all_tcp(settings, &watcher)?;
+    pub(crate) fn bind(
+        settings: &Settings,
+        watcher: Watcher,
+        alarm: Alarm,
+    ) -> io::Result<Listeners> {
+        let tcp = bind_plain(settings, &watcher)?;
         let mut unix = None;
         let path = settings.text(Id::UnixSocket);
         if !path.is_empty() {
@@ -60,15 +75,20 @@ impl Listeners {
             watcher.watch_source(Who::Newcomer, &listener)?;
             unix = Some((listener, SocketFile(path.into())));
         }
-        Ok(Listeners {
+        let listeners = Listeners {
             tcp: RefCell::new(tcp),
             unix: RefCell::new(unix),
+            tls: RefCell::default(),
+            buffers: Rc::default(),
             #[cfg(test)]
             simulated: None,
             watcher,
+            alarm,
             has_newcomers: Cell::new(false),
             paused_until_ns: Cell::new(0),
-        })
+        };
+        listeners.listen_by_tls(bind_all_tcp(settings, Id::TlsPort)?)?;
+        Ok(listeners)
     }
 
     /// On a simulated network.
@@ -77,37 +97,107 @@ impl Listeners {
         Listeners {
             tcp: RefCell::default(),
             unix: RefCell::default(),
+            tls: RefCell::default(),
+            buffers: Rc::default(),
             simulated: Some(world.clone()),
             watcher: Watcher::Simulated,
+            alarm: Alarm::silent(),
             has_newcomers: Cell::new(false),
             paused_until_ns: Cell::new(0),
         }
     }
 
-    /// Listens on the port and the addresses of new settings, or else on those of the
-    /// old ones as before. Connections stay.
-    pub(crate) fn rebind(&self, old: &Settings, new: &Settings) -> io::Result<()> {
-        let is_other_port = old.int(Id::Port) != new.int(Id::Port);
-        if !is_other_port && old.text(Id::Bind) == new.text(Id::Bind) {
+    /// Listens on the ports and the addresses of new settings, or else on those of the
+    /// old ones as before; if not, the setting is named that could not be obeyed.
+    /// Connections stay.
+    pub(crate) fn rebind(&self, old: &Settings, new: &Settings) -> Result<(), (Id, io::Error)> {
+        let is_other = |port: &Id| old.int(*port) != new.int(*port);
+        let is_elsewhere = old.text(Id::Bind) != new.text(Id::Bind);
+        let changed = [Id::Port, Id::TlsPort].into_iter();
+        let changed: Vec<Id> = changed.filter(|port| is_elsewhere || is_other(port)).collect();
+        if is_elsewhere {
+            // One address can be listened on but once.
+            self.listen_nowhere();
+        }
+        for (position, port) in changed.iter().enumerate() {
+            let Err(error) = self.listen_on(*port, new) else { continue };
+            if is_elsewhere {
+                self.listen_nowhere();
+            }
+            // Elsewhere, both have to be taken again; else those that came before.
+            for port in if is_elsewhere { &changed[..] } else { &changed[..position] } {
+                if let Err(error) = self.listen_on(*port, old) {
+                    tracing::warn!("{error}");
+                }
+            }
+            return Err((if is_elsewhere { Id::Bind } else { *port }, error));
+        }
+        if !changed.is_empty() {
+            self.expect_newcomers();
+        }
+        Ok(())
+    }
+
+    /// Listens on a port by the settings, and no longer where that was before.
+    fn listen_on(&self, port: Id, settings: &Settings) -> io::Result<()> {
+        match port {
+            Id::TlsPort => self.listen_by_tls(bind_all_tcp(settings, port)?),
+            _ => {
+                *self.tcp.borrow_mut() = bind_plain(settings, &self.watcher)?;
+                Ok(())
+            }
+        }
+    }
+
+    fn listen_nowhere(&self) {
+        self.tcp.borrow_mut().clear();
+        if let Some(handshakes) = &*self.tls.borrow() {
+            handshakes.listen_nowhere();
+        }
+    }
+
+    /// Has the thread that shakes hands listen, which is started for it.
+    fn listen_by_tls(&self, listeners: Vec<TcpListener>) -> io::Result<()> {
+        if listeners.is_empty() && self.tls.borrow().is_none() {
             return Ok(());
         }
-        if !is_other_port {
-            // One address can be listened on but once.
-            self.tcp.borrow_mut().clear();
+        self.handshakes()?;
+        let tls = self.tls.borrow();
+        tls.as_ref().map_or(Ok(()), |handshakes| handshakes.listen(listeners))
+    }
+
+    /// Starts the thread that shakes hands unless it is there.
+    fn handshakes(&self) -> io::Result<()> {
+        let mut tls = self.tls.borrow_mut();
+        if tls.is_none() {
+            *tls = Some(Handshakes::start(self.alarm.clone())?);
         }
-        let (outcome, listeners) = match bind_all_tcp(new, &self.watcher) {
-            Ok(listeners) => (Ok(()), Ok(listeners)),
-            Err(error) if is_other_port => return Err(error),
-            Err(error) => (Err(error), bind_all_tcp(old, &self.watcher)),
-        };
-        *self.tcp.borrow_mut() = listeners?;
-        self.expect_newcomers();
-        outcome
+        Ok(())
+    }
+
+    /// Whoever comes by TLS from now on is shown this; what was before is returned.
+    pub(crate) fn configure_tls(
+        &self,
+        config: Option<Arc<ServerConfig>>,
+    ) -> io::Result<Option<Arc<ServerConfig>>> {
+        if config.is_some() {
+            self.handshakes()?;
+        }
+        let tls = self.tls.borrow();
+        Ok(tls.as_ref().and_then(|handshakes| handshakes.configure(config)))
+    }
+
+    /// A thread has told something: somebody may have shaken hands.
+    pub(crate) fn hear_thread(&self) {
+        if self.tls.borrow().as_ref().is_some_and(Handshakes::has_established) {
+            self.expect_newcomers();
+        }
     }
 
     /// Listens no longer; tells of it unless the server could not start.
     pub(crate) fn close(&self, has_started: bool) {
         self.tcp.borrow_mut().clear();
+        self.tls.take();
         if let Some((listener, file)) = self.unix.take() {
             drop(listener);
             if has_started {
@@ -161,6 +251,10 @@ impl Listeners {
                 }
             }
         }
+        let established = self.tls.borrow().as_ref().and_then(Handshakes::take);
+        if let Some(Established { socket, session }) = established {
+            return Ok(Stream::Tls(Box::new(Tls::new(socket, session, Rc::clone(&self.buffers)))));
+        }
         if let Some((listener, _)) = &*self.unix.borrow() {
             let (socket, _) = listener.accept()?;
             socket.set_nonblocking(true)?;
@@ -184,9 +278,11 @@ impl Listeners {
     pub(crate) fn describe(&self) -> String {
         let listeners = self.tcp.borrow();
         let tcp = listeners.iter().filter_map(|l| l.local_addr().ok()).map(|a| a.to_string());
+        let tls = self.tls.borrow().as_ref().map_or(Vec::new(), Handshakes::addresses);
+        let tls = tls.iter().map(|address| format!("{address} (TLS)"));
         let unix = self.unix.borrow();
         let unix = unix.iter().map(|(_, file)| file.0.display().to_string());
-        let all: Vec<String> = tcp.chain(unix).collect();
+        let all: Vec<String> = tcp.chain(tls).chain(unix).collect();
         if all.is_empty() { "no address".to_owned() } else { all.join(", ") }
     }
 }
@@ -195,8 +291,16 @@ fn named(error: io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("cannot listen on {what}: {error}"))
 }
 
-fn bind_all_tcp(settings: &Settings, watcher: &Watcher) -> io::Result<Vec<TcpListener>> {
-    let port = u16::try_from(settings.int(Id::Port)).unwrap_or(0);
+/// Binds `port`, and has its sockets watched.
+fn bind_plain(settings: &Settings, watcher: &Watcher) -> io::Result<Vec<TcpListener>> {
+    let listeners = bind_all_tcp(settings, Id::Port)?;
+    listeners.iter().try_for_each(|listener| watcher.watch_source(Who::Newcomer, listener))?;
+    Ok(listeners)
+}
+
+/// Binds a port on all addresses.
+fn bind_all_tcp(settings: &Settings, port: Id) -> io::Result<Vec<TcpListener>> {
+    let port = u16::try_from(settings.int(port)).unwrap_or(0);
     let mut listeners = Vec::new();
     if port == 0 {
         return Ok(listeners);
@@ -208,10 +312,7 @@ fn bind_all_tcp(settings: &Settings, watcher: &Watcher) -> io::Result<Vec<TcpLis
             None => (false, word),
         };
         match bind_tcp(host, port, backlog) {
-            Ok(listener) => {
-                watcher.watch_source(Who::Newcomer, &listener)?;
-                listeners.push(listener);
-            }
+            Ok(listener) => listeners.push(listener),
             Err(_) if is_optional => {}
             Err(error) => return Err(named(error, &format!("{host}:{port}"))),
         }

@@ -16,6 +16,7 @@
 //!
 //! Not here: accepting (`listen`), who is told that a socket is ready (`selector`).
 
+use crate::net::tls::Tls;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 #[cfg(test)]
@@ -96,6 +97,7 @@ impl<Socket: AsFd> Transport for Socket {
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<Tls>),
     /// A connection of the simulated network.
     #[cfg(test)]
     Simulated(Pipe),
@@ -116,6 +118,7 @@ macro_rules! each_kind {
         match $stream {
             Stream::Tcp($transport) => $call,
             Stream::Unix($transport) => $call,
+            Stream::Tls($transport) => $call,
             #[cfg(test)]
             Stream::Simulated($transport) => $call,
         }
@@ -164,6 +167,18 @@ impl Stream {
         match self {
             Stream::Tcp(socket) => Some(socket.as_fd()),
             Stream::Unix(socket) => Some(socket.as_fd()),
+            Stream::Tls(tls) => Some(tls.socket.as_fd()),
+            #[cfg(test)]
+            Stream::Simulated(_) => None,
+        }
+    }
+
+    /// The socket of TCP, if it is one.
+    fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Stream::Tcp(socket) => Some(socket),
+            Stream::Tls(tls) => Some(&tls.socket),
+            Stream::Unix(_) => None,
             #[cfg(test)]
             Stream::Simulated(_) => None,
         }
@@ -172,14 +187,15 @@ impl Stream {
     /// Both ends, as CLIENT LIST shows them.
     pub(crate) fn addresses(&self) -> Addresses {
         let descriptor = self.socket().map_or(-1, |socket| socket.as_raw_fd().into());
+        if let Some(socket) = self.tcp() {
+            let text = |address: io::Result<SocketAddr>| {
+                address.map_or_else(|_| "?:0".to_owned(), |a| show(&a))
+            };
+            let (peer, local) = (text(socket.peer_addr()), text(socket.local_addr()));
+            return Addresses { peer, local, descriptor, is_unix: false };
+        }
         match self {
-            Stream::Tcp(socket) => {
-                let text = |address: io::Result<SocketAddr>| {
-                    address.map_or_else(|_| "?:0".to_owned(), |a| show(&a))
-                };
-                let (peer, local) = (text(socket.peer_addr()), text(socket.local_addr()));
-                Addresses { peer, local, descriptor, is_unix: false }
-            }
+            Stream::Tcp(_) | Stream::Tls(_) => unreachable!("they are of TCP"),
             Stream::Unix(socket) => {
                 let address = socket.local_addr().ok();
                 let path = address.and_then(|a| a.as_pathname().map(|p| p.display().to_string()));
@@ -196,19 +212,14 @@ impl Stream {
 
     /// Whether the peer is on this machine.
     pub(crate) fn is_local(&self) -> bool {
-        match self {
-            Stream::Tcp(socket) => {
-                socket.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
-            }
-            Stream::Unix(_) => true,
-            #[cfg(test)]
-            Stream::Simulated(_) => true,
-        }
+        self.tcp().is_none_or(|socket| {
+            socket.peer_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback())
+        })
     }
 
     /// Applies the settings that concern sockets.
     pub(crate) fn configure(&self, settings: &Settings) {
-        let Stream::Tcp(socket) = self else { return };
+        let Some(socket) = self.tcp() else { return };
         // A socket that is closed already refuses options; reading will tell.
         let _ = socket.set_nodelay(true);
         let seconds = settings.int(Id::TcpKeepAlive);

@@ -5,6 +5,7 @@ use keyward_engine::{LoadError, Unaccepted};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{OpenError, ReadError};
 use keyward_persist::file_lock::LockError;
+use keyward_tls::TlsError;
 use std::io;
 use std::path::PathBuf;
 
@@ -38,6 +39,9 @@ pub enum ServeError {
     /// A socket could not be bound.
     #[error("{0}")]
     Listen(io::Error),
+    /// What the settings say of TLS cannot be done.
+    #[error("{0}")]
+    Tls(TlsError),
     /// The schemas would change rows that are there, and nobody has accepted that.
     #[error("{0}")]
     Unaccepted(Box<Unaccepted>),

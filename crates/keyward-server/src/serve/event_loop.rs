@@ -111,6 +111,7 @@ impl EventLoop {
                 Who::Thread => {
                     commit::note_syncs(server, &mut server.core.borrow_mut());
                     server.agenda.demand();
+                    server.core.borrow().host.listeners.hear_thread();
                 }
                 Who::Signal => {
                     let came = self.signals.iter().flat_map(Signals::take);

@@ -31,6 +31,7 @@ use keyward_engine::{ClientId, Host as _};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofFiles, OpenError};
 use keyward_persist::file_lock::LockError;
+use keyward_tls::Configuration;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::path::Path;
@@ -58,6 +59,8 @@ pub(crate) struct ServerHost {
     pub(crate) settings: Settings,
     pub(crate) log: Option<LogControl>,
     pub(crate) listeners: Rc<Listeners>,
+    /// Certificates and keys, while TLS is used.
+    pub(crate) tls: Option<Configuration>,
     pub(crate) peers: Rc<Peers>,
     pub(crate) stats: NetStats,
     pub(crate) rates: Rates,
@@ -132,6 +135,16 @@ impl ServerHost {
         self.stats.connections += 1;
         self.stats.rejected += u64::from(refusal.is_some());
         refusal
+    }
+
+    /// Puts certificates and keys in force: for who comes from now on, and for MIGRATE. What
+    /// was in force before is returned.
+    pub(crate) fn use_tls(
+        &mut self,
+        tls: Option<Configuration>,
+    ) -> std::io::Result<Option<Configuration>> {
+        self.listeners.configure_tls(tls.as_ref().map(|tls| Arc::clone(&tls.server)))?;
+        Ok(std::mem::replace(&mut self.tls, tls))
     }
 
     /// Why writes are refused, if they are: the last snapshot could not be written, or the

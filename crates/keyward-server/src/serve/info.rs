@@ -52,6 +52,10 @@ fn server(host: &ServerHost) -> Vec<Line> {
     let now_us = host.clock.now_us();
     let executable = std::env::current_exe().unwrap_or_default();
     let hz = host.settings.int(Id::Hz).to_string();
+    let port = match host.settings.int(Id::Port) {
+        0 => host.settings.int(Id::TlsPort),
+        port => port,
+    };
     vec![
         ("redis_version", REDIS_VERSION.to_owned()),
         ("keyward_version", env!("CARGO_PKG_VERSION").to_owned()),
@@ -68,7 +72,7 @@ fn server(host: &ServerHost) -> Vec<Line> {
         ("process_id", std::process::id().to_string()),
         ("process_supervised", host.supervisor.name().to_owned()),
         ("run_id", host.run_id.clone()),
-        ("tcp_port", host.settings.int(Id::Port).to_string()),
+        ("tcp_port", port.to_string()),
         ("server_time_usec", now_us.to_string()),
         ("uptime_in_seconds", uptime.to_string()),
         ("uptime_in_days", (uptime / 86_400).to_string()),

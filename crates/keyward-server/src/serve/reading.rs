@@ -1,10 +1,11 @@
 //! Schemas that are read on another thread than the one that serves: the texts that clients
-//! plan, and all files at SIGHUP.
+//! plan, and all files at SIGHUP, certificates and keys among them.
 //!
 //! Owns the two jobs that have them read and hand the outcome to the engine, and what is
 //! known of the files: which text of each was in force last. A reload puts all files in
 //! force or none: none if one cannot be read or is not sound, if KEYWARD SCHEMA APPLY put
 //! another schema in force than its file had, or if the engine finds that rows would change.
+//! Certificates are for who comes afterwards; connections go on with those they came by.
 //! Signals that come while a reload is under way are one more reload.
 //! Invariant: at most one text of a client and one reload are read at a time, each on a
 //! thread of its own.
@@ -22,6 +23,7 @@ use crate::serve::server::Server;
 use crate::serve::{commit, delivery};
 use keyward_engine::{Draft, Library, Proposal};
 use keyward_schema::Level;
+use keyward_tls::{Configuration, Options};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -31,6 +33,8 @@ use std::rc::Rc;
 struct Reread {
     drafts: Vec<Draft>,
     libraries: Vec<Library>,
+    /// Certificates and keys, if TLS is used.
+    tls: Option<Configuration>,
     /// Why some of it cannot be used.
     problems: Vec<String>,
 }
@@ -63,7 +67,7 @@ pub(crate) async fn reload_when_told(server: Rc<Server>) {
     loop {
         wanted.taken().await;
         supervisor.tell(Phase::Reloading);
-        tracing::info!("SIGHUP: reading the schemas and their functions anew");
+        tracing::info!("SIGHUP: reading the schemas, their functions and the certificates anew");
         match reload(&server).await {
             Ok(told) => tracing::info!("reloaded: {told}"),
             Err(problems) => {
@@ -85,7 +89,9 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
         files.into_iter().for_each(|file| by_db.entry(file.db).or_default().push(file));
         by_db.into_iter().map(|(db, files)| (files, engine.proposal(db))).collect()
     };
-    let Reread { drafts, libraries, problems } = on_thread(alarm, move || reread(proposals)).await;
+    let options = server.core.borrow().host.settings.tls();
+    let read = on_thread(alarm, move || reread(proposals, options.as_ref())).await;
+    let Reread { drafts, libraries, tls, problems } = read;
     if !problems.is_empty() {
         return Err(problems);
     }
@@ -120,6 +126,12 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
     for file in &mut host.readings.files {
         file.text = engine.schema_text(file.db, file.keyspace).unwrap_or_default().to_owned();
     }
+    let mut remarks = remarks;
+    // CONFIG SET may have ended TLS meanwhile.
+    if let Some(tls) = tls.filter(|_| host.settings.tls().is_some()) {
+        host.use_tls(Some(tls)).map_err(|error| vec![error.to_string()])?;
+        remarks.push("the certificates are read".to_owned());
+    }
     let told = match (changed, host.readings.files.len()) {
         (_, 0) => "there are no files of schemas".to_owned(),
         (0, _) => "the functions; the schemas are the same as before".to_owned(),
@@ -129,8 +141,12 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
 }
 
 /// Reads and checks all files, those of a database together.
-fn reread(proposals: Vec<(Vec<SchemaFile>, Proposal)>) -> Reread {
+fn reread(proposals: Vec<(Vec<SchemaFile>, Proposal)>, tls: Option<&Options>) -> Reread {
     let mut read = Reread::default();
+    match tls.map(Configuration::read).transpose() {
+        Ok(tls) => read.tls = tls,
+        Err(error) => read.problems.push(error.to_string()),
+    }
     for (files, proposal) in proposals {
         let mut texts: Vec<(&Path, Vec<u8>)> = Vec::new();
         for file in &files {

@@ -30,6 +30,7 @@ use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Engine, EngineOptions, Random};
 use keyward_resp::Batch;
+use keyward_tls::Configuration;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -64,6 +65,7 @@ pub(crate) struct Parts {
     pub(crate) settings: Settings,
     pub(crate) log: Option<LogControl>,
     pub(crate) listeners: Listeners,
+    pub(crate) tls: Option<Configuration>,
     pub(crate) wire: Wire,
     pub(crate) alarm: Alarm,
     /// What the engine's chance follows from.
@@ -72,7 +74,7 @@ pub(crate) struct Parts {
 
 impl Server {
     pub(crate) fn new(parts: Parts) -> Result<Server, ServeError> {
-        let Parts { settings, log, listeners, wire, alarm, seed } = parts;
+        let Parts { settings, log, listeners, tls, wire, alarm, seed } = parts;
         let waiters = Waiters::new(alarm.clone()).map_err(ServeError::Start)?;
         let agenda = Rc::new(Agenda::default());
         let mut random = Random::from_seed(seed.rotate_left(32));
@@ -89,6 +91,7 @@ impl Server {
             settings,
             log,
             listeners: Rc::new(listeners),
+            tls,
             peers: Rc::clone(&peers),
             stats: NetStats::default(),
             rates: Rates::default(),

@@ -22,10 +22,11 @@ use crate::serve::{leisure, loading, reading, saving, shutdown};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Engine, Host as _};
+use keyward_tls::Configuration;
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 /// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
 pub(crate) fn run(
@@ -41,17 +42,25 @@ pub(crate) fn run(
     tracing::info!("keyward {version} starts, PID: {}", std::process::id());
     let supervisor = Supervisor::find(&settings);
     supervisor.tell(Phase::Loading);
-    let listeners = Listeners::bind(&settings, watcher()?).map_err(|error| {
+    let alarm = selector.alarm().map_err(ServeError::Start)?;
+    let tls = settings.tls().map(|options| Configuration::read(&options)).transpose();
+    let tls = tls.map_err(|error| {
+        tracing::warn!("{error}");
+        tracing::warn!("Failed to configure TLS. Check logs for more info.");
+        ServeError::Tls(error)
+    })?;
+    let listeners = Listeners::bind(&settings, watcher()?, alarm.clone()).map_err(|error| {
         tracing::warn!("Failed listening on port {}, aborting.", settings.int(Id::Port));
         ServeError::Listen(error)
     })?;
+    let config = tls.as_ref().map(|tls| Arc::clone(&tls.server));
+    listeners.configure_tls(config).map_err(ServeError::Start)?;
     let pid_file =
         settings.pid_file(daemon::is_wanted(&settings)).and_then(|path| PidFile::write(&path));
     descriptors::provide(&mut settings);
     let wire = Wire::new(watcher()?);
-    let alarm = selector.alarm().map_err(ServeError::Start)?;
     let seed = RandomState::new().hash_one(clock::now_us());
-    let server = Server::new(Parts { settings, log, listeners, wire, alarm, seed })?;
+    let server = Server::new(Parts { settings, log, listeners, tls, wire, alarm, seed })?;
     let server = Rc::new(server);
     let owned = server.core.borrow_mut().host.own_data_in_force();
     owned.map_err(|error| {

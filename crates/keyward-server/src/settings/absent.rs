@@ -15,31 +15,6 @@ pub struct Absent {
 /// Every setting of Redis that is refused.
 pub static ABSENT: &[Absent] = &[
     Absent {
-        reason: "Connections are not encrypted: put a proxy before the server.",
-        names: &[
-            "tls-port",
-            "tls-cert-file",
-            "tls-key-file",
-            "tls-key-file-pass",
-            "tls-client-cert-file",
-            "tls-client-key-file",
-            "tls-client-key-file-pass",
-            "tls-dh-params-file",
-            "tls-ca-cert-file",
-            "tls-ca-cert-dir",
-            "tls-auth-clients",
-            "tls-replication",
-            "tls-cluster",
-            "tls-protocols",
-            "tls-ciphers",
-            "tls-ciphersuites",
-            "tls-prefer-server-ciphers",
-            "tls-session-caching",
-            "tls-session-cache-size",
-            "tls-session-cache-timeout",
-        ],
-    },
-    Absent {
         reason: "A server is not a cluster node.",
         names: &[
             "cluster-config-file",

@@ -57,6 +57,10 @@ kept! {
     "masteruser", Kind::Text, "", Live, "There is no replication.";
     "masterauth", Kind::Text, "", Live, "There is no replication.";
     "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "There is no replication.";
+    "tls-replication", Kind::Bool, "no", Live, "There is no replication.";
+    "tls-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
+    "tls-client-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
+    "tls-dh-params-file", Kind::Text, "", Live, "Keys are agreed on over elliptic curves alone.";
     "cluster-enabled", NO, "no", AtStart, "There is no cluster.";
     // storage that needs no setting
     "activerehashing", Kind::Bool, "yes", Live, "The index grows one bucket at a time: there is no rehashing.";

@@ -11,10 +11,14 @@ use keyward_engine::{
     FrequencyRates, LazySettings, MemoryLimit, NodeLimits, NotifyFlags, PackedLimits, Policy,
     Tunables,
 };
+use keyward_tls::{ClientAuth, Options as TlsOptions, Pair, Sessions};
 use std::path::{Path, PathBuf};
 
 /// The least limit of what clients take together.
 const CLIENT_MEMORY_MIN: u64 = 128 * 1024;
+
+/// Sessions of TLS that are kept where nothing limits them.
+const TLS_SESSIONS_MAX: usize = 1_000_000;
 
 impl Settings {
     /// The value of a setting of kind `Int`.
@@ -99,6 +103,48 @@ impl Settings {
         let name = self.text(Id::AclFile);
         let path = Path::new(&self.text(Id::Dir)).join(&name);
         (!name.is_empty()).then_some((name, path))
+    }
+
+    /// A file that a setting names, in `dir` unless it has a path.
+    fn file_in_dir(&self, id: Id) -> Option<PathBuf> {
+        let name = self.text(id);
+        (!name.is_empty()).then(|| Path::new(&self.text(Id::Dir)).join(name))
+    }
+
+    /// What is said of TLS, if it is to be used at all: here, or for MIGRATE.
+    pub fn tls(&self) -> Option<TlsOptions> {
+        let connects = self.is_on(Id::TlsCluster);
+        if self.int(Id::TlsPort) == 0 && !connects {
+            return None;
+        }
+        let pair = |certificate, key| Pair {
+            certificate: self.file_in_dir(certificate),
+            key: self.file_in_dir(key),
+        };
+        let sessions = || Sessions {
+            count_max: match self.int(Id::TlsSessionCacheSize) {
+                0 => TLS_SESSIONS_MAX,
+                count => (count as usize).min(TLS_SESSIONS_MAX),
+            },
+            seconds: self.int(Id::TlsSessionCacheTimeout) as u64,
+        };
+        Some(TlsOptions {
+            pair: pair(Id::TlsCertFile, Id::TlsKeyFile),
+            client_pair: pair(Id::TlsClientCertFile, Id::TlsClientKeyFile),
+            authority_file: self.file_in_dir(Id::TlsCaCertFile),
+            authority_directory: self.file_in_dir(Id::TlsCaCertDir),
+            clients: match self.choice(Id::TlsAuthClients) {
+                "no" => ClientAuth::No,
+                "optional" => ClientAuth::Optional,
+                _ => ClientAuth::Yes,
+            },
+            connects,
+            protocols: self.text(Id::TlsProtocols),
+            ciphers: self.text(Id::TlsCiphers),
+            suites: self.text(Id::TlsCipherSuites),
+            prefers_own_order: self.is_on(Id::TlsPreferServerCiphers),
+            sessions: self.is_on(Id::TlsSessionCaching).then(sessions),
+        })
     }
 
     /// The save points: seconds and changes.

@@ -101,6 +101,22 @@ const MAX: u64 = i64::MAX as u64;
 
 settings! {
     Port, "port", Kind::Int(0, 65535), "6379", Live, "TCP port; 0 listens on none.";
+    TlsPort, "tls-port", Kind::Int(0, 65535), "0", Live, "TCP port of encrypted connections; 0 listens on none.";
+    TlsCertFile, "tls-cert-file", Kind::Text, "", Live, "File of the server's certificate, in PEM, with those between it and its authority; in `dir` unless it has a path.";
+    TlsKeyFile, "tls-key-file", Kind::Text, "", Live, "File of the certificate's key, in PEM, not encrypted.";
+    TlsClientCertFile, "tls-client-cert-file", Kind::Text, "", Live, "The same for when the server connects to another; empty for `tls-cert-file`.";
+    TlsClientKeyFile, "tls-client-key-file", Kind::Text, "", Live, "The key of `tls-client-cert-file`.";
+    TlsCaCertFile, "tls-ca-cert-file", Kind::Text, "", Live, "File of the authorities whose certificates are believed.";
+    TlsCaCertDir, "tls-ca-cert-dir", Kind::Text, "", Live, "Directory of such files, whatever they are called.";
+    TlsAuthClients, "tls-auth-clients", Kind::OneOf(&["no", "yes", "optional"]), "yes", Live, "Whether clients have to show a certificate.";
+    TlsCluster, "tls-cluster", Kind::Bool, "no", Live, "Whether MIGRATE connects by TLS.";
+    TlsProtocols, "tls-protocols", Kind::Text, "", Live, "Versions of TLS: `TLSv1.2`, `TLSv1.3`; empty for both.";
+    TlsCiphers, "tls-ciphers", Kind::Text, "", Live, "Ciphers of TLS 1.2 by OpenSSL's names, with colons between them; empty for all there are.";
+    TlsCipherSuites, "tls-ciphersuites", Kind::Text, "", Live, "The same of TLS 1.3.";
+    TlsPreferServerCiphers, "tls-prefer-server-ciphers", Kind::Bool, "no", Live, "Whether the server's order of ciphers counts, not the client's.";
+    TlsSessionCaching, "tls-session-caching", Kind::Bool, "yes", Live, "Whether clients may resume their sessions.";
+    TlsSessionCacheSize, "tls-session-cache-size", Kind::Int(0, i32::MAX as i64), "20480", Live, "Most sessions that can be resumed; 0 for no limit.";
+    TlsSessionCacheTimeout, "tls-session-cache-timeout", Kind::Int(0, i32::MAX as i64), "300", Live, "Seconds for which a session can be resumed.";
     Bind, "bind", Kind::Words, "* -::*", Live, "Addresses to listen on; one that begins with `-` may fail.";
     TcpBacklog, "tcp-backlog", Kind::Int(0, i32::MAX as i64), "511", AtStart, "Connections the kernel keeps waiting.";
     UnixSocket, "unixsocket", Kind::Text, "", AtStart, "Path of a Unix socket; empty for none.";

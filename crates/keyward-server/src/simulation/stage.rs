@@ -47,7 +47,7 @@ impl Stage {
         let listeners = Listeners::simulated(&world);
         let wire = Wire::new(selector.watcher().expect("it has one"));
         let (log, alarm, seed) = (None, Alarm::silent(), 1);
-        let parts = Parts { settings, log, listeners, wire, alarm, seed };
+        let parts = Parts { settings, log, listeners, tls: None, wire, alarm, seed };
         let server = Rc::new(Server::new(parts).expect("a thread can be started"));
         server.core.borrow_mut().host.persistence.disk = Arc::new(disk.clone());
         let mut event_loop = EventLoop::new(Rc::clone(&server), selector, None);

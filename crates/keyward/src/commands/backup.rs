@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use keyward_backup::{
-    Address, Archive, CheckError, Contents, FetchError, Folder, Stop, check, fetch, is_name,
+    Address, Archive, CheckError, ClientOptions, Contents, FetchError, Folder, Pair, Stop, check,
+    fetch, is_name,
 };
 use serde_json::json;
 
@@ -30,7 +31,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward backup --to /backups --keep 7d\n  \
     keyward backup --to /backups --keep 7d --every 6h --port 7000 --name shop\n  \
-    keyward backup --to /backups --url redis://user:password@10.0.0.7:6379")]
+    keyward backup --to /backups --url redis://user:password@10.0.0.7:6379\n  \
+    keyward backup --to /backups --url rediss://10.0.0.7:6380 --cacert ca.crt")]
 pub(crate) struct Backup {
     /// The directory that backups go to; it is made if need be
     #[arg(long, value_name = "DIR")]
@@ -56,9 +58,25 @@ pub(crate) struct Backup {
     /// The password to log in with
     #[arg(long, conflicts_with = "url")]
     password: Option<String>,
-    /// All of these in one: redis://[user[:password]@]host[:port]
+    /// All of these in one: redis://[user[:password]@]host[:port]; rediss:// is by TLS
     #[arg(long)]
     url: Option<String>,
+    /// Connect by TLS
+    #[arg(long)]
+    tls: bool,
+    /// The file of the authorities that the server's certificate is to come from, in PEM; the
+    /// system's if neither this nor --cacertdir is given
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// A directory of such files
+    #[arg(long, value_name = "DIR")]
+    cacertdir: Option<PathBuf>,
+    /// The certificate to show to the server
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
     /// Whom the output is for
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -99,7 +117,16 @@ impl Backup {
                 port: self.port,
                 user: self.user.clone(),
                 password: self.password.clone(),
+                tls: None,
             },
+        };
+        address.tls = match self.tls || address.tls.is_some() {
+            true => Some(ClientOptions {
+                authority_file: self.cacert.clone(),
+                authority_directory: self.cacertdir.clone(),
+                pair: Pair { certificate: self.cert.clone(), key: self.key.clone() },
+            }),
+            false => None,
         };
         if address.password.is_none() {
             address.password = std::env::var("REDISCLI_AUTH").ok();

@@ -22,9 +22,11 @@ use keyward_engine::{
     Snapshot, Tunables,
 };
 use keyward_schema::Schema;
+use keyward_tls::Configuration;
 use std::any::Any;
 use std::io::Read;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 impl ServerHost {
@@ -38,15 +40,42 @@ impl ServerHost {
 
     /// Listens where new settings say.
     fn rebind(&self, changed: &Settings) -> Result<(), ConfigRefusal> {
-        self.listeners.rebind(&self.settings, changed).map_err(|error| {
+        self.listeners.rebind(&self.settings, changed).map_err(|(which, error)| {
             tracing::warn!("{error}");
-            let (name, reason) = match self.settings.int(Id::Port) == changed.int(Id::Port) {
-                true => (Id::Bind, "Failed to bind to specified addresses."),
-                false => (Id::Port, "Unable to listen on this port. Check server logs."),
+            let reason = match which {
+                Id::Bind => "Failed to bind to specified addresses.",
+                _ => "Unable to listen on this port. Check server logs.",
             };
-            let name = name.setting().name;
+            let name = which.setting().name;
             format!("CONFIG SET failed (possibly related to argument '{name}') - {reason}")
         })
+    }
+
+    /// Listens where new settings say, with the certificates that they name. Those are read
+    /// anew whenever something is said of TLS, if it is the same too. All of it is done, or
+    /// nothing.
+    fn listen_anew(
+        &mut self,
+        changed: &Settings,
+        pairs: &[(&[u8], &[u8])],
+    ) -> Result<(), ConfigRefusal> {
+        let is_of_tls = |name: &[u8]| name.to_ascii_lowercase().starts_with(b"tls-");
+        let named = pairs.iter().map(|(name, _)| *name).find(|name| is_of_tls(name));
+        let Some(name) = named else { return self.rebind(changed) };
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        let refused = |error: &dyn std::fmt::Display| {
+            tracing::warn!("{error}");
+            let reason = "Unable to update TLS configuration. Check server logs.";
+            format!("CONFIG SET failed (possibly related to argument '{name}') - {reason}")
+        };
+        let tls = changed.tls().map(|options| Configuration::read(&options)).transpose();
+        let before =
+            self.use_tls(tls.map_err(|error| refused(&error))?).map_err(|error| refused(&error))?;
+        let rebound = self.rebind(changed);
+        if rebound.is_err() {
+            self.use_tls(before).map_err(|error| refused(&error))?;
+        }
+        rebound
     }
 }
 
@@ -89,7 +118,7 @@ impl Host for ServerHost {
             let name = guarded.setting(&self.settings, &changed);
             format!("CONFIG SET failed (possibly related to argument '{name}') - {error}")
         })?;
-        self.rebind(&changed)?;
+        self.listen_anew(&changed, pairs)?;
         let is_other = changed.is_on(Id::AppendOnly) != self.settings.is_on(Id::AppendOnly);
         let before = std::mem::replace(&mut self.settings, changed);
         self.asks.warn_of_less(&before, &self.settings);
@@ -344,7 +373,9 @@ impl Host for ServerHost {
     }
 
     fn exchange(&mut self, remote: Remote<'_>, requests: &[u8], reply_count: usize) -> Exchange {
-        exchange::exchange(remote, requests, reply_count)
+        let tls = self.tls.as_ref().filter(|_| self.settings.is_on(Id::TlsCluster));
+        let tls = tls.map(|tls| Arc::clone(&tls.client));
+        exchange::exchange(remote, tls, requests, reply_count)
     }
 
     fn script_runs(&mut self, script: &mut dyn RunningScript) {

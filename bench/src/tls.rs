@@ -1,0 +1,121 @@
+//! TLS: the same workloads over it, and what handshakes cost those who are connected.
+//!
+//! Certificates have RSA keys of 2,048 bits, as most have. Handshakes are measured by the processor time of the thread that executes commands, with
+//! and without a thousand handshakes at once, half of which fall silent; the load itself is
+//! without TLS, so that nothing but the handshakes differs.
+
+use crate::Arguments;
+use crate::load::Load;
+use crate::peer::Peer;
+use anyhow::Context;
+use keyward_testkit::Certificates;
+use keyward_tls::{Client, ClientOptions};
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Handshakes at once: half are stalled, half are made, one after the other by each of a
+/// few threads.
+const STALLED: usize = 500;
+const MADE: usize = 500;
+const THREADS: usize = 4;
+
+/// Starts Keyward and redis-server, both with TLS.
+pub(crate) fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
+    // They read the files when they start.
+    let certificates = Certificates::make();
+    let redis = "redis-server".as_ref();
+    Ok(vec![
+        Peer::start_by_tls("Keyward", &arguments.keyward, &["serve"], &certificates)?,
+        Peer::start_by_tls("Redis", redis, &[], &certificates)?,
+    ])
+}
+
+/// Measures what handshakes cost who is connected.
+pub(crate) fn run_handshakes(arguments: &Arguments) -> anyhow::Result<()> {
+    let certificates = Certificates::make();
+    let keyward = &arguments.keyward;
+    let peer = Peer::start_by_tls("Keyward", keyward, &["serve"], &certificates)?;
+    let address = peer.tls_address().context("it has a port for TLS")?;
+    let authority_file = Some(certificates.file("ca.crt"));
+    let client = ClientOptions { authority_file, ..ClientOptions::default() }.read()?;
+    let load = Load::new(arguments);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "| round | alone, \u{b5}s | with handshakes, \u{b5}s | ratio | handshakes |")?;
+    writeln!(out, "|---|---|---|---|---|")?;
+    let mut ratios = Vec::new();
+    for round in 0..arguments.rounds {
+        let alone = core_us(&peer, &load)?;
+        let crowd = Crowd::gather(address, &client)?;
+        let crowded = core_us(&peer, &load)?;
+        let made = crowd.disperse();
+        ratios.push(crowded / alone);
+        writeln!(out, "| {round} | {alone:.3} | {crowded:.3} | {:.3} | {made} |", crowded / alone)?;
+    }
+    ratios.sort_by(f64::total_cmp);
+    writeln!(out, "\nmedian: {:.3}", ratios[ratios.len() / 2])?;
+    Ok(())
+}
+
+/// Microseconds of the core per command of a load that is not encrypted.
+fn core_us(peer: &Peer, load: &Load) -> anyhow::Result<f64> {
+    let before_ns = peer.core_ns()?;
+    peer.load_plainly(&["-t", "get"], load)?;
+    Ok((peer.core_ns()? - before_ns) as f64 / 1000.0 / load.requests as f64)
+}
+
+/// Those who shake hands, or begin to.
+struct Crowd {
+    stalled: Vec<TcpStream>,
+    must_end: Arc<AtomicBool>,
+    made: Arc<AtomicUsize>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Crowd {
+    fn gather(
+        address: SocketAddr,
+        client: &Arc<keyward_tls::rustls::ClientConfig>,
+    ) -> anyhow::Result<Crowd> {
+        let mut stalled = Vec::new();
+        for _ in 0..STALLED {
+            let mut socket = TcpStream::connect(address)?;
+            // The head of a record whose rest never comes.
+            socket.write_all(&[0x16, 3, 1, 1, 0])?;
+            stalled.push(socket);
+        }
+        let (must_end, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let threads = (0..THREADS).map(|_| {
+            let (must_end, made) = (Arc::clone(&must_end), Arc::clone(&made));
+            let client = Arc::clone(client);
+            std::thread::spawn(move || {
+                let mut open = std::collections::VecDeque::new();
+                while !must_end.load(Ordering::Relaxed) && made.load(Ordering::Relaxed) < MADE {
+                    let Ok(socket) = TcpStream::connect(address) else { break };
+                    if let Ok(done) = Client::shake_hands(Arc::clone(&client), socket) {
+                        made.fetch_add(1, Ordering::Relaxed);
+                        open.push_back(done);
+                    }
+                }
+                while !must_end.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            })
+        });
+        let threads = threads.collect();
+        Ok(Crowd { stalled, must_end, made, threads })
+    }
+
+    /// Lets everybody go; how many have shaken hands.
+    fn disperse(self) -> usize {
+        self.must_end.store(true, Ordering::Relaxed);
+        drop(self.stalled);
+        for thread in self.threads {
+            // One that has failed has made fewer handshakes, which is told.
+            let _ = thread.join();
+        }
+        self.made.load(Ordering::Relaxed)
+    }
+}

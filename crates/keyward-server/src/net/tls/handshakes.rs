@@ -1,0 +1,378 @@
+//! The thread that shakes hands.
+//!
+//! Owns it, and the listening sockets of `tls-port`: it accepts, and drives all handshakes
+//! that are under way with a selector of its own. Who has shaken hands comes to the
+//! engine's thread, which has not heard of it before. So a thousand who shake hands, or
+//! begin to and fall silent, cost that thread nothing.
+//!
+//! Limits: a handshake takes [`TIME_MAX`] at most, and there are [`HANDSHAKES_MAX`], those
+//! who wait for the engine's thread included. Beyond that, who has been silent for
+//! [`PATIENCE`] goes for somebody new; if nobody has, newcomers stay with the system.
+//! Not here: what a session is (`session`), certificates (`keyward-tls`).
+
+use super::session::{RECORD_BYTES_MAX, Session};
+use crate::net::selector::Alarm;
+use keyward_tls::rustls::ServerConfig;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token, Waker};
+use rustix::net::{RecvFlags, SendFlags};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a handshake may take.
+const TIME_MAX: Duration = Duration::from_secs(10);
+/// Handshakes at a time.
+const HANDSHAKES_MAX: usize = 2048;
+/// Who has been silent so long goes if there are too many.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long accepting pauses when nobody can be let in.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Somebody accepted before handshakes go on.
+const ACCEPTS_MAX: usize = 64;
+const EVENTS_MAX: usize = 256;
+
+const NEWCOMER: Token = Token(usize::MAX);
+const TOLD: Token = Token(usize::MAX - 1);
+
+/// Somebody who has shaken hands.
+#[derive(Debug)]
+pub(crate) struct Established {
+    pub(crate) socket: TcpStream,
+    pub(crate) session: Session,
+}
+
+/// What both threads see.
+#[derive(Debug, Default)]
+struct Shared {
+    listeners: Mutex<Vec<TcpListener>>,
+    config: Mutex<Option<Arc<ServerConfig>>>,
+    /// Who has shaken hands and has not been taken.
+    waiting: AtomicUsize,
+    must_end: AtomicBool,
+}
+
+/// The thread, as the engine's sees it.
+#[derive(Debug)]
+pub(crate) struct Handshakes {
+    shared: Arc<Shared>,
+    registry: Registry,
+    waker: Arc<Waker>,
+    established: Receiver<Established>,
+}
+
+fn locked<Content>(mutex: &Mutex<Content>) -> MutexGuard<'_, Content> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Handshakes {
+    /// Starts the thread, which listens nowhere yet. `alarm` tells that somebody has come.
+    pub(crate) fn start(alarm: Alarm) -> io::Result<Handshakes> {
+        let poll = Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let waker = Arc::new(Waker::new(poll.registry(), TOLD)?);
+        let (sender, established) = channel();
+        let shared = Arc::new(Shared::default());
+        let hall = Hall {
+            poll,
+            shared: Arc::clone(&shared),
+            established: sender,
+            alarm,
+            under_way: BTreeMap::new(),
+            next: 0,
+            has_newcomers: false,
+            paused_until: None,
+            buffer: vec![0; RECORD_BYTES_MAX],
+        };
+        std::thread::Builder::new().name("handshakes".to_owned()).spawn(move || hall.run())?;
+        Ok(Handshakes { shared, registry, waker, established })
+    }
+
+    /// Listens here, and no longer where it did.
+    pub(crate) fn listen(&self, listeners: Vec<TcpListener>) -> io::Result<()> {
+        for listener in &listeners {
+            let descriptor = listener.as_raw_fd();
+            self.registry.register(&mut SourceFd(&descriptor), NEWCOMER, Interest::READABLE)?;
+        }
+        *locked(&self.shared.listeners) = listeners;
+        Ok(())
+    }
+
+    /// Listens no longer.
+    pub(crate) fn listen_nowhere(&self) {
+        locked(&self.shared.listeners).clear();
+    }
+
+    /// Where it listens.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        locked(&self.shared.listeners).iter().filter_map(|l| l.local_addr().ok()).collect()
+    }
+
+    /// Whoever comes from now on is shown this; what was in force before is returned.
+    pub(crate) fn configure(&self, config: Option<Arc<ServerConfig>>) -> Option<Arc<ServerConfig>> {
+        std::mem::replace(&mut *locked(&self.shared.config), config)
+    }
+
+    /// Whether somebody waits.
+    pub(crate) fn has_established(&self) -> bool {
+        self.shared.waiting.load(Ordering::Acquire) > 0
+    }
+
+    /// Somebody who waits.
+    pub(crate) fn take(&self) -> Option<Established> {
+        let established = self.established.try_recv().ok()?;
+        self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
+        Some(established)
+    }
+}
+
+impl Drop for Handshakes {
+    fn drop(&mut self) {
+        self.listen_nowhere();
+        self.shared.must_end.store(true, Ordering::Release);
+        // A thread that cannot be woken ends with the process.
+        let _ = self.waker.wake();
+    }
+}
+
+/// A handshake that is under way.
+#[derive(Debug)]
+struct Handshake {
+    socket: TcpStream,
+    session: Session,
+    began: Instant,
+    /// When something last came.
+    heard: Instant,
+}
+
+/// What became of a handshake in its turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Waits,
+    Over,
+}
+
+/// The thread's own.
+#[derive(Debug)]
+struct Hall {
+    poll: Poll,
+    shared: Arc<Shared>,
+    established: Sender<Established>,
+    alarm: Alarm,
+    /// By their numbers, which are given once: those who came first are first.
+    under_way: BTreeMap<usize, Handshake>,
+    next: usize,
+    /// Somebody may be at the door.
+    has_newcomers: bool,
+    paused_until: Option<Instant>,
+    buffer: Vec<u8>,
+}
+
+impl Hall {
+    fn run(mut self) {
+        let mut events = Events::with_capacity(EVENTS_MAX);
+        while !self.shared.must_end.load(Ordering::Acquire) {
+            match self.poll.poll(&mut events, self.time_to_wait()) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => {
+                    tracing::error!(%error, "no TLS handshakes any more: cannot watch sockets");
+                    return;
+                }
+                _ => {}
+            }
+            for event in &events {
+                match event.token() {
+                    NEWCOMER => self.has_newcomers = true,
+                    TOLD => {}
+                    Token(number) => self.advance(number),
+                }
+            }
+            let now = Instant::now();
+            self.expire(now);
+            if self.has_newcomers && self.paused_until.is_none_or(|end| end <= now) {
+                self.admit(now);
+            }
+        }
+    }
+
+    /// Until a handshake has taken too long, or somebody is to be let in.
+    fn time_to_wait(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let first = self.under_way.first_key_value();
+        let end = first.map(|(_, handshake)| handshake.began + TIME_MAX);
+        let admits = self.has_newcomers.then(|| self.paused_until.unwrap_or(now));
+        let next = end.into_iter().chain(admits).min()?;
+        // A millisecond more, since the selector counts in whole ones.
+        let left = next.saturating_duration_since(now);
+        Some(if left.is_zero() { left } else { left + Duration::from_millis(1) })
+    }
+
+    /// Ends handshakes that have taken too long.
+    fn expire(&mut self, now: Instant) {
+        while let Some(first) = self.under_way.first_entry()
+            && now >= first.get().began + TIME_MAX
+        {
+            lost(&first.remove(), "the handshake took too long");
+        }
+    }
+
+    /// Lets in who is at the door, some at a time.
+    fn admit(&mut self, now: Instant) {
+        self.paused_until = None;
+        for _ in 0..ACCEPTS_MAX {
+            if !self.makes_room(now) {
+                self.paused_until = Some(now + PAUSE);
+                return;
+            }
+            match self.accept() {
+                Ok(socket) => self.begin(socket, now),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => {
+                        self.has_newcomers = false;
+                        return;
+                    }
+                    ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
+                    _ => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        self.paused_until = Some(now + PAUSE);
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    fn accept(&self) -> io::Result<TcpStream> {
+        for listener in &*locked(&self.shared.listeners) {
+            match listener.accept() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                accepted => {
+                    let (socket, _) = accepted?;
+                    socket.set_nonblocking(true)?;
+                    return Ok(socket);
+                }
+            }
+        }
+        Err(ErrorKind::WouldBlock.into())
+    }
+
+    /// Whether there is room for one more, which somebody who is silent may have to make.
+    fn makes_room(&mut self, now: Instant) -> bool {
+        let waiting = self.shared.waiting.load(Ordering::Acquire);
+        if self.under_way.len() + waiting < HANDSHAKES_MAX {
+            return true;
+        }
+        let mut all = self.under_way.iter();
+        let silent = all.find(|(_, handshake)| now >= handshake.heard + PATIENCE);
+        let Some(number) = silent.map(|(number, _)| *number) else { return false };
+        if let Some(handshake) = self.under_way.remove(&number) {
+            lost(&handshake, "too many handshakes are under way, and this one is silent");
+        }
+        true
+    }
+
+    fn begin(&mut self, socket: TcpStream, now: Instant) {
+        let Some(config) = locked(&self.shared.config).clone() else { return };
+        // A socket that is closed already refuses options; reading will tell.
+        let _ = socket.set_nodelay(true);
+        let number = self.next;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let descriptor = socket.as_raw_fd();
+        let watched =
+            self.poll.registry().register(&mut SourceFd(&descriptor), Token(number), interest);
+        let session = Session::new(config).map_err(io::Error::other);
+        match watched.and(session) {
+            Ok(session) => {
+                self.next += 1;
+                let handshake = Handshake { socket, session, began: now, heard: now };
+                self.under_way.insert(number, handshake);
+            }
+            Err(error) => tracing::warn!(%error, "cannot take a connection"),
+        }
+    }
+
+    /// Goes on with a handshake whose socket has told something.
+    fn advance(&mut self, number: usize) {
+        let Some(handshake) = self.under_way.get_mut(&number) else { return };
+        let outcome = handshake.advance(&mut self.buffer);
+        if matches!(outcome, Ok(Turn::Waits)) {
+            return;
+        }
+        let Some(handshake) = self.under_way.remove(&number) else { return };
+        match outcome {
+            Ok(_) => self.hand_over(handshake),
+            Err(error) => lost(&handshake, &error.to_string()),
+        }
+    }
+
+    /// Hands somebody who has shaken hands to the engine's thread.
+    fn hand_over(&self, handshake: Handshake) {
+        let Handshake { socket, session, .. } = handshake;
+        let descriptor = socket.as_raw_fd();
+        if let Err(error) = self.poll.registry().deregister(&mut SourceFd(&descriptor)) {
+            tracing::warn!(%error, "cannot hand a connection over");
+            return;
+        }
+        self.shared.waiting.fetch_add(1, Ordering::AcqRel);
+        // A server that has ended takes nobody.
+        if self.established.send(Established { socket, session }).is_ok() {
+            self.alarm.ring();
+        }
+    }
+}
+
+fn lost(handshake: &Handshake, why: &str) {
+    let address = handshake.socket.peer_addr().map_or_else(|_| "?".to_owned(), |a| a.to_string());
+    tracing::debug!("Error accepting a client connection: {why} (addr={address})");
+}
+
+impl Handshake {
+    /// Reads and answers until the handshake is over, or the socket has nothing more.
+    fn advance(&mut self, buffer: &mut Vec<u8>) -> io::Result<Turn> {
+        loop {
+            let is_sent = self.send()?;
+            if !self.session.is_shaking_hands() {
+                return Ok(Turn::Over);
+            }
+            if !is_sent {
+                return Ok(Turn::Waits);
+            }
+            let kept = self.session.copy_incomplete(buffer);
+            let room = &mut buffer[kept..];
+            let count = match rustix::net::recv(&self.socket, room, RecvFlags::empty()) {
+                Ok((0, _)) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok((count, _)) => count,
+                Err(rustix::io::Errno::AGAIN) => return Ok(Turn::Waits),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            self.heard = Instant::now();
+            let outcome = self.session.process(&mut buffer[..kept + count], &mut Vec::new());
+            if let Err(error) = outcome {
+                // The peer is told why, if it is still there.
+                let _ = self.send();
+                return Err(io::Error::new(ErrorKind::InvalidData, error));
+            }
+            if self.session.is_over() && self.session.is_shaking_hands() {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Sends what the session has to say; whether the socket took all.
+    fn send(&mut self) -> io::Result<bool> {
+        while self.session.held_bytes() > 0 {
+            match rustix::net::send(&self.socket, self.session.held(), SendFlags::NOSIGNAL) {
+                Ok(count) => self.session.note_sent(count),
+                Err(rustix::io::Errno::AGAIN) => return Ok(false),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,77 @@
+//! Certificates for tests, made by openssl.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SCRIPT: &str = r#"
+authority() {
+    openssl req -x509 -newkey $1 -nodes -keyout $2.key -subj "/CN=$2" -days 2 -out $2.crt
+}
+pair() {
+    openssl req -newkey $1 -nodes -keyout $3.key -subj "/CN=$3" -out $3.csr
+    openssl x509 -req -in $3.csr -CA $2.crt -CAkey $2.key -CAcreateserial -days 2 \
+        -extfile $4 -out $3.crt
+}
+exec 2>openssl.log
+ec="ec -pkeyopt ec_paramgen_curve:prime256v1"
+printf keyUsage=digitalSignature > extensions
+: > none
+authority "$ec" ca
+authority "$ec" other-ca
+pair "$ec" ca server extensions
+pair "$ec" ca renewed extensions
+pair "$ec" ca client extensions
+pair "$ec" other-ca stranger extensions
+pair "$ec" ca old-version none
+pair rsa:2048 ca rsa extensions
+openssl pkcs8 -topk8 -in server.key -passout pass:secret -out encrypted.key
+"#;
+
+/// Certificates in a directory of their own, as `NAME.crt` and `NAME.key`: `ca` has signed
+/// those of `server`, `renewed`, `client`, `rsa` and `old-version` (X.509 version 1),
+/// `other-ca` that of `stranger`; `encrypted.key` is the key of `server` behind a pass phrase.
+#[derive(Debug)]
+pub struct Certificates(tempfile::TempDir);
+
+impl Certificates {
+    /// Makes them.
+    ///
+    /// # Panics
+    /// If openssl is not on this machine, or does not make them.
+    pub fn make() -> Certificates {
+        let directory = tempfile::tempdir().expect("a directory");
+        let status = Command::new("sh").args(["-ec", SCRIPT]).current_dir(&directory).status();
+        let log = std::fs::read_to_string(directory.path().join("openssl.log"));
+        assert!(status.is_ok_and(|status| status.success()), "openssl is needed: {log:?}");
+        Certificates(directory)
+    }
+
+    /// Where they are.
+    pub fn directory(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// One of the files.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// One of the files, as an argument.
+    ///
+    /// # Panics
+    /// If temporary directories have names that are no text.
+    pub fn path(&self, name: &str) -> String {
+        self.file(name).to_str().expect("a path in UTF-8").to_owned()
+    }
+
+    /// The settings of a server that shows `NAME.crt`, and believes `ca`.
+    pub fn settings(&self, port: u16, name: &str) -> Vec<String> {
+        let options = [
+            ("--tls-port", port.to_string()),
+            ("--tls-cert-file", self.path(&format!("{name}.crt"))),
+            ("--tls-key-file", self.path(&format!("{name}.key"))),
+            ("--tls-ca-cert-file", self.path("ca.crt")),
+        ];
+        options.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
+    }
+}
