@@ -188,6 +188,7 @@ impl Journal {
     pub(super) fn end(&mut self, mut receive: impl FnMut(Gone)) {
         self.ended += 1;
         self.rows.clear();
+        self.rows.shrink_to(KEPT_BYTES_MAX / size_of::<TouchedRow>());
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES_MAX);
         for step in self.steps.drain(..) {
@@ -450,4 +451,25 @@ impl Journal {
 /// A row of a collection that nobody can reach any more, to be freed in steps.
 pub(super) fn row_of<T: Collection>(collection: T) -> Row {
     Row::new(&[], NewValue::Object(collection.into_object()), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_unit_leaves_no_scratch_behind() {
+        let mut journal = Journal::default();
+        for number in 0..200_000_u64 {
+            let bytes = number.to_be_bytes();
+            let (table, db) = (TableIndex::PLAIN, DbIndex::of(0));
+            journal.deadline(Key { bytes: &bytes, hash: number, table, db }, None);
+        }
+        journal.end(|_| {});
+        let Journal { rows, steps, bytes, .. } = &journal;
+        let kept = rows.capacity() * size_of::<TouchedRow>()
+            + steps.capacity() * size_of::<Step>()
+            + bytes.capacity();
+        assert!(kept <= 3 * KEPT_BYTES_MAX, "{kept} bytes");
+    }
 }
