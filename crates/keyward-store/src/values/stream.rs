@@ -402,6 +402,16 @@ impl Stream {
         Some(gone)
     }
 
+    /// Takes a consumer out of a group with all that it has; answers how much that was, and a
+    /// stream of what is to be freed.
+    pub fn remove_consumer(&mut self, name: &[u8], consumer: &[u8]) -> Option<(usize, Stream)> {
+        let removed = self.edit_group(name, |_, group| group.remove_consumer(consumer));
+        let (removed, group) = removed.flatten()?;
+        let mut gone = Stream::default();
+        gone.content.groups = Some(Arc::new(Groups::of(name, Arc::new(group))));
+        Some((removed, gone))
+    }
+
     /// Changes a group, with a look at the entries.
     pub fn edit_group<R>(
         &mut self,

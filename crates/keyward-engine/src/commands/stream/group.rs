@@ -151,10 +151,10 @@ pub(crate) fn delconsumer(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.integer(0);
         return Ok(());
     }
-    let removed = stream.edit_group(name, |_, group| group.remove_consumer(consumer));
+    let removed = stream.remove_consumer(name, consumer);
     stream.changed_quietly(1);
     ctx.keys.notify(event("xgroup-delconsumer"), key);
-    ctx.reply.count(removed.flatten().unwrap_or(0));
+    ctx.reply.count(removed.unwrap_or(0));
     Ok(())
 }
 

@@ -81,6 +81,15 @@ impl Edit<'_, Stream> {
         true
     }
 
+    /// Takes a consumer out of a group with all that it has; answers how much that was.
+    pub fn remove_consumer(&mut self, name: &[u8], consumer: &[u8]) -> Option<usize> {
+        self.group(name)?.find(consumer)?;
+        self.record();
+        let (removed, gone) = self.collection_mut().remove_consumer(name, consumer)?;
+        self.free(gone);
+        Some(removed)
+    }
+
     /// Changes a group, with a look at the entries; none if it is not there.
     pub fn edit_group<R>(
         &mut self,

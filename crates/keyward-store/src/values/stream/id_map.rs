@@ -61,6 +61,22 @@ impl<V> Default for IdMap<V> {
 }
 
 impl<V: Clone> IdMap<V> {
+    /// What is there for ids that come in order.
+    pub(super) fn of_ordered(mut entries: impl Iterator<Item = (StreamId, V)>) -> IdMap<V> {
+        let mut map = IdMap::default();
+        loop {
+            let mut leaf = Vec::with_capacity(LEAF_MAX);
+            leaf.extend(entries.by_ref().take(LEAF_MAX));
+            let Some((first, _)) = leaf.first() else { return map };
+            let first = *first;
+            if leaf.len() < LEAF_MAX / 2 {
+                leaf.shrink_to_fit();
+            }
+            map.len += leaf.len();
+            map.tree.insert(first, Ids { entries: leaf });
+        }
+    }
+
     /// How many ids there are.
     pub fn len(&self) -> usize {
         self.len
@@ -207,6 +223,18 @@ mod tests {
         let bytes = map.heap_bytes() as f64 / 100_000.0;
         assert!((40.0..41.5).contains(&bytes), "{bytes} bytes each");
         assert_eq!(map.from(id(70_003)).next().map(|(id, _)| id), Some(id(70_003)));
+    }
+
+    #[test]
+    fn a_map_of_ids_in_order_is_what_inserting_them_makes() {
+        for count in [0, 1, 63, 64, 127, 128, 129, 5_000] {
+            let map = IdMap::of_ordered((0..count).map(|number| (id(number), number)));
+            let mut inserted = IdMap::default();
+            (0..count).for_each(|number| assert!(inserted.insert(id(number), number)));
+            assert_eq!(map.len(), inserted.len());
+            assert!(map.iter().eq(inserted.iter()), "{count}");
+            assert!(map.heap_bytes() <= inserted.heap_bytes() + 64 * 40, "{count}");
+        }
     }
 
     proptest! {
