@@ -297,7 +297,7 @@ impl Changeover {
         // Rows whose time is over take what was derived from them along.
         let is_sweeping = keys.sweep(ROWS_PER_TICK);
         follow_ended(keys, shared, session, host);
-        keys.look_at_suspects();
+        let is_exact = keys.look_at_suspects();
         let plan = &mut announced.plan;
         let is_good =
             keys.bring_up_to_date((plan.db, Surveyor::Plan), &mut plan.survey, &plan.book);
@@ -305,7 +305,8 @@ impl Changeover {
             shared.give_up(keys, *announced.plan);
             return (Stage::Tell(Err(VOID)), true);
         }
-        if is_sweeping || keys.has_pending() || keys.snapshot_progress().is_some() {
+        let is_busy = is_sweeping || keys.has_pending() || !is_exact;
+        if is_busy || keys.snapshot_progress().is_some() {
             return (Stage::Await(announced), false);
         }
         let mut hold = Hold::default();

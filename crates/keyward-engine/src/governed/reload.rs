@@ -200,7 +200,9 @@ impl Reloading {
         if !self.drafts.iter().all(|draft| draft.is_current(keys)) {
             return Err("another schema came into force meanwhile by KEYWARD SCHEMA APPLY".into());
         }
-        keys.look_at_suspects();
+        if !keys.look_at_suspects() {
+            return Ok(Step::Later);
+        }
         for draft in self.drafts.drain(..) {
             let db = draft.db();
             let sound = draft.into_sound(keys);
@@ -251,9 +253,9 @@ impl Reloading {
         // Rows whose time is over take what was derived from them along.
         let is_sweeping = keys.sweep(ROWS_PER_TICK);
         follow_ended(keys, shared, session, host);
-        keys.look_at_suspects();
+        let is_exact = keys.look_at_suspects();
         self.heed_changes(keys)?;
-        if is_sweeping || keys.has_pending() || keys.snapshot_progress().is_some() {
+        if !is_exact || is_sweeping || keys.has_pending() || keys.snapshot_progress().is_some() {
             return Ok(Step::Later);
         }
         let mut hold = Hold::default();

@@ -473,3 +473,24 @@ fn an_end_that_the_log_rounded_up_is_not_overlong() {
         );
     }
 }
+
+#[test]
+fn figures_of_many_rows_that_changed_at_once_are_exact_some_ticks_later() {
+    const SEATS: u64 = 5000;
+    let schema = "[keyspace]\nname = \"seats\"\n\n[key.\"seat:{id:uint}\"]\ntype = \"string\"\n\
+                  value = \"uint\"\nttl = \"none\"\n";
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    assert_eq!(test.call(client, "KEYWARD MODE warn"), "+OK\r\n");
+    let seats: Vec<String> = (0..SEATS).map(|id| format!("seat:{id} none")).collect();
+    test.call(client, &format!("MSET {}", seats.join(" ")));
+    let told = figure(&mut test, "seat:{id:uint}", "misfits");
+    let told: u64 = told.trim_start_matches(':').parse().expect("a number");
+    assert!((1..SEATS / 4).contains(&told), "one call judges some hundreds of rows: {told}");
+    let mut ticks = 0;
+    while figure(&mut test, "seat:{id:uint}", "misfits") != format!(":{SEATS}") {
+        test.tick();
+        ticks += 1;
+        assert!(ticks < 100, "figures become exact");
+    }
+}

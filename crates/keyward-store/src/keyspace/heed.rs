@@ -3,8 +3,9 @@
 //!
 //! Owns the lists of what is to be looked at. Whatever changes a row, or lets it
 //! go, passes `heed`, which costs two comparisons while there is nothing to keep
-//! in mind. The lists are worked off before anybody is told a figure, some rows by every tick, and
-//! by commands that make them long.
+//! in mind. The lists are worked off before anybody is told a figure, as far as a fraction of a
+//! millisecond goes, some rows by every tick, and by commands that make them long: figures are
+//! exact some ticks after a command that changed many such rows.
 //! Invariant: a row is judged only between commands, so by what is known to stay.
 //! Not here: the survey itself (`rebuild`).
 
@@ -14,6 +15,9 @@ use crate::tables::faulty::Faulty;
 use keyward_rules::{Faults, Ground, Refusal, RuleBook, Survey, View as _};
 use keyward_schema::KeyId;
 use std::sync::Arc;
+
+/// Rows that are looked at again before a figure is told: less than a millisecond of work.
+const LOOKED_AT_MAX: usize = 256;
 
 /// What is to be looked at again.
 #[derive(Debug, Default)]
@@ -132,9 +136,11 @@ impl Keyspace {
         self.heeded.suspects.len() >= least
     }
 
-    /// Looks again at all rows that something is or may be wrong with, if they changed.
-    pub fn look_at_suspects(&mut self) {
-        self.look_at_some_suspects(usize::MAX);
+    /// Looks again at rows that something is or may be wrong with, if they changed, before a
+    /// figure is told; whether it is exact.
+    pub fn look_at_suspects(&mut self) -> bool {
+        self.look_at_some_suspects(LOOKED_AT_MAX);
+        self.heeded.suspects.is_empty()
     }
 
     /// The same, of no more rows than this.
