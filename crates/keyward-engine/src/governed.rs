@@ -33,6 +33,7 @@ pub(crate) mod rebuild;
 pub(crate) mod reload;
 pub(crate) mod reloading;
 pub(crate) mod settlement;
+pub(crate) mod sorted_by;
 pub(crate) mod strangers;
 pub(crate) mod survey;
 mod telling;

@@ -9,7 +9,9 @@
 
 use super::awaited::Awaited;
 use super::policy::{self, FinishedFirst};
-use super::{Start, count_companion, depends_on_others, follow, follow_ended, follow_up};
+use super::{
+    Start, count_companion, depends_on_others, follow, follow_ended, follow_up, sorted_by,
+};
 use crate::engine::Engine;
 use crate::engine::context::Ctx;
 use crate::engine::shared::Shared;
@@ -110,7 +112,7 @@ fn finish_ends(
 /// the same is true.
 #[cold]
 pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
-    let (own_db, command) = (ctx.db, ctx.command);
+    let (own_db, command, args) = (ctx.db, ctx.command, ctx.args);
     let mut touched: Vec<Box<[u8]>> = Vec::new();
     if policy::runs_queue(command) {
         let watched = ctx.keys.changes.watches.watched_by(ctx.session.id);
@@ -122,9 +124,10 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
         policy::reaches_other_databases(command) || policy::runs_queue(command);
     let Ctx { keys, session, shared, host, .. } = ctx;
     loop {
-        let awaited = match policy::finished_first(command) {
+        let awaited = match policy::finished_first(command, args) {
             FinishedFirst::All => keys.pending_up_to(u64::MAX, true),
             FinishedFirst::BeyondKeys => keys.pending_up_to(u64::MAX, false),
+            FinishedFirst::OfDraw => keys.pending_up_to(u64::MAX, !keys.draws_shown(own_db)),
             FinishedFirst::OfKeys => Vec::new(),
         };
         let mut is_any = finish_ends(keys, shared, session, *host, awaited);
@@ -139,6 +142,11 @@ pub(super) fn finish_touched(ctx: &mut Ctx<'_>) {
                     is_any |= finish_ends(keys, shared, session, *host, awaited);
                 }
                 is_any |= finish_key(keys, shared, session, *host, (db, key));
+            }
+        }
+        if policy::reads_unnamed(command, args) {
+            for key in sorted_by::keys_read(keys, own_db, args) {
+                is_any |= finish_key(keys, shared, session, *host, (own_db, &key));
             }
         }
         if !is_any {
@@ -209,9 +217,10 @@ pub(crate) fn release(keys: &Keyspace, shared: &mut Shared) {
 /// The number of the end that has to be over before a command by itself can run; zero if
 /// none has to.
 fn awaited_by(keys: &Keyspace, db: usize, command: &Command, args: Args<'_>) -> u64 {
-    match policy::finished_first(command) {
+    match policy::finished_first(command, args) {
+        FinishedFirst::OfDraw if keys.has_pending() && !keys.draws_shown(db) => keys.ends_begun(),
         FinishedFirst::All => keys.ends_begun(),
-        FinishedFirst::BeyondKeys => keys.awaited_by_scans(),
+        FinishedFirst::BeyondKeys | FinishedFirst::OfDraw => keys.awaited_by_scans(),
         FinishedFirst::OfKeys => {
             let awaited = command.keys_in(args).flat_map(|key| {
                 let table = |db: usize| keys.database_at(db).table_of(args.at(key.index));
@@ -243,6 +252,7 @@ pub(crate) fn removes_first(
     }
     let touches = |command: &Command, args: Args<'_>| {
         policy::runs_script(command)
+            || policy::reads_unnamed(command, args)
             || awaited_by(keys, session.db, command, args) > keys.ended_up_to()
             || command
                 .keys_in(args)

@@ -8,7 +8,7 @@
 //! is decided here), what the rules are (`keyward-rules`).
 
 use keyward_commands::flags::Flag;
-use keyward_commands::{Command, CommandId, Group};
+use keyward_commands::{Command, CommandId, Group, args};
 use keyward_resp::Args;
 use keyward_rules::extent;
 
@@ -43,6 +43,8 @@ pub(super) enum FinishedFirst {
     All,
     /// Those that reach rows which cannot be told key by key.
     BeyondKeys,
+    /// The same if a row that is shown can be drawn by chance, all otherwise.
+    OfDraw,
     /// Those of its keys.
     OfKeys,
 }
@@ -201,13 +203,46 @@ pub(super) fn settled_first(command: &Command) -> SettledFirst {
 }
 
 /// What large ends have to be over before a command runs.
-pub(super) fn finished_first(command: &Command) -> FinishedFirst {
-    use CommandId::{Debug, Keys, KeywardExplain, RandomKey, Save, Scan, Sort, SortRo};
+pub(super) fn finished_first(command: &Command, args: Args<'_>) -> FinishedFirst {
+    use CommandId::{Debug, Keys, KeywardExplain, RandomKey, Save, Scan};
     match command.id {
-        Debug | KeywardExplain | RandomKey | Save | Sort | SortRo => FinishedFirst::All,
+        KeywardExplain | Save => FinishedFirst::All,
+        Debug if shows_rows(args) => FinishedFirst::All,
+        RandomKey => FinishedFirst::OfDraw,
         Keys | Scan => FinishedFirst::BeyondKeys,
+        _ if reads_unnamed(command, args) => FinishedFirst::BeyondKeys,
         _ => FinishedFirst::OfKeys,
     }
+}
+
+/// Whether a command reads keys by patterns of elements: SORT with BY or GET. It finishes each
+/// of them as it reads it.
+pub(super) fn reads_unnamed(command: &Command, args: Args<'_>) -> bool {
+    let is_pattern = |word: &[u8]| word.contains(&b'*');
+    matches!(command.id, CommandId::Sort | CommandId::SortRo) && args.from(2).iter().any(is_pattern)
+}
+
+/// Whether a subcommand of DEBUG shows or writes rows.
+fn shows_rows(args: Args<'_>) -> bool {
+    const OTHERS: [&str; 16] = [
+        "HELP",
+        "CHANGE-REPL-ID",
+        "CLIENT-EVICTION",
+        "CLOCK",
+        "CONFIG-REWRITE-FORCE-ALL",
+        "ERROR",
+        "LOG",
+        "PAUSE-CRON",
+        "PROTOCOL",
+        "QUICKLIST-PACKED-THRESHOLD",
+        "REPLYBUFFER",
+        "SET-ACTIVE-EXPIRE",
+        "SET-DISABLE-DENY-SCRIPTS",
+        "SET-SKIP-CHECKSUM-VALIDATION",
+        "SLEEP",
+        "STRUCTSIZE",
+    ];
+    args.get(1).is_some_and(|word| !OTHERS.iter().any(|other| args::is(word, other)))
 }
 
 /// Which rows a command reaches that may be held while a schema comes into force. Commands
@@ -345,7 +380,8 @@ mod tests {
             ("ping", Settled::OfKeys, Finished::OfKeys, Rows::None),
             ("exec", Settled::OfQueue, Finished::OfKeys, Rows::None),
             ("keys", Settled::All, Finished::BeyondKeys, Rows::All),
-            ("sort", Settled::All, Finished::All, Rows::OfDatabase),
+            ("sort", Settled::All, Finished::OfKeys, Rows::OfDatabase),
+            ("randomkey", Settled::All, Finished::OfDraw, Rows::All),
             ("copy", Settled::All, Finished::OfKeys, Rows::All),
             ("eval", Settled::All, Finished::OfKeys, Rows::All),
             ("save", Settled::OfKeys, Finished::All, Rows::All),
@@ -353,8 +389,23 @@ mod tests {
         ];
         for (name, settled, finished, rows) in cases {
             let command = command(name);
-            let found = (settled_first(command), finished_first(command), rows_reached(command));
+            let none = ArgBuf::new();
+            let finished_first = finished_first(command, none.args());
+            let found = (settled_first(command), finished_first, rows_reached(command));
             assert_eq!(found, (settled, finished, rows), "{name}");
+        }
+        for (call, finished) in [
+            ("SORT k BY nosort GET #", Finished::OfKeys),
+            ("SORT k BY weight:* STORE to", Finished::BeyondKeys),
+            ("SORT_RO k GET x:*->f", Finished::BeyondKeys),
+            ("DEBUG DIGEST", Finished::All),
+            ("DEBUG OBJECT k", Finished::All),
+            ("debug sleep 0", Finished::OfKeys),
+            ("DEBUG", Finished::OfKeys),
+        ] {
+            let args: ArgBuf = call.split(' ').collect();
+            let command = lookup(args.args().at(0)).expect("a command");
+            assert_eq!(finished_first(command, args.args()), finished, "{call}");
         }
     }
 

@@ -478,7 +478,8 @@ fn who_shows_any_row_waits_for_all_ends_and_then_who_writes_does_too() {
     let [writer, reader] = [(); 2].map(|()| test.engine.connect());
     test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
     test.call(client, "DEL user:1:followers");
-    for command in ["RANDOMKEY", "SORT nothing", "SAVE", "DEBUG DIGEST"] {
+    // Nearly all that is there is going: no key can be drawn.
+    for command in ["RANDOMKEY", "SAVE", "DEBUG DIGEST"] {
         let waiting = test.engine.connect();
         assert_eq!(test.call(waiting, command), "", "{command} waits");
     }
@@ -585,4 +586,83 @@ fn a_mirrored_set_that_lives_on_elsewhere_ends_in_steps_too() {
         }
         assert_eq!(test.call(client, &format!("SCARD {other}")), ":2000\r\n");
     }
+}
+
+#[test]
+fn members_that_leave_a_set_together_are_back_when_that_is_undone() {
+    for command in ["'SREM','user:1:followers',unpack(m)", "'SPOP','user:1:followers',1500"] {
+        let (mut test, client) = governed();
+        test.call(client, &format!("SADD user:1:followers {}", members(1000, 2000)));
+        let before = test.call(client, "DEBUG DIGEST");
+        test.effects();
+        let lua = "local_m={}for_n=1100,2599_do_m[n-1099]=n_end;".replace('_', "--[[]]");
+        fail(&mut test, client, &format!("{lua}redis.call({command});"));
+        assert!(!test.engine.has_pending_ends());
+        assert!(test.effects().is_empty());
+        assert_eq!(test.call(client, "SCARD user:1:followers"), ":2000\r\n");
+        assert_eq!(test.call(client, "DEBUG DIGEST"), before, "{command}");
+    }
+}
+
+#[test]
+fn members_that_leave_a_mirrored_set_together_leave_its_mirrors_in_steps() {
+    let (mut test, client) = governed();
+    test.call(client, &format!("SADD user:1:followers {}", members(1000, 3000)));
+    for (command, left) in [
+        (format!("SREM user:1:followers {}", members(1000, 1000)), 2000),
+        ("SPOP user:1:followers 500".to_owned(), 1500),
+        ("SPOP user:1:followers 1450".to_owned(), 50),
+    ] {
+        test.call(client, &command);
+        assert!(test.engine.has_pending_ends(), "{command}");
+        assert_eq!(test.call(client, "SCARD user:1:followers"), format!(":{left}\r\n"));
+        let mirrors = test.call(client, "KEYS user:*:following");
+        assert!(mirrors.starts_with(&format!("*{left}\r\n")), "{command}");
+        assert!(all_ticks(&mut test) > 5, "{command}");
+        assert_eq!(test.call(client, "DBSIZE"), format!(":{}\r\n", left + 1));
+    }
+}
+
+#[test]
+fn a_key_is_drawn_among_those_that_stay() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 500);
+    lead(&mut test, client, "b", 500);
+    test.call(client, "DEL session:a");
+    for _ in 0..50 {
+        let key = test.call(client, "RANDOMKEY");
+        assert!(key.contains("item:b:") || key.contains("session:b"), "{key}");
+    }
+    assert!(test.engine.has_pending_ends(), "nobody waits for what is going");
+}
+
+#[test]
+fn sort_finishes_what_it_reads_and_no_more() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 500);
+    lead(&mut test, client, "b", 3);
+    test.call(client, "RPUSH digits 2 1");
+    test.call(client, "DEL session:a");
+    test.effects();
+    let sort = "SORT digits BY item:a:* GET # GET item:a:* GET item:b:*";
+    let expected = "*6\r\n$1\r\n1\r\n$-1\r\n$1\r\nx\r\n$1\r\n2\r\n$-1\r\n$1\r\nx\r\n";
+    assert_eq!(test.call(client, sort), expected);
+    assert_eq!(test.effect_lines(), ["0: DEL item:a:2", "0: DEL item:a:1"]);
+    assert!(test.engine.has_pending_ends());
+    all_ticks(&mut test);
+    assert_eq!(test.call(client, "DBSIZE"), ":5\r\n");
+}
+
+#[test]
+fn what_a_refused_sort_finished_is_hidden_again_and_finished_later() {
+    let (mut test, client) = governed();
+    lead(&mut test, client, "a", 500);
+    test.call(client, "RPUSH digits 2 1");
+    test.call(client, "DEL session:a");
+    test.effects();
+    fail(&mut test, client, "redis.call('SORT','digits','GET','item:a:*','STORE','kept');");
+    assert!(test.effects().is_empty());
+    assert_eq!(test.call(client, "EXISTS item:a:1 kept"), ":0\r\n");
+    all_ticks(&mut test);
+    assert_eq!(test.call(client, "KEYS *"), "*1\r\n$6\r\ndigits\r\n");
 }

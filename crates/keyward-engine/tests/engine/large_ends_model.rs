@@ -161,6 +161,9 @@ struct Tally {
     evicted: u64,
     /// Transactions that broke the schema at their end.
     undone_units: u64,
+    /// Members popped by chance, and keys drawn so.
+    popped: u64,
+    drawn: u64,
 }
 
 fn new_engine((seed, schema): (u64, &str), few: usize) -> (TestEngine, Vec<ClientId>) {
@@ -230,7 +233,10 @@ impl Pair {
             let most = self.most();
             self.below(most)
         });
-        match self.below(9) {
+        match self.below(12) {
+            9 => format!("SORT digits BY item:{sid}:* GET # GET line:{sid}:*"),
+            10 => format!("SORT_RO digits DESC GET leaf:{sid}:1:* GET owner:code*"),
+            11 => format!("SORT user:{}:followers LIMIT 0 9", self.below(4)),
             0 => format!("SMEMBERS user:{peer}:following"),
             1 => format!("SCARD user:{peer}:following"),
             2 => format!("EXISTS user:{peer}:following item:{sid}:{n} mid:{sid}:3 leaf:{sid}:3:3"),
@@ -247,7 +253,15 @@ impl Pair {
         let (user, other) = (self.below(4), self.below(4));
         let peer = 100 + self.below(300);
         let (first, count) = (100 + self.below(200), self.count());
-        match self.below(18) {
+        match self.below(22) {
+            18 => format!("SPOP user:{user}:followers 1000"),
+            19 => {
+                format!("SINTERSTORE user:{user}:followers user:{user}:followers user:3:followers")
+            }
+            20 => {
+                format!("SUNIONSTORE user:{user}:followers user:{user}:followers user:3:followers")
+            }
+            21 => format!("SREM user:{user}:followers {}", members(100, 400)),
             16 => format!("MOVE user:{user}:followers 1"),
             17 => format!("RENAME user:{user}:followers elsewhere:{other}"),
             0..=4 => format!("SADD user:{user}:followers {}", members(first, count)),
@@ -314,7 +328,7 @@ impl Pair {
             let call = format!("redis.pcall({})", words.join(","));
             // The order of members is nobody's business.
             let sorted = "(function(t)table.sort(t)return(t)end)";
-            match command.starts_with("SMEMBERS") {
+            match ["SMEMBERS", "SPOP"].iter().any(|name| command.starts_with(name)) {
                 true => lua.push_str(&format!("r[{n}]={sorted}({call});")),
                 false => lua.push_str(&format!("r[{n}]={call};")),
             }
@@ -330,6 +344,7 @@ impl Pair {
     /// Fills the two engines.
     pub(crate) fn fill(&mut self) {
         let rows = if self.few == 64 { 150 } else { 12 };
+        self.both(0, &format!("RPUSH digits {}", members(0, 24)));
         for sid in ["a", "b"] {
             for leader in ["session", "cart", "top"] {
                 self.both(0, &format!("SET {leader}:{sid} x EX 100"));
@@ -352,7 +367,8 @@ impl Pair {
         let client = self.clients[client];
         let eager = ask(&mut self.eager, client, command);
         let lazy = ask(&mut self.lazy, client, command);
-        let is_a_set = ["KEYS", "SMEMBERS", "EXEC"].iter().any(|name| command.starts_with(name));
+        let is_a_set =
+            ["KEYS", "SMEMBERS", "SPOP", "EXEC"].iter().any(|name| command.starts_with(name));
         let [lazy, eager] = [lazy, eager].map(|reply| {
             let mut lines: Vec<String> = reply.lines().map(str::to_owned).collect();
             if is_a_set {
@@ -380,6 +396,37 @@ impl Pair {
     pub(crate) fn digest(&mut self) -> String {
         while self.eager.tick() {}
         ask(&mut self.eager, self.clients[2], "DEBUG DIGEST")
+    }
+
+    /// A set loses members by chance, in a unit that may be undone; the eager one is told
+    /// which.
+    fn pop(&mut self) {
+        let (key, count) = (format!("user:{}:followers", self.below(4)), self.count());
+        let client = self.clients[0];
+        if self.below(2) == 0 {
+            let lua = format!("redis.call('SPOP','{key}',{count})error('enough')");
+            let reply = ask(&mut self.lazy, client, &format!("EVAL {lua} 0"));
+            assert!(reply.contains("enough"), "{reply}");
+            return;
+        }
+        let reply = ask(&mut self.lazy, client, &format!("SPOP {key} {count}"));
+        let taken: Vec<&str> = reply.lines().skip(2).step_by(2).collect();
+        if !taken.is_empty() {
+            let reply = ask(&mut self.eager, client, &format!("SREM {key} {}", taken.join(" ")));
+            assert_eq!(reply, format!(":{}\r\n", taken.len()));
+            self.tally.popped += taken.len() as u64;
+        }
+    }
+
+    /// A key drawn by chance is one that is there.
+    fn draw(&mut self) {
+        let reply = ask(&mut self.lazy, self.clients[0], "RANDOMKEY");
+        let key = reply.lines().nth(1).map(str::to_owned);
+        if let Some(key) = key {
+            let found = self.both(0, &format!("EXISTS {key}"));
+            assert_eq!(found, [":1"], "{key}");
+            self.tally.drawn += 1;
+        }
     }
 
     /// Memory is short until everything that may be evicted is.
@@ -535,6 +582,8 @@ fn run(seed: u64, commands: usize) -> Tally {
             10 => pair.crash(),
             11 => pair.cut(),
             12 => pair.evict(),
+            13 | 14 => pair.pop(),
+            15 => pair.draw(),
             _ => {
                 let command = pair.command();
                 pair.both(0, &command);
@@ -550,7 +599,8 @@ fn run(seed: u64, commands: usize) -> Tally {
 
 #[test]
 fn an_engine_that_takes_its_time_answers_as_one_that_does_not() {
-    let seeds = option_env!("KEYWARD_ENDS_SEEDS").and_then(|text| text.parse().ok()).unwrap_or(4);
+    let seeds = std::env::var("KEYWARD_ENDS_SEEDS").ok();
+    let seeds = seeds.and_then(|text| text.parse().ok()).unwrap_or(4);
     let mut sum = Tally::default();
     for seed in 1..=seeds {
         let tally = run(seed, 600);
@@ -560,8 +610,11 @@ fn an_engine_that_takes_its_time_answers_as_one_that_does_not() {
         sum.rows += tally.rows;
         sum.evicted += tally.evicted;
         sum.undone_units += tally.undone_units;
+        sum.popped += tally.popped;
+        sum.drawn += tally.drawn;
     }
     assert!(sum.scripts > 10 * seeds && sum.failed_scripts > 10 * seeds, "{sum:?}");
-    assert!(sum.pending > 100 * seeds && sum.rows > 50 * seeds && sum.evicted > seeds, "{sum:?}");
+    assert!(sum.pending > 100 * seeds && sum.rows > 40 * seeds && sum.evicted > seeds, "{sum:?}");
     assert!(sum.undone_units > seeds, "{sum:?}");
+    assert!(sum.popped > 10 * seeds && sum.drawn > 2 * seeds, "{sum:?}");
 }

@@ -16,6 +16,8 @@ use std::ops::Range;
 
 /// How often a living row is looked for while due ones must stay.
 const HELD_DRAWS_MAX: usize = 100;
+/// How often one that is shown is looked for while pending ends hide others.
+const SHOWN_DRAWS_MAX: usize = 64;
 /// Milliseconds between looks for lists that nobody uses.
 const LISTS_EVERY_MS: u64 = 2_000;
 
@@ -92,11 +94,24 @@ impl Keyspace {
             let row = self.databases[db].sample(&mut self.random)?;
             let key: Box<[u8]> = row.key().into();
             let is_last_draw = self.is_expiry_held && draw == HELD_DRAWS_MAX;
+            if self.has_pending() && self.hides(db, &key) {
+                continue;
+            }
             if self.locate(self.key_in(db, &key)).is_some() || is_last_draw {
                 return Some(key);
             }
         }
         None
+    }
+
+    /// Whether drawing a row of a database by chance soon comes upon one that is shown, or
+    /// there is none at all: otherwise nearly all that is there is hidden by pending ends.
+    pub fn draws_shown(&self, db: usize) -> bool {
+        let (database, mut random) = (&self.databases[db], self.random.clone());
+        (0..SHOWN_DRAWS_MAX).any(|_| {
+            let row = database.sample(&mut random);
+            row.is_none_or(|row| self.is_shown(db, &row))
+        })
     }
 
     /// Packs rows of these databases that wait for it, idle or not, within a budget of

@@ -6,6 +6,7 @@
 //! the C locale.
 
 use crate::engine::context::{Ctx, Outcome};
+use crate::governed::sorted_by;
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
 use keyward_resp::number::parse_f64;
@@ -224,14 +225,7 @@ fn look_up(ctx: &mut Ctx<'_>, pattern: &[u8], element: &[u8]) -> Option<Box<[u8]
     if pattern == b"#" {
         return Some(element.into());
     }
-    let star = pattern.iter().position(|byte| *byte == b'*')?;
-    let (before, behind) = (&pattern[..star], &pattern[star + 1..]);
-    let arrow = behind.windows(2).position(|two| two == b"->");
-    let (behind, field) = match arrow.map(|at| (&behind[..at], &behind[at + 2..])) {
-        Some((behind, field)) if !field.is_empty() => (behind, Some(field)),
-        _ => (behind, None),
-    };
-    let key = [before, element, behind].concat();
+    let (key, field) = sorted_by::named(pattern, element)?;
     let value = ctx.keys.read(ctx.key_of(&key))?.value();
     match (field, value) {
         (None, value) => Text::of(value).map(|text| text.as_bytes().into()),
