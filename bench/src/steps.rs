@@ -11,6 +11,7 @@
 mod elsewhere;
 mod ends;
 mod packed;
+mod streams;
 mod undone;
 
 use crate::Arguments;
@@ -127,6 +128,10 @@ type  = "string"
 value = "uint"
 ttl   = "none"
 
+[key."feed:{id:uint}"]
+type = "stream"
+ttl  = "none"
+
 [key."visit:{id:uint}"]
 type   = "json"
 ttl    = "2h"
@@ -161,7 +166,8 @@ type Part = (&'static str, fn(&mut Stage, u64));
 
 /// The parts of the groups that have this in their name, in order.
 fn parts(is_governed: bool, only: &str) -> Vec<Part> {
-    let mut groups = vec![("rows", of_rows()), ("collections", of_collections())];
+    let mut groups =
+        vec![("rows", of_rows()), ("collections", of_collections()), ("streams", streams::parts())];
     match is_governed {
         true => groups.extend([
             ("ends", ends::parts()),
