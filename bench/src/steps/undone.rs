@@ -28,16 +28,31 @@ pub(super) fn parts() -> Vec<Part> {
         ("SPOP of two fifths of it, undone", |stage, rows| {
             stage.undo(&[&["SPOP", "tags:7", &(rows * 2 / 5).to_string()]]);
         }),
+        ("SPOP of two fifths of it, by itself", |stage, rows| {
+            stage.call(&["SPOP", "tags:7", &(rows * 2 / 5).to_string()]);
+        }),
         ("growth of a sorted set", |stage, rows| {
             stage.grow(["ZADD", "best:7"], rows, |n| vec![n, n]);
         }),
         ("ZREMRANGEBYRANK of half of it, undone", |stage, rows| {
             stage.undo(&[&["ZREMRANGEBYRANK", "best:7", "0", &(rows / 2).to_string()]]);
         }),
+        ("ZREMRANGEBYRANK of all of it, undone", |stage, _| {
+            stage.undo(&[&["ZREMRANGEBYRANK", "best:7", "0", "-1"]]);
+        }),
+        ("ZREMRANGEBYRANK of half of it, by itself", |stage, rows| {
+            stage.call(&["ZREMRANGEBYRANK", "best:7", "0", &(rows / 2).to_string()]);
+        }),
         ("growth of a mirrored set, again", |stage, rows| {
             (0..rows).for_each(|fan| stage.call(&["SADD", "fans:7", &fan.to_string()]));
         }),
         ("DEL of it, undone", |stage, _| stage.undo(&[&["DEL", "fans:7"]])),
+        ("SPOP of all of it, undone", |stage, rows| {
+            stage.undo(&[&["SPOP", "fans:7", &rows.to_string()]]);
+        }),
+        ("SPOP of a tenth of it, undone", |stage, rows| {
+            stage.undo(&[&["SPOP", "fans:7", &(rows / 10).to_string()]]);
+        }),
         ("SREM of a tenth of it", |stage, rows| {
             let members: Vec<String> = (0..rows / 10).map(|fan| fan.to_string()).collect();
             let members = members.iter().map(String::as_str);
