@@ -121,6 +121,8 @@ enum Undo {
     SetBefore(Rc<Row>),
     /// Members left a sorted set together.
     RanksCut(ZSet),
+    /// A sorted set was replaced by some of its members; as it was.
+    ZSetBefore(ZSet),
     /// A member of a sorted set had one score and has another.
     Score { member: Span, before: Option<f64>, after: Option<f64> },
     /// An entry was added to a stream, of which this was told before.
@@ -195,7 +197,7 @@ impl Journal {
             match step.undo {
                 Undo::Row(Some(row)) | Undo::Emptied(row) => receive(Gone::Row(row)),
                 Undo::Cut { items, .. } => receive(Gone::Row(row_of(items))),
-                Undo::RanksCut(cut) => receive(Gone::Row(row_of(cut))),
+                Undo::RanksCut(zset) | Undo::ZSetBefore(zset) => receive(Gone::Row(row_of(zset))),
                 Undo::Kept(row) | Undo::Left(row) | Undo::SetBefore(row) => {
                     // What an end still needs is freed by that.
                     if let Ok(row) = Rc::try_unwrap(row) {
@@ -404,6 +406,11 @@ impl Journal {
     /// Members left a sorted set together, on which nothing depends.
     pub(super) fn ranks_cut(&mut self, key: Key<'_>, cut: ZSet) {
         self.push(key, Undo::RanksCut(cut));
+    }
+
+    /// A sorted set was replaced by some of its members, on which nothing depends; as it was.
+    pub(super) fn zset_before(&mut self, key: Key<'_>, before: ZSet) {
+        self.push(key, Undo::ZSetBefore(before));
     }
 
     /// The score of a member changed; what it was before and is now.

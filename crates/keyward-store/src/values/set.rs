@@ -200,11 +200,18 @@ impl Set {
         }
     }
 
-    /// An empty set that members of this one can be moved to, if it is large.
-    pub(crate) fn none_of_it(&self) -> Option<Set> {
+    /// An empty set that so many members of this one can be moved to, if it is large.
+    pub(crate) fn none_of_it(&self, most: usize) -> Option<Set> {
         match self.word.form() {
             Form::Small(_) => None,
-            Form::Large(indexed) => Some(Set { word: ThinOr::large(indexed.none_of_it()) }),
+            Form::Large(indexed) => Some(Set { word: ThinOr::large(indexed.none_of_it(most)) }),
+        }
+    }
+
+    /// Gives back room for members that were not moved here.
+    pub(crate) fn trim(&mut self) {
+        if let FormMut::Large(indexed) = self.word.form_mut() {
+            indexed.trim();
         }
     }
 

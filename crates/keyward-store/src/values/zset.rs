@@ -228,6 +228,14 @@ impl ZSet {
         }
     }
 
+    /// Copies of all members but those of a range of ranks, if this set is large.
+    pub(crate) fn without(&self, ranks: &Range<usize>) -> Option<ZSet> {
+        match self.word.form() {
+            Form::Small(_) => None,
+            Form::Large(indexed) => Some(ZSet { word: ThinOr::large(indexed.without(ranks)) }),
+        }
+    }
+
     /// Takes back what was cut off, which is no longer there.
     pub(crate) fn join(&mut self, mut cut: ZSet) {
         match (self.word.form_mut(), cut.word.form_mut()) {

@@ -39,7 +39,7 @@ impl Edit<'_, Set> {
         mut next: impl FnMut(&Set) -> Option<Cow<'m, [u8]>>,
     ) -> usize {
         let is_kept = most > TOGETHER_MIN && self.place.space.journal.is_on();
-        let mut left = is_kept.then(|| self.none_of_it()).flatten();
+        let mut left = is_kept.then(|| self.none_of_it(most)).flatten();
         let mut removed = 0;
         while let Some(member) = next(self) {
             let member = Item::of(&member);
@@ -51,7 +51,8 @@ impl Edit<'_, Set> {
                 }
             });
         }
-        if let Some(left) = left.filter(|left| !left.is_empty()) {
+        if let Some(mut left) = left.filter(|left| !left.is_empty()) {
+            left.trim();
             let Place { key, ref mut space, .. } = self.place;
             space.journal.members_left(key, left);
         }

@@ -59,6 +59,17 @@ impl Edit<'_, ZSet> {
             true => !space.heeds_members(key.db, key.table),
             false => ranks == (0..self.len()),
         };
+        // Where most leave, those that stay are copied, and all comes back at once if that is
+        // undone.
+        if is_on
+            && is_moved
+            && ranks.len() > TOGETHER_MIN
+            && ranks.len() >= self.len() / 2
+            && let Some(rest) = self.without(&ranks)
+        {
+            let before = std::mem::replace(self.collection_mut(), rest);
+            return self.place.space.journal.zset_before(key, before);
+        }
         if ranks.len() > TOGETHER_MIN
             && is_moved
             && let Some(cut) = self.collection_mut().cut(ranks.clone())

@@ -126,6 +126,11 @@ impl Keyspace {
                     self.reclaim.row(row_of(rest), Freeing::AtOnce);
                 }
                 Undo::RanksCut(cut) => self.undo_edit(key, |zset: &mut ZSet| zset.join(cut)),
+                Undo::ZSetBefore(before) => {
+                    let rest =
+                        self.undo_edit(key, |zset: &mut ZSet| std::mem::replace(zset, before));
+                    self.reclaim.row(row_of(rest), Freeing::AtOnce);
+                }
                 Undo::Score { member, before, .. } => {
                     self.undo_edit(key, |zset: &mut ZSet| match before {
                         Some(score) => {

@@ -47,9 +47,16 @@ impl Indexed {
         self.members.remove(hash_of(self.hasher, member), |m| m.is_named(&code)).is_some()
     }
 
-    /// An empty one of the same kind.
-    pub(super) fn none_of_it(&self) -> Indexed {
-        Indexed::new(self.hasher)
+    /// An empty one of the same kind, with room for so many.
+    pub(super) fn none_of_it(&self, most: usize) -> Indexed {
+        let mut none = Indexed::new(self.hasher);
+        none.members.expect(most.min(self.len()));
+        none
+    }
+
+    /// Gives back room for members that did not come.
+    pub(super) fn trim(&mut self) {
+        self.members.trim();
     }
 
     /// Moves a member to another set that does not have it; answers whether it was there.

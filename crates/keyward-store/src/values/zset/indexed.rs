@@ -124,6 +124,7 @@ impl Indexed {
             return cut;
         }
         let hasher = self.hasher;
+        cut.index.expect(ranks.len());
         for _ in ranks.clone() {
             let entry = self.tree.remove_at(ranks.start);
             let hash = hasher.hash(entry.member.bytes());
@@ -135,6 +136,16 @@ impl Indexed {
             cut.tree.insert(entry);
         }
         cut
+    }
+
+    /// Copies of all members but those of a range of ranks, in a set of their own.
+    pub(super) fn without(&self, ranks: &Range<usize>) -> Indexed {
+        let mut rest = Indexed::new(self.hasher);
+        rest.index.expect(self.len() - ranks.len());
+        for (member, score) in self.iter(0..ranks.start).chain(self.iter(ranks.end..self.len())) {
+            rest.push(member, score);
+        }
+        rest
     }
 
     /// Takes back what was cut off: members that are not there.
