@@ -34,8 +34,8 @@ const SYSTEMS: [(&str, &[&str]); 5] = [
         "api-billing",
         &[
             "user:{telegram_user_id:uint}",
-            "users:by_api_key:{api_key}",
-            "api_key:{api_key}",
+            "users:by_api_key:kikuai_{api_key}",
+            "api_key:kikuai_{api_key}",
             "transactions:{user_id:uint}",
             "transactions:{user_id:uint}:recent",
             "webhook:{provider}:{transaction_id}",
