@@ -53,9 +53,9 @@ const SYSTEMS: [(&str, &[&str]); 5] = [
     (
         "events",
         &[
-            "user:session:{session_id:uuid}",
-            "event:cache:{event_id:uuid}",
-            "event:availability:{event_id:uuid}",
+            "user:session:{session_id}",
+            "event:cache:{event_id}",
+            "event:availability:{event_id}",
             "search:filters:categories",
             "ml:model:{model_name}:data",
             "websocket:connections",
