@@ -33,6 +33,7 @@ class Server:
             self.process = subprocess.Popen([*self.command, *own], **quiet)
             if self.is_ready():
                 self.empty_bytes = self.resident_bytes()
+                self.empty_used_bytes = self.used_bytes()
                 return self
         raise SystemExit(f"{self.command[0]} does not start")
 
@@ -58,6 +59,9 @@ class Server:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
         return int(line.split()[1]) * 1024
+
+    def used_bytes(self):
+        return self.client().info("memory")["used_memory"]
 
     def settle(self):
         """Waits until memory no longer falls: Keyward packs rows when nobody has
@@ -129,7 +133,7 @@ def latency(call, calls):
 def memory(server, count, **claims):
     """The lines about memory, with what the document claims."""
     server.settle()
-    used = server.client().info("memory")["used_memory"]
+    used = server.used_bytes()
     resident = server.resident_bytes() - server.empty_bytes
     return [
         ("keys", claims.get("keys", ""), f"{count:,}"),
@@ -138,6 +142,7 @@ def memory(server, count, **claims):
             claims.get("used_memory", ""),
             f"{used / MB:,.0f} MB, {used / count:.0f} bytes a key",
         ),
+        ("used_memory above an empty server", "", f"{used - server.empty_used_bytes:,} bytes"),
         ("resident", "", f"{resident / MB:,.0f} MB, {resident / count:.0f} bytes a key"),
     ]
 

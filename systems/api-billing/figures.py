@@ -20,7 +20,7 @@ def rows(scale, is_keyward):
     def api_key():
         return "kikuai_" + "".join(dice.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=32))
 
-    def key_row(key, user, status):
+    def key_row(key, user):
         return json.dumps(
             {
                 "key": key,
@@ -29,7 +29,7 @@ def rows(scale, is_keyward):
                 "name": "Production Key",
                 "created_at": "2025-12-01T10:00:00Z",
                 "last_used_at": "2025-12-04T15:30:00Z",
-                "status": status,
+                "status": "active",
                 "permissions": ["reliapi:read", "reliapi:write"],
             }
         )
@@ -54,10 +54,12 @@ def rows(scale, is_keyward):
         if not is_keyward:
             yield "SET", f"users:by_api_key:{key}", user
             yield "ZADD", "users:active", str(active_ms), user
-        yield "SET", f"api_key:{key}", key_row(key, user, "active")
+        yield "SET", f"api_key:{key}", key_row(key, user)
         if number % 2:
-            old = api_key()
-            yield "SET", f"api_key:{old}", key_row(old, user, "revoked")
+            second = api_key()
+            yield "SET", f"api_key:{second}", key_row(second, user)
+            if not is_keyward:
+                yield "SET", f"users:by_api_key:{second}", user
         for month in range(1, 13):
             usage = f"usage:{user}:2025-{month:02}"
             requests = dice.randrange(2000)

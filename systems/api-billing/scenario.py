@@ -6,10 +6,13 @@ many callers at once; then time passes, until only what lives for ever is left.
 
 import asyncio
 import json
+import socket
 import sys
+import threading
 import time
 from decimal import Decimal
 from pathlib import Path
+from unittest.mock import patch
 
 import redis
 from redis.asyncio import Redis as AsyncRedis
@@ -195,11 +198,55 @@ def the_document(server):
         server, "user:123456789", "transactions:123456789", "transactions:123456789:recent"
     )
 
-    client = RedisClient(f"redis://127.0.0.1:{PORT}/{DB}")
-    name = client.execute_with_retry(client.get_connection().hget, "user:123456789", "status")
-    expect(name, b"active")
+    its_client()
     asyncio.run(its_balance_script(server))
     tell("the document's commands are taken as they stand, and keys live as long as it says")
+
+
+def its_client():
+    """The document's client: three attempts, 1 and 2 seconds apart, then its error."""
+    waits = []
+
+    def read(port):
+        client = RedisClient(f"redis://127.0.0.1:{port}/{DB}")
+        return client.execute_with_retry(client.get_connection().hget, "user:123456789", "status")
+
+    expect(read(PORT), b"active")
+    # Nobody listens where a socket is bound; whoever does by the third attempt is found.
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        with patch("time.sleep", waits.append):
+            try:
+                read(port)
+                raise AssertionError("nobody listens, and somebody answered")
+            except ConnectionError:
+                expect(waits, [1, 2], "seconds between three attempts")
+
+        def opened_at_last(seconds):
+            waits.append(seconds)
+            if seconds == 2:
+                closed.listen()
+                threading.Thread(target=relay, args=(closed,), daemon=True).start()
+
+        waits.clear()
+        with patch("time.sleep", opened_at_last):
+            expect(read(port), b"active", "the third attempt")
+        expect(waits, [1, 2])
+
+
+def relay(listener):
+    """Hands what the first caller says on to the server, and the answers back."""
+    caller, _ = listener.accept()
+    ways = socket.create_connection(("127.0.0.1", PORT))
+    threading.Thread(target=copy, args=(ways, caller), daemon=True).start()
+    copy(caller, ways)
+
+
+def copy(source, target):
+    while received := source.recv(1 << 16):
+        target.sendall(received)
+    target.close()
 
 
 async def its_balance_script(server):
@@ -242,6 +289,15 @@ async def its_balance_script(server):
     except ResponseError as error:
         expect(str(error), "insufficient_balance")
     expect(server.llen("transactions:123456789"), 2)
+    # Prices are of that size: Lua's tostring of what is left is 1e-05, Python's too.
+    server.hset("user:123456789", "balance_usd", "0.00002")
+    charge = {**transaction, "type": "usage", "amount_usd": -0.00001}
+    expect(await update_balance_atomic("123456789", -0.00001, charge), 0, "Lua's integer")
+    expect(server.hget("user:123456789", "balance_usd"), "1e-05", "as it was written")
+    expect("-1e-05" in server.lindex("transactions:123456789", -1), True)
+    expect(server.hincrbyfloat("user:123456789", "balance_usd", "1e-5"), 0.00002)
+    expect(server.hget("user:123456789", "balance_usd"), "0.00002", "without an exponent")
+    expect(answer(lambda: server.hincrbyfloat("user:123456789", "balance_usd", "-3e-5")), "SCHEMA")
     await redis.aclose()
 
 
@@ -542,6 +598,7 @@ def refusals(server):
         ("HSET", "user:42", "balance_usd", "-1"),
         ("HSET", "user:42", "user_id", "43"),
         ("SET", "users:by_api_key:kikuai_x", "42"),
+        ("SET", "api_key:other", API_KEY),
         ("ZADD", "users:active", "1", "7"),
         ("RPUSH", "transactions:42", TRANSACTION.replace("10.00", "-10.00")),
         ("LPUSH", "transactions:42:recent", TRANSACTION.replace("topup", "usage")),

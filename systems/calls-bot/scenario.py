@@ -28,6 +28,7 @@ from stage import (
     gone,
     lives,
     lives_for_ever,
+    now_ms,
     parts,
     pass_until,
     tell,
@@ -89,6 +90,9 @@ def the_document(server):
         ("payment_verification:ABC123...XYZ", '{"amount": "0.25"}', 24 * HOUR),
         ("pending_commission:12345", '{"chat_id": 987654321, "amount": "2.50"}', 90 * DAY),
         ("paid_commission:12345", '{"amount": "2.50", "tx_hash": "ABC123...XYZ"}', YEAR),
+        # An id need not be a number, and what such rows hold is not said.
+        ("pending_commission:abc", '{"chat_id": "987654321", "amount": null}', 90 * DAY),
+        ("paid_commission:abc", '{"tx_hash": "x", "paid_at": 1766656800}', YEAR),
     ]
     for key, value, milliseconds in examples:
         with lives(server, key, milliseconds):
@@ -136,7 +140,9 @@ def the_document(server):
     further = live.replace('"plan"', '"started_by": "trial", "plan"').replace("active", "paused")
     expect(server.set("subscription:55", further), True)
     expect(server.sismember("active_subscribers", "55"), 0)
+    expect(server.execute_command("KEYWARD", "STATS", "")["warned"], 0)
     expect(server.set("daily_report:2025-12-25", "sent"), True)
+    expect(server.execute_command("KEYWARD", "STATS", "")["warned"], 1, "it is counted")
     expect(server.delete("subscription:55", "daily_report:2025-12-25"), 2)
 
     # INCR counts; none of the twenty patterns is a counter of the bot's own, so it is one of
@@ -149,6 +155,25 @@ def the_document(server):
     expect(server.setnx("used_transaction:ABC123...XYZ", "1"), False)
     expect(server.expire("token_price:ABC123...XYZ", 60), True)
     expect(answer(lambda: server.expire("price:ABC123...XYZ", 3600)), "SCHEMA")
+
+    # What ends by a date of its own takes no other end, neither a nearer one; that one it does,
+    # by the seconds that are left too, if they were reckoned within a second.
+    dated = {
+        "subscription:123456789": live,
+        "coupon:WELCOME50": COUPON.replace("2026-01-01T00:00:00Z", ends),
+        "coupon_usage:WELCOME50:123456789": "1",
+    }
+    for key, value in dated.items():
+        expect(answer(lambda: server.expire(key, 86400)), "SCHEMA", key)
+        expect(answer(lambda: server.set(key, value, ex=86400)), "SCHEMA", key)
+        expect(server.set(key, value, exat=ends_ms // 1000), True, key)
+
+        def for_what_is_left():
+            left_s = (ends_ms - now_ms(server)) // 1000
+            return answer(lambda: server.set(key, value, ex=left_s))
+
+        expect(any(for_what_is_left() is True for _ in range(20)), True, key)
+        expect(server.pexpiretime(key), ends_ms, key)
     tell("the document's examples are taken as they stand, and live as long as it says")
 
 
@@ -389,7 +414,8 @@ def notifications(server):
 def refusals(server):
     """What is not in the document is refused, and nothing is half done."""
     for command in [
-        ("SET", "user_settings:1", "{}"),
+        ("SET", "user_settings:1", "[]"),
+        ("SET", "paid_commission:1", "{}"),
         (
             "SET",
             f"processed_token:{TOKEN}:9",
@@ -466,9 +492,9 @@ def to_the_end(server, subscribed_until_ms, owner):
     pass_until(server, subscribed_until_ms)
     gone(server, "active_subscribers", "active_subscribers:monthly", "active_subscribers:yearly")
 
-    there(server, "pending_commission:12345")
+    there(server, "pending_commission:12345", "pending_commission:abc")
     advance(server, 90 * DAY)
-    gone(server, "pending_commission:12345")
+    gone(server, "pending_commission:12345", "pending_commission:abc")
     there(server, "paid_commission:777", "used_transaction:5Kd")
     advance(server, YEAR)
     expect(

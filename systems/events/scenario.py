@@ -146,6 +146,30 @@ def the_document(server):
     gone(server, "websocket:room:jazz", "websocket:user:123", "websocket:connections")
     written = {command.split(" ")[1] for _, command in DOCUMENT}
     expect(set(all_keys(server)), written)
+    # What it leaves open: ids that are no UUIDs, times in any form, rows by parts.
+    for command in [
+        "HSET user:session:abc123 user_id 1 email a role user created_at NOW last_activity 1763376000",
+        "HSET event:cache:12345 start_time 1781982000 is_virtual True",
+        "RPUSH events:featured evt_1",
+        "ZADD events:category:music 1 evt_1",
+        "HINCRBY analytics:metrics:current active_users 1",
+        "HINCRBY analytics:session:s3 page_views 1",
+        "INCR rate_limit:user:123:GET:/events/:id",
+    ]:
+        server.execute_command(*words_of(server, command))
+    expect(0 < server.pttl("rate_limit:user:123:GET:/events/:id") <= MINUTE, True)
+    expect(0 < server.pttl("event:cache:12345") <= HOUR, True)
+    # Attendees, roles, leaderboards and rankings by time, of which it shows no keys.
+    for command in [
+        "SADD event:attendees:12345 1",
+        "SADD user:roles:1 admin",
+        "ZADD leaderboard:organizers 1 ada",
+        "ZADD events:by_start 1781982000 12345",
+    ]:
+        before = server.execute_command("KEYWARD", "STATS", "")["warned"]
+        expect(server.execute_command(*command.split(" ")), 1, command)
+        after = server.execute_command("KEYWARD", "STATS", "")["warned"]
+        expect(after - before, 1, f"{command} is counted")
     server.flushdb()
     tell("every key of the document lives as long as it says, without an EXPIRE")
 
@@ -309,7 +333,18 @@ def registrations(server):
 
 
 def no_more_than_seats(server, key):
-    """No plain command takes a place that is not there, nor says that one is."""
+    """No plain command takes a place that is not there, nor says that one is; none takes the
+    last one and leaves the event open, nor closes one that has places."""
+    full = server.hgetall(key)
+    almost = {**full, "current_registrations": 49, "available_spots": 1, "is_full": "false"}
+    server.hset(key, mapping=almost)
+    for command in [
+        ("HINCRBY", key, "current_registrations", 1),
+        ("HSET", key, "available_spots", 0),
+        ("HSET", key, "available_spots", 0, "is_full", "true"),
+    ]:
+        expect(answer(lambda: server.execute_command(*command)), "SCHEMA", str(command))
+    server.hset(key, mapping=full)
     before = server.hgetall(key)
     for command in [
         ("HINCRBY", key, "current_registrations", 1),
@@ -632,11 +667,11 @@ def monitoring(server):
 def refusals(server):
     """What the document does not know is refused, and nothing is half done."""
     for command in [
-        ("SET", "user:sesion:1", "x"),
         ("HSET", SESSION, "user_id", "1"),
         ("HINCRBY", f"event:stats:{OTHER_EVENT}", "view_count", "1"),
         ("SET", "rate_limit:user:1:x", "1", "EX", "30"),
-        ("ZADD", "events:trending", "1", "no-event"),
+        ("ZADD", "events:trending", "1", "no:event"),
+        ("HSET", "user:session:1", "user_id", "1", "created_at", "1763376000"),
         ("SADD", "analytics:session:none:events_viewed", EVENT),
         ("EXPIRE", "search:popular:queries", str(8 * 86400)),
         ("PERSIST", "search:popular:queries"),

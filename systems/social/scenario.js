@@ -117,16 +117,24 @@ async function theDocument(redis) {
   assert.equal(await redis.expire(viewed, 86400), 0, 'a window is not extended');
   await lives(redis, 'viewed:42:planet:7', DAY, () => redis.set('viewed:42:planet:7', 'yes'));
 
+  // "Push batched": what an item looks like is not said, and each is drained as it was pushed.
   const queued = {
-    likes: { entity: 'team', id: '7', user_id: '42', change: 'like', at: AT },
-    views: { entity: 'news', id: '12', count: 5, at: AT },
-    comments: { comment_id: '1001', entity: 'snap', id: '8', user_id: '43', text: '!', at: AT },
+    likes: ['{"entity":"team","id":7,"change":"love"}', '[{"team":7,"likes":["42","43"]}]', 'team:7:42'],
+    views: ['{"team:7":12,"news:9":3}', 'team:7'],
+    comments: [JSON.stringify({ comment_id: '1000', text: 'Well caught!', at: AT }), '{}'],
   };
-  for (const [queue, item] of Object.entries(queued)) {
-    assert.equal(await redis.rpush(`queue:sync:${queue}`, JSON.stringify(item)), 1);
-    assert.equal(await refusal(redis.rpush(`queue:sync:${queue}`, '{}')), 'SCHEMA');
-    await livesForEver(redis, `queue:sync:${queue}`);
+  for (const [name, items] of Object.entries(queued)) {
+    const queue = `queue:sync:${name}`;
+    assert.equal(await redis.rpush(queue, ...items), items.length);
+    await livesForEver(redis, queue);
+    const drained = await drainQueue(redis, queue, 'open', 10, 30);
+    assert.deepEqual(drained.items, items);
+    assert.equal(await confirmDrained(redis, queue, drained.batch), 'confirmed');
+    // A view joins none but the update that is its own form.
+    await redis.rpush(queue, ...items);
   }
+  assert.equal(await view('snap:7', '42', AT)(redis), 'counted');
+  assert.deepEqual((await redis.lrange('queue:sync:views', 0, -1)).slice(0, -1), queued.views);
   await redis.flushdb();
   tell("every key of the document takes what it describes, and lives as long as it says");
 }

@@ -143,11 +143,19 @@ async function asTheyCome(redis) {
     channel_id: -1001649127710, message_id: 123460, photo: [{ file_id: 'AgACAgQ', width: 90 }], views: 3,
   };
   assert.equal(await receive(redis, CHANNEL, 123460, photo, 1730649620000), 'stored');
-  assert.deepEqual(JSON.parse(await redis.get(messageKey(CHANNEL, 123460))), { ...photo, status: 'received' });
+  const written = JSON.stringify(photo);
+  assert.equal(await redis.get(messageKey(CHANNEL, 123460)), `${written.slice(0, -1)},"status":"received"}`);
+  // What says its status comes back byte for byte, however it is written.
+  const odd = '{ "views" : 3.10,"status":"failed: no price",  "text":"\\u0042UY" ,"status_at":1e3}';
+  const keys = [messageKey(CHANNEL, 123459), flagKey(CHANNEL, 123459), recent(CHANNEL)];
+  assert.equal(await call(redis, 'receive_message', keys, odd, 1730649615000), 'stored');
+  assert.equal(await redis.get(keys[0]), odd);
+  const failed = await poll(redis, CHANNEL, 'failed: no price', 9);
+  assert.deepEqual(failed.map((m) => m.message), [odd]);
   const replies = await redis.multi()
     .zadd(recent(CHANNEL), 1730649625000, '123461')
     .setex(flagKey(CHANNEL, 123461), 7200, '1')
-    .setex(messageKey(CHANNEL, 123461), 3600, '{"text":null}')
+    .setex(messageKey(CHANNEL, 123461), 3600, '{"text":null,"status":null,"telegram_date":null,"metadata":null}')
     .exec();
   assert.deepEqual(replies, [[null, 1], [null, 'OK'], [null, 'OK']]);
   assert.deepEqual((await poll(redis, CHANNEL, 'received', 9)).map((m) => m.message_id), ['123460', '123461']);
@@ -198,7 +206,8 @@ async function feedAndPollers() {
     const begun = performance.now();
     for (const [place, id] of sent.entries()) {
       await pause(Math.max(0, begun + place * 20 - performance.now()));
-      const message = { text: `signal ${id}`, received_at: new Date(start + place).toISOString() };
+      const message = { text: `signal ${id}`, received_at: new Date(start + place).toISOString(), note: '' };
+      message.note = 'x'.repeat(500 - JSON.stringify(message).length);
       const copies = [receive(feed, CHANNEL, id, message, start + place)];
       if (place % 5 === 0) copies.push(receive(again, CHANNEL, id, message, start + place));
       const told = await Promise.all(copies);
@@ -302,16 +311,23 @@ async function lifetimes(redis) {
   tell('messages leave the index as they end, and their flags outlive them');
 }
 
-// When memory is short messages go, and leave the index; flags never do.
+// When memory is short messages go, and leave the index; flags never do, nor messages that are
+// asked for.
 async function shortOfMemory(redis) {
   const FED = 3000;
   const used = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))[1]);
   const limit = ['maxmemory', used + 1536 * 1024, 'maxmemory-policy', 'allkeys-lru'];
   await redis.config('SET', ...limit);
   const text = 'x'.repeat(1500);
+  const asked = range(20).map((place) => messageKey(CHANNEL, place * 5));
+  const evictedOf = async (key) => Number(parts(await redis.call('KEYWARD', 'STATS', key)).evicted);
+  const before = await evictedOf(asked[0]);
   for (const place of range(FED / 100)) {
     const batch = range(100).map((offset) => place * 100 + offset);
     await Promise.all(batch.map((id) => receive(redis, CHANNEL, id, { text }, 1730649600000 + id)));
+    // A clock by the second tells what was used last.
+    await advance(redis, 1000);
+    assert.equal((await redis.mget(asked)).filter(Boolean).length, asked.length, 'what is asked for stays');
   }
   await redis.config('SET', 'maxmemory', 0);
   const keys = await allKeys(redis);
@@ -319,6 +335,9 @@ async function shortOfMemory(redis) {
   const evicted = Number(/evicted_keys:(\d+)/.exec(await redis.info('stats'))[1]);
   assert(evicted > 0, 'memory was short');
   assert.equal(messages.length, FED - evicted);
+  assert.equal(await evictedOf(asked[0]) - before, evicted, 'all of that pattern');
+  assert.equal(await evictedOf(flagKey(CHANNEL, 0)), 0);
+  assert.equal(await redis.exists(...asked), asked.length);
   assert.equal(count(keys.map((key) => key.split(':')[1]), 'dedup'), FED);
   const indexed = await redis.zrange(recent(CHANNEL), 0, -1);
   assert.deepEqual(indexed.map((id) => messageKey(CHANNEL, id)).sort(), messages);

@@ -85,9 +85,11 @@ impl Load for Events {
     fn err(&mut self, scene: &mut Scene) {
         let event = self.event(scene);
         let call = match scene.chance.below(3) {
-            0 => Call::new(["SET", "user:pasword_reset:4f2d8c1b", "123"]),
+            // Longer than a token may live.
+            0 => Call::new(["SET", "user:password_reset:4f2d8c1b", "123", "EX", "86400"]),
             1 => Call::new(["HSET", &format!("event:availability:{event}"), "is_full", "maybe"]),
-            _ => Call::new(["RPUSH", "events:featured", "jazz-by-the-river"]),
+            // The key of an event instead of its id.
+            _ => Call::new(["RPUSH", "events:featured", &format!("event:cache:{event}")]),
         };
         scene.add(call.meant_to_fail());
     }

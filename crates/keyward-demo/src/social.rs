@@ -55,7 +55,8 @@ impl Load for Social {
     fn err(&mut self, scene: &mut Scene) {
         let id = something(scene);
         let call = match scene.chance.below(3) {
-            0 => Call::new(["LPUSH", "queue:sync:likes", r#"{"entity":"team","id":7}"#]),
+            // Longer than a view counts.
+            0 => Call::new(["SET", &format!("viewed:42:team:{id}"), "1", "EX", "604800"]),
             1 => Call::new(["INCRBY", &format!("team:{id}:views"), "-1000000000"]),
             _ => Call::new(["SADD", &format!("snapp:{id}:likes"), "42"]),
         };

@@ -105,7 +105,7 @@ pub static SYSTEMS: [System; 5] = [
         tries: [
             "ZREVRANGE search:popular:queries 0 4 WITHSCORES",
             "ZREVRANGE events:trending 0 2 WITHSCORES",
-            "SET user:pasword_reset:4f2d8c1b 123",
+            "SET user:password_reset:4f2d8c1b 123 EX 86400",
         ],
     },
 ];

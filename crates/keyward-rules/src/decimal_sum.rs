@@ -2,56 +2,57 @@
 //!
 //! Owns the addition that INCRBYFLOAT and HINCRBYFLOAT do on a `decimal`. The
 //! result is exact at any size, has no exponent and no needless zeros, as Redis
-//! prints it. Estimate: one pass over the digits and one allocation.
+//! prints it. Estimate: one pass over the digits and one allocation, which an
+//! exponent makes at most `DECIMAL_EXPONENT_MAX` bytes longer in either direction.
 
 use std::cmp::Ordering;
 
-use keyward_schema::DecimalText;
+use keyward_schema::{DecimalParts, DecimalText};
 
-/// The sum of two decimal numbers; `None` if one of them is no plain decimal.
+/// The sum of two decimal numbers; `None` if one of them is no decimal.
 pub(crate) fn sum(left: &[u8], right: &[u8]) -> Option<Vec<u8>> {
     let (left, right) = (Number::parse(left)?, Number::parse(right)?);
-    let scale = left.fraction.len().max(right.fraction.len());
-    let whole = left.whole.len().max(right.whole.len());
-    let (negative, digits) = if left.negative == right.negative {
-        (left.negative, combine(left, right, whole, scale, |a, b| a + b))
+    let scale = left.scale.max(right.scale);
+    let whole = left.whole_digits().max(right.whole_digits());
+    let (negative, digits) = if left.parts.negative == right.parts.negative {
+        (left.parts.negative, combine(left, right, whole, scale, |a, b| a + b))
     } else {
         let (larger, smaller) = match left.cmp_magnitude(right, whole, scale) {
             Ordering::Less => (right, left),
             Ordering::Equal | Ordering::Greater => (left, right),
         };
-        (larger.negative, combine(larger, smaller, whole, scale, |a, b| a - b))
+        (larger.parts.negative, combine(larger, smaller, whole, scale, |a, b| a - b))
     };
     Some(written(negative, &digits, scale))
 }
 
-/// The parts of a decimal number.
+/// A decimal number, and how many digits it has behind the point without its exponent.
 #[derive(Clone, Copy)]
 struct Number<'a> {
-    negative: bool,
-    whole: &'a [u8],
-    fraction: &'a [u8],
+    parts: DecimalParts<'a>,
+    scale: usize,
 }
 
 impl<'a> Number<'a> {
     fn parse(text: &'a [u8]) -> Option<Number<'a>> {
-        DecimalText::parse(text)?;
-        let (negative, digits) = match text {
-            [b'-', digits @ ..] => (true, digits),
-            digits => (false, digits),
-        };
-        let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
-        let fraction = digits.get(point + 1..).unwrap_or_default();
-        Some(Number { negative, whole: &digits[..point], fraction })
+        let number = DecimalText::parse(text)?;
+        Some(Number { parts: number.parts(), scale: number.scale() })
+    }
+
+    /// How many digits stand in front of the point without its exponent, at least one.
+    fn whole_digits(self) -> usize {
+        self.parts.whole.len().saturating_add_signed(self.parts.exponent.into()).max(1)
     }
 
     /// Its digit at that power of ten, counted down from `whole` digits before
     /// the point.
     fn digit(self, index: usize, whole: usize) -> i8 {
-        let byte = match index.checked_sub(whole) {
-            None => (index + self.whole.len()).checked_sub(whole).map(|at| self.whole[at]),
-            Some(at) => self.fraction.get(at).copied(),
-        };
+        let DecimalParts { whole: own, fraction, exponent, .. } = self.parts;
+        // Where it stands among the digits as they are written.
+        let place = (index + own.len()).checked_add_signed(exponent.into());
+        let byte = place.and_then(|place| place.checked_sub(whole)).and_then(|place| {
+            own.get(place).or_else(|| fraction.get(place.checked_sub(own.len())?))
+        });
         byte.map_or(0, |byte| (byte - b'0') as i8)
     }
 
@@ -101,6 +102,8 @@ fn written(negative: bool, digits: &[u8], scale: usize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(left: &str, right: &str, expected: &str) {
@@ -148,8 +151,56 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_decimals_are_added() {
-        for bad in ["1e2", "+1", ".5", "5.", "", "nan", "0x1"] {
+    fn exponents_are_written_out() {
+        check("1e-05", "1e-5", "0.00002");
+        check("0.00002", "-1e-05", "0.00001");
+        check("1.5E3", "0.5", "1500.5");
+        check("-12.50e1", "125", "0");
+        check("9.9999994e-9", "0.09999999", "0.0999999999999994");
+        check("0e400", "0e-400", "0");
+        let zeros = "0".repeat(399);
+        check("1e400", "1e-400", &format!("10{zeros}.{zeros}1"));
+    }
+
+    /// Digits, their power of ten, and the number in units of 10^-16.
+    fn number() -> impl Strategy<Value = (String, i128)> {
+        (any::<bool>(), "0|[1-9][0-9]{0,6}", "[0-9]{0,8}", -8_i32..=8, 0..3).prop_map(
+            |(negative, whole, fraction, exponent, form)| {
+                let point = if fraction.is_empty() { "" } else { "." };
+                let (power, exponent) = match form {
+                    0 => (String::new(), 0),
+                    1 => (format!("e{exponent:03}"), exponent),
+                    _ => (format!("E{exponent:+}"), exponent),
+                };
+                let shift = 16 + exponent - fraction.len() as i32;
+                let digits: i128 = format!("{whole}{fraction}").parse().expect("digits");
+                let size = digits * 10_i128.pow(shift as u32);
+                let (sign, value) = if negative { ("-", -size) } else { ("", size) };
+                (format!("{sign}{whole}{point}{fraction}{power}"), value)
+            },
+        )
+    }
+
+    fn units(text: &str) -> i128 {
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        format!("{whole}{fraction:0<16}").parse().expect("digits")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn sums_agree_with_whole_numbers(left in number(), right in number()) {
+            let found = sum(left.0.as_bytes(), right.0.as_bytes()).expect("decimals");
+            let found = std::str::from_utf8(&found).expect("ASCII");
+            prop_assert_eq!(units(found), left.1 + right.1, "{} + {}", left.0, right.0);
+            prop_assert!(!found.contains('.') || !found.ends_with('0'), "{}", found);
+        }
+    }
+
+    #[test]
+    fn only_decimals_are_added() {
+        for bad in ["1e401", "+1", ".5", "5.", "", "nan", "0x1", "1e", "1e999999999"] {
             assert_eq!(sum(bad.as_bytes(), b"1"), None, "{bad}");
             assert_eq!(sum(b"1", bad.as_bytes()), None, "{bad}");
         }

@@ -1,59 +1,66 @@
 //! Exact decimal numbers, as text.
 //!
-//! Owns the canonical form of a decimal and the order of any two, whatever
-//! their size: digits are compared, never converted. Not here: arithmetic,
-//! which only the engine needs.
+//! Owns the canonical form of a decimal, with an exponent too (`1e-05`, as Lua and Python
+//! write small floats), and the order of any two: digits are compared, never converted.
+//! Invariant: written out without its exponent, a decimal has at most
+//! [`DECIMAL_EXPONENT_MAX`] digits more than its text.
+//! Not here: comparing digits (`exact`), arithmetic, which only the engine needs.
 
 use std::cmp::Ordering;
 use std::fmt;
 
+use crate::exact::Number;
+
+/// The largest exponent of a decimal, of either sign: beyond that of any float.
+pub const DECIMAL_EXPONENT_MAX: u16 = 400;
+
 /// A decimal number of any size, borrowed from its text.
 #[derive(Clone, Copy, Debug)]
 pub struct DecimalText<'a> {
-    negative: bool,
-    /// Without leading zeros: empty for numbers below one.
-    whole: &'a [u8],
-    /// As written, trailing zeros included.
-    fraction: &'a [u8],
+    number: Number<'a>,
+}
+
+/// What a decimal number consists of.
+#[derive(Clone, Copy, Debug)]
+pub struct DecimalParts<'a> {
+    /// Whether a minus stands in front.
+    pub negative: bool,
+    /// The digits in front of the point: at least one.
+    pub whole: &'a [u8],
+    /// The digits behind it, trailing zeros included.
+    pub fraction: &'a [u8],
+    /// The power of ten it is multiplied by, at most [`DECIMAL_EXPONENT_MAX`] of either sign.
+    pub exponent: i16,
 }
 
 impl<'a> DecimalText<'a> {
-    /// Reads `-12.50`: an optional minus, digits without needless zeros in
-    /// front, and where there is a point, digits behind it.
+    /// Reads `-12.50` and `1.5e-05`: an optional minus, digits without needless zeros in
+    /// front, where there is a point, digits behind it, and perhaps an exponent.
     pub fn parse(text: &'a [u8]) -> Option<DecimalText<'a>> {
-        let (negative, digits) = match text {
-            [b'-', digits @ ..] => (true, digits),
-            digits => (false, digits),
-        };
-        let (whole, fraction) = match memchr::memchr(b'.', digits) {
-            Some(point) if point + 1 == digits.len() => return None,
-            Some(point) => (&digits[..point], &digits[point + 1..]),
-            None => (digits, &digits[..0]),
-        };
-        let canonical = match whole {
+        if text.first() == Some(&b'+') {
+            return None;
+        }
+        let number = Number::parse(text)?;
+        let canonical = match number.whole {
             [] => false,
             [b'0'] => true,
             [b'0', ..] => false,
             _ => true,
         };
-        let digits_only = whole.iter().chain(fraction).all(u8::is_ascii_digit);
-        let whole = if whole == b"0" { &whole[..0] } else { whole };
-        (canonical && digits_only).then_some(DecimalText { negative, whole, fraction })
+        let allowed = number.exponent.unsigned_abs() <= DECIMAL_EXPONENT_MAX.into();
+        (canonical && !number.ends_in_point && allowed).then_some(DecimalText { number })
     }
 
-    /// How many digits stand behind the point.
+    /// How many digits stand behind the point when it is written without an exponent.
     pub fn scale(&self) -> usize {
-        self.fraction.len()
+        let DecimalParts { fraction, exponent, .. } = self.parts();
+        fraction.len().saturating_add_signed(-isize::from(exponent))
     }
 
-    fn magnitude(&self) -> (usize, &'a [u8], &'a [u8]) {
-        let zeros = self.fraction.iter().rev().take_while(|&&digit| digit == b'0').count();
-        (self.whole.len(), self.whole, &self.fraction[..self.fraction.len() - zeros])
-    }
-
-    fn is_zero(&self) -> bool {
-        let (length, _, fraction) = self.magnitude();
-        length == 0 && fraction.is_empty()
+    /// What it consists of.
+    pub fn parts(&self) -> DecimalParts<'a> {
+        let Number { negative, whole, fraction, exponent, .. } = self.number;
+        DecimalParts { negative, whole, fraction, exponent: exponent as i16 }
     }
 }
 
@@ -73,13 +80,7 @@ impl PartialOrd for DecimalText<'_> {
 
 impl Ord for DecimalText<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let negative = |number: &Self| number.negative && !number.is_zero();
-        match (negative(self), negative(other)) {
-            (false, true) => Ordering::Greater,
-            (true, false) => Ordering::Less,
-            (false, false) => self.magnitude().cmp(&other.magnitude()),
-            (true, true) => other.magnitude().cmp(&self.magnitude()),
-        }
+        self.number.cmp(&other.number)
     }
 }
 
@@ -91,9 +92,9 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Reads what [`DecimalText::parse`] reads.
+    /// Reads what [`DecimalText::parse`] reads, but no exponent: a bound is written out.
     pub fn parse(text: &str) -> Option<Decimal> {
-        DecimalText::parse(text.as_bytes())?;
+        DecimalText::parse(text.as_bytes()).filter(|_| !text.contains(['e', 'E']))?;
         let float = text.parse().expect("every decimal is a float");
         Some(Decimal { text: text.into(), float })
     }
@@ -151,8 +152,38 @@ mod tests {
 
     #[test]
     fn only_one_way_to_write_the_whole_part() {
-        for bad in ["", "-", ".5", "5.", "05", "1e5", "+1", "1.2.3", "--1", "nan", " 1", "00"] {
+        for bad in ["", "-", ".5", "5.", "05", "+1", "1.2.3", "--1", "nan", " 1", "00"] {
             assert!(Decimal::parse(bad).is_none(), "{bad}");
+            assert!(DecimalText::parse(bad.as_bytes()).is_none(), "{bad}");
+        }
+        assert!(Decimal::parse("1e5").is_none(), "a bound is written out");
+    }
+
+    #[test]
+    fn an_exponent_moves_the_point() {
+        let read = |text: &'static str| DecimalText::parse(text.as_bytes());
+        let same = [
+            ("1e-05", "0.00001", 5),
+            ("1.5E3", "1500", 0),
+            ("-1e-05", "-0.00001", 5),
+            ("12.50e1", "125.0", 1),
+            ("100e-2", "1.00", 2),
+            ("1e+2", "100", 0),
+            ("0e400", "0", 0),
+            ("9.99999983e-09", "0.00000000999999983", 17),
+        ];
+        for (short, long, scale) in same {
+            let (short, long) = (read(short).expect(short), read(long).expect(long));
+            assert_eq!(short, long);
+            assert_eq!((short.scale(), long.scale()), (scale, scale), "{long:?}");
+        }
+        assert!(read("1e-400") > read("0") && read("1e-400") < read("1e-399"));
+        assert!(read("-1e400") < read("-9.9e399"));
+        for bad in ["1e", "e5", "1e+", "1.e5", ".5e1", "05e1", "1e5.0", "1e 5", "1e5e5", "1e--5"] {
+            assert!(read(bad).is_none(), "{bad}");
+        }
+        for far in ["1e401", "1e-401", "0e401", "1e999999999", "-1E-99999999999999999999"] {
+            assert!(read(far).is_none(), "{far}");
         }
     }
 }

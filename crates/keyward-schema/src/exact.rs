@@ -3,19 +3,21 @@
 //! Owns the order of any two numbers in the notations that shapes accept, exponents
 //! included, and of any two times with all digits of their fractions: digits are compared,
 //! never converted, so nothing is rounded. Nothing is allocated.
-//! Not here: which values are compared (`shape::comparison`), bounds (`decimal`).
+//! Not here: which values are compared (`shape::comparison`), which are decimals (`decimal`).
 
 use std::cmp::Ordering;
 
 /// A number as it is written: `-12.50`, `.5`, `1e-3`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number<'a> {
-    negative: bool,
-    whole: &'a [u8],
-    fraction: &'a [u8],
+    pub(crate) negative: bool,
+    pub(crate) whole: &'a [u8],
+    pub(crate) fraction: &'a [u8],
     /// The power of ten behind `e`. One beyond 64 bits is the nearest that fits: such
     /// numbers exist only as floats that are zero.
-    exponent: i64,
+    pub(crate) exponent: i64,
+    /// Whether there is a point without digits behind it.
+    pub(crate) ends_in_point: bool,
 }
 
 impl<'a> Number<'a> {
@@ -36,7 +38,8 @@ impl<'a> Number<'a> {
         };
         let mut all = whole.iter().chain(fraction);
         let is_number = !(whole.is_empty() && fraction.is_empty()) && all.all(u8::is_ascii_digit);
-        is_number.then_some(Number { negative, whole, fraction, exponent })
+        let ends_in_point = digits.last() == Some(&b'.');
+        is_number.then_some(Number { negative, whole, fraction, exponent, ends_in_point })
     }
 
     /// Its digits from the first that is not zero on; none of zero.

@@ -33,7 +33,7 @@ mod units;
 
 pub use cases::{CaseFailure, CaseResults, try_cases};
 pub use checks::{MAX_SHARING, RULES, check_together, conflicts, nearest_rule, rule};
-pub use decimal::{Decimal, DecimalText};
+pub use decimal::{DECIMAL_EXPONENT_MAX, Decimal, DecimalParts, DecimalText};
 pub use derived::{Binding, Condition, Derived, Finds, Reference};
 pub use diagnostic::{Diagnostic, Label, Level, MAX_DIAGNOSTICS, Rule};
 pub use escape::{escape, escape_bytes};

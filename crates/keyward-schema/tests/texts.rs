@@ -8,21 +8,32 @@ use keyward_schema::{
 };
 use proptest::prelude::*;
 
-/// Sixteen digits on either side fit an `i128` with room to spare.
-fn scaled(negative: bool, whole: &str, fraction: &str) -> i128 {
-    let digits = format!("{whole}{fraction:0<16}");
-    let magnitude: i128 = digits.parse().expect("digits");
-    if negative { -magnitude } else { magnitude }
+/// A decimal, and the same number in units of 10^-18, which an `i128` holds.
+#[derive(Debug)]
+struct Written {
+    text: String,
+    units: i128,
+    scale: usize,
 }
 
-fn decimal() -> impl Strategy<Value = (bool, String, String)> {
-    (any::<bool>(), "0|[1-9][0-9]{0,15}", "[0-9]{0,16}")
-}
-
-fn written((negative, whole, fraction): &(bool, String, String)) -> String {
-    let sign = if *negative { "-" } else { "" };
-    let point = if fraction.is_empty() { "" } else { "." };
-    format!("{sign}{whole}{point}{fraction}")
+fn decimal() -> impl Strategy<Value = Written> {
+    let parts = (any::<bool>(), "0|[1-9][0-9]{0,8}", "[0-9]{0,10}", -8_i32..=8, 0..3);
+    parts.prop_map(|(negative, whole, fraction, exponent, form)| {
+        let (power, exponent) = match form {
+            0 => (String::new(), 0),
+            1 => (format!("e{exponent:03}"), exponent),
+            _ => (format!("E{exponent:+}"), exponent),
+        };
+        let (sign, factor) = if negative { ("-", -1) } else { ("", 1) };
+        let point = if fraction.is_empty() { "" } else { "." };
+        let digits: i128 = format!("{whole}{fraction}").parse().expect("digits");
+        let scale = fraction.len() as i32 - exponent;
+        Written {
+            text: format!("{sign}{whole}{point}{fraction}{power}"),
+            units: factor * digits * 10_i128.pow((18 - scale) as u32),
+            scale: scale.max(0) as usize,
+        }
+    })
 }
 
 proptest! {
@@ -30,21 +41,22 @@ proptest! {
 
     #[test]
     fn decimals_have_the_order_of_numbers(one in decimal(), other in decimal()) {
-        let (left, right) = (written(&one), written(&other));
-        let model = scaled(one.0, &one.1, &one.2).cmp(&scaled(other.0, &other.1, &other.2));
-        let (left, right) = (DecimalText::parse(left.as_bytes()), DecimalText::parse(right.as_bytes()));
+        let (left, right) = (DecimalText::parse(one.text.as_bytes()), DecimalText::parse(other.text.as_bytes()));
         let (left, right) = (left.expect("a decimal"), right.expect("a decimal"));
+        let model = one.units.cmp(&other.units);
         prop_assert_eq!(left.cmp(&right), model);
         prop_assert_eq!(left == right, model == Ordering::Equal);
-        prop_assert_eq!(left.scale(), one.2.len());
+        prop_assert_eq!(left.scale(), one.scale);
     }
 
     #[test]
-    fn what_is_a_decimal(text in "[-+.0-9e]{0,8}") {
+    fn what_is_a_decimal(text in "[-+.0-9eE]{0,9}") {
         let number = text.strip_prefix('-').unwrap_or(&text);
+        let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
         let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        let model = digits(whole) && digits(fraction) && (whole == "0" || !whole.starts_with('0'));
+        let exponent = exponent.parse::<i64>().is_ok_and(|exponent| exponent.abs() <= 400);
+        let model = digits(whole) && digits(fraction) && exponent && (whole == "0" || !whole.starts_with('0'));
         prop_assert_eq!(DecimalText::parse(text.as_bytes()).is_some(), model, "{}", text);
     }
 

@@ -270,6 +270,14 @@ impl Keyspace {
         }
     }
 
+    /// Begins to count anew what happens to rows, here and in every table.
+    pub fn reset_stats(&mut self) {
+        self.stats = KeyStats::default();
+        for table in self.databases.iter_mut().flat_map(Database::tables_mut) {
+            table.stats.reset();
+        }
+    }
+
     /// Looks a key up for reading, counting a hit or a miss.
     #[inline(always)]
     pub fn read_with(&mut self, key: Key<'_>, access: Access) -> Option<&Row> {

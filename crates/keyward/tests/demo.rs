@@ -34,8 +34,8 @@ const SYSTEMS: [(&str, &[&str]); 5] = [
         "api-billing",
         &[
             "user:{telegram_user_id:uint}",
-            "users:by_api_key:{api_key}",
-            "api_key:{api_key}",
+            "users:by_api_key:kikuai_{api_key}",
+            "api_key:kikuai_{api_key}",
             "transactions:{user_id:uint}",
             "transactions:{user_id:uint}:recent",
             "webhook:{provider}:{transaction_id}",
@@ -53,9 +53,9 @@ const SYSTEMS: [(&str, &[&str]); 5] = [
     (
         "events",
         &[
-            "user:session:{session_id:uuid}",
-            "event:cache:{event_id:uuid}",
-            "event:availability:{event_id:uuid}",
+            "user:session:{session_id}",
+            "event:cache:{event_id}",
+            "event:availability:{event_id}",
             "search:filters:categories",
             "ml:model:{model_name}:data",
             "websocket:connections",

@@ -12,7 +12,22 @@ end
 
 -- ── Balances ─────────────────────────────────────────────────────────────────────
 
--- Whether one amount of money is at least another. Both are texts without a sign:
+-- An amount without its exponent: `-1e-05`, as Lua and Python write small floats, is
+-- -0.00001. Digits are moved, never converted.
+local function plain(amount)
+  local sign, whole, part, exponent = amount:match('^(%-?)(%d+)%.?(%d*)[eE]([+-]?%d+)$')
+  if not exponent then
+    return amount
+  end
+  exponent = tonumber(exponent)
+  local point = #whole + exponent
+  local digits = ('0'):rep(1 - point) .. whole .. part .. ('0'):rep(exponent - #part)
+  point = math.max(point, 1)
+  whole, part = digits:sub(1, point):gsub('^0+(%d)', '%1'), digits:sub(point + 1)
+  return sign .. whole .. (part ~= '' and '.' .. part or '')
+end
+
+-- Whether one amount of money is at least another. Both are plain texts without a sign:
 -- digits are compared, never converted.
 local function covers(owned, asked)
   local owned_whole, owned_part = owned:match('^(%d+)%.?(%d*)$')
@@ -46,6 +61,7 @@ local function book(user, transactions, recent, change)
   if not before then
     return nil, redis.error_reply('USER_UNKNOWN there is no such user')
   end
+  before = plain(before)
   local charge = change.amount:match('^%-(.*)$')
   if charge and not covers(before, charge) then
     return nil, redis.error_reply('INSUFFICIENT_BALANCE the balance would fall below zero')
@@ -77,7 +93,7 @@ end
 
 local function change_balance(keys, args)
   local balance, refusal = book(keys[1], keys[2], keys[3], {
-    id = args[1], type = args[2], amount = args[3], created_at = args[4],
+    id = args[1], type = args[2], amount = plain(args[3]), created_at = args[4],
     source = given(args[5]), external_id = given(args[6]),
   })
   return balance or refusal
@@ -93,7 +109,7 @@ local function process_webhook(keys, args)
   end
   local provider, transaction_id = keys[1]:match('^webhook:([^:]+):(.*)$')
   local balance, refusal = book(keys[2], keys[3], keys[4], {
-    id = args[1], type = args[2], amount = args[3], created_at = args[4],
+    id = args[1], type = args[2], amount = plain(args[3]), created_at = args[4],
     source = provider, external_id = transaction_id,
   })
   if not balance then

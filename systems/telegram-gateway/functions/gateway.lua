@@ -93,17 +93,17 @@ local function plain_status_of(message)
   return message:byte(at - 1) ~= BACKSLASH and message:match('^%s*:%s*"([^"\\]*)"', at + 8)
 end
 
--- A message's status. One that came without is as it was received.
+-- A message's status. One that came without, or with null, is as it was received.
 local function status_of(message)
   local plain = plain_status_of(message)
   if plain then
     return plain
   end
   local first, last = find_member(message, 'status')
-  if not first then
+  local written = first and message:sub(first, last)
+  if not first or written == 'null' then
     return 'received'
   end
-  local written = message:sub(first, last)
   return written:match('^"([^"\\]*)"$') or cjson.decode('[' .. written .. ']')[1]
 end
 
@@ -113,7 +113,7 @@ local function test_for(status)
   local wanted = quote(status)
   return function(message)
     local is_likely = message:find(wanted, 1, true) or message:find('\\u', 1, true)
-      or not message:find('"status"', 1, true)
+      or not message:find('"status"', 1, true) or message:find('"status"%s*:%s*null')
     return is_likely and status_of(message) == status
   end
 end
@@ -186,7 +186,8 @@ local function receive_message(keys, args)
   if redis.call('EXISTS', keys[2]) == 1 then
     return 'duplicate'
   end
-  if not find_member(message, 'status') then
+  local first, last = find_member(message, 'status')
+  if not first or message:sub(first, last) == 'null' then
     message = with_member(message, 'status', '"received"')
   end
   -- First what can fail: a stock Redis finds out here whether `at` is a number.

@@ -1,6 +1,7 @@
 //! What INFO, SLOWLOG and LATENCY tell about commands that have run.
 
 use crate::harness::TestEngine;
+use crate::shop::Shop;
 use keyward_engine::{ClientId, Tunables};
 use keyward_resp::push_request;
 
@@ -65,6 +66,45 @@ fn a_script_fails_if_its_answer_does_and_its_commands_count_too() {
         let errors = line(&mut test, client, "errorstats", "errorstat_WRONGTYPE:");
         assert_eq!(errors.as_deref(), Some("count=1"), "{script}");
     }
+}
+
+/// Rows that do not fit are there and stay counted; what happened is counted anew.
+#[test]
+fn resetstat_begins_to_count_anew_what_happens_to_patterns() {
+    let mut shop = Shop::new(
+        1,
+        "[keyspace]\nname = \"shop\"\nmode = \"warn\"\n\n[key.\"note:{id}\"]\ntype = \"int\"\nttl = \"1h\"\n",
+    );
+    for command in ["SET note:1 5", "GET note:1", "GET note:2", "SET note:3 abc", "GET other"] {
+        shop.call(command);
+    }
+    let has = |stats: &str, figures: &[&str]| {
+        for figure in figures {
+            assert!(stats.contains(&format!(" {figure} ")), "{figure}: {stats}");
+        }
+    };
+    let kept = ["$4 keys :2", "$7 misfits :1"];
+    has(&shop.call("KEYWARD STATS note:1"), &kept);
+    has(
+        &shop.call("KEYWARD STATS note:1"),
+        &["$4 hits :1", "$6 misses :1", "$6 writes :2", "$6 warned :1"],
+    );
+    let missed = |shop: &mut Shop| shop.call("KEYWARD STATS").matches("$6 misses :1 ").count();
+    assert_eq!(missed(&mut shop), 2, "of the pattern, and of keys without one");
+    shop.check(&[("CONFIG RESETSTAT", "+OK")]);
+    has(&shop.call("KEYWARD STATS note:1"), &kept);
+    has(
+        &shop.call("KEYWARD STATS note:1"),
+        &[
+            "$5 reads :0",
+            "$4 hits :0",
+            "$6 misses :0",
+            "$9 hit_ratio $6 0.0000",
+            "$6 writes :0",
+            "$6 warned :0",
+        ],
+    );
+    assert_eq!(missed(&mut shop), 0);
 }
 
 #[test]

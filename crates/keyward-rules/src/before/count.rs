@@ -2,8 +2,8 @@
 //!
 //! A sum of decimals is exact: the book adds them up itself and lets the host
 //! set the result. It does so only where the stored number and the increment are
-//! plain decimals; anything else that Redis would add is refused, because its
-//! sum would be rounded.
+//! decimals; anything else that Redis would add is refused, because its sum would be
+//! rounded.
 
 use std::borrow::Cow;
 
@@ -131,7 +131,7 @@ impl RuleBook {
     ) -> super::Stop {
         let Place { table, key } = addend.place;
         self.stop(addend.place, || {
-            let discreet = format!("{what} must be a plain decimal number such as 12.50");
+            let discreet = format!("{what} must be a decimal number such as 12.50 or 1e-05");
             let told = match shape.secret {
                 true => discreet.clone(),
                 false => format!("{discreet}, not {}", shown_value(found)),

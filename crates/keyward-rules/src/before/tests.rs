@@ -273,12 +273,15 @@ fn decimals_are_added_exactly() {
     let rows = Rows::default().with("k:1", TestContent::Text("0.1"), None);
     check(&text, &rows, "INCRBYFLOAT k:1 0.2", "instead SET k:1 0.3 KEEPTTL -> 0.3");
     check(&text, &rows, "INCRBYFLOAT k:2 -5.50", "instead SET k:2 -5.5 KEEPTTL -> -5.5");
-    let not_plain = "SCHEMA k:1: the increment must be a plain decimal number such as 12.50, \
-                     not \"1e2\" (t.toml:3)";
-    check(&text, &rows, "INCRBYFLOAT k:1 1e2", not_plain);
-    check_queued(&text, "INCRBYFLOAT k:1 1e2", Some(not_plain));
-    for odd in ["1e309", "-1E400", "1e-400", "1e4000"] {
-        let not_plain = not_plain.replace("1e2", odd);
+    check(&text, &rows, "INCRBYFLOAT k:1 1e2", "instead SET k:1 100.1 KEEPTTL -> 100.1");
+    check(&text, &rows, "INCRBYFLOAT k:1 -1e-05", "instead SET k:1 0.09999 KEEPTTL -> 0.09999");
+    check_queued(&text, "INCRBYFLOAT k:1 1e2", None);
+    let not_plain = "SCHEMA k:1: the increment must be a decimal number such as 12.50 or 1e-05, \
+                     not \"1e401\" (t.toml:3)";
+    check(&text, &rows, "INCRBYFLOAT k:1 1e401", not_plain);
+    check_queued(&text, "INCRBYFLOAT k:1 1e401", Some(not_plain));
+    for odd in ["-1E401", "1e-401", "1e4000", "+1"] {
+        let not_plain = not_plain.replace("1e401", odd);
         check(&text, &rows, &format!("INCRBYFLOAT k:1 {odd}"), &not_plain);
     }
     for no_number in ["ten", "inf", "nan", "1e", "1e5x"] {
@@ -286,7 +289,7 @@ fn decimals_are_added_exactly() {
     }
     let hash =
         book_of("hash", "'none'", "[key.'k:{id}'.fields]\nbalance = 'decimal'\nrate = 'float?'\n");
-    let odd = Rows::default().with("k:1", TestContent::Hash(&[("balance", "1e3")]), None);
+    let odd = Rows::default().with("k:1", TestContent::Hash(&[("balance", "1e500")]), None);
     let rows =
         Rows::default().with("k:1", TestContent::Hash(&[("balance", "90071992547409.93")]), None);
     check(
@@ -295,13 +298,20 @@ fn decimals_are_added_exactly() {
         "HINCRBYFLOAT k:1 balance 0.001",
         "instead HSET k:1 balance 90071992547409.931 -> 90071992547409.931",
     );
+    let small = Rows::default().with("k:1", TestContent::Hash(&[("balance", "2e-05")]), None);
+    check(
+        &hash,
+        &small,
+        "HINCRBYFLOAT k:1 balance -1e-05",
+        "instead HSET k:1 balance 0.00001 -> 0.00001",
+    );
     check(&hash, &rows, "HINCRBYFLOAT k:1 rate 0.5", "run, judged Nothing");
     check(
         &hash,
         &odd,
         "HINCRBYFLOAT k:1 balance 1",
-        "SCHEMA k:1: balance: the number it is added to must be a plain decimal number such as \
-         12.50, not \"1e3\" (t.toml:7)",
+        "SCHEMA k:1: balance: the number it is added to must be a decimal number such as \
+         12.50 or 1e-05, not \"1e500\" (t.toml:7)",
     );
     check(
         &hash,

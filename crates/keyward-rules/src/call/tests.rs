@@ -89,9 +89,10 @@ fn arguments_must_have_their_shapes() {
              (t.toml:12)",
         ),
     );
+    check(&with(&["-1e-05", "once"]), None);
     check(
-        &with(&["1e2", "once"]),
-        Some("SCHEMA redeem: amount must be a decimal number, not \"1e2\" (t.toml:12)"),
+        &with(&["1e401", "once"]),
+        Some("SCHEMA redeem: amount must be a decimal number, not \"1e401\" (t.toml:12)"),
     );
     check(
         &with(&["1", "never"]),

@@ -448,8 +448,8 @@ mod tests {
         check("str", &["a"], &["", "a:b"]);
         check("int", &["-5"], &["5.0", "05", ""]);
         check("float", &["5", "-5.5", "1e5", ".5"], &["", "inf", "nan", "0x10", "1e999", "five"]);
-        check("decimal(2)", &["5", "5.25", "-0.1"], &["5.255", "1e2", ""]);
-        check("decimal", &["5.255"], &["1e2"]);
+        check("decimal(2)", &["5", "5.25", "-0.1", "1e2", "125e-2"], &["5.255", "1e-03", ""]);
+        check("decimal", &["5.255", "1e2", "-1E-05", "1e400"], &["1e401", "+1", "1e999999999"]);
         check("bool", &["true", "false", "1", "0"], &["True", "yes", ""]);
         check("timestamp", &["2025-12-25T10:00:00Z"], &["now", "1766656800"]);
         check("timestamp_ms", &["1766656800000"], &["-1", "1.5"]);
@@ -495,7 +495,12 @@ mod tests {
         let mut money = shape("decimal");
         money.limits.min = Decimal::parse("0");
         check(&money, "-0.01", "the value must be at least 0, not \"-0.01\"");
+        check(&money, "-1e-05", "the value must be at least 0, not \"-1e-05\"");
         assert_eq!(money.check(b"0.00"), Ok(()));
+        assert_eq!(money.check(b"1e-05"), Ok(()));
+        money.limits.max = Decimal::parse("1500");
+        check(&money, "1.5001E3", "the value must be at most 1500, not \"1.5001E3\"");
+        assert_eq!(money.check(b"1.5E3"), Ok(()));
         check(
             &shape("str"),
             "",

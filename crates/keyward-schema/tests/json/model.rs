@@ -96,18 +96,22 @@ fn of_type(ty: &Type, text: &str) -> bool {
 fn is_decimal(text: &str, scale: Option<u8>) -> bool {
     let digits = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     let number = text.strip_prefix('-').unwrap_or(text);
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let Ok(exponent) = exponent.parse::<i64>() else { return false };
     let (whole, fraction) = match number.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),
         None => (number, None),
     };
+    let behind = fraction.map_or(0, str::len) as i64 - exponent;
     digits(whole)
         && (whole == "0" || !whole.starts_with('0'))
         && fraction.is_none_or(digits)
-        && scale.is_none_or(|scale| fraction.map_or(0, str::len) <= usize::from(scale))
+        && exponent.abs() <= 400
+        && scale.is_none_or(|scale| behind <= i64::from(scale))
 }
 
 /// Digits behind and before the point that any number of these tests fits in.
-const DIGITS: usize = 64;
+const DIGITS: usize = 512;
 
 /// A decimal as a line of signed digits, which are in the order of the numbers.
 fn in_line(text: &str) -> Vec<i8> {
@@ -115,7 +119,13 @@ fn in_line(text: &str) -> Vec<i8> {
         Some(number) => (-1, number),
         None => (1, text),
     };
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let exponent: i64 = exponent.parse().expect("a whole number");
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let line = format!("{whole:0>DIGITS$}{fraction:0<DIGITS$}");
-    line.bytes().map(|digit| sign * (digit - b'0') as i8).collect()
+    let mut line = vec![0; 2 * DIGITS];
+    let first = DIGITS as i64 - whole.len() as i64 - exponent;
+    for (place, digit) in (first..).zip(format!("{whole}{fraction}").bytes()) {
+        line[place as usize] = sign * (digit - b'0') as i8;
+    }
+    line
 }

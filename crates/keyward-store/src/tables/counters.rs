@@ -46,3 +46,11 @@ pub struct TableStats {
     /// Rows whose claim to a unique value fails.
     pub conflicts: u64,
 }
+
+impl TableStats {
+    /// Begins to count anew. Rows that do not fit, or whose claim fails, are still there.
+    pub(crate) fn reset(&mut self) {
+        let TableStats { misfits, conflicts, .. } = *self;
+        *self = TableStats { misfits, conflicts, ..TableStats::default() };
+    }
+}

@@ -371,7 +371,7 @@ impl Database {
         &self.tables
     }
 
-    /// As `tables`, for snapshots.
+    /// As `tables`, to change them.
     pub(crate) fn tables_mut(&mut self) -> impl Iterator<Item = &mut Table> {
         self.tables.iter_mut()
     }

@@ -34,7 +34,27 @@ fn calls_bot_that_is_full_lets_caches_go_and_nothing_else() {
             words(&["SET", &format!("daily_report:{n}"), &long()]),
         ]
     });
-    fills_up("calls-bot", &caches, |n| {
+    let ended = r#""expires_at": "2100-01-25T10:00:00Z""#;
+    let stay = lines(&[
+        r#"SET user_settings:1 {"min_win_rate":30}"#,
+        &format!(
+            r#"SET subscription:1 {{"plan":"monthly","status":"active",{}}}"#,
+            ended.replace(' ', "")
+        ),
+        "SET user_referred_by:1 2",
+        "SET user_referral_code:1 ABC123",
+        "SET blocked_user:1 1",
+        &format!(r#"SET processed_token:t:1 {{"status":"accepted","timestamp":"{AT}"}}"#),
+        &format!(
+            r#"SET multiplier:t:1 {{"channel_id":"@c","fdv_at_call":1,"highest_multiplier_sent":1,"timestamp":"{AT}"}}"#
+        ),
+        "SET used_transaction:x 1",
+        "SET pending_commission:1 {}",
+        r#"SET paid_commission:1 {"tx_hash":"x"}"#,
+        r#"SET coupon:C {"discount_percent":5,"max_uses":1,"used_count":0,"valid_until":"2100-01-01T00:00:00Z"}"#,
+        "SET coupon_usage:C:1 1",
+    ]);
+    fills_up("calls-bot", &caches, &stay, |n| {
         words(&["SET", &format!("user_referral_code:{n}"), &format!("{n}{}", long())])
     });
 }
@@ -48,7 +68,16 @@ fn social_that_is_full_lets_cached_rows_and_viewers_go_and_nothing_else() {
             words(&["SET", &format!("viewed:{n}:team:7"), &long()]),
         ]
     });
-    fills_up("social", &caches, |n| {
+    let stay = lines(&[
+        "SADD user:1:followers 2",
+        "SADD shout:7:retweets 1",
+        &format!("HSET comment:1001 user_id 42 text hi created_at {AT}"),
+        "RPUSH snap:8:comments 1001",
+        "INCR team:7:views",
+        "INCR team:7:views:2025-12-04",
+        "RPUSH queue:sync:likes team:7:42",
+    ]);
+    fills_up("social", &caches, &stay, |n| {
         words(&["SADD", &format!("team:{n}:likes"), &format!("{n}{}", long())])
     });
 }
@@ -61,20 +90,39 @@ fn api_billing_that_is_full_lets_its_products_go_and_nothing_else() {
         long().repeat(200)
     );
     let caches = vec![words(&["SET", "products:config", &product])];
-    fills_up("api-billing", &caches, |n| {
+    let booked = format!(
+        r#"{{"id":"t","type":"topup","amount_usd":1,"balance_before":0,"balance_after":1,"created_at":"{AT}"}}"#
+    );
+    let stay = lines(&[
+        &format!(
+            "HSET user:42 user_id 42 created_at {AT} balance_usd 1 status active last_active_at {AT}"
+        ),
+        &format!(
+            r#"SET api_key:kikuai_a {{"key":"kikuai_a","key_hash":"sha256:01","user_id":42,"created_at":"{AT}","status":"active"}}"#
+        ),
+        "HINCRBY usage:42:2025-12 total_requests 1",
+        "HINCRBY usage:42:2025-12-04 requests 1",
+        &format!("RPUSH transactions:42 {booked}"),
+        &format!("LPUSH transactions:42:recent {booked}"),
+        "INCR ratelimit:42:day",
+        "SET webhook:paddle:ptx_1 processed",
+    ]);
+    let (_server, mut client) = fills_up("api-billing", &caches, &stay, |n| {
         let row = format!(
             r#"{{"user_id": {n}, "state": "{}", "data": {{}}, "created_at": "{AT}"}}"#,
             long()
         );
         words(&["SET", &format!("session:s{n}"), &row])
     });
+    let derived = words(&["EXISTS", "users:by_api_key:kikuai_a", "users:active"]);
+    assert_eq!(told(&mut client, &derived), "2", "what follows from them is there too");
 }
 
 #[test]
 fn telegram_gateway_that_is_full_of_flags_stores_nothing_of_a_message() {
     let text = format!(r#"{{"text": "{}"}}"#, long());
     let caches = many(100, |n| vec![words(&["SET", &format!("telegram:msg:1:{n}"), &text])]);
-    let (_server, mut client) = fills_up("telegram-gateway", &caches, |n| {
+    let (_server, mut client) = fills_up("telegram-gateway", &caches, &[], |n| {
         words(&["SET", &format!("telegram:dedup:1:{n}"), "1"])
     });
     let keys = ["telegram:msg:2:1", "telegram:dedup:2:1", "telegram:channel:2:recent"];
@@ -94,7 +142,22 @@ fn events_that_is_full_lets_caches_logs_and_counters_go_and_nothing_else() {
             words(&["INCR", &format!("analytics:counters:page_views:w{n}")]),
         ]
     });
-    fills_up("events", &caches, |n| {
+    let stay = lines(&[
+        "HSET user:session:s1 user_id 1 email a role user created_at 2099-12-04T15:00:00Z",
+        "SET user:password_reset:t1 1",
+        "SET user:email_verification:t1 1",
+        "SET rate_limit:user:1:api_calls 1 EX 3600",
+        "SET ml:model:ranker:version 7",
+        "SADD websocket:connections c-1",
+        "SADD websocket:user:1 c-1",
+        "SADD websocket:room:jazz c-1",
+        "SET websocket:connection:c-1:user 1",
+        "SET websocket:connection:c-1:node gateway-1",
+        "SADD websocket:nodes gateway-1",
+        "SADD websocket:node:gateway-1 c-1",
+        "RPUSH websocket:queue:2 hello",
+    ]);
+    fills_up("events", &caches, &stay, |n| {
         words(&["SET", &format!("ab_test:checkout_button:{n}"), &format!("{n}{}", long())])
     });
 }
@@ -198,11 +261,17 @@ fn telegram_gateway_begins_empty_and_gives_back_what_a_dead_worker_took() {
 }
 
 /// Fills a limit: first with what may go, then with what may not, until that alone is left.
-fn fills_up(name: &str, caches: &[Command], kept: impl Fn(usize) -> Command) -> (Server, Client) {
+/// What stays is one row of each other pattern that may not go, the longest unused of all.
+fn fills_up(
+    name: &str,
+    caches: &[Command],
+    stay: &[Command],
+    kept: impl Fn(usize) -> Command,
+) -> (Server, Client) {
     let system = System::read(name);
     let server = system.on_keyward();
     let mut client = system.client(&server);
-    for command in caches {
+    for command in stay.iter().chain(caches) {
         let reply = client.call(command).expect("an answer");
         assert!(!matches!(reply, Frame::Error(_)), "{command:?}: {reply:?}");
     }
@@ -221,6 +290,9 @@ fn fills_up(name: &str, caches: &[Command], kept: impl Fn(usize) -> Command) -> 
     assert!(written.len() > 100, "{} rows", written.len());
     assert_eq!(present(&mut client, caches.iter().map(|command| &command[1])), 0, "caches");
     assert_eq!(present(&mut client, &written), written.len(), "what may not go is there");
+    for command in stay {
+        assert_eq!(present(&mut client, [&command[1]]), 1, "{} is there", command[1]);
+    }
     // Deletes go on, and make room.
     let half = &written[..written.len() / 2];
     for key in half {
@@ -250,6 +322,11 @@ fn fans_out(name: &str, command: impl Fn(usize) -> Command, count: &[&str], want
 
 fn words(words: &[&str]) -> Command {
     words.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// Commands whose words have no spaces.
+fn lines(lines: &[&str]) -> Vec<Command> {
+    lines.iter().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
 
 fn many(count: usize, commands: impl Fn(usize) -> Vec<Command>) -> Vec<Command> {

@@ -3,7 +3,6 @@
 use crate::engine::context::{Ctx, Outcome};
 use crate::host::Rewrite;
 use keyward_commands::WireError;
-use keyward_store::tables::counters::KeyStats;
 
 pub(crate) fn get(ctx: &mut Ctx<'_>) -> Outcome {
     let patterns: Vec<&[u8]> = ctx.args.from(2).iter().collect();
@@ -38,7 +37,7 @@ fn refused(text: String) -> WireError {
 }
 
 pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.keys.stats = KeyStats::default();
+    ctx.keys.reset_stats();
     ctx.keys.reclaim.reset_counter();
     ctx.shared.stats.reset();
     ctx.host.reset_stats();
