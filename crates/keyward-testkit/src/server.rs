@@ -14,7 +14,7 @@ use crate::waiting::within;
 use keyward_resp::Frame;
 
 /// How long a server may take until it answers.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Another process may take the free port before the server does.
 const PORT_ATTEMPTS: usize = 5;
 
