@@ -22,6 +22,7 @@ pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
 pub(crate) mod evict;
+pub(crate) mod following;
 pub(crate) mod observers;
 pub(crate) mod paused;
 pub(crate) mod pressure;
@@ -179,6 +180,9 @@ impl Engine {
                 if session.is_closing || session.is_waiting() {
                     break;
                 }
+                if next > 0 {
+                    session.offset = self.shared.replication.offset();
+                }
                 let args = batch.command(index, buffer);
                 let (command, known) = prepared
                     .command(index - window.start, (session.db, self.keys.schema_version()));
@@ -189,6 +193,10 @@ impl Engine {
         self.prepared = prepared;
         if next < batch.len() && !session.is_closing {
             session.postponed.extend((next..batch.len()).map(|i| batch.command(i, buffer).into()));
+        }
+        if self.shared.replication.is_on() {
+            self.shared.feed_effects(&mut self.keys);
+            session.offset = self.shared.replication.offset();
         }
         let progress = Progress::of(&session);
         self.shared.sessions.put_back(session);
@@ -472,6 +480,7 @@ impl Engine {
             self.shared.end_wait(&mut self.keys, host, client, None);
         }
         self.end_pause_if_over();
+        self.shared.look_after_followers(&mut self.keys, host);
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
         let switches = &self.shared.switches;
@@ -546,14 +555,17 @@ impl Engine {
     pub fn take_deliveries(&mut self) -> Vec<Delivery> {
         let Shared { sessions, outbox, tracking, .. } = &mut self.shared;
         tracking.send_broadcasts(&mut Courier { sessions, outbox, current: None });
-        self.shared.feed_followers(&mut self.keys);
+        self.shared.feed_effects(&mut self.keys);
         self.shared.outbox.take()
     }
 
     /// What a client is shown without asking, for the limits of its output.
     pub fn listening(&self, client: ClientId) -> Listening {
         match self.shared.sessions.get(client) {
-            Some(session) if session.is_replica => Listening::ToChanges,
+            Some(session) if session.is_replica => match self.shared.replicas.get(client) {
+                Some(replica) if !replica.is_fed => Listening::ToSnapshot,
+                _ => Listening::ToChanges,
+            },
             Some(session) if !session.subscriptions.is_empty() => Listening::ToChannels,
             _ => Listening::No,
         }

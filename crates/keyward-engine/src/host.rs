@@ -227,12 +227,8 @@ pub trait Host {
         BackgroundSave::AlreadyRunning
     }
 
-    /// Sees to it that a client is sent a snapshot in steps, as `$EOF:`, a mark of forty
-    /// bytes and a line's end, the snapshot, and the mark again; whether it will be.
-    fn send_snapshot(&mut self, client: ClientId) -> bool {
-        let _ = client;
-        false
-    }
+    /// Somebody who follows waits for a snapshot (`Engine::is_full_sync_due`).
+    fn sync_wanted(&mut self) {}
 
     /// Whether a snapshot is being written.
     fn is_saving(&self) -> bool {

@@ -95,7 +95,7 @@ impl Engine {
     }
 
     fn log_to(&mut self, is_on: bool, schemas: String) {
-        self.shared.feed_followers(&mut self.keys);
+        self.shared.feed_effects(&mut self.keys);
         self.shared.log = AppendLog::new(is_on, schemas);
         self.shared.listen(&mut self.keys);
     }
@@ -103,7 +103,7 @@ impl Engine {
     /// Takes the log of changes since the last call.
     #[inline]
     pub fn take_log(&mut self, out: &mut Vec<u8>) {
-        self.shared.feed_followers(&mut self.keys);
+        self.shared.feed_effects(&mut self.keys);
         self.shared.log.take(out);
     }
 
@@ -115,6 +115,13 @@ impl Engine {
     /// Everything there is at this instant, ready to be written.
     pub fn snapshot(&self) -> Snapshot<'_> {
         Snapshot::new(&self.keys, self.shared.snapshot_head(&self.keys))
+    }
+
+    /// As [`Engine::snapshot`], the last before the end: a start from it goes on with the stream
+    /// of changes, if it brings everything back.
+    pub fn last_snapshot(&mut self) -> Snapshot<'_> {
+        self.shared.feed_effects(&mut self.keys);
+        Snapshot::new(&self.keys, self.shared.last_snapshot_head(&self.keys))
     }
 
     /// Loads a snapshot, before clients come. What was loaded before an error is there.

@@ -70,7 +70,7 @@ fn save_before_the_end(core: &mut Core) -> bool {
     if saves {
         core.host.supervisor.tell(Phase::Saving);
     }
-    let may_end = !saves || core.host.save(&core.engine.snapshot());
+    let may_end = !saves || core.host.save(&core.engine.last_snapshot());
     if !may_end {
         tracing::warn!("Error trying to save the DB, can't exit.");
     }

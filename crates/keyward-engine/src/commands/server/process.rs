@@ -1,18 +1,9 @@
-//! ROLE, SHUTDOWN, LOLWUT: the server as a whole.
+//! SHUTDOWN, LOLWUT: the server as a whole.
 
-use crate::commands::server::persistence::save_now;
+use crate::commands::server::persistence::save_at_the_end;
 use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::{REDIS_VERSION, WireError, args};
-
-pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
-    // A master at offset zero, without replicas.
-    ctx.reply.array(3);
-    ctx.reply.bulk(b"master");
-    ctx.reply.integer(0);
-    ctx.reply.array(0);
-    Ok(())
-}
 
 pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     let shutdown = Shutdown::parse(ctx.args)?;
@@ -23,7 +14,7 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
     let must_save = shutdown.saves || saves_by_itself;
     ctx.host.begin_shutdown(must_save);
-    if must_save && !save_now(ctx) && !shutdown.is_forced {
+    if must_save && !save_at_the_end(ctx) && !shutdown.is_forced {
         return Err(WireError::Err("Errors trying to SHUTDOWN. Check logs."));
     }
     ctx.host.shut_down();

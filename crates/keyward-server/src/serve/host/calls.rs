@@ -51,10 +51,8 @@ impl ServerHost {
 }
 
 impl Host for ServerHost {
-    fn send_snapshot(&mut self, client: ClientId) -> bool {
-        self.snapshots_wanted.push_back(client);
+    fn sync_wanted(&mut self) {
         self.files_wanted.give();
-        true
     }
 
     fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {

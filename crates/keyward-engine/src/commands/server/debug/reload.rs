@@ -59,7 +59,7 @@ fn empty(ctx: &mut Ctx<'_>) {
 
 pub(super) fn loadaof(ctx: &mut Ctx<'_>) -> Outcome {
     let mut logged = Vec::new();
-    ctx.shared.feed_followers(ctx.keys);
+    ctx.shared.feed_effects(ctx.keys);
     ctx.shared.log.take(&mut logged);
     // Redis ends the process.
     let failed = WireError::Err("Error trying to load the AOF files, check server logs.");
