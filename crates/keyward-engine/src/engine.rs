@@ -21,6 +21,7 @@ pub(crate) mod batch;
 pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
+pub(crate) mod ending;
 pub(crate) mod evict;
 pub(crate) mod following;
 pub(crate) mod observers;
@@ -481,6 +482,10 @@ impl Engine {
         }
         self.end_pause_if_over();
         self.shared.look_after_followers(&mut self.keys, host);
+        self.end_if_ready(host);
+        if !self.shared.replicas.waits.is_empty() {
+            self.shared.serve_acknowledged(&mut self.keys, host);
+        }
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
         let switches = &self.shared.switches;

@@ -270,6 +270,11 @@ pub trait Host {
 
     // The append-only file.
 
+    /// Where what is logged ends, and up to where it is synced; `None` if there is no log.
+    fn log_ends(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Sees to it that the append-only file is written anew; later, if it must wait.
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {
         let _ = must_wait;

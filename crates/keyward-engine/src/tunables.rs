@@ -31,6 +31,8 @@ pub struct Replicating {
     pub replicas_min: usize,
     /// `min-replicas-max-lag`: seconds after which a replica that is not heard of is not good.
     pub lag_s_max: i64,
+    /// `shutdown-timeout`: seconds that the end waits for replicas; zero for none.
+    pub shutdown_s: i64,
 }
 
 impl Default for Replicating {
@@ -45,6 +47,7 @@ impl Default for Replicating {
             count_max: 0,
             replicas_min: 0,
             lag_s_max: 10,
+            shutdown_s: 10,
         }
     }
 }

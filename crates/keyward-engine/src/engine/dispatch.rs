@@ -77,6 +77,7 @@ const fn handler(id: Id) -> Handler {
         Id::Type => generic::keys::type_of,
         Id::Unlink => generic::keys::unlink,
         Id::Wait => generic::wait::wait,
+        Id::WaitAof => generic::wait::waitaof,
         // string
         Id::Append => string::ranges::append,
         Id::Decr => string::counters::decr,

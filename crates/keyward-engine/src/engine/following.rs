@@ -16,12 +16,16 @@ use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::courier::Delivery;
 use crate::sessions::replicas::{Part, Replica, Stage};
+use crate::sessions::replication::{Place, ReplicationId};
 use crate::snapshot::{self, Coverage, SnapshotOptions};
 use crate::tunables::Replicating;
 use keyward_lua::LogLevel;
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::tables::database::Database;
 
+/// What the annotation that ends an append-only file begins with.
+const LAST_LINE: &str = "#keyward-replication:";
 /// How often those who follow are looked after.
 const LOOK_INTERVAL_MS: i64 = 1000;
 
@@ -100,7 +104,7 @@ impl Shared {
         }
         self.replicas.looked_ms = now_ms;
         let period = self.tunables.replicating.ping_s.max(1);
-        if self.replicas.looks.is_multiple_of(period) && self.replicas.count() > 0 && !self.is_ending
+        if self.replicas.looks.is_multiple_of(period) && self.replicas.count() > 0 && self.ending.is_none()
         {
             self.feed_effects(keys);
             self.replication.push_command(&[b"PING"]);
@@ -153,8 +157,20 @@ impl Shared {
     /// Lets clients go on that waited for acknowledgements which have come.
     pub(crate) fn serve_acknowledged(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         let mut index = 0;
-        while let Some(wait) = self.replicas.waits.get(index).copied() {
-            let has_enough = self.replicas.acknowledged(wait.offset) >= wait.count;
+        let ends = host.log_ends();
+        while let Some(wait) = self.replicas.waits.get_mut(index) {
+            if let (Some(safe), Some((logged, _))) = (&mut wait.safe, ends) {
+                safe.position.get_or_insert(logged);
+            }
+            let wait = *wait;
+            let has_enough = match wait.safe {
+                None => self.replicas.acknowledged(wait.offset) >= wait.count,
+                Some(safe) => {
+                    let is_synced = ends.is_some_and(|(_, synced)| wait.is_synced(synced));
+                    self.replicas.synced(wait.offset) >= wait.count
+                        && (is_synced || !safe.is_local)
+                }
+            };
             // Ending it takes it from the list.
             if !has_enough || !self.end_wait(keys, host, wait.client, None) {
                 index += 1;
@@ -313,14 +329,31 @@ impl Engine {
         replica.map_or(0, |replica| self.shared.replication.offset().saturating_sub(replica.next))
     }
 
-    /// Whether all replicas have what the engine has, and a shutdown need not wait for them.
-    pub fn replicas_have_all(&mut self) -> bool {
+    /// What an append-only file that has everything ends with: where the stream of changes is.
+    /// A start that finds it there goes on with the stream ([`Engine::resume_stream`]). Stock
+    /// Redis passes over it.
+    pub fn last_annotation(&mut self) -> Option<String> {
         self.shared.feed_effects(&mut self.keys);
-        self.shared.replicas.have_all(self.shared.replication.offset())
+        let is_kept = |database: &Database| {
+            database.is_empty() || Coverage::AppendOnly.includes(database)
+        };
+        let replication = &self.shared.replication;
+        let place = replication.place();
+        (replication.is_on() && self.keys.databases().all(is_kept))
+            .then(|| format!("{LAST_LINE}{} {}\r\n", place.id, place.offset))
     }
 
-    /// Lets replicas say how far they are.
-    pub fn ask_replicas(&mut self) {
-        self.shared.replicas.wants_acks = self.shared.replicas.count() > 0;
+    /// Goes on with the stream of changes where a file that was loaded says it was, if it ends
+    /// with this line.
+    pub fn resume_stream(&mut self, line: &[u8]) {
+        let text = line.strip_prefix(LAST_LINE.as_bytes()).and_then(|it| str::from_utf8(it).ok());
+        let Some(text) = text.and_then(|text| text.strip_suffix("\r\n")) else { return };
+        let Some((id, offset)) = text.split_once(' ') else { return };
+        if let (Some(id), Ok(offset)) = (ReplicationId::parse(id.as_bytes()), offset.parse()) {
+            let Engine { keys, shared, .. } = self;
+            shared.replication.resume(Place { id, offset });
+            shared.replicas.nobody_since_ms = keys.now_ms();
+            shared.listen(keys);
+        }
     }
 }

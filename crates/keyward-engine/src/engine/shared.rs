@@ -7,6 +7,7 @@
 
 use crate::acl::{Acl, NewChannels};
 use crate::engine::context::{Handlers, Outcome};
+use crate::engine::ending::Ending;
 use crate::engine::pressure::Pressure;
 use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
@@ -24,7 +25,7 @@ use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::pause::Pause;
 use crate::sessions::pubsub::{self, PubSub};
 use crate::sessions::refusals::Refusals;
-use crate::sessions::replicas::Replicas;
+use crate::sessions::replicas::{AckWait, Replicas};
 use crate::sessions::replication::Replication;
 use crate::sessions::session::{Session, Sessions};
 use crate::sessions::stats::Stats;
@@ -85,8 +86,8 @@ pub(crate) struct Shared {
     pub(crate) replication: Replication,
     /// Who follows it.
     pub(crate) replicas: Replicas,
-    /// The server ends when replicas have everything.
-    pub(crate) is_ending: bool,
+    /// The end of the server, which waits for replicas.
+    pub(crate) ending: Option<Ending>,
     /// What is to be appended to the append-only file.
     pub(crate) log: AppendLog,
     /// The pause, if there is one.
@@ -154,7 +155,7 @@ impl Shared {
             monitors: Vec::new(),
             replication: Replication::new(seed),
             replicas: Replicas::default(),
-            is_ending: false,
+            ending: None,
             pause: None,
             awaiting: Vec::new(),
             drains_ends: false,
@@ -303,7 +304,7 @@ impl Shared {
             return false;
         };
         keys.changes.waiting.end(client, &blocked);
-        let acknowledged = self.end_ack_wait(client);
+        let awaited = self.end_ack_wait(client);
         let ns = std::mem::take(&mut session.spent_ns);
         let counters = self.stats.calls.of_mut(blocked.command.id);
         if let Some(error) = &error {
@@ -323,7 +324,7 @@ impl Shared {
             Some(error) => error.write_to(&mut reply),
             None => match blocked.on_timeout {
                 TimeoutReply::NullArray => reply.null_array(),
-                TimeoutReply::Zero => reply.integer(acknowledged),
+                TimeoutReply::Zero => self.tell_acknowledged(host, awaited, &mut reply),
             },
         }
         self.sessions.put_back(session);
@@ -332,12 +333,32 @@ impl Shared {
         true
     }
 
-    /// A client waits no longer for acknowledgements, if it did; how many have come.
-    fn end_ack_wait(&mut self, client: ClientId) -> i64 {
+    /// A client waits no longer for acknowledgements; what it waited for, if it did.
+    fn end_ack_wait(&mut self, client: ClientId) -> Option<AckWait> {
         let waits = &mut self.replicas.waits;
-        let Some(index) = waits.iter().position(|wait| wait.client == client) else { return 0 };
-        let offset = waits.swap_remove(index).offset;
-        self.replicas.acknowledged(offset)
+        let index = waits.iter().position(|wait| wait.client == client)?;
+        Some(waits.swap_remove(index))
+    }
+
+    /// Replies how many acknowledgements have come.
+    fn tell_acknowledged(
+        &self,
+        host: &mut dyn Host,
+        awaited: Option<AckWait>,
+        reply: &mut ReplyWriter<'_>,
+    ) {
+        match awaited {
+            None => reply.integer(0),
+            Some(wait) if wait.safe.is_none() => {
+                reply.integer(self.replicas.acknowledged(wait.offset));
+            }
+            Some(wait) => {
+                let is_synced = host.log_ends().is_some_and(|(_, synced)| wait.is_synced(synced));
+                reply.array(2);
+                reply.integer(i64::from(is_synced));
+                reply.integer(self.replicas.synced(wait.offset));
+            }
+        }
     }
 
     /// The channels, and the way to those who listen; `current` is whose command runs.

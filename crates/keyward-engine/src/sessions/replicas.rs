@@ -103,6 +103,24 @@ pub(crate) struct AckWait {
     pub(crate) client: ClientId,
     pub(crate) count: i64,
     pub(crate) offset: u64,
+    /// What is to be in files (WAITAOF); else replicas need only have it.
+    pub(crate) safe: Option<Safe>,
+}
+
+/// Files that changes are waited for to be in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Safe {
+    /// The own one is among them.
+    pub(crate) is_local: bool,
+    /// Up to where it has to be synced, once that is known.
+    pub(crate) position: Option<u64>,
+}
+
+impl AckWait {
+    /// Whether the own file is synced as far as it has to be.
+    pub(crate) fn is_synced(&self, synced: u64) -> bool {
+        self.safe.is_some_and(|safe| safe.position.is_some_and(|position| synced >= position))
+    }
 }
 
 /// How many changes of whom were told.
@@ -183,6 +201,11 @@ impl Replicas {
         self.online().filter(|replica| replica.acknowledged >= offset).count() as i64
     }
 
+    /// How many have it in their files up to here.
+    pub(crate) fn synced(&self, offset: u64) -> i64 {
+        self.online().filter(|replica| replica.synced >= offset).count() as i64
+    }
+
     fn online(&self) -> impl Iterator<Item = &Replica> {
         self.real().filter(|replica| replica.stage == Stage::Online)
     }
@@ -195,6 +218,6 @@ impl Replicas {
 
     /// Whether all have acknowledged the stream up to here.
     pub(crate) fn have_all(&self, offset: u64) -> bool {
-        self.real().all(|replica| replica.acknowledged == offset)
+        self.real().all(|replica| replica.acknowledged >= offset)
     }
 }

@@ -88,7 +88,6 @@ kept! {
     "oom-score-adj", Kind::OneOf(&["no", "yes", "relative", "absolute"]), "no", Live, "The kernel's score is left alone.";
     "oom-score-adj-values", Kind::Words, "0 200 800", Live, "The kernel's score is left alone.";
     "ignore-warnings", Kind::Text, "", Live, "The system is not judged at start.";
-    "shutdown-timeout", Kind::Int(0, INT_MAX), "10", Live, "There are no replicas to wait for.";
     "shutdown-on-sigint", SHUTDOWN, "default", Live, "SIGINT ends the server as SHUTDOWN does.";
     "shutdown-on-sigterm", SHUTDOWN, "default", Live, "SIGTERM ends the server as SHUTDOWN does.";
     "watchdog-period", Kind::Int(0, INT_MAX), "0", Live, "There is no watchdog.";

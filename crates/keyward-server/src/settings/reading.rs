@@ -153,6 +153,7 @@ impl Settings {
             count_max: self.int(Id::DisklessMax) as usize,
             replicas_min: self.int(Id::MinReplicas) as usize,
             lag_s_max: self.int(Id::MinReplicasLag),
+            shutdown_s: self.int(Id::ShutdownTimeout),
         }
     }
 

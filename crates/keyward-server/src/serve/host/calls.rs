@@ -276,6 +276,11 @@ impl Host for ServerHost {
         }
     }
 
+    fn log_ends(&self) -> Option<(u64, u64)> {
+        let log = self.append_only.log.as_ref()?;
+        Some((log.logged(), log.synced()))
+    }
+
     fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {
         // Without a log there may be files: BGREWRITEAOF writes them all the same.
         let is_rewriting = self.append_only.rewrites.started.is_some();
