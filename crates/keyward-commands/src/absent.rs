@@ -46,9 +46,7 @@ impl Reason {
     /// One sentence for people.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Replication => {
-                "A server has replicas (SYNC, PSYNC), and cannot be one."
-            }
+            Replication => "A server has replicas (SYNC, PSYNC), and cannot be one.",
             Cluster => {
                 "A server is not a cluster node; a gateway before Redis Cluster comes later."
             }

@@ -477,15 +477,15 @@ impl Engine {
     /// Does what time demands: waits end, due rows go, within a bounded effort.
     /// Answers whether there is more to do at once.
     pub fn tick(&mut self, host: &mut dyn Host) -> bool {
+        if !self.shared.replicas.waits.is_empty() {
+            self.shared.serve_acknowledged(&mut self.keys, host);
+        }
         while let Some(client) = self.keys.changes.waiting.timed_out(self.keys.now_ms()) {
             self.shared.end_wait(&mut self.keys, host, client, None);
         }
         self.end_pause_if_over();
         self.shared.look_after_followers(&mut self.keys, host);
         self.end_if_ready(host);
-        if !self.shared.replicas.waits.is_empty() {
-            self.shared.serve_acknowledged(&mut self.keys, host);
-        }
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
         let switches = &self.shared.switches;

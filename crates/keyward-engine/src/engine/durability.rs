@@ -159,7 +159,11 @@ impl Engine {
     }
 
     /// Does something as no client could.
-    pub(crate) fn trusted<T>(&mut self, host: &mut dyn Host, work: impl FnOnce(&mut Ctx<'_>) -> T) -> T {
+    pub(crate) fn trusted<T>(
+        &mut self,
+        host: &mut dyn Host,
+        work: impl FnOnce(&mut Ctx<'_>) -> T,
+    ) -> T {
         let mut session = Session::new(ClientId(0), self.keys.now_ms(), true);
         let Engine { keys, shared, .. } = self;
         let mut out = Vec::new();

@@ -104,7 +104,9 @@ impl Shared {
         }
         self.replicas.looked_ms = now_ms;
         let period = self.tunables.replicating.ping_s.max(1);
-        if self.replicas.looks.is_multiple_of(period) && self.replicas.count() > 0 && self.ending.is_none()
+        if self.replicas.looks.is_multiple_of(period)
+            && self.replicas.count() > 0
+            && self.ending.is_none()
         {
             self.feed_effects(keys);
             self.replication.push_command(&[b"PING"]);
@@ -121,8 +123,9 @@ impl Shared {
             let backlog = self.replication.end();
             self.listen(keys);
             host.discard(Box::new(backlog));
-            let line =
-                format!("Replication backlog freed after {ttl_s} seconds without connected replicas.");
+            let line = format!(
+                "Replication backlog freed after {ttl_s} seconds without connected replicas."
+            );
             host.log(LogLevel::Notice, line.as_bytes());
         }
     }
@@ -167,8 +170,7 @@ impl Shared {
                 None => self.replicas.acknowledged(wait.offset) >= wait.count,
                 Some(safe) => {
                     let is_synced = ends.is_some_and(|(_, synced)| wait.is_synced(synced));
-                    self.replicas.synced(wait.offset) >= wait.count
-                        && (is_synced || !safe.is_local)
+                    self.replicas.synced(wait.offset) >= wait.count && (is_synced || !safe.is_local)
                 }
             };
             // Ending it takes it from the list.
@@ -203,8 +205,8 @@ impl Engine {
                 || !replica.takes_mark
                 || !(0..delay_s * 1000).contains(&(now_ms - replica.asked_ms))
         };
-        let (count, is_due) = waiting
-            .fold((0, false), |(count, is_due), one| (count + 1, is_due || is_in_time(one)));
+        let (count, is_due) =
+            waiting.fold((0, false), |(count, is_due), one| (count + 1, is_due || is_in_time(one)));
         !is_diskless || is_due || count_max > 0 && count >= count_max
     }
 
@@ -334,9 +336,8 @@ impl Engine {
     /// Redis passes over it.
     pub fn last_annotation(&mut self) -> Option<String> {
         self.shared.feed_effects(&mut self.keys);
-        let is_kept = |database: &Database| {
-            database.is_empty() || Coverage::AppendOnly.includes(database)
-        };
+        let is_kept =
+            |database: &Database| database.is_empty() || Coverage::AppendOnly.includes(database);
         let replication = &self.shared.replication;
         let place = replication.place();
         (replication.is_on() && self.keys.databases().all(is_kept))

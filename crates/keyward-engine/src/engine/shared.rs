@@ -188,9 +188,8 @@ impl Shared {
     /// As `snapshot_head`, of the last snapshot before the end. It says where the stream of
     /// changes is if all rows are in it.
     pub(crate) fn last_snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
-        let is_kept = |database: &Database| {
-            database.is_empty() || Coverage::Whole.includes(database)
-        };
+        let is_kept =
+            |database: &Database| database.is_empty() || Coverage::Whole.includes(database);
         let is_whole = self.replication.is_on() && keys.databases().all(is_kept);
         let db = self.replication.selected().unwrap_or(0);
         let place = is_whole.then(|| (self.replication.place(), db));

@@ -125,7 +125,9 @@ mod tests {
                 backlog.trim(50_000, u64::MAX);
             }
             let kept = backlog.len();
-            assert!((50_000..50_000 + (BLOCK_BYTES.max(step) + BLOCK_BYTES) as u64).contains(&kept));
+            assert!(
+                (50_000..50_000 + (BLOCK_BYTES.max(step) + BLOCK_BYTES) as u64).contains(&kept)
+            );
             for from in [backlog.start(), backlog.start() + 1, backlog.end() - 1, backlog.end()] {
                 let expected: Vec<u8> = (from..backlog.end()).map(byte_at).collect();
                 assert!(all_from(&backlog, from) == expected, "step {step}, from {from}");

@@ -267,7 +267,12 @@ impl Replication {
 mod tests {
     use super::*;
 
-    fn check(stream: &Replication, id: ReplicationId, next: i64, expected: Result<u64, CannotContinue>) {
+    fn check(
+        stream: &Replication,
+        id: ReplicationId,
+        next: i64,
+        expected: Result<u64, CannotContinue>,
+    ) {
         let id = id.to_string();
         assert_eq!(stream.check_continue(id.as_bytes(), next), expected, "{next}");
         let upper = id.to_ascii_uppercase();

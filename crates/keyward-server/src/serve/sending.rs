@@ -163,7 +163,8 @@ impl Group<'_> {
             peer.wake();
         }
         let copies = self.clients.len() as u64;
-        self.server.core.borrow_mut().host.stats.replica_output_bytes += copies * bytes.len() as u64;
+        self.server.core.borrow_mut().host.stats.replica_output_bytes +=
+            copies * bytes.len() as u64;
     }
 
     /// They have all of it when they have taken what is left with them.

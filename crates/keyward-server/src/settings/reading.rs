@@ -8,8 +8,8 @@ use super::Settings;
 use super::table::Id;
 use super::value::{ClientClass, OutputLimit, Value};
 use keyward_engine::{
-    FrequencyRates, LazySettings, MemoryLimit, NodeLimits, NotifyFlags, PackedLimits, Policy, Replicating,
-    Tunables,
+    FrequencyRates, LazySettings, MemoryLimit, NodeLimits, NotifyFlags, PackedLimits, Policy,
+    Replicating, Tunables,
 };
 use std::path::{Path, PathBuf};
 

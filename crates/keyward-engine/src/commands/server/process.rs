@@ -4,8 +4,8 @@ use crate::commands::server::persistence::save_at_the_end;
 use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::ending::LastWish;
-use keyward_lua::LogLevel;
 use keyward_commands::{REDIS_VERSION, WireError, args};
+use keyward_lua::LogLevel;
 
 pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     let shutdown = Shutdown::parse(ctx.args)?;
@@ -18,10 +18,7 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     }
     let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
-    let wish = LastWish {
-        saves: shutdown.saves || saves_by_itself,
-        is_forced: shutdown.is_forced,
-    };
+    let wish = LastWish { saves: shutdown.saves || saves_by_itself, is_forced: shutdown.is_forced };
     let waits = !shutdown.is_now && ctx.shared.await_replicas(ctx.keys, ctx.host, Some(wish));
     if let Some(ending) = ctx.shared.ending.as_mut().filter(|_| waits) {
         ending.clients.push(ctx.session.id);

@@ -176,9 +176,7 @@ fn part(filters: &[u8]) -> Result<Part, WireError> {
     let words = words.ok_or(WireError::Err("Missing rdb-filter-only values"))?;
     let is_known = |word: &&Vec<u8>| args::is(word, "functions");
     match words.iter().find(|word| !is_known(word)) {
-        Some(word) => {
-            Err(WireError::line(&[b"ERR Unsupported rdb-filter-only option: ", word]))
-        }
+        Some(word) => Err(WireError::line(&[b"ERR Unsupported rdb-filter-only option: ", word])),
         None if words.is_empty() => Ok(Part::Nothing),
         None => Ok(Part::Libraries),
     }
