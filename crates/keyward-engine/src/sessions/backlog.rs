@@ -120,7 +120,7 @@ mod tests {
     fn what_is_kept_is_read_from_every_place_however_it_came() {
         for step in [1, 100, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 5 * BLOCK_BYTES] {
             let mut backlog = Backlog::new(1_000_000_007);
-            while backlog.len() < 100_000 {
+            while backlog.end() < 1_000_100_007 {
                 push(&mut backlog, step);
                 backlog.trim(50_000, u64::MAX);
             }
