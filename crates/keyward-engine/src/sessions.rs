@@ -7,6 +7,7 @@
 
 pub(crate) mod backlog;
 pub(crate) mod courier;
+pub(crate) mod ending;
 pub(crate) mod latency;
 pub(crate) mod monitor;
 pub(crate) mod pause;

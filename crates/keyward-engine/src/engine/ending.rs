@@ -9,30 +9,11 @@ use crate::commands::server::process::finish_shutdown;
 use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
+use crate::sessions::ending::{Ending, LastWish};
 use crate::sessions::pause::{Held, Pause};
 use keyward_commands::WireError;
 use keyward_lua::LogLevel;
 use keyward_store::keyspace::Keyspace;
-use keyward_store::keyspace::client_id::ClientId;
-
-/// How SHUTDOWN ends the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LastWish {
-    pub(crate) saves: bool,
-    /// Even if nothing can be saved.
-    pub(crate) is_forced: bool,
-}
-
-/// The end that waits for replicas.
-#[derive(Debug)]
-pub(crate) struct Ending {
-    /// It waits no longer then, in milliseconds since the epoch.
-    until_ms: i64,
-    /// That of SHUTDOWN; `None` for a signal.
-    wish: Option<LastWish>,
-    /// Clients that have sent SHUTDOWN.
-    pub(crate) clients: Vec<ClientId>,
-}
 
 impl Shared {
     /// Begins to wait for replicas that have not acknowledged everything; whether there are any.

@@ -7,7 +7,6 @@
 
 use crate::acl::{Acl, NewChannels};
 use crate::engine::context::{Handlers, Outcome};
-use crate::engine::ending::Ending;
 use crate::engine::pressure::Pressure;
 use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
@@ -22,6 +21,7 @@ use crate::governed::strangers::Strangers;
 use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
+use crate::sessions::ending::Ending;
 use crate::sessions::pause::Pause;
 use crate::sessions::pubsub::{self, PubSub};
 use crate::sessions::refusals::Refusals;

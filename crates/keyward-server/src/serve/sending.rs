@@ -19,10 +19,10 @@ pub(crate) mod files;
 
 use crate::clock;
 use crate::files::snapshot_writer::{Saving, Target};
+use crate::files::written_sync::Written;
 use crate::net::peer::Peer;
 use crate::serve::core::Core;
 use crate::serve::saving::finish_snapshot;
-use crate::serve::sending::files::Written;
 use crate::serve::server::Server;
 use crate::serve::{delivery, round};
 use crate::settings::table::Id;

@@ -3,7 +3,7 @@
 use crate::commands::server::persistence::save_at_the_end;
 use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
-use crate::engine::ending::LastWish;
+use crate::sessions::ending::LastWish;
 use keyward_commands::{REDIS_VERSION, WireError, args};
 use keyward_lua::LogLevel;
 

@@ -5,9 +5,9 @@
 //! Not here: making them (`sending`).
 
 use super::{BEHIND_PAUSE, Group};
+use crate::files::written_sync::Written;
 use crate::net::selector::Alarm;
 use crate::serve::server::Server;
-use keyward_engine::ClientId;
 use keyward_persist::disk::Source;
 use std::io::{self, Read};
 use std::rc::Rc;
@@ -18,18 +18,6 @@ use std::task::Poll;
 const PART_BYTES: usize = 64 * 1024;
 /// Parts that are read ahead.
 const PARTS_AHEAD: usize = 4;
-
-/// A snapshot in a file.
-pub(crate) struct Written {
-    pub(crate) clients: Vec<ClientId>,
-    pub(crate) source: Source,
-}
-
-impl std::fmt::Debug for Written {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Written").field("clients", &self.clients).finish_non_exhaustive()
-    }
-}
 
 /// Sends snapshots whenever there are some.
 pub(crate) async fn send_written(server: Rc<Server>) {
