@@ -46,9 +46,7 @@ impl Reason {
     /// One sentence for people.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Replication => {
-                "SYNC sends a snapshot and then every change, without keep-alives or acknowledgements; a server cannot be a replica. The rest of replication comes later."
-            }
+            Replication => "A server has replicas (SYNC, PSYNC), and cannot be one.",
             Cluster => {
                 "A server is not a cluster node; a gateway before Redis Cluster comes later."
             }
@@ -78,7 +76,6 @@ const fn absent(
 /// Every command that is left out.
 pub const ABSENT: &[Absent] = &[
     absent("failover", Replication, &[]),
-    absent("psync", Replication, &[]),
     absent("replicaof", Replication, &[]),
     absent("slaveof", Replication, &[]),
     absent("asking", Cluster, &[]),

@@ -21,7 +21,9 @@ pub(crate) mod batch;
 pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
+pub(crate) mod ending;
 pub(crate) mod evict;
+pub(crate) mod following;
 pub(crate) mod observers;
 pub(crate) mod paused;
 pub(crate) mod pressure;
@@ -179,6 +181,9 @@ impl Engine {
                 if session.is_closing || session.is_waiting() {
                     break;
                 }
+                if next > 0 {
+                    session.offset = self.shared.replication.offset();
+                }
                 let args = batch.command(index, buffer);
                 let (command, known) = prepared
                     .command(index - window.start, (session.db, self.keys.schema_version()));
@@ -189,6 +194,10 @@ impl Engine {
         self.prepared = prepared;
         if next < batch.len() && !session.is_closing {
             session.postponed.extend((next..batch.len()).map(|i| batch.command(i, buffer).into()));
+        }
+        if self.shared.replication.is_on() {
+            self.shared.feed_effects(&mut self.keys);
+            session.offset = self.shared.replication.offset();
         }
         let progress = Progress::of(&session);
         self.shared.sessions.put_back(session);
@@ -468,10 +477,15 @@ impl Engine {
     /// Does what time demands: waits end, due rows go, within a bounded effort.
     /// Answers whether there is more to do at once.
     pub fn tick(&mut self, host: &mut dyn Host) -> bool {
+        if !self.shared.replicas.waits.is_empty() {
+            self.shared.serve_acknowledged(&mut self.keys, host);
+        }
         while let Some(client) = self.keys.changes.waiting.timed_out(self.keys.now_ms()) {
             self.shared.end_wait(&mut self.keys, host, client, None);
         }
         self.end_pause_if_over();
+        self.shared.look_after_followers(&mut self.keys, host);
+        self.end_if_ready(host);
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
         let switches = &self.shared.switches;
@@ -553,7 +567,10 @@ impl Engine {
     /// What a client is shown without asking, for the limits of its output.
     pub fn listening(&self, client: ClientId) -> Listening {
         match self.shared.sessions.get(client) {
-            Some(session) if session.is_replica => Listening::ToChanges,
+            Some(session) if session.is_replica => match self.shared.replicas.get(client) {
+                Some(replica) if !replica.is_fed => Listening::ToSnapshot,
+                _ => Listening::ToChanges,
+            },
             Some(session) if !session.subscriptions.is_empty() => Listening::ToChannels,
             _ => Listening::No,
         }

@@ -227,12 +227,8 @@ pub trait Host {
         BackgroundSave::AlreadyRunning
     }
 
-    /// Sees to it that a client is sent a snapshot in steps, as `$EOF:`, a mark of forty
-    /// bytes and a line's end, the snapshot, and the mark again; whether it will be.
-    fn send_snapshot(&mut self, client: ClientId) -> bool {
-        let _ = client;
-        false
-    }
+    /// Somebody who follows waits for a snapshot (`Engine::is_full_sync_due`).
+    fn sync_wanted(&mut self) {}
 
     /// Whether a snapshot is being written.
     fn is_saving(&self) -> bool {
@@ -273,6 +269,11 @@ pub trait Host {
     }
 
     // The append-only file.
+
+    /// Where what is logged ends, and up to where it is synced; `None` if there is no log.
+    fn log_ends(&self) -> Option<(u64, u64)> {
+        None
+    }
 
     /// Sees to it that the append-only file is written anew; later, if it must wait.
     fn rewrite_log(&mut self, must_wait: bool) -> BackgroundSave {

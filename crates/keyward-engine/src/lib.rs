@@ -24,6 +24,7 @@ mod snapshot;
 mod tunables;
 
 pub use engine::durability::{Replay, Settling};
+pub use engine::following::FullSync;
 pub use engine::progress::Progress;
 pub use engine::{Engine, EngineOptions};
 pub use governed::arrival::{Expected, Unaccepted};
@@ -60,4 +61,4 @@ pub use sessions::tracking::TrackingFacts;
 pub use snapshot::{
     Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions, Unsupported,
 };
-pub use tunables::Tunables;
+pub use tunables::{Replicating, Tunables};

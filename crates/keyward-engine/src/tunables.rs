@@ -10,6 +10,48 @@ use keyward_store::values::packed_limits::PackedLimits;
 use keyward_store::values::row;
 use keyward_store::values::stream::NodeLimits;
 
+/// How replicas are looked after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replicating {
+    /// `repl-backlog-size`: bytes of the stream that are kept for who comes back.
+    pub backlog_bytes: u64,
+    /// `repl-backlog-ttl`: seconds without replicas after which none are; zero for never.
+    pub backlog_ttl_s: i64,
+    /// `repl-ping-replica-period`: seconds between two PINGs.
+    pub ping_s: u64,
+    /// `repl-timeout`: seconds after which a replica that is not heard of is disconnected.
+    pub timeout_s: i64,
+    /// `repl-diskless-sync`: snapshots are sent while they are made.
+    pub is_diskless: bool,
+    /// `repl-diskless-sync-delay`: seconds that others are waited for who want the same.
+    pub delay_s: i64,
+    /// `repl-diskless-sync-max-replicas`: as many are not waited for longer; zero for any.
+    pub count_max: usize,
+    /// `min-replicas-to-write`: good replicas without which writes are refused.
+    pub replicas_min: usize,
+    /// `min-replicas-max-lag`: seconds after which a replica that is not heard of is not good.
+    pub lag_s_max: i64,
+    /// `shutdown-timeout`: seconds that the end waits for replicas; zero for none.
+    pub shutdown_s: i64,
+}
+
+impl Default for Replicating {
+    fn default() -> Replicating {
+        Replicating {
+            backlog_bytes: 1024 * 1024,
+            backlog_ttl_s: 3600,
+            ping_s: 10,
+            timeout_s: 60,
+            is_diskless: true,
+            delay_s: 5,
+            count_max: 0,
+            replicas_min: 0,
+            lag_s_max: 10,
+            shutdown_s: 10,
+        }
+    }
+}
+
 /// The settings the engine obeys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tunables {
@@ -26,8 +68,8 @@ pub struct Tunables {
     pub text_bytes_max: u64,
     /// `rdbcompression`: long texts in DUMP's payloads and in snapshots are compressed.
     pub compresses: bool,
-    /// `min-replicas-to-write` asks for replicas, of which there are none.
-    pub lacks_replicas: bool,
+    /// `repl-…` and `min-replicas-…`.
+    pub replicating: Replicating,
     /// `slowlog-log-slower-than`, in microseconds; `None` if there is no slow log.
     pub slow_log_us_min: Option<u64>,
     /// `slowlog-max-len`.
@@ -70,7 +112,7 @@ impl Default for Tunables {
             notify: NotifyFlags::default(),
             text_bytes_max: 512 * 1024 * 1024,
             compresses: true,
-            lacks_replicas: false,
+            replicating: Replicating::default(),
             slow_log_us_min: Some(10_000),
             slow_log_len_max: 128,
             latency_ms_min: 0,

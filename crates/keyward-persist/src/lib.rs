@@ -28,7 +28,8 @@ pub struct PersistError {
 
 impl PersistError {
     /// Says what was tried when the system refused.
-    fn when(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> PersistError {
+    /// The error of something that was done to a file.
+    pub fn when(action: &'static str, file: &Path) -> impl FnOnce(io::Error) -> PersistError {
         let file: PathBuf = file.into();
         move |problem| PersistError { action, file, problem }
     }

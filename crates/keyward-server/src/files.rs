@@ -17,3 +17,4 @@ pub(crate) mod snapshot_writer;
 pub(crate) mod syncer;
 pub(crate) mod turns;
 pub(crate) mod users;
+pub(crate) mod written_sync;

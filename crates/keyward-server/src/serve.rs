@@ -26,6 +26,7 @@ pub(crate) mod maxmemory_clients;
 pub(crate) mod output_limit;
 pub(crate) mod rates;
 pub(crate) mod reading;
+pub(crate) mod replicas;
 pub(crate) mod round;
 pub(crate) mod saving;
 pub(crate) mod sending;

@@ -427,4 +427,14 @@ rows! { generic_ids, Generic;
         tips: ["request_policy:all_shards", "response_policy:agg_min"],
         args: [integer("numreplicas"), integer("timeout")],
     }
+
+    WaitAof, "waitaof" {
+        since: "7.2.0", arity: Exactly(4),
+        flags: [NoScript],
+        acl: [Connection],
+        summary: "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the master and/or replicas.",
+        complexity: "O(1)",
+        tips: ["request_policy:all_shards", "response_policy:agg_min"],
+        args: [integer("numlocal"), integer("numreplicas"), integer("timeout")],
+    }
 }

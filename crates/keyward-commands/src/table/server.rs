@@ -390,6 +390,13 @@ rows! { server_ids, Server;
         summary: "Listen for all requests received by the server in real time",
     }
 
+    PSync, "psync" {
+        since: "2.8.0", arity: AtLeast(3),
+        flags: [NoAsyncLoading, Admin, NoMulti, NoScript],
+        summary: "Internal command used for replication",
+        args: [string("replicationid"), integer("offset")],
+    }
+
     ReplConf, "replconf" {
         since: "3.0.0", arity: AtLeast(1),
         flags: [Admin, NoScript, Loading, Stale, AllowBusy],

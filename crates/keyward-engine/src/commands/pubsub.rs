@@ -95,7 +95,7 @@ pub(crate) fn spublish(ctx: &mut Ctx<'_>) -> Outcome {
 /// Replies how many got the message. A publisher that listens to itself gets its own
 /// message first, unless the reply is part of a larger one.
 fn reply_receivers(ctx: &mut Ctx<'_>, count: usize) {
-    if ctx.shared.replicas.count() > 0 {
+    if ctx.shared.replication.is_on() {
         ctx.log_instead(ctx.args.iter());
     }
     if matches!(ctx.mode, Mode::Plain) && ctx.session.reply_mode == ReplyMode::On {

@@ -77,6 +77,7 @@ const fn handler(id: Id) -> Handler {
         Id::Type => generic::keys::type_of,
         Id::Unlink => generic::keys::unlink,
         Id::Wait => generic::wait::wait,
+        Id::WaitAof => generic::wait::waitaof,
         // string
         Id::Append => string::ranges::append,
         Id::Decr => string::counters::decr,
@@ -364,7 +365,7 @@ const fn handler(id: Id) -> Handler {
         Id::SlowLogReset => slowlog::reset,
         Id::Lolwut => server::process::lolwut,
         Id::ReplConf => server::replication::replconf,
-        Id::Role => server::process::role,
+        Id::Role => server::replication::role,
         Id::Shutdown => server::process::shutdown,
         Id::Memory => context::container,
         Id::MemoryDoctor => server::memory::doctor,
@@ -379,7 +380,7 @@ const fn handler(id: Id) -> Handler {
         Id::BgRewriteAof => server::persistence::bgrewriteaof,
         Id::LastSave => server::persistence::lastsave,
         Id::Save => server::persistence::save,
-        Id::Sync => server::replication::sync,
+        Id::Sync | Id::PSync => server::replication::sync,
         Id::Time => server::info::time,
     }
 }

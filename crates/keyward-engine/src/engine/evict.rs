@@ -26,6 +26,7 @@ use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, WireError};
 use keyward_resp::Args;
+use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::eviction::FREED_PER_WORK;
 use keyward_store::tables::eviction::{Region, Share};
 
@@ -184,7 +185,9 @@ impl Engine {
         let pushed = caller.session.as_ref().map_or(0, |session| session.pushes.capacity());
         let recorded =
             self.keys.captured_bytes() + self.keys.effects.heap_bytes() + log.heap_bytes();
-        let outgoing = Outgoing { replicas: replicas.clients(), reply_bytes: caller.reply_bytes };
+        let replicas: Vec<ClientId> = replicas.all().iter().map(|one| one.client).collect();
+        let outgoing = Outgoing { replicas: &replicas, reply_bytes: caller.reply_bytes };
+        let recorded = recorded + self.shared.held_stream_bytes();
         (told + pushed + recorded) as u64 + host.outgoing_memory(&outgoing)
     }
 

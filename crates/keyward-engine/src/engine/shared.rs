@@ -21,16 +21,18 @@ use crate::governed::strangers::Strangers;
 use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
+use crate::sessions::ending::Ending;
 use crate::sessions::pause::Pause;
 use crate::sessions::pubsub::{self, PubSub};
 use crate::sessions::refusals::Refusals;
-use crate::sessions::replicas::Replicas;
+use crate::sessions::replicas::{AckWait, Replicas};
+use crate::sessions::replication::Replication;
 use crate::sessions::session::{Session, Sessions};
 use crate::sessions::stats::Stats;
 use crate::sessions::stream::AppendLog;
 use crate::sessions::tracking::Tracking;
 use crate::sessions::{monitor, transaction};
-use crate::snapshot::Head;
+use crate::snapshot::{Coverage, Head};
 use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Names, WireError};
@@ -80,8 +82,12 @@ pub(crate) struct Shared {
     pub(crate) tracking: Tracking,
     /// Who is shown every command.
     pub(crate) monitors: Vec<ClientId>,
-    /// Who is shown every change.
+    /// The stream of changes.
+    pub(crate) replication: Replication,
+    /// Who follows it.
     pub(crate) replicas: Replicas,
+    /// The end of the server, which waits for replicas.
+    pub(crate) ending: Option<Ending>,
     /// What is to be appended to the append-only file.
     pub(crate) log: AppendLog,
     /// The pause, if there is one.
@@ -147,7 +153,9 @@ impl Shared {
             pubsub: PubSub::default(),
             tracking: Tracking::new(keys.hasher()),
             monitors: Vec::new(),
+            replication: Replication::new(seed),
             replicas: Replicas::default(),
+            ending: None,
             pause: None,
             awaiting: Vec::new(),
             drains_ends: false,
@@ -174,7 +182,18 @@ impl Shared {
     pub(crate) fn snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
         let (compresses, now_us) = (self.tunables.compresses, self.now_us);
         let schemas = self.memory(keys).text();
-        Head { scripts: &self.scripts, compresses, now_us, schemas }
+        Head { scripts: &self.scripts, compresses, now_us, schemas, place: None }
+    }
+
+    /// As `snapshot_head`, of the last snapshot before the end. It says where the stream of
+    /// changes is if all rows are in it.
+    pub(crate) fn last_snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
+        let is_kept =
+            |database: &Database| database.is_empty() || Coverage::Whole.includes(database);
+        let is_whole = self.replication.is_on() && keys.databases().all(is_kept);
+        let db = self.replication.selected().unwrap_or(0);
+        let place = is_whole.then(|| (self.replication.place(), db));
+        Head { place, ..self.snapshot_head(keys) }
     }
 
     /// What files are to remember of the schemas in force.
@@ -209,6 +228,7 @@ impl Shared {
         self.awaiting.retain(|awaited| awaited.client != client);
         if let Some(blocked) = &session.blocked {
             keys.changes.waiting.end(client, blocked);
+            self.end_ack_wait(client);
         }
     }
 
@@ -230,7 +250,7 @@ impl Shared {
         if session.transaction.is_some() && command.flags.has(Flag::NoMulti) {
             return Err(WireError::NotInTransaction);
         }
-        if self.tunables.lacks_replicas && transaction::writes(session, command) {
+        if self.replicas.are_too_few && transaction::writes(session, command) {
             return Err(WireError::NoReplicas);
         }
         if !session.subscriptions.is_empty() {
@@ -283,6 +303,7 @@ impl Shared {
             return false;
         };
         keys.changes.waiting.end(client, &blocked);
+        let awaited = self.end_ack_wait(client);
         let ns = std::mem::take(&mut session.spent_ns);
         let counters = self.stats.calls.of_mut(blocked.command.id);
         if let Some(error) = &error {
@@ -302,13 +323,41 @@ impl Shared {
             Some(error) => error.write_to(&mut reply),
             None => match blocked.on_timeout {
                 TimeoutReply::NullArray => reply.null_array(),
-                TimeoutReply::Zero => reply.integer(0),
+                TimeoutReply::Zero => self.tell_acknowledged(host, awaited, &mut reply),
             },
         }
         self.sessions.put_back(session);
         self.outbox.push(Delivery::Output(client, out.into()));
         self.outbox.push(Delivery::Unblocked(client));
         true
+    }
+
+    /// A client waits no longer for acknowledgements; what it waited for, if it did.
+    fn end_ack_wait(&mut self, client: ClientId) -> Option<AckWait> {
+        let waits = &mut self.replicas.waits;
+        let index = waits.iter().position(|wait| wait.client == client)?;
+        Some(waits.swap_remove(index))
+    }
+
+    /// Replies how many acknowledgements have come.
+    fn tell_acknowledged(
+        &self,
+        host: &mut dyn Host,
+        awaited: Option<AckWait>,
+        reply: &mut ReplyWriter<'_>,
+    ) {
+        match awaited {
+            None => reply.integer(0),
+            Some(wait) if wait.safe.is_none() => {
+                reply.integer(self.replicas.acknowledged(wait.offset));
+            }
+            Some(wait) => {
+                let is_synced = host.log_ends().is_some_and(|(_, synced)| wait.is_synced(synced));
+                reply.array(2);
+                reply.integer(i64::from(is_synced));
+                reply.integer(self.replicas.synced(wait.offset));
+            }
+        }
     }
 
     /// The channels, and the way to those who listen; `current` is whose command runs.
@@ -322,31 +371,16 @@ impl Shared {
 
     /// Has effects recorded while somebody wants them.
     pub(crate) fn listen(&self, keys: &mut Keyspace) {
-        let is_wanted = self.log.is_on || self.replicas.count() > 0;
+        let is_wanted = self.log.is_on || self.replication.is_on();
         if keys.effects.is_listening() && !is_wanted {
             keys.effects.take();
         }
         keys.effects.listen(is_wanted);
     }
 
-    /// Gives what was recorded to those who want it.
-    #[inline]
-    pub(crate) fn feed_effects(&mut self, keys: &mut Keyspace) {
-        if !keys.effects.is_empty() && (self.log.is_on || self.replicas.count() > 0) {
-            let effects = keys.effects.take();
-            self.replicas.feed(&effects, &mut self.outbox);
-            self.log.record(&effects, keys);
-        }
-        let is_behind = self.log.schema_version != keys.schema_version();
-        // What a start changes stands before the schema that it changes rows for.
-        if self.log.is_on && is_behind && !self.is_loading {
-            self.annotate_log(keys);
-        }
-    }
-
     /// Has the append-only file remember the schemas in force, if it remembers others.
     #[cold]
-    fn annotate_log(&mut self, keys: &Keyspace) {
+    pub(crate) fn annotate_log(&mut self, keys: &Keyspace) {
         let text = self.memory(keys).text();
         self.log.remember(keys.schema_version(), text, push_annotations);
     }
@@ -390,8 +424,9 @@ impl Shared {
         if std::mem::take(&mut session.is_monitor) {
             self.monitors.retain(|monitor| *monitor != session.id);
         }
-        if self.replicas.remove(session) {
-            self.listen(keys);
+        if std::mem::take(&mut session.is_replica) {
+            self.replicas.remove(session.id, keys.now_ms());
+            self.count_good_replicas(keys.now_ms());
         }
     }
 
@@ -414,6 +449,7 @@ impl Shared {
         // What is impossible under a limit may be possible under another.
         self.relief = Relief::default();
         self.tunables = tunables;
+        self.count_good_replicas(keys.now_ms());
     }
 
     /// Figures for INFO. The client whose command runs counts too.
@@ -443,7 +479,11 @@ impl Shared {
             lazy_freed: keys.reclaim.freed(),
             client_bytes: self.sessions.all().map(|s| self.client_bytes(keys, s)).sum(),
             replicas: self.replicas.count(),
-            replica_snapshots: self.replicas.snapshots,
+            full_syncs: self.replicas.counters.full,
+            partial_syncs: self.replicas.counters.partial,
+            refused_syncs: self.replicas.counters.refused,
+            backlog_bytes: self.replication.backlog().map_or(0, |backlog| backlog.heap_bytes()),
+            held_stream_bytes: self.held_stream_bytes(),
         }
     }
 }

@@ -88,8 +88,16 @@ pub struct Facts {
     pub client_bytes: usize,
     /// Replicas there are.
     pub replicas: usize,
-    /// Snapshots sent to replicas.
-    pub replica_snapshots: u64,
+    /// Times that somebody who follows asked for everything.
+    pub full_syncs: u64,
+    /// Times that one went on where it was.
+    pub partial_syncs: u64,
+    /// Times that one could not.
+    pub refused_syncs: u64,
+    /// Bytes of the stream that are kept.
+    pub backlog_bytes: usize,
+    /// Those beyond `repl-backlog-size`, for replicas that are behind.
+    pub held_stream_bytes: usize,
 }
 
 /// What the host has to know to say which bytes are on their way elsewhere.
@@ -141,7 +149,8 @@ impl MemoryReport {
     /// Bytes that `maxmemory` does not count: they are on their way elsewhere, and removing
     /// rows would only add to them.
     pub fn uncounted(&self, facts: &Facts) -> u64 {
-        self.replicas + self.log + self.unsaved + facts.captured_bytes as u64
+        let followers = self.replicas + facts.held_stream_bytes as u64;
+        followers + self.log + self.unsaved + facts.captured_bytes as u64
     }
 
     /// Bytes of keys and values.

@@ -11,7 +11,6 @@ use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::runner;
 use crate::governed::unit;
 use crate::host::Activity;
-use crate::tunables::Tunables;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, ErrorStats, WireError};
 use keyward_lua::{Caller, Code, Input, LogLevel, Propagation, Sandbox, ScriptFlag, ScriptFlags};
@@ -53,7 +52,7 @@ pub(super) fn input<'a>(args: Args<'a>, not_integer: WireError) -> Result<Input<
 fn granted_access(
     flags: Option<ScriptFlags>,
     access: Access,
-    tunables: &Tunables,
+    lacks_replicas: bool,
 ) -> Result<Access, WireError> {
     match flags {
         None => Ok(access),
@@ -61,7 +60,7 @@ fn granted_access(
         Some(_) if access == Access::ReadOnly => {
             Err(WireError::Err("Can not execute a script with write flag using *_ro command."))
         }
-        Some(_) if tunables.lacks_replicas => Err(WireError::NoReplicas),
+        Some(_) if lacks_replicas => Err(WireError::NoReplicas),
         Some(_) => Ok(Access::ReadWrite),
     }
 }
@@ -74,7 +73,7 @@ pub(super) fn run_program(
     input: Input<'_>,
     access: Access,
 ) -> Outcome {
-    let access = granted_access(program.flags, access, &ctx.shared.tunables)?;
+    let access = granted_access(program.flags, access, ctx.shared.replicas.are_too_few)?;
     // A script that ends in an error leaves nothing behind if it wrote under a schema that does
     // more than observe.
     let unit = ctx.keys.is_governed().then(|| unit::begin(ctx.keys, ctx.shared));
@@ -170,7 +169,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
         }
         // What has begun to write may go on.
         let begins_to_write = command.flags.has(Flag::Write) && !self.has_written;
-        if begins_to_write && self.ctx.shared.tunables.lacks_replicas {
+        if begins_to_write && self.ctx.shared.replicas.are_too_few {
             return Err(WireError::NoReplicas);
         }
         // A script is not stopped in the middle of its work.

@@ -1,73 +1,223 @@
-//! Clients that are shown every change as the command that makes it (SYNC).
+//! Clients that follow the stream of changes (SYNC, PSYNC).
 //!
-//! Owns who follows and what it is sent: a snapshot of this instant, then the log of
-//! effects as commands, those of a unit between MULTI and EXEC, with a SELECT wherever
-//! the database changes. Who wants the snapshot only, and takes one whose length is not
-//! known, is sent it by the host in steps, while others are served.
+//! Owns who follows, how far each is, and who waits for their acknowledgements (WAIT). One who
+//! begins gets a snapshot of one instant, then the stream from that instant on; one who comes
+//! back goes on where it was.
 //!
-//! Invariant: a change is in a replica's snapshot or in its stream, never in both. The
-//! log is recorded while somebody wants it, and emptied by sending it.
-//! Not here: partial resynchronisation, acknowledgements, keep-alives in the stream, and
-//! being a replica oneself.
+//! ```text
+//! Waiting ──snapshot begins──▶ Receiving ──all of it is sent──▶ Online
+//!    next = offset of that instant ┘          PSYNC that continues ┘
+//! ```
+//!
+//! A snapshot whose end is a mark is followed by nothing until its reader has acknowledged it:
+//! it looks for the mark at the end of what it has read.
+//!
+//! Who wants a snapshot and nothing else (`redis-cli --rdb`, a backup) cannot be promoted: it is
+//! none of the replicas that INFO, ROLE, WAIT and `min-replicas-to-write` count.
+//!
+//! Invariant: a change is in a replica's snapshot or in its stream, never in both.
+//! Not here: the stream's bytes (`replication`), sending them (the host).
 
-use crate::sessions::courier::{Deliveries, Delivery};
-use crate::sessions::session::Session;
-use crate::sessions::stream::push_stream;
 use keyward_store::keyspace::client_id::ClientId;
-use keyward_store::keyspace::effects::Effect;
-use std::rc::Rc;
 
-/// How a client wants a snapshot.
+/// Which part of everything a snapshot is to have (`rdb-filter-only`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Wishes {
-    /// It takes one that ends with a mark.
-    pub(crate) takes_mark: bool,
-    /// It wants no changes after it.
-    pub(crate) is_last: bool,
+pub(crate) enum Part {
+    /// All of it.
+    #[default]
+    Everything,
+    /// Function libraries.
+    Libraries,
+    /// None.
+    Nothing,
 }
 
-/// All replicas.
+/// What a client has told of itself before it follows (REPLCONF).
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// It takes a snapshot that ends with a mark.
+    pub(crate) takes_mark: bool,
+    /// It takes another id when it goes on.
+    pub(crate) takes_new_id: bool,
+    /// It wants no changes after the snapshot.
+    pub(crate) is_last: bool,
+    /// What is in it.
+    pub(crate) part: Part,
+    /// The port that it listens on.
+    pub(crate) port: i64,
+    /// The address or name that others reach it by.
+    pub(crate) address: Option<Box<[u8]>>,
+}
+
+/// How far somebody who follows is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It waits for a snapshot to begin.
+    Waiting,
+    /// A snapshot is made for it, or on its way.
+    Receiving,
+    /// A snapshot that was made before it was sent is on its way.
+    ReceivingFile,
+    /// It has one.
+    Online,
+}
+
+impl Stage {
+    /// What INFO calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stage::Waiting | Stage::Receiving => "wait_bgsave",
+            Stage::ReceivingFile => "send_bulk",
+            Stage::Online => "online",
+        }
+    }
+}
+
+/// Somebody who follows.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    pub(crate) client: ClientId,
+    pub(crate) stage: Stage,
+    pub(crate) takes_mark: bool,
+    pub(crate) part: Part,
+    /// It wants a snapshot only.
+    pub(crate) is_last: bool,
+    /// It came by SYNC: it acknowledges nothing.
+    pub(crate) is_silent: bool,
+    /// Bytes of the stream that it was sent, or need not be.
+    pub(crate) next: u64,
+    /// Whether the stream is sent.
+    pub(crate) is_fed: bool,
+    /// How far it says it is, and when it last said so.
+    pub(crate) acknowledged: u64,
+    pub(crate) acknowledged_ms: i64,
+    /// How far its append-only file is synced.
+    pub(crate) synced: u64,
+    /// When it asked.
+    pub(crate) asked_ms: i64,
+}
+
+/// A client that waits for acknowledgements.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AckWait {
+    pub(crate) client: ClientId,
+    pub(crate) count: i64,
+    pub(crate) offset: u64,
+    /// What is to be in files (WAITAOF); else replicas need only have it.
+    pub(crate) safe: Option<Safe>,
+}
+
+/// Files that changes are waited for to be in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Safe {
+    /// The own one is among them.
+    pub(crate) is_local: bool,
+    /// Up to where it has to be synced, once that is known.
+    pub(crate) position: Option<u64>,
+}
+
+impl AckWait {
+    /// Whether the own file is synced as far as it has to be.
+    pub(crate) fn is_synced(&self, synced: u64) -> bool {
+        self.safe.is_some_and(|safe| safe.position.is_some_and(|position| synced >= position))
+    }
+}
+
+/// How many changes of whom were told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SyncCounters {
+    pub(crate) full: u64,
+    pub(crate) partial: u64,
+    pub(crate) refused: u64,
+}
+
+/// All who follow.
 #[derive(Debug, Default)]
 pub(crate) struct Replicas {
-    clients: Vec<ClientId>,
-    /// The database the stream has selected; `None` if one of them has not heard of it.
-    selected: Option<usize>,
-    /// How many snapshots were sent.
-    pub(crate) snapshots: u64,
+    all: Vec<Replica>,
+    /// Who waits for acknowledgements.
+    pub(crate) waits: Vec<AckWait>,
+    /// Acknowledgements are to be asked for.
+    pub(crate) wants_acks: bool,
+    /// Since when there has been nobody.
+    pub(crate) nobody_since_ms: i64,
+    /// When they were last looked after, and how often.
+    pub(crate) looked_ms: i64,
+    pub(crate) looks: u64,
+    /// There are fewer good ones than writes need.
+    pub(crate) are_too_few: bool,
+    pub(crate) counters: SyncCounters,
 }
 
 impl Replicas {
+    /// All who follow, those who want a snapshot only included.
+    pub(crate) fn all(&self) -> &[Replica] {
+        &self.all
+    }
+
+    /// All who follow, for changing.
+    pub(crate) fn all_mut(&mut self) -> &mut [Replica] {
+        &mut self.all
+    }
+
+    /// Those who can be promoted.
+    pub(crate) fn real(&self) -> impl Iterator<Item = &Replica> {
+        self.all.iter().filter(|replica| !replica.is_last)
+    }
+
+    /// How many can be promoted.
     pub(crate) fn count(&self) -> usize {
-        self.clients.len()
+        self.real().count()
     }
 
-    pub(crate) fn clients(&self) -> &[ClientId] {
-        &self.clients
+    pub(crate) fn get(&self, client: ClientId) -> Option<&Replica> {
+        self.all.iter().find(|replica| replica.client == client)
     }
 
-    /// A client follows from now on.
-    pub(crate) fn add(&mut self, session: &mut Session) {
-        self.clients.push(session.id);
-        self.selected = None;
-        session.is_replica = true;
+    pub(crate) fn get_mut(&mut self, client: ClientId) -> Option<&mut Replica> {
+        self.all.iter_mut().find(|replica| replica.client == client)
     }
 
-    /// Sends effects.
-    pub(crate) fn feed(&mut self, effects: &[Effect], outbox: &mut Deliveries) {
-        if self.clients.is_empty() {
-            return;
-        }
-        let mut stream = Vec::new();
-        push_stream(effects, &mut self.selected, |_| true, &mut stream);
-        let stream: Rc<[u8]> = stream.into();
-        for id in &self.clients {
-            outbox.push(Delivery::Output(*id, Rc::clone(&stream)));
+    pub(crate) fn add(&mut self, replica: Replica) {
+        self.all.push(replica);
+    }
+
+    /// A client goes.
+    pub(crate) fn remove(&mut self, client: ClientId, now_ms: i64) {
+        self.all.retain(|replica| replica.client != client);
+        if self.count() == 0 {
+            self.nobody_since_ms = now_ms;
         }
     }
 
-    /// A client goes; whether it was a replica.
-    pub(crate) fn remove(&mut self, session: &mut Session) -> bool {
-        self.clients.retain(|client| *client != session.id);
-        std::mem::take(&mut session.is_replica)
+    /// From where on somebody needs the stream.
+    pub(crate) fn needed_from(&self) -> u64 {
+        let needs = self.real().filter(|replica| replica.stage != Stage::Waiting);
+        needs.map(|replica| replica.next).min().unwrap_or(u64::MAX)
+    }
+
+    /// How many have acknowledged the stream up to here.
+    pub(crate) fn acknowledged(&self, offset: u64) -> i64 {
+        self.online().filter(|replica| replica.acknowledged >= offset).count() as i64
+    }
+
+    /// How many have it in their files up to here.
+    pub(crate) fn synced(&self, offset: u64) -> i64 {
+        self.online().filter(|replica| replica.synced >= offset).count() as i64
+    }
+
+    fn online(&self) -> impl Iterator<Item = &Replica> {
+        self.real().filter(|replica| replica.stage == Stage::Online)
+    }
+
+    /// How many are online and were heard of lately.
+    pub(crate) fn good(&self, now_ms: i64, lag_s_max: i64) -> usize {
+        let lag_s = |replica: &&Replica| now_ms / 1000 - replica.acknowledged_ms / 1000;
+        self.online().filter(|replica| lag_s(replica) <= lag_s_max).count()
+    }
+
+    /// Whether all have acknowledged the stream up to here.
+    pub(crate) fn have_all(&self, offset: u64) -> bool {
+        self.real().all(|replica| replica.acknowledged >= offset)
     }
 }

@@ -25,6 +25,8 @@ pub enum Listening {
     No,
     /// Every change, as a replica.
     ToChanges,
+    /// A snapshot, before that or in its place.
+    ToSnapshot,
     /// What is published in channels.
     ToChannels,
 }
@@ -111,7 +113,9 @@ pub(crate) struct Session {
     pub is_monitor: bool,
     /// Whether it is shown every change (SYNC).
     pub is_replica: bool,
-    /// How it wants a snapshot (REPLCONF).
+    /// The place in the stream of changes after its last command.
+    pub offset: u64,
+    /// What it told before it follows (REPLCONF).
     pub wishes: Wishes,
     /// Whether its next command waits for the end of a pause.
     pub is_paused: bool,
@@ -155,6 +159,7 @@ impl Session {
             tracker: None,
             is_monitor: false,
             is_replica: false,
+            offset: 0,
             wishes: Wishes::default(),
             is_paused: false,
             awaits_since_ms: None,

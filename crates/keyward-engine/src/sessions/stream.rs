@@ -3,7 +3,8 @@
 //! Owns the form: commands, those of a unit between MULTI and EXEC, with a SELECT wherever
 //! the database changes; and, for the file alone, annotations that say which schemas are in
 //! force.
-//! Not here: who follows (`replicas`), where the bytes go (the host).
+//! Not here: what those who follow are told besides (`replication`), where the bytes go (the
+//! host).
 
 use keyward_resp::push_request;
 use keyward_schema::Persist;
@@ -12,6 +13,9 @@ use keyward_store::keyspace::effects::Effect;
 
 /// Commands that concern more than the database they are sent to.
 const CONCERN_ALL: [&[u8]; 3] = [b"FLUSHALL", b"SWAPDB", b"FUNCTION"];
+
+/// Commands that change no row: the file has none of them.
+const CHANGE_NOTHING: [&[u8]; 2] = [b"PUBLISH", b"SPUBLISH"];
 
 /// Appends effects as the commands of a stream; `selected` is the database that it has
 /// selected. Those of databases that `wants` does not want are left out.
@@ -78,7 +82,8 @@ impl AppendLog {
             return;
         }
         let wants = |effect: &Effect| {
-            keys.database_at(effect.db).persist() == Persist::Aof || concerns_all(effect)
+            let is_kept = keys.database_at(effect.db).persist() == Persist::Aof;
+            (is_kept || is_one_of(effect, &CONCERN_ALL)) && !is_one_of(effect, &CHANGE_NOTHING)
         };
         push_stream(effects, &mut self.selected, wants, &mut self.bytes);
     }
@@ -98,7 +103,7 @@ impl AppendLog {
     }
 }
 
-fn concerns_all(effect: &Effect) -> bool {
+fn is_one_of(effect: &Effect, names: &[&[u8]]) -> bool {
     let name = effect.command.args().at(0);
-    CONCERN_ALL.iter().any(|known| name.eq_ignore_ascii_case(known))
+    names.iter().any(|known| name.eq_ignore_ascii_case(known))
 }

@@ -6,6 +6,7 @@ use crate::engine::shared::Shared;
 use crate::governed::memory;
 use crate::governed::rebuild::AfterLoad;
 use crate::scripting::function;
+use crate::sessions::replication::{Place, ReplicationId};
 use keyward_rdb::{FileReader, Record};
 use keyward_store::capture::build::Builder;
 use keyward_store::keyspace::{Keyspace, OnConflict};
@@ -98,8 +99,35 @@ pub struct SnapshotLoader<R> {
     /// Rows that there may be.
     rows_max: u64,
     unsupported: Unsupported,
+    followed: Followed,
     /// What it has come to so far.
     pub loaded: Loaded,
+}
+
+/// Where in a stream of changes the rows of a file stand, as far as it has told.
+#[derive(Debug, Default)]
+struct Followed {
+    id: Option<ReplicationId>,
+    offset: Option<u64>,
+}
+
+impl Followed {
+    fn hear(&mut self, name: &[u8], text: &[u8]) {
+        match name {
+            b"repl-id" => self.id = ReplicationId::parse(text),
+            b"repl-offset" => {
+                self.offset = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+            }
+            _ => {}
+        }
+    }
+
+    /// The place, once it is told.
+    fn take(&mut self) -> Option<Place> {
+        let (id, offset) = (self.id?, self.offset?);
+        (self.id, self.offset) = (None, None);
+        Some(Place { id, offset })
+    }
 }
 
 /// A row on its way to its table.
@@ -132,6 +160,7 @@ impl<R: Read> SnapshotLoader<R> {
             keys: Vec::new(),
             rows_max: 0,
             unsupported: Unsupported::default(),
+            followed: Followed::default(),
             loaded: Loaded::default(),
         })
     }
@@ -153,6 +182,9 @@ impl<R: Read> SnapshotLoader<R> {
         let read = self.read(ctx, entries);
         // What came before an error is there.
         self.put_rows(ctx.keys)?;
+        if ctx.shared.replication.is_on() {
+            ctx.shared.feed_effects(ctx.keys);
+        }
         if read? {
             return Ok(true);
         }
@@ -178,6 +210,9 @@ impl<R: Read> SnapshotLoader<R> {
                     let is_due = head.deadline_ms.is_some_and(|at| at < ctx.keys.now_ms());
                     if is_due && self.due == DueRows::Dropped {
                         self.loaded.expired += 1;
+                        ctx.keys.effects.begin_unit();
+                        // Who followed before has it still.
+                        ctx.keys.effects.beside(self.db, [b"DEL", head.key]);
                         continue;
                     }
                     let key = ctx.keys.key_in(self.db, head.key);
@@ -220,6 +255,16 @@ impl<R: Read> SnapshotLoader<R> {
                     ctx.shared.recall(ctx.keys, Ok(text));
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+                }
+                Record::Fact(name, text) if self.coverage == Coverage::Whole => {
+                    self.followed.hear(name, text);
+                    if ctx.shared.is_loading
+                        && let Some(place) = self.followed.take()
+                    {
+                        ctx.shared.replication.resume(place);
+                        ctx.shared.replicas.nobody_since_ms = ctx.keys.now_ms();
+                        ctx.shared.listen(ctx.keys);
+                    }
                 }
                 Record::Library(_) | Record::Fact(..) => {}
             }

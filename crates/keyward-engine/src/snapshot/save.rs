@@ -2,6 +2,7 @@
 
 use crate::governed::memory;
 use crate::scripting::Scripts;
+use crate::sessions::replication::Place;
 use keyward_commands::REDIS_VERSION;
 use keyward_rdb::{FileOptions, FileWriter, RowHead, Sizes, Usage};
 use keyward_schema::Persist;
@@ -25,11 +26,18 @@ pub enum Coverage {
     /// The databases of which only snapshots are kept, beside an append-only file that has
     /// the rest.
     SnapshotsOnly,
+    /// Function libraries.
+    Libraries,
+    /// Nothing.
+    Nothing,
 }
 
 impl Coverage {
     /// Whether a database is in such a snapshot.
-    pub(super) fn includes(self, database: &Database) -> bool {
+    pub(crate) fn includes(self, database: &Database) -> bool {
+        if matches!(self, Coverage::Libraries | Coverage::Nothing) {
+            return false;
+        }
         match database.persist() {
             Persist::Aof => self != Coverage::SnapshotsOnly,
             Persist::Rdb => self != Coverage::AppendOnly,
@@ -65,6 +73,8 @@ pub(crate) struct Head<'a> {
     pub(crate) now_us: i64,
     /// Which schemas are in force; empty if none is.
     pub(crate) schemas: String,
+    /// Where the stream of changes is, and the database that it has selected.
+    pub(crate) place: Option<(Place, usize)>,
 }
 
 /// Everything an engine holds at one instant, ready to be written.
@@ -124,12 +134,18 @@ impl Head<'_> {
         file.fact("redis-bits", &usize::BITS.to_string())?;
         file.fact("ctime", &(self.now_us / 1_000_000).to_string())?;
         file.fact("used-mem", &options.used_bytes.to_string())?;
+        if let Some((place, db)) = self.place {
+            file.fact("repl-stream-db", &db.to_string())?;
+            file.fact("repl-id", &place.id.to_string())?;
+            file.fact("repl-offset", &place.offset.to_string())?;
+        }
         let is_base = options.coverage == Coverage::AppendOnly;
         file.fact("aof-base", if is_base { "1" } else { "0" })?;
         if !self.schemas.is_empty() {
             file.fact(memory::FACT, &self.schemas)?;
         }
-        for source in self.scripts.sources() {
+        let sources = self.scripts.sources();
+        for source in sources.filter(|_| options.coverage != Coverage::Nothing) {
             file.library(source)?;
         }
         Ok(file)

@@ -74,6 +74,8 @@ pub struct Reader {
     sound: u64,
     arguments: Vec<ArgRange>,
     annotations: Vec<u8>,
+    /// The last annotation, unless a command came after it.
+    last_annotation: Vec<u8>,
 }
 
 impl Reader {
@@ -102,12 +104,19 @@ impl Reader {
             sound: offset,
             arguments: Vec::new(),
             annotations: Vec::new(),
+            last_annotation: Vec::new(),
         }
     }
 
     /// Takes the annotations that were read since the last call, as whole lines.
     pub fn take_annotations(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.annotations)
+    }
+
+    /// The annotation that stands behind all commands read so far, as a whole line; empty if
+    /// there is none.
+    pub fn last_annotation(&self) -> &[u8] {
+        &self.last_annotation
     }
 
     /// How much was read.
@@ -213,6 +222,7 @@ impl Reader {
             self.arguments.push(ArgRange { start, len: bytes });
             at = end + 2;
         }
+        self.last_annotation.clear();
         self.note_transaction();
         batch.push(&self.arguments);
         self.at = at;
@@ -229,6 +239,8 @@ impl Reader {
         }
         let (_, next) = self.line(self.at)?;
         self.annotations.extend_from_slice(&self.buffer[self.at..next]);
+        self.last_annotation.clear();
+        self.last_annotation.extend_from_slice(&self.buffer[self.at..next]);
         self.at = next;
         if !self.in_transaction {
             self.sound = self.start + next as u64;

@@ -253,6 +253,13 @@ impl AppendOnly {
         has_changed
     }
 
+    /// Adds an annotation, if there is a log.
+    pub(crate) fn annotate(&mut self, line: &[u8]) {
+        if let Some(log) = &mut self.log {
+            log.append(|buffer| buffer.extend_from_slice(line));
+        }
+    }
+
     /// Writes what is logged, or returns what a thread is to write.
     pub(crate) fn write(&mut self, policy: Policy) -> Option<Arc<Write>> {
         self.end_write(policy);

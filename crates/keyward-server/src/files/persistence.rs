@@ -97,6 +97,19 @@ impl Persistence {
         NewFile::begin(Arc::clone(&self.disk), &directory, &name)
     }
 
+    /// Begins the file that a snapshot for those who follow goes to.
+    pub(crate) fn new_sync_file(&self, settings: &Settings) -> Result<NewFile, PersistError> {
+        NewFile::begin(Arc::clone(&self.disk), &place(settings).0, &sync_name())
+    }
+
+    /// Opens that file, which has no name from then on.
+    pub(crate) fn take_sync_file(&self, settings: &Settings) -> Result<Source, PersistError> {
+        let path = place(settings).0.join(sync_name());
+        let opened = self.disk.open(&path).map_err(PersistError::when("open", &path));
+        let removed = self.disk.remove(&path).map_err(PersistError::when("remove", &path));
+        removed.and(opened)
+    }
+
     /// A snapshot of this instant begins, with so many changes in it.
     pub(crate) fn begin_background(&mut self, dirty: u64) {
         self.is_wanted = false;
@@ -162,6 +175,11 @@ impl Persistence {
             ("rdb_last_load_keys_loaded", self.loaded.rows.to_string()),
         ]
     }
+}
+
+/// What the file of a snapshot for those who follow is called.
+fn sync_name() -> String {
+    format!("sync-{}.rdb", std::process::id())
 }
 
 /// Where snapshots are.

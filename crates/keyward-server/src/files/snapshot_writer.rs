@@ -35,6 +35,8 @@ pub(crate) type Writer = Receiver<Result<u64, PersistError>>;
 pub(crate) enum Target {
     Snapshot,
     AppendOnly,
+    /// What is sent to those who follow.
+    Sync,
 }
 
 /// What the thread is sent.

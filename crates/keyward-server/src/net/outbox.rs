@@ -94,6 +94,20 @@ impl Outbox {
         self.address(client, peer, until);
     }
 
+    /// As [`Outbox::post`], of what `write` adds; returns how many bytes that are.
+    pub(crate) fn post_with(
+        &mut self,
+        client: ClientId,
+        peer: &Rc<Peer>,
+        until: u64,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> usize {
+        let before = self.bytes.len();
+        write(&mut self.bytes);
+        self.address(client, peer, until);
+        self.bytes.len() - before
+    }
+
     /// As [`Outbox::post`], of all `bytes`, which are empty afterwards.
     #[inline]
     pub(crate) fn post_all(

@@ -13,6 +13,7 @@ use crate::files::persistence::Persistence;
 use crate::files::progress::Progress;
 use crate::files::schemas::Functions;
 use crate::files::snapshot_writer::{Saving, Target};
+use crate::files::written_sync::Written;
 use crate::net::listen::Listeners;
 use crate::net::outbox::Outbox;
 use crate::net::peer::Peers;
@@ -51,6 +52,7 @@ pub(crate) struct NetStats {
     pub(crate) reads: u64,
     pub(crate) writes: u64,
     pub(crate) evicted: u64,
+    pub(crate) replica_output_bytes: u64,
 }
 
 /// The host of the engine.
@@ -95,10 +97,13 @@ pub(crate) struct ServerHost {
     pub(crate) saving: Option<Saving>,
     /// Told when something is to be.
     pub(crate) files_wanted: Rc<Notice>,
-    /// Clients that wait for a snapshot.
-    pub(crate) snapshots_wanted: VecDeque<ClientId>,
-    /// One is being sent.
-    pub(crate) is_sending: bool,
+    /// Snapshots for those who follow that are written and not sent, and the wish to send them.
+    pub(crate) written_syncs: VecDeque<Written>,
+    pub(crate) sync_written: Rc<Notice>,
+    /// Clients that are left all of a snapshot.
+    pub(crate) ending_syncs: Vec<ClientId>,
+    /// The buffer for clients that have yet to be sent some of the stream.
+    pub(crate) unfed: Vec<ClientId>,
     /// How far loading is.
     pub(crate) loading: Option<Progress>,
     /// The functions of the databases under a schema.
@@ -169,6 +174,7 @@ impl ServerHost {
                     self.persistence.is_wanted || self.persistence.background.is_some()
                 }
                 Target::AppendOnly => self.append_only.rewrites.started.is_some(),
+                Target::Sync => false,
             }
     }
 

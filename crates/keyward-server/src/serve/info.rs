@@ -28,10 +28,10 @@ pub(crate) fn write(host: &mut ServerHost, section: Section, facts: &Facts, out:
         }
         Section::Persistence => persistence(host, facts),
         Section::Stats => activity::stats(host, facts),
-        Section::Replication => activity::replication(host, facts),
         Section::Cpu => activity::cpu(),
         Section::Cluster => vec![("cluster_enabled", "0".to_owned())],
         Section::Modules
+        | Section::Replication
         | Section::CommandStats
         | Section::ErrorStats
         | Section::LatencyStats

@@ -273,7 +273,7 @@ impl Loading<'_> {
         is_last: bool,
     ) -> Result<(), ServeError> {
         let mut reader = Reader::from(self.disk, &part.path, offset)?;
-        let (mut replay, mut batch) = (Replay::new(), Batch::new());
+        let (mut replay, mut batch, mut is_cut) = (Replay::new(), Batch::new(), false);
         loop {
             batch.clear();
             match reader.next(&mut batch) {
@@ -281,6 +281,7 @@ impl Loading<'_> {
                 Ok(false) => break,
                 Err(ReadError::Truncated { sound, .. }) if self.may_cut(is_last) => {
                     self.cut(&part.path, sound)?;
+                    is_cut = true;
                     break;
                 }
                 Err(error) => {
@@ -307,6 +308,10 @@ impl Loading<'_> {
             self.server.agenda.pause().await;
         }
         self.annotations(&mut reader).await;
+        if is_last && !is_cut {
+            // Nothing was changed since.
+            self.server.core.borrow_mut().engine.resume_stream(reader.last_annotation());
+        }
         if replay.failures > 0 {
             let failures = replay.failures;
             let path = part.path.display();

@@ -7,6 +7,7 @@
 use crate::clock;
 use crate::net::peer::Peer;
 use crate::serve::core::Core;
+use crate::settings::table::Id;
 use crate::settings::value::{ClientClass, OutputLimit};
 use keyward_engine::{ClientId, Listening};
 
@@ -14,16 +15,37 @@ use keyward_engine::{ClientId, Listening};
 pub(crate) fn of(core: &Core, client: ClientId, peer: &Peer) -> OutputLimit {
     let class = match core.engine.listening(client) {
         Listening::No => ClientClass::Normal,
-        Listening::ToChanges => ClientClass::Replica,
+        Listening::ToSnapshot | Listening::ToChanges => ClientClass::Replica,
         Listening::ToChannels => ClientClass::Subscriber,
     };
     peer.class.set(class);
-    core.host.settings.output_limit(class)
+    let mut limit = core.host.settings.output_limit(class);
+    if class == ClientClass::Replica {
+        // Who goes on where it was may be left as much at once.
+        let backlog_bytes = core.host.settings.bytes(Id::BacklogSize);
+        limit.hard_bytes = raised(limit.hard_bytes, backlog_bytes);
+        limit.soft_bytes = raised(limit.soft_bytes, backlog_bytes);
+    }
+    limit
+}
+
+/// A limit, at least as high as this.
+fn raised(limit: u64, least: u64) -> u64 {
+    if limit == 0 { 0 } else { limit.max(least) }
+}
+
+/// Bytes that a client has yet to read. Those of a snapshot have limits of their own.
+fn unread(core: &Core, client: ClientId, peer: &Peer) -> u64 {
+    match core.engine.listening(client) {
+        Listening::ToSnapshot => core.engine.untaken_bytes(client),
+        Listening::ToChanges => peer.unsent_bytes() as u64 + core.engine.untaken_bytes(client),
+        Listening::No | Listening::ToChannels => peer.unsent_bytes() as u64,
+    }
 }
 
 /// Disconnects a client that leaves more replies unread than it may.
 pub(crate) fn check(core: &mut Core, client: ClientId, peer: &Peer) {
-    let unread = peer.unsent_bytes() as u64;
+    let unread = unread(core, client, peer);
     if unread == 0 {
         return peer.over_limit_since_ms.set(None);
     }

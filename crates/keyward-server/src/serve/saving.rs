@@ -39,6 +39,7 @@ fn begin_snapshot(core: &mut Core, target: Target, file: NewFile) -> Writer {
     let coverage = match target {
         Target::Snapshot => Coverage::Whole,
         Target::AppendOnly => Coverage::AppendOnly,
+        Target::Sync => Coverage::Everything,
     };
     let sums = core.host.settings.is_on(Id::RdbChecksum);
     let compresses = core.host.settings.is_on(Id::RdbCompression);
@@ -52,7 +53,7 @@ fn begin_snapshot(core: &mut Core, target: Target, file: NewFile) -> Writer {
 }
 
 /// Walks a snapshot that has begun to its end; answers how long its file is.
-async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, PersistError> {
+pub(crate) async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, PersistError> {
     loop {
         let step = {
             let Core { engine, host, .. } = &mut *server.core.borrow_mut();
@@ -73,6 +74,7 @@ async fn finish_snapshot(server: &Server, writer: Writer) -> Result<u64, Persist
         match saving.target {
             Target::Snapshot => host.persistence.last_peak_bytes = saving.peak_bytes,
             Target::AppendOnly => host.append_only.rewrites.last_peak_bytes = saving.peak_bytes,
+            Target::Sync => {}
         }
     }
     written
@@ -90,17 +92,22 @@ pub(crate) async fn keep_files(server: Rc<Server>) {
         if server.core.borrow().host.persistence.is_wanted {
             save(&server).await;
         }
-        let client = server.core.borrow_mut().host.snapshots_wanted.pop_front();
-        if let Some(client) = client {
+        if is_sync_due(&server) {
             no_pending_ends(&server).await;
-            sending::send(&server, client).await;
+            sending::synchronize(&server).await;
         }
+        let is_sync_due = is_sync_due(&server);
         let host = &server.core.borrow().host;
         let is_file_wanted = host.append_only.rewrites.is_wanted || host.persistence.is_wanted;
-        if is_file_wanted || !host.snapshots_wanted.is_empty() {
+        if is_file_wanted || is_sync_due {
             wanted.give();
         }
     }
+}
+
+/// Whether those who follow are to get a snapshot now.
+fn is_sync_due(server: &Server) -> bool {
+    server.core.borrow().engine.is_full_sync_due()
 }
 
 /// Waits until a snapshot would have nothing that is gone already: large ends are removed in
@@ -162,7 +169,8 @@ pub(crate) fn tick_files(server: &Server, core: &mut Core) {
     host.persistence.is_wanted |= is_due && host.saving.is_none();
     let is_rewrite_due = host.append_only.is_rewrite_due(&host.settings);
     host.append_only.rewrites.is_wanted |= is_rewrite_due;
-    if host.persistence.is_wanted || host.append_only.rewrites.is_wanted {
+    let is_sync_due = core.engine.is_full_sync_due();
+    if is_sync_due || host.persistence.is_wanted || host.append_only.rewrites.is_wanted {
         host.files_wanted.give();
     }
     if host.append_only.log.as_ref().is_some_and(|log| log.buffered() > 0) {

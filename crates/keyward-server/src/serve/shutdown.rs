@@ -27,9 +27,23 @@ pub(crate) fn on_signal(server: &Server, signal: Signal) {
             core.host.begin_shutdown(false);
             true
         }
+        false if core.engine.await_replicas(&mut core.host) => return,
         false => save_before_the_end(core),
     };
     if !core.host.must_stop {
+        core.host.supervisor.tell(Phase::CannotStop);
+    }
+}
+
+/// Ends the server if a signal asked for that and replicas need not be waited for any longer.
+pub(crate) fn end_if_ready(core: &mut Core) {
+    if !core.engine.is_ready_to_end() || core.host.must_stop {
+        return;
+    }
+    core.engine.tell_lag(&mut core.host);
+    core.host.must_stop = save_before_the_end(core);
+    if !core.host.must_stop {
+        core.engine.go_on(&mut core.host);
         core.host.supervisor.tell(Phase::CannotStop);
     }
 }
@@ -41,6 +55,9 @@ pub(crate) fn end(server: &Server) {
     core.host.supervisor.tell(Phase::Stopping);
     if !core.host.is_loading() {
         round::end_round(server, core);
+        if let Some(line) = core.engine.last_annotation() {
+            core.host.append_only.annotate(line.as_bytes());
+        }
         commit::end_log(server, core);
     }
 }
@@ -70,7 +87,7 @@ fn save_before_the_end(core: &mut Core) -> bool {
     if saves {
         core.host.supervisor.tell(Phase::Saving);
     }
-    let may_end = !saves || core.host.save(&core.engine.snapshot());
+    let may_end = !saves || core.host.save(&core.engine.last_snapshot());
     if !may_end {
         tracing::warn!("Error trying to save the DB, can't exit.");
     }

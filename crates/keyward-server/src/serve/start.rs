@@ -17,6 +17,7 @@ use crate::serve::core::Core;
 use crate::serve::error::ServeError;
 use crate::serve::event_loop::EventLoop;
 use crate::serve::host::ServerHost;
+use crate::serve::sending::files::send_written;
 use crate::serve::server::{Parts, Server};
 use crate::serve::{leisure, loading, reading, saving, shutdown};
 use crate::settings::Settings;
@@ -85,6 +86,7 @@ pub(crate) fn run(
     };
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
+    event_loop.begin(send_written(Rc::clone(&server)));
     event_loop.begin(start(Rc::clone(&server), functions, governed));
     event_loop.begin(reading::read_proposals(Rc::clone(&server)));
     event_loop.begin(reading::reload_when_told(Rc::clone(&server)));

@@ -6,7 +6,7 @@ use crate::clock::{self, Instant};
 use crate::serve::host::NetStats;
 use crate::serve::rates::Totals;
 use crate::serve::server::Server;
-use crate::serve::{client_limits, commit, delivery, saving};
+use crate::serve::{client_limits, commit, delivery, saving, shutdown};
 use crate::settings::table::Id;
 
 /// Lets the engine do what time demands, `hz` times a second or when a wait ends.
@@ -29,6 +29,7 @@ fn tick(server: &Server) {
     let commands = core.engine.commands_processed();
     let totals = Totals { commands, input_bytes, output_bytes };
     core.host.rates.sample(Instant::now(), totals);
+    shutdown::end_if_ready(core);
     commit::collect_log(server, core);
     delivery::deliver(server, core);
     saving::tick_files(server, core);

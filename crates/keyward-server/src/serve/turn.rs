@@ -23,8 +23,9 @@ use crate::net::connection::Connection;
 use crate::net::selector::Ready;
 use crate::serve::core::Core;
 use crate::serve::server::Server;
-use crate::serve::{client_limits, clients, commit, delivery, output_limit, round};
+use crate::serve::{client_limits, clients, commit, delivery, output_limit, replicas, round};
 use crate::settings::table::Id;
+use crate::settings::value::ClientClass;
 use keyward_engine::Progress;
 use keyward_resp::{Parsed, Protocol, ReplyWriter, RequestLimits};
 use std::io;
@@ -95,6 +96,9 @@ impl Connection {
             return self.close(server);
         }
         self.send_pending(server)?;
+        if self.peer.class.get() == ClientClass::Replica {
+            replicas::feed(server, core);
+        }
         if self.has_commands && !self.peer.is_blocked.get() {
             self.execute(server, core);
             return self.end_turn(server, core);

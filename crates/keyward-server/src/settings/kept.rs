@@ -1,7 +1,7 @@
 //! Settings of Redis that are known, kept and answered, and change nothing here.
 //!
 //! A redis.conf is to be taken as it is, and clients ask for these by CONFIG GET.
-//! Either the thing does not exist here (replication, a defragmenter), or it needs no
+//! Either the thing does not exist here (being a replica, a defragmenter), or it needs no
 //! setting. Where silence would mislead, only the value that asks for nothing is taken
 //! (`cluster-enabled no`). Whoever gives one an effect moves its row to `table`.
 
@@ -35,29 +35,22 @@ pub static HIDDEN: &[&str] = &[
 
 kept! {
     // replication and cluster: absent
-    "replicaof", EMPTY, "", AtStart, "There is no replication.";
-    "replica-serve-stale-data", Kind::Bool, "yes", Live, "There is no replication.";
-    "replica-read-only", Kind::Bool, "yes", Live, "There is no replication.";
-    "replica-priority", Kind::Int(0, INT_MAX), "100", Live, "There is no replication.";
-    "replica-lazy-flush", Kind::Bool, "no", Live, "There is no replication.";
-    "replica-announced", Kind::Bool, "yes", Live, "There is no replication.";
-    "replica-announce-ip", Kind::Text, "", Live, "There is no replication.";
-    "replica-announce-port", Kind::Int(0, 65535), "0", Live, "There is no replication.";
-    "replica-ignore-maxmemory", Kind::Bool, "yes", Live, "There is no replication.";
-    "replica-ignore-disk-write-errors", Kind::Bool, "no", Live, "There is no replication.";
-    "repl-ping-replica-period", Kind::Int(1, INT_MAX), "10", Live, "There is no replication.";
-    "repl-timeout", Kind::Int(1, INT_MAX), "60", Live, "There is no replication.";
-    "repl-disable-tcp-nodelay", Kind::Bool, "no", Live, "There is no replication.";
-    "repl-diskless-sync", Kind::Bool, "yes", Live, "There is no replication.";
-    "repl-diskless-sync-delay", Kind::Int(0, INT_MAX), "5", Live, "There is no replication.";
-    "repl-diskless-sync-max-replicas", Kind::Int(0, INT_MAX), "0", Live, "There is no replication.";
-    "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "There is no replication.";
-    "repl-backlog-size", Kind::Bytes(1, MAX), "1mb", Live, "There is no replication.";
-    "repl-backlog-ttl", Kind::Int(0, i64::MAX), "3600", Live, "There is no replication.";
-    "masteruser", Kind::Text, "", Live, "There is no replication.";
-    "masterauth", Kind::Text, "", Live, "There is no replication.";
-    "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "There is no replication.";
-    "tls-replication", Kind::Bool, "no", Live, "There is no replication.";
+    "replicaof", EMPTY, "", AtStart, "A server cannot be a replica.";
+    "replica-serve-stale-data", Kind::Bool, "yes", Live, "A server cannot be a replica.";
+    "replica-read-only", Kind::Bool, "yes", Live, "A server cannot be a replica.";
+    "replica-priority", Kind::Int(0, INT_MAX), "100", Live, "A server cannot be a replica.";
+    "replica-lazy-flush", Kind::Bool, "no", Live, "A server cannot be a replica.";
+    "replica-announced", Kind::Bool, "yes", Live, "A server cannot be a replica.";
+    "replica-announce-ip", Kind::Text, "", Live, "A server cannot be a replica.";
+    "replica-announce-port", Kind::Int(0, 65535), "0", Live, "A server cannot be a replica.";
+    "replica-ignore-maxmemory", Kind::Bool, "yes", Live, "A server cannot be a replica.";
+    "replica-ignore-disk-write-errors", Kind::Bool, "no", Live, "A server cannot be a replica.";
+    "repl-disable-tcp-nodelay", Kind::Bool, "no", Live, "Nothing that is sent is held back by TCP.";
+    "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "A server cannot be a replica.";
+    "masteruser", Kind::Text, "", Live, "A server cannot be a replica.";
+    "masterauth", Kind::Text, "", Live, "A server cannot be a replica.";
+    "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "A server cannot be a replica.";
+    "tls-replication", Kind::Bool, "no", Live, "A server cannot be a replica.";
     "tls-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
     "tls-client-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
     "tls-dh-params-file", Kind::Text, "", Live, "Keys are agreed on over elliptic curves alone.";
@@ -75,7 +68,7 @@ kept! {
     "list-max-listpack-size", Kind::Int(i32::MIN as i64, INT_MAX), "-2", Live, "The parts of a list have a size of their own.";
     "list-compress-depth", Kind::Int(0, INT_MAX), "0", Live, "Lists are not compressed.";
     // files
-    "rdb-del-sync-files", Kind::Bool, "no", Live, "There is no replication.";
+    "rdb-del-sync-files", Kind::Bool, "no", Live, "Snapshots for replicas are no files, or such as have no name.";
     "rdb-save-incremental-fsync", Kind::Bool, "yes", Live, "Large files are always synced in parts.";
     "rdb-key-save-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it saves, for its tests.";
     "key-load-delay", Kind::Int(i32::MIN as i64, INT_MAX), "0", Live, "Microseconds Redis pauses per key it loads, for its tests.";
@@ -99,7 +92,6 @@ kept! {
     "oom-score-adj", Kind::OneOf(&["no", "yes", "relative", "absolute"]), "no", Live, "The kernel's score is left alone.";
     "oom-score-adj-values", Kind::Words, "0 200 800", Live, "The kernel's score is left alone.";
     "ignore-warnings", Kind::Text, "", Live, "The system is not judged at start.";
-    "shutdown-timeout", Kind::Int(0, INT_MAX), "10", Live, "There are no replicas to wait for.";
     "shutdown-on-sigint", SHUTDOWN, "default", Live, "SIGINT ends the server as SHUTDOWN does.";
     "shutdown-on-sigterm", SHUTDOWN, "default", Live, "SIGTERM ends the server as SHUTDOWN does.";
     "watchdog-period", Kind::Int(0, INT_MAX), "0", Live, "There is no watchdog.";

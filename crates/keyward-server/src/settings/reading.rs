@@ -9,7 +9,7 @@ use super::table::Id;
 use super::value::{ClientClass, OutputLimit, Value};
 use keyward_engine::{
     FrequencyRates, LazySettings, MemoryLimit, NodeLimits, NotifyFlags, PackedLimits, Policy,
-    Tunables,
+    Replicating, Tunables,
 };
 use keyward_tls::{ClientAuth, Options as TlsOptions, Pair, Sessions};
 use std::path::{Path, PathBuf};
@@ -188,6 +188,21 @@ impl Settings {
         }
     }
 
+    fn replicating(&self) -> Replicating {
+        Replicating {
+            backlog_bytes: self.bytes(Id::BacklogSize),
+            backlog_ttl_s: self.int(Id::BacklogTtl),
+            ping_s: self.int(Id::ReplPing) as u64,
+            timeout_s: self.int(Id::ReplTimeout),
+            is_diskless: self.is_on(Id::Diskless),
+            delay_s: self.int(Id::DisklessDelay),
+            count_max: self.int(Id::DisklessMax) as usize,
+            replicas_min: self.int(Id::MinReplicas) as usize,
+            lag_s_max: self.int(Id::MinReplicasLag),
+            shutdown_s: self.int(Id::ShutdownTimeout),
+        }
+    }
+
     /// What the engine is to obey.
     pub fn tunables(&self) -> Tunables {
         let password = self.value(Id::RequirePass).to_text();
@@ -201,7 +216,7 @@ impl Settings {
             grants_new_users_channels: self.choice(Id::AclPubsubDefault) == "allchannels",
             notify,
             text_bytes_max: self.text_bytes_max(),
-            lacks_replicas: self.int(Id::MinReplicas) > 0 && self.int(Id::MinReplicasLag) > 0,
+            replicating: self.replicating(),
             compresses: self.is_on(Id::RdbCompression),
             pack_after_seconds: self.int(Id::PackAfter) as u32,
             slow_log_us_min: u64::try_from(self.int(Id::SlowLogSlowerThan)).ok(),

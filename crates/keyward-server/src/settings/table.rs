@@ -179,8 +179,16 @@ settings! {
     LatencyThreshold, "latency-monitor-threshold", Kind::Int(0, i64::MAX), "0", Live, "Milliseconds from which an event is a latency spike; 0 for none.";
     LatencyTracking, "latency-tracking", Kind::Bool, "yes", Live, "Whether latencies per command are recorded.";
     LatencyPercentiles, "latency-tracking-info-percentiles", Kind::Percentiles, "50 99 99.9", Live, "Percentiles of latencies that INFO shows.";
-    MinReplicas, "min-replicas-to-write", Kind::Int(0, i32::MAX as i64), "0", Live, "Replicas without which writes are refused; there are none.";
-    MinReplicasLag, "min-replicas-max-lag", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds a replica may be behind; 0 asks for no replicas.";
+    BacklogSize, "repl-backlog-size", Kind::Bytes(1, MAX), "1mb", Live, "Bytes of the stream of changes kept for replicas that come back.";
+    BacklogTtl, "repl-backlog-ttl", Kind::Int(0, i64::MAX), "3600", Live, "Seconds without replicas after which they are kept no longer; 0 for never.";
+    ReplPing, "repl-ping-replica-period", Kind::Int(1, i32::MAX as i64), "10", Live, "Seconds between PINGs to replicas.";
+    ReplTimeout, "repl-timeout", Kind::Int(1, i32::MAX as i64), "60", Live, "Seconds after which a replica that says nothing, or takes nothing of its snapshot, is disconnected.";
+    Diskless, "repl-diskless-sync", Kind::Bool, "yes", Live, "Whether snapshots are sent to replicas while they are made; else they are written to a file first.";
+    DisklessDelay, "repl-diskless-sync-delay", Kind::Int(0, i32::MAX as i64), "5", Live, "Seconds that a snapshot waits for other replicas that want it.";
+    DisklessMax, "repl-diskless-sync-max-replicas", Kind::Int(0, i32::MAX as i64), "0", Live, "Replicas that want a snapshot for which it waits no longer; 0 for any number.";
+    ShutdownTimeout, "shutdown-timeout", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds that the end of the server waits for replicas to have everything; 0 for not at all.";
+    MinReplicas, "min-replicas-to-write", Kind::Int(0, i32::MAX as i64), "0", Live, "Good replicas without which writes are refused.";
+    MinReplicasLag, "min-replicas-max-lag", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds after which a replica that says nothing is not good; 0 asks for no replicas.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
     ProtectedConfigs, "enable-protected-configs", PROTECTED, "no", AtStart, "Who may change `dir` and `dbfilename` by CONFIG SET.";
     DebugCommand, "enable-debug-command", PROTECTED, "no", AtStart, "Who may send DEBUG.";

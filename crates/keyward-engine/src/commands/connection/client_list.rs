@@ -103,7 +103,7 @@ fn onlooker<'c>(ctx: &'c Ctx<'_>) -> Onlooker<'c> {
 }
 
 /// A client, the one whose command runs included.
-pub(super) fn session<'c>(ctx: &'c Ctx<'_>, id: ClientId) -> Option<&'c Session> {
+pub(crate) fn session<'c>(ctx: &'c Ctx<'_>, id: ClientId) -> Option<&'c Session> {
     if id == ctx.session.id { Some(&*ctx.session) } else { ctx.shared.sessions.get(id) }
 }
 

@@ -1,20 +1,69 @@
-//! WAIT: until replicas have confirmed.
+//! WAIT and WAITAOF: until replicas have confirmed, or what was written is safe.
 //!
-//! There are no replicas, so the answer is zero: at once where that is enough or
-//! the command must not wait, else when its time is over.
+//! What is waited for is the client's last command, and so all that it wrote or read before.
 
 use crate::engine::context::{Ctx, Outcome};
+use crate::sessions::replicas::{AckWait, Safe};
 use keyward_commands::{WireError, args};
 
 pub(crate) fn wait(ctx: &mut Ctx<'_>) -> Outcome {
-    let replicas = args::integer(ctx.args.at(1))?;
-    let timeout_ms = args::integer_or(ctx.args.at(2), WireError::TimeoutNotInteger)?;
-    let timeout_ms = u64::try_from(timeout_ms).map_err(|_| WireError::TimeoutNegative)?;
+    let count = args::integer(ctx.args.at(1))?;
+    let timeout_ms = timeout(ctx.args.at(2))?;
+    let offset = place(ctx);
+    let acknowledged = ctx.shared.replicas.acknowledged(offset);
     // Redis 7.0 waits for as many as the low 32 bits say.
-    if replicas <= 0 || replicas as i32 <= 0 || ctx.mode.is_atomic() {
-        ctx.reply.integer(0);
-    } else {
-        ctx.block_in_vain(timeout_ms);
+    if acknowledged >= count || acknowledged >= i64::from(count as i32) || ctx.mode.is_atomic() {
+        ctx.reply.integer(acknowledged);
+        return Ok(());
     }
+    let (client, count) = (ctx.session.id, i64::from(count as i32));
+    block(ctx, AckWait { client, count, offset, safe: None }, timeout_ms);
     Ok(())
+}
+
+pub(crate) fn waitaof(ctx: &mut Ctx<'_>) -> Outcome {
+    let is_local = args::integer_within(ctx.args.at(1), 0, 1)? == 1;
+    let count = args::non_negative_or(ctx.args.at(2), WireError::NotPositive)?;
+    let count = i64::try_from(count).map_err(|_| WireError::NotPositive)?;
+    let timeout_ms = timeout(ctx.args.at(3))?;
+    let logged = ctx.host.log_ends();
+    if is_local && logged.is_none() {
+        return Err(WireError::Err(
+            "WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
+        ));
+    }
+    let is_fresh = !ctx.keys.effects.is_empty();
+    let offset = place(ctx);
+    let is_safe = !is_fresh && logged.is_some_and(|(logged, synced)| synced >= logged);
+    let synced = ctx.shared.replicas.synced(offset);
+    if (synced >= count && (is_safe || !is_local)) || ctx.mode.is_atomic() {
+        ctx.reply.array(2);
+        ctx.reply.integer(i64::from(is_safe));
+        ctx.reply.integer(synced);
+        return Ok(());
+    }
+    let safe = Some(Safe { is_local, position: None });
+    block(ctx, AckWait { client: ctx.session.id, count, offset, safe }, timeout_ms);
+    Ok(())
+}
+
+fn timeout(argument: &[u8]) -> Result<u64, WireError> {
+    let timeout_ms = args::integer_or(argument, WireError::TimeoutNotInteger)?;
+    u64::try_from(timeout_ms).map_err(|_| WireError::TimeoutNegative)
+}
+
+/// The place in the stream that the client has got to.
+fn place(ctx: &mut Ctx<'_>) -> u64 {
+    // What is not in the stream yet was written by this client just now.
+    if !ctx.keys.effects.is_empty() {
+        ctx.shared.feed_effects(ctx.keys);
+        ctx.session.offset = ctx.shared.replication.offset();
+    }
+    ctx.session.offset
+}
+
+fn block(ctx: &mut Ctx<'_>, wait: AckWait, timeout_ms: u64) {
+    ctx.shared.replicas.waits.push(wait);
+    ctx.shared.replicas.wants_acks |= ctx.shared.replicas.count() > 0;
+    ctx.block_in_vain(timeout_ms);
 }

@@ -84,7 +84,7 @@ fn figures(ctx: &mut Ctx<'_>) -> Vec<(String, Figure)> {
         bytes("peak.allocated", report.peak),
         bytes("total.allocated", report.used),
         bytes("startup.allocated", report.startup),
-        bytes("replication.backlog", 0),
+        bytes("replication.backlog", facts.backlog_bytes as u64),
         bytes("clients.slaves", report.replicas),
         bytes("clients.normal", report.clients + facts.client_bytes as u64),
         bytes("cluster.links", 0),

@@ -1,6 +1,7 @@
 //! SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE. Files are the host's.
 
 use crate::engine::context::{Ctx, Mode, Outcome};
+use crate::engine::shared::Shared;
 use crate::governed::ends;
 use crate::host::BackgroundSave;
 use crate::snapshot::Snapshot;
@@ -12,9 +13,24 @@ const IN_PROGRESS: WireError = WireError::Err("Background save already in progre
 /// Lets the host write a snapshot; whether it could.
 pub(crate) fn save_now(ctx: &mut Ctx<'_>) -> bool {
     ends::finish_all(ctx);
-    let is_saved = ctx.host.save(&Snapshot::new(ctx.keys, ctx.shared.snapshot_head(ctx.keys)));
-    ctx.shared.write_refusal.take_if(|refusal| is_saved && *refusal == WireError::SaveFailed);
+    let head = ctx.shared.snapshot_head(ctx.keys);
+    let is_saved = ctx.host.save(&Snapshot::new(ctx.keys, head));
+    note_saved(ctx.shared, is_saved);
     is_saved
+}
+
+/// As [`save_now`], before the end.
+pub(crate) fn save_at_the_end(ctx: &mut Ctx<'_>) -> bool {
+    ends::finish_all(ctx);
+    ctx.shared.feed_effects(ctx.keys);
+    let head = ctx.shared.last_snapshot_head(ctx.keys);
+    let is_saved = ctx.host.save(&Snapshot::new(ctx.keys, head));
+    note_saved(ctx.shared, is_saved);
+    is_saved
+}
+
+fn note_saved(shared: &mut Shared, is_saved: bool) {
+    shared.write_refusal.take_if(|refusal| is_saved && *refusal == WireError::SaveFailed);
 }
 
 pub(crate) fn save(ctx: &mut Ctx<'_>) -> Outcome {

@@ -1,34 +1,45 @@
-//! ROLE, SHUTDOWN, LOLWUT: the server as a whole.
+//! SHUTDOWN, LOLWUT: the server as a whole.
 
-use crate::commands::server::persistence::save_now;
+use crate::commands::server::persistence::save_at_the_end;
 use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
+use crate::sessions::ending::LastWish;
 use keyward_commands::{REDIS_VERSION, WireError, args};
-
-pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
-    // A master at offset zero, without replicas.
-    ctx.reply.array(3);
-    ctx.reply.bulk(b"master");
-    ctx.reply.integer(0);
-    ctx.reply.array(0);
-    Ok(())
-}
+use keyward_lua::LogLevel;
 
 pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
     let shutdown = Shutdown::parse(ctx.args)?;
     if shutdown.is_abort {
-        // It ends within the command that asks for it.
-        return Err(WireError::Err("No shutdown in progress."));
+        if !ctx.shared.cancel_ending(ctx.keys, ctx.host) {
+            return Err(WireError::Err("No shutdown in progress."));
+        }
+        ctx.host.log(LogLevel::Notice, b"Shutdown manually cancelled via SHUTDOWN ABORT");
+        ctx.reply.ok();
+        return Ok(());
     }
     let saves_by_itself = ctx.host.saves_by_itself() && !shutdown.is_without_save;
-    let must_save = shutdown.saves || saves_by_itself;
-    ctx.host.begin_shutdown(must_save);
-    if must_save && !save_now(ctx) && !shutdown.is_forced {
+    let wish = LastWish { saves: shutdown.saves || saves_by_itself, is_forced: shutdown.is_forced };
+    let waits = !shutdown.is_now && ctx.shared.await_replicas(ctx.keys, ctx.host, Some(wish));
+    if let Some(ending) = ctx.shared.ending.as_mut().filter(|_| waits) {
+        ending.clients.push(ctx.session.id);
+        ctx.block_in_vain(0);
+        return Ok(());
+    }
+    if !finish_shutdown(ctx, wish) {
         return Err(WireError::Err("Errors trying to SHUTDOWN. Check logs."));
     }
-    ctx.host.shut_down();
     ctx.session.is_closing = true;
     Ok(())
+}
+
+/// Ends the server, unless what is to be saved cannot be; whether it ends.
+pub(crate) fn finish_shutdown(ctx: &mut Ctx<'_>, wish: LastWish) -> bool {
+    ctx.host.begin_shutdown(wish.saves);
+    if wish.saves && !save_at_the_end(ctx) && !wish.is_forced {
+        return false;
+    }
+    ctx.host.shut_down();
+    true
 }
 
 pub(crate) fn lolwut(ctx: &mut Ctx<'_>) -> Outcome {

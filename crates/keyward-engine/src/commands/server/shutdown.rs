@@ -9,6 +9,8 @@ pub(crate) struct Shutdown {
     pub(crate) saves: bool,
     pub(crate) is_without_save: bool,
     pub(crate) is_forced: bool,
+    /// Replicas are not waited for.
+    pub(crate) is_now: bool,
 }
 
 impl Shutdown {
@@ -20,6 +22,7 @@ impl Shutdown {
             saves: has("SAVE"),
             is_without_save: has("NOSAVE"),
             is_forced: has("FORCE"),
+            is_now: has("NOW"),
         };
         let known = ["NOSAVE", "SAVE", "NOW", "FORCE", "ABORT"];
         let is_known = |argument: &[u8]| known.iter().any(|word| args::is(argument, word));

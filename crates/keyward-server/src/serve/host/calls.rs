@@ -80,10 +80,8 @@ impl ServerHost {
 }
 
 impl Host for ServerHost {
-    fn send_snapshot(&mut self, client: ClientId) -> bool {
-        self.snapshots_wanted.push_back(client);
+    fn sync_wanted(&mut self) {
         self.files_wanted.give();
-        true
     }
 
     fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
@@ -305,6 +303,11 @@ impl Host for ServerHost {
             true => BackgroundSave::Scheduled,
             false => BackgroundSave::Begun,
         }
+    }
+
+    fn log_ends(&self) -> Option<(u64, u64)> {
+        let log = self.append_only.log.as_ref()?;
+        Some((log.logged(), log.synced()))
     }
 
     fn open_log(&mut self, logged: Vec<u8>) -> Option<Vec<LogFile>> {

@@ -1,6 +1,6 @@
-//! INFO's sections about what the server has done: stats, replication, CPU.
+//! INFO's sections about what the server has done: stats, CPU.
 //!
-//! What does not exist here (a replication backlog, forks, a defragmenter, threads that read) is
+//! What does not exist here (forks, a defragmenter, threads that read) is
 //! answered as a Redis answers that has not used it.
 
 use super::Line;
@@ -22,15 +22,15 @@ pub(super) fn stats(host: &ServerHost, facts: &Facts) -> Vec<Line> {
         ("total_net_input_bytes", host.stats.input_bytes.to_string()),
         ("total_net_output_bytes", host.stats.output_bytes.to_string()),
         none("total_net_repl_input_bytes"),
-        none("total_net_repl_output_bytes"),
+        ("total_net_repl_output_bytes", host.stats.replica_output_bytes.to_string()),
         ("instantaneous_input_kbps", per_second_kb(rates.input_bytes)),
         ("instantaneous_output_kbps", per_second_kb(rates.output_bytes)),
         ("instantaneous_input_repl_kbps", per_second_kb(0.0)),
         ("instantaneous_output_repl_kbps", per_second_kb(0.0)),
         ("rejected_connections", host.stats.rejected.to_string()),
-        ("sync_full", facts.replica_snapshots.to_string()),
-        none("sync_partial_ok"),
-        none("sync_partial_err"),
+        ("sync_full", facts.full_syncs.to_string()),
+        ("sync_partial_ok", facts.partial_syncs.to_string()),
+        ("sync_partial_err", facts.refused_syncs.to_string()),
         ("expired_keys", facts.keys.expired.to_string()),
         ("expired_stale_perc", "0.00".to_owned()),
         none("expired_time_cap_reached_count"),
@@ -66,22 +66,6 @@ pub(super) fn stats(host: &ServerHost, facts: &Facts) -> Vec<Line> {
         none("io_threaded_writes_processed"),
         none("reply_buffer_shrinks"),
         none("reply_buffer_expands"),
-    ]
-}
-
-pub(super) fn replication(host: &ServerHost, facts: &Facts) -> Vec<Line> {
-    vec![
-        ("role", "master".to_owned()),
-        ("connected_slaves", facts.replicas.to_string()),
-        ("master_failover_state", "no-failover".to_owned()),
-        ("master_replid", host.run_id.clone()),
-        ("master_replid2", "0".repeat(40)),
-        none("master_repl_offset"),
-        ("second_repl_offset", "-1".to_owned()),
-        none("repl_backlog_active"),
-        ("repl_backlog_size", "1048576".to_owned()),
-        none("repl_backlog_first_byte_offset"),
-        none("repl_backlog_histlen"),
     ]
 }
 

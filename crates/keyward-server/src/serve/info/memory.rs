@@ -14,8 +14,8 @@ pub(super) fn lines(host: &ServerHost, report: &MemoryReport, facts: &Facts) -> 
     lines.extend(ratios(report));
     lines.extend([
         ("mem_not_counted_for_evict", report.uncounted(facts).to_string()),
-        ("mem_replication_backlog", "0".to_owned()),
-        ("mem_total_replication_buffers", "0".to_owned()),
+        ("mem_replication_backlog", facts.backlog_bytes.to_string()),
+        ("mem_total_replication_buffers", facts.backlog_bytes.to_string()),
         ("mem_clients_slaves", report.replicas.to_string()),
         ("mem_clients_normal", (report.clients + facts.client_bytes as u64).to_string()),
         ("mem_cluster_links", "0".to_owned()),

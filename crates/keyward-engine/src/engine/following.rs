@@ -1,0 +1,360 @@
+//! Looking after those who follow: the stream they are sent, snapshots they share, keep-alives,
+//! acknowledgements, who is cut off.
+//!
+//! Owns what happens to followers and the stream together, and the host's interface for it:
+//!
+//! 1. somebody asks for everything (SYNC, PSYNC), and the host is told ([`Host::sync_wanted`]);
+//! 2. when the snapshot for all who wait is due ([`Engine::is_full_sync_due`]) the host begins it
+//!    ([`Engine::begin_full_sync`]), sends it, and says so ([`Engine::end_full_sync`]);
+//! 3. the host takes the stream for each who is online, at its client's pace
+//!    ([`Engine::take_stream`]).
+//!
+//! Not here: the commands (`commands::server::replication`), sockets and files (the host).
+
+use crate::engine::Engine;
+use crate::engine::shared::Shared;
+use crate::host::Host;
+use crate::sessions::courier::Delivery;
+use crate::sessions::replicas::{Part, Replica, Stage};
+use crate::sessions::replication::{Place, ReplicationId};
+use crate::snapshot::{self, Coverage, SnapshotOptions};
+use crate::tunables::Replicating;
+use keyward_lua::LogLevel;
+use keyward_store::keyspace::Keyspace;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::tables::database::Database;
+
+/// What the annotation that ends an append-only file begins with.
+const LAST_LINE: &str = "#keyward-replication:";
+/// How often those who follow are looked after.
+const LOOK_INTERVAL_MS: i64 = 1000;
+
+/// A snapshot that has begun for those who follow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FullSync {
+    /// Who gets it.
+    pub clients: Vec<ClientId>,
+    /// Whether it is sent while it is made, and ends with a mark; else as one text of known
+    /// length.
+    pub takes_mark: bool,
+}
+
+impl Shared {
+    /// Gives what was recorded to those who want it: the stream and the append-only file.
+    #[inline]
+    pub(crate) fn feed_effects(&mut self, keys: &mut Keyspace) {
+        if !keys.effects.is_empty() && (self.log.is_on || self.replication.is_on()) {
+            let effects = keys.effects.take();
+            self.replication.push_effects(&effects);
+            self.log.record(&effects, keys);
+            self.trim_backlog();
+        }
+        let is_behind = self.log.schema_version != keys.schema_version();
+        // What a start changes stands before the schema that it changes rows for.
+        if self.log.is_on && is_behind && !self.is_loading {
+            self.annotate_log(keys);
+        }
+        if self.replication.is_on() {
+            self.feed_others(keys);
+        }
+    }
+
+    /// Adds to the stream what is no change: the schemas in force, and a wish for
+    /// acknowledgements.
+    fn feed_others(&mut self, keys: &Keyspace) {
+        if self.replication.schema_version != keys.schema_version() && !self.is_loading {
+            self.replication.schema_version = keys.schema_version();
+            let text = self.memory(keys).text();
+            // A Redis that follows passes over an acknowledgement, and over all behind it.
+            let words = [b"REPLCONF", &b"ACK"[..], b"0", b"KEYWARD-SCHEMAS", text.as_bytes()];
+            self.replication.push_command(&words);
+        }
+        if std::mem::take(&mut self.replicas.wants_acks) {
+            self.replication.push_command(&[b"REPLCONF", b"GETACK", b"*"]);
+        }
+    }
+
+    /// Frees what of the stream need not be kept.
+    pub(crate) fn trim_backlog(&mut self) {
+        let bytes_max = self.tunables.replicating.backlog_bytes;
+        self.replication.trim(bytes_max, self.replicas.needed_from());
+    }
+
+    /// Bytes of the stream that are kept only for those who are behind.
+    pub(crate) fn held_stream_bytes(&self) -> usize {
+        let kept = self.replication.backlog().map_or(0, |backlog| backlog.len());
+        kept.saturating_sub(self.tunables.replicating.backlog_bytes) as usize
+    }
+
+    /// Notes whether there are enough good replicas for writes.
+    pub(crate) fn count_good_replicas(&mut self, now_ms: i64) {
+        let Replicating { replicas_min, lag_s_max, .. } = self.tunables.replicating;
+        self.replicas.are_too_few = replicas_min > 0
+            && lag_s_max > 0
+            && self.replicas.good(now_ms, lag_s_max) < replicas_min;
+    }
+
+    /// Looks after those who follow, once a second.
+    pub(crate) fn look_after_followers(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
+        let now_ms = keys.now_ms();
+        // The clock may have been set back.
+        let passed_ms = now_ms - self.replicas.looked_ms;
+        if (0..LOOK_INTERVAL_MS).contains(&passed_ms) || !self.replication.is_on() {
+            return;
+        }
+        self.replicas.looked_ms = now_ms;
+        let period = self.tunables.replicating.ping_s.max(1);
+        if self.replicas.looks.is_multiple_of(period)
+            && self.replicas.count() > 0
+            && self.ending.is_none()
+        {
+            self.feed_effects(keys);
+            self.replication.push_command(&[b"PING"]);
+        }
+        self.replicas.looks += 1;
+        self.keep_waiting_alive();
+        self.close_silent(now_ms, host);
+        self.trim_backlog();
+        self.count_good_replicas(now_ms);
+        let ttl_s = self.tunables.replicating.backlog_ttl_s;
+        let idle_s = (now_ms - self.replicas.nobody_since_ms) / 1000;
+        if self.replicas.count() == 0 && ttl_s > 0 && idle_s > ttl_s {
+            self.feed_effects(keys);
+            let backlog = self.replication.end();
+            self.listen(keys);
+            host.discard(Box::new(backlog));
+            let line = format!(
+                "Replication backlog freed after {ttl_s} seconds without connected replicas."
+            );
+            host.log(LogLevel::Notice, line.as_bytes());
+        }
+    }
+
+    /// Those who wait for a snapshot hear that somebody is there.
+    fn keep_waiting_alive(&mut self) {
+        for replica in self.replicas.all() {
+            let is_made = replica.stage == Stage::Receiving && !replica.takes_mark;
+            if replica.stage == Stage::Waiting || is_made {
+                self.outbox.push(Delivery::Output(replica.client, b"\n".as_slice().into()));
+            }
+        }
+    }
+
+    /// Disconnects those who should be heard of, and are not.
+    fn close_silent(&mut self, now_ms: i64, host: &mut dyn Host) {
+        let timeout_s = self.tunables.replicating.timeout_s;
+        let is_silent = |replica: &&Replica| {
+            replica.stage == Stage::Online
+                && !replica.is_silent
+                && !replica.is_last
+                && now_ms / 1000 - replica.acknowledged_ms / 1000 > timeout_s
+        };
+        for replica in self.replicas.all().iter().filter(is_silent) {
+            let address = host.connection(replica.client).address;
+            let line = format!("Disconnecting timedout replica (streaming sync): {address}");
+            host.log(LogLevel::Warning, line.as_bytes());
+            self.outbox.push(Delivery::Close(replica.client));
+        }
+    }
+
+    /// Lets clients go on that waited for acknowledgements which have come.
+    pub(crate) fn serve_acknowledged(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
+        let mut index = 0;
+        let ends = host.log_ends();
+        while let Some(wait) = self.replicas.waits.get_mut(index) {
+            if let (Some(safe), Some((logged, _))) = (&mut wait.safe, ends) {
+                safe.position.get_or_insert(logged);
+            }
+            let wait = *wait;
+            let has_enough = match wait.safe {
+                None => self.replicas.acknowledged(wait.offset) >= wait.count,
+                Some(safe) => {
+                    let is_synced = ends.is_some_and(|(_, synced)| wait.is_synced(synced));
+                    self.replicas.synced(wait.offset) >= wait.count && (is_synced || !safe.is_local)
+                }
+            };
+            // Ending it takes it from the list.
+            if !has_enough || !self.end_wait(keys, host, wait.client, None) {
+                index += 1;
+            }
+        }
+    }
+}
+
+impl Part {
+    fn coverage(self) -> Coverage {
+        match self {
+            Part::Everything => Coverage::Everything,
+            Part::Libraries => Coverage::Libraries,
+            Part::Nothing => Coverage::Nothing,
+        }
+    }
+}
+
+impl Engine {
+    /// Whether a snapshot for those who wait for one is to begin.
+    pub fn is_full_sync_due(&self) -> bool {
+        let Replicating { is_diskless, delay_s, count_max, .. } = self.shared.tunables.replicating;
+        let Some(first) = self.first_waiting() else { return false };
+        let part = first.part;
+        let waiting = self.waiting().filter(|replica| replica.part == part);
+        let now_ms = self.keys.now_ms();
+        let is_in_time = |replica: &Replica| {
+            // Nobody else is to be waited for.
+            replica.is_last
+                || !replica.takes_mark
+                || !(0..delay_s * 1000).contains(&(now_ms - replica.asked_ms))
+        };
+        let (count, is_due) =
+            waiting.fold((0, false), |(count, is_due), one| (count + 1, is_due || is_in_time(one)));
+        !is_diskless || is_due || count_max > 0 && count >= count_max
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &Replica> {
+        self.shared.replicas.all().iter().filter(|replica| replica.stage == Stage::Waiting)
+    }
+
+    fn first_waiting(&self) -> Option<&Replica> {
+        self.waiting().next()
+    }
+
+    /// What the snapshot that is next will be; `None` if nobody waits for one.
+    pub fn next_full_sync(&self) -> Option<FullSync> {
+        let part = self.first_waiting()?.part;
+        let waiting = || self.waiting().filter(|replica| replica.part == part);
+        let is_diskless = self.shared.tunables.replicating.is_diskless || part != Part::Everything;
+        Some(FullSync {
+            clients: waiting().map(|replica| replica.client).collect(),
+            takes_mark: is_diskless && waiting().all(|replica| replica.takes_mark),
+        })
+    }
+
+    /// Begins a snapshot of this instant for these clients, from which on they are kept the
+    /// stream. There must be no other.
+    pub fn begin_full_sync(&mut self, sync: &FullSync, sums: bool, used_bytes: u64) {
+        let Engine { keys, shared, .. } = self;
+        shared.feed_effects(keys);
+        shared.replication.select_anew();
+        let place = shared.replication.place();
+        let mut part = Part::Everything;
+        for replica in shared.replicas.all_mut() {
+            if !sync.clients.contains(&replica.client) {
+                continue;
+            }
+            part = replica.part;
+            (replica.stage, replica.next) = (Stage::Receiving, place.offset);
+            if !replica.is_silent {
+                let line = format!("+FULLRESYNC {} {}\r\n", place.id, place.offset);
+                let line = line.into_bytes().into();
+                shared.outbox.push(Delivery::Output(replica.client, line));
+            }
+        }
+        let options = SnapshotOptions { coverage: part.coverage(), sums, used_bytes };
+        let mut head = shared.snapshot_head(keys);
+        head.place = shared.replication.is_on().then_some((place, 0));
+        snapshot::begin(keys, head, options);
+    }
+
+    /// A snapshot that was made as a whole is on its way to a client.
+    pub fn send_full_sync(&mut self, client: ClientId) {
+        if let Some(replica) = self.shared.replicas.get_mut(client) {
+            replica.stage = Stage::ReceivingFile;
+        }
+    }
+
+    /// A client was sent all of its snapshot: it is online, and is sent the stream, at once or
+    /// after it has said that it knows where the snapshot ends.
+    pub fn end_full_sync(&mut self, host: &mut dyn Host, client: ClientId) {
+        let now_ms = self.keys.now_ms();
+        let Some(replica) = self.shared.replicas.get_mut(client) else { return };
+        if replica.stage == Stage::Waiting {
+            return;
+        }
+        replica.is_fed = !replica.is_last && replica.stage == Stage::ReceivingFile;
+        replica.stage = Stage::Online;
+        replica.acknowledged_ms = now_ms;
+        if !replica.is_last {
+            let address = host.connection(client).address;
+            let line = format!("Synchronization with replica {address} succeeded");
+            host.log(LogLevel::Notice, line.as_bytes());
+        }
+        self.shared.count_good_replicas(now_ms);
+    }
+
+    /// A snapshot could not be made for these clients.
+    pub fn fail_full_sync(&mut self, clients: &[ClientId]) {
+        for client in clients {
+            let line = b"-ERR BGSAVE failed, replication can't continue\r\n".as_slice();
+            self.shared.outbox.push(Delivery::Output(*client, line.into()));
+            self.shared.outbox.push(Delivery::Close(*client));
+        }
+    }
+
+    /// The clients that have yet to be sent some of the stream.
+    #[inline]
+    pub fn unfed(&self, clients: &mut Vec<ClientId>) {
+        let end = self.shared.replication.offset();
+        let unfed = self.shared.replicas.all().iter();
+        let unfed = unfed.filter(|replica| replica.is_fed && replica.next < end);
+        clients.extend(unfed.map(|replica| replica.client));
+    }
+
+    /// Whether anybody follows.
+    #[inline]
+    pub fn has_followers(&self) -> bool {
+        !self.shared.replicas.all().is_empty()
+    }
+
+    /// Takes about so many bytes of the stream that a client has yet to be sent.
+    pub fn take_stream(&mut self, client: ClientId, bytes_max: usize, out: &mut Vec<u8>) {
+        let Shared { replication, replicas, .. } = &mut self.shared;
+        let Some(replica) = replicas.get_mut(client).filter(|replica| replica.is_fed) else {
+            return;
+        };
+        let mut room = bytes_max;
+        while room > 0 {
+            let bytes = replication.at(replica.next);
+            let bytes = &bytes[..bytes.len().min(room)];
+            if bytes.is_empty() {
+                break;
+            }
+            out.extend_from_slice(bytes);
+            replica.next += bytes.len() as u64;
+            room -= bytes.len();
+        }
+    }
+
+    /// Bytes of the stream that are kept for a client, which it has yet to be sent.
+    pub fn untaken_bytes(&self, client: ClientId) -> u64 {
+        let replica = self.shared.replicas.get(client);
+        let replica = replica.filter(|it| !it.is_last && it.stage != Stage::Waiting);
+        replica.map_or(0, |replica| self.shared.replication.offset().saturating_sub(replica.next))
+    }
+
+    /// What an append-only file that has everything ends with: where the stream of changes is.
+    /// A start that finds it there goes on with the stream ([`Engine::resume_stream`]). Stock
+    /// Redis passes over it.
+    pub fn last_annotation(&mut self) -> Option<String> {
+        self.shared.feed_effects(&mut self.keys);
+        let is_kept =
+            |database: &Database| database.is_empty() || Coverage::AppendOnly.includes(database);
+        let replication = &self.shared.replication;
+        let place = replication.place();
+        (replication.is_on() && self.keys.databases().all(is_kept))
+            .then(|| format!("{LAST_LINE}{} {}\r\n", place.id, place.offset))
+    }
+
+    /// Goes on with the stream of changes where a file that was loaded says it was, if it ends
+    /// with this line.
+    pub fn resume_stream(&mut self, line: &[u8]) {
+        let text = line.strip_prefix(LAST_LINE.as_bytes()).and_then(|it| str::from_utf8(it).ok());
+        let Some(text) = text.and_then(|text| text.strip_suffix("\r\n")) else { return };
+        let Some((id, offset)) = text.split_once(' ') else { return };
+        if let (Some(id), Ok(offset)) = (ReplicationId::parse(id.as_bytes()), offset.parse()) {
+            let Engine { keys, shared, .. } = self;
+            shared.replication.resume(Place { id, offset });
+            shared.replicas.nobody_since_ms = keys.now_ms();
+            shared.listen(keys);
+        }
+    }
+}
