@@ -124,6 +124,8 @@ const SPEAK_OF_NO_ROW: [&str; 26] = [
     "subscribe",
     "sunsubscribe",
     "unsubscribe",
+    // Its arguments are an id and a number.
+    "psync",
     // These end the connection, or take it over, and have no arguments.
     "monitor",
     "quit",
