@@ -8,23 +8,23 @@ use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 /// A server.
-pub struct Node {
+pub(crate) struct Node {
     program: PathBuf,
     first: Vec<String>,
     options: Vec<String>,
-    pub port: u16,
-    pub directory: TempDir,
+    pub(crate) port: u16,
+    pub(crate) directory: TempDir,
     child: Option<Child>,
 }
 
 impl Node {
     /// A Keyward that does not wait before it sends a snapshot, and pings every second.
-    pub fn keyward(options: &[&str]) -> Node {
+    pub(crate) fn keyward(options: &[&str]) -> Node {
         Node::keyward_with(&[], options)
     }
 
     /// The same, with these schemas.
-    pub fn keyward_with(schemas: &[&str], options: &[&str]) -> Node {
+    pub(crate) fn keyward_with(schemas: &[&str], options: &[&str]) -> Node {
         let program = Path::new(env!("CARGO_BIN_EXE_keyward"));
         let first = [&["serve"], schemas].concat();
         let common = ["--enable-debug-command", "yes", "--repl-ping-replica-period", "1"];
@@ -35,7 +35,7 @@ impl Node {
     }
 
     /// A redis-server 7.0 that follows a node, and saves nothing.
-    pub fn replica_of(primary: &Node, options: &[&str]) -> Node {
+    pub(crate) fn replica_of(primary: &Node, options: &[&str]) -> Node {
         let port = primary.port.to_string();
         let common = ["--save", "", "--enable-debug-command", "yes"];
         let follows = ["--replicaof", "127.0.0.1", port.as_str()];
@@ -60,7 +60,7 @@ impl Node {
     }
 
     /// Starts it once more, in its directory.
-    pub fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         let log = std::fs::File::options();
         let log = log.clone().create(true).append(true).open(self.log_path()).expect("a log");
         let child = Command::new(&self.program)
@@ -85,7 +85,7 @@ impl Node {
         Client::connect(self.address()).ok()
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
@@ -93,50 +93,50 @@ impl Node {
         self.directory.path().join("log")
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap_or_default()
     }
 
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         self.connect().expect("it listens")
     }
 
-    pub fn call(&self, command: &str) -> Frame {
+    pub(crate) fn call(&self, command: &str) -> Frame {
         let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
         self.client().call(&words).unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let id = self.child.as_ref().expect("it runs").id().to_string();
         let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill runs");
         assert!(status.success(), "{name}");
     }
 
     /// Whether its process is there.
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
     /// Waits until its process is gone.
-    pub fn wait(&mut self) {
+    pub(crate) fn wait(&mut self) {
         wait_until(|| !self.is_running());
         self.child = None;
     }
 
     /// Ends it as it should be.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.signal("TERM");
         self.wait();
     }
 
     /// Ends it at once.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.signal("KILL");
         self.wait();
     }
 
     /// A line of INFO.
-    pub fn info(&self, name: &str) -> String {
+    pub(crate) fn info(&self, name: &str) -> String {
         let info = self.call("INFO everything");
         let text = String::from_utf8_lossy(info.as_bytes().expect("a text")).into_owned();
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}:")));
@@ -144,12 +144,12 @@ impl Node {
     }
 
     /// How often somebody got everything, went on, and could not go on.
-    pub fn syncs(&self) -> [String; 3] {
+    pub(crate) fn syncs(&self) -> [String; 3] {
         ["sync_full", "sync_partial_ok", "sync_partial_err"].map(|name| self.info(name))
     }
 
     /// Waits until a replica follows it, and has everything.
-    pub fn wait_for(&self, replica: &Node) {
+    pub(crate) fn wait_for(&self, replica: &Node) {
         wait_for(|| match replica.info("master_link_status").as_str() {
             "up" => Ok(()),
             other => Err(format!("the link is {other}; {}\n{}", self.log(), replica.log())),
@@ -162,7 +162,7 @@ impl Node {
     }
 
     /// Asserts that a replica has the same rows, which end at the same times.
-    pub fn assert_equals(&self, replica: &Node) {
+    pub(crate) fn assert_equals(&self, replica: &Node) {
         self.wait_for(replica);
         let (mut ours, mut theirs) = (self.client(), replica.client());
         for db in 0..16 {
