@@ -8,6 +8,7 @@ mod clients;
 mod compressed_collections;
 mod compression;
 mod dependents;
+mod derived_writes;
 mod effects;
 mod eviction;
 mod expiry;
