@@ -28,6 +28,7 @@ mod pause;
 mod plan;
 mod plan_effects;
 mod planning;
+mod planted_secrets;
 mod pressure;
 mod read_back;
 mod rebuild;
