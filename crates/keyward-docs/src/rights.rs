@@ -4,11 +4,14 @@
 //! of users that says so, and what else such a line admits. Redis's globs cross colons:
 //! `~user:*` also grants `user:7:followers`. So every pattern is named that a glob admits and
 //! the user was not meant to have. Patterns of the schema (`=user:{id}`), which only Keyward
-//! takes, admit nothing else.
+//! takes, admit nothing else. Invariant: every line is one that servers load.
 //! Not here: passwords, which never come from a schema.
 
 use keyward_schema::{Key, KeyId, Matcher, Schema, escape_bytes, is_user_name};
 use std::collections::BTreeMap;
+
+/// The rule that grants all keys.
+const ALL_KEYS: &str = "~*";
 
 /// How keys are named in rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,13 +125,13 @@ fn rights(
     keys: &[Declared<'_>],
     (dialect, has_functions): (Dialect, bool),
 ) -> UserRights {
-    let mut line = format!("user {name} on resetchannels");
+    let mut rules: Vec<String> = Vec::new();
     let mut foreign = Vec::new();
     for (declared, access) in keys.iter().zip(own) {
         let Some(access) = *access else { continue };
-        let rule = rule(declared.key(), access, dialect);
-        if !line.split(' ').any(|other| other == rule) {
-            line.push_str(&format!(" {rule}"));
+        let (rule, dialect) = rule(declared.key(), access, dialect);
+        if !rules.contains(&rule) {
+            rules.push(rule.clone());
         }
         let others = keys.iter().zip(own).filter(|_| dialect == Dialect::Globs);
         for (other, _) in others.filter(|(_, granted)| **granted < Some(access)) {
@@ -139,18 +142,24 @@ fn rights(
             }
         }
     }
+    // Beside a rule that grants all keys servers take no other.
+    if rules.iter().any(|rule| rule == ALL_KEYS) {
+        rules.retain(|rule| rule == ALL_KEYS);
+    }
     let writes = own.contains(&Some(Access::Write));
-    line.push_str(&format!(" {}", commands(writes, dialect, has_functions)));
+    let commands = commands(writes, dialect, has_functions);
+    let line = format!("user {name} on resetchannels {} {commands}", rules.join(" "));
     UserRights { name: name.to_owned(), line, foreign }
 }
 
-/// The rule that grants the keys of a pattern.
-fn rule(key: &Key, access: Access, dialect: Dialect) -> String {
-    match (dialect, access) {
-        (Dialect::Globs, Access::Read) => format!("%R~{}", key.pattern.glob()),
-        (Dialect::Globs, Access::Write) => format!("~{}", key.pattern.glob()),
-        (Dialect::Patterns, Access::Read) => format!("%R={}", key.pattern.text()),
-        (Dialect::Patterns, Access::Write) => format!("={}", key.pattern.text()),
+/// The rule that grants the keys of a pattern, and how it names them: one that has white space
+/// in its text is named by its glob in any case, since a rule has none.
+fn rule(key: &Key, access: Access, dialect: Dialect) -> (String, Dialect) {
+    let exact = key.pattern.in_rule().filter(|_| dialect == Dialect::Patterns);
+    let mark = if access == Access::Read { "%R" } else { "" };
+    match exact {
+        Some(pattern) => (format!("{mark}={pattern}"), Dialect::Patterns),
+        None => (format!("{mark}~{}", key.pattern.glob()), Dialect::Globs),
     }
 }
 

@@ -1,13 +1,16 @@
 //! The apparent forms of keys: what many keys that no pattern speaks for have in common.
 //!
 //! Owns reading a key as words, separators and parts that look like values (numbers, UUIDs,
-//! hexadecimal digests, dates, …), and grouping keys by that. Words that stand in one place of
+//! hexadecimal digests, dates, addresses, …), and grouping keys by that. A form is written as a
+//! pattern that a schema takes and that fits its keys, as far as their bytes can be written. Words that stand in one place of
 //! many forms are taken for values too. It is a guess for people, who declare patterns by it.
 //! Invariants: at most [`FORMS_MAX`] forms are kept, and keys beyond them counted; a key is read
 //! in one pass, and no more of it than [`KEY_BYTES`].
 //! Not here: meeting the keys (the host), which of their parts are secret (`shown`).
 
+use keyward_schema::{Kind, Pattern};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 /// Forms that are kept.
 const FORMS_MAX: usize = 128;
@@ -136,10 +139,73 @@ fn with_value(form: &[Part], place: usize) -> Vec<Part> {
 
 /// A form as a pattern would be written.
 fn text(parts: &[Part]) -> String {
+    let whole = written(parts);
+    if Pattern::parse(&whole).is_ok() {
+        return whole;
+    }
+    // Where a schema could not tell several values apart, they are one.
+    let merged = written(&merged(parts));
+    if Pattern::parse(&merged).is_ok() { merged } else { whole }
+}
+
+/// The same with one value for each segment between colons that has several.
+fn merged(parts: &[Part]) -> Vec<Part> {
+    let mut merged: Vec<Part> = Vec::new();
+    // Where the segment began, and how many values it has.
+    let (mut start, mut values) = (0, 0);
+    for part in parts {
+        match part {
+            Part::Text(text) if text.contains(&b':') => {
+                let before = text.iter().position(|byte| *byte == b':').unwrap_or(0);
+                let after = text.iter().rposition(|byte| *byte == b':').map_or(0, |at| at + 1);
+                let (head, tail) = (&text[..before], &text[after..]);
+                if values > 1 {
+                    merged.truncate(start);
+                    merged.push(Part::Value("str"));
+                } else if !head.is_empty() {
+                    merged.push(Part::Text(head.into()));
+                }
+                merged.push(Part::Text(text[before..after].into()));
+                (start, values) = (merged.len(), 0);
+                if !tail.is_empty() {
+                    merged.push(Part::Text(tail.into()));
+                }
+            }
+            Part::Text(_) => merged.push(part.clone()),
+            Part::Value("rest") => {
+                merged.truncate(start);
+                merged.push(Part::Value("rest"));
+                return merged;
+            }
+            Part::Value(_) => {
+                values += 1;
+                merged.push(part.clone());
+            }
+        }
+    }
+    if values > 1 {
+        merged.truncate(start);
+        merged.push(Part::Value("str"));
+    }
+    merged
+}
+
+/// Parts with a name for each value.
+fn written(parts: &[Part]) -> String {
+    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Value(kind) => text += &format!("{{{kind}}}"),
+            Part::Value(kind) => {
+                let name = name_of(kind);
+                let count = names.entry(name).or_default();
+                *count += 1;
+                let name = if *count == 1 { name.to_owned() } else { format!("{name}{count}") };
+                text += &match *kind {
+                    "str" => format!("{{{name}}}"),
+                    kind => format!("{{{name}:{kind}}}"),
+                };
+            }
             Part::Text(bytes) => {
                 let bytes = bytes.escape_ascii().to_string();
                 text += &bytes.replace('{', "{{").replace('}', "}}");
@@ -147,6 +213,21 @@ fn text(parts: &[Part]) -> String {
         }
     }
     text
+}
+
+/// What a value of a kind is called.
+fn name_of(kind: &str) -> &'static str {
+    match kind {
+        "uint" => "n",
+        DIGITS => "digits",
+        "date" => "day",
+        "month" => "month",
+        "ip" => "address",
+        "hex" => "digest",
+        "uuid" | "ulid" => "id",
+        "rest" => "rest",
+        _ => "name",
+    }
 }
 
 /// The parts of a key.
@@ -179,7 +260,7 @@ fn parts(key: &[u8]) -> Vec<Part> {
                 let digits = run.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
                 let (word, number) = run.split_at(run.len() - digits);
                 parts.push(Part::Text(word.into()));
-                parts.extend((!number.is_empty()).then_some(Part::Value("uint")));
+                parts.extend(number_kind(number).map(Part::Value));
             }
         }
     }
@@ -202,13 +283,37 @@ fn fixed(text: &[u8]) -> Option<(&'static str, usize)> {
                 literal => literal == byte,
             })
     };
-    let forms: [(&[u8], &str); 3] = [
-        (b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "uuid"),
-        (b"9999-99-99", "date"),
-        (b"9999-99", "month"),
+    let forms: [(&[u8], &str, Kind); 3] = [
+        (b"xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "uuid", Kind::Uuid),
+        (b"9999-99-99", "date", Kind::Date),
+        (b"9999-99", "month", Kind::Month),
     ];
-    let found = forms.into_iter().find(|(form, _)| fits(form));
-    found.map(|(form, kind)| (kind, form.len()))
+    let found = forms
+        .into_iter()
+        .find(|(form, _, kind)| fits(form) && kind.accepts(&text[..form.len()]))
+        .map(|(form, kind, _)| (kind, form.len()));
+    found.or_else(|| address(text).map(|length| ("ip", length)))
+}
+
+/// How long the IPv4 address is that a text begins with.
+fn address(text: &[u8]) -> Option<usize> {
+    let is_of_it = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let length = text.iter().take_while(|byte| is_of_it(byte)).count();
+    let is_end = text.get(length).is_none_or(|byte| !is_wordy(*byte));
+    let address = std::str::from_utf8(&text[..length]).ok().filter(|_| is_end)?;
+    address.parse::<Ipv4Addr>().ok().map(|_| length)
+}
+
+/// The kind of digits that are no number: `007`, or too many of them.
+const DIGITS: &str = "text(0-9)";
+
+/// The kind of some digits, if there are any.
+fn number_kind(digits: &[u8]) -> Option<&'static str> {
+    match Kind::Uint.accepts(digits) {
+        _ if digits.is_empty() => None,
+        true => Some("uint"),
+        false => Some(DIGITS),
+    }
 }
 
 /// What a run of letters and digits looks like, if it is no word.
@@ -216,7 +321,7 @@ fn kind_of(run: &[u8]) -> Option<&'static str> {
     let all = |is: fn(&u8) -> bool| run.iter().all(is);
     let has_digit = run.iter().any(u8::is_ascii_digit);
     if all(u8::is_ascii_digit) {
-        return Some("uint");
+        return number_kind(run);
     }
     if !has_digit {
         return None;
@@ -245,18 +350,46 @@ mod tests {
     #[test]
     fn values_are_told_by_their_forms() {
         let check = |key: &str, expected: &str| assert_eq!(form(key), expected, "{key}");
-        check("tmp:job:17", "tmp:job:{uint}");
-        check("user42", "user{uint}");
-        check("celery-task-meta-6f2b0c1e-9a3d-4f7e-8b21-0c9d8e7f6a5b", "celery-task-meta-{uuid}");
-        check("stats:2026-01-31:views", "stats:{date}:views");
-        check("stats:2026-01", "stats:{month}");
-        check("lock:deadbeef01", "lock:{hex}");
-        check("feed:01ARZ3NDEKTSV4RRFFQ69G5FAV", "feed:{ulid}");
-        check("tok:9xQeWvG816bUx9EPjHmaT23yvVM2", "tok:{str}");
+        check("tmp:job:17", "tmp:job:{n:uint}");
+        check("user42", "user{n:uint}");
+        check("n:007", "n:{digits:text(0-9)}");
+        check("tmp_00000677", "tmp_{digits:text(0-9)}");
+        check("n:99999999999999999999999", "n:{digits:text(0-9)}");
+        check("pair:1:2", "pair:{n:uint}:{n2:uint}");
+        check("ip:10.0.0.255:hits", "ip:{address:ip}:hits");
+        check("v:1.2.3", "v:{n:uint}.{n2:uint}.{n3:uint}");
+        check("v:1.2.3.999", "v:{n:uint}.{n2:uint}.{n3:uint}.{n4:uint}");
+        let uuid = "6f2b0c1e-9a3d-4f7e-8b21-0c9d8e7f6a5b";
+        check(&format!("celery-task-meta-{uuid}"), "celery-task-meta-{id:uuid}");
+        check("stats:2026-01-31:views", "stats:{day:date}:views");
+        check("stats:2026-13-45:views", "stats:{n:uint}-{n2:uint}-{n3:uint}:views");
+        check("stats:2026-01", "stats:{month:month}");
+        check("lock:deadbeef01", "lock:{digest:hex}");
+        check("feed:01ARZ3NDEKTSV4RRFFQ69G5FAV", "feed:{id:ulid}");
+        check("tok:9xQeWvG816bUx9EPjHmaT23yvVM2", "tok:{name}");
         check("a{b}\u{1}", "a{{b}}\\x01");
         check("", "");
         check("facade:beef", "facade:beef");
-        check("a:b:c:d:e:f:g:h", "a:b:c:d:e:f:{rest}");
+        check("a:b:c:d:e:f:g:h", "a:b:c:d:e:f:{rest:rest}");
+    }
+
+    #[test]
+    fn a_form_is_a_pattern_that_its_key_fits() {
+        for key in [
+            "tmp:job:17",
+            "n:007",
+            "a-1-2:b",
+            "10.0.0.1:1",
+            "x1y2:z3",
+            "stats:2026-02-30",
+            "q:1.5:2.5-3",
+            "a:b:c:d:e:f:1-2-3:x",
+            "k1.2_3:4",
+        ] {
+            let form = form(key);
+            let pattern = Pattern::parse(&form);
+            assert!(pattern.is_ok_and(|it| it.accepts(key.as_bytes())), "{key}: {form}");
+        }
     }
 
     #[test]
@@ -269,8 +402,18 @@ mod tests {
         forms.add(b"config:main");
         let list = forms.into_list();
         let told: Vec<(&str, u64)> = list.iter().map(|form| (&*form.text, form.count)).collect();
-        assert_eq!(told, [("name:{str}", 26), ("config:main", 2)]);
+        assert_eq!(told, [("name:{name}", 26), ("config:main", 2)]);
         assert_eq!(list[0].example, b"name:a");
+    }
+
+    #[test]
+    fn values_that_a_schema_could_not_tell_apart_are_one() {
+        let mut forms = Forms::default();
+        for letter in 'a'..='z' {
+            forms.add(format!("seat:{letter}7:x").as_bytes());
+        }
+        let list = forms.into_list();
+        assert_eq!(list[0].text, "seat:{name}:x");
     }
 
     #[test]

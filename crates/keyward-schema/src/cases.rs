@@ -271,6 +271,52 @@ not_values = [{ value = { age = "old" }, because = "whole number" }]
     }
 
     #[test]
+    fn values_of_every_type_are_written_as_examples_are() {
+        let schema = r#"
+[keyspace]
+name = "all"
+[key."string:{id}"]
+type = "string"
+[key."int:{id}"]
+type = "int"
+[key."list:{id}"]
+type  = "list"
+items = "uint"
+[key."set:{id}"]
+type  = "set"
+items = "uint"
+[key."zset:{id}"]
+type  = "zset"
+items = "uint"
+[key."stream:{id}"]
+type   = "stream"
+fields = { age = "uint" }
+"#;
+        let cases = r#"
+["string:{id}"]
+values = ["x"]
+["int:{id}"]
+values = [3]
+not_values = [{ value = "x", because = "whole number" }]
+["list:{id}"]
+values = [[1, 2]]
+not_values = [{ value = ["x"], because = "whole number" }]
+["set:{id}"]
+values = [[1, 2]]
+not_values = [{ value = ["x"], because = "whole number" }]
+["zset:{id}"]
+values = [{ "7" = 1.5 }]
+not_values = [{ value = { x = 1 }, because = "whole number" }]
+["stream:{id}"]
+values = [{ age = 3 }]
+not_values = [{ value = { age = "x" }, because = "whole number" }]
+"#;
+        let schema = crate::check("all.toml", schema.as_bytes()).schema.expect("sound");
+        let results = try_cases(&schema, cases).expect("TOML");
+        assert_eq!((results.tried, results.failures.len()), (11, 0), "{:?}", results.failures);
+    }
+
+    #[test]
     fn cases_that_come_out_otherwise_are_told_with_their_line() {
         let told = told(
             r#"["user:{id:uint}"]

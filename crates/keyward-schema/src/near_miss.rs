@@ -70,14 +70,17 @@ pub fn near_miss<'p>(
         .filter_map(|(index, pattern)| {
             let comparison = compare(pattern, key);
             let reason = comparison.reason?;
-            comparison.resembles.then_some((comparison.score, index, reason))
+            let nearness = (comparison.begins, comparison.score);
+            comparison.resembles.then_some((nearness, index, reason))
         })
-        .max_by_key(|(score, index, _)| (*score, Reverse(*index)))
+        .max_by_key(|(nearness, index, _)| (*nearness, Reverse(*index)))
         .map(|(_, pattern, reason)| NearMiss { pattern, reason })
 }
 
 /// How a key lies to a pattern.
 struct Comparison {
+    /// Whether both begin with the same word: nearer than any that does not.
+    begins: bool,
     /// The more, the nearer.
     score: i32,
     /// Whether a word of the pattern stands in the key, or nearly.
@@ -98,7 +101,7 @@ fn compare(pattern: &Pattern, key: &[u8]) -> Comparison {
     let count = segments.count();
     let limit = if segments.tail.is_some() { count } else { usize::MAX };
     let parts: Vec<&[u8]> = key.splitn(limit, |&byte| byte == b':').collect();
-    let mut comparison = Comparison { score: 0, resembles: false, reason: None };
+    let mut comparison = Comparison { begins: false, score: 0, resembles: false, reason: None };
     for (index, (segment, part)) in segments.closed.iter().zip(&parts).enumerate() {
         comparison.add(pattern, index, segment, part);
     }
@@ -145,6 +148,7 @@ impl Comparison {
     fn add(&mut self, pattern: &Pattern, index: usize, segment: &Segment, part: &[u8]) {
         let reason = match segment {
             Segment::Word(word) if word.as_bytes() == part => {
+                self.begins |= index == 0;
                 self.score += WORD;
                 self.resembles = true;
                 return;
@@ -214,6 +218,13 @@ mod tests {
         check(&patterns, "rate:::1", address(0));
         check(&patterns, "seen:2001:db8::1:2025-12-04", address(1));
         check(&patterns, "rate:some:thing", Some((0, MissReason::TooLong { expected: 2 })));
+    }
+
+    #[test]
+    fn a_pattern_that_begins_with_the_same_word_is_nearest() {
+        let patterns = ["user:{id:uint}", "users:{name}"];
+        let expected = MissReason::Placeholder { segment: 1, placeholder: 0 };
+        check(&patterns, "user:abc", Some((0, expected)));
     }
 
     #[test]

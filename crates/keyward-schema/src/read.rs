@@ -144,7 +144,8 @@ fn check_text(own: Source, files: Option<&dyn Files>) -> Checked {
         let flat = flatten(&source, &documents);
         source.set_flat(flat);
     }
-    let diagnostics = report.finish();
+    let mut diagnostics = report.finish();
+    include::tell_values(&included, &mut diagnostics);
     let schema = if sound { parts.into_schema(&source) } else { None };
     debug_assert!(!sound || schema.is_some(), "a part is missing and nobody said why");
     Checked { source, diagnostics, schema }

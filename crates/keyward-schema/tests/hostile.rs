@@ -53,9 +53,10 @@ fn millions_of_pairs_that_overlap() {
         0 => hash(format!("a{n}:{{x}}:{{y}}")),
         _ => hash(format!("{{x}}:b{n}:{{y}}")),
     }));
-    assert_eq!((codes(&crossed), crossed.diagnostics.len()), (vec!["KW0107"], MAX_DIAGNOSTICS));
+    // Those behind the first that were found are not compared.
+    assert_eq!((codes(&crossed), crossed.diagnostics.len()), (vec!["KW0107"], 50));
     let equal = answer(keys(|n| hash(format!("a:{{x{n}}}"))));
-    assert_eq!((codes(&equal), equal.diagnostics.len()), (vec!["KW0107"], MAX_DIAGNOSTICS));
+    assert_eq!((codes(&equal), equal.diagnostics.len()), (vec!["KW0107"], 50));
 }
 
 #[test]

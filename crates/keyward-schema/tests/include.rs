@@ -287,7 +287,7 @@ fn files_depth_and_bytes_are_bounded() {
         format!("[variables]\np = '{}'\n[key.a]\ntype = 'hash'\ndoc = '{doc}'\n", "x".repeat(1000));
     told(
         &[("a.toml", &format!("include = ['b.toml']\n{START}")), ("b.toml", &b)],
-        &["b.toml:5 KW0002 values of variables add more than 8388608 bytes"],
+        &["b.toml:5 KW0002 values of variables add more than 8388608 bytes | see a.toml:1"],
     );
 }
 
@@ -350,4 +350,22 @@ fn the_matcher_finds_included_keys() {
     let patterns: Vec<_> = schema.keys.iter().map(|key| &key.pattern).collect();
     let matcher = Matcher::new(patterns).expect("they do not overlap");
     assert_eq!(matcher.find(b"b:7").map(|found| found.pattern), Some(1));
+}
+
+#[test]
+fn a_finding_tells_the_value_of_a_variable_and_which_include_gave_it() {
+    let own = format!(
+        "include = [\n  {{ file = 'b.toml', with = {{ q = 'a\"b' }} }},\n  \
+         {{ file = 'b.toml', with = {{ p = 'other', q = 'soon' }} }},\n]\n{START}"
+    );
+    let other =
+        "[variables]\np = 'p'\nq = '1h'\n[key.'${p}:{id}']\ntype = 'string'\nttl = '${q}'\n";
+    let checked = read(&[("a.toml", &own), ("b.toml", other)]);
+    let told: Vec<String> = checked
+        .diagnostics
+        .iter()
+        .flat_map(|found| &found.related)
+        .map(|label| format!("{} {}", checked.source.place(label.span), label.text))
+        .collect();
+    assert_eq!(told, ["a.toml:2 `q` is `a\"b` by this", "a.toml:3 `q` is `soon` by this"]);
 }

@@ -296,3 +296,110 @@ fn rules_by_globs_grant_what_is_told_besides_on_redis_too() {
     );
     try_everything(&Server::redis(&[]), &rules, &foreign);
 }
+
+/// Patterns that say more than a rule can hold.
+const HARD: &str = r#"
+[key."tok:{t:text(a-z0-9, 32)}"]
+type = "any"
+
+[key."job {kind:mail | push} of {day:date}"]
+type = "any"
+
+[key."two\nlines:{id:uint}"]
+type = "any"
+
+[key."{word}"]
+type = "any"
+"#;
+
+/// A schema whose keys an owner writes and another user reads.
+fn with_users(schema: &str) -> String {
+    let users = "[keyspace]\nowner = \"app\"\nreaders = [\"reports\"]\n";
+    let table = schema.lines().position(|line| line.trim() == "[keyspace]");
+    match table {
+        Some(_) => schema.replacen("[keyspace]\n", users, 1),
+        None => format!("{users}name = \"hard\"\n{schema}"),
+    }
+}
+
+/// The schemas of the library, of the systems, and of [`HARD`], by name.
+fn schemas_of_all_kinds(folder: &Path) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let names = |of: &str| {
+        let entries = fs::read_dir(root.join(of)).expect("a folder").flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut found = vec![("hard".to_owned(), path(folder, "hard.toml"))];
+    fs::write(&found[0].1, with_users(HARD)).expect("a file");
+    for file in names("library") {
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        let directory = path(folder, &name);
+        let arguments = ["init", "--with", &name, &directory];
+        let output = Command::new(PROGRAM).args(arguments).output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        found.push((name, format!("{directory}/keyward.toml")));
+    }
+    for directory in names("systems").iter().filter(|it| it.join("keyward.toml").exists()) {
+        let name = directory.file_name().expect("a name").to_string_lossy().into_owned();
+        let copy = path(folder, &format!("{name}.toml"));
+        fs::copy(directory.join("keyward.toml"), &copy).expect("a file");
+        found.push((name, copy));
+    }
+    for (_, file) in &found[1..] {
+        let text = fs::read_to_string(file).expect("the schema");
+        fs::write(file, with_users(&text)).expect("the schema");
+    }
+    assert!(found.len() > 15, "{found:?}");
+    found
+}
+
+#[test]
+fn what_acl_writes_is_loaded_by_keyward_and_by_redis() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = path(folder.path(), "users.acl");
+    fs::write(&file, "user default on nopass ~* &* +@all\n").expect("a file");
+    let keyward = Server::keyward(Path::new(PROGRAM), &["--save", "", "--aclfile", &file]);
+    let redis = Server::redis(&["--save", "", "--aclfile", &file]);
+    for (name, schema) in schemas_of_all_kinds(folder.path()) {
+        for dialect in [&["acl"][..], &["acl", "--exact"]] {
+            let output = Command::new(PROGRAM).args(dialect).arg(&schema).output();
+            let output = output.expect("it runs");
+            assert_ne!(output.status.code(), Some(2), "{name}: {output:?}");
+            let lines = String::from_utf8(output.stdout).expect("text");
+            assert_eq!(lines.lines().count(), 2, "{name}: {lines}");
+            let open = "user default on nopass ~* &* +@all";
+            fs::write(&file, format!("{open}\n{lines}")).expect("the file");
+            let loaded = text(&mut keyward.client(), &["ACL", "LOAD"]);
+            assert_eq!(loaded, "OK", "{name} {dialect:?}: {lines}");
+            if dialect.len() == 1 {
+                let loaded = text(&mut redis.client(), &["ACL", "LOAD"]);
+                assert_eq!(loaded, "OK", "{name}: {lines}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pattern_with_spaces_in_its_placeholders_can_be_granted() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (schema, file) = (path(folder.path(), "s.toml"), path(folder.path(), "users.acl"));
+    let key = "[keyspace]\nname = \"s\"\n[key.\"tok:{t:text(a-z0-9, 32)}\"]\ntype = \"any\"\n\
+               [key.\"tok:{t:text(a-z0-9, 32)}:{n:uint}\"]\ntype = \"any\"\n";
+    fs::write(&schema, key).expect("a file");
+    fs::write(&file, "").expect("a file");
+    let options = ["--save", "", "--aclfile", &file, &schema];
+    let server = Server::keyward(Path::new(PROGRAM), &options);
+    let mut client = server.client();
+    let granted = "=tok:{t:text(a-z0-9, 32)}";
+    assert_eq!(text(&mut client, &["ACL", "SETUSER", "jobs", "on", ">x", granted, "+@all"]), "OK");
+    // A file of users has it without spaces, and loads it again.
+    assert_eq!(text(&mut client, &["ACL", "SAVE"]), "OK");
+    let saved = fs::read_to_string(&file).expect("the file");
+    assert!(saved.contains(" =tok:{t:text(a-z0-9,32)} "), "{saved}");
+    assert_eq!(text(&mut client, &["ACL", "LOAD"]), "OK");
+    let mut jobs = server.client();
+    assert_eq!(text(&mut jobs, &["AUTH", "jobs", "x"]), "OK");
+    let token = "tok:abcdefghijklmnopqrstuvwxyz012345";
+    assert_eq!(text(&mut jobs, &["SET", token, "1"]), "OK");
+    assert!(text(&mut jobs, &["SET", &format!("{token}:1"), "1"]).starts_with("-NOPERM"));
+}

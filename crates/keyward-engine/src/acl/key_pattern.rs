@@ -79,16 +79,15 @@ impl KeyPattern {
                 }
             }
         }
+        let text = match kind {
+            Kind::Glob => rest.into(),
+            Kind::Exact => exact(rest).ok_or(RuleError::Syntax)?,
+        };
         // Redis takes `%~a` and then stops at the first look at it.
-        if has_space(rest) || access == Access::default() {
+        if has_space(&text) || access == Access::default() {
             return Err(RuleError::Syntax);
         }
-        let is_pattern =
-            |text| std::str::from_utf8(text).is_ok_and(|it| Pattern::parse(it).is_ok());
-        if kind == Kind::Exact && !is_pattern(rest) {
-            return Err(RuleError::Syntax);
-        }
-        Ok(KeyPattern { kind, text: rest.into(), access })
+        Ok(KeyPattern { kind, text, access })
     }
 
     /// Adds it to others; one that is there already gets its rights too.
@@ -108,8 +107,14 @@ impl KeyPattern {
         self.access.covers(wanted)
             && match self.kind {
                 Kind::Glob => glob::matches(&self.text, key, Case::Sensitive),
-                Kind::Exact => place.pattern_of(key).is_some_and(|text| *text == *self.text),
+                Kind::Exact => place.pattern_of(key).is_some_and(|text| self.names(text)),
             }
+    }
+
+    /// Whether it is this pattern of a schema, spaces in placeholders apart.
+    fn names(&self, pattern: &[u8]) -> bool {
+        pattern == &*self.text
+            || (pattern.contains(&b' ') && exact(pattern).is_some_and(|text| text == self.text))
     }
 
     /// Whether it grants this for every key.
@@ -129,4 +134,11 @@ impl KeyPattern {
         };
         [mark, &self.text].concat()
     }
+}
+
+/// A pattern of a schema as a rule has it: without the spaces in its placeholders, which would
+/// end the rule in a file.
+fn exact(text: &[u8]) -> Option<Box<[u8]>> {
+    let text = std::str::from_utf8(text).ok().filter(|text| Pattern::parse(text).is_ok())?;
+    Some(Pattern::without_spaces(text).into_bytes().into())
 }

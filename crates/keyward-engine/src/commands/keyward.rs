@@ -69,7 +69,7 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
             (name, table, usages.iter().find(|usage| usage.share.tables.contains(&at)))
         })
         .collect();
-    if !matches!(wanted, Wanted::One(_)) {
+    if !matches!(wanted, Wanted::One(_) | Wanted::OfKey(..)) {
         reply.array(meant.len());
     }
     for (name, table, usage) in meant {

@@ -17,7 +17,9 @@ use crate::sessions::session::Session;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, WireError};
 use keyward_resp::Args;
+use keyward_rules::Sender;
 use keyward_store::keyspace::Keyspace;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A command of a client, and what it would run on.
@@ -84,7 +86,7 @@ impl Shared {
         let context = if queued.is_some() { Context::Transaction } else { Context::TopLevel };
         let Err(denied) = self.ask(session, &asked.call(db)) else { return Ok(()) };
         session.last_command = Some(command);
-        self.note_denied(session, context, denied, asked);
+        self.note_denied(session, (context, db), denied, asked);
         Err(no_permission(denied, command))
     }
 
@@ -93,20 +95,28 @@ impl Shared {
         self.user_of(session).map_or(Ok(()), |user| user.check(call))
     }
 
+    /// Notes what a client of a database lacks a right to. Of a key or a channel its secrets
+    /// are not: others read the log.
     fn note_denied(
         &mut self,
         session: &Session,
-        context: Context,
+        (context, db): (Context, usize),
         denied: Denied,
         asked: Asked<'_>,
     ) {
+        let Asked { command, args, keys, .. } = asked;
+        let sender = match context {
+            Context::Script => Sender::Script,
+            Context::TopLevel | Context::Transaction => Sender::Client,
+        };
+        let shown = |at: usize| keys.shown(db, command, args, sender).swap_remove(at);
         let (reason, object) = match denied {
-            Denied::Command => (Reason::Command, asked.command.name.as_bytes()),
-            Denied::Key(at) => (Reason::Key, asked.args.at(at)),
-            Denied::Channel(at) => (Reason::Channel, asked.args.at(at)),
+            Denied::Command => (Reason::Command, Cow::Borrowed(command.name.as_bytes())),
+            Denied::Key(at) => (Reason::Key, shown(at)),
+            Denied::Channel(at) => (Reason::Channel, shown(at)),
         };
         let user = session.user.as_ref().map_or(Box::default(), |user| user.name.clone());
-        self.note_denial(session, (context, reason, object), user, asked);
+        self.note_denial(session, (context, reason, &object), user, asked);
     }
 
     /// Writes to the log of what was denied.
@@ -238,7 +248,8 @@ impl Ctx<'_> {
     ) -> Option<Denied> {
         let asked = Asked { command, args, keys: self.keys, host: self.host };
         let denied = self.shared.ask(self.session, &asked.call(self.session.db)).err()?;
-        self.shared.note_denied(self.session, context, denied, asked);
+        let db = self.session.db;
+        self.shared.note_denied(self.session, (context, db), denied, asked);
         Some(denied)
     }
 

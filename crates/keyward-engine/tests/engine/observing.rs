@@ -160,6 +160,25 @@ fn a_plan_of_the_same_text_is_the_end_of_observing() {
 }
 
 #[test]
+fn unique_values_that_two_rows_claim_are_told_by_the_plan_that_ends_observing() {
+    let text = r#"
+[keyspace]
+name = "shop"
+mode = "MODE"
+[key."u:{id:uint}"]
+type = "hash"
+fields = { e = "str" }
+[key."by:{e}"]
+type = "string"
+lookup = { of = "u:{id}", field = "e" }
+"#;
+    let mut shop = Shop::new(1, &text.replace("MODE", "observe"));
+    shop.check(&[("HSET u:1 e a", ":1"), ("HSET u:2 e a", ":1")]);
+    let plan = shop.plan(&text.replace("MODE", "enforce"));
+    assert!(plan.rest().contains("conflicts\n:1\n"), "{}", plan.rest());
+}
+
+#[test]
 fn memory_and_eviction_are_the_servers_own_while_a_keyspace_observes() {
     let text = schema("max_memory = \"1mb\"\npersist = \"none\"");
     let mut shop = Shop::new(1, &text);
@@ -186,11 +205,11 @@ fn keys_without_a_pattern_are_grouped_by_their_forms_without_holding_anybody_up(
     shop.check(&[("SET tmp:job:x y", "+OK"), ("GET tmp:job:1", "$1 x")]);
     let told = shop.await_answer();
     let told = told.replace("\r\n", " ");
-    assert!(told.contains("tmp:job:{uint} $4 keys :5000"), "{told}");
-    assert!(told.contains("lock:{uuid} $4 keys :30"), "{told}");
+    assert!(told.contains("tmp:job:{n:uint} $4 keys :5000"), "{told}");
+    assert!(told.contains("lock:{id:uuid} $4 keys :30"), "{told}");
     assert!(!told.contains("order:"), "{told}");
     let first = shop.await_reply(&["KEYWARD", "UNKNOWN", "COUNT", "1"]);
-    assert!(first.starts_with("*1\r\n") && first.contains("tmp:job:{uint}"), "{first}");
+    assert!(first.starts_with("*1\r\n") && first.contains("tmp:job:{n:uint}"), "{first}");
 }
 
 #[test]

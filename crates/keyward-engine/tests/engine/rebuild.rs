@@ -187,6 +187,16 @@ fn lifetimes_that_are_missing_begin_and_forbidden_ones_end() {
 }
 
 #[test]
+fn rows_that_live_longer_than_they_may_are_kept_and_named() {
+    let mut shop = loaded(&["SET hits:a 1 PX 999000000", "SET hits:b 1 PX 9000"]);
+    let logged = shop.host.logged.join("\n");
+    let line = "SCHEMA hits:a: lives longer than the schema allows, and keeps its end";
+    assert!(logged.contains("they are kept. Some of them:\n") && logged.contains(line), "{logged}");
+    assert!(!logged.contains("hits:b"), "{logged}");
+    check(&mut shop, &[("TTL hits:a", ":999000")]);
+}
+
+#[test]
 fn rows_that_do_not_fit_are_kept_counted_and_named() {
     let mut shop = loaded(&[
         "HSET customer:1 email ada@x balance -1 plan paid",

@@ -60,6 +60,11 @@ impl RuleBook {
         self.refuse(table, key, problem.to_owned())
     }
 
+    /// A row ends later than any that is written now.
+    pub(crate) fn refuse_overlong(&self, table: KeyId, key: &[u8]) -> Refusal {
+        self.refuse(table, key, "lives longer than the schema allows, and keeps its end".to_owned())
+    }
+
     /// A client's write to a computed key is not what its source says.
     pub(crate) fn refuse_contradiction(&self, table: KeyId, key: &[u8]) -> Refusal {
         let derived = self.schema().key(table).derived.as_ref();

@@ -1,5 +1,6 @@
 //! KW0110: the patterns are too entangled to match quickly.
 
+use crate::checks::overlap;
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
 use crate::matcher::{Matcher, MatcherError};
 use crate::read::KeyDraft;
@@ -22,10 +23,13 @@ segment in front that tells them apart.
 /// Answers the table of all patterns, in the order of the drafts that have one,
 /// unless none can be built.
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) -> Option<Matcher> {
+    // Where patterns overlap, there is none, and that has been said.
+    if report.has_any(&[overlap::RULE.code]) {
+        return None;
+    }
     let patterns = drafts.iter().filter_map(|draft| draft.pattern.as_ref());
     match Matcher::new(patterns) {
         Ok(matcher) => Some(matcher),
-        // Where patterns overlap, that has been said.
         Err(MatcherError::Conflict { .. }) => None,
         Err(MatcherError::Entangled { patterns }) => {
             let first = patterns.iter().map(|pattern| &*pattern.text).next();

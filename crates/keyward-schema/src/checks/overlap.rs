@@ -38,7 +38,12 @@ type = "hash"
 /// How many rivals of one pattern are shown.
 const MAX_SHOWN: usize = 4;
 
+/// So many patterns are told that accept keys of others; those behind are not compared. Each
+/// takes a comparison with all before it.
+const MAX_FOUND: usize = 50;
+
 pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
+    let mut count = 0;
     let patterns: Vec<(&Pattern, &KeyDraft<'_>)> =
         drafts.iter().filter_map(|draft| Some((draft.pattern.as_ref()?, draft))).collect();
     for (index, (pattern, draft)) in patterns.iter().enumerate() {
@@ -52,7 +57,15 @@ pub(crate) fn check(drafts: &[KeyDraft<'_>], report: &mut Report) {
         if let Some((first, first_draft)) = rivals.next() {
             let found = found(pattern, draft, first).see(first_draft.at, "first claimed here");
             let others = rivals.take(MAX_SHOWN - 1);
-            report.push(others.fold(found, |found, (_, other)| found.see(other.at, "and here")));
+            let found = others.fold(found, |found, (_, other)| found.see(other.at, "and here"));
+            count += 1;
+            let left = patterns.len() - index - 1;
+            if count == MAX_FOUND && left > 0 {
+                let last = format!("{left} patterns behind this one were not compared");
+                report.push(found.see(draft.at, last));
+                return;
+            }
+            report.push(found);
         }
     }
 }
@@ -170,6 +183,19 @@ type = "hash"
 "#,
             r#"KW0107 3:6 two patterns accept the same keys [also matches `a:{42}`] | see 1:6 first claimed here | help: add a literal segment: "a:y:{{{y}}}""#,
         );
+    }
+
+    #[test]
+    fn patterns_behind_too_many_overlaps_are_not_compared() {
+        let keys: String =
+            (0..400).map(|n| format!("[key.\"{{a{n}}}:x{{b:rest}}\"]\ntype = \"any\"\n")).collect();
+        let checked = crate::check("many.toml", keys.as_bytes());
+        let overlaps: Vec<_> =
+            checked.diagnostics.iter().filter(|found| found.rule.code == "KW0107").collect();
+        assert_eq!(overlaps.len(), super::MAX_FOUND);
+        let last = overlaps.last().and_then(|found| found.related.last());
+        let told = last.map(|label| label.text.as_str());
+        assert_eq!(told, Some("349 patterns behind this one were not compared"));
     }
 
     #[test]

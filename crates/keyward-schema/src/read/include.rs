@@ -15,7 +15,8 @@ use toml::de::{DeTable, DeValue};
 use super::table::{Entry, Located, Table, Value, entries, text};
 use super::variables::{Filling, Values, defaults, read_values};
 use crate::checks::{bad_include, include_cycle, too_many, unknown_variable, wrong_value};
-use crate::diagnostic::Report;
+use crate::diagnostic::{Diagnostic, Label, Report};
+use crate::escape;
 use crate::include::{Files, MAX_INCLUDE_DEPTH, MAX_INCLUDES};
 use crate::settings::Scope;
 use crate::source::{MAX_FILE_BYTES, Source, Span};
@@ -26,6 +27,38 @@ pub(super) struct Included {
     pub(super) base: u32,
     /// The values of its variables, if it has any.
     pub(super) values: Option<Values>,
+    /// Where it is included, with these values.
+    pub(super) at: Span,
+}
+
+impl Included {
+    /// Tells a finding in this file which values its variables have there, and who gave them.
+    fn tell_values(&self, found: &mut Diagnostic) {
+        let Span { start, end } = found.primary.span;
+        let place = (start - self.base) as usize..end.saturating_sub(self.base) as usize;
+        let text = self.source.text.get(place).unwrap_or_default();
+        for (name, value) in self.values.iter().flatten() {
+            if text.contains(&format!("${{{name}}}")) {
+                let shown: String = value.chars().take(VALUE_SHOWN).collect();
+                let more = if shown.len() < value.len() { "…" } else { "" };
+                let label = format!("`{name}` is `{}{more}` by this", escape(&shown));
+                found.related.push(Label { span: self.at, text: label });
+            }
+        }
+    }
+}
+
+/// How many letters of a value a finding shows.
+const VALUE_SHOWN: usize = 60;
+
+/// Tells findings in included files which values variables have there.
+pub(super) fn tell_values(included: &[Included], found: &mut [Diagnostic]) {
+    for found in found {
+        let mut before = included.iter().rev();
+        if let Some(file) = before.find(|file| file.base <= found.primary.span.start) {
+            file.tell_values(found);
+        }
+    }
 }
 
 /// Files on the way from the schema's own to the one that is searched.
@@ -169,7 +202,8 @@ impl<'s> Search<'s> {
         let source = Source::new(name.clone(), text.clone());
         self.base_next = Source::base_after(base, &source);
         self.known.entry(identity.clone()).or_default().push(self.found.len());
-        self.found.push(Included { source, base, values: values.clone() });
+        let at = wanted.with.as_ref().map_or(at, |with| with.at);
+        self.found.push(Included { source, base, values: values.clone(), at });
         let chain = Chain { name: &name, path: &path, identity: &identity, from: Some(chain) };
         let (document, _) = DeTable::parse_recoverable(&text);
         self.follow(document.get_ref(), (base, values.as_ref()), &chain);

@@ -80,6 +80,11 @@ impl Keyspace {
         is_known && self.databases[db].faults(key).is_none()
     }
 
+    /// Whether something is known to be wrong with a row.
+    pub fn is_faulty(&self, db: usize, key: &[u8]) -> bool {
+        self.databases[db].faults(key).is_some()
+    }
+
     /// Something may be wrong with a row.
     pub fn suspect(&mut self, db: usize, key: &[u8]) {
         self.heeded.suspects.push((db, key.into()));

@@ -20,7 +20,8 @@ use crate::terminal::Terminal;
 /// Redis names keys by globs, which cross colons: ~user:* also admits user:7:followers. Every
 /// pattern that a glob admits and that its user was not meant to have is told; then the
 /// command exits with 1, unless each of them is allowed by name. With --exact, keys are named
-/// by the patterns of the schema, which only Keyward takes and which admit nothing else.
+/// by the patterns of the schema, which only Keyward takes and which admit nothing else; those
+/// whose text has white space by globs all the same, since a rule cannot hold it.
 /// Exits with 2 if a file cannot be read or is not sound.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
@@ -35,7 +36,7 @@ pub(crate) struct Acl {
     #[arg(long)]
     exact: bool,
     /// A pattern that globs of others may admit; can be given often
-    #[arg(long, value_name = "PATTERN", conflicts_with = "exact")]
+    #[arg(long, value_name = "PATTERN")]
     allow: Vec<String>,
 }
 
@@ -71,7 +72,8 @@ impl Acl {
         }
         if count > 0 {
             let foreign = counted(count, "foreign pattern");
-            terminal.say(&format!("{foreign}: allow each by --allow, or write --exact rules"))?;
+            let way = if self.exact { "" } else { ", or write --exact rules" };
+            terminal.say(&format!("{foreign}: allow each by --allow{way}"))?;
         }
         Ok(if count == 0 { Answer::Yes } else { Answer::No })
     }

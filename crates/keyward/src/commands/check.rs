@@ -1,5 +1,6 @@
 //! `keyward check`: all problems of all files.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -33,11 +34,16 @@ pub(crate) struct Check {
     deny_warnings: bool,
 }
 
+/// How many findings people are shown.
+const SHOWN_MAX: usize = 100;
+
 /// How many findings there are.
 #[derive(Default)]
 struct Tally {
     errors: usize,
     warnings: usize,
+    /// The names of the files that they stand in.
+    files: BTreeSet<String>,
 }
 
 impl Check {
@@ -56,6 +62,10 @@ impl Check {
             self.show(file, &mut tally, terminal)?;
         }
         if self.format == Format::Human && !checked.is_empty() {
+            let hidden = (tally.errors + tally.warnings).saturating_sub(SHOWN_MAX);
+            if hidden > 0 {
+                terminal.say(&format!("and {hidden} more, which --format json shows"))?;
+            }
             terminal.say(&tally.in_words(checked.len()))?;
         }
         if let Some(last) = unreadable.pop() {
@@ -76,6 +86,7 @@ impl Check {
     ) -> anyhow::Result<()> {
         for found in &file.diagnostics {
             match self.format {
+                Format::Human if tally.errors + tally.warnings >= SHOWN_MAX => {}
                 Format::Human => {
                     terminal.write(&render::human(&file.source, found, Style::Coloured))?;
                     terminal.write("\n")?;
@@ -86,6 +97,8 @@ impl Check {
                 Level::Error => tally.errors += 1,
                 Level::Warning => tally.warnings += 1,
             }
+            let place = file.source.place(found.primary.span);
+            tally.files.insert(place.rsplit_once(':').map_or(&*place, |(name, _)| name).to_owned());
         }
         if file.diagnostics.len() >= MAX_DIAGNOSTICS {
             let name = &file.source.name;
@@ -96,8 +109,9 @@ impl Check {
 }
 
 impl Tally {
-    /// `2 errors, 1 warning in 3 files`.
-    fn in_words(&self, files: usize) -> String {
+    /// `2 errors, 1 warning in 3 files`: the files that they stand in, of which some may be
+    /// included; where nothing was found, those that were checked.
+    fn in_words(&self, checked: usize) -> String {
         let mut parts = Vec::new();
         if self.errors > 0 {
             parts.push(counted(self.errors, "error"));
@@ -106,6 +120,7 @@ impl Tally {
             parts.push(counted(self.warnings, "warning"));
         }
         let found = if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") };
+        let files = if self.files.is_empty() { checked } else { self.files.len() };
         format!("{found} in {}", counted(files, "file"))
     }
 }

@@ -85,7 +85,8 @@ impl Init {
         }
         self.write(&editor, &editor::json_schema_text(), terminal)?;
         if !self.editor_only {
-            terminal.say(&format!("next: keyward check {}", schema.display()))?;
+            let schema = quoted(&schema.display().to_string());
+            terminal.say(&format!("next: keyward check {schema}"))?;
         }
         Ok(Answer::Yes)
     }
@@ -161,5 +162,14 @@ mod tests {
             assert_eq!(starter.matches(NAME_LINE).count(), 1);
             assert_eq!(starter.matches("[keyspace]\n").count(), 1);
         }
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_./-+,:@%=".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }

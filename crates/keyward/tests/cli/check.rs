@@ -127,3 +127,27 @@ fn what_is_wrong_with_an_included_file_is_drawn_there() {
     let refused = folder.run(&["docs", "-o", "lib/b.toml", "shop.toml"]);
     assert!(refused.contains("lib/b.toml is one of the schemas"), "{refused}");
 }
+
+#[test]
+fn the_last_line_counts_the_files_that_findings_stand_in() {
+    let shop = "include = ['b.toml', 'c.toml']\n[keyspace]\nname = 'shop'\n";
+    let wrong = |name: &str| format!("[key.'{name}:{{id}}']\ntype = 'hsah'\n");
+    let folder = Folder::new(&[
+        ("shop.toml", &format!("{shop}{}", wrong("a"))),
+        ("b.toml", &wrong("b")),
+        ("c.toml", &wrong("c")),
+    ]);
+    let told = folder.run(&["check", "shop.toml"]);
+    assert!(told.contains("3 errors in 3 files"), "{told}");
+}
+
+#[test]
+fn many_overlaps_are_told_in_part_and_the_rest_is_counted() {
+    let keys: String =
+        (0..400).map(|n| format!("[key.\"{{a{n}}}:x{{b:rest}}\"]\ntype = \"hsah\"\n")).collect();
+    let folder = Folder::new(&[("many.toml", &format!("[keyspace]\nname = \"many\"\n{keys}"))]);
+    let told = folder.run(&["check", "many.toml"]);
+    assert_eq!(told.matches("error[KW").count(), 100, "{told}");
+    assert!(told.contains("and 350 more, which --format json shows"), "{told}");
+    assert!(told.contains("patterns behind this one were not compared"), "{told}");
+}

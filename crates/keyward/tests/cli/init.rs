@@ -78,3 +78,10 @@ fn a_place_that_cannot_be_written_is_told() {
     let folder = Folder::new(&[("file", "")]);
     assert!(folder.run(&["init", "file/inside"]).starts_with("exit 2\n"));
 }
+
+#[test]
+fn the_path_that_is_named_next_can_be_pasted_into_a_shell() {
+    let folder = Folder::new(&[]);
+    let told = folder.run(&["init", "a b"]);
+    assert!(told.contains("next: keyward check 'a b/keyward.toml'"), "{told}");
+}

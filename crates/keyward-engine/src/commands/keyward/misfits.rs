@@ -46,9 +46,15 @@ pub(crate) fn misfits(ctx: &mut Ctx<'_>) -> Outcome {
     let mut found: Vec<Box<[u8]>> = Vec::new();
     let (mut visited, mut buckets) = (0, count * BUCKETS_PER_ROW);
     loop {
+        if let Wanted::OfKey(_, key) = &wanted {
+            // One row is found without a look at others.
+            found.extend(ctx.keys.is_faulty(ctx.db, key).then(|| key.clone()));
+            cursor = 0;
+            break;
+        }
         cursor = ctx.keys.scan_faulty(ctx.db, cursor, |key, _| {
             visited += 1;
-            if wanted.has(book.table_of(key)) {
+            if wanted.has_row(book.table_of(key), key) {
                 found.push(key.into());
             }
         });

@@ -46,7 +46,10 @@ impl Conclusion {
         }
         let now_ms = view.now_ms();
         let term = self.term(ground, table, key, row)?;
-        self.found(Some(table)).overlong += u64::from(book.is_overlong(table, term, now_ms, row));
+        if book.is_overlong(table, term, now_ms, row) {
+            self.found(Some(table)).overlong += 1;
+            self.name(table, || book.refuse_overlong(table, key));
+        }
         let mut misfit = None;
         let deadline = deadline_of(term, now_ms, row);
         match deadline {

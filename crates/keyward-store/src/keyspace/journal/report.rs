@@ -5,6 +5,7 @@ use crate::keyspace::Keyspace;
 use crate::values::hasher::{DbIndex, TableIndex};
 use crate::values::list::End;
 use crate::values::row::{LentRow, Row, Shelf};
+use crate::values::text::Text;
 use hashbrown::HashTable;
 use keyward_rules::{Change, EntryFields, Part, What};
 use std::ops::Range;
@@ -117,7 +118,9 @@ impl Keyspace {
         !steps().any(|undo| matches!(undo, Undo::MovedTo(_)))
     }
 
-    /// The row as it was, where it came, went or was replaced as a whole.
+    /// The row as it was, where it came, went or was replaced as a whole. A string that came by
+    /// an edit (SETRANGE, PFADD, …) came as a whole too; what came to a collection is told in
+    /// parts.
     fn whole_before<'a>(
         &'a self,
         entry: RowSteps<'_>,
@@ -126,6 +129,7 @@ impl Keyspace {
         entry.steps.iter().find_map(|step| match &self.journal.steps[*step].undo {
             Undo::Row(before) => Some(before.as_ref()),
             Undo::Kept(row) => Some(Some(&**row)),
+            Undo::Created if self.is_string(&entry.row) => Some(None),
             // It is the same row under another key.
             Undo::MovedTo(to) => {
                 let row = self.find_touched(&self.journal.rows[*to]);
@@ -133,6 +137,12 @@ impl Keyspace {
             }
             _ => None,
         })
+    }
+
+    /// Whether a touched row is a string now.
+    fn is_string(&self, row: &TouchedRow) -> bool {
+        let found = self.find_touched(row);
+        found.is_some_and(|row| Text::of(row.value()).is_some())
     }
 
     /// Whether the row was there, and then its deadline at that time.
