@@ -787,3 +787,21 @@ fn a_keyspace_that_is_full_refuses_and_evicts_only_its_own_rows() {
         assert_ne!(keys(&mut client, "invoice:{id:uint}"), ":200", "{evict}");
     }
 }
+
+#[test]
+fn a_mode_is_switched_while_many_rows_are_noted_and_everybody_goes_on() {
+    let schema = "[keyspace]\nname = \"a\"\n[key.\"a:{id:uint}\"]\ntype = \"string\"\nttl = \"1h\"\n";
+    for (first, write) in [("warn", "SADD a:% x"), ("observe", "SET a:% x EX 900000")] {
+        let shop = Shop::new(&[("a.toml", schema)], &[]);
+        let mut client = shop.server.client();
+        assert_eq!(call(&mut client, &format!("KEYWARD MODE {first}")), "OK");
+        for id in 0..200 {
+            let said = call(&mut client, &write.replace('%', &id.to_string()));
+            assert!(!said.starts_with("ERR") && !said.starts_with("SCHEMA"), "{said}");
+        }
+        for mode in ["observe", "enforce", "observe", "warn"] {
+            assert_eq!(call(&mut client, &format!("KEYWARD MODE {mode}")), "OK", "{first}");
+            assert_eq!(call(&mut shop.server.client(), "DBSIZE"), "200");
+        }
+    }
+}

@@ -144,6 +144,11 @@ impl Shared {
         changeover.or_else(|| self.reloading.as_mut()?.hold.as_mut())
     }
 
+    /// Whether a schema is coming into force because this client asked for it.
+    pub(crate) fn is_changing_over_for(&self, client: ClientId) -> bool {
+        self.changeover.as_ref().is_some_and(|changeover| changeover.asker == client)
+    }
+
     /// Whether commands may have to wait for the end of a pause, or for a schema.
     #[inline(always)]
     pub(crate) fn may_hold(&self) -> bool {
