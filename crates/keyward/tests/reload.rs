@@ -790,7 +790,8 @@ fn a_keyspace_that_is_full_refuses_and_evicts_only_its_own_rows() {
 
 #[test]
 fn a_mode_is_switched_while_many_rows_are_noted_and_everybody_goes_on() {
-    let schema = "[keyspace]\nname = \"a\"\n[key.\"a:{id:uint}\"]\ntype = \"string\"\nttl = \"1h\"\n";
+    let schema =
+        "[keyspace]\nname = \"a\"\n[key.\"a:{id:uint}\"]\ntype = \"string\"\nttl = \"1h\"\n";
     for (first, write) in [("warn", "SADD a:% x"), ("observe", "SET a:% x EX 900000")] {
         let shop = Shop::new(&[("a.toml", schema)], &[]);
         let mut client = shop.server.client();
@@ -801,7 +802,36 @@ fn a_mode_is_switched_while_many_rows_are_noted_and_everybody_goes_on() {
         }
         for mode in ["observe", "enforce", "observe", "warn"] {
             assert_eq!(call(&mut client, &format!("KEYWARD MODE {mode}")), "OK", "{first}");
-            assert_eq!(call(&mut shop.server.client(), "DBSIZE"), "200");
+            assert_eq!(call(&mut shop.server.client(), "DBSIZE"), ":200");
         }
+    }
+}
+
+#[test]
+fn a_reload_that_costs_rows_for_want_of_memory_or_at_the_next_start_is_refused() {
+    let text = |keyspace: &str, evict: &str| {
+        format!(
+            "[keyspace]\nname = \"shop\"\n{keyspace}\n[key.\"order:{{id:uint}}\"]\n\
+             type = \"string\"\nttl = \"1d\"\nevict = \"{evict}\"\n"
+        )
+    };
+    let shop = Shop::new(&[("shop.toml", &text("", "never"))], &[]);
+    let mut client = shop.server.client();
+    for id in 0..2000 {
+        let value = format!("{id}{}", "x".repeat(100));
+        client.send_command(["SET", &format!("order:{id}"), &value]).expect("it is sent");
+    }
+    client.receive_batch(2000).expect("it answers");
+    let limit = "max_memory = \"100kb\"";
+    for (keyspace, evict, outcome) in [
+        (limit, "lru", "rows or so evicted, beyond max_memory; see KEYWARD SCHEMA PLAN"),
+        (limit, "never", " reloaded: 1 of 1 schemas are new"),
+        (limit, "first", "rows or so evicted, beyond max_memory; see KEYWARD SCHEMA PLAN"),
+        ("persist = \"none\"", "never", "2000 rows that the next start would be without (persist)"),
+    ] {
+        shop.write("shop.toml", &text(keyspace, evict));
+        let log = shop.reload();
+        assert!(log.contains(outcome), "{keyspace} {evict}: {log}");
+        assert_eq!(call(&mut client, "DBSIZE"), ":2000");
     }
 }

@@ -93,9 +93,18 @@ impl Place {
 
     /// Why a server does not start.
     fn refusal(&self, schema: &str) -> String {
+        self.refusal_of(&[schema])
+    }
+
+    /// The same of one that serves several schemas.
+    fn refusal_of(&self, schemas: &[&str]) -> String {
+        let names = (0..schemas.len()).map(|at| format!("s{at}.toml"));
+        let files = names.zip(schemas).map(|(name, text)| self.file(&name, text));
         let named = std::env::var_os("KEYWARD_PROGRAM");
         let output = Command::new(named.as_ref().map_or(program(), Path::new))
-            .args(["serve", &self.file("s0.toml", schema), "--port", "0", "--unixsocket"])
+            .arg("serve")
+            .args(files)
+            .args(["--port", "0", "--unixsocket"])
             .arg(self.own.path().join("socket"))
             .args(self.settings())
             .output()
@@ -536,4 +545,76 @@ fn the_end_of_observing_is_told_by_pattern() {
     let Frame::Error(refused) = refused else { panic!("{refused:?}") };
     let refused = String::from_utf8_lossy(&refused).into_owned();
     assert!(refused.contains("would change rows: note:{id:uint}: 1 rows dated;"), "{refused}");
+}
+
+/// Rows of a pattern, unlike each other: what many rows hold is stored once.
+fn fill(server: &Server, prefix: &str, count: usize) {
+    let mut client = server.client();
+    for id in 0..count {
+        let value = format!("{id}{}", "x".repeat(100));
+        client.send_command(["SET", &format!("{prefix}{id}"), &value]).expect("it is sent");
+    }
+    client.receive_batch(count).expect("it answers");
+}
+
+fn orders(keyspace: &str, key: &str) -> String {
+    format!(
+        "[keyspace]\nname = \"shop\"\nunknown = \"allow\"\n{keyspace}\n\
+         [key.\"order:{{id:uint}}\"]\ntype = \"string\"\n{key}\n"
+    )
+}
+
+#[test]
+fn one_of_several_keyspaces_that_would_lose_rows_for_want_of_memory_is_asked_about() {
+    let place = Place::new(false);
+    let (roomy, tight) = (orders("max_memory = \"1mb\"", ""), orders("max_memory = \"20kb\"", ""));
+    let other =
+        NOTES.replace("ttl = \"none\"", "ttl = \"1d\"").replace("unknown = \"allow\"\n", "");
+    let roomy = roomy.replace("unknown = \"allow\"\n", "");
+    let tight = tight.replace("unknown = \"allow\"\n", "");
+    let server = place.serve(&[&roomy, &other], &[]);
+    fill(&server, "order:", 1000);
+    fill(&server, "note:", 1000);
+    place.end(server);
+    let refused = place.refusal_of(&[&tight, &other]);
+    assert!(refused.contains("keyspace shop takes "), "{refused}");
+    assert!(refused.contains(" and may take 20480 (max_memory)"), "{refused}");
+    assert!(!refused.contains(" of note:"), "only its own rows go: {refused}");
+    let server = place.serve(&[&tight, &other], &["--accept", &accepted(&refused)]);
+    keyward_testkit::wait_until(|| {
+        matches!(call(&mut server.client(), "DBSIZE"), Frame::Integer(1000..1500))
+    });
+}
+
+#[test]
+fn rows_that_may_be_evicted_from_now_on_are_asked_for_by_a_start() {
+    let place = Place::new(true);
+    let limited =
+        |evict| orders("max_memory = \"100kb\"", &format!("ttl = \"1d\"\nevict = \"{evict}\""));
+    let server = place.start(&orders("", "ttl = \"1d\"\nevict = \"never\""));
+    fill(&server, "order:", 2000);
+    place.end(server);
+    // Nothing may go: nothing is asked.
+    let server = place.start(&limited("never"));
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(2000));
+    place.end(server);
+    let refused = place.refusal(&limited("lru"));
+    assert!(
+        refused.contains("may take 102400 (max_memory): rows are evicted, about "),
+        "{refused}"
+    );
+    assert!(refused.contains(" of order:{id:uint}\n"), "{refused}");
+    let server = place.start(&limited("never"));
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(2000));
+}
+
+#[test]
+fn keys_without_a_pattern_are_not_asked_for_by_a_start_with_a_limit() {
+    let place = Place::new(false);
+    let server = place.start(&orders("", ""));
+    fill(&server, "foreign:", 3000);
+    place.end(server);
+    let server = place.start(&orders("max_memory = \"100kb\"", ""));
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(3000));
+    assert_eq!(text(&call(&mut server.client(), "SET order:1 x")), "OK");
 }

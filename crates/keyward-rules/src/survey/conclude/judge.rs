@@ -46,7 +46,11 @@ impl Conclusion {
         }
         let now_ms = view.now_ms();
         let term = self.term(ground, table, key, row)?;
-        self.found(Some(table)).overlong += u64::from(book.is_overlong(table, term, now_ms, row));
+        let is_overlong = book.is_overlong(table, term, now_ms, row);
+        let is_shortened = is_overlong && book.is_renewed(table);
+        let found = self.found(Some(table));
+        found.overlong += u64::from(is_overlong);
+        found.shortened_later += u64::from(is_shortened);
         let mut misfit = None;
         let deadline = deadline_of(term, now_ms, row);
         match deadline {
@@ -69,6 +73,7 @@ impl Conclusion {
             Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
         }
         if !is_computed {
+            self.found(Some(table)).cut_later += u64::from(book.is_cut(table, row));
             misfit = book.misfit_of(table, key, row).or(misfit);
         }
         if let Some(misfit) = misfit {
