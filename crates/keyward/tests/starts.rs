@@ -1,4 +1,5 @@
 //! What one start accepted the next one leaves alone, and what a start does to rows it says.
+//! The same of a mode that is switched and of files that are read anew, where they cost rows.
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server, call};
@@ -617,4 +618,46 @@ fn keys_without_a_pattern_are_not_asked_for_by_a_start_with_a_limit() {
     let server = place.start(&orders("max_memory = \"100kb\"", ""));
     assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(3000));
     assert_eq!(text(&call(&mut server.client(), "SET order:1 x")), "OK");
+}
+
+#[test]
+fn a_mode_is_switched_while_many_rows_are_noted_and_everybody_goes_on() {
+    let schema = orders("", "ttl = \"1h\"");
+    for (first, write) in [("warn", "SADD order:% x"), ("observe", "SET order:% x EX 900000")] {
+        let place = Place::new(false);
+        let server = place.start(&schema);
+        let mut client = server.client();
+        assert_eq!(text(&call(&mut client, &format!("KEYWARD MODE {first}"))), "OK");
+        for id in 0..200 {
+            call(&mut client, &write.replace('%', &id.to_string()));
+        }
+        for mode in ["observe", "enforce", "observe", "warn"] {
+            let said = text(&call(&mut client, &format!("KEYWARD MODE {mode}")));
+            assert_eq!(said, "OK", "{first}, then {mode}");
+            assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(200));
+        }
+    }
+}
+
+#[test]
+fn a_reload_that_costs_rows_for_want_of_memory_or_at_the_next_start_is_refused() {
+    let place = Place::new(false);
+    let kept = |evict: &str| format!("ttl = \"1d\"\nevict = \"{evict}\"");
+    let server = place.start(&orders("", &kept("never")));
+    fill(&server, "order:", 2000);
+    let limit = "max_memory = \"100kb\"";
+    let evicted = "rows or so evicted, beyond max_memory; see KEYWARD SCHEMA PLAN";
+    for (keyspace, evict, outcome) in [
+        (limit, "lru", evicted),
+        (limit, "never", " reloaded: 1 of 1 schemas are new"),
+        (limit, "first", evicted),
+        ("persist = \"none\"", "never", "2000 rows that the next start would be without (persist)"),
+    ] {
+        place.file("s0.toml", &orders(keyspace, &kept(evict)));
+        let before = log(&server).len();
+        let id = server.process_id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().expect("kill runs").success());
+        keyward_testkit::wait_until(|| log(&server)[before..].contains(outcome));
+        assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(2000));
+    }
 }

@@ -70,7 +70,7 @@ pub(crate) fn changes(report: &Report) -> Option<String> {
 }
 
 /// Patterns that a sentence or the log names.
-const PATTERNS_MAX: usize = 16;
+pub(crate) const PATTERNS_MAX: usize = 16;
 
 /// What changes, in words, of each pattern; of so many patterns as can be read.
 pub(crate) fn changes_by_pattern(book: &RuleBook, report: &Report) -> Vec<String> {

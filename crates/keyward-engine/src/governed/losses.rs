@@ -7,6 +7,7 @@
 //! Not here: how many rows so many bytes are (`Forecast` of the store), single rows
 //! (`keyward_rules::Survey`).
 
+use super::announcement::PATTERNS_MAX;
 use keyward_rules::{Excess, Report, RuleBook, Survey};
 use keyward_schema::{KeyId, Persist, escape};
 use keyward_store::keyspace::Keyspace;
@@ -59,9 +60,13 @@ pub(crate) fn excesses_in_words(book: &RuleBook, report: &Report) -> Vec<String>
         let name = escape(&schema.keyspace_at(*keyspace).name);
         let own = schema.keys.iter().zip(&report.tables[1..]);
         let own = own.filter(|(key, found)| key.keyspace == *keyspace && found.evicted > 0);
-        let rows: Vec<String> = own
+        let told = own.clone().take(PATTERNS_MAX);
+        let mut rows: Vec<String> = told
             .map(|(key, found)| format!("{} of {}", found.evicted, escape(key.pattern.text())))
             .collect();
+        if let Some(more) = own.count().checked_sub(PATTERNS_MAX).filter(|more| *more > 0) {
+            rows.push(format!("and some of {more} more patterns"));
+        }
         format!(
             "keyspace {name} takes {bytes} bytes and may take {bytes_max} (max_memory): rows are \
              evicted, about {}",

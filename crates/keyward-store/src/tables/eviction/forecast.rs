@@ -10,7 +10,7 @@ use super::quota;
 use super::standing::{Scope, Standing, Turn};
 use crate::tables::table::Table;
 use keyward_rules::RuleBook;
-use keyward_schema::Schema;
+use keyward_schema::{KeyId, Schema};
 
 /// What a table takes, or would take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -99,13 +99,14 @@ struct Pressed {
 
 impl Pressed {
     fn all(book: &RuleBook, loads: &[Load], policy: Option<Standing>) -> Vec<Pressed> {
+        let ids: Vec<KeyId> = book.schema().ids().collect();
         let shares = quota::shares(0, book.schema()).into_iter();
         let pressed = shares.filter_map(|(share, bytes_max)| {
             let (bytes_max, tables) = (bytes_max?, share.tables);
             let own = || tables.clone().filter_map(|table| Some((table, *loads.get(table)?)));
             let bytes: u64 = own().map(|(_, load)| load.bytes).sum();
             let yielding = own().filter_map(|(table, load)| {
-                let standing = Standing::under(book, book.schema().ids().nth(table - 1)?, policy)?;
+                let standing = Standing::under(book, *ids.get(table - 1)?, policy)?;
                 Yielding::of(table, load, standing)
             });
             let yielding = yielding.collect();
