@@ -388,7 +388,8 @@ impl Engine {
     /// it waits for.
     fn retry(&mut self, host: &mut dyn Host, client: ClientId, holds: Type, key: &[u8]) {
         let Some(mut session) = self.shared.sessions.take(client) else { return };
-        let hold = self.shared.hold();
+        // Who asked for the schema that comes does not wait for itself.
+        let hold = self.shared.hold().filter(|_| !self.shared.is_changing_over_for(client));
         let is_held = |blocked: &Blocked| {
             let args = blocked.args.args();
             hold.is_some_and(|hold| hold.concerns(&self.keys, blocked.db, blocked.command, args))

@@ -23,6 +23,7 @@ pub(crate) mod ends;
 pub(crate) mod hold;
 pub(crate) mod in_force;
 pub(crate) mod libraries;
+mod losses;
 pub(crate) mod memory;
 mod observation;
 pub(crate) mod plan;

@@ -36,6 +36,19 @@ impl RuleBook {
         })
     }
 
+    /// Whether a row has more elements than its bound admits, and the bound drops elements
+    /// instead of refusing more: the next write does so.
+    pub(crate) fn is_cut(&self, table: KeyId, row: &dyn Row) -> bool {
+        let key = self.schema().key(table);
+        let dropped_beyond = match key.data {
+            DataType::List | DataType::Stream => key.bounds.max_len,
+            DataType::Zset => key.bounds.max_members,
+            _ => None,
+        };
+        let is_of_type = self.traits(table).row_type == Some(row.row_type());
+        is_of_type && dropped_beyond.is_some_and(|most| row.len() as u64 > most)
+    }
+
     /// Why what a change left behind is not what the table declares.
     pub(crate) fn refuse_unfit(
         &self,

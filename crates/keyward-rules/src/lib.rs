@@ -53,6 +53,6 @@ pub use observing::Deed;
 pub use plan::{Difference, DifferenceKind, Effect, compare};
 pub use refusal::Refusal;
 pub use shown::{Books, REDACTED, Sender};
-pub use survey::{Conclusion, Faults, Findings, Ground, Report, Survey};
+pub use survey::{Conclusion, Excess, Faults, Findings, Ground, Report, Survey, Weight};
 pub use verdict::{Judged, Substitute, Verdict};
 pub use view::{Blind, Element, NotYet, Row, RowType, View};

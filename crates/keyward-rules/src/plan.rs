@@ -232,4 +232,55 @@ ttl = "none"
             ]
         );
     }
+
+    #[test]
+    fn what_can_cost_rows_later_is_not_called_compatible() {
+        use Effect::{Compatible, Destroys, Rewrites};
+        let text = |keyspace: &str, key: &str| {
+            format!("[keyspace]\nname = \"x\"\n{keyspace}\n[key.\"k:{{id}}\"]\n{key}\n")
+        };
+        let check = |old: &str, new: &str, effect: Effect| {
+            let schema = |text: &str| {
+                keyward_schema::check("x", text.as_bytes()).schema.expect("it is sound")
+            };
+            let worst = compare(&schema(old), &schema(new)).iter().map(|found| found.effect).max();
+            assert_eq!(worst, Some(effect), "{old} -> {new}");
+        };
+        let string = |key: &str| text("", &format!("type = 'string'\n{key}"));
+        let keyspaces = [
+            ("", "max_memory = '1mb'", Destroys),
+            ("max_memory = '2mb'", "max_memory = '1mb'", Destroys),
+            ("max_memory = '1mb'", "max_memory = '2mb'", Compatible),
+            ("", "persist = 'none'", Destroys),
+            ("persist = 'rdb'", "persist = 'none'", Destroys),
+            ("persist = 'aof'", "persist = 'rdb'", Destroys),
+            ("persist = 'none'", "persist = 'aof'", Compatible),
+            ("mode = 'observe'", "mode = 'enforce'", Destroys),
+            ("mode = 'warn'", "mode = 'enforce'", Compatible),
+            ("", "mode = 'observe'", Compatible),
+        ];
+        for (old, new, effect) in keyspaces {
+            check(&text(old, "type = 'string'"), &text(new, "type = 'string'"), effect);
+        }
+        let keys = [
+            ("ttl = '1h'\nevict = 'never'", "ttl = '1h'\nevict = 'lru'", Destroys),
+            ("ttl = '1h'\nevict = 'lru'", "ttl = '1h'\nevict = 'never'", Compatible),
+            ("ttl = '1h'\nevict = 'lru'", "ttl = '1h'\nevict = 'first'", Compatible),
+            ("ttl = 'none'", "ttl = '1h'", Destroys),
+            ("ttl = '1h'", "ttl = 'none'", Rewrites),
+            ("ttl = '10d'", "ttl = { after = '1h', renew = 'access' }", Rewrites),
+            ("mode = 'observe'", "mode = 'enforce'", Destroys),
+        ];
+        for (old, new, effect) in keys {
+            check(&string(old), &string(new), effect);
+        }
+        for (kind, bound) in [("list", "max_len"), ("stream", "max_len"), ("zset", "max_members")] {
+            let bounded = |most: u32| text("", &format!("type = '{kind}'\n{bound} = {most}"));
+            check(&bounded(1000), &bounded(10), Destroys);
+            check(&bounded(10), &bounded(1000), Compatible);
+            check(&text("", &format!("type = '{kind}'")), &bounded(10), Destroys);
+        }
+        let set = |most: u32| text("", &format!("type = 'set'\nmax_members = {most}"));
+        check(&set(1000), &set(10), Compatible);
+    }
 }

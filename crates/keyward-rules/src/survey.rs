@@ -92,6 +92,16 @@ struct Note {
 struct Met {
     rows: u64,
     moved: u64,
+    weight: Weight,
+}
+
+/// What rows take, for the host to tell what of it comes to which table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// Bytes of the rows by themselves.
+    pub bytes: u64,
+    /// How many of them have a deadline.
+    pub expiring: u64,
 }
 
 /// What the rows of a keyspace need.
@@ -106,6 +116,19 @@ pub struct Report {
     pub faults: BTreeMap<Vec<u8>, Faults>,
     /// Some of those in words.
     pub problems: Vec<Refusal>,
+    /// The keyspaces that would take more than they may; the host tells.
+    pub excesses: Vec<Excess>,
+}
+
+/// A keyspace that would take more than it may, so that rows go at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Excess {
+    /// Its place among those of the database.
+    pub keyspace: usize,
+    /// What it takes.
+    pub bytes: u64,
+    /// What it may take: its `max_memory`.
+    pub bytes_max: u64,
 }
 
 impl Report {
@@ -114,9 +137,14 @@ impl Report {
         self.tables.iter().any(Findings::changes_rows)
     }
 
-    /// How much goes for good.
+    /// How much goes for good: at once, for want of memory, and at the next start.
     pub fn destroyed(&self) -> u64 {
-        self.tables.iter().map(|table| table.destroyed).sum()
+        self.tables.iter().map(|table| table.destroyed + table.evicted + table.unkept).sum()
+    }
+
+    /// How much of it is an estimate.
+    pub fn evicted(&self) -> u64 {
+        self.tables.iter().map(|table| table.evicted).sum()
     }
 
     /// Forgets some of what it says in single; whether there is more.
@@ -159,12 +187,22 @@ pub struct Findings {
     pub built: u64,
     /// Rows of clients that end, and entries that leave derived rows.
     pub destroyed: u64,
+    /// About how many rows go because their keyspace takes more than it may; the host tells.
+    pub evicted: u64,
+    /// Rows that the next start is without, since files are to have them no more; the host
+    /// tells.
+    pub unkept: u64,
+    /// Rows with more elements than they may have, of which the next write drops some.
+    pub cut_later: u64,
+    /// Those that live longer than they may, and get a nearer end by their next use.
+    pub shortened_later: u64,
 }
 
 impl Findings {
-    /// Whether any row changes: one goes, gets another end, or is built.
+    /// Whether any row changes: one goes, now or by the next start, gets another end, or is
+    /// built.
     pub fn changes_rows(&self) -> bool {
-        self.destroyed + self.redated + self.built > 0
+        self.destroyed + self.redated + self.built + self.evicted + self.unkept > 0
     }
 }
 
@@ -236,20 +274,38 @@ impl Survey {
         self.strays.len() as u64
     }
 
-    /// Meets a row on the way through all of them.
+    /// Adds a row that was met to what its table takes.
+    pub fn weigh(&mut self, table: Option<KeyId>, row: Weight) {
+        let sum = &mut self.met[place(table)].weight;
+        sum.bytes += row.bytes;
+        sum.expiring += row.expiring;
+    }
+
+    /// What the rows take that were weighed, by table; keys without a pattern come first.
+    pub fn weights(&self) -> Vec<Weight> {
+        self.met.iter().map(|met| met.weight).collect()
+    }
+
+    /// Meets a row on the way through all of them; answers its table.
     ///
     /// # Errors
     /// If the host has to fetch another row first.
-    pub fn meet(&mut self, ground: Ground<'_>, key: &[u8], row: &dyn Row) -> Result<(), NotYet> {
+    pub fn meet(
+        &mut self,
+        ground: Ground<'_>,
+        key: &[u8],
+        row: &dyn Row,
+    ) -> Result<Option<KeyId>, NotYet> {
         let table = ground.book.table_of(key);
-        let met = &mut self.met[table.map_or(0, |table| table.index() + 1)];
+        let met = &mut self.met[place(table)];
         met.rows += 1;
         met.moved += u64::from(ground.before.is_some_and(|before| {
             let text = |book: &RuleBook, id: KeyId| book.schema().key(id).pattern.text().to_owned();
             let was = before.table_of(key).map(|id| text(before, id));
             was != table.map(|id| text(ground.book, id))
         }));
-        self.note(ground, key, Some(row))
+        self.note(ground, key, Some(row))?;
+        Ok(table)
     }
 
     /// Looks at a row again that changed, came or went.
@@ -316,6 +372,11 @@ impl Survey {
         let relate = (concern.relates && demands()) || (concern.doubts && follows());
         Ok(Note { judge, relate })
     }
+}
+
+/// The place of a table: keys without a pattern come first.
+fn place(table: Option<KeyId>) -> usize {
+    table.map_or(0, |table| table.index() + 1)
 }
 
 /// Whether a key without a pattern belonged to rows that the book before computed, and goes

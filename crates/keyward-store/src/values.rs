@@ -8,7 +8,7 @@
 
 pub mod access;
 pub(crate) mod decimal;
-pub(crate) mod footprint;
+pub mod footprint;
 pub mod hash;
 pub mod hasher;
 pub mod index;

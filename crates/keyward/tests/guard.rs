@@ -551,7 +551,7 @@ fn rows_that_would_go_for_want_of_memory_are_asked_for() {
     place.end(server);
     let tight = free.replace("name = \"notes\"", "name = \"notes\"\nmax_memory = \"1mb\"");
     let told = place.refusal(&tight, &[]);
-    assert!(told.contains("max_memory, 1048576 bytes"), "{told}");
+    assert!(told.contains("may take 1048576 (max_memory): rows are evicted, about "), "{told}");
     let server = place.start(&tight, &["--observe"]);
     assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(3000));
     place.end(server);

@@ -1,4 +1,5 @@
 //! What one start accepted the next one leaves alone, and what a start does to rows it says.
+//! The same of a mode that is switched and of files that are read anew, where they cost rows.
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Server, call};
@@ -93,9 +94,18 @@ impl Place {
 
     /// Why a server does not start.
     fn refusal(&self, schema: &str) -> String {
+        self.refusal_of(&[schema])
+    }
+
+    /// The same of one that serves several schemas.
+    fn refusal_of(&self, schemas: &[&str]) -> String {
+        let names = (0..schemas.len()).map(|at| format!("s{at}.toml"));
+        let files = names.zip(schemas).map(|(name, text)| self.file(&name, text));
         let named = std::env::var_os("KEYWARD_PROGRAM");
         let output = Command::new(named.as_ref().map_or(program(), Path::new))
-            .args(["serve", &self.file("s0.toml", schema), "--port", "0", "--unixsocket"])
+            .arg("serve")
+            .args(files)
+            .args(["--port", "0", "--unixsocket"])
             .arg(self.own.path().join("socket"))
             .args(self.settings())
             .output()
@@ -536,4 +546,118 @@ fn the_end_of_observing_is_told_by_pattern() {
     let Frame::Error(refused) = refused else { panic!("{refused:?}") };
     let refused = String::from_utf8_lossy(&refused).into_owned();
     assert!(refused.contains("would change rows: note:{id:uint}: 1 rows dated;"), "{refused}");
+}
+
+/// Rows of a pattern, unlike each other: what many rows hold is stored once.
+fn fill(server: &Server, prefix: &str, count: usize) {
+    let mut client = server.client();
+    for id in 0..count {
+        let value = format!("{id}{}", "x".repeat(100));
+        client.send_command(["SET", &format!("{prefix}{id}"), &value]).expect("it is sent");
+    }
+    client.receive_batch(count).expect("it answers");
+}
+
+fn orders(keyspace: &str, key: &str) -> String {
+    format!(
+        "[keyspace]\nname = \"shop\"\nunknown = \"allow\"\n{keyspace}\n\
+         [key.\"order:{{id:uint}}\"]\ntype = \"string\"\n{key}\n"
+    )
+}
+
+#[test]
+fn one_of_several_keyspaces_that_would_lose_rows_for_want_of_memory_is_asked_about() {
+    let place = Place::new(false);
+    let (roomy, tight) = (orders("max_memory = \"1mb\"", ""), orders("max_memory = \"20kb\"", ""));
+    let other =
+        NOTES.replace("ttl = \"none\"", "ttl = \"1d\"").replace("unknown = \"allow\"\n", "");
+    let roomy = roomy.replace("unknown = \"allow\"\n", "");
+    let tight = tight.replace("unknown = \"allow\"\n", "");
+    let server = place.serve(&[&roomy, &other], &[]);
+    fill(&server, "order:", 1000);
+    fill(&server, "note:", 1000);
+    place.end(server);
+    let refused = place.refusal_of(&[&tight, &other]);
+    assert!(refused.contains("keyspace shop takes "), "{refused}");
+    assert!(refused.contains(" and may take 20480 (max_memory)"), "{refused}");
+    assert!(!refused.contains(" of note:"), "only its own rows go: {refused}");
+    let server = place.serve(&[&tight, &other], &["--accept", &accepted(&refused)]);
+    keyward_testkit::wait_until(|| {
+        matches!(call(&mut server.client(), "DBSIZE"), Frame::Integer(1000..1500))
+    });
+}
+
+#[test]
+fn rows_that_may_be_evicted_from_now_on_are_asked_for_by_a_start() {
+    let place = Place::new(true);
+    let limited =
+        |evict| orders("max_memory = \"100kb\"", &format!("ttl = \"1d\"\nevict = \"{evict}\""));
+    let server = place.start(&orders("", "ttl = \"1d\"\nevict = \"never\""));
+    fill(&server, "order:", 2000);
+    place.end(server);
+    // Nothing may go: nothing is asked.
+    let server = place.start(&limited("never"));
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(2000));
+    place.end(server);
+    let refused = place.refusal(&limited("lru"));
+    assert!(
+        refused.contains("may take 102400 (max_memory): rows are evicted, about "),
+        "{refused}"
+    );
+    assert!(refused.contains(" of order:{id:uint}\n"), "{refused}");
+    let server = place.start(&limited("never"));
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(2000));
+}
+
+#[test]
+fn keys_without_a_pattern_are_not_asked_for_by_a_start_with_a_limit() {
+    let place = Place::new(false);
+    let server = place.start(&orders("", ""));
+    fill(&server, "foreign:", 3000);
+    place.end(server);
+    let server = place.start(&orders("max_memory = \"100kb\"", ""));
+    assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(3000));
+    assert_eq!(text(&call(&mut server.client(), "SET order:1 x")), "OK");
+}
+
+#[test]
+fn a_mode_is_switched_while_many_rows_are_noted_and_everybody_goes_on() {
+    let schema = orders("", "ttl = \"1h\"");
+    for (first, write) in [("warn", "SADD order:% x"), ("observe", "SET order:% x EX 900000")] {
+        let place = Place::new(false);
+        let server = place.start(&schema);
+        let mut client = server.client();
+        assert_eq!(text(&call(&mut client, &format!("KEYWARD MODE {first}"))), "OK");
+        for id in 0..200 {
+            call(&mut client, &write.replace('%', &id.to_string()));
+        }
+        for mode in ["observe", "enforce", "observe", "warn"] {
+            let said = text(&call(&mut client, &format!("KEYWARD MODE {mode}")));
+            assert_eq!(said, "OK", "{first}, then {mode}");
+            assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(200));
+        }
+    }
+}
+
+#[test]
+fn a_reload_that_costs_rows_for_want_of_memory_or_at_the_next_start_is_refused() {
+    let place = Place::new(false);
+    let kept = |evict: &str| format!("ttl = \"1d\"\nevict = \"{evict}\"");
+    let server = place.start(&orders("", &kept("never")));
+    fill(&server, "order:", 2000);
+    let limit = "max_memory = \"100kb\"";
+    let evicted = "rows or so evicted, beyond max_memory; see KEYWARD SCHEMA PLAN";
+    for (keyspace, evict, outcome) in [
+        (limit, "lru", evicted),
+        (limit, "never", " reloaded: 1 of 1 schemas are new"),
+        (limit, "first", evicted),
+        ("persist = \"none\"", "never", "2000 rows that the next start would be without (persist)"),
+    ] {
+        place.file("s0.toml", &orders(keyspace, &kept(evict)));
+        let before = log(&server).len();
+        let id = server.process_id().to_string();
+        assert!(Command::new("kill").args(["-HUP", &id]).status().expect("kill runs").success());
+        keyward_testkit::wait_until(|| log(&server)[before..].contains(outcome));
+        assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(2000));
+    }
 }

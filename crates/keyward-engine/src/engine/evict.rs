@@ -210,8 +210,8 @@ impl Engine {
         Some(done + (self.shared.outbox.len() - told) / MESSAGES_PER_WORK)
     }
 
-    /// Whether a command may add to a keyspace: of those that share a database, to one
-    /// whose keys it names, or to any where it may name them later.
+    /// Whether a command may add to a keyspace: to one whose keys it names, or to any where it
+    /// may name them later.
     fn concerns(
         &self,
         share: &Share,
@@ -220,9 +220,8 @@ impl Engine {
         args: Args<'_>,
     ) -> bool {
         let database = self.keys.database_at(share.db);
-        let is_shared = database.book().is_some_and(|book| !book.schema().parts.is_empty());
         let runs_others = session.transaction.is_some() || !command.flags.has(Flag::DenyOom);
-        if !is_shared || runs_others {
+        if runs_others {
             return true;
         }
         command.keys_in(args).any(|key| {

@@ -16,7 +16,7 @@ const DIFFERENCES_MAX: usize = 20;
 type Figure = fn(&Findings) -> u64;
 
 /// The columns of the table.
-const COLUMNS: [(&str, Figure); 9] = [
+const COLUMNS: [(&str, Figure); 13] = [
     ("keys", |found| found.rows),
     ("destroyed", |found| found.destroyed),
     ("shortened", |found| found.shortened),
@@ -26,15 +26,24 @@ const COLUMNS: [(&str, Figure); 9] = [
     ("misfits", |found| found.misfits),
     ("conflicts", |found| found.conflicts),
     ("overlong", |found| found.overlong),
+    ("evicted", |found| found.evicted),
+    ("unkept", |found| found.unkept),
+    ("cut_later", |found| found.cut_later),
+    ("shortened_later", |found| found.shortened_later),
 ];
 
 /// The kinds of change, in a sentence.
-const CHANGES: [(Figure, &str); 5] = [
+const CHANGES: [(Figure, &str); 7] = [
     (|found| found.destroyed, "rows and entries of derived keys destroyed"),
     (|found| found.shortened, "rows shortened"),
     (|found| found.dated, "rows dated"),
     (|found| found.redated - found.dated - found.shortened, "rows given a later end or none"),
     (|found| found.built, "entries of derived keys built"),
+    (
+        |found| found.evicted,
+        "rows or so evicted, since the keyspace takes more than its max_memory",
+    ),
+    (|found| found.unkept, "rows no longer kept in the files"),
 ];
 
 /// What is kept though something is wrong with it.
@@ -61,7 +70,7 @@ pub(crate) fn changes(report: &Report) -> Option<String> {
 }
 
 /// Patterns that a sentence or the log names.
-const PATTERNS_MAX: usize = 16;
+pub(crate) const PATTERNS_MAX: usize = 16;
 
 /// What changes, in words, of each pattern; of so many patterns as can be read.
 pub(crate) fn changes_by_pattern(book: &RuleBook, report: &Report) -> Vec<String> {
@@ -128,7 +137,10 @@ pub(crate) fn table(
     text.push('\n');
     for (name, figures) in &rows {
         let _ = write!(text, "  {name:width$}");
-        text.extend(shown.iter().map(|column| format!("  {:>9}", figures[*column])));
+        text.extend(shown.iter().map(|column| {
+            let width = COLUMNS[*column].0.len().max(9);
+            format!("  {:>width$}", figures[*column])
+        }));
         text.push('\n');
     }
     text

@@ -4,6 +4,7 @@
 //! Invariant: while a plan is kept, its survey looks again at rows that change.
 //! Not here: who asks for it (`planning`), putting it in force (`changeover`, `apply`).
 
+use super::losses;
 use super::memory::parts;
 use super::proposal::Draft;
 use super::survey::{Walk, advance, conclude};
@@ -123,6 +124,8 @@ pub(crate) fn name(
         let kinds =
             [found.destroyed, found.shortened, found.dated, undated, found.built, found.moved];
         origin.extend(kinds.map(|count| if count > 0 { '1' } else { '0' }));
+        let later = [(found.evicted, 'e'), (found.unkept, 'u')];
+        origin.extend(later.iter().filter(|(count, _)| *count > 0).map(|(_, kind)| *kind));
         origin.push('\n');
     }
     sha1_hex(origin.as_bytes())[..NAME_DIGITS].into()
@@ -158,6 +161,8 @@ impl Plan {
         let Some(conclusion) = making.conclusion.take_if(|_| is_over) else { return false };
         let report = conclusion.into_report();
         *id = name(*db, keys.book_of(*db).map(Arc::as_ref), book, &report);
+        making.changes.extend(losses::excesses_in_words(book, &report));
+        making.changes.extend(losses::unkept_in_words(&report));
         let told = Told::of(book.schema(), making.keyspace);
         let mut telling = Telling::new(making.protocol, told, &report, |reply| {
             reply.map(4);

@@ -230,6 +230,27 @@ fn go_on_waiting(ctx: &mut Ctx<'_>) {
     ctx.block_in_vain_in(args, 0);
 }
 
+/// Refuses a text that says another database than its keyspace is in.
+fn check_stays(ctx: &Ctx<'_>, draft: &Draft) -> Outcome {
+    let book = ctx.keys.book_of(draft.db());
+    let now = book.map_or(vec![draft.db()], |book| {
+        book.schema().keyspaces().map(|keyspace| usize::from(keyspace.db)).collect()
+    });
+    // The first schema of a database may leave open which one that is.
+    let is_open = |named: usize| book.is_none() && named == 0;
+    let mut all = draft.dbs_named().into_iter().zip(now);
+    match all.find(|(named, now)| named != now && !is_open(*named)) {
+        None => Ok(()),
+        Some((named, now)) => {
+            let text = format!(
+                "SCHEMA the text is for database {named} (db), and this keyspace is in {now}: no \
+                 schema moves rows to another database"
+            );
+            Err(WireError::Line(text.into_bytes().into()))
+        }
+    }
+}
+
 /// Begins to plan the schema of a text that was read.
 fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
     // Others may have been faster while it was read.
@@ -240,6 +261,7 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
         return Err(WireError::Err(text));
     }
     let db = draft.db();
+    check_stays(ctx, &draft)?;
     let sound = draft.into_sound(ctx.keys).map_err(|unsound| unsound.into_refusal(ctx.host))?;
     let Sound { book, survey, changes, is_of_modes, keyspace } = *sound;
     ctx.keys.look_at_suspects();

@@ -379,6 +379,8 @@ impl Part {
             (sum(|found| found.destroyed), "rows and entries destroyed"),
             (sum(|found| found.redated), "rows given another end"),
             (sum(|found| found.built), "entries of derived keys built"),
+            (sum(|found| found.evicted), "rows or so evicted, beyond max_memory"),
+            (sum(|found| found.unkept), "rows that the next start would be without (persist)"),
             (sum(|found| found.overlong), "rows that live longer than they may"),
             (std::mem::take(&mut self.misfits), "rows that would no longer fit"),
             (astray, "rows that would have no pattern"),

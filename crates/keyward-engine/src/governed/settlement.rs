@@ -19,6 +19,7 @@
 
 use super::announcement;
 use super::arrival::{Arrival, Target, Unaccepted, is_like};
+use super::losses;
 use super::memory::{Damaged, Memory, book_of, parts};
 use super::plan;
 use super::proposal::Sound;
@@ -29,7 +30,7 @@ use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_lua::LogLevel;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
-use keyward_schema::{Persist, escape};
+use keyward_schema::escape;
 use keyward_store::keyspace::Keyspace;
 use std::sync::Arc;
 
@@ -288,9 +289,7 @@ impl Settlement {
         let (mut tables, mut plans, mut is_accepted) = (String::new(), Vec::new(), true);
         for part in &self.parts {
             let (Some(report), Some(book)) = (&part.report, &part.book) else { continue };
-            let excess = excess(keys, part.db, book);
-            let unkept = unkept(keys, part.db, book);
-            if !report.changes_rows() && excess.is_none() && unkept.is_none() {
+            if !report.changes_rows() {
                 continue;
             }
             let before = keys.book_of(part.db).map(Arc::as_ref);
@@ -298,8 +297,9 @@ impl Settlement {
             let name = String::from_utf8_lossy(&name).into_owned();
             is_accepted &= self.accepted.contains(&name);
             tables += &announcement::table(part.db, before, book, report, &part.differences);
-            tables.extend(excess);
-            tables.extend(unkept.map(|unkept| format!("  {unkept}\n")));
+            let excesses = losses::excesses_in_words(book, report).into_iter();
+            let told = excesses.chain(losses::unkept_in_words(report));
+            tables.extend(told.map(|line| format!("  {line}\n")));
             plans.push(name);
         }
         if is_accepted { Ok(()) } else { Err(Box::new(Unaccepted { tables, plans })) }
@@ -310,7 +310,7 @@ impl Settlement {
         let Some((book, survey)) = part.book.take().zip(part.survey.as_ref()) else {
             return Stage::Govern(place + 1);
         };
-        if let Some(unkept) = unkept(stand.keys, part.db, &book) {
+        if let Some(unkept) = part.report.as_ref().and_then(losses::unkept_in_words) {
             let line = format!("Database {}: {unkept}", part.db);
             stand.host.log(LogLevel::Warning, line.as_bytes());
         }
@@ -363,37 +363,6 @@ impl Part {
         self.report = self.conclusion.take_if(|_| is_over).map(Conclusion::into_report);
         is_over
     }
-}
-
-/// What is said of a keyspace that takes more than it may, and may be evicted from: rows would
-/// go at once. Where several share a database, nobody knows yet what each takes.
-fn excess(keys: &Keyspace, db: usize, book: &RuleBook) -> Option<String> {
-    let most = book.schema().keyspace.max_memory.filter(|_| book.schema().parts.is_empty())?;
-    let was = keys.book_of(db).and_then(|before| before.schema().keyspace.max_memory);
-    let bytes: usize = keys.database_at(db).tables().iter().map(|table| table.heap_bytes()).sum();
-    let is_less = was.is_none_or(|was| most < was);
-    (is_less && bytes as u64 > most).then(|| {
-        format!(
-            "  rows of the patterns that may be evicted go until the keyspace takes no more than \
-             its max_memory, {most} bytes; it takes {bytes} now\n"
-        )
-    })
-}
-
-/// What is said of rows that the files have, and are to have no more: they are gone after the
-/// next start.
-pub(crate) fn unkept(keys: &Keyspace, db: usize, book: &RuleBook) -> Option<String> {
-    let database = keys.database_at(db);
-    let is_new = book.schema().keyspace.persist == Persist::None
-        && database.persist() != Persist::None
-        && !database.is_empty();
-    is_new.then(|| {
-        format!(
-            "{} rows are not kept (persist = \"none\"): they are served until the server ends, \
-             and the next start is without them",
-            database.len()
-        )
-    })
 }
 
 /// Says what the files remember and nobody can read: the rows are taken for ones from elsewhere.

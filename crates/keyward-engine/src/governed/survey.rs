@@ -3,9 +3,11 @@
 //! Owns how far that has come. Nothing is changed by it.
 //! Not here: what rows need (`keyward_rules::Survey`), doing it (`rebuild`).
 
-use keyward_rules::{Conclusion, Ground, RuleBook, Survey};
+use super::losses;
+use keyward_rules::{Conclusion, Ground, RuleBook, Survey, Weight};
 use keyward_schema::KeyId;
 use keyward_store::keyspace::Keyspace;
+use keyward_store::values::footprint::HeapBytes;
 use keyward_store::values::hasher::TableIndex;
 use std::sync::Arc;
 
@@ -33,14 +35,20 @@ pub(crate) fn advance(
         if seen >= budget {
             return false;
         }
-        if survey.meets(database.pattern(TableIndex(walk.table as u16))) {
+        let pattern = database.pattern(TableIndex(walk.table as u16));
+        if survey.meets(pattern) {
+            let is_weighed = losses::is_weighed(survey, pattern);
             // An empty bucket is work too.
             seen += 1;
             walk.cursor = table.scan(walk.cursor, |row| {
                 if !keys.is_due(row) {
                     seen += 1;
                     let met = survey.meet(ground, row.key(), row);
-                    met.expect("the engine shows all it has at once");
+                    let heir = met.expect("the engine shows all it has at once");
+                    if is_weighed {
+                        let expiring = u64::from(row.deadline().is_some());
+                        survey.weigh(heir, Weight { bytes: row.heap_bytes() as u64, expiring });
+                    }
                 }
             });
         }
@@ -79,5 +87,6 @@ pub(crate) fn conclude(
             found.conflicts += kept(heir, Survey::relates, table.stats.conflicts);
         }
     }
+    losses::foresee(keys, db, book, survey, conclusion.report());
     true
 }

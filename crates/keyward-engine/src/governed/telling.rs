@@ -98,7 +98,7 @@ fn count(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn figures(found: &Findings) -> [(&'static str, u64); 10] {
+fn figures(found: &Findings) -> [(&'static str, u64); 14] {
     [
         ("keys", found.rows),
         ("moved", found.moved),
@@ -110,5 +110,9 @@ fn figures(found: &Findings) -> [(&'static str, u64); 10] {
         ("shortened", found.shortened),
         ("built", found.built),
         ("destroyed", found.destroyed),
+        ("evicted", found.evicted),
+        ("unkept", found.unkept),
+        ("cut_later", found.cut_later),
+        ("shortened_later", found.shortened_later),
     ]
 }

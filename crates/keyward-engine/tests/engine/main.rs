@@ -21,6 +21,7 @@ mod large_ends;
 mod large_ends_model;
 mod lifetimes;
 mod lookups;
+mod losses;
 mod memory;
 mod observation;
 mod observing;

@@ -304,3 +304,40 @@ fn a_row_whose_leader_observes_and_is_absent_is_counted() {
     shop.check(&[("SET note:9 alone", "+OK"), ("APPEND note:9 x", ":6")]);
     assert_eq!(figure(&mut shop, "note:{id:uint}", "would_refuse"), 2);
 }
+
+/// Ticks that switching a mode may take with some hundred rows to note.
+const TICKS_MAX: usize = 1000;
+
+/// Switches the mode; the reply, which must come in time.
+fn switched(shop: &mut Shop, mode: &str) -> String {
+    if let Some(reply) = shop.ask(&["KEYWARD", "MODE", mode]) {
+        return reply;
+    }
+    for _ in 0..TICKS_MAX {
+        shop.test.tick();
+        if let Some(reply) = shop.answer(shop.admin) {
+            return reply;
+        }
+    }
+    panic!("KEYWARD MODE {mode} waits for ever");
+}
+
+#[test]
+fn who_switches_the_mode_does_not_wait_for_itself_while_many_rows_are_noted() {
+    for (write, mode, back) in [("SADD", "warn", "enforce"), ("OVERLONG", "observe", "warn")] {
+        let mut shop = Shop::new(1, &schema(""));
+        assert_eq!(switched(&mut shop, mode), "+OK\r\n");
+        for id in 0..200 {
+            let key = format!("order:{id}");
+            let reply = match write {
+                "SADD" => shop.words(&["SADD", &key, "x"]),
+                _ => shop.words(&["SET", &key, "x", "EX", "900000"]),
+            };
+            assert!(!reply.starts_with('-'), "{reply}");
+        }
+        for mode in ["observe", "enforce", "observe", back, "observe", "schema"] {
+            assert_eq!(switched(&mut shop, mode), "+OK\r\n", "{write} {mode}");
+            shop.check(&[("DBSIZE", ":200")]);
+        }
+    }
+}

@@ -1,11 +1,15 @@
 //! What a difference between two schemas can do to rows that are there.
 //!
 //! Owns the worst that a survey can find where one schema takes the place of the other,
-//! told without rows: `Compatible` is a promise, the others say what is possible. Values
-//! that no longer fit do nothing to rows, which are kept and counted; writers meet them.
+//! told without rows: `Compatible` is a promise, the others say what is possible, by the next
+//! write or the next start too. Values that no longer fit do nothing to rows, which are kept and
+//! counted; writers meet them.
 //! Not here: what does become of rows (`survey`).
 
-use keyward_schema::{Derived, Key, KeyId, Keyspace, Lifetime, Relation, Schema, Unknown, relate};
+use keyward_schema::{
+    DataType, Derived, Evict, Key, KeyId, Keyspace, Lifetime, Mode, Persist, Relation, Schema,
+    Unknown, relate,
+};
 
 /// What can become of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +40,9 @@ pub(super) fn of_change(about: &str, (old, was): At<'_>, (new, is): At<'_>) -> E
     match about {
         "Lifetime" => of_lifetime(Some(&before.lifetime), &after.lifetime),
         "Kept by Keyward" => of_derivation(before.derived.as_ref(), after, true),
+        "Bounds" => of_bounds(before, after),
+        "If memory is short" => of_eviction(before.evict, after),
+        "Enforcement" if before.mode == Some(Mode::Observe) => Effect::Destroys,
         // Whom a set names in its mirror is said there, and mirrors agree by what either has.
         _ => Effect::Compatible,
     }
@@ -52,8 +59,13 @@ pub(super) fn of_addition(old: &Schema, (new, is): At<'_>) -> Effect {
     // Keys without a pattern, which the old schema may have let in.
     let takes_strangers = old.keyspace.unknown != Unknown::Reject;
     let of_owners = owners.map(|was| of_transfer((old, was), after));
-    let of_strangers = takes_strangers
-        .then(|| of_lifetime(None, &after.lifetime).max(of_derivation(None, after, true)));
+    // They fill no keyspace, and the rows of a pattern do.
+    let fills = new.keyspace_of(is).max_memory.is_some() && after.evict != Evict::Never;
+    let of_room = if fills { Effect::Destroys } else { Effect::Compatible };
+    let of_strangers = takes_strangers.then(|| {
+        let of_row = of_lifetime(None, &after.lifetime).max(of_derivation(None, after, true));
+        of_row.max(of_room)
+    });
     let built = of_derivation(None, after, false);
     of_owners.chain(of_strangers).max().unwrap_or(Effect::Compatible).max(built)
 }
@@ -81,11 +93,36 @@ fn of_transfer((old, was): At<'_>, after: &Key) -> Effect {
     if old.keys.iter().any(leans_on_it) {
         return Effect::Destroys;
     }
-    of_lifetime(Some(&before.lifetime), &after.lifetime).max(of_derivation(
-        before.derived.as_ref(),
-        after,
-        true,
-    ))
+    let of_row = of_lifetime(Some(&before.lifetime), &after.lifetime);
+    let of_rest = of_bounds(before, after).max(of_eviction(before.evict, after));
+    of_row.max(of_rest).max(of_derivation(before.derived.as_ref(), after, true))
+}
+
+/// What bounds do to rows that were kept by others. Rows with more are kept, but where a bound
+/// drops elements the next write does so.
+fn of_bounds(before: &Key, after: &Key) -> Effect {
+    let dropped_beyond = |key: &Key| match key.data {
+        DataType::List | DataType::Stream => key.bounds.max_len,
+        DataType::Zset => key.bounds.max_members,
+        _ => None,
+    };
+    match is_less(dropped_beyond(before), dropped_beyond(after)) {
+        true => Effect::Destroys,
+        false => Effect::Compatible,
+    }
+}
+
+/// Whether a limit is smaller than before, or new.
+fn is_less(before: Option<u64>, after: Option<u64>) -> bool {
+    after.is_some_and(|after| before.is_none_or(|before| after < before))
+}
+
+/// What it does to rows that they may be evicted from now on: where memory is short, they go.
+fn of_eviction(before: Evict, after: &Key) -> Effect {
+    match before == Evict::Never && after.evict != Evict::Never {
+        true => Effect::Destroys,
+        false => Effect::Compatible,
+    }
 }
 
 /// Whether all that it holds comes from its sources.
@@ -109,13 +146,18 @@ fn of_lifetime(before: Option<&Lifetime>, after: &Lifetime) -> Effect {
         },
         // A row without an end gets one, which may be over.
         Lifetime::Renewed { total: Some(_), .. } => match before {
-            Some(before) if always_ends(before) => Effect::Compatible,
+            Some(before) if before == after => Effect::Compatible,
+            Some(before) if always_ends(before) => Effect::Rewrites,
             _ => Effect::Destroys,
+        },
+        // Those that live too long get a nearer end by their next use.
+        Lifetime::Renewed { .. } => match before {
+            Some(before) if before == after => Effect::Compatible,
+            _ => Effect::Rewrites,
         },
         // Rows without an end get one; those that live too long are kept.
         Lifetime::Within { .. }
         | Lifetime::Window { .. }
-        | Lifetime::Renewed { .. }
         | Lifetime::By { .. }
         | Lifetime::Given { .. } => match before {
             Some(before) if always_ends(before) => Effect::Compatible,
@@ -157,14 +199,18 @@ fn of_derivation(before: Option<&Derived>, after: &Key, has_rows: bool) -> Effec
 
 /// What a difference of the keyspace itself can do.
 pub(super) fn of_keyspace(about: &str, old: &Keyspace, new: &Keyspace) -> Effect {
-    let tightens = match (old.max_memory, new.max_memory) {
-        (_, None) => false,
-        (None, Some(_)) => true,
-        (Some(before), Some(after)) => after < before,
+    let is_weaker = match (old.persist, new.persist) {
+        (Persist::None, _) | (_, Persist::Aof) => false,
+        (_, Persist::None) => true,
+        (before, Persist::Rdb) => before == Persist::Aof,
     };
     match about {
         // What is too much is evicted.
-        "memory" if tightens => Effect::Destroys,
+        "memory" if is_less(old.max_memory, new.max_memory) => Effect::Destroys,
+        // The next start is without rows that the files do not have.
+        "persistence" if is_weaker => Effect::Destroys,
+        // All that was only counted is done.
+        "mode" if old.mode == Mode::Observe => Effect::Destroys,
         _ => Effect::Compatible,
     }
 }

@@ -98,6 +98,7 @@ impl Survey {
             tables: self.met.iter().map(found).collect(),
             faults: BTreeMap::new(),
             problems: Vec::new(),
+            excesses: Vec::new(),
         };
         Conclusion {
             stage: Stage::Judge(0),

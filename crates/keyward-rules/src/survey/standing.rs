@@ -11,7 +11,7 @@ use crate::lifetime::{LifetimeProblem, Situation, Term, Touched, deadline_after,
 use crate::naming::named_key;
 use crate::refusal::Refusal;
 use crate::view::{Element, NotYet, Row, View};
-use keyward_schema::{Derived, KeyId};
+use keyward_schema::{Derived, KeyId, Lifetime};
 
 /// Members of a row that are looked at for one that follows nothing: a fraction of a
 /// millisecond.
@@ -150,6 +150,11 @@ impl RuleBook {
         Facts::tell(reading, &[field], Moment::Now(row), |facts| {
             self.term(view, table, key, facts.field(field))
         })
+    }
+
+    /// Whether use of a row gives it the end that the schema says, be it a nearer one.
+    pub(super) fn is_renewed(&self, table: KeyId) -> bool {
+        matches!(self.schema().key(table).lifetime, Lifetime::Renewed { .. })
     }
 
     /// Whether a row has a deadline that no writer could give it now. It keeps it: it

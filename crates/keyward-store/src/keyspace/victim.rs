@@ -16,11 +16,11 @@ use super::expiry::WORK_OF_LEADERS;
 use crate::keyspace::event::{Class, Event};
 use crate::tables::database::Database;
 use crate::tables::eviction::{
-    Candidate, FREED_PER_WORK, Order, Region, Rivals, Share, Standing, Turn, Usage,
+    Candidate, FREED_PER_WORK, Forecast, Load, Order, Region, Rivals, Share, Standing, Turn, Usage,
 };
 use crate::tables::reclaim::Freeing;
 use crate::values::access::Reading;
-use keyward_rules::Cause;
+use keyward_rules::{Cause, RuleBook};
 use std::ops::Range;
 
 impl Keyspace {
@@ -44,6 +44,15 @@ impl Keyspace {
     /// How the keyspaces of a database stand; none without a schema.
     pub fn usages(&self, db: usize) -> Vec<Usage> {
         Usage::of(db, &self.databases[db])
+    }
+
+    /// The keyspaces of a database from which rows would go at once under another book, with
+    /// tables that would take so much, beyond what goes under the book in force.
+    pub fn forecast(&self, db: usize, book: &RuleBook, loads: &[Load]) -> Vec<Forecast> {
+        let database = &self.databases[db];
+        let now: Vec<Load> = database.tables().iter().map(Load::of).collect();
+        let in_force = database.book().map(|book| (&**book, &now[..]));
+        Forecast::of((book, loads), database.standing(), in_force)
     }
 
     /// Removes the row of these tables that is the next to go; `None` if none may.

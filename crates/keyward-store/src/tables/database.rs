@@ -66,9 +66,7 @@ impl Database {
     ) -> Database {
         let patterns = book.schema().ids().map(|id| {
             let mut table = Table::governed(hasher, book.schema().key(id));
-            if book.observes(id) {
-                table.standing = standing;
-            }
+            table.standing = Standing::under(&book, id, standing);
             table
         });
         let plain = Table::new(hasher, standing);

@@ -6,12 +6,14 @@
 
 use std::ops::Range;
 
+pub mod forecast;
 pub mod limit;
 pub(crate) mod pool;
 pub(crate) mod quota;
 pub(crate) mod standing;
 pub(crate) mod usage;
 
+pub use forecast::{Forecast, Load};
 pub use limit::MemoryLimit;
 pub(crate) use pool::{Candidate, Pools};
 pub(crate) use quota::Quotas;

@@ -16,8 +16,9 @@ use crate::terminal::Terminal;
 /// Show how one schema differs from another
 ///
 /// Each difference is `compatible` (rows stay as they are; those that no longer fit are kept,
-/// and their next write must conform), `rewrites` (rows get another end, or derived keys are
-/// built) or `destroys` (rows or elements may go). Exits with 0 if all are compatible, with
+/// and their next write must conform), `rewrites` (rows get another end, at once or by their
+/// next use, or derived keys are built) or `destroys` (rows or elements may go: at once, by the
+/// next write, for want of memory, or at the next start). Exits with 0 if all are compatible, with
 /// 1 if one is not (see --fail-on), with 2 if a file cannot be read or is not sound. What
 /// becomes of the rows of a running server it tells by itself:
 /// `keyward flatten NEW | redis-cli -x KEYWARD SCHEMA PLAN`. Where several files share a

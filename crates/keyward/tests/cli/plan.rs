@@ -46,13 +46,24 @@ fn the_exit_code_tells_the_worst_that_can_become_of_rows() {
     let destroyer = OLD.to_owned()
         + "[key.\"all\"]\ntype = \"set\"\nttl = \"none\"\nmembers = { of = \"user:{id}\" }\n";
     folder.write("more.toml", OLD.replace("\"5m\"", "\"1h\"").as_bytes());
-    folder.write("dates.toml", OLD.replace("\"none\"", "\"1h\"").as_bytes());
+    folder.write("dates.toml", OLD.replace("\"5m\"", "\"none\"").as_bytes());
+    folder.write("lets_go.toml", OLD.replace("\"none\"", "\"1h\"").as_bytes());
+    folder.write(
+        "limits.toml",
+        OLD.replace(
+            "[key.\"user:{id:uint}\"]\ntype",
+            "max_memory = \"1mb\"\n[key.\"user:{id:uint}\"]\ntype",
+        )
+        .as_bytes(),
+    );
     folder.write("destroys.toml", destroyer.as_bytes());
     for (old, new, codes) in [
         ("old.toml", "old.toml", [0, 0, 0]),
         ("old.toml", "more.toml", [1, 0, 0]),
         ("old.toml", "dates.toml", [1, 1, 0]),
         ("destroys.toml", "old.toml", [1, 1, 1]),
+        ("old.toml", "lets_go.toml", [1, 1, 1]),
+        ("old.toml", "limits.toml", [1, 1, 1]),
     ] {
         for (word, code) in ["difference", "rewrites", "destroys"].into_iter().zip(codes) {
             let told = folder.run(&["plan", "--fail-on", word, old, new]);

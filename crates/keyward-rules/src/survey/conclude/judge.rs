@@ -47,7 +47,10 @@ impl Conclusion {
         let now_ms = view.now_ms();
         let term = self.term(ground, table, key, row)?;
         if book.is_overlong(table, term, now_ms, row) {
-            self.found(Some(table)).overlong += 1;
+            let is_shortened = book.is_renewed(table);
+            let found = self.found(Some(table));
+            found.overlong += 1;
+            found.shortened_later += u64::from(is_shortened);
             self.name(table, || book.refuse_overlong(table, key));
         }
         let mut misfit = None;
@@ -72,6 +75,7 @@ impl Conclusion {
             Err(problem) => misfit = Some(book.refuse_lifetime(table, key, problem)),
         }
         if !is_computed {
+            self.found(Some(table)).cut_later += u64::from(book.is_cut(table, row));
             misfit = book.misfit_of(table, key, row).or(misfit);
         }
         if let Some(misfit) = misfit {

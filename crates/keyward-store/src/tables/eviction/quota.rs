@@ -1,8 +1,8 @@
 //! How many bytes keyspaces may take: `max_memory` of their schemas.
 //!
 //! Owns the limits and when bytes are counted. What a keyspace takes is the sum over its
-//! tables: those of its patterns where it shares a database, otherwise all. That is too long a sum for every command: between two counts of all tables only the
-//! one that changed last is counted anew, and nothing while the database does not change.
+//! tables, those of its patterns; keys without one are nobody's. That is too long a sum for every
+//! command: between two counts of all tables only the one that changed last is counted anew, and nothing while the database does not change.
 //! Reading a packed row may make it a loose one, which is a change here too.
 //! Not here: what goes (`keyspace::victim`).
 
@@ -24,14 +24,14 @@ pub struct Share {
     pub tables: Range<usize>,
 }
 
-/// The shares of a database under a schema, and what each may take.
+/// The shares of a database under a schema, and what each may take. Keys without a pattern
+/// belong to none of them.
 pub(super) fn shares(db: usize, schema: &Schema) -> Vec<(Share, Option<u64>)> {
+    let mut start = 1;
     if schema.parts.is_empty() {
-        // Keys without a pattern are the only keyspace's too.
-        let share = Share { db, keyspace: 0, tables: 0..schema.keys.len() + 1 };
+        let share = Share { db, keyspace: 0, tables: start..start + schema.keys.len() };
         return vec![(share, schema.keyspace.max_memory)];
     }
-    let mut start = 1;
     let share = |(keyspace, part): (usize, &Schema)| {
         let tables = start..start + part.keys.len();
         start = tables.end;

@@ -4,7 +4,8 @@
 //! Not here: which of its rows is the next (`keyspace::victim`).
 
 use crate::values::access::Reading;
-use keyward_schema::Evict;
+use keyward_rules::RuleBook;
+use keyward_schema::{Evict, KeyId};
 
 /// Which rows may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +91,18 @@ impl Standing {
             Evict::Ttl => (Turn::Others, Scope::Expiring, Order::Deadline),
         };
         Some(Standing { turn, scope, order })
+    }
+
+    /// What a book says of a pattern's keys. Those that observe go as the server's policy says.
+    pub(crate) fn under(
+        book: &RuleBook,
+        pattern: KeyId,
+        by_policy: Option<Standing>,
+    ) -> Option<Standing> {
+        match book.observes(pattern) {
+            true => by_policy,
+            false => Standing::by_schema(book.schema().key(pattern).evict),
+        }
     }
 
     /// What decides which of the rows is the next to go, if their use does.
