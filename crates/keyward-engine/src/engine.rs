@@ -22,6 +22,7 @@ pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
 pub(crate) mod evict;
+pub(crate) mod migrating;
 pub(crate) mod observers;
 pub(crate) mod paused;
 pub(crate) mod pressure;
@@ -252,7 +253,7 @@ impl Engine {
     }
 
     /// Keeps a command for later if the pause holds it, or a schema that comes into
-    /// force; answers whether it is kept.
+    /// force, or keys of it are on their way elsewhere; answers whether it is kept.
     #[cold]
     fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
         self.end_pause_if_over();
@@ -265,16 +266,18 @@ impl Engine {
         keys.is_expiry_held = !(is_paused || is_held)
             && (shared.pause.is_some()
                 || hold.is_some() && !may_write(shared, session, command, args));
-        if !is_paused && !is_held {
+        let is_away = shared.migrating_holds(session, command, args);
+        if !is_paused && !is_held && !is_away {
             return false;
         }
         session.postponed.push_front(args.into());
         session.is_paused = true;
-        let pause = shared.pause.as_mut().filter(|_| is_paused).map(|pause| &mut pause.clients);
-        match pause {
-            Some(clients) => clients.push(session.id),
-            None => shared.hold_mut().into_iter().for_each(|hold| hold.clients.push(session.id)),
-        }
+        let clients = match (is_paused, is_held) {
+            (true, _) => shared.pause.as_mut().map(|pause| &mut pause.clients),
+            (_, true) => shared.hold_mut().map(|hold| &mut hold.clients),
+            _ => Some(&mut shared.migrating.clients),
+        };
+        clients.into_iter().for_each(|clients| clients.push(session.id));
         true
     }
 
@@ -379,13 +382,15 @@ impl Engine {
     /// it waits for.
     fn retry(&mut self, host: &mut dyn Host, client: ClientId, holds: Type, key: &[u8]) {
         let Some(mut session) = self.shared.sessions.take(client) else { return };
+        let is_away = !self.shared.migrating.is_empty()
+            && session.blocked.as_ref().is_some_and(|it| self.shared.passes_over(it, key));
         let hold = self.shared.hold();
         let is_held = |blocked: &Blocked| {
             let args = blocked.args.args();
             hold.is_some_and(|hold| hold.concerns(&self.keys, blocked.db, blocked.command, args))
         };
         let goes_on = |blocked: &mut Blocked| blocked.wants == holds && !is_held(blocked);
-        if let Some(blocked) = session.blocked.take_if(goes_on) {
+        if let Some(blocked) = session.blocked.take_if(|it| !is_away && goes_on(it)) {
             let mut out = Vec::new();
             self.keys.effects.begin_unit();
             let (command, args) = (blocked.command, blocked.args.args());
@@ -500,6 +505,9 @@ impl Engine {
             }
         }
         let is_planning = self.go_on_with_schemas(host);
+        if !self.shared.migrating.is_empty() {
+            self.go_on_with_answers(host);
+        }
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
         ends::release(&self.keys, &mut self.shared);

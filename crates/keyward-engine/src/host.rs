@@ -323,6 +323,20 @@ pub trait Host {
         let _ = (remote, requests, reply_count);
         Exchange { lines: Vec::new(), failure: Some(ExchangeFailure::Connecting) }
     }
+
+    /// As `exchange`, for a client and without waiting: what comes of it goes to
+    /// `Engine::exchanged`. A host that cannot gives the requests back, and the engine calls
+    /// `exchange`.
+    fn exchange_elsewhere(
+        &mut self,
+        client: ClientId,
+        remote: Remote<'_>,
+        requests: Vec<u8>,
+        reply_count: usize,
+    ) -> Option<Vec<u8>> {
+        let _ = (client, remote, reply_count);
+        Some(requests)
+    }
 }
 
 /// A host that has nothing: for trials, and for whoever runs an engine by itself.

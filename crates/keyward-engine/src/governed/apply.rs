@@ -144,10 +144,14 @@ impl Shared {
         changeover.or_else(|| self.reloading.as_mut()?.hold.as_mut())
     }
 
-    /// Whether commands may have to wait for the end of a pause, or for a schema.
+    /// Whether commands may have to wait for the end of a pause, for a schema, or for
+    /// another server.
     #[inline(always)]
     pub(crate) fn may_hold(&self) -> bool {
-        self.pause.is_some() || self.changeover.is_some() || self.reloading.is_some()
+        self.pause.is_some()
+            || self.changeover.is_some()
+            || self.reloading.is_some()
+            || !self.migrating.is_empty()
     }
 
     /// Whether there is something to do at once about schemas that are planned or come
