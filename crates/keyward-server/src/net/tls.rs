@@ -219,6 +219,10 @@ impl Transport for Tls {
         self.state.borrow().session.held_bytes()
     }
 
+    fn memory(&self) -> usize {
+        size_of::<Tls>() + self.state.borrow().session.memory()
+    }
+
     fn flush(&self) -> io::Result<()> {
         self.write_held(&mut self.state.borrow_mut().session)
     }
