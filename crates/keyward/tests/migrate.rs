@@ -276,3 +276,38 @@ fn inside_a_transaction_everybody_waits_as_in_redis() {
     assert_eq!(answer, Frame::Array(vec![Frame::Simple(OK.into())]));
     assert_eq!(other.receive().expect("an answer"), Frame::Simple("PONG".into()));
 }
+
+#[test]
+fn what_depends_on_a_key_goes_when_the_other_server_has_it() {
+    const SCHEMA: &str = r#"
+[keyspace]
+name = "people"
+
+[key."user:{id:uint}"]
+type   = "hash"
+ttl    = "none"
+fields = { email = "str" }
+
+[key."users:by_email:{email}"]
+type   = "string"
+ttl    = "none"
+lookup = { of = "user:{id}", field = "email" }
+"#;
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("people.toml");
+    std::fs::write(&file, SCHEMA).expect("it is written");
+    let (keyward, silent) = (keyward(&[file.to_str().expect("a text")]), Silent::new());
+    let [mut mover, mut other] = [keyward.client(), keyward.client()];
+    call(&mut other, "HSET user:1 email a@example.org");
+    let mut stream = silent.hear(&mut mover, "user:1 0 60000");
+    assert_eq!(call(&mut other, "GET users:by_email:a@example.org"), Frame::Bulk(b"1".into()));
+    let mut held = keyward.client();
+    send(&mut held, "HSET user:1 email b@example.org");
+    call(&mut other, "HSET user:2 email c@example.org");
+    assert!(is_silent(&mut held));
+    stream.write_all(b"+OK\r\n+OK\r\n").expect("it reads");
+    assert_eq!(mover.receive().expect("an answer"), Frame::Simple(OK.into()));
+    assert_eq!(held.receive().expect("an answer"), Frame::Integer(1));
+    assert_eq!(call(&mut other, "EXISTS users:by_email:a@example.org"), Frame::Integer(0));
+    assert_eq!(call(&mut other, "GET users:by_email:b@example.org"), Frame::Bulk(b"1".into()));
+}

@@ -307,7 +307,8 @@ fn a_session_counts_as_memory_of_its_client() {
         total.split(' ').next().expect("a value").parse().expect("a number")
     };
     let plainly = bytes_of(keyward.server.address().port());
-    assert!(bytes_of(keyward.port) > 2000 + plainly - plainly.min(1000), "{list}");
+    // The plain one has a command under way, and so a buffer.
+    assert!(bytes_of(keyward.port) > 3000, "{plainly}: {list}");
 }
 
 #[test]
@@ -559,7 +560,7 @@ fn a_limit_of_clients_is_told_by_tls_too() {
 }
 
 /// Sends bytes to the port and waits until the server has closed the connection.
-fn send_and_lose(port: u16, bytes: &[u8]) {
+fn send_and_lose(port: u16, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a connection");
     socket.set_read_timeout(Some(PATIENCE)).expect("a limit");
     // The server may close it before all is sent.
@@ -570,6 +571,7 @@ fn send_and_lose(port: u16, bytes: &[u8]) {
         Err(error) => assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "it stays open"),
         Ok(_) => {}
     }
+    rest
 }
 
 #[test]
@@ -578,7 +580,9 @@ fn whatever_comes_before_and_after_a_handshake_harms_nobody() {
     let keyward = keyward(&files, "server", &["--tls-auth-clients", "no"]);
     let mut plain = keyward.server.client();
     let hello = first_flight(&files);
-    send_and_lose(keyward.port, b"PING\r\n");
+    // Who does not speak TLS could not read an alert, and gets none, as from Redis.
+    assert_eq!(send_and_lose(keyward.port, b"PING\r\n"), b"");
+    assert_eq!(send_and_lose(keyward.port, b"*1\r\n$4\r\nPING\r\n"), b"");
     send_and_lose(keyward.port, b"");
     send_and_lose(keyward.port, &[0x16, 3, 1, 0xff, 0xff]);
     send_and_lose(keyward.port, &[0x17, 3, 3, 0, 5, 1, 2, 3, 4, 5]);

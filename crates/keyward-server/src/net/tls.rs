@@ -1,4 +1,4 @@
-//! TLS as a transport, and the thread that shakes hands.
+//! TLS as a transport, and the threads that shake hands.
 //!
 //! Owns [`Tls`], a socket with a session above it that looks like any other transport to a
 //! connection. Handshakes are made elsewhere (`handshakes`); who has one behind it comes to

@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -43,6 +44,9 @@ const ACCEPTS_MAX: usize = 16;
 /// Threads that shake hands.
 const THREADS_MAX: usize = 4;
 const EVENTS_MAX: usize = 256;
+
+/// What records begin with.
+const RECORD_KINDS: RangeInclusive<u8> = 0x14..=0x17;
 
 const NEWCOMER: Token = Token(usize::MAX);
 const TOLD: Token = Token(usize::MAX - 1);
@@ -386,10 +390,13 @@ impl Handshake {
                 Err(error) => return Err(error.into()),
             };
             self.heard = Instant::now();
+            let speaks_tls = RECORD_KINDS.contains(&buffer[0]);
             let outcome = self.session.process(&mut buffer[..kept + count], &mut Vec::new());
             if let Err(error) = outcome {
-                // The peer is told why, if it is still there.
-                let _ = self.send();
+                // The peer is told why, if it is still there and speaks TLS at all.
+                if speaks_tls {
+                    let _ = self.send();
+                }
                 return Err(io::Error::new(ErrorKind::InvalidData, error));
             }
             if self.session.is_over() && self.session.is_shaking_hands() {
