@@ -21,6 +21,7 @@ pub(crate) mod batch;
 pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
+pub(crate) mod errands;
 pub(crate) mod evict;
 pub(crate) mod migrating;
 pub(crate) mod observers;

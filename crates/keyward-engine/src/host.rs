@@ -8,7 +8,7 @@
 
 mod figures;
 mod files;
-mod remote;
+pub(crate) mod remote;
 mod running_script;
 
 pub use figures::{Connection, Facts, MemoryReport, Outgoing, Section};

@@ -22,7 +22,7 @@ use crate::process::memory::Memory;
 use crate::process::supervisor::Supervisor;
 use crate::serve::agenda::Notice;
 use crate::serve::busy::watch::Busy;
-use crate::serve::errands::Errands;
+use crate::serve::errands::queue::Errands;
 use crate::serve::rates::Rates;
 use crate::serve::reading::wanted::Readings;
 use crate::settings::Settings;

@@ -19,7 +19,7 @@ use crate::process::memory::Memory;
 use crate::serve::agenda::{Agenda, Notice};
 use crate::serve::busy::watch::Busy;
 use crate::serve::core::Core;
-use crate::serve::errands::Errands;
+use crate::serve::errands::queue::Errands;
 use crate::serve::error::ServeError;
 use crate::serve::gathering::Gatherer;
 use crate::serve::host::{NetStats, ServerHost};

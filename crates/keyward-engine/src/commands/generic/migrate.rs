@@ -2,7 +2,7 @@
 //!
 //! A key goes from here when the other server has acknowledged it, so whatever happens
 //! meanwhile it is in one place at least. Nobody waits for the other server but the client,
-//! and who would use these keys (`engine::migrating`).
+//! and who would use these keys (`engine::errands`).
 //! Not here: the connection, which is the host's.
 
 use super::dump::payload;

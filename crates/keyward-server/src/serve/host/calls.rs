@@ -12,7 +12,7 @@ use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
 use crate::files::users;
 use crate::net::exchange;
 use crate::process::{descriptors, memory};
-use crate::serve::errands::Errand;
+use crate::serve::errands::queue::Errand;
 use crate::serve::{busy, info};
 use crate::settings::Settings;
 use crate::settings::table::Id;
