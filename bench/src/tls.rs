@@ -9,17 +9,18 @@ use crate::load::Load;
 use crate::peer::Peer;
 use anyhow::Context;
 use keyward_testkit::Certificates;
-use keyward_tls::{Client, ClientOptions};
+use keyward_tls::ClientOptions;
+use keyward_tls::rustls::pki_types::ServerName;
+use keyward_tls::rustls::{ClientConfig, ClientConnection};
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Handshakes at once: half are stalled, half are made, one after the other by each of a
-/// few threads.
+/// Those of a thousand who fall silent; as many shake hands, driven by a few threads: all
+/// are connected, then all have sent their first flight, before any of them goes on.
 const STALLED: usize = 500;
-const MADE: usize = 500;
 const THREADS: usize = 4;
 
 /// Starts Keyward and redis-server, both with TLS.
@@ -74,37 +75,48 @@ struct Crowd {
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
+/// Somebody who has sent the first flight and has not read what came.
+struct Begun(ClientConnection, TcpStream);
+
 impl Crowd {
-    fn gather(
-        address: SocketAddr,
-        client: &Arc<keyward_tls::rustls::ClientConfig>,
-    ) -> anyhow::Result<Crowd> {
+    /// Everybody connects and sends what comes first; then those who do not fall silent go on.
+    fn gather(address: SocketAddr, client: &Arc<ClientConfig>) -> anyhow::Result<Crowd> {
         let mut stalled = Vec::new();
+        let mut begun = Vec::new();
         for _ in 0..STALLED {
             let mut socket = TcpStream::connect(address)?;
             // The head of a record whose rest never comes.
             socket.write_all(&[0x16, 3, 1, 1, 0])?;
             stalled.push(socket);
+            // No handshake before all are connected: their hellos follow.
+            begun.push(TcpStream::connect(address)?);
         }
         let (must_end, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let threads = (0..THREADS).map(|_| {
+        let mut threads = Vec::new();
+        while !begun.is_empty() {
+            let some = begun.split_off(begun.len().saturating_sub(STALLED.div_ceil(THREADS)));
             let (must_end, made) = (Arc::clone(&must_end), Arc::clone(&made));
             let client = Arc::clone(client);
-            std::thread::spawn(move || {
-                let mut open = std::collections::VecDeque::new();
-                while !must_end.load(Ordering::Relaxed) && made.load(Ordering::Relaxed) < MADE {
-                    let Ok(socket) = TcpStream::connect(address) else { break };
-                    if let Ok(done) = Client::shake_hands(Arc::clone(&client), socket) {
+            threads.push(std::thread::spawn(move || {
+                let begun = some.into_iter().filter_map(|socket| begin(&client, socket).ok());
+                let begun: Vec<Begun> = begun.collect();
+                let mut open = Vec::new();
+                for Begun(mut session, mut socket) in begun {
+                    while session.is_handshaking() || session.wants_write() {
+                        if session.complete_io(&mut socket).is_err() {
+                            break;
+                        }
+                    }
+                    if !session.is_handshaking() {
                         made.fetch_add(1, Ordering::Relaxed);
-                        open.push_back(done);
+                        open.push((session, socket));
                     }
                 }
                 while !must_end.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(10));
                 }
-            })
-        });
-        let threads = threads.collect();
+            }));
+        }
         Ok(Crowd { stalled, must_end, made, threads })
     }
 
@@ -118,4 +130,15 @@ impl Crowd {
         }
         self.made.load(Ordering::Relaxed)
     }
+}
+
+/// Sends the first flight.
+fn begin(client: &Arc<ClientConfig>, mut socket: TcpStream) -> anyhow::Result<Begun> {
+    socket.set_nodelay(true)?;
+    let name = ServerName::try_from("localhost")?;
+    let mut session = ClientConnection::new(Arc::clone(client), name)?;
+    while session.wants_write() {
+        session.write_tls(&mut socket)?;
+    }
+    Ok(Begun(session, socket))
 }

@@ -22,8 +22,10 @@ pub(crate) mod context;
 pub(crate) mod dispatch;
 pub(crate) mod durability;
 pub(crate) mod ending;
+pub(crate) mod errands;
 pub(crate) mod evict;
 pub(crate) mod following;
+pub(crate) mod migrating;
 pub(crate) mod observers;
 pub(crate) mod paused;
 pub(crate) mod pressure;
@@ -261,7 +263,7 @@ impl Engine {
     }
 
     /// Keeps a command for later if the pause holds it, or a schema that comes into
-    /// force; answers whether it is kept.
+    /// force, or keys of it are on their way elsewhere; answers whether it is kept.
     #[cold]
     fn hold(&mut self, session: &mut Session, command: &Command, args: Args<'_>) -> bool {
         self.end_pause_if_over();
@@ -274,16 +276,18 @@ impl Engine {
         keys.is_expiry_held = !(is_paused || is_held)
             && (shared.pause.is_some()
                 || hold.is_some() && !may_write(shared, session, command, args));
-        if !is_paused && !is_held {
+        let is_away = shared.migrating_holds(session, command, args);
+        if !is_paused && !is_held && !is_away {
             return false;
         }
         session.postponed.push_front(args.into());
         session.is_paused = true;
-        let pause = shared.pause.as_mut().filter(|_| is_paused).map(|pause| &mut pause.clients);
-        match pause {
-            Some(clients) => clients.push(session.id),
-            None => shared.hold_mut().into_iter().for_each(|hold| hold.clients.push(session.id)),
-        }
+        let clients = match (is_paused, is_held) {
+            (true, _) => shared.pause.as_mut().map(|pause| &mut pause.clients),
+            (_, true) => shared.hold_mut().map(|hold| &mut hold.clients),
+            _ => Some(&mut shared.migrating.clients),
+        };
+        clients.into_iter().for_each(|clients| clients.push(session.id));
         true
     }
 
@@ -388,6 +392,8 @@ impl Engine {
     /// it waits for.
     fn retry(&mut self, host: &mut dyn Host, client: ClientId, holds: Type, key: &[u8]) {
         let Some(mut session) = self.shared.sessions.take(client) else { return };
+        let is_away = !self.shared.migrating.is_empty()
+            && session.blocked.as_ref().is_some_and(|it| self.shared.passes_over(it, key));
         // Who asked for the schema that comes does not wait for itself.
         let hold = self.shared.hold().filter(|_| !self.shared.is_changing_over_for(client));
         let is_held = |blocked: &Blocked| {
@@ -395,7 +401,7 @@ impl Engine {
             hold.is_some_and(|hold| hold.concerns(&self.keys, blocked.db, blocked.command, args))
         };
         let goes_on = |blocked: &mut Blocked| blocked.wants == holds && !is_held(blocked);
-        if let Some(blocked) = session.blocked.take_if(goes_on) {
+        if let Some(blocked) = session.blocked.take_if(|it| !is_away && goes_on(it)) {
             let mut out = Vec::new();
             self.keys.effects.begin_unit();
             let (command, args) = (blocked.command, blocked.args.args());
@@ -515,6 +521,9 @@ impl Engine {
             }
         }
         let is_planning = self.go_on_with_schemas(host);
+        if !self.shared.migrating.is_empty() {
+            self.go_on_with_answers(host);
+        }
         self.shared.spread_news(&mut self.keys, None);
         self.shared.limit_tracking(&mut self.keys, None);
         ends::release(&self.keys, &mut self.shared);

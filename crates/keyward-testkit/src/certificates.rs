@@ -24,12 +24,18 @@ pair "$ec" ca client extensions
 pair "$ec" other-ca stranger extensions
 pair "$ec" ca old-version none
 pair rsa:2048 ca rsa extensions
+openssl req -x509 -newkey $ec -nodes -keyout namesake.key -subj "/CN=ca" -days 2 -out namesake.crt
+openssl req -x509 -key rsa.key -subj "/CN=rsa-ca" -days 2 -out rsa-ca.crt
+cp rsa.key old-rsa.key
+openssl req -new -key old-rsa.key -subj "/CN=old-rsa" -out old-rsa.csr
+openssl x509 -req -in old-rsa.csr -CA rsa-ca.crt -CAkey rsa.key -CAcreateserial -days 2 -out old-rsa.crt
 openssl pkcs8 -topk8 -in server.key -passout pass:secret -out encrypted.key
 "#;
 
 /// Certificates in a directory of their own, as `NAME.crt` and `NAME.key`: `ca` has signed
 /// those of `server`, `renewed`, `client`, `rsa` and `old-version` (X.509 version 1),
-/// `other-ca` that of `stranger`; `encrypted.key` is the key of `server` behind a pass phrase.
+/// `other-ca` that of `stranger`, `rsa-ca` that of `old-rsa` (version 1, too); `namesake` is
+/// another authority by the name of `ca`; `encrypted.key` is the key of `server` behind a pass phrase.
 #[derive(Debug)]
 pub struct Certificates(tempfile::TempDir);
 

@@ -1,32 +1,39 @@
 //! Whose certificates are believed.
 //!
-//! Owns the check that a client makes of a server's certificate: as Redis does, that a
-//! known authority has signed it, and not which name it bears. The other way round the
-//! library has a check of its own ([`rustls::server::WebPkiClientVerifier`]).
+//! Owns the checks that are made of a peer's certificate: as Redis does, that a known
+//! authority has signed it, and not which name it bears. What the library does not read, of
+//! X.509 version 1, is checked by `version_one`, all else by the library.
 
+use crate::version_one::VersionOne;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature,
+    verify_tls13_signature_with_raw_key,
 };
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore,
+    SignatureScheme,
+};
+use std::sync::Arc;
 
-/// Believes whom an authority has signed, whatever the name.
+/// Believes the servers whom an authority has signed, whatever their names.
 #[derive(Debug)]
-pub(crate) struct AnyName {
+pub(crate) struct Servers {
     roots: RootCertStore,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl AnyName {
-    pub(crate) fn new(roots: RootCertStore, provider: &CryptoProvider) -> AnyName {
-        AnyName { roots, algorithms: provider.signature_verification_algorithms }
+impl Servers {
+    pub(crate) fn new(roots: RootCertStore, provider: &CryptoProvider) -> Servers {
+        Servers { roots, algorithms: provider.signature_verification_algorithms }
     }
 }
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Servers {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -35,14 +42,17 @@ impl ServerCertVerifier for AnyName {
         _ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let certificate = ParsedCertificate::try_from(end_entity)?;
-        verify_server_cert_signed_by_trust_anchor(
-            &certificate,
-            &self.roots,
-            intermediates,
-            now,
-            self.algorithms.all,
-        )?;
+        let Servers { roots, algorithms } = self;
+        match VersionOne::read(end_entity) {
+            Some(old) => old.verify(roots, algorithms, now)?,
+            None => verify_server_cert_signed_by_trust_anchor(
+                &ParsedCertificate::try_from(end_entity)?,
+                roots,
+                intermediates,
+                now,
+                algorithms.all,
+            )?,
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -52,7 +62,7 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+        verify_12(message, certificate, signature, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -61,10 +71,111 @@ impl ServerCertVerifier for AnyName {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+        verify_13(message, certificate, signature, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+/// Believes the clients whom an authority has signed.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    /// The library's, for certificates of version 3; it says who has to show one, too.
+    library: Arc<dyn ClientCertVerifier>,
+    roots: Arc<RootCertStore>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Clients {
+    pub(crate) fn new(
+        library: Arc<dyn ClientCertVerifier>,
+        roots: Arc<RootCertStore>,
+        provider: &CryptoProvider,
+    ) -> Clients {
+        Clients { library, roots, algorithms: provider.signature_verification_algorithms }
+    }
+}
+
+impl ClientCertVerifier for Clients {
+    fn offer_client_auth(&self) -> bool {
+        self.library.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.library.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.library.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        let Some(old) = VersionOne::read(end_entity) else {
+            return self.library.verify_client_cert(end_entity, intermediates, now);
+        };
+        old.verify(&self.roots, &self.algorithms, now)?;
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_12(message, certificate, signature, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_13(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.library.supported_verify_schemes()
+    }
+}
+
+/// Whether who shows a certificate has its key, in TLS 1.2.
+fn verify_12(
+    message: &[u8],
+    certificate: &CertificateDer<'_>,
+    signature: &DigitallySignedStruct,
+    algorithms: &WebPkiSupportedAlgorithms,
+) -> Result<HandshakeSignatureValid, Error> {
+    let Some(old) = VersionOne::read(certificate) else {
+        return verify_tls12_signature(message, certificate, signature, algorithms);
+    };
+    let mut of_scheme = algorithms.mapping.iter().filter(|(scheme, _)| *scheme == signature.scheme);
+    match of_scheme.any(|(_, known)| old.has_signed(message, signature.signature(), known)) {
+        true => Ok(HandshakeSignatureValid::assertion()),
+        false => Err(Error::InvalidCertificate(CertificateError::BadSignature)),
+    }
+}
+
+/// As [`verify_12`], in TLS 1.3, where fewer kinds of signatures will do.
+fn verify_13(
+    message: &[u8],
+    certificate: &CertificateDer<'_>,
+    signature: &DigitallySignedStruct,
+    algorithms: &WebPkiSupportedAlgorithms,
+) -> Result<HandshakeSignatureValid, Error> {
+    match VersionOne::read(certificate) {
+        Some(old) => {
+            let key = SubjectPublicKeyInfoDer::from(old.key);
+            verify_tls13_signature_with_raw_key(message, &key, signature, algorithms)
+        }
+        None => verify_tls13_signature(message, certificate, signature, algorithms),
     }
 }

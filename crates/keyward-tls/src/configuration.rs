@@ -4,7 +4,7 @@
 //! Owns the pairing of certificates with keys, and which of the library's knobs each
 //! setting turns.
 
-use crate::authority::AnyName;
+use crate::authority::{Clients, Servers};
 use crate::ciphers;
 use crate::files::{self, TlsError};
 use crate::resumption::Store;
@@ -135,16 +135,20 @@ fn server(
         ClientAuth::No => builder.with_no_client_auth(),
         auth => {
             let roots = Arc::new(roots.clone());
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
+            let verifier = WebPkiClientVerifier::builder_with_provider(
+                Arc::clone(&roots),
+                Arc::clone(provider),
+            );
             let verifier = match auth {
                 ClientAuth::Optional => verifier.allow_unauthenticated(),
                 ClientAuth::Yes | ClientAuth::No => verifier,
             };
             let file = options.authority_file.as_ref().or(options.authority_directory.as_ref());
-            builder.with_client_cert_verifier(verifier.build().map_err(|error| {
+            let verifier = verifier.build().map_err(|error| {
                 let file = file.cloned().unwrap_or_default();
                 TlsError::Authority { file, reason: error.to_string() }
-            })?)
+            })?;
+            builder.with_client_cert_verifier(Arc::new(Clients::new(verifier, roots, provider)))
         }
     };
     let mut config = builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(pair)));
@@ -166,7 +170,7 @@ pub(crate) fn client(
     roots: RootCertStore,
     pair: Option<Arc<CertifiedKey>>,
 ) -> Result<ClientConfig, TlsError> {
-    let verifier = Arc::new(AnyName::new(roots, &provider));
+    let verifier = Arc::new(Servers::new(roots, &provider));
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&ciphers::versions(protocols)?)?
         .dangerous()

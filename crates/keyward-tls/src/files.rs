@@ -10,10 +10,13 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// A file of certificates or keys is no larger; the bundle of a system has 200 KB.
-const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// A file of a certificate or a key is no larger.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// All files of authorities together are no larger; the bundle of a system has 200 KB. They
+/// are read while everybody waits where CONFIG SET names them.
+const AUTHORITIES_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// A directory of authorities has no more files.
-const FILES_MAX: usize = 4096;
+const FILES_MAX: usize = 1024;
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +70,7 @@ pub enum TlsError {
 /// The certificates of a file, that of the server or client itself first.
 pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |reason: String| TlsError::Certificate { file: file.to_owned(), reason };
-    let text = read(file).map_err(|error| failed(error.to_string()))?;
+    let text = read(file, FILE_BYTES_MAX).map_err(|error| failed(error.to_string()))?;
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&text).collect();
     let found = found.map_err(|error| failed(error.to_string()))?;
     if found.is_empty() {
@@ -79,7 +82,7 @@ pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, 
 /// The first key of a file.
 pub(crate) fn key(file: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     let failed = |reason: String| TlsError::Key { file: file.to_owned(), reason };
-    let text = read(file).map_err(|error| failed(error.to_string()))?;
+    let text = read(file, FILE_BYTES_MAX).map_err(|error| failed(error.to_string()))?;
     if has_line_with(&text, b"ENCRYPTED") {
         return Err(failed("it is encrypted: store it without a pass phrase".to_owned()));
     }
@@ -101,14 +104,15 @@ pub(crate) fn authorities(
     directory: Option<&Path>,
 ) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
+    let mut bytes_left = AUTHORITIES_BYTES_MAX;
     if let Some(file) = file
-        && add_authorities(&mut roots, file)? == 0
+        && add_authorities(&mut roots, file, &mut bytes_left)? == 0
     {
         return Err(unusable(file, "no certificate in PEM is in it"));
     }
     if let Some(directory) = directory {
         for file in files_of(directory)? {
-            add_authorities(&mut roots, &file)?;
+            add_authorities(&mut roots, &file, &mut bytes_left)?;
         }
     }
     Ok(roots)
@@ -137,19 +141,49 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>, TlsError> {
 
 /// Adds the authorities of a file; how many there are. What is no certificate of an
 /// authority is passed over: a system's bundle has some that nobody can use.
-fn add_authorities(roots: &mut RootCertStore, file: &Path) -> Result<usize, TlsError> {
-    let text = read(file).map_err(|error| unusable(file, error))?;
+fn add_authorities(
+    roots: &mut RootCertStore,
+    file: &Path,
+    bytes_left: &mut u64,
+) -> Result<usize, TlsError> {
+    let text = read(file, *bytes_left).map_err(|error| unusable(file, error))?;
+    *bytes_left -= text.len() as u64;
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(&text).collect();
     let found = found.map_err(|error| unusable(file, error))?;
     let (added, _) = roots.add_parsable_certificates(found);
     Ok(added)
 }
 
-fn read(file: &Path) -> io::Result<Vec<u8>> {
+fn read(file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    File::open(file)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
+    File::open(file)?.take(bytes_max + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > bytes_max {
         return Err(io::Error::other("it is too large for a file of certificates"));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_testkit::Certificates;
+
+    #[test]
+    fn authorities_are_bounded_in_number_and_bytes() {
+        let files = Certificates::make();
+        let directory = files.file("authorities");
+        std::fs::create_dir(&directory).expect("a directory");
+        let text = std::fs::read(files.file("ca.crt")).expect("a certificate");
+        let refused = || authorities(None, Some(&directory)).err().map(|error| error.to_string());
+        for number in 0..FILES_MAX {
+            std::fs::write(directory.join(number.to_string()), &text).expect("a file");
+        }
+        assert_eq!(refused(), None);
+        std::fs::write(directory.join("more"), &text).expect("a file");
+        assert!(refused().is_some_and(|it| it.ends_with("it has more than 1024 files")));
+        std::fs::remove_file(directory.join("more")).expect("it is there");
+        let large = text.repeat(AUTHORITIES_BYTES_MAX as usize / text.len());
+        std::fs::write(directory.join("1"), large).expect("a file");
+        assert!(refused().is_some_and(|it| it.ends_with("too large for a file of certificates")));
+    }
 }

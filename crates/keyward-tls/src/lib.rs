@@ -3,7 +3,7 @@
 //! Owns the choice of the library (rustls, with ring's ciphers), reading files of
 //! certificates and keys (`files`), and turning them and the settings of redis.conf into
 //! configurations (`configuration`): which versions and ciphers, who has to show a
-//! certificate (`authority`), which sessions can be resumed (`resumption`). [`Client`] is
+//! certificate and whose is believed (`authority`, `version_one`), which sessions can be resumed (`resumption`). [`Client`] is
 //! a blocking connection, for MIGRATE and for the command line.
 //!
 //! Invariant: a configuration is whole or there is none: what is in force goes on being so
@@ -16,6 +16,7 @@ mod client;
 mod configuration;
 mod files;
 mod resumption;
+mod version_one;
 
 pub use client::{Client, ClientOptions};
 pub use configuration::{ClientAuth, Configuration, Options, Pair, Sessions};

@@ -1,8 +1,7 @@
 //! Sessions that clients may resume.
 //!
 //! Owns them, within `tls-session-cache-size` and for `tls-session-cache-timeout` seconds;
-//! the oldest go first. Used by the thread that shakes hands, so the lock is never waited
-//! for.
+//! the oldest go first. Used by the threads that shake hands, each for a moment.
 
 use rustls::server::StoresServerSessions;
 use std::collections::{HashMap, VecDeque};

@@ -182,6 +182,136 @@ fn shown(files: &Certificates, port: u16) -> Vec<u8> {
 }
 
 #[test]
+fn certificates_of_version_one_are_believed_if_the_authority_signed_them() {
+    let files = Certificates::make();
+    for protocols in ["TLSv1.2", "TLSv1.3"] {
+        let ec = keyward(&files, "server", &["--tls-protocols", protocols]);
+        ping(connect(&files, ec.port, Some("old-version"))).expect("it is believed");
+        // Signed by another authority than the server believes.
+        assert!(ping(connect(&files, ec.port, Some("old-rsa"))).is_err(), "{protocols}");
+        let output = redis_cli(&files, ec.port, Some("old-version"), &["PING"]);
+        assert_eq!(said(&output), "PONG", "{output:?}");
+        let authority = files.path("rsa-ca.crt");
+        let options = ["--tls-protocols", protocols, "--tls-ca-cert-file", &authority];
+        let rsa = keyward(&files, "old-version", &options);
+        ping(connect(&files, rsa.port, Some("old-rsa"))).expect("it is believed");
+        assert!(ping(connect(&files, rsa.port, Some("old-version"))).is_err(), "{protocols}");
+        // A certificate that is not the key's.
+        let pair = Pair {
+            certificate: Some(files.file("old-version.crt")),
+            key: Some(files.file("client.key")),
+        };
+        assert!(ClientOptions { pair, ..Default::default() }.read().is_err());
+    }
+    // MIGRATE to a server that shows one.
+    let here = keyward(&files, "server", &["--tls-cluster", "yes"]);
+    let there = redis(&files, "old-version", &["--tls-auth-clients", "no"]);
+    let mut client = here.server.client();
+    call(&mut client, "SET a 1");
+    let migrate = format!("MIGRATE 127.0.0.1 {} a 0 5000", there.port);
+    assert_eq!(call(&mut client, &migrate), Frame::Simple("OK".into()));
+}
+
+/// What openssl's client says while it sends commands and waits a little.
+fn s_client(files: &Certificates, port: u16, options: &str, commands: &str) -> String {
+    let script = format!(
+        "(sleep 0.3; printf '{commands}'; sleep 1) | \
+         openssl s_client -connect 127.0.0.1:{port} -CAfile ca.crt {options} 2>&1"
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(files.directory())
+        .output()
+        .expect("openssl is needed");
+    said(&output)
+}
+
+#[test]
+fn by_tls_1_2_too_a_certificate_is_checked_if_one_is_shown() {
+    let files = Certificates::make();
+    let check = |auth: &str, name: &str, is_served: bool| {
+        let keyward =
+            keyward(&files, "server", &["--tls-auth-clients", auth, "--tls-protocols", "TLSv1.2"]);
+        let shown = match name {
+            "" => String::new(),
+            name => format!("-cert {name}.crt -key {name}.key"),
+        };
+        let text = s_client(&files, keyward.port, &shown, "PING\\r\\n");
+        assert_eq!(text.contains("+PONG"), is_served, "{auth}, {name}: {text}");
+    };
+    check("optional", "", true);
+    check("optional", "client", true);
+    check("optional", "old-version", true);
+    check("optional", "stranger", false);
+    check("yes", "", false);
+    check("yes", "client", true);
+}
+
+#[test]
+fn sessions_are_resumed_if_that_is_set() {
+    let files = Certificates::make();
+    let check = |caching: &str, expected: bool| {
+        let options = ["--tls-auth-clients", "no", "--tls-session-caching", caching];
+        let keyward = keyward(&files, "server", &options);
+        for version in ["-tls1_2", "-tls1_3"] {
+            let first = format!("{version} -sess_out session");
+            assert!(s_client(&files, keyward.port, &first, "PING\\r\\n").contains("+PONG"));
+            // Without a ticket there is no session to come back with.
+            let again = match files.file("session").exists() {
+                true => s_client(
+                    &files,
+                    keyward.port,
+                    &format!("{version} -sess_in session"),
+                    "PING\\r\\n",
+                ),
+                false => String::new(),
+            };
+            assert_eq!(again.contains("Reused, TLS"), expected, "{caching}, {version}: {again}");
+            assert!(again.is_empty() || again.contains("+PONG"), "{again}");
+            let _ = std::fs::remove_file(files.file("session"));
+        }
+    };
+    check("yes", true);
+    check("no", false);
+}
+
+#[test]
+fn who_wants_to_renegotiate_is_refused_and_harms_nobody() {
+    let files = Certificates::make();
+    let options = ["--tls-auth-clients", "no", "--tls-protocols", "TLSv1.2"];
+    let keyward = keyward(&files, "server", &options);
+    // A line of R has openssl's client begin another handshake.
+    let text = s_client(&files, keyward.port, "", "R\\n");
+    assert!(text.contains("RENEGOTIATING"), "{text}");
+    assert!(!text.contains("+PONG"), "{text}");
+    ping(connect(&files, keyward.port, None)).expect("others are served");
+    let mut plain = keyward.server.client();
+    assert_eq!(call(&mut plain, "PING"), Frame::Simple("PONG".into()));
+    assert!(!log(&keyward.server).contains("panicked"));
+}
+
+#[test]
+fn a_session_counts_as_memory_of_its_client() {
+    let files = Certificates::make();
+    let keyward = keyward(&files, "server", &["--tls-auth-clients", "no"]);
+    let mut plain = keyward.server.client();
+    let mut client = connect(&files, keyward.port, None).expect("a handshake");
+    client.write_all(b"PING\r\n").expect("sent");
+    expect(&mut client, b"+PONG\r\n").expect("an answer");
+    let list = call(&mut plain, "CLIENT LIST");
+    let list = String::from_utf8_lossy(list.as_bytes().expect("a text")).into_owned();
+    let bytes_of = |port: u16| -> usize {
+        let own = format!("laddr=127.0.0.1:{port} ");
+        let line = list.lines().find(|line| line.contains(&own)).expect("it is listed");
+        let (_, total) = line.split_once("tot-mem=").expect("a field");
+        total.split(' ').next().expect("a value").parse().expect("a number")
+    };
+    let plainly = bytes_of(keyward.server.address().port());
+    // The plain one has a command under way, and so a buffer.
+    assert!(bytes_of(keyward.port) > 3000, "{plainly}: {list}");
+}
+
+#[test]
 fn config_set_reads_certificates_anew_while_connections_go_on() {
     let files = Certificates::make();
     let options = ["--tls-auth-clients", "no"];
@@ -430,17 +560,17 @@ fn a_limit_of_clients_is_told_by_tls_too() {
 }
 
 /// Sends bytes to the port and waits until the server has closed the connection.
-fn send_and_lose(port: u16, bytes: &[u8]) {
+fn send_and_lose(port: u16, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a connection");
     socket.set_read_timeout(Some(PATIENCE)).expect("a limit");
     // The server may close it before all is sent.
     let _ = socket.write_all(bytes);
     let _ = socket.shutdown(Shutdown::Write);
     let mut rest = Vec::new();
-    match socket.read_to_end(&mut rest) {
-        Err(error) => assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "it stays open"),
-        Ok(_) => {}
+    if let Err(error) = socket.read_to_end(&mut rest) {
+        assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "it stays open");
     }
+    rest
 }
 
 #[test]
@@ -449,7 +579,9 @@ fn whatever_comes_before_and_after_a_handshake_harms_nobody() {
     let keyward = keyward(&files, "server", &["--tls-auth-clients", "no"]);
     let mut plain = keyward.server.client();
     let hello = first_flight(&files);
-    send_and_lose(keyward.port, b"PING\r\n");
+    // Who does not speak TLS could not read an alert, and gets none, as from Redis.
+    assert_eq!(send_and_lose(keyward.port, b"PING\r\n"), b"");
+    assert_eq!(send_and_lose(keyward.port, b"*1\r\n$4\r\nPING\r\n"), b"");
     send_and_lose(keyward.port, b"");
     send_and_lose(keyward.port, &[0x16, 3, 1, 0xff, 0xff]);
     send_and_lose(keyward.port, &[0x17, 3, 3, 0, 5, 1, 2, 3, 4, 5]);
@@ -540,9 +672,8 @@ fn handshakes_that_stall_hold_up_nobody_and_cost_the_core_nothing() {
     for mut socket in stalled {
         socket.set_read_timeout(Some(PATIENCE)).expect("a limit");
         let mut rest = Vec::new();
-        match socket.read_to_end(&mut rest) {
-            Err(error) => assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "it stays open"),
-            Ok(_) => {}
+        if let Err(error) = socket.read_to_end(&mut rest) {
+            assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "it stays open");
         }
     }
 }
@@ -587,7 +718,9 @@ fn a_backup_is_taken_by_tls() {
         let output = with(&["--url", &url, "--cacert", &authority]);
         assert!(output.status.success(), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).starts_with("3 keys, "), "{output:?}");
-        let output = with(&["--tls", "--port", &port.to_string(), "--cacert", &authority]);
+        // Of another name, since it may be taken within the same second.
+        let port = port.to_string();
+        let output = with(&["--tls", "--port", &port, "--cacert", &authority, "--name", "by-port"]);
         assert!(output.status.success(), "{output:?}");
         for output in [with(&["--url", &url, "--cacert", &other]), with(&["--url", &url])] {
             assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -17,6 +17,8 @@ const ENDED_EARLY: &str = "Executing test client:";
 /// Where the suite's ports may begin: its own choice first, then others for a second suite
 /// on the machine. It takes 8000 from there on, and one of the 32 before for itself.
 const BASE_PORTS: [u16; 3] = [21_111, 31_111, 41_111];
+/// Files that are run with connections by TLS, which Tcl needs its package `tls` for.
+const BY_TLS: [&str; 1] = ["unit/tls"];
 /// Attempts to reach a server that was started, ten a second.
 const START_ATTEMPTS: usize = 100;
 
@@ -72,7 +74,7 @@ impl Suite {
         let place = Workplace(std::env::temp_dir().join(name));
         std::fs::create_dir_all(place.path().join("src"))?;
         let copied = Command::new("cp")
-            .args(["-r", "tests", "runtest"])
+            .args(["-r", "tests", "utils", "runtest"])
             .arg(place.path())
             .current_dir(redis)
             .status()
@@ -106,6 +108,10 @@ impl Suite {
     /// fail their test, not the file; one outside of any test ends the file, and then it is
     /// run again on a server that is up, where the suite leaves such parts out.
     pub(super) fn run(&self, file: &str, skipped: &[&str]) -> anyhow::Result<Outcome> {
+        if BY_TLS.contains(&file) {
+            self.make_certificates()?;
+            return Ok(Outcome::read(&self.runtest(file, skipped, &["--tls"])?));
+        }
         let output = self.runtest(file, skipped, &[])?;
         if !output.contains(ENDED_EARLY) {
             return Ok(Outcome::read(&output));
@@ -116,6 +122,19 @@ impl Suite {
             self.runtest(file, skipped, &["--host", "127.0.0.1", "--port", &port.to_string()])?;
         drop(server);
         Ok(Outcome::read(&(output + &again)))
+    }
+
+    /// Makes the certificates that the suite wants, unless the checkout has them.
+    fn make_certificates(&self) -> anyhow::Result<()> {
+        if self.place.path().join("tests/tls/redis.dh").exists() {
+            return Ok(());
+        }
+        let mut script = Command::new("bash");
+        script.arg("utils/gen-test-certs.sh").current_dir(self.place.path());
+        let output = script.output().context("gen-test-certs.sh")?;
+        let problem = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "no certificates for the suite: {problem}");
+        Ok(())
     }
 
     /// What the suite says.

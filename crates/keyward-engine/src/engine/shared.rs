@@ -7,6 +7,7 @@
 
 use crate::acl::{Acl, NewChannels};
 use crate::engine::context::{Handlers, Outcome};
+use crate::engine::migrating::Migrating;
 use crate::engine::pressure::Pressure;
 use crate::engine::relief::Relief;
 use crate::engine::switches::Switches;
@@ -92,6 +93,8 @@ pub(crate) struct Shared {
     pub(crate) log: AppendLog,
     /// The pause, if there is one.
     pub(crate) pause: Option<Pause>,
+    /// Keys that are on their way to another server.
+    pub(crate) migrating: Migrating,
     /// Who waits for what large ends have yet to remove.
     pub(crate) awaiting: Vec<Awaited>,
     /// Nothing is written under a schema before all pending ends are over.
@@ -157,6 +160,7 @@ impl Shared {
             replicas: Replicas::default(),
             ending: None,
             pause: None,
+            migrating: Migrating::default(),
             awaiting: Vec::new(),
             drains_ends: false,
             relief: Relief::default(),
@@ -225,6 +229,7 @@ impl Shared {
         if let Some(hold) = self.changeover.as_mut().and_then(|it| it.hold.as_mut()) {
             hold.clients.retain(|held| *held != client);
         }
+        self.migrating.clients.retain(|held| *held != client);
         self.awaiting.retain(|awaited| awaited.client != client);
         if let Some(blocked) = &session.blocked {
             keys.changes.waiting.end(client, blocked);

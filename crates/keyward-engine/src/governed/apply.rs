@@ -149,10 +149,14 @@ impl Shared {
         self.changeover.as_ref().is_some_and(|changeover| changeover.asker == client)
     }
 
-    /// Whether commands may have to wait for the end of a pause, or for a schema.
+    /// Whether commands may have to wait for the end of a pause, for a schema, or for
+    /// another server.
     #[inline(always)]
     pub(crate) fn may_hold(&self) -> bool {
-        self.pause.is_some() || self.changeover.is_some() || self.reloading.is_some()
+        self.pause.is_some()
+            || self.changeover.is_some()
+            || self.reloading.is_some()
+            || !self.migrating.is_empty()
     }
 
     /// Whether there is something to do at once about schemas that are planned or come

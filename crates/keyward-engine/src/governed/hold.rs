@@ -173,6 +173,11 @@ impl Part {
     }
 }
 
+/// Whether a command may reach rows that its keys do not tell.
+pub(crate) fn reaches_beyond_keys(command: &Command) -> bool {
+    matches!(policy::rows_reached(command), Rows::All | Rows::OfDatabase)
+}
+
 /// Which use of a row counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {

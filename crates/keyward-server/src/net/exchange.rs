@@ -1,4 +1,5 @@
-//! Talking to another server while everybody waits: MIGRATE.
+//! Talking to another server, and waiting for it: MIGRATE, on a thread of its own or, inside
+//! EXEC and scripts, while everybody waits.
 //!
 //! Each call connects anew. Redis keeps the connection for some seconds, which pays where
 //! keys are moved one by one; `KEYS` moves many with one call.

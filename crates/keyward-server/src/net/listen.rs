@@ -1,8 +1,8 @@
 //! Listening sockets.
 //!
 //! Owns binding and accepting on TCP and Unix sockets, and changing the former while
-//! the server runs. Those of TLS are bound here too, and accepted on by the thread that
-//! shakes hands (`tls/handshakes.rs`), which is started when there is a port for it.
+//! the server runs. Those of TLS are bound here too, and accepted on by the threads
+//! that shake hands (`tls/handshakes.rs`), which are started when there is a port for them.
 //! Invariant: listening sockets are watched edge by edge, so that `has_newcomers` stays set
 //! until accepting has said `WouldBlock` on each of them.
 //! Not here: what becomes of who was accepted (`serve/clients.rs`), the sockets themselves
@@ -156,7 +156,7 @@ impl Listeners {
         }
     }
 
-    /// Has the thread that shakes hands listen, which is started for it.
+    /// Has the threads that shake hands listen, which are started for it.
     fn listen_by_tls(&self, listeners: Vec<TcpListener>) -> io::Result<()> {
         if listeners.is_empty() && self.tls.borrow().is_none() {
             return Ok(());
@@ -166,7 +166,7 @@ impl Listeners {
         tls.as_ref().map_or(Ok(()), |handshakes| handshakes.listen(listeners))
     }
 
-    /// Starts the thread that shakes hands unless it is there.
+    /// Starts the threads that shake hands unless they are there.
     fn handshakes(&self) -> io::Result<()> {
         let mut tls = self.tls.borrow_mut();
         if tls.is_none() {

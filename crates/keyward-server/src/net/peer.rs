@@ -179,7 +179,7 @@ impl Peer {
     /// Bytes of this connection and its buffers.
     pub(crate) fn bytes(&self) -> usize {
         let input = self.input_bytes.get() + self.input_free_bytes.get();
-        CONNECTION_BYTES + input + self.output.borrow().memory() + self.socket.held_bytes()
+        CONNECTION_BYTES + input + self.output.borrow().memory() + self.socket.memory()
     }
 
     /// What CLIENT LIST shows.

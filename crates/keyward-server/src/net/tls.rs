@@ -1,4 +1,4 @@
-//! TLS as a transport, and the thread that shakes hands.
+//! TLS as a transport, and the threads that shake hands.
 //!
 //! Owns [`Tls`], a socket with a session above it that looks like any other transport to a
 //! connection. Handshakes are made elsewhere (`handshakes`); who has one behind it comes to
@@ -217,6 +217,10 @@ impl Transport for Tls {
 
     fn held_bytes(&self) -> usize {
         self.state.borrow().session.held_bytes()
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<Tls>() + self.state.borrow().session.memory()
     }
 
     fn flush(&self) -> io::Result<()> {

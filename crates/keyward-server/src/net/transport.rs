@@ -57,6 +57,11 @@ pub(crate) trait Transport {
         0
     }
 
+    /// Bytes of memory that it has for itself, what is held included.
+    fn memory(&self) -> usize {
+        self.held_bytes()
+    }
+
     /// Passes on what is held; fails with `WouldBlock` while some of it still is.
     fn flush(&self) -> io::Result<()> {
         Ok(())
@@ -156,6 +161,10 @@ impl Stream {
     #[inline]
     pub(crate) fn held_bytes(&self) -> usize {
         each_kind!(self, transport => transport.held_bytes())
+    }
+
+    pub(crate) fn memory(&self) -> usize {
+        each_kind!(self, transport => transport.memory())
     }
 
     pub(crate) fn flush(&self) -> io::Result<()> {

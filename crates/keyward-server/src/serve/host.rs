@@ -23,6 +23,7 @@ use crate::process::memory::Memory;
 use crate::process::supervisor::Supervisor;
 use crate::serve::agenda::Notice;
 use crate::serve::busy::watch::Busy;
+use crate::serve::errands::queue::Errands;
 use crate::serve::rates::Rates;
 use crate::serve::reading::wanted::Readings;
 use crate::settings::Settings;
@@ -112,6 +113,8 @@ pub(crate) struct ServerHost {
     pub(crate) asks: Asks,
     /// Schemas that are read elsewhere.
     pub(crate) readings: Readings,
+    /// What other servers are asked.
+    pub(crate) errands: Errands,
     /// Who looks after the process.
     pub(crate) supervisor: Rc<Supervisor>,
 }

@@ -19,6 +19,7 @@ use crate::process::memory::Memory;
 use crate::serve::agenda::{Agenda, Notice};
 use crate::serve::busy::watch::Busy;
 use crate::serve::core::Core;
+use crate::serve::errands::queue::Errands;
 use crate::serve::error::ServeError;
 use crate::serve::gathering::Gatherer;
 use crate::serve::host::{NetStats, ServerHost};
@@ -119,6 +120,7 @@ impl Server {
             functions: Vec::new(),
             asks: Asks::default(),
             readings: Readings::new(&agenda),
+            errands: Errands::default(),
             supervisor: Rc::default(),
         };
         let mut engine = Engine::new(options);

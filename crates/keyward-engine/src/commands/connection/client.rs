@@ -111,7 +111,10 @@ pub(crate) fn unblock(ctx: &mut Ctx<'_>) -> Outcome {
         }
     };
     let id = args::integer(ctx.args.at(2))?;
-    let was_waiting = ctx.shared.end_wait(ctx.keys, ctx.host, ClientId(id as u64), error);
+    let client = ClientId(id as u64);
+    // Keys that are on their way to another server cannot be called back.
+    let was_waiting = !ctx.shared.awaits_exchange(client)
+        && ctx.shared.end_wait(ctx.keys, ctx.host, client, error);
     ctx.reply.integer(was_waiting.into());
     Ok(())
 }

@@ -1,11 +1,13 @@
 //! MIGRATE: keys moved to another server, as RESTORE takes them.
 //!
 //! A key goes from here when the other server has acknowledged it, so whatever happens
-//! meanwhile it is in one place at least. As in Redis everybody waits for the other server.
+//! meanwhile it is in one place at least. Nobody waits for the other server but the client,
+//! and who would use these keys (`engine::errands`).
 //! Not here: the connection, which is the host's.
 
 use super::dump::payload;
 use crate::engine::context::{Ctx, Outcome};
+use crate::engine::migrating::Errand;
 use crate::host::{Exchange, ExchangeFailure, Remote};
 use keyward_commands::WireError;
 use keyward_commands::migrate::Migrate;
@@ -15,6 +17,10 @@ use keyward_store::tables::reclaim::Freeing;
 
 pub(crate) fn migrate(ctx: &mut Ctx<'_>) -> Outcome {
     let call = Migrate::parse(ctx.args)?;
+    if let Some((errand, answer)) = ctx.shared.migrating.take_answered(ctx.session.id) {
+        ctx.shared.end_errand(ctx.keys);
+        return conclude(ctx, &call, &errand.positions, &answer);
+    }
     let (mut requests, preliminaries) = preliminaries(&call);
     let mut positions = Vec::new();
     for position in call.keys.clone() {
@@ -27,7 +33,35 @@ pub(crate) fn migrate(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     }
     let remote = Remote { host: call.host, port: call.port, timeout_ms: call.timeout_ms };
-    let answer = ctx.host.exchange(remote, &requests, preliminaries + positions.len());
+    let reply_count = preliminaries + positions.len();
+    let requests = match ctx.mode.is_atomic() {
+        true => Some(requests),
+        false => ctx.host.exchange_elsewhere(ctx.session.id, remote, requests, reply_count),
+    };
+    let Some(requests) = requests else {
+        wait_for_answer(ctx, positions);
+        return Ok(());
+    };
+    let answer = ctx.host.exchange(remote, &requests, reply_count);
+    conclude(ctx, &call, &positions, &answer)
+}
+
+/// Has the client wait while its keys are on their way.
+fn wait_for_answer(ctx: &mut Ctx<'_>, positions: Vec<usize>) {
+    let keys = positions.iter().map(|position| ctx.args.at(*position).into()).collect();
+    let (client, db, args) = (ctx.session.id, ctx.db, ctx.args.into());
+    ctx.shared.migrating.begin(Errand { client, db, args, positions, keys, answer: None });
+    ctx.block_in_vain(0);
+}
+
+/// Does what the other server's answer says.
+fn conclude(
+    ctx: &mut Ctx<'_>,
+    call: &Migrate<'_>,
+    positions: &[usize],
+    answer: &Exchange,
+) -> Outcome {
+    let (_, preliminaries) = preliminaries(call);
     let (first, restored) = answer.lines.split_at(preliminaries.min(answer.lines.len()));
     let is_refused = first.iter().any(|line| is_error(line));
     let taken = positions.iter().zip(restored).filter(|(_, line)| !is_refused && !is_error(line));
@@ -35,7 +69,7 @@ pub(crate) fn migrate(ctx: &mut Ctx<'_>) -> Outcome {
     if !call.copies && !taken.is_empty() {
         remove(ctx, &taken);
     }
-    match complaint(&answer) {
+    match complaint(answer) {
         None => ctx.reply.ok(),
         Some(error) if taken.is_empty() || call.copies => return Err(error),
         // What has gone is gone: the command has changed something, and is logged.

@@ -1,9 +1,13 @@
-//! The thread that shakes hands.
+//! The threads that shake hands.
 //!
-//! Owns it, and the listening sockets of `tls-port`: it accepts, and drives all handshakes
-//! that are under way with a selector of its own. Who has shaken hands comes to the
-//! engine's thread, which has not heard of it before. So a thousand who shake hands, or
+//! Owns them, and the listening sockets of `tls-port`: each thread accepts, and drives the
+//! handshakes of those it let in with a selector of its own. Who has shaken hands comes to
+//! the engine's thread, which has not heard of it before. So a thousand who shake hands, or
 //! begin to and fall silent, cost that thread nothing.
+//!
+//! There is a thread for each processor beside the engine's, [`THREADS_MAX`] at most: more
+//! would only take the engine's. All of them are told of newcomers, and a thread that is at
+//! work on a handshake (a millisecond, for an RSA key) leaves them to the others.
 //!
 //! Limits: a handshake takes [`TIME_MAX`] at most, and there are [`HANDSHAKES_MAX`], those
 //! who wait for the engine's thread included. Beyond that, who has been silent for
@@ -19,6 +23,8 @@ use rustix::net::{RecvFlags, SendFlags};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::num::NonZero;
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -34,8 +40,13 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// How long accepting pauses when nobody can be let in.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Somebody accepted before handshakes go on.
-const ACCEPTS_MAX: usize = 64;
+const ACCEPTS_MAX: usize = 16;
+/// Threads that shake hands.
+const THREADS_MAX: usize = 4;
 const EVENTS_MAX: usize = 256;
+
+/// What records begin with.
+const RECORD_KINDS: RangeInclusive<u8> = 0x14..=0x17;
 
 const NEWCOMER: Token = Token(usize::MAX);
 const TOLD: Token = Token(usize::MAX - 1);
@@ -52,18 +63,26 @@ pub(crate) struct Established {
 struct Shared {
     listeners: Mutex<Vec<TcpListener>>,
     config: Mutex<Option<Arc<ServerConfig>>>,
+    /// Handshakes under way, on all threads.
+    under_way: AtomicUsize,
     /// Who has shaken hands and has not been taken.
     waiting: AtomicUsize,
     must_end: AtomicBool,
 }
 
-/// The thread, as the engine's sees it.
+/// The threads, as the engine's sees them.
 #[derive(Debug)]
 pub(crate) struct Handshakes {
     shared: Arc<Shared>,
-    registry: Registry,
-    waker: Arc<Waker>,
+    halls: Vec<Told>,
     established: Receiver<Established>,
+}
+
+/// By what a thread is told something.
+#[derive(Debug)]
+struct Told {
+    registry: Registry,
+    waker: Waker,
 }
 
 fn locked<Content>(mutex: &Mutex<Content>) -> MutexGuard<'_, Content> {
@@ -71,36 +90,48 @@ fn locked<Content>(mutex: &Mutex<Content>) -> MutexGuard<'_, Content> {
 }
 
 impl Handshakes {
-    /// Starts the thread, which listens nowhere yet. `alarm` tells that somebody has come.
+    /// Starts the threads, which listen nowhere yet. `alarm` tells that somebody has come.
     pub(crate) fn start(alarm: Alarm) -> io::Result<Handshakes> {
-        let poll = Poll::new()?;
-        let registry = poll.registry().try_clone()?;
-        let waker = Arc::new(Waker::new(poll.registry(), TOLD)?);
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        Handshakes::start_on(processors.saturating_sub(1).clamp(1, THREADS_MAX), alarm)
+    }
+
+    /// As `start`, so many of them.
+    fn start_on(threads: usize, alarm: Alarm) -> io::Result<Handshakes> {
         let (sender, established) = channel();
         let shared = Arc::new(Shared::default());
-        let hall = Hall {
-            poll,
-            shared: Arc::clone(&shared),
-            established: sender,
-            alarm,
-            under_way: BTreeMap::new(),
-            next: 0,
-            has_newcomers: false,
-            paused_until: None,
-            buffer: vec![0; RECORD_BYTES_MAX],
-        };
-        std::thread::Builder::new().name("handshakes".to_owned()).spawn(move || hall.run())?;
-        Ok(Handshakes { shared, registry, waker, established })
+        let mut halls = Vec::new();
+        for _ in 0..threads {
+            let poll = Poll::new()?;
+            let registry = poll.registry().try_clone()?;
+            halls.push(Told { waker: Waker::new(&registry, TOLD)?, registry });
+            let hall = Hall {
+                poll,
+                shared: Arc::clone(&shared),
+                established: sender.clone(),
+                alarm: alarm.clone(),
+                under_way: BTreeMap::new(),
+                next: 0,
+                has_newcomers: false,
+                paused_until: None,
+                buffer: vec![0; RECORD_BYTES_MAX],
+            };
+            std::thread::Builder::new().name("handshakes".to_owned()).spawn(move || hall.run())?;
+        }
+        Ok(Handshakes { shared, halls, established })
     }
 
     /// Listens here, and no longer where it did.
     pub(crate) fn listen(&self, listeners: Vec<TcpListener>) -> io::Result<()> {
         for listener in &listeners {
             let descriptor = listener.as_raw_fd();
-            self.registry.register(&mut SourceFd(&descriptor), NEWCOMER, Interest::READABLE)?;
+            for Told { registry, .. } in &self.halls {
+                registry.register(&mut SourceFd(&descriptor), NEWCOMER, Interest::READABLE)?;
+            }
         }
         *locked(&self.shared.listeners) = listeners;
-        Ok(())
+        // Somebody may have come before a thread could see the socket.
+        self.halls.iter().try_for_each(|told| told.waker.wake())
     }
 
     /// Listens no longer.
@@ -135,8 +166,10 @@ impl Drop for Handshakes {
     fn drop(&mut self) {
         self.listen_nowhere();
         self.shared.must_end.store(true, Ordering::Release);
-        // A thread that cannot be woken ends with the process.
-        let _ = self.waker.wake();
+        for told in &self.halls {
+            // A thread that cannot be woken ends with the process.
+            let _ = told.waker.wake();
+        }
     }
 }
 
@@ -157,7 +190,7 @@ enum Turn {
     Over,
 }
 
-/// The thread's own.
+/// A thread's own.
 #[derive(Debug)]
 struct Hall {
     poll: Poll,
@@ -186,8 +219,7 @@ impl Hall {
             }
             for event in &events {
                 match event.token() {
-                    NEWCOMER => self.has_newcomers = true,
-                    TOLD => {}
+                    NEWCOMER | TOLD => self.has_newcomers = true,
                     Token(number) => self.advance(number),
                 }
             }
@@ -213,10 +245,10 @@ impl Hall {
 
     /// Ends handshakes that have taken too long.
     fn expire(&mut self, now: Instant) {
-        while let Some(first) = self.under_way.first_entry()
-            && now >= first.get().began + TIME_MAX
+        while let Some((&number, first)) = self.under_way.first_key_value()
+            && now >= first.began + TIME_MAX
         {
-            lost(&first.remove(), "the handshake took too long");
+            self.end(number).iter().for_each(|it| lost(it, "the handshake took too long"));
         }
     }
 
@@ -260,16 +292,22 @@ impl Hall {
         Err(ErrorKind::WouldBlock.into())
     }
 
+    fn end(&mut self, number: usize) -> Option<Handshake> {
+        let handshake = self.under_way.remove(&number)?;
+        self.shared.under_way.fetch_sub(1, Ordering::AcqRel);
+        Some(handshake)
+    }
+
     /// Whether there is room for one more, which somebody who is silent may have to make.
     fn makes_room(&mut self, now: Instant) -> bool {
         let waiting = self.shared.waiting.load(Ordering::Acquire);
-        if self.under_way.len() + waiting < HANDSHAKES_MAX {
+        if self.shared.under_way.load(Ordering::Acquire) + waiting < HANDSHAKES_MAX {
             return true;
         }
         let mut all = self.under_way.iter();
         let silent = all.find(|(_, handshake)| now >= handshake.heard + PATIENCE);
         let Some(number) = silent.map(|(number, _)| *number) else { return false };
-        if let Some(handshake) = self.under_way.remove(&number) {
+        if let Some(handshake) = self.end(number) {
             lost(&handshake, "too many handshakes are under way, and this one is silent");
         }
         true
@@ -290,6 +328,7 @@ impl Hall {
                 self.next += 1;
                 let handshake = Handshake { socket, session, began: now, heard: now };
                 self.under_way.insert(number, handshake);
+                self.shared.under_way.fetch_add(1, Ordering::AcqRel);
             }
             Err(error) => tracing::warn!(%error, "cannot take a connection"),
         }
@@ -302,7 +341,7 @@ impl Hall {
         if matches!(outcome, Ok(Turn::Waits)) {
             return;
         }
-        let Some(handshake) = self.under_way.remove(&number) else { return };
+        let Some(handshake) = self.end(number) else { return };
         match outcome {
             Ok(_) => self.hand_over(handshake),
             Err(error) => lost(&handshake, &error.to_string()),
@@ -351,10 +390,13 @@ impl Handshake {
                 Err(error) => return Err(error.into()),
             };
             self.heard = Instant::now();
+            let speaks_tls = RECORD_KINDS.contains(&buffer[0]);
             let outcome = self.session.process(&mut buffer[..kept + count], &mut Vec::new());
             if let Err(error) = outcome {
-                // The peer is told why, if it is still there.
-                let _ = self.send();
+                // The peer is told why, if it is still there and speaks TLS at all.
+                if speaks_tls {
+                    let _ = self.send();
+                }
                 return Err(io::Error::new(ErrorKind::InvalidData, error));
             }
             if self.session.is_over() && self.session.is_shaking_hands() {
@@ -374,5 +416,52 @@ impl Handshake {
             }
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_testkit::{Certificates, wait_until};
+    use keyward_tls::{Client, ClientAuth, Configuration, Options, Pair};
+
+    #[test]
+    fn several_threads_let_everybody_in_once() {
+        const CLIENTS: usize = 60;
+        let files = Certificates::make();
+        let file = |name: &str| Some(files.file(name));
+        let pair = Pair { certificate: file("rsa.crt"), key: file("rsa.key") };
+        let (authority_file, clients) = (file("ca.crt"), ClientAuth::No);
+        let options = Options { pair, authority_file, clients, ..Options::default() };
+        let config = Configuration::read(&options).expect("sound files");
+        for threads in [1, 3] {
+            let handshakes = Handshakes::start_on(threads, Alarm::silent()).expect("threads");
+            handshakes.configure(Some(Arc::clone(&config.server)));
+            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+            listener.set_nonblocking(true).expect("it does not wait");
+            let address = listener.local_addr().expect("an address");
+            handshakes.listen(vec![listener]).expect("it listens");
+            let stalled: Vec<_> = (0..20).map(|_| TcpStream::connect(address)).collect();
+            let joined: Vec<_> = (0..CLIENTS)
+                .map(|_| {
+                    let client = Arc::clone(&config.client);
+                    std::thread::spawn(move || {
+                        let socket = TcpStream::connect(address).expect("a connection");
+                        Client::shake_hands(client, socket).expect("a handshake")
+                    })
+                })
+                .collect();
+            let clients: Vec<Client> =
+                joined.into_iter().map(|thread| thread.join().expect("it ends")).collect();
+            let mut taken = Vec::new();
+            wait_until(|| {
+                taken.extend(handshakes.take());
+                taken.len() == clients.len()
+            });
+            assert!(!handshakes.has_established());
+            wait_until(|| handshakes.shared.under_way.load(Ordering::Acquire) == stalled.len());
+            drop(stalled);
+            wait_until(|| handshakes.shared.under_way.load(Ordering::Acquire) == 0);
+        }
     }
 }

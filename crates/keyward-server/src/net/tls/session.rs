@@ -24,6 +24,9 @@ pub(super) const RECORD_DATA_BYTES: usize = 16 * 1024;
 pub(crate) const RECORD_BYTES_MAX: usize = RECORD_DATA_BYTES + 2048 + 5;
 /// What is kept of messages that are not complete. The library bounds a handshake's by 64 KB.
 const INCOMPLETE_BYTES_MAX: usize = 64 * 1024 + RECORD_BYTES_MAX;
+/// What the library allocates for a session that is idle: two ciphers, secrets, and the
+/// client's certificate if it showed one, which is not counted.
+const LIBRARY_BYTES: usize = 3000;
 /// What a record adds to its data.
 const OVERHEAD_BYTES: usize = 64;
 
@@ -256,6 +259,13 @@ impl Session {
 
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.left().len()
+    }
+
+    /// Bytes of memory beside the session itself.
+    pub(crate) fn memory(&self) -> usize {
+        let Session { incomplete, received, held, .. } = self;
+        let buffers = incomplete.capacity() + received.bytes.capacity() + held.bytes.capacity();
+        LIBRARY_BYTES + buffers
     }
 
     pub(crate) fn hold(&mut self, bytes: &[u8]) {

@@ -12,6 +12,7 @@ use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
 use crate::files::users;
 use crate::net::exchange;
 use crate::process::{descriptors, memory};
+use crate::serve::errands::queue::Errand;
 use crate::serve::{busy, info};
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -379,6 +380,20 @@ impl Host for ServerHost {
         let tls = self.tls.as_ref().filter(|_| self.settings.is_on(Id::TlsCluster));
         let tls = tls.map(|tls| Arc::clone(&tls.client));
         exchange::exchange(remote, tls, requests, reply_count)
+    }
+
+    fn exchange_elsewhere(
+        &mut self,
+        client: ClientId,
+        remote: Remote<'_>,
+        requests: Vec<u8>,
+        reply_count: usize,
+    ) -> Option<Vec<u8>> {
+        let tls = self.tls.as_ref().filter(|_| self.settings.is_on(Id::TlsCluster));
+        let tls = tls.map(|tls| Arc::clone(&tls.client));
+        let errand = Errand::new(client, remote, tls, requests, reply_count);
+        self.errands.add(&self.alarm, errand);
+        None
     }
 
     fn script_runs(&mut self, script: &mut dyn RunningScript) {
