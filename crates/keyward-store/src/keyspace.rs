@@ -81,6 +81,8 @@ pub struct Keyspace {
     /// Due rows are invisible but stay. Only while nothing is written: a write must find
     /// the place of a due row free.
     pub is_expiry_held: bool,
+    /// Whether an append-only file is written.
+    pub is_logged: bool,
     /// The engine's source of chance.
     pub random: Random,
     /// Counters of reads and expiries.
@@ -161,6 +163,7 @@ impl Keyspace {
             packed_by_need_at_ms: i64::MIN,
             hasher,
             is_expiry_held: false,
+            is_logged: false,
             random,
             stats: KeyStats::default(),
             changes: Changes::new(hasher),

@@ -661,3 +661,18 @@ fn a_reload_that_costs_rows_for_want_of_memory_or_at_the_next_start_is_refused()
         assert_eq!(call(&mut server.client(), "DBSIZE"), Frame::Integer(2000));
     }
 }
+
+#[test]
+fn rows_that_leave_the_append_only_file_are_announced() {
+    let place = Place::new(true);
+    let server = place.start(&orders("", "ttl = \"none\""));
+    fill(&server, "order:", 20);
+    let mut client = server.client();
+    let rdb = orders("persist = \"rdb\"", "ttl = \"none\"");
+    let told = client.call(["KEYWARD", "SCHEMA", "PLAN", &rdb]).expect("a plan");
+    let told = told.as_elements().expect("a map");
+    assert_eq!(told[5], Frame::Integer(20));
+    let refused = client.call(["KEYWARD", "SCHEMA", "APPLY", &text(&told[1])]).expect("a reply");
+    let Frame::Error(refused) = refused else { panic!("{refused:?}") };
+    assert!(String::from_utf8_lossy(&refused).ends_with("say DESTROY 20"), "{refused:?}");
+}

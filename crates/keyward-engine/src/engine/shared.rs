@@ -377,6 +377,7 @@ impl Shared {
     /// Has effects recorded while somebody wants them.
     pub(crate) fn listen(&self, keys: &mut Keyspace) {
         let is_wanted = self.log.is_on || self.replication.is_on();
+        keys.is_logged = self.log.is_on;
         if keys.effects.is_listening() && !is_wanted {
             keys.effects.take();
         }

@@ -378,7 +378,7 @@ impl Changeover {
         keys.end_survey(Surveyor::Plan);
         self.before = old;
         let persist = keys.database_at(self.db).persist();
-        if let Some(unkept) = losses::unkept_in_words(&report) {
+        if let Some(unkept) = losses::unkept_in_words(&book, &report) {
             let line = format!("Database {}: {unkept}", self.db);
             host.log(LogLevel::Warning, line.as_bytes());
         }

@@ -41,10 +41,14 @@ pub(crate) fn foresee(
     }
 }
 
-/// Whether a schema takes the rows of a database out of the files.
+/// Whether a schema takes the rows of a database out of the files. Where only snapshots are to
+/// have them, no file has them between leaving the append-only file and the next snapshot.
 fn leaves_files(keys: &Keyspace, db: usize, book: &RuleBook) -> bool {
-    let kept = keys.database_at(db).persist();
-    book.schema().keyspace.persist == Persist::None && kept != Persist::None
+    match (keys.database_at(db).persist(), book.schema().keyspace.persist) {
+        (Persist::None, _) | (_, Persist::Aof) | (Persist::Rdb, Persist::Rdb) => false,
+        (_, Persist::None) => true,
+        (Persist::Aof, Persist::Rdb) => keys.is_logged,
+    }
 }
 
 /// Whether the rows of a table of the schema before are weighed one by one: they may come to
@@ -78,13 +82,17 @@ pub(crate) fn excesses_in_words(book: &RuleBook, report: &Report) -> Vec<String>
 
 /// What is said of rows that the files have, and are to have no more: they are gone after the
 /// next start.
-pub(crate) fn unkept_in_words(report: &Report) -> Option<String> {
+pub(crate) fn unkept_in_words(book: &RuleBook, report: &Report) -> Option<String> {
     let unkept: u64 = report.tables.iter().map(|found| found.unkept).sum();
-    (unkept > 0).then(|| {
-        format!(
+    (unkept > 0).then(|| match book.schema().keyspace.persist {
+        Persist::Rdb => format!(
+            "{unkept} rows leave the append-only file (persist = \"rdb\"): until the next snapshot \
+             is saved no file has them"
+        ),
+        _ => format!(
             "{unkept} rows are not kept (persist = \"none\"): they are served until the server \
              ends, and the next start is without them"
-        )
+        ),
     })
 }
 

@@ -162,7 +162,7 @@ impl Plan {
         let report = conclusion.into_report();
         *id = name(*db, keys.book_of(*db).map(Arc::as_ref), book, &report);
         making.changes.extend(losses::excesses_in_words(book, &report));
-        making.changes.extend(losses::unkept_in_words(&report));
+        making.changes.extend(losses::unkept_in_words(book, &report));
         let told = Told::of(book.schema(), making.keyspace);
         let mut telling = Telling::new(making.protocol, told, &report, |reply| {
             reply.map(4);

@@ -298,7 +298,7 @@ impl Settlement {
             is_accepted &= self.accepted.contains(&name);
             tables += &announcement::table(part.db, before, book, report, &part.differences);
             let excesses = losses::excesses_in_words(book, report).into_iter();
-            let told = excesses.chain(losses::unkept_in_words(report));
+            let told = excesses.chain(losses::unkept_in_words(book, report));
             tables.extend(told.map(|line| format!("  {line}\n")));
             plans.push(name);
         }
@@ -310,7 +310,9 @@ impl Settlement {
         let Some((book, survey)) = part.book.take().zip(part.survey.as_ref()) else {
             return Stage::Govern(place + 1);
         };
-        if let Some(unkept) = part.report.as_ref().and_then(losses::unkept_in_words) {
+        if let Some(unkept) =
+            part.report.as_ref().and_then(|report| losses::unkept_in_words(&book, report))
+        {
             let line = format!("Database {}: {unkept}", part.db);
             stand.host.log(LogLevel::Warning, line.as_bytes());
         }
