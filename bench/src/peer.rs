@@ -8,6 +8,7 @@ use keyward_testkit::{Certificates, within};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const SERVER_CORE: &str = "0";
@@ -27,6 +28,8 @@ pub(crate) struct Peer {
     port: u16,
     /// How redis-benchmark reaches it by TLS, if that is measured.
     tls: Vec<String>,
+    /// Files that it and redis-benchmark read.
+    _certificates: Option<Arc<Certificates>>,
 }
 
 impl Peer {
@@ -63,7 +66,7 @@ impl Peer {
         name: &'static str,
         program: &Path,
         first: &[&str],
-        certificates: &Certificates,
+        certificates: &Arc<Certificates>,
     ) -> anyhow::Result<Peer> {
         let port = free_port()?;
         let settings = ["--appendonly", "no", "--tls-auth-clients", "no"];
@@ -73,6 +76,7 @@ impl Peer {
         let mut peer = Peer::start_with(name, program, first, &settings)?;
         let options = ["-p", &port.to_string(), "--tls", "--cacert", &certificates.path("ca.crt")];
         peer.tls = options.map(str::to_owned).to_vec();
+        peer._certificates = Some(Arc::clone(certificates));
         Ok(peer)
     }
 
@@ -122,7 +126,7 @@ impl Peer {
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", program.display()))?;
-        let peer = Peer { name, version, child, port, tls: Vec::new() };
+        let peer = Peer { name, version, child, port, tls: Vec::new(), _certificates: None };
         let listens = within(START_TIMEOUT, || peer.connect().ok());
         listens.with_context(|| format!("{name} does not listen"))?;
         Ok(peer)

@@ -25,8 +25,7 @@ const THREADS: usize = 4;
 
 /// Starts Keyward and redis-server, both with TLS.
 pub(crate) fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
-    // They read the files when they start.
-    let certificates = Certificates::make();
+    let certificates = Arc::new(Certificates::make());
     let redis = "redis-server".as_ref();
     Ok(vec![
         Peer::start_by_tls("Keyward", &arguments.keyward, &["serve"], &certificates)?,
@@ -36,7 +35,7 @@ pub(crate) fn start(arguments: &Arguments) -> anyhow::Result<Vec<Peer>> {
 
 /// Measures what handshakes cost who is connected.
 pub(crate) fn run_handshakes(arguments: &Arguments) -> anyhow::Result<()> {
-    let certificates = Certificates::make();
+    let certificates = Arc::new(Certificates::make());
     let keyward = &arguments.keyward;
     let peer = Peer::start_by_tls("Keyward", keyward, &["serve"], &certificates)?;
     let address = peer.tls_address().context("it has a port for TLS")?;
