@@ -10,7 +10,6 @@
 
 use keyward_schema::{Kind, Pattern};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
 /// Forms that are kept.
 const FORMS_MAX: usize = 128;
@@ -300,8 +299,7 @@ fn address(text: &[u8]) -> Option<usize> {
     let is_of_it = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
     let length = text.iter().take_while(|byte| is_of_it(byte)).count();
     let is_end = text.get(length).is_none_or(|byte| !is_wordy(*byte));
-    let address = std::str::from_utf8(&text[..length]).ok().filter(|_| is_end)?;
-    address.parse::<Ipv4Addr>().ok().map(|_| length)
+    (is_end && Kind::Ip.accepts(&text[..length])).then_some(length)
 }
 
 /// The kind of digits that are no number: `007`, or too many of them.

@@ -147,6 +147,15 @@ fn refuse_existing<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> anyhow::
     Ok(())
 }
 
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "_./-+,:@%=".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,14 +171,5 @@ mod tests {
             assert_eq!(starter.matches(NAME_LINE).count(), 1);
             assert_eq!(starter.matches("[keyspace]\n").count(), 1);
         }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "_./-+,:@%=".contains(letter);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
