@@ -163,7 +163,7 @@ mod tests {
                     port,
                     user: user.map(str::to_owned),
                     password: password.map(str::to_owned),
-                    tls: url.contains("s://").then(ClientOptions::default),
+                    tls: url.starts_with("rediss:").then(ClientOptions::default),
                 };
                 assert_eq!(Address::from_url(url).expect(url), expected, "{url}");
             };
