@@ -118,6 +118,10 @@ impl AfterLoad {
     ) -> bool {
         let marks = (keys.changes.dirty, keys.effects.len(), keys.changes.news.len());
         let is_done = self.go_on(keys, shared, session, host, budget);
+        if keys.changes.dirty != marks.0 {
+            // Replicas are not sent what a start changes: they get everything.
+            shared.replication.forget_history();
+        }
         keys.changes.dirty = marks.0;
         keys.effects.truncate(marks.1);
         keys.changes.news.truncate(marks.2);

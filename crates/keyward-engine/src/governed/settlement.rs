@@ -165,6 +165,10 @@ impl Settlement {
             }
         };
         let keys = &mut *stand.keys;
+        if keys.changes.dirty != marks.0 {
+            // Replicas are not sent all that a start changes: they get everything.
+            stand.shared.replication.forget_history();
+        }
         keys.changes.dirty = marks.0;
         if !(self.is_carrying_out() && stand.shared.log.is_on) {
             keys.effects.truncate(marks.1);

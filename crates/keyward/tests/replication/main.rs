@@ -454,6 +454,29 @@ fn derived_keys_and_lifetimes_of_a_schema_reach_a_redis() {
     assert_eq!(primary.syncs(), ["1", "0", "0"]);
 }
 
+#[test]
+fn a_start_that_builds_a_derived_key_gives_replicas_everything() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("keyward.toml");
+    std::fs::write(&path, SCHEMA).expect("a schema");
+    let files = [path.to_str().expect("UTF-8")];
+    let mut primary = Node::keyward_with(&files, &["--save", "3600 1"]);
+    let replica = Node::replica_of(&primary, &[]);
+    let mut client = primary.client();
+    call(&mut client, "KEYWARD MODE warn");
+    call(&mut client, "HSET user:1 email e status gone");
+    // What is left of the two is not looked up until a start.
+    call(&mut client, "HSET user:2 email e status gone");
+    call(&mut client, "DEL user:1");
+    primary.assert_equals(&replica);
+    primary.end();
+    primary.start_again();
+    assert_eq!(primary.call("GET user:by_email:e"), Frame::Bulk(b"2".to_vec()), "it is built");
+    primary.wait_for(&replica);
+    primary.assert_equals(&replica);
+    assert_eq!(primary.syncs()[0], "1", "{:?}", primary.syncs());
+}
+
 fn redis_cli(primary: &Node, arguments: &[&str]) -> std::process::Output {
     let port = primary.port.to_string();
     let mut command = Command::new("timeout");
