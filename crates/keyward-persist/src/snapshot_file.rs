@@ -3,16 +3,40 @@
 //! A snapshot is written beside the old one, synced, and only then takes its name;
 //! then the directory is synced, so that the name is safe too. Whatever fails, and
 //! whenever the power does, there is the old file or the new one.
+//!
+//! Several may be on their way to one name at a time: each has a file of its own, and one
+//! that was begun before another that has the name already does not take it ([`Succession`]).
 
 use crate::PersistError;
 use crate::disk::{Disk, DiskFile, Source, write_all};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// After so many bytes the file is synced while it is written, so that the last sync is
 /// not one of all. The number is Redis's.
 const SYNC_BYTES: u64 = 4 * 1024 * 1024;
+/// Files that this process has begun: no two have one temporary name.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// The order of files that are to have one name: the name goes from an older one to a newer
+/// one and never back.
+#[derive(Debug, Default)]
+pub struct Succession {
+    begun: u64,
+    named: Arc<Mutex<u64>>,
+}
+
+impl Succession {
+    /// Makes a file the newest of them.
+    #[must_use]
+    pub fn newest(&mut self, mut file: NewFile) -> NewFile {
+        self.begun += 1;
+        file.place = Some((Arc::clone(&self.named), self.begun));
+        file
+    }
+}
 
 /// A file on its way. Dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]
@@ -25,6 +49,8 @@ pub struct NewFile {
     bytes: u64,
     unsynced: u64,
     is_finished: bool,
+    /// Which file of those that are to have its name has it, and which one this is.
+    place: Option<(Arc<Mutex<u64>>, u64)>,
 }
 
 impl NewFile {
@@ -34,7 +60,8 @@ impl NewFile {
         directory: &Path,
         name: &str,
     ) -> Result<NewFile, PersistError> {
-        let temporary = directory.join(format!("temp-{}-{name}", std::process::id()));
+        let number = BEGUN.fetch_add(1, Ordering::Relaxed);
+        let temporary = directory.join(format!("temp-{}-{number}-{name}", std::process::id()));
         let file = disk.create(&temporary).map_err(PersistError::when("create", &temporary))?;
         Ok(NewFile {
             disk,
@@ -45,6 +72,7 @@ impl NewFile {
             bytes: 0,
             unsynced: 0,
             is_finished: false,
+            place: None,
         })
     }
 
@@ -69,9 +97,20 @@ impl NewFile {
         PersistError::when("write", &self.target)(io::ErrorKind::Interrupted.into())
     }
 
-    /// Gives the file its name, all of it being safe; answers how long it is.
+    /// Gives the file its name, all of it being safe; returns how long it is. Where a newer
+    /// one has the name this one is removed.
     pub fn finish(mut self) -> Result<u64, PersistError> {
         self.sync()?;
+        let place = self.place.take();
+        let mut named = place
+            .as_ref()
+            .map(|(named, number)| (named.lock().unwrap_or_else(PoisonError::into_inner), number));
+        if let Some((named, number)) = &mut named {
+            if **named > **number {
+                return Ok(self.bytes);
+            }
+            **named = **number;
+        }
         let renamed = self.disk.rename(&self.temporary, &self.target);
         renamed.map_err(PersistError::when("rename to", &self.target))?;
         self.is_finished = true;
@@ -142,6 +181,29 @@ mod tests {
         assert_eq!(fs::read(directory.path().join("dump.rdb")).unwrap(), b"new");
         assert!(open(&OsDisk, directory.path(), "dump.rdb").unwrap().is_some());
         assert!(open(&OsDisk, directory.path(), "other.rdb").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_snapshot_that_was_begun_earlier_does_not_replace_a_newer_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk: Arc<dyn Disk> = Arc::new(OsDisk);
+        let mut succession = Succession::default();
+        let mut begin = || {
+            let file = NewFile::begin(Arc::clone(&disk), directory.path(), "dump.rdb").unwrap();
+            succession.newest(file)
+        };
+        let (mut older, mut newer) = (begin(), begin());
+        older.write(b"old").unwrap();
+        newer.write(b"newer").unwrap();
+        older.write(b"er").unwrap();
+        assert_eq!(newer.finish().unwrap(), 5);
+        assert_eq!(older.finish().unwrap(), 5);
+        assert_eq!(fs::read(directory.path().join("dump.rdb")).unwrap(), b"newer");
+        assert_eq!(OsDisk.list(directory.path()).unwrap(), ["dump.rdb"]);
+        let mut last = begin();
+        last.write(b"last").unwrap();
+        last.finish().unwrap();
+        assert_eq!(fs::read(directory.path().join("dump.rdb")).unwrap(), b"last");
     }
 
     #[test]

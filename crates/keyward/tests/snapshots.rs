@@ -284,3 +284,52 @@ fn whoever_asks_during_the_start_is_told_how_far_it_is() {
     child.kill().expect("it runs");
     child.wait().expect("it ends");
 }
+
+/// The rows of the snapshot in this directory, as a server that loads it counts them.
+fn rows_saved(directory: &Path) -> Frame {
+    let loaded = keyward(&["--dir", directory.to_str().expect("UTF-8")]);
+    call(&mut loaded.client(), "DBSIZE")
+}
+
+#[test]
+fn a_snapshot_at_the_end_is_whole_though_another_is_being_written() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().to_str().expect("UTF-8");
+    for round in 0..12 {
+        let server = keyward(&["--dir", path, "--save", "3600 1000000"]);
+        let mut client = server.client();
+        call(&mut client, "FLUSHALL");
+        let fill = "EVAL \"for i=1,400 do redis.call('set',i,string.rep('x',700)) end\" 0";
+        call(&mut client, fill);
+        call(&mut client, "BGSAVE");
+        call(&mut client, "SET last 1");
+        std::thread::sleep(Duration::from_micros(round * 300));
+        // The reply does not come.
+        let _ = client.call(["SHUTDOWN", "SAVE"]);
+        assert!(server.wait(PATIENCE).success(), "it ends");
+        assert_eq!(rows_saved(directory.path()), Frame::Integer(401), "round {round}");
+    }
+}
+
+#[test]
+fn flushing_beside_a_snapshot_fails_neither_and_leaves_the_newer_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let server = keyward(&["--dir", directory.path().to_str().expect("UTF-8"), "--save", "3600 1"]);
+    let mut client = server.client();
+    for round in 0..12 {
+        call(&mut client, "EVAL \"for i=1,400 do redis.call('set',i,string.rep('x',700)) end\" 0");
+        call(&mut client, "BGSAVE");
+        std::thread::sleep(Duration::from_micros(round * 300));
+        assert_eq!(call(&mut client, "FLUSHALL"), Frame::Simple(b"OK".to_vec()));
+        let info = |client: &mut Client| format!("{:?}", call(client, "INFO persistence"));
+        wait_until(|| info(&mut client).contains("rdb_bgsave_in_progress:0"));
+        assert!(info(&mut client).contains("rdb_last_bgsave_status:ok"), "round {round}");
+        assert_eq!(call(&mut client, "SET a 1"), Frame::Simple(b"OK".to_vec()), "round {round}");
+        let names = std::fs::read_dir(directory.path()).expect("it is there");
+        let names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+        let is_temporary = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("temp-");
+        assert!(!names.iter().any(is_temporary), "{names:?}");
+    }
+    let file = std::fs::read(directory.path().join("dump.rdb")).expect("a snapshot");
+    assert!(file.len() < 1000, "{} bytes: the flushed rows are back", file.len());
+}

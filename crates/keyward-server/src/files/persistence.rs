@@ -10,7 +10,7 @@ use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, Loaded, Snapshot, SnapshotOptions};
 use keyward_persist::disk::{Disk, OsDisk, Source};
-use keyward_persist::snapshot_file::NewFile;
+use keyward_persist::snapshot_file::{NewFile, Succession};
 use keyward_persist::{PersistError, snapshot_file};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,6 +40,8 @@ pub(crate) struct Persistence {
     pub(crate) last_peak_bytes: usize,
     /// What was loaded last.
     loaded: Loaded,
+    /// SAVE writes beside a snapshot that is under way, and is the newer one.
+    succession: Succession,
 }
 
 impl Persistence {
@@ -56,6 +58,7 @@ impl Persistence {
             saves: 0,
             last_peak_bytes: 0,
             loaded: Loaded::default(),
+            succession: Succession::default(),
         }
     }
 
@@ -77,13 +80,13 @@ impl Persistence {
         snapshot: &Snapshot<'_>,
         used_bytes: u64,
     ) -> Result<(), PersistError> {
-        let (directory, name) = place(settings);
         let sums = settings.is_on(Id::RdbChecksum);
         let options = SnapshotOptions { coverage: Coverage::Whole, sums, used_bytes };
         self.saves += 1;
-        snapshot_file::save(&self.disk, &directory, &name, |sink| {
-            snapshot.write_to(sink, options).map(|_| ())
-        })?;
+        let mut file = self.new_file(settings)?;
+        let written = snapshot.write_to(&mut file, options);
+        written.map_err(PersistError::when("write", &self.path(settings)))?;
+        file.finish()?;
         self.last_save_s = clock::now_us() / 1_000_000;
         self.dirty_at_save = snapshot.dirty();
         self.is_last_ok = true;
@@ -92,9 +95,10 @@ impl Persistence {
     }
 
     /// Begins the file that a snapshot goes to.
-    pub(crate) fn new_file(&self, settings: &Settings) -> Result<NewFile, PersistError> {
+    pub(crate) fn new_file(&mut self, settings: &Settings) -> Result<NewFile, PersistError> {
         let (directory, name) = place(settings);
-        NewFile::begin(Arc::clone(&self.disk), &directory, &name)
+        let file = NewFile::begin(Arc::clone(&self.disk), &directory, &name)?;
+        Ok(self.succession.newest(file))
     }
 
     /// Begins the file that a snapshot for those who follow goes to.
@@ -127,7 +131,8 @@ impl Persistence {
         match outcome {
             Ok(()) => {
                 self.last_save_s = clock::now_us() / 1_000_000;
-                self.dirty_at_save = dirty;
+                // SAVE may have been beside it.
+                self.dirty_at_save = self.dirty_at_save.max(dirty);
                 tracing::info!("Background saving terminated with success");
             }
             Err(error) => tracing::warn!(%error, "Background saving error"),
