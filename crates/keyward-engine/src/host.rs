@@ -17,6 +17,7 @@ pub use remote::{Exchange, ExchangeFailure, Remote};
 pub use running_script::{Activity, RunningScript};
 
 use crate::governed::proposal::Proposal;
+use crate::sessions::ending::LastWish;
 use crate::snapshot::{Loaded, Snapshot};
 use crate::tunables::Tunables;
 use keyward_lua::LogLevel;
@@ -303,11 +304,16 @@ pub trait Host {
 
     // The process and other servers.
 
-    /// SHUTDOWN has been asked for, and a snapshot is next if one `is_saved` before the end.
-    /// It may yet fail, and then the process goes on.
-    fn begin_shutdown(&mut self, is_saved: bool) {
-        let _ = is_saved;
+    /// SHUTDOWN has been asked for, and a snapshot is next if one is to be saved before the
+    /// end; whether the process may end. It may not while what it has acknowledged is in no
+    /// file that the next one loads. Saving may yet fail, and then the process goes on too.
+    fn begin_shutdown(&mut self, wish: LastWish) -> bool {
+        let _ = wish;
+        true
     }
+
+    /// The process goes on although SHUTDOWN was asked for.
+    fn shutdown_failed(&mut self) {}
 
     /// Ends the process as soon as the replies so far are written.
     fn shut_down(&mut self) {}

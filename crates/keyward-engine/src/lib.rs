@@ -56,6 +56,7 @@ pub use keyward_store::values::value::{Object, ObjectMut, ObjectRef, Type, Value
 pub use keyward_store::values::zset::{Iter as ZSetIter, ZSet};
 pub use scripting::ScriptFacts;
 pub use sessions::courier::Delivery;
+pub use sessions::ending::LastWish;
 pub use sessions::session::Listening;
 pub use sessions::tracking::TrackingFacts;
 pub use snapshot::{

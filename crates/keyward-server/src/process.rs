@@ -7,5 +7,6 @@ pub(crate) mod descriptors;
 pub(crate) mod log;
 pub(crate) mod memory;
 pub(crate) mod pid_file;
+pub(crate) mod signal_wish;
 pub(crate) mod signals;
 pub(crate) mod supervisor;

@@ -9,9 +9,8 @@ use crate::commands::server::process::finish_shutdown;
 use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
-use crate::sessions::ending::{Ending, LastWish};
+use crate::sessions::ending::{CANNOT_SHUT_DOWN, Ending, LastWish};
 use crate::sessions::pause::{Held, Pause};
-use keyward_commands::WireError;
 use keyward_lua::LogLevel;
 use keyward_store::keyspace::Keyspace;
 
@@ -46,8 +45,7 @@ impl Shared {
         let Some(ending) = self.ending.take() else { return false };
         self.end_pause(keys);
         for client in ending.clients {
-            let error = WireError::Err("Errors trying to SHUTDOWN. Check logs.");
-            self.end_wait(keys, host, client, Some(error));
+            self.end_wait(keys, host, client, Some(CANNOT_SHUT_DOWN));
         }
         true
     }

@@ -13,6 +13,7 @@ use crate::engine::progress::Progress;
 use crate::engine::rights::Asked;
 use crate::engine::shared::Shared;
 use crate::host::{Activity, Host, RunningScript};
+use crate::sessions::ending::{CANNOT_SHUT_DOWN, LastWish};
 use crate::sessions::session::Session;
 use crate::sessions::transaction;
 use keyward_commands::flags::Flag;
@@ -212,9 +213,12 @@ impl<'a> Running<'a> {
         if !shutdown.is_without_save {
             return Err(self.busy_error());
         }
+        if !host.begin_shutdown(LastWish { saves: false, is_forced: shutdown.is_forced }) {
+            host.shutdown_failed();
+            return Err(CANNOT_SHUT_DOWN);
+        }
         self.end();
         self.shared.scripts.ends_with_server = true;
-        host.begin_shutdown(false);
         host.shut_down();
         session.is_closing = true;
         Ok(())

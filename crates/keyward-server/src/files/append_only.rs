@@ -107,6 +107,9 @@ impl Rewrites {
 #[derive(Debug)]
 pub(crate) struct AppendOnly {
     pub(crate) log: Option<Log>,
+    /// Whether the log follows a base, so that what is in it will be loaded. Until then
+    /// changes are in no file: the first base is being written.
+    pub(crate) has_base: bool,
     /// It was turned off, and ends with the round.
     pub(crate) must_end: bool,
     /// `None` while a thread works with them.
@@ -137,6 +140,7 @@ impl AppendOnly {
     pub(crate) fn new() -> AppendOnly {
         AppendOnly {
             log: None,
+            has_base: false,
             must_end: false,
             files: None,
             released: u64::MAX,
@@ -181,6 +185,7 @@ impl AppendOnly {
             self.ended_at = log.logged();
         }
         self.batch_end = 0;
+        self.has_base = false;
         self.must_end = false;
         self.problem = None;
         self.released = u64::MAX;

@@ -62,6 +62,8 @@ pub(crate) enum Phase {
     Saving,
     /// It could not be; the server goes on.
     CannotStop,
+    /// The first append-only file is not complete; the server goes on.
+    CannotStopYet,
 }
 
 impl Phase {
@@ -75,6 +77,7 @@ impl Phase {
             Phase::Stopping => "STOPPING=1\n",
             Phase::Saving => "STATUS=Saving the final RDB snapshot\n",
             Phase::CannotStop => "STATUS=Error trying to save the DB, can't exit.\n",
+            Phase::CannotStopYet => "STATUS=Writing initial AOF, can't exit.\n",
         };
         let mut lines = text.to_owned();
         if self == Phase::Reloading {
@@ -142,7 +145,7 @@ impl Supervisor {
         if is_known {
             return;
         }
-        if phase == Phase::CannotStop {
+        if matches!(phase, Phase::CannotStop | Phase::CannotStopYet) {
             knows_of_end.set(false);
         }
         let lines = phase.lines(clock::monotonic_ns() / 1000);

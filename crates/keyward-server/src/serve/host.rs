@@ -20,6 +20,7 @@ use crate::net::peer::Peers;
 use crate::net::selector::Alarm;
 use crate::process::log::LogControl;
 use crate::process::memory::Memory;
+use crate::process::signal_wish::SignalWish;
 use crate::process::supervisor::Supervisor;
 use crate::serve::agenda::Notice;
 use crate::serve::busy::watch::Busy;
@@ -69,6 +70,8 @@ pub(crate) struct ServerHost {
     pub(crate) rates: Rates,
     /// The process is to end.
     pub(crate) must_stop: bool,
+    /// How the signal that came last wants it to end.
+    pub(crate) last_signal: SignalWish,
     /// By which threads end a wait.
     pub(crate) alarm: Alarm,
     pub(crate) started: Instant,
@@ -179,6 +182,12 @@ impl ServerHost {
                 Target::AppendOnly => self.append_only.rewrites.started.is_some(),
                 Target::Sync => false,
             }
+    }
+
+    /// Whether changes are to be in the append-only file and are not yet: the first one since
+    /// `appendonly` was turned on is not complete. At a start it is, before anybody is served.
+    pub(crate) fn is_first_log_due(&self) -> bool {
+        self.settings.is_on(Id::AppendOnly) && !self.is_loading() && !self.append_only.has_base
     }
 
     /// Finds the files of the append-only file.

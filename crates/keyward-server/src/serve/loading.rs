@@ -403,6 +403,7 @@ fn begin_log(core: &mut Core, mut files: AofFiles) -> Result<(), PersistError> {
         core.host.append_only.base_bytes = core.host.append_only.older_bytes;
     }
     core.host.append_only.begin(Log::new(file, &path, bytes));
+    core.host.append_only.has_base = true;
     core.host.append_only.files = Some(files);
     match is_new {
         true => core.engine.log_changes(true),

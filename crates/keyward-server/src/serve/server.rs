@@ -16,6 +16,7 @@ use crate::net::selector::Alarm;
 use crate::net::wire::Wire;
 use crate::process::log::LogControl;
 use crate::process::memory::Memory;
+use crate::process::signal_wish::SignalWish;
 use crate::serve::agenda::{Agenda, Notice};
 use crate::serve::busy::watch::Busy;
 use crate::serve::core::Core;
@@ -97,6 +98,7 @@ impl Server {
             stats: NetStats::default(),
             rates: Rates::default(),
             must_stop: false,
+            last_signal: SignalWish::default(),
             alarm,
             started: Instant::now(),
             clock: EngineClock::new(),

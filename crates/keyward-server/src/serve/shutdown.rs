@@ -3,36 +3,32 @@
 //! Not here: SHUTDOWN, which has the engine save (`keyward-engine`).
 
 use crate::net::peer::Peer;
+use crate::process::signal_wish::SignalWish;
 use crate::process::signals::Signal;
 use crate::process::supervisor::Phase;
 use crate::serve::core::Core;
 use crate::serve::error::ServeError;
 use crate::serve::server::Server;
 use crate::serve::{commit, round};
-use keyward_engine::Host as _;
+use crate::settings::table::Id;
+use keyward_engine::{Host as _, LastWish};
 
 /// A signal has come. Called between two rounds.
 pub(crate) fn on_signal(server: &Server, signal: Signal) {
     let core = &mut *server.core.borrow_mut();
-    let name = match signal {
-        Signal::Terminate => "SIGTERM",
-        Signal::Interrupt => "SIGINT",
+    let (name, setting) = match signal {
+        Signal::Terminate => ("SIGTERM", Id::ShutdownOnSigterm),
+        Signal::Interrupt => ("SIGINT", Id::ShutdownOnSigint),
         Signal::HangUp => return core.host.readings.reload_wanted.give(),
     };
     tracing::warn!("Received {name} scheduling shutdown...");
-    // What is not yet loaded is not saved either.
+    core.host.last_signal = SignalWish::of(&core.host.settings, setting);
     core.host.supervisor.tell(Phase::Stopping);
-    core.host.must_stop = match core.host.is_loading() {
-        true => {
-            core.host.begin_shutdown(false);
-            true
-        }
-        false if core.engine.await_replicas(&mut core.host) => return,
-        false => save_before_the_end(core),
-    };
-    if !core.host.must_stop {
-        core.host.supervisor.tell(Phase::CannotStop);
+    let waits = !core.host.is_loading() && !core.host.last_signal.is_now;
+    if waits && core.engine.await_replicas(&mut core.host) {
+        return;
     }
+    finish(core);
 }
 
 /// Ends the server if a signal asked for that and replicas need not be waited for any longer.
@@ -41,10 +37,21 @@ pub(crate) fn end_if_ready(core: &mut Core) {
         return;
     }
     core.engine.tell_lag(&mut core.host);
-    core.host.must_stop = save_before_the_end(core);
+    finish(core);
     if !core.host.must_stop {
         core.engine.go_on(&mut core.host);
-        core.host.supervisor.tell(Phase::CannotStop);
+    }
+}
+
+/// Ends the server as a signal wants it, if that loses nothing that must not be lost.
+fn finish(core: &mut Core) {
+    core.host.must_stop = save_before_the_end(core);
+    if !core.host.must_stop {
+        core.host.shutdown_failed();
+        core.host.supervisor.tell(match core.host.is_first_log_due() {
+            true => Phase::CannotStopYet,
+            false => Phase::CannotStop,
+        });
     }
 }
 
@@ -77,19 +84,27 @@ pub(crate) fn leave(server: &Server) -> Result<(), ServeError> {
     failure.map_or(Ok(()), Err)
 }
 
-/// Writes a last snapshot where snapshots are written at all; whether the process
-/// may end.
+/// Writes a last snapshot where one is wanted; whether the process may end. What is not yet
+/// loaded is not saved.
 fn save_before_the_end(core: &mut Core) -> bool {
-    core.engine.gather_rows();
-    core.engine.finish_ends(&mut core.host);
-    let saves = core.host.saves_by_itself();
-    core.host.begin_shutdown(saves);
-    if saves {
-        core.host.supervisor.tell(Phase::Saving);
+    let is_loading = core.host.is_loading();
+    let SignalWish { saves, is_forced, .. } = core.host.last_signal;
+    let saves = !is_loading && saves.unwrap_or_else(|| core.host.saves_by_itself());
+    let wish = LastWish { saves, is_forced };
+    if !is_loading {
+        core.engine.gather_rows();
+        core.engine.finish_ends(&mut core.host);
     }
-    let may_end = !saves || core.host.save(&core.engine.last_snapshot());
-    if !may_end {
-        tracing::warn!("Error trying to save the DB, can't exit.");
+    if !core.host.begin_shutdown(wish) {
+        return false;
     }
-    may_end
+    if !saves {
+        return true;
+    }
+    core.host.supervisor.tell(Phase::Saving);
+    let is_saved = core.host.save(&core.engine.last_snapshot());
+    if !is_saved {
+        tracing::warn!("{}", wish.unsaved_line());
+    }
+    is_saved || is_forced
 }

@@ -13,7 +13,6 @@ const MAX: u64 = i64::MAX as u64;
 const NO: Kind = Kind::OneOf(&["no"]);
 const EMPTY: Kind = Kind::OneOf(&[""]);
 const PROTECTED: Kind = Kind::OneOf(&["no", "yes", "local"]);
-const SHUTDOWN: Kind = Kind::Flags(&["default", "save", "nosave", "now", "force"]);
 
 macro_rules! kept {
     ($( $name:literal, $kind:expr, $default:literal, $change:ident, $doc:literal; )+) => {
@@ -92,8 +91,6 @@ kept! {
     "oom-score-adj", Kind::OneOf(&["no", "yes", "relative", "absolute"]), "no", Live, "The kernel's score is left alone.";
     "oom-score-adj-values", Kind::Words, "0 200 800", Live, "The kernel's score is left alone.";
     "ignore-warnings", Kind::Text, "", Live, "The system is not judged at start.";
-    "shutdown-on-sigint", SHUTDOWN, "default", Live, "SIGINT ends the server as SHUTDOWN does.";
-    "shutdown-on-sigterm", SHUTDOWN, "default", Live, "SIGTERM ends the server as SHUTDOWN does.";
     "watchdog-period", Kind::Int(0, INT_MAX), "0", Live, "There is no watchdog.";
     "dynamic-hz", Kind::Bool, "yes", Live, "Background work is done as often as `hz` says.";
     "io-threads", Kind::Int(1, 128), "1", AtStart, "One thread serves.";

@@ -96,6 +96,8 @@ const POLICIES: &[&str] = &[
 ];
 /// Who may do something dangerous; `local` means connections of this machine.
 const PROTECTED: Kind = Kind::OneOf(&["no", "yes", "local"]);
+/// How a signal ends the server.
+const SHUTDOWN: Kind = Kind::Flags(&["default", "save", "nosave", "now", "force"]);
 const LEVELS: &[&str] = &["debug", "verbose", "notice", "warning"];
 const MAX: u64 = i64::MAX as u64;
 
@@ -187,6 +189,8 @@ settings! {
     DisklessDelay, "repl-diskless-sync-delay", Kind::Int(0, i32::MAX as i64), "5", Live, "Seconds that a snapshot waits for other replicas that want it.";
     DisklessMax, "repl-diskless-sync-max-replicas", Kind::Int(0, i32::MAX as i64), "0", Live, "Replicas that want a snapshot for which it waits no longer; 0 for any number.";
     ShutdownTimeout, "shutdown-timeout", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds that the end of the server waits for replicas to have everything; 0 for not at all.";
+    ShutdownOnSigint, "shutdown-on-sigint", SHUTDOWN, "default", Live, "How SIGINT ends the server: the words of SHUTDOWN.";
+    ShutdownOnSigterm, "shutdown-on-sigterm", SHUTDOWN, "default", Live, "How SIGTERM ends the server: the words of SHUTDOWN.";
     MinReplicas, "min-replicas-to-write", Kind::Int(0, i32::MAX as i64), "0", Live, "Good replicas without which writes are refused.";
     MinReplicasLag, "min-replicas-max-lag", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds after which a replica that says nothing is not good; 0 asks for no replicas.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";

@@ -3,7 +3,7 @@
 use crate::commands::server::persistence::save_at_the_end;
 use crate::commands::server::shutdown::Shutdown;
 use crate::engine::context::{Ctx, Outcome};
-use crate::sessions::ending::LastWish;
+use crate::sessions::ending::{CANNOT_SHUT_DOWN, LastWish};
 use keyward_commands::{REDIS_VERSION, WireError, args};
 use keyward_lua::LogLevel;
 
@@ -26,20 +26,25 @@ pub(crate) fn shutdown(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     }
     if !finish_shutdown(ctx, wish) {
-        return Err(WireError::Err("Errors trying to SHUTDOWN. Check logs."));
+        return Err(CANNOT_SHUT_DOWN);
     }
     ctx.session.is_closing = true;
     Ok(())
 }
 
-/// Ends the server, unless what is to be saved cannot be; whether it ends.
+/// Ends the server, unless what is to be saved cannot be, or what was acknowledged is in no
+/// file yet; whether it ends.
 pub(crate) fn finish_shutdown(ctx: &mut Ctx<'_>, wish: LastWish) -> bool {
-    ctx.host.begin_shutdown(wish.saves);
-    if wish.saves && !save_at_the_end(ctx) && !wish.is_forced {
-        return false;
+    let mut may_end = ctx.host.begin_shutdown(wish);
+    if may_end && wish.saves && !save_at_the_end(ctx) {
+        ctx.host.log(LogLevel::Warning, wish.unsaved_line().as_bytes());
+        may_end = wish.is_forced;
     }
-    ctx.host.shut_down();
-    true
+    match may_end {
+        true => ctx.host.shut_down(),
+        false => ctx.host.shutdown_failed(),
+    }
+    may_end
 }
 
 pub(crate) fn lolwut(ctx: &mut Ctx<'_>) -> Outcome {

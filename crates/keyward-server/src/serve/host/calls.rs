@@ -18,9 +18,9 @@ use crate::settings::Settings;
 use crate::settings::table::Id;
 use crate::settings::value::ClientClass;
 use keyward_engine::{
-    BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, Library, Loaded,
-    LogFile, LogLevel, MemoryReport, Outgoing, Proposal, Remote, Rewrite, RunningScript, Section,
-    Snapshot, Tunables,
+    BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, LastWish, Library,
+    Loaded, LogFile, LogLevel, MemoryReport, Outgoing, Proposal, Remote, Rewrite, RunningScript,
+    Section, Snapshot, Tunables,
 };
 use keyward_schema::Schema;
 use keyward_tls::Configuration;
@@ -194,11 +194,25 @@ impl Host for ServerHost {
         info::write(self, section, facts, out);
     }
 
-    fn begin_shutdown(&mut self, is_saved: bool) {
+    fn begin_shutdown(&mut self, wish: LastWish) -> bool {
         tracing::warn!("User requested shutdown...");
-        if is_saved {
+        if self.is_first_log_due() {
+            if !wish.is_forced {
+                tracing::warn!("Writing initial AOF, can't exit.");
+                return false;
+            }
+            tracing::warn!("Writing initial AOF. Exit anyway.");
+        }
+        if wish.saves {
             tracing::info!("Saving the final RDB snapshot before exiting.");
         }
+        true
+    }
+
+    fn shutdown_failed(&mut self) {
+        tracing::warn!(
+            "Errors trying to shut down the server. Check the logs for more information."
+        );
     }
 
     fn shut_down(&mut self) {

@@ -114,6 +114,7 @@ async fn try_rewrite(server: &Rc<Server>) -> Result<(), RewriteError> {
     append_only.files = Some(files);
     match adopted {
         Ok(bytes) => {
+            append_only.has_base = append_only.log.is_some();
             append_only.older_bytes = bytes;
             append_only.base_bytes = append_only.bytes();
             append_only.problem = None;
