@@ -629,8 +629,9 @@ fn remember(
         .book_of(db)
         .and_then(|book| refusal.table().map(|table| book.schema().key(table).pattern.text()));
     let place = (db, pattern.unwrap_or_default().into());
-    let named: Vec<&[u8]> =
-        call.command.keys_in(call.args).map(|key| call.args.at(key.index)).collect();
+    // EXEC and scripts name few keys or none of those that they change.
+    let named = call.command.keys_in(call.args).map(|key| call.args.at(key.index));
+    let keys_concerned: Vec<&[u8]> = named.chain(refusal.key()).collect();
     let breach = Breach {
         time_ms: keys.now_ms(),
         outcome,
@@ -638,7 +639,7 @@ fn remember(
         client_name: session.name.as_deref().unwrap_or_default(),
         reason: refusal.text(),
         naming: refusal.named(),
-        keys: &named,
+        keys: &keys_concerned,
     };
     let shown = keys.shown(call.db, call.command, call.args, call.sender);
     shared.refusals.push(place, &shown, breach);

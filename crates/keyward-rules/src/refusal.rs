@@ -24,12 +24,33 @@ const SHOWN_VALUE_BYTES: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     table: Option<KeyId>,
+    /// The key that it is about; `None` for a function.
+    about: Option<Box<[u8]>>,
+    line: Line,
+    /// Another key that the line names, empty if it is not known which, and the line without
+    /// it.
+    naming: Option<(Box<[u8]>, Line)>,
+}
+
+/// What a client reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line {
     text: Box<str>,
     /// The line without what was found, if it is another.
     discreet: Option<Box<str>>,
-    /// Another key that the line names, empty if it is not known which, and the line without
-    /// it.
-    naming: Option<(Box<[u8]>, Box<str>)>,
+}
+
+impl Line {
+    fn discreet_text(&self) -> &str {
+        self.discreet.as_ref().unwrap_or(&self.text)
+    }
+
+    fn into_discreet(mut self) -> Line {
+        if let Some(discreet) = self.discreet.take() {
+            self.text = discreet;
+        }
+        self
+    }
 }
 
 impl Refusal {
@@ -46,40 +67,56 @@ impl Refusal {
         let text = format!("SCHEMA {subject}: {problem} ({place})");
         // A schema's own words may hold anything that TOML can.
         let text = escape(&text).into_owned();
-        Refusal { table, text: text.into(), discreet: None, naming: None }
+        let line = Line { text: text.into(), discreet: None };
+        Refusal { table, about: None, line, naming: None }
+    }
+
+    /// The same, about a key that the line may show in another way.
+    pub(crate) fn about(mut self, key: &[u8]) -> Refusal {
+        self.about = Some(key.into());
+        self
     }
 
     /// The same, with the line of another as its discreet one.
     pub(crate) fn or_discreetly(mut self, discreet: Refusal) -> Refusal {
-        self.discreet = Some(discreet.text);
+        self.line.discreet = Some(discreet.line.text);
         self
     }
 
     /// The same, which names another key; with the line that does not.
     pub(crate) fn naming(mut self, key: &[u8], unnamed: Refusal) -> Refusal {
-        self.naming = Some((key.into(), unnamed.text));
+        self.naming = Some((key.into(), unnamed.line));
         self
+    }
+
+    /// The key that it is about, where what is told was found.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.about.as_deref()
     }
 
     /// Another key that the line names, and the line that does not: for who may not read it.
     pub fn named(&self) -> Option<(&[u8], &str)> {
-        self.naming.as_ref().map(|(key, unnamed)| (&**key, &**unnamed))
+        self.naming.as_ref().map(|(key, unnamed)| (&**key, &*unnamed.text))
     }
 
-    /// The line for somebody who may read some keys only.
-    pub fn text_for(&self, may_read: impl FnOnce(&[u8]) -> bool) -> &str {
-        match &self.naming {
+    /// The line for somebody who may read some keys only: without what was found in one that
+    /// may not be read, and without the name of one.
+    pub fn text_for(&self, may_read: impl Fn(&[u8]) -> bool) -> &str {
+        let line = match &self.naming {
             Some((key, unnamed)) if !may_read(key) => unnamed,
-            _ => &self.text,
+            _ => &self.line,
+        };
+        match &self.about {
+            Some(key) if !may_read(key) => line.discreet_text(),
+            _ => &line.text,
         }
     }
 
     /// The same without what was found.
     #[must_use]
     pub fn discreet(mut self) -> Refusal {
-        if let Some(discreet) = self.discreet.take() {
-            self.text = discreet;
-        }
+        self.line = self.line.into_discreet();
+        self.naming = self.naming.map(|(key, unnamed)| (key, unnamed.into_discreet()));
         self
     }
 
@@ -90,13 +127,13 @@ impl Refusal {
 
     /// The whole line, code included, without the protocol's `-`.
     pub fn text(&self) -> &str {
-        &self.text
+        &self.line.text
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.text())
     }
 }
 

@@ -46,14 +46,15 @@ impl RuleBook {
         let is_named_by_values =
             self.traits(table).source.is_some() || self.links(table).mirror.is_some();
         let discreet = problem.discreet.as_ref().map(|discreet| discreet as &dyn std::fmt::Display);
-        match (is_named_by_values, discreet) {
+        let told = match (is_named_by_values, discreet) {
             (false, None) => told,
             (false, Some(discreet)) => told.or_discreetly(refusal(&self.shown_name(key), discreet)),
             (true, discreet) => {
                 let pattern = self.schema().key(table).pattern.text().as_bytes();
                 told.or_discreetly(refusal(pattern, discreet.unwrap_or(problem.told)))
             }
-        }
+        };
+        told.about(key)
     }
 
     /// A key that belongs to no table would come to be.
@@ -61,7 +62,7 @@ impl RuleBook {
         let schema = self.schema();
         let hint = self.nearest(key).map_or(String::new(), |near| format!("; nearest is {near}"));
         let problem = format!("matches no pattern of {}{hint}", schema.keyspace.name);
-        Refusal::new(&schema.source, None, &self.shown_name(key), problem, None)
+        Refusal::new(&schema.source, None, &self.shown_name(key), problem, None).about(key)
     }
 
     /// The pattern that a key comes nearest to, and where they part.

@@ -53,7 +53,8 @@ pub(crate) struct Broken {
     pub(crate) reason: Box<str>,
     /// Another key that the reason names, and the reason without it.
     pub(crate) naming: Option<(Box<[u8]>, Box<str>)>,
-    /// The keys of the command; `None` if that would be too much to keep.
+    /// The keys of the command, and that which it broke the schema with; `None` if that would
+    /// be too much to keep.
     pub(crate) keys: Option<Vec<Box<[u8]>>>,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Breach<'a> {
     pub(crate) client_name: &'a [u8],
     pub(crate) reason: &'a str,
     pub(crate) naming: Option<(&'a [u8], &'a str)>,
-    /// The keys of the command.
+    /// The keys of the command, and that which it broke the schema with.
     pub(crate) keys: &'a [&'a [u8]],
 }
 

@@ -109,6 +109,91 @@ fn refusals_are_shown_to_who_may_read_their_keys() {
     assert!(test.call(admin, "KEYWARD REFUSALS").contains("belongs to 7 already"));
 }
 
+/// `424242` and `hidden` are in the rows below, and in no command that is refused.
+const ROOMS: &str = r#"
+[keyspace]
+name = "rooms"
+[key."room:{id:uint}"]
+type = "hash"
+ttl = "none"
+fields = { capacity = "uint", registered = "uint" }
+check = ["registered <= capacity"]
+[key."note:{id:uint}"]
+type = "string"
+ttl = "none"
+value = "slug"
+"#;
+
+/// Calls that break the schema with what was there before.
+const BREAKING: &[&str] = &[
+    "HSET room:1 registered 500000",
+    "APPEND note:1 !",
+    "SETRANGE note:1 3 !",
+    "EVAL redis.call('HSET','room:1','registered','500000') 0",
+    "EVAL redis.call('APPEND','note:1','!') 0",
+];
+
+/// An engine with rows, an administrator, and a client who may write and not read them.
+fn rooms() -> (TestEngine, ClientId, ClientId) {
+    let mut test = TestEngine::governed(1, ROOMS);
+    let admin = test.engine.connect();
+    test.call(admin, "HSET room:1 capacity 424242 registered 1");
+    test.call(admin, "SET note:1 hidden");
+    test.call(admin, "ACL SETUSER ann on nopass +@all %W~*");
+    let ann = test.engine.connect();
+    assert_eq!(test.call(ann, "AUTH ann x"), "+OK\r\n");
+    (test, admin, ann)
+}
+
+fn shows_found(text: &str) -> bool {
+    text.contains("424242") || text.contains("hid")
+}
+
+#[test]
+fn a_refusal_of_a_write_shows_what_was_found_only_to_who_may_read_it() {
+    let (mut test, admin, ann) = rooms();
+    for call in BREAKING {
+        let told = test.call(admin, call);
+        assert!(told.contains("SCHEMA ") && shows_found(&told), "{call}: {told}");
+        let told = test.call(ann, call);
+        assert!(told.contains("SCHEMA ") && !shows_found(&told), "{call}: {told}");
+    }
+}
+
+#[test]
+fn a_refusal_at_the_end_of_a_transaction_shows_what_was_found_only_to_who_may_read_it() {
+    let (mut test, admin, ann) = rooms();
+    for call in BREAKING {
+        for client in [admin, ann] {
+            test.call(client, "MULTI");
+            assert_eq!(test.call(client, call), "+QUEUED\r\n");
+            let told = test.call(client, "EXEC");
+            assert!(told.contains("SCHEMA "), "{call}: {told}");
+            assert_eq!(shows_found(&told), client == admin, "{call}: {told}");
+        }
+    }
+}
+
+#[test]
+fn what_transactions_and_scripts_broke_is_shown_to_who_may_read_the_key_of_it() {
+    let (mut test, admin, ann) = rooms();
+    for call in BREAKING {
+        test.call(admin, call);
+        test.call(admin, "MULTI");
+        test.call(admin, call);
+        test.call(admin, "EXEC");
+    }
+    let all = test.call(admin, "KEYWARD REFUSALS COUNT 100");
+    assert!(all.starts_with("*10\r\n") && shows_found(&all), "{all}");
+    assert_eq!(test.call(ann, "KEYWARD REFUSALS COUNT 100"), "*0\r\n");
+    test.call(admin, "ACL SETUSER ann %R~room:1");
+    let own = test.call(ann, "KEYWARD REFUSALS COUNT 100");
+    assert!(
+        own.starts_with("*4\r\n") && own.contains("424242") && !own.contains("note:1"),
+        "{own}"
+    );
+}
+
 #[test]
 fn misfits_are_shown_to_who_may_read_them() {
     let (mut test, admin, ann) = shop("+keyward|misfits %R~user:1");
