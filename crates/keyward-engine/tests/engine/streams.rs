@@ -299,3 +299,42 @@ fn who_waits_hears_of_an_entry_only_if_it_stands() {
     test.call(client, "XADD events:1 2-0 kind sale amount 1");
     assert!(told(&mut test));
 }
+
+#[test]
+fn a_check_holds_for_each_occurrence_of_a_repeated_field() {
+    let schema = r#"
+[keyspace]
+name = "shop"
+[key."events:{id:uint}"]
+type = "stream"
+ttl = "none"
+max_len = 100
+fields = { low = "int", high = "int", other = "str?", name = "str?", id = { type = "uint?", same = "{id}" } }
+check = ["low <= high", "high > 0", "other != name", { check = "low = high", when = "name = x" }]
+"#;
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    for (fields, problem) in [
+        ("low 1 high 2", None),
+        ("low 1 high 2 low 2", None),
+        ("low 1 high 2 low 3", Some("breaks low <= high: low is 3, high is 2")),
+        ("low 3 high 4 high 2", Some("breaks low <= high: low is 3, high is 2")),
+        ("low -9 high 5 high -7", Some("breaks high > 0: high is -7")),
+        ("low 1 high 1 other a name b name c other d", None),
+        ("low 1 high 1 other a name b name d other d", Some("breaks other != name")),
+        ("low 1 high 2 name y", None),
+        (
+            "low 1 high 2 name y name x",
+            Some("breaks low = high when name = x: low is 1, high is 2"),
+        ),
+        ("low 2 high 2 name x low 2 high 2", None),
+        ("low 1 high 1 id 7 id 7", None),
+        ("low 1 high 1 id 7 id 8", Some("id: must be {id} of its key")),
+    ] {
+        let reply = test.call(client, &format!("XADD events:7 * {fields}"));
+        match problem {
+            None => assert!(reply.starts_with('$'), "{fields}: {reply}"),
+            Some(problem) => assert!(reply.contains(problem), "{fields}: {reply}"),
+        }
+    }
+}

@@ -179,15 +179,78 @@ impl Check {
         }
     }
 
-    fn compare(&self, object: &Object, left: &[u8], right: &[u8]) -> Option<Ordering> {
-        match self.order {
-            Order::Bytes => Some(left.cmp(right)),
-            Order::Number => Some(Number::parse(left)?.cmp(&Number::parse(right)?)),
-            Order::Time => {
-                let Operand::Field(other) = self.right else { return None };
-                let types = [self.left, other].map(|index| &object.fields[index].shape.ty);
-                Some(instant(types[0], left)?.cmp(&instant(types[1], right)?))
+    /// Whether it holds where fields may have several values each: for every choice of one of
+    /// each. Takes as long as sorting them does.
+    ///
+    /// # Errors
+    /// Says what is compared, and with which values.
+    pub(super) fn judge_each<'v>(
+        &self,
+        object: &Object,
+        values: impl Fn(usize) -> Vec<&'v [u8]>,
+    ) -> Result<(), Misfit> {
+        let is_met = |condition: &Condition| match &*values(condition.field) {
+            [] => condition.is_met(None),
+            given => given.iter().any(|value| condition.is_met(Some(value))),
+        };
+        if !self.when.iter().all(is_met) {
+            return Ok(());
+        }
+        let number;
+        let right = match &self.right {
+            Operand::Field(index) => values(*index),
+            Operand::Number(decimal) => {
+                number = decimal.to_string().into_bytes();
+                vec![&*number]
             }
+        };
+        let left = self.sorted(object, Side::Left, values(self.left));
+        let right = self.sorted(object, Side::Right, right);
+        let (Some(least), Some(most)) = (right.first(), right.last()) else { return Ok(()) };
+        let is_broken = |left: &Rank<'_>, right: &Rank<'_>| !self.operator.admits(left.cmp(right));
+        for (rank, value) in left {
+            // Of many on the right, the nearest to breaking it: one equal, or either end.
+            let equal = || right.binary_search_by(|(other, _)| other.cmp(&rank)).ok();
+            let against = match self.operator {
+                Operator::Unequal => equal().map(|index| &right[index]),
+                _ => [least, most].into_iter().find(|(other, _)| is_broken(&rank, other)),
+            };
+            if let Some((_, other)) = against {
+                return Err(self.misfit(object, value, other));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of one side with what they are compared as, in that order.
+    fn sorted<'t>(
+        &self,
+        object: &Object,
+        side: Side,
+        values: Vec<&'t [u8]>,
+    ) -> Vec<(Rank<'t>, &'t [u8])> {
+        let ranked = |value| Some((self.rank(object, side, value)?, value));
+        let mut ranked: Vec<_> = values.into_iter().filter_map(ranked).collect();
+        ranked.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        ranked
+    }
+
+    fn compare(&self, object: &Object, left: &[u8], right: &[u8]) -> Option<Ordering> {
+        let left = self.rank(object, Side::Left, left)?;
+        Some(left.cmp(&self.rank(object, Side::Right, right)?))
+    }
+
+    /// What a value of one side is compared as.
+    fn rank<'t>(&self, object: &Object, side: Side, value: &'t [u8]) -> Option<Rank<'t>> {
+        let index = match (side, &self.right) {
+            (Side::Left, _) => Some(self.left),
+            (Side::Right, Operand::Field(index)) => Some(*index),
+            (Side::Right, Operand::Number(_)) => None,
+        };
+        match self.order {
+            Order::Bytes => Some(Rank::Bytes(value)),
+            Order::Number => Number::parse(value).map(Rank::Number),
+            Order::Time => instant(&object.fields[index?].shape.ty, value).map(Rank::Time),
         }
     }
 
@@ -206,6 +269,31 @@ impl Check {
         }
         let is_secret = self.fields().any(|index| object.fields[index].shape.has_secret());
         Misfit::told_so(told, discreet).discreet_if(is_secret).declared_at(self.at)
+    }
+}
+
+/// Of a comparison.
+#[derive(Clone, Copy)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// What is compared; of one check always the same kind.
+enum Rank<'t> {
+    Bytes(&'t [u8]),
+    Number(Number<'t>),
+    Time(Instant<'t>),
+}
+
+impl Rank<'_> {
+    fn cmp(&self, other: &Rank<'_>) -> Ordering {
+        match (self, other) {
+            (Rank::Bytes(left), Rank::Bytes(right)) => left.cmp(right),
+            (Rank::Number(left), Rank::Number(right)) => left.cmp(right),
+            (Rank::Time(left), Rank::Time(right)) => left.cmp(right),
+            _ => unreachable!("both sides of a check have one order"),
+        }
     }
 }
 

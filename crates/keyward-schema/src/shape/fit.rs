@@ -321,7 +321,22 @@ impl Object {
         }
         let value = |name: &str| pairs.clone().find(|(given, _)| *given == name.as_bytes());
         let value = |name: &str| value(name).map(|(_, value)| Cow::Borrowed(value));
-        self.check_whole(names, value, |_| true)
+        self.check_whole(names, value, |_| true)?;
+        // An entry of a stream may have a field more than once.
+        let all = |index: usize| {
+            let name = self.fields[index].name.as_bytes();
+            pairs.clone().filter(move |(given, _)| *given == name).map(|(_, value)| value)
+        };
+        let is_repeated = |index: usize| all(index).nth(1).is_some();
+        for (index, field) in self.fields.iter().enumerate() {
+            let Some(same) = field.same.as_ref().filter(|_| is_repeated(index)) else { continue };
+            let is_secret = field.shape.has_secret();
+            if let Some(misfit) = all(index).find_map(|it| same.misfit(names, it, is_secret)) {
+                return Err(misfit.inside(&field.name));
+            }
+        }
+        let mut repeated = self.checks.iter().filter(|check| check.fields().any(is_repeated));
+        repeated.try_for_each(|check| check.judge_each(self, |index| all(index).collect()))
     }
 
     /// What a hash needs as a whole: that no required field is missing, that fields equal
