@@ -27,6 +27,8 @@ use value::Value;
 
 /// Where Redis writes the process id, if the server is in the background and nothing is said.
 const DEFAULT_PID_FILE: &str = "/var/run/redis.pid";
+/// The least that CONFIG SET makes of `repl-backlog-size`. The number is Redis's.
+const BACKLOG_BYTES_MIN: u64 = 16 * 1024;
 /// The argument that has settings read from the standard input.
 const STANDARD_INPUT: &str = "-";
 /// Gives commands other names.
@@ -402,6 +404,14 @@ impl Settings {
             let value = value.map_err(|reason| failed(&reason))?;
             if setting.change == Change::OwnAtStart && value != changed.values[position] {
                 return Err(failed("can't set immutable config"));
+            }
+            if setting.name == Id::BacklogSize.setting().name && value != changed.values[position] {
+                // Redis raises it when it is put in force, not where it is read.
+                changed.values[position] = match value {
+                    Value::Bytes(bytes) => Value::Bytes(bytes.max(BACKLOG_BYTES_MIN)),
+                    other => other,
+                };
+                continue;
             }
             changed.values[position] = value;
         }
