@@ -23,7 +23,7 @@ use super::memory::{Replaced, parts};
 use super::plan::{Plan, ROWS_PER_TICK};
 use super::planning::{RELOADING, VOID};
 use super::survey;
-use super::telling::{Telling, Told};
+use super::telling::{Listener, Telling, Told};
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::engine::shared::Shared;
 use crate::governed::{follow_ended, follow_up, rebuild};
@@ -104,12 +104,13 @@ fn begin(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Begins to apply a plan that is made, and is to destroy so much.
 pub(crate) fn begin_plan(ctx: &mut Ctx<'_>, plan: Plan, destroyed: u64) {
-    let db = plan.db;
+    let (db, keyspace) = (plan.db, plan.keyspace);
     let announced = Announced { plan: Box::new(plan), destroyed };
     let stage = Stage::Await(announced);
-    let (asker, protocol) = (ctx.session.id, ctx.reply.protocol());
-    ctx.shared.changeover =
-        Some(Changeover { db, asker, protocol, before: None, stage, hold: None });
+    let asker = ctx.session.id;
+    let listener = Listener { protocol: ctx.reply.protocol(), reads_all: ctx.may_read_all() };
+    let (before, hold) = (None, None);
+    ctx.shared.changeover = Some(Changeover { db, asker, listener, keyspace, before, stage, hold });
 }
 
 impl Shared {
@@ -265,9 +266,9 @@ impl Changeover {
                         let plain = &keys.database_at(self.db).tables()[0];
                         report.tables[0].rows = plain.len() as u64;
                         shared.remains.survey(survey);
-                        let told = Told::of(book.schema(), None);
-                        let telling =
-                            Telling::new(self.protocol, told, &report, |reply| reply.map(2));
+                        let Listener { protocol, .. } = self.listener;
+                        let told = Told::of(book.schema(), self.keyspace, self.listener);
+                        let telling = Telling::new(protocol, told, &report, |reply| reply.map(2));
                         (Stage::Write { report, telling: Box::new(telling) }, true)
                     } else {
                         (Stage::CarryOut { survey, report, at_ms }, false)

@@ -4,9 +4,8 @@
 
 use super::hold::Hold;
 use super::plan::Plan;
-use super::telling::Telling;
+use super::telling::{Listener, Telling};
 use keyward_commands::WireError;
-use keyward_resp::Protocol;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_store::keyspace::client_id::ClientId;
 use std::sync::Arc;
@@ -15,9 +14,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Changeover {
     pub(crate) db: usize,
-    /// Who waits for it, and what it speaks.
+    /// Who waits for it.
     pub(crate) asker: ClientId,
-    pub(crate) protocol: Protocol,
+    pub(crate) listener: Listener,
+    /// The keyspace that it concerns; all of them unless it is one of several.
+    pub(crate) keyspace: Option<usize>,
     /// The book before, until no row is kept by it.
     pub(crate) before: Option<Arc<RuleBook>>,
     pub(crate) stage: Stage,

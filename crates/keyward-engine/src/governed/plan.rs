@@ -8,10 +8,9 @@ use super::losses;
 use super::memory::parts;
 use super::proposal::Draft;
 use super::survey::{Walk, advance, conclude};
-use super::telling::{Telling, Told};
+use super::telling::{Listener, Telling, Told};
 use crate::host::Host;
 use keyward_lua::sha1_hex;
-use keyward_resp::Protocol;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::{Keyspace, Surveyor};
@@ -35,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) under_way: Option<Making>,
     /// Whether it is about the modes of the schema in force, which the server is told.
     pub(crate) is_of_modes: bool,
+    /// The keyspace whose patterns are told; all of them unless it is one of several.
+    pub(crate) keyspace: Option<usize>,
     /// When it is given up, in milliseconds since the epoch.
     pub(crate) until_ms: i64,
 }
@@ -42,13 +43,11 @@ pub(crate) struct Plan {
 /// A plan in the making.
 #[derive(Debug)]
 pub(crate) struct Making {
-    /// Who waits for it, and what it speaks.
+    /// Who waits for it.
     pub(crate) asker: ClientId,
-    pub(crate) protocol: Protocol,
+    pub(crate) listener: Listener,
     /// How it differs from the schema in force, in lines; told first.
     pub(crate) changes: Vec<String>,
-    /// The keyspace whose patterns are told; all of them unless it is one of several.
-    pub(crate) keyspace: Option<usize>,
     pub(crate) walk: Walk,
     /// Once all rows are met.
     pub(crate) conclusion: Option<Conclusion>,
@@ -141,7 +140,7 @@ impl Plan {
     /// about them; whether there is nothing left but to tell.
     pub(crate) fn advance(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
         keys.bring_up_to_date((self.db, Surveyor::Plan), &mut self.survey, &self.book);
-        let Plan { id, db, book, survey, .. } = self;
+        let Plan { id, db, book, survey, keyspace, .. } = self;
         let Some(making) = &mut self.under_way else { return true };
         if let Some((report, telling)) = &mut making.report {
             return telling.advance(book.schema(), report);
@@ -163,8 +162,8 @@ impl Plan {
         *id = name(*db, keys.book_of(*db).map(Arc::as_ref), book, &report);
         making.changes.extend(losses::excesses_in_words(book, &report));
         making.changes.extend(losses::unkept_in_words(book, &report));
-        let told = Told::of(book.schema(), making.keyspace);
-        let mut telling = Telling::new(making.protocol, told, &report, |reply| {
+        let told = Told::of(book.schema(), *keyspace, making.listener);
+        let mut telling = Telling::new(making.listener.protocol, told, &report, |reply| {
             reply.map(4);
             reply.bulk(b"plan");
             reply.bulk(id);

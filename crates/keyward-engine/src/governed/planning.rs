@@ -18,7 +18,7 @@ use super::in_force::{book, keyspace, schema_at};
 use super::plan::{Making, Plan, ROWS_PER_TICK, Reading};
 use super::proposal::{Draft, Proposal, Sound};
 use super::survey::Walk;
-use super::telling::Telling;
+use super::telling::{Listener, Telling};
 use crate::engine::context::{Ctx, Ending, Mode, Outcome};
 use crate::engine::shared::Shared;
 use crate::host::Host;
@@ -270,16 +270,16 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
     }
     let making = Making {
         asker: ctx.session.id,
-        protocol: ctx.reply.protocol(),
+        listener: Listener { protocol: ctx.reply.protocol(), reads_all: ctx.may_read_all() },
         changes,
-        keyspace,
         walk: Walk::default(),
         conclusion: None,
         report: None,
     };
     let until_ms = ctx.keys.now_ms().saturating_add(PLAN_MS);
     let (id, under_way) = (Box::default(), Some(making));
-    ctx.shared.plan = Some(Plan { id, db, book, survey, under_way, is_of_modes, until_ms });
+    ctx.shared.plan =
+        Some(Plan { id, db, book, survey, under_way, is_of_modes, keyspace, until_ms });
     ctx.keys.begin_survey(db, Surveyor::Plan);
     Ok(())
 }

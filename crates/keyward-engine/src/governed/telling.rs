@@ -14,25 +14,38 @@ const PATTERNS_PER_TICK: usize = 256;
 /// Room for what is told of a pattern of common length.
 const PATTERN_BYTES: usize = 192;
 
+/// Whom a reply is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listener {
+    /// What it speaks.
+    pub(crate) protocol: Protocol,
+    /// Whether it may read every key. Who may not is told of no rows.
+    pub(crate) reads_all: bool,
+}
+
 /// Which patterns a reply tells of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Told {
     /// Those of this keyspace, or all.
     keyspace: Option<usize>,
+    /// Any at all.
+    is_any: bool,
     /// How many they are, with keys that have none.
     count: usize,
 }
 
 impl Told {
     /// The patterns of a keyspace among several of a schema, or all.
-    pub(crate) fn of(schema: &Schema, keyspace: Option<usize>) -> Told {
-        let told = Told { keyspace, count: 0 };
-        let count = schema.keys.iter().filter(|key| told.has(key)).count() + 1;
-        Told { count, ..told }
+    pub(crate) fn of(schema: &Schema, keyspace: Option<usize>, listener: Listener) -> Told {
+        let told = Told { keyspace, is_any: listener.reads_all, count: 0 };
+        let all = std::iter::once(None).chain(schema.keys.iter().map(Some));
+        Told { count: all.filter(|key| told.has(*key)).count(), ..told }
     }
 
-    fn has(self, key: &Key) -> bool {
-        self.keyspace.is_none_or(|keyspace| keyspace == key.keyspace)
+    /// Whether it tells of a pattern, or of keys that have none.
+    fn has(self, key: Option<&Key>) -> bool {
+        let is_of = |keyspace: usize| key.is_none_or(|key| keyspace == key.keyspace);
+        self.is_any && self.keyspace.is_none_or(is_of)
     }
 }
 
@@ -72,7 +85,7 @@ impl Telling {
         let all = std::iter::once(None).chain(schema.keys.iter().map(Some)).zip(&report.tables);
         for (key, found) in all.skip(self.done).take(PATTERNS_PER_TICK) {
             self.done += 1;
-            if !key.is_none_or(|key| self.patterns.has(key)) {
+            if !self.patterns.has(key) {
                 continue;
             }
             let pattern = key.map_or("", |key| key.pattern.text());
