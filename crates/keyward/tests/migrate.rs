@@ -311,3 +311,44 @@ lookup = { of = "user:{id}", field = "email" }
     assert_eq!(call(&mut other, "EXISTS users:by_email:a@example.org"), Frame::Integer(0));
     assert_eq!(call(&mut other, "GET users:by_email:b@example.org"), Frame::Bulk(b"1".into()));
 }
+
+#[test]
+fn a_key_that_a_follow_up_changes_on_its_way_stays() {
+    const SCHEMA: &str = r#"
+[keyspace]
+name = "people"
+
+[key."user:{id:uint}:following"]
+type    = "set"
+ttl     = "none"
+inverse = "user:{member}:followers"
+allow   = ["KW0310: a test"]
+
+[key."user:{id:uint}:followers"]
+type    = "set"
+ttl     = "none"
+inverse = "user:{member}:following"
+allow   = ["KW0310: a test"]
+"#;
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("people.toml");
+    std::fs::write(&file, SCHEMA).expect("it is written");
+    let (keyward, silent) = (keyward(&[file.to_str().expect("a text")]), Silent::new());
+    let [mut mover, mut other] = [keyward.client(), keyward.client()];
+    call(&mut other, "SADD user:1:following 2");
+    call(&mut other, "SADD user:1:following 5");
+    let both = "\"\" 0 60000 KEYS user:2:followers user:5:followers";
+    let mut stream = silent.hear(&mut mover, both);
+    assert_eq!(call(&mut other, "SADD user:3:following 2"), Frame::Integer(1));
+    stream.write_all(b"+OK\r\n+OK\r\n+OK\r\n").expect("it reads");
+    let changed = "ERR a key was changed while it was on its way: it stays, and the other server \
+                   has what it was";
+    assert_eq!(mover.receive().expect("an answer"), error(changed));
+    assert_eq!(call(&mut other, "SCARD user:2:followers"), Frame::Integer(2));
+    assert_eq!(call(&mut other, "EXISTS user:5:followers"), Frame::Integer(0));
+    // What is as it was sent goes.
+    let mut stream = silent.hear(&mut mover, "user:2:followers 0 60000 REPLACE");
+    stream.write_all(b"+OK\r\n+OK\r\n").expect("it reads");
+    assert_eq!(mover.receive().expect("an answer"), Frame::Simple(OK.into()));
+    assert_eq!(call(&mut other, "EXISTS user:2:followers"), Frame::Integer(0));
+}

@@ -5,15 +5,17 @@
 //! command runs again (`Engine::exchanged`) and does what the answer says. A client that has
 //! gone meanwhile changes nothing about that.
 //!
-//! Invariants: a key on its way stays as it was sent until its command has ended: commands
-//! that name it are held, and those that may write what they do not name (scripts, FLUSHALL,
-//! SWAPDB). It may come to its deadline or be evicted, as at any other time. Everybody else
-//! is served.
+//! Invariants: no command changes a key on its way until the command that sent it has ended:
+//! those that name it are held, and those that may write what they do not name (scripts,
+//! FLUSHALL, SWAPDB). What follows from others under a schema may change it, and a schema that
+//! is applied: it is watched, and stays here then. It may come to its deadline or be evicted,
+//! as at any other time. Everybody else is served.
 //! Not here: what is sent, and what comes of the answer (`commands::generic::migrate`); inside
 //! EXEC and scripts, everybody waits for the other server.
 
 use crate::engine::Engine;
 use crate::engine::context::{Ctx, Mode, Stage};
+use crate::engine::migrating::Errand;
 use crate::engine::paused::may_write;
 use crate::engine::runner;
 use crate::engine::shared::Shared;
@@ -69,8 +71,9 @@ impl Shared {
         is_held
     }
 
-    /// Lets go on who waited for the keys of an errand that is over.
-    pub(crate) fn end_errand(&mut self, keys: &mut Keyspace) {
+    /// Lets go on who waited for the keys of an errand that is over, which are watched no longer.
+    pub(crate) fn end_errand(&mut self, keys: &mut Keyspace, errand: &Errand) {
+        errand.watches.iter().for_each(|watch| keys.changes.watches.unwatch(*watch));
         let clients = std::mem::take(&mut self.migrating.clients);
         self.let_go_on(clients);
         for (db, key) in std::mem::take(&mut self.migrating.passed_over) {
@@ -113,9 +116,9 @@ impl Engine {
         }
         // A schema that has come into force since may have refused the command.
         if !self.shared.awaits_exchange(client)
-            && self.shared.migrating.take_answered(client).is_some()
+            && let Some((errand, _)) = self.shared.migrating.take_answered(client)
         {
-            self.shared.end_errand(&mut self.keys);
+            self.shared.end_errand(&mut self.keys, &errand);
         }
         self.after_unit(host);
     }

@@ -17,6 +17,8 @@ pub(crate) struct Migrating {
     pub(crate) clients: Vec<ClientId>,
     /// Keys that became ready for somebody whose command is held.
     pub(super) passed_over: Vec<(usize, Box<[u8]>)>,
+    /// How many watches were handed out.
+    watch_count: u64,
 }
 
 /// What one client has sent.
@@ -30,6 +32,9 @@ pub(crate) struct Errand {
     pub(crate) positions: Vec<usize>,
     /// The same keys.
     pub(crate) keys: BTreeSet<Box<[u8]>>,
+    /// Who watches each of them: a change that no command names (a follow-up, another schema)
+    /// is noticed by the broken watch.
+    pub(crate) watches: Vec<ClientId>,
     /// What the other server has answered.
     pub(crate) answer: Option<Exchange>,
 }
@@ -42,6 +47,13 @@ impl Migrating {
 
     pub(crate) fn begin(&mut self, errand: Errand) {
         self.errands.push(errand);
+    }
+
+    /// Somebody to watch a key by. Clients are counted from the other end.
+    pub(crate) fn new_watch(&mut self) -> ClientId {
+        let watch = ClientId(u64::MAX - self.watch_count);
+        self.watch_count += 1;
+        watch
     }
 
     /// Takes a client's errand if its answer has come.

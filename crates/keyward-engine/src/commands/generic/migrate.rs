@@ -1,7 +1,7 @@
 //! MIGRATE: keys moved to another server, as RESTORE takes them.
 //!
 //! A key goes from here when the other server has acknowledged it, so whatever happens
-//! meanwhile it is in one place at least. Nobody waits for the other server but the client,
+//! meanwhile it is in one place at least. One that is no longer what was sent stays. Nobody waits for the other server but the client,
 //! and who would use these keys (`engine::errands`).
 //! Not here: the connection, which is the host's.
 
@@ -15,11 +15,20 @@ use keyward_resp::push_request;
 use keyward_store::keyspace::event::Event;
 use keyward_store::tables::reclaim::Freeing;
 
+/// Something is no longer what was sent, and stays.
+const CHANGED: WireError = WireError::Err(
+    "a key was changed while it was on its way: it stays, and the other server has what it was",
+);
+
 pub(crate) fn migrate(ctx: &mut Ctx<'_>) -> Outcome {
     let call = Migrate::parse(ctx.args)?;
     if let Some((errand, answer)) = ctx.shared.migrating.take_answered(ctx.session.id) {
-        ctx.shared.end_errand(ctx.keys);
-        return conclude(ctx, &call, &errand.positions, &answer);
+        let watches = &ctx.keys.changes.watches;
+        let watched = errand.positions.iter().zip(&errand.watches);
+        let changed = watched.filter(|(_, watch)| watches.is_broken(**watch));
+        let changed: Vec<usize> = changed.map(|(position, _)| *position).collect();
+        ctx.shared.end_errand(ctx.keys, &errand);
+        return conclude(ctx, &call, Sent { positions: &errand.positions, changed }, &answer);
     }
     let (mut requests, preliminaries) = preliminaries(&call);
     let mut positions = Vec::new();
@@ -43,33 +52,52 @@ pub(crate) fn migrate(ctx: &mut Ctx<'_>) -> Outcome {
         return Ok(());
     };
     let answer = ctx.host.exchange(remote, &requests, reply_count);
-    conclude(ctx, &call, &positions, &answer)
+    conclude(ctx, &call, Sent { positions: &positions, changed: Vec::new() }, &answer)
+}
+
+/// Keys that were sent, by their positions among the arguments.
+struct Sent<'a> {
+    positions: &'a [usize],
+    /// Those that are no longer what was sent, in order.
+    changed: Vec<usize>,
 }
 
 /// Has the client wait while its keys are on their way.
 fn wait_for_answer(ctx: &mut Ctx<'_>, positions: Vec<usize>) {
     let keys = positions.iter().map(|position| ctx.args.at(*position).into()).collect();
     let (client, db, args) = (ctx.session.id, ctx.db, ctx.args.into());
-    ctx.shared.migrating.begin(Errand { client, db, args, positions, keys, answer: None });
+    let watches = positions.iter().map(|position| {
+        let watch = ctx.shared.migrating.new_watch();
+        ctx.keys.changes.watches.watch(watch, db, ctx.args.at(*position), false);
+        watch
+    });
+    let watches = watches.collect();
+    let errand = Errand { client, db, args, positions, keys, watches, answer: None };
+    ctx.shared.migrating.begin(errand);
     ctx.block_in_vain(0);
 }
 
 /// Does what the other server's answer says.
-fn conclude(
-    ctx: &mut Ctx<'_>,
-    call: &Migrate<'_>,
-    positions: &[usize],
-    answer: &Exchange,
-) -> Outcome {
+fn conclude(ctx: &mut Ctx<'_>, call: &Migrate<'_>, sent: Sent<'_>, answer: &Exchange) -> Outcome {
     let (_, preliminaries) = preliminaries(call);
     let (first, restored) = answer.lines.split_at(preliminaries.min(answer.lines.len()));
     let is_refused = first.iter().any(|line| is_error(line));
-    let taken = positions.iter().zip(restored).filter(|(_, line)| !is_refused && !is_error(line));
-    let taken: Vec<usize> = taken.map(|(position, _)| *position).collect();
-    if !call.copies && !taken.is_empty() {
-        remove(ctx, &taken);
+    let restored = sent.positions.iter().zip(restored);
+    let taken = restored.filter(|(_, line)| !is_refused && !is_error(line));
+    let mut taken: Vec<usize> = taken.map(|(position, _)| *position).collect();
+    let mut stays = false;
+    if !call.copies {
+        taken.retain(|position| {
+            let is_other = sent.changed.binary_search(position).is_ok();
+            let is_there = is_other && ctx.keys.read(ctx.key(*position)).is_some();
+            stays |= is_there;
+            !is_there
+        });
+        if !taken.is_empty() {
+            remove(ctx, &taken);
+        }
     }
-    match complaint(answer) {
+    match complaint(answer).or(stays.then_some(CHANGED)) {
         None => ctx.reply.ok(),
         Some(error) if taken.is_empty() || call.copies => return Err(error),
         // What has gone is gone: the command has changed something, and is logged.
