@@ -120,6 +120,27 @@ impl<'b> Books<'b> {
         words
     }
 
+    /// What is shown of one argument of a call, without looking at the others where nothing
+    /// is secret.
+    pub fn shown_at<'a>(
+        &self,
+        command: &Command,
+        args: Args<'a>,
+        sender: Sender,
+        at: usize,
+    ) -> Cow<'a, [u8]> {
+        if self.has_secrets() {
+            return self.shown(command, args, sender).swap_remove(at);
+        }
+        let mut word = Cow::Borrowed(args.at(at));
+        credentials::each(command, args, |index| {
+            if index == at {
+                word = redacted();
+            }
+        });
+        word
+    }
+
     fn redact<'a>(&self, command: &Command, args: Args<'a>, words: &mut [Cow<'a, [u8]>]) {
         let name = command.name_words().min(words.len());
         match Subject::of(command) {

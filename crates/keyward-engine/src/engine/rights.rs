@@ -109,7 +109,7 @@ impl Shared {
             Context::Script => Sender::Script,
             Context::TopLevel | Context::Transaction => Sender::Client,
         };
-        let shown = |at: usize| keys.shown(db, command, args, sender).swap_remove(at);
+        let shown = |at: usize| keys.shown_at(db, command, args, sender, at);
         let (reason, object) = match denied {
             Denied::Command => (Reason::Command, Cow::Borrowed(command.name.as_bytes())),
             Denied::Key(at) => (Reason::Key, shown(at)),

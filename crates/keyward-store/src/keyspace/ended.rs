@@ -65,6 +65,19 @@ impl Keyspace {
         self.with_books(db, |books| books.shown(command, args, sender))
     }
 
+    /// What is shown of one argument of a command of a database to others than its client.
+    #[cold]
+    pub fn shown_at<'a>(
+        &self,
+        db: usize,
+        command: &Command,
+        args: Args<'a>,
+        sender: Sender,
+        at: usize,
+    ) -> Cow<'a, [u8]> {
+        self.with_books(db, |books| books.shown_at(command, args, sender, at))
+    }
+
     /// Whether a refusal of a command of a database may show what was found.
     #[cold]
     pub fn shows_found(
