@@ -118,7 +118,7 @@ fn plain_element<R: BufRead>(
 }
 
 /// What is wrong with a set or hash that names something twice.
-const TWICE: Damage = "a member or field that is there twice";
+pub const TWICE: Damage = "a member or field that is there twice";
 
 /// A score as text: its length, or one of three special lengths, then its digits.
 fn text_score<R: BufRead>(input: &mut Input<R>) -> Result<f64, Error> {

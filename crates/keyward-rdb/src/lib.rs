@@ -33,7 +33,7 @@ mod packed;
 mod payload;
 mod stream;
 
-pub use decode::Build;
+pub use decode::{Build, TWICE};
 pub use element::Element;
 pub use encode::Form;
 pub use error::Error;

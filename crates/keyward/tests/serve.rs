@@ -380,3 +380,41 @@ fn the_clock_is_not_for_everybody() {
     let Frame::Error(text) = refused else { panic!("{refused:?}") };
     assert!(text.starts_with(b"ERR DEBUG command not allowed"));
 }
+
+#[test]
+fn a_damaged_payload_is_logged_in_the_words_of_redis() {
+    let start = |log: &std::path::Path| -> Vec<String> {
+        vec!["--loglevel".into(), "verbose".into(), "--logfile".into(), log.display().to_string()]
+    };
+    let payloads: [&[u8]; 3] = [
+        // Two fields of one name in a ziplist, an entry that ends behind it, two in a hash.
+        b"\x0D\x1B\x1B\x00\x00\x00\x16\x00\x00\x00\x04\x00\x00\x02a\x00\x04\x02b\x00\x04\x02a\x00\x04\x02d\x00\xFF\t\x00",
+        b"\x0E\x01\x0B\x0B\x00\x00\x00\x0A\x00\x00\x00\x01\x00\x00\xFE\x02\xFF\x09\x00",
+        b"\x04\x02\x01a\x011\x01a\x012\x09\x00",
+    ];
+    let directory = tempfile::tempdir().expect("a directory");
+    let ask = |server: &Server, name: &str| {
+        let mut client = server.client();
+        client.call(["DEBUG", "SET-SKIP-CHECKSUM-VALIDATION", "1"]).expect("an answer");
+        for payload in payloads {
+            let payload = [payload, &[0; 8]].concat();
+            let reply = client.call([b"RESTORE".as_slice(), b"k", b"0", &payload]);
+            let refused = Frame::Error(b"ERR Bad data format".to_vec());
+            assert_eq!(reply.expect("an answer"), refused, "{name}");
+        }
+        let log = std::fs::read_to_string(directory.path().join(name)).expect("a log");
+        let line = log.lines().filter_map(|line| {
+            let (_, told) = line.split_once("Internal error in RDB reading offset ")?;
+            let (_, told) = told.split_once("-> ")?;
+            Some(told.split(" (").next()?.to_owned())
+        });
+        line.collect::<Vec<_>>()
+    };
+    let debug = ["--enable-debug-command", "yes", "--sanitize-dump-payload", "yes"];
+    let options = [start(&directory.path().join("ours")), start(&directory.path().join("theirs"))];
+    let options = options.each_ref().map(|it| it.iter().map(String::as_str).chain(debug));
+    let [ours, theirs] = options.map(Iterator::collect::<Vec<&str>>);
+    let ours = ask(&serve(&ours), "ours");
+    assert_eq!(ours, ask(&Server::redis(&theirs), "theirs"));
+    assert_eq!(ours.len(), 3, "{ours:?}");
+}

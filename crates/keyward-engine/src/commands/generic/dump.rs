@@ -3,12 +3,14 @@
 use crate::engine::context::{Ctx, Outcome};
 use keyward_commands::WireError;
 use keyward_commands::args::{self, Options};
+use keyward_lua::LogLevel;
 use keyward_rdb::Error;
 use keyward_store::capture::build::Builder;
 use keyward_store::capture::content;
 use keyward_store::keyspace::Usage;
 use keyward_store::keyspace::event::{Class, Event};
 use keyward_store::values::row::Row;
+use keyward_store::values::stream::load::CONSUMER_TWICE;
 use keyward_store::values::value::Value;
 
 const RESTORE: Event = Event::new(Class::Generic, "restore");
@@ -80,7 +82,13 @@ pub(crate) fn restore(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let mut builder = Builder::new(&ctx.shared.tunables.packed, ctx.keys.hasher());
     let sum = ctx.shared.switches.sum;
-    keyward_rdb::read_payload(ctx.args.at(3), sum, &mut builder).map_err(refusal)?;
+    let payload = ctx.args.at(3);
+    if let Err(error) = keyward_rdb::read_payload(payload, sum, &mut builder) {
+        if let Some(line) = damage_line(payload, &error) {
+            ctx.host.log(LogLevel::Verbose, line.as_bytes());
+        }
+        return Err(refusal(error));
+    }
     let value = builder.take().ok_or(BAD_FORMAT)?;
     let base = if options.is_absolute { 0 } else { ctx.keys.now_ms() };
     let deadline = (ttl > 0).then(|| ttl.saturating_add(base));
@@ -113,6 +121,41 @@ fn log_restore(ctx: &mut Ctx<'_>, deadline: Option<i64>, is_absolute: bool) {
 }
 
 const BAD_FORMAT: WireError = WireError::Err("Bad data format");
+
+/// What the log says of a payload that is damaged, in Redis's words for most of what damages
+/// one; behind them what is wrong with it. Of one with a wrong sum Redis logs nothing.
+fn damage_line(payload: &[u8], error: &Error) -> Option<String> {
+    let (offset, found) = match error {
+        Error::Malformed { offset, what } => (offset, *what),
+        Error::Truncated { offset } => (offset, "it ends too early"),
+        Error::Empty { offset } => (offset, "it is empty"),
+        Error::Unsupported { offset, what } => {
+            return Some(format!("Internal error in RDB reading offset {offset} -> {what}"));
+        }
+        Error::NotRdb | Error::Version(_) | Error::Checksum { .. } | Error::Io(_) => return None,
+    };
+    let what = match payload.first()? {
+        9 => "Zipmap",
+        10 => "List ziplist",
+        11 => "Intset",
+        12 => "Zset ziplist",
+        13 => "Hash ziplist",
+        14 => "Ziplist",
+        15 | 19 | 21 => "Stream listpack",
+        16 => "Hash listpack",
+        17 => "Zset listpack",
+        18 => "Listpack",
+        _ => "Value",
+    };
+    let told = match (payload.first()?, found) {
+        (2, keyward_rdb::TWICE) => "Duplicate set members detected".to_owned(),
+        (3 | 5, keyward_rdb::TWICE) => "Duplicate zset fields detected".to_owned(),
+        (4, keyward_rdb::TWICE) => "Hash with dup elements".to_owned(),
+        (_, CONSUMER_TWICE) => "Duplicate stream consumer detected.".to_owned(),
+        _ => format!("{what} integrity check failed."),
+    };
+    Some(format!("Internal error in RDB reading offset {offset} -> {told} ({found})"))
+}
 
 /// What RESTORE says of a payload that is none.
 fn refusal(error: Error) -> WireError {

@@ -9,6 +9,9 @@ use super::id::StreamId;
 use super::node::{Damage, Node};
 use super::{Facts, Stream};
 
+/// What is wrong with a group that names a consumer twice.
+pub const CONSUMER_TWICE: Damage = "a consumer that is there twice";
+
 /// A stream on its way.
 #[derive(Debug, Default)]
 pub struct StreamLoad {
@@ -81,7 +84,7 @@ impl StreamLoad {
     pub fn consumer(&mut self, name: &[u8], seen_ms: i64) -> Result<(), Damage> {
         let (_, group) = self.group.as_mut().ok_or("a consumer without a group")?;
         self.consumer = group.add_consumer(name, seen_ms);
-        if self.consumer.is_some() { Ok(()) } else { Err("a consumer that is there twice") }
+        if self.consumer.is_some() { Ok(()) } else { Err(CONSUMER_TWICE) }
     }
 
     /// The next entry that the consumer has.
