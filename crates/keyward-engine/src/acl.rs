@@ -29,6 +29,32 @@ use std::sync::Arc;
 /// The user of whoever has not said who they are.
 pub(crate) const DEFAULT: &[u8] = b"default";
 
+/// The file of users that is to be read, as its text is found.
+#[derive(Debug, Clone, Copy)]
+pub struct UsersReader {
+    new_channels: NewChannels,
+}
+
+impl UsersReader {
+    /// Reads the text of the file that errors call `name`. Takes some microseconds a user: on
+    /// another thread, if there is one.
+    pub fn read(self, name: &str, text: &[u8]) -> UsersRead {
+        UsersRead(file::read(name, text, self.new_channels).map(|mut users| {
+            users.entry(DEFAULT.into()).or_insert_with(|| Arc::new(User::all_powerful(DEFAULT)));
+            // Telling them takes as long as reading them.
+            let mut told = command_set::Told::default();
+            for user in users.values() {
+                user.line(&mut told);
+            }
+            users
+        }))
+    }
+}
+
+/// The users of a file, or what is wrong with it.
+#[derive(Debug)]
+pub struct UsersRead(Result<Users, Vec<u8>>);
+
 /// The users, by their names.
 type Users = BTreeMap<Box<[u8]>, Arc<User>>;
 
@@ -61,6 +87,11 @@ impl Default for Acl {
 }
 
 impl Acl {
+    /// By which the file of users is read.
+    pub(crate) fn reader(&self) -> UsersReader {
+        UsersReader { new_channels: self.new_channels }
+    }
+
     /// Another number after every change of the users; never zero.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
@@ -137,28 +168,26 @@ impl Acl {
     pub(crate) fn to_file(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for line in self.lines() {
-            text.extend_from_slice(&line);
+            text.extend_from_slice(line);
             text.push(b'\n');
         }
         text
     }
 
     /// The users, a line for each.
-    pub(crate) fn lines(&self) -> impl ExactSizeIterator<Item = Vec<u8>> {
+    pub(crate) fn lines(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut told = command_set::Told::default();
         self.users().map(move |user| user.line(&mut told))
     }
 
-    /// Puts the users of a file in the place of all there are.
+    /// Puts the users of a file in the place of all there are, which are returned.
     ///
     /// # Errors
     /// Says on one line what is wrong with which line; then nothing is changed.
-    pub(crate) fn replace_by_file(&mut self, name: &str, text: &[u8]) -> Result<(), Vec<u8>> {
-        let mut users = file::read(name, text, self.new_channels)?;
-        users.entry(DEFAULT.into()).or_insert_with(|| Arc::new(User::all_powerful(DEFAULT)));
-        self.users = users;
+    pub(crate) fn replace_by(&mut self, read: UsersRead) -> Result<Users, Vec<u8>> {
+        let users = read.0?;
         self.version += 1;
-        Ok(())
+        Ok(std::mem::replace(&mut self.users, users))
     }
 
     /// Adds a user that the settings declare; whether it can authenticate.

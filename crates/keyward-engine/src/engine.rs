@@ -444,6 +444,19 @@ impl Engine {
         }
     }
 
+    /// What a client waited for is read (`Host::prepare_config`, `Host::read_users_elsewhere`):
+    /// its command goes on.
+    pub fn prepared(&mut self, host: &mut dyn Host, client: ClientId) {
+        let session = self.shared.sessions.get(client);
+        let blocked = session.and_then(|session| session.blocked.as_ref());
+        let waits = |id: CommandId| matches!(id, CommandId::ConfigSet | CommandId::AclLoad);
+        if blocked.is_some_and(|blocked| waits(blocked.command.id)) {
+            self.keys.effects.begin_unit();
+            self.retry(host, client, Type::String, &[]);
+            self.after_unit(host);
+        }
+    }
+
     /// What is needed to read the files of a database's schema anew, but their texts.
     pub fn proposal(&self, db: usize) -> Proposal {
         Proposal::of_files(&self.keys, db)

@@ -16,6 +16,7 @@ pub use files::{BackgroundSave, Library, LogCommands, LogFile, OpenCommands};
 pub use remote::{Exchange, ExchangeFailure, Remote};
 pub use running_script::{Activity, RunningScript};
 
+use crate::acl::{UsersRead, UsersReader};
 use crate::governed::proposal::Proposal;
 use crate::sessions::ending::LastWish;
 use crate::snapshot::{Loaded, Snapshot};
@@ -62,6 +63,13 @@ pub trait Host {
         Err(NO_SETTINGS.to_owned())
     }
 
+    /// Has what these settings name (certificates) read elsewhere, if that takes a while;
+    /// whether the client waits for it, until `Engine::prepared`. Then `config_set` is called.
+    fn prepare_config(&mut self, client: ClientId, pairs: &[(&[u8], &[u8])]) -> bool {
+        let _ = (client, pairs);
+        false
+    }
+
     /// Writes the settings back to the file they came from, and the users, a line for each,
     /// unless these have a file of their own.
     fn config_rewrite(&mut self, scope: Rewrite, users: &[Vec<u8>]) -> Result<(), ConfigRefusal> {
@@ -77,12 +85,25 @@ pub trait Host {
 
     // Users.
 
-    /// What the file of users has (`aclfile`), with the name that errors call it by; `None`
-    /// if there is no such file.
+    /// The users of their file (`aclfile`); `None` if there is no such file.
     ///
     /// # Errors
     /// Says why it cannot be read.
-    fn read_users(&mut self) -> Option<Result<(String, Vec<u8>), String>> {
+    fn read_users(&mut self, reader: UsersReader) -> Option<Result<UsersRead, String>> {
+        let _ = reader;
+        None
+    }
+
+    /// Has the file of users read elsewhere, if there is one; whether the client waits for it,
+    /// until `Engine::prepared`. Then `users_read` has what came of it.
+    fn read_users_elsewhere(&mut self, client: ClientId, reader: UsersReader) -> bool {
+        let _ = (client, reader);
+        false
+    }
+
+    /// What was read elsewhere for a client, once.
+    fn users_read(&mut self, client: ClientId) -> Option<Result<UsersRead, String>> {
+        let _ = client;
         None
     }
 

@@ -23,6 +23,7 @@ pub(crate) mod sessions;
 mod snapshot;
 mod tunables;
 
+pub use acl::{UsersRead, UsersReader};
 pub use engine::durability::{Replay, Settling};
 pub use engine::following::FullSync;
 pub use engine::progress::Progress;

@@ -25,6 +25,7 @@ pub(crate) mod leisure;
 pub(crate) mod loading;
 pub(crate) mod maxmemory_clients;
 pub(crate) mod output_limit;
+pub(crate) mod preparing;
 pub(crate) mod rates;
 pub(crate) mod reading;
 pub(crate) mod replicas;

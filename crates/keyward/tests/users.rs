@@ -354,6 +354,39 @@ fn schemas_of_all_kinds(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
+fn nobody_but_its_client_waits_while_acl_load_reads_the_file() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = path(folder.path(), "users.acl");
+    fs::write(&file, "user default on nopass ~* &* +@all\n").expect("a file");
+    let server = Server::keyward(Path::new(PROGRAM), &["--save", "", "--aclfile", &file]);
+    let [mut loading, mut other] = [server.client(), server.client()];
+    fs::remove_file(&file).expect("it was there");
+    assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo runs").success());
+    let users: String = (0..10_000).map(|n| format!("user u{n} on nopass ~{n}:* +get\n")).collect();
+    loading.send_command(["ACL", "LOAD"]).expect("it is sent");
+    // Whoever reads the pipe waits until somebody writes to it.
+    assert_eq!(text(&mut other, &["PING"]), "PONG");
+    assert_eq!(text(&mut other, &["ACL", "USERS"]), "default");
+    assert!(loading.try_receive().expect("a connection").is_none());
+    fs::write(&file, &users).expect("somebody reads it");
+    assert_eq!(loading.receive().expect("an answer"), Frame::Simple(b"OK".to_vec()));
+    let listed = text(&mut other, &["ACL", "LIST"]);
+    assert_eq!(listed.lines().count(), 10_001);
+    assert!(listed.contains("user u77 on nopass ~77:* resetchannels -@all +get"), "{listed}");
+    // What is told of a user is what it is now.
+    assert_eq!(text(&mut other, &["ACL", "SETUSER", "u77", "+set"]), "OK");
+    let listed = text(&mut other, &["ACL", "LIST"]);
+    assert!(listed.contains("user u77 on nopass ~77:* resetchannels -@all +get +set"), "{listed}");
+    // Inside a transaction everybody waits, and what is wrong is told as ever.
+    fs::remove_file(&file).expect("it was there");
+    fs::write(&file, "nonsense\n").expect("a file");
+    assert_eq!(text(&mut other, &["MULTI"]), "OK");
+    assert_eq!(text(&mut other, &["ACL", "LOAD"]), "QUEUED");
+    let told = text(&mut other, &["EXEC"]);
+    assert!(told.contains("should start with user keyword"), "{told}");
+}
+
+#[test]
 fn what_acl_writes_is_loaded_by_keyward_and_by_redis() {
     let folder = tempfile::tempdir().expect("a directory");
     let file = path(folder.path(), "users.acl");

@@ -7,6 +7,7 @@ use super::command_set::Told;
 use super::rules::{RuleError, has_space};
 use super::selector::Selector;
 use sha2::{Digest as _, Sha256};
+use std::sync::OnceLock;
 
 /// A SHA-256 in hexadecimal digits.
 type Hash = [u8; 64];
@@ -31,7 +32,27 @@ pub(crate) struct User {
     passwords: Vec<Hash>,
     /// The first one is the root: what rules outside of parentheses are about.
     selectors: Vec<Selector>,
+    told: ToldLine,
 }
+
+/// A user as a line, once somebody asked for it: telling it takes longer than all else about a
+/// user. A user in force does not change, another takes its place; a copy is yet to be changed.
+#[derive(Debug, Default)]
+struct ToldLine(OnceLock<Box<[u8]>>);
+
+impl Clone for ToldLine {
+    fn clone(&self) -> ToldLine {
+        ToldLine::default()
+    }
+}
+
+impl PartialEq for ToldLine {
+    fn eq(&self, _: &ToldLine) -> bool {
+        true
+    }
+}
+
+impl Eq for ToldLine {}
 
 /// Whether a name can be a user's.
 pub(crate) fn is_plain_name(name: &[u8]) -> bool {
@@ -48,6 +69,7 @@ impl User {
             sanitizing: Sanitizing::Unsaid,
             passwords: Vec::new(),
             selectors: vec![Selector::new(new_channels)],
+            told: ToldLine::default(),
         }
     }
 
@@ -147,7 +169,11 @@ impl User {
     }
 
     /// The user as a line of a file.
-    pub(super) fn line<'a>(&'a self, told: &mut Told<'a>) -> Vec<u8> {
+    pub(super) fn line<'a>(&'a self, told: &mut Told<'a>) -> &'a [u8] {
+        self.told.0.get_or_init(|| self.tell(told).into())
+    }
+
+    fn tell<'a>(&'a self, told: &mut Told<'a>) -> Vec<u8> {
         let mut line = [b"user ", &*self.name, b" "].concat();
         for flag in self.flags() {
             line.extend_from_slice(flag.as_bytes());

@@ -5,7 +5,7 @@
 
 use crate::acl::check::Place;
 use crate::acl::{Call, DEFAULT, Denied, Entry, Selector, User, is_plain_name};
-use crate::engine::context::{Ctx, Outcome};
+use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::sessions::pubsub::Kind;
 use crate::sessions::session::Session;
 use keyward_commands::args;
@@ -109,7 +109,7 @@ fn reply_selector(ctx: &mut Ctx<'_>, selector: &Selector) {
 pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
     let lines = ctx.shared.acl.lines();
     ctx.reply.array(lines.len());
-    lines.for_each(|line| ctx.reply.bulk(&line));
+    lines.for_each(|line| ctx.reply.bulk(line));
     Ok(())
 }
 
@@ -129,9 +129,20 @@ pub(crate) fn whoami(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn load(ctx: &mut Ctx<'_>) -> Outcome {
-    let read = ctx.host.read_users().ok_or(WireError::Err(NO_FILE))?;
-    let (name, text) = read.map_err(|error| failed(error.as_bytes()))?;
-    ctx.shared.acl.replace_by_file(&name, &text).map_err(|errors| failed(&errors))?;
+    let reader = ctx.shared.acl.reader();
+    let waits = !ctx.mode.is_atomic() && !matches!(ctx.mode, Mode::Woken(_));
+    if waits && ctx.host.read_users_elsewhere(ctx.session.id, reader) {
+        ctx.block_in_vain(0);
+        return Ok(());
+    }
+    let read = match ctx.host.users_read(ctx.session.id) {
+        Some(read) => Some(read),
+        None => ctx.host.read_users(reader),
+    };
+    let read = read.ok_or(WireError::Err(NO_FILE))?;
+    let read = read.map_err(|error| failed(error.as_bytes()))?;
+    let before = ctx.shared.acl.replace_by(read).map_err(|errors| failed(&errors))?;
+    ctx.host.discard(Box::new(before));
     // As in Redis, also the clients of users who are the same as before.
     ctx.shared.close_clients_of(ctx.session, |_, user| *user.name != *DEFAULT);
     ctx.reply.ok();

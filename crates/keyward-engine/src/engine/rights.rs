@@ -186,10 +186,9 @@ impl Engine {
     /// # Errors
     /// Says what is wrong with the file; then nothing is changed.
     pub fn load_users(&mut self, host: &mut dyn Host) -> Result<(), String> {
-        let Some(read) = host.read_users() else { return Ok(()) };
-        let (name, text) = read?;
-        let replaced = self.shared.acl.replace_by_file(&name, &text);
-        replaced.map_err(|text| String::from_utf8_lossy(&text).into_owned())
+        let Some(read) = host.read_users(self.shared.acl.reader()) else { return Ok(()) };
+        let replaced = self.shared.acl.replace_by(read?);
+        replaced.map(drop).map_err(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Whether clients are served who have not said who they are.

@@ -5,14 +5,31 @@
 
 use crate::settings::Settings;
 use crate::settings::rewrite::replace;
+use keyward_engine::{UsersRead, UsersReader};
 use std::io;
+use std::path::PathBuf;
 
-/// What the file has, and the name it was given by; `None` if there is none.
-pub(crate) fn read(settings: &Settings) -> Option<Result<(String, Vec<u8>), String>> {
-    let (name, path) = settings.users_file()?;
-    let text = std::fs::read(path)
-        .map_err(|error| format!("Error loading ACLs, opening file '{name}': {}", reason(&error)));
-    Some(text.map(|text| (name, text)))
+/// Where the file is; it may be read on another thread.
+#[derive(Debug)]
+pub(crate) struct UsersFile {
+    name: String,
+    path: PathBuf,
+}
+
+impl UsersFile {
+    /// The file, if there is one.
+    pub(crate) fn of(settings: &Settings) -> Option<UsersFile> {
+        let (name, path) = settings.users_file()?;
+        Some(UsersFile { name, path })
+    }
+
+    /// The users of the file.
+    pub(crate) fn read(&self, reader: UsersReader) -> Result<UsersRead, String> {
+        let text = std::fs::read(&self.path).map_err(|error| {
+            format!("Error loading ACLs, opening file '{}': {}", self.name, reason(&error))
+        })?;
+        Ok(reader.read(&self.name, &text))
+    }
 }
 
 /// Writes the file anew; whether it could. `None` if there is none.

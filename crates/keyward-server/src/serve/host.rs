@@ -25,6 +25,7 @@ use crate::process::supervisor::Supervisor;
 use crate::serve::agenda::Notice;
 use crate::serve::busy::watch::Busy;
 use crate::serve::errands::queue::Errands;
+use crate::serve::preparing::wanted::Preparations;
 use crate::serve::rates::Rates;
 use crate::serve::reading::wanted::Readings;
 use crate::settings::Settings;
@@ -116,6 +117,8 @@ pub(crate) struct ServerHost {
     pub(crate) asks: Asks,
     /// Schemas that are read elsewhere.
     pub(crate) readings: Readings,
+    /// What commands wait for that is read elsewhere.
+    pub(crate) preparations: Preparations,
     /// What other servers are asked.
     pub(crate) errands: Errands,
     /// Who looks after the process.

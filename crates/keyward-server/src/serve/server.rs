@@ -25,6 +25,7 @@ use crate::serve::error::ServeError;
 use crate::serve::gathering::Gatherer;
 use crate::serve::host::{NetStats, ServerHost};
 use crate::serve::maxmemory_clients::ClientMemory;
+use crate::serve::preparing::wanted::Preparations;
 use crate::serve::rates::Rates;
 use crate::serve::reading::wanted::Readings;
 use crate::serve::waiters::Waiters;
@@ -122,6 +123,7 @@ impl Server {
             functions: Vec::new(),
             asks: Asks::default(),
             readings: Readings::new(&agenda),
+            preparations: Preparations::new(&agenda),
             errands: Errands::default(),
             supervisor: Rc::default(),
         };

@@ -19,7 +19,7 @@ use crate::serve::event_loop::EventLoop;
 use crate::serve::host::ServerHost;
 use crate::serve::sending::files::send_written;
 use crate::serve::server::{Parts, Server};
-use crate::serve::{errands, leisure, loading, reading, saving, shutdown};
+use crate::serve::{errands, leisure, loading, preparing, reading, saving, shutdown};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Engine, Host as _};
@@ -89,6 +89,7 @@ pub(crate) fn run(
     event_loop.begin(send_written(Rc::clone(&server)));
     event_loop.begin(start(Rc::clone(&server), functions, governed));
     event_loop.begin(reading::read_proposals(Rc::clone(&server)));
+    event_loop.begin(preparing::prepare(Rc::clone(&server)));
     event_loop.begin(errands::hand_over_answers(Rc::clone(&server)));
     event_loop.begin(reading::reload_when_told(Rc::clone(&server)));
     let outcome = event_loop.run();

@@ -1,6 +1,6 @@
 //! CONFIG GET, SET, RESETSTAT, REWRITE, HELP. The settings are the host's.
 
-use crate::engine::context::{Ctx, Outcome};
+use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::host::Rewrite;
 use keyward_commands::WireError;
 
@@ -26,6 +26,11 @@ pub(crate) fn set(ctx: &mut Ctx<'_>) -> Outcome {
     if ctx.shared.is_loading && pairs.iter().any(is_fixed) {
         return Err(WireError::Loading);
     }
+    let waits = !ctx.mode.is_atomic() && !matches!(ctx.mode, Mode::Woken(_));
+    if waits && ctx.host.prepare_config(client, &pairs) {
+        ctx.block_in_vain(0);
+        return Ok(());
+    }
     let tunables = ctx.host.config_set(client, &pairs).map_err(refused)?;
     ctx.shared.set_tunables(ctx.keys, tunables);
     ctx.reply.ok();
@@ -47,7 +52,10 @@ pub(crate) fn resetstat(ctx: &mut Ctx<'_>) -> Outcome {
 
 pub(crate) fn rewrite(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.host
-        .config_rewrite(Rewrite::Changed, &ctx.shared.acl.lines().collect::<Vec<_>>())
+        .config_rewrite(
+            Rewrite::Changed,
+            &ctx.shared.acl.lines().map(<[u8]>::to_vec).collect::<Vec<_>>(),
+        )
         .map_err(refused)?;
     ctx.reply.ok();
     Ok(())

@@ -109,7 +109,10 @@ fn digest_all(ctx: &mut Ctx<'_>) -> Outcome {
 
 fn config_rewrite_force_all(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.host
-        .config_rewrite(Rewrite::Everything, &ctx.shared.acl.lines().collect::<Vec<_>>())
+        .config_rewrite(
+            Rewrite::Everything,
+            &ctx.shared.acl.lines().map(<[u8]>::to_vec).collect::<Vec<_>>(),
+        )
         .map_err(|problem| {
             WireError::line(&[b"ERR CONFIG-REWRITE-FORCE-ALL failed: ", problem.as_bytes()])
         })?;

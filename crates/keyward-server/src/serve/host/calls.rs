@@ -9,10 +9,11 @@ use crate::files::data_locks::Guarded;
 use crate::files::log_parts::open_log;
 use crate::files::schemas::without_repeats;
 use crate::files::snapshot_writer::{CAPTURED_BYTES_MAX, Target};
-use crate::files::users;
+use crate::files::users::{self, UsersFile};
 use crate::net::exchange;
 use crate::process::{descriptors, memory};
 use crate::serve::errands::queue::Errand;
+use crate::serve::preparing::wanted::{Prepared, Wanted};
 use crate::serve::{busy, info};
 use crate::settings::Settings;
 use crate::settings::table::Id;
@@ -20,7 +21,7 @@ use crate::settings::value::ClientClass;
 use keyward_engine::{
     BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, LastWish, Library,
     Loaded, LogFile, LogLevel, MemoryReport, Outgoing, Proposal, Remote, Rewrite, RunningScript,
-    Section, Snapshot, Tunables,
+    Section, Snapshot, Tunables, UsersRead, UsersReader,
 };
 use keyward_schema::Schema;
 use keyward_tls::Configuration;
@@ -57,19 +58,23 @@ impl ServerHost {
     /// nothing.
     fn listen_anew(
         &mut self,
+        client: ClientId,
         changed: &Settings,
         pairs: &[(&[u8], &[u8])],
     ) -> Result<(), ConfigRefusal> {
-        let is_of_tls = |name: &[u8]| name.to_ascii_lowercase().starts_with(b"tls-");
-        let named = pairs.iter().map(|(name, _)| *name).find(|name| is_of_tls(name));
-        let Some(name) = named else { return self.rebind(changed) };
+        let Some(name) = setting_of_tls(pairs) else { return self.rebind(changed) };
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         let refused = |error: &dyn std::fmt::Display| {
             tracing::warn!("{error}");
             let reason = "Unable to update TLS configuration. Check server logs.";
             format!("CONFIG SET failed (possibly related to argument '{name}') - {reason}")
         };
-        let tls = changed.tls().map(|options| Configuration::read(&options)).transpose();
+        let tls = match (changed.tls(), self.preparations.take(client)) {
+            (None, _) => Ok(None),
+            // Unless another client was faster with another setting.
+            (Some(options), Some(Prepared::Tls(of, read))) if options == *of => read.map(Some),
+            (Some(options), _) => Configuration::read(&options).map(Some),
+        };
         let before =
             self.use_tls(tls.map_err(|error| refused(&error))?).map_err(|error| refused(&error))?;
         let rebound = self.rebind(changed);
@@ -78,6 +83,12 @@ impl ServerHost {
         }
         rebound
     }
+}
+
+/// The first setting of these that says something of TLS.
+fn setting_of_tls<'p>(pairs: &[(&'p [u8], &[u8])]) -> Option<&'p [u8]> {
+    let is_of_tls = |name: &[u8]| name.to_ascii_lowercase().starts_with(b"tls-");
+    pairs.iter().map(|(name, _)| *name).find(|name| is_of_tls(name))
 }
 
 impl Host for ServerHost {
@@ -117,7 +128,7 @@ impl Host for ServerHost {
             let name = guarded.setting(&self.settings, &changed);
             format!("CONFIG SET failed (possibly related to argument '{name}') - {error}")
         })?;
-        self.listen_anew(&changed, pairs)?;
+        self.listen_anew(client, &changed, pairs)?;
         let is_other = changed.is_on(Id::AppendOnly) != self.settings.is_on(Id::AppendOnly);
         let before = std::mem::replace(&mut self.settings, changed);
         self.asks.warn_of_less(&before, &self.settings);
@@ -138,6 +149,17 @@ impl Host for ServerHost {
         Ok(self.settings.tunables())
     }
 
+    fn prepare_config(&mut self, client: ClientId, pairs: &[(&[u8], &[u8])]) -> bool {
+        if setting_of_tls(pairs).is_none() {
+            return false;
+        }
+        let mut changed = self.settings.clone();
+        let is_sound = changed.set_live(pairs, self.is_local(client)).is_ok();
+        let Some(options) = changed.tls().filter(|_| is_sound) else { return false };
+        self.preparations.want(client, Wanted::Tls(Box::new(options)));
+        true
+    }
+
     fn is_fixed_while_loading(&self, client: ClientId, name: &[u8]) -> bool {
         // They say which files are read.
         let is_dir = name.eq_ignore_ascii_case(Id::Dir.setting().name.as_bytes());
@@ -145,8 +167,21 @@ impl Host for ServerHost {
             || is_dir && self.settings.allows(Id::ProtectedConfigs, self.is_local(client))
     }
 
-    fn read_users(&mut self) -> Option<Result<(String, Vec<u8>), String>> {
-        users::read(&self.settings)
+    fn read_users(&mut self, reader: UsersReader) -> Option<Result<UsersRead, String>> {
+        UsersFile::of(&self.settings).map(|file| file.read(reader))
+    }
+
+    fn read_users_elsewhere(&mut self, client: ClientId, reader: UsersReader) -> bool {
+        let Some(file) = UsersFile::of(&self.settings) else { return false };
+        self.preparations.want(client, Wanted::Users(file, reader));
+        true
+    }
+
+    fn users_read(&mut self, client: ClientId) -> Option<Result<UsersRead, String>> {
+        match self.preparations.take(client)? {
+            Prepared::Users(read) => Some(read),
+            Prepared::Tls(..) => None,
+        }
     }
 
     fn write_users(&mut self, text: &[u8]) -> Option<bool> {

@@ -1,0 +1,73 @@
+//! What is to be read for commands that wait, and what came of it.
+
+use crate::files::users::UsersFile;
+use crate::serve::agenda::{Agenda, Notice};
+use keyward_engine::{ClientId, UsersRead, UsersReader};
+use keyward_tls::{Configuration, Options, TlsError};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What a command waits for.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// Certificates and keys.
+    Tls(Box<Options>),
+    /// The file of users.
+    Users(UsersFile, UsersReader),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    /// Of these options.
+    Tls(Box<Options>, Result<Configuration, TlsError>),
+    Users(Result<UsersRead, String>),
+}
+
+impl Wanted {
+    /// Reads it, on whichever thread.
+    pub(super) fn read(self) -> Prepared {
+        match self {
+            Wanted::Tls(options) => {
+                let read = Configuration::read(&options);
+                Prepared::Tls(options, read)
+            }
+            Wanted::Users(file, reader) => Prepared::Users(file.read(reader)),
+        }
+    }
+}
+
+/// What is to be read, in order, and what was read last.
+#[derive(Debug)]
+pub(crate) struct Preparations {
+    wanted: VecDeque<(ClientId, Wanted)>,
+    read: Option<(ClientId, Prepared)>,
+    /// Told when something is wanted.
+    pub(super) notice: Rc<Notice>,
+}
+
+impl Preparations {
+    pub(crate) fn new(agenda: &Rc<Agenda>) -> Preparations {
+        let notice = Rc::new(Notice::new(agenda));
+        Preparations { wanted: VecDeque::new(), read: None, notice }
+    }
+
+    /// A client's command waits for this.
+    pub(crate) fn want(&mut self, client: ClientId, wanted: Wanted) {
+        self.wanted.push_back((client, wanted));
+        self.notice.give();
+    }
+
+    pub(super) fn next(&mut self) -> Option<(ClientId, Wanted)> {
+        self.wanted.pop_front()
+    }
+
+    pub(super) fn put(&mut self, client: ClientId, prepared: Prepared) {
+        self.read = Some((client, prepared));
+    }
+
+    /// What was read for a client, once.
+    pub(crate) fn take(&mut self, client: ClientId) -> Option<Prepared> {
+        self.read.take_if(|(of, _)| *of == client).map(|(_, prepared)| prepared)
+    }
+}
