@@ -694,28 +694,6 @@ fn flattened(frame: &Frame) -> String {
 }
 
 #[test]
-fn who_may_not_read_every_key_is_told_of_no_pattern() {
-    let shop = Shop::new(&[("billing.toml", BILLING)], &[]);
-    let mut admin = shop.server.client();
-    assert_eq!(call(&mut admin, "SET invoice:1 1"), "OK");
-    assert_eq!(call(&mut admin, "ACL SETUSER ann on nopass +@all %W~* %R~other"), "OK");
-    assert_eq!(call(&mut admin, "ACL SETUSER bob on nopass +@all ~*"), "OK");
-    let longer = BILLING.replace("\"none\"", "\"1y\"");
-    for (user, schema, is_told) in [("ann", &*longer, false), ("bob", BILLING, true)] {
-        let mut client = shop.server.client();
-        assert_eq!(call(&mut client, &format!("AUTH {user} x")), "OK");
-        let plan = client.call(["KEYWARD", "SCHEMA", "PLAN", schema]).expect("a reply");
-        let Frame::Array(parts) = &plan else { panic!("{plan:?}") };
-        let patterns = parts.last().expect("patterns");
-        assert_eq!(flattened(patterns).contains("invoice"), is_told, "{user}: {plan:?}");
-        let applied = client.call(["KEYWARD", "SCHEMA", "APPLY", &text(&parts[1])]);
-        let told = flattened(&applied.expect("a reply"));
-        assert!(told.contains("destroys"), "{user}: {told}");
-        assert_eq!(told.contains("invoice"), is_told, "{user}: {told}");
-    }
-}
-
-#[test]
 fn files_that_share_a_database_are_planned_and_reloaded_one_by_one() {
     let shop = Shop::new(&[("billing.toml", BILLING), ("web.toml", WEB)], &[]);
     let mut client = shop.server.client();

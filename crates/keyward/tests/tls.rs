@@ -370,25 +370,6 @@ fn config_set_of_what_cannot_be_used_is_refused_as_redis_does() {
 }
 
 #[test]
-fn nobody_but_its_client_waits_while_config_set_reads_certificates() {
-    let files = Certificates::make();
-    let keyward = keyward(&files, "server", &[]);
-    let [mut setting, mut other] = [keyward.server.client(), keyward.server.client()];
-    let pipe = files.path("pipe.crt");
-    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
-    setting.send_command(["CONFIG", "SET", "tls-cert-file", &pipe]).expect("it is sent");
-    // Whoever reads the pipe waits until somebody writes to it.
-    call(&mut other, "PING");
-    assert!(setting.try_receive().expect("a connection").is_none());
-    let certificate = std::fs::read(files.path("server.crt")).expect("a file");
-    std::fs::write(&pipe, certificate).expect("somebody reads it");
-    assert_eq!(setting.receive().expect("an answer"), Frame::Simple(b"OK".to_vec()));
-    let told = call(&mut other, "CONFIG GET tls-cert-file");
-    assert!(format!("{told:?}").contains("pipe.crt"), "{told:?}");
-    ping(connect(&files, keyward.port, Some("client"))).expect("a handshake");
-}
-
-#[test]
 fn the_port_can_be_changed_and_closed_while_the_server_runs() {
     let files = Certificates::make();
     let keyward = keyward(&files, "server", &["--tls-auth-clients", "no"]);

@@ -354,36 +354,35 @@ fn schemas_of_all_kinds(folder: &Path) -> Vec<(String, String)> {
 }
 
 #[test]
-fn nobody_but_its_client_waits_while_acl_load_reads_the_file() {
+fn who_may_not_read_every_key_is_told_of_no_pattern() {
     let folder = tempfile::tempdir().expect("a directory");
-    let file = path(folder.path(), "users.acl");
-    fs::write(&file, "user default on nopass ~* &* +@all\n").expect("a file");
-    let server = Server::keyward(Path::new(PROGRAM), &["--save", "", "--aclfile", &file]);
-    let [mut loading, mut other] = [server.client(), server.client()];
-    fs::remove_file(&file).expect("it was there");
-    assert!(Command::new("mkfifo").arg(&file).status().expect("mkfifo runs").success());
-    let users: String = (0..10_000).map(|n| format!("user u{n} on nopass ~{n}:* +get\n")).collect();
-    loading.send_command(["ACL", "LOAD"]).expect("it is sent");
-    // Whoever reads the pipe waits until somebody writes to it.
-    assert_eq!(text(&mut other, &["PING"]), "PONG");
-    assert_eq!(text(&mut other, &["ACL", "USERS"]), "default");
-    assert!(loading.try_receive().expect("a connection").is_none());
-    fs::write(&file, &users).expect("somebody reads it");
-    assert_eq!(loading.receive().expect("an answer"), Frame::Simple(b"OK".to_vec()));
-    let listed = text(&mut other, &["ACL", "LIST"]);
-    assert_eq!(listed.lines().count(), 10_001);
-    assert!(listed.contains("user u77 on nopass ~77:* resetchannels -@all +get"), "{listed}");
-    // What is told of a user is what it is now.
-    assert_eq!(text(&mut other, &["ACL", "SETUSER", "u77", "+set"]), "OK");
-    let listed = text(&mut other, &["ACL", "LIST"]);
-    assert!(listed.contains("user u77 on nopass ~77:* resetchannels -@all +get +set"), "{listed}");
-    // Inside a transaction everybody waits, and what is wrong is told as ever.
-    fs::remove_file(&file).expect("it was there");
-    fs::write(&file, "nonsense\n").expect("a file");
-    assert_eq!(text(&mut other, &["MULTI"]), "OK");
-    assert_eq!(text(&mut other, &["ACL", "LOAD"]), "QUEUED");
-    let told = text(&mut other, &["EXEC"]);
-    assert!(told.contains("should start with user keyword"), "{told}");
+    let file = path(folder.path(), "billing.toml");
+    let schema = |ttl: &str| {
+        format!(
+            "[keyspace]\nname = 'billing'\n[key.'invoice:{{id}}']\ntype = 'int'\nttl = '{ttl}'\n"
+        )
+    };
+    fs::write(&file, schema("none")).expect("a file");
+    let server = Server::keyward(Path::new(PROGRAM), &["--save", "", &file]);
+    let mut admin = server.client();
+    assert_eq!(text(&mut admin, &["SET", "invoice:1", "1"]), "OK");
+    for (user, rules) in [("ann", ["%W~*", "%R~other"]), ("bob", ["~*", "+@all"])] {
+        let words = ["ACL", "SETUSER", user, "on", "nopass", "+@all", rules[0], rules[1]];
+        assert_eq!(text(&mut admin, &words), "OK");
+    }
+    for (user, ttl, is_told) in [("ann", "1y", false), ("bob", "none", true)] {
+        let mut client = server.client();
+        assert_eq!(text(&mut client, &["AUTH", user, "x"]), "OK");
+        let plan = call(&mut client, &["KEYWARD", "SCHEMA", "PLAN", &schema(ttl)]);
+        let Frame::Array(parts) = &plan else { panic!("{plan:?}") };
+        let patterns = shown(parts.last().expect("patterns"));
+        assert_eq!(patterns.contains("invoice"), is_told, "{user}: {patterns}");
+        let name = String::from_utf8_lossy(parts[1].as_bytes().expect("a name")).into_owned();
+        let applied = call(&mut client, &["KEYWARD", "SCHEMA", "APPLY", &name]);
+        let told = shown(&applied);
+        assert!(told.contains("destroys"), "{user}: {told}");
+        assert_eq!(told.contains("invoice"), is_told, "{user}: {told}");
+    }
 }
 
 #[test]

@@ -263,7 +263,7 @@ mod tests {
     fn the_root_is_what_is_outside_of_parentheses() {
         let user = user(&["on", "~a", "(+get %R~b)", "+set"]);
         assert_eq!(
-            String::from_utf8(user.line(&mut Told::default())).unwrap(),
+            String::from_utf8(user.line(&mut Told::default()).to_vec()).unwrap(),
             "user u on ~a resetchannels -@all +set (%R~b resetchannels -@all +get)"
         );
     }

@@ -9,6 +9,9 @@ fn shown(books: &[&RuleBook], call: &str) -> String {
     let command = resolve(args.args()).expect("a command");
     let books = Books { own: books.first().copied(), all: books };
     let shown = books.shown(command, args.args(), Sender::Client);
+    for (at, word) in shown.iter().enumerate() {
+        assert_eq!(books.shown_at(command, args.args(), Sender::Client, at), *word, "{call}: {at}");
+    }
     let words: Vec<_> = shown.iter().map(|word| String::from_utf8_lossy(word)).collect();
     words.join(" ")
 }

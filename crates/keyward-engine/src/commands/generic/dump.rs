@@ -154,6 +154,10 @@ fn damage_line(payload: &[u8], error: &Error) -> Option<String> {
         (_, CONSUMER_TWICE) => "Duplicate stream consumer detected.".to_owned(),
         _ => format!("{what} integrity check failed."),
     };
+    let found = match (payload.first()?, found) {
+        (16 | 17, keyward_rdb::TWICE) => "listpack with dup elements",
+        _ => found,
+    };
     Some(format!("Internal error in RDB reading offset {offset} -> {told} ({found})"))
 }
 
