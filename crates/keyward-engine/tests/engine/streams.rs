@@ -329,7 +329,7 @@ check = ["low <= high", "high > 0", "other != name", { check = "low = high", whe
         ),
         ("low 2 high 2 name x low 2 high 2", None),
         ("low 1 high 1 id 7 id 7", None),
-        ("low 1 high 1 id 7 id 8", Some("id: must be {id} of its key")),
+        ("low 1 high 1 id 7 id 8", Some("id must be {id} of its key")),
     ] {
         let reply = test.call(client, &format!("XADD events:7 * {fields}"));
         match problem {
