@@ -16,13 +16,15 @@ const TRIES_MAX: usize = 1_000;
 pub(crate) struct Keys {
     bytes: Vec<u8>,
     ends: Vec<usize>,
+    /// The pattern that each was made of.
+    patterns: Vec<usize>,
 }
 
 impl Keys {
     /// As many keys of each pattern, shuffled; none that belongs to a smaller pattern.
     pub(crate) fn of(patterns: &[Pattern], matcher: &Matcher, count_per_pattern: usize) -> Keys {
         let mut generator = Generator(Random::new(SEED));
-        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(patterns.len() * count_per_pattern);
+        let mut keys = Vec::with_capacity(patterns.len() * count_per_pattern);
         for (index, pattern) in patterns.iter().enumerate() {
             let mut key = || {
                 let belongs =
@@ -30,7 +32,7 @@ impl Keys {
                 let key = (0..TRIES_MAX).map(|_| generator.key(pattern)).find(belongs);
                 key.unwrap_or_else(|| panic!("{}: a key is found by chance", pattern.text()))
             };
-            keys.extend((0..count_per_pattern).map(|_| key()));
+            keys.extend((0..count_per_pattern).map(|_| (index, key())));
         }
         generator.0.shuffle(&mut keys);
         Keys::concat(&keys)
@@ -43,22 +45,28 @@ impl Keys {
         count_per_pattern: usize,
     ) -> Keys {
         let mut generator = Generator(Random::new(SEED));
-        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(patterns.len() * count_per_pattern);
-        for pattern in patterns {
-            let spoilt = (0..count_per_pattern).map(|_| generator.spoilt_key(pattern));
-            keys.extend(spoilt.filter(|key| matcher.find(key).is_none()));
+        let mut keys = Vec::with_capacity(patterns.len() * count_per_pattern);
+        for (index, pattern) in patterns.iter().enumerate() {
+            let spoilt = (0..count_per_pattern).map(|_| (index, generator.spoilt_key(pattern)));
+            keys.extend(spoilt.filter(|(_, key)| matcher.find(key).is_none()));
         }
         generator.0.shuffle(&mut keys);
         Keys::concat(&keys)
     }
 
-    fn concat(keys: &[Vec<u8>]) -> Keys {
-        let mut all = Keys { bytes: Vec::new(), ends: Vec::with_capacity(keys.len()) };
-        for key in keys {
+    fn concat(keys: &[(usize, Vec<u8>)]) -> Keys {
+        let patterns = keys.iter().map(|(pattern, _)| *pattern).collect();
+        let mut all = Keys { bytes: Vec::new(), ends: Vec::new(), patterns };
+        for (_, key) in keys {
             all.bytes.extend_from_slice(key);
             all.ends.push(all.bytes.len());
         }
         all
+    }
+
+    /// The pattern that each key was made of, by its index.
+    pub(crate) fn patterns(&self) -> impl Iterator<Item = usize> {
+        self.patterns.iter().copied()
     }
 
     /// The keys in order.

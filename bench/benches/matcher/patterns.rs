@@ -14,8 +14,11 @@ const APART: &str = "social";
 
 /// What the library's schemas are told where they could not share a database as they are:
 /// `docs/library.md` says so.
-const GIVEN: [(&str, &str, &str); 2] =
-    [("sidekiq", "host", "worker-{number:uint}"), ("rate-limiter-flexible", "key", "{address:ip}")];
+const GIVEN: [(&str, &str, &str); 3] = [
+    ("bullmq", "prefix", "bullmq"),
+    ("sidekiq", "host", "worker-{number:uint}"),
+    ("rate-limiter-flexible", "key", "{address:ip}"),
+];
 
 /// The patterns of the five systems and of the library.
 pub(crate) fn of_systems_and_programs() -> Vec<Pattern> {

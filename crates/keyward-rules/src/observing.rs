@@ -70,13 +70,7 @@ pub(crate) fn suspend(
     let mut left = schema.clone();
     let mut is_suspended = observes.to_vec();
     for (index, key) in left.keys.iter_mut().enumerate() {
-        let source = key.derived.as_ref().map(|derived| derived.source().key);
-        let leader = match &key.lifetime {
-            Lifetime::With { key } => Some(key.key),
-            _ => None,
-        };
-        let is_cut = [source, leader].into_iter().flatten().any(|other| observes[other.index()]);
-        is_suspended[index] |= is_cut;
+        is_suspended[index] |= key.ties().any(|other| observes[other.index()]);
         if is_suspended[index] {
             key.lifetime = Lifetime::Free;
             key.derived = None;

@@ -31,6 +31,7 @@ mod gate;
 mod kinds;
 mod lane;
 mod literal;
+mod number;
 mod routine;
 mod tails;
 mod text;
@@ -187,9 +188,9 @@ impl Matcher {
         }
         match (state.any, state.forms) {
             (Some(_), _) if start < end => state.any,
-            (_, None) => self.next_by_kind(state, &key.bytes()[start..end]),
+            (_, None) => self.next_by_kind(state, key, start, end),
             (_, Some(forms)) => {
-                let kinds = state.kinds.of(&key.bytes()[start..end]);
+                let kinds = state.kinds.of(key, start, end);
                 self.forms.next(forms, kinds, key, (start, end))
             }
         }
@@ -197,8 +198,8 @@ impl Matcher {
 
     /// The state after a segment that is none of the words.
     #[inline(never)]
-    fn next_by_kind(&self, state: &State, segment: &[u8]) -> Option<Next> {
-        let kinds = state.kinds.of(segment);
+    fn next_by_kind(&self, state: &State, key: Text<'_>, start: usize, end: usize) -> Option<Next> {
+        let kinds = state.kinds.of(key, start, end);
         let from = state.branches_start as usize;
         let branches = &self.branches[from..from + usize::from(state.branch_count)];
         branches.iter().find(|branch| branch.kinds == kinds).map(|branch| branch.next)

@@ -328,6 +328,17 @@ impl Key {
         // A secret key may have nothing declared that could say so of itself.
         self.secret || self.content.has_secret()
     }
+
+    /// The keys that it is tied to: the one that it comes from or leans on, and the one that it
+    /// lives with.
+    pub fn ties(&self) -> impl Iterator<Item = KeyId> {
+        let source = self.derived.as_ref().map(|derived| derived.source().key);
+        let leader = match &self.lifetime {
+            Lifetime::With { key } => Some(key.key),
+            _ => None,
+        };
+        source.into_iter().chain(leader)
+    }
 }
 
 impl Content {

@@ -26,6 +26,13 @@ pub(super) fn file(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// The lines of one page's example of how it is right.
+pub(super) fn sound_example(random: &mut Random) -> Vec<u8> {
+    let pages: Vec<&str> =
+        RULES.iter().map(|rule| rule.right).filter(|example| !example.is_empty()).collect();
+    random.pick(&pages).as_bytes().to_vec()
+}
+
 /// Mostly few, so that a good part of the files stays sound.
 fn mutations(random: &mut Random) -> usize {
     match random.below(10) {

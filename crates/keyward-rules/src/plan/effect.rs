@@ -86,11 +86,7 @@ pub(super) fn of_removal((old, was): At<'_>, new: &Schema) -> Effect {
 /// of them goes: the elements of derived keys, and rows that live with them.
 fn of_transfer((old, was): At<'_>, after: &Key) -> Effect {
     let before = old.key(was);
-    let leans_on_it = |key: &Key| {
-        let leader = matches!(&key.lifetime, Lifetime::With { key } if key.key == was);
-        leader || key.derived.as_ref().is_some_and(|derived| derived.source().key == was)
-    };
-    if old.keys.iter().any(leans_on_it) {
+    if old.keys.iter().any(|key| key.ties().any(|other| other == was)) {
         return Effect::Destroys;
     }
     let of_row = of_lifetime(Some(&before.lifetime), &after.lifetime);

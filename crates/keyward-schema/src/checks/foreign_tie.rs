@@ -1,8 +1,7 @@
 //! KW0521: a key follows from a key of another owner.
 
-use super::{Keyspaced, Warnings};
+use super::{Keyspaced, Warnings, tied};
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
-use crate::lifetime::Lifetime;
 use crate::schema::Key;
 
 pub(crate) static RULE: Rule = Rule {
@@ -48,20 +47,11 @@ pub(crate) fn check(
     let table = keyspaces.first().and_then(|own| own.table.as_ref());
     let whole = table.and_then(|table| table.owned_text("owner", &mut Report::default()));
     let owner = |key: &Key| key.owner.clone().or_else(|| whole.clone());
-    for (index, key) in keys.iter().enumerate() {
-        let Some(key) = key else { continue };
-        let source = key.derived.as_ref().map(|derived| derived.source().key);
-        let leader = match &key.lifetime {
-            Lifetime::With { key } => Some(key.key),
-            _ => None,
-        };
-        for other in [source, leader].into_iter().flatten() {
-            let Some(Some(other)) = keys.get(other.index()) else { continue };
-            if let (Some(own), Some(others)) = (owner(key), owner(other))
-                && own != others
-            {
-                warnings.push_with(index, &RULE, || found(key, other, [&own, &others]));
-            }
+    for (index, key, other) in tied(keys) {
+        if let (Some(own), Some(others)) = (owner(key), owner(other))
+            && own != others
+        {
+            warnings.push_with(index, &RULE, || found(key, other, [&own, &others]));
         }
     }
 }

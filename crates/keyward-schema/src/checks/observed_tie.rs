@@ -1,8 +1,7 @@
 //! KW0520: a tie to a key that observes is not kept.
 
-use super::{Keyspaced, Warnings};
+use super::{Keyspaced, Warnings, tied};
 use crate::diagnostic::{Diagnostic, Level, Report, Rule};
-use crate::lifetime::Lifetime;
 use crate::schema::{Key, Mode};
 
 pub(crate) static RULE: Rule = Rule {
@@ -50,18 +49,9 @@ pub(crate) fn check(
         .and_then(|table| table.choice("mode", Mode::NAMES, Mode::named, &mut Report::default()));
     let whole = said.map_or(Mode::Enforce, |choice| choice.value);
     let observes = |key: &Key| key.mode.unwrap_or(whole) == Mode::Observe;
-    for (index, key) in keys.iter().enumerate() {
-        let Some(key) = key else { continue };
-        let source = key.derived.as_ref().map(|derived| derived.source().key);
-        let leader = match &key.lifetime {
-            Lifetime::With { key } => Some(key.key),
-            _ => None,
-        };
-        for other in [source, leader].into_iter().flatten() {
-            let Some(Some(other)) = keys.get(other.index()) else { continue };
-            if observes(key) != observes(other) {
-                warnings.push_with(index, &RULE, || found(key, other, observes(key)));
-            }
+    for (index, key, other) in tied(keys) {
+        if observes(key) != observes(other) {
+            warnings.push_with(index, &RULE, || found(key, other, observes(key)));
         }
     }
 }

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
-use super::lane::{ByteRange, LANE_BYTES, RANGES, members};
+use super::lane::{ByteRange, LANE_BYTES, members};
 use super::text::Text;
+
+/// How many ranges an alphabet may have.
+const RANGES: usize = 5;
 
 /// A set of bytes, of `RANGES` ranges at most.
 #[derive(Clone, Debug)]

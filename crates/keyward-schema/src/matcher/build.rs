@@ -188,7 +188,7 @@ impl Builder<'_> {
             for form in choices.forms.values().filter(|form| form.pattern.accepts(word)) {
                 members.extend_from_slice(&form.members);
             }
-            let set = choices.accepting(kinds.of(word), &members, word);
+            let set = choices.accepting(kinds.of_word(word), &members, word);
             nexts.push((&word[..], self.next(set, level)?));
         }
         let words = self.words.add_table(&nexts);

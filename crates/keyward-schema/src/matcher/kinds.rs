@@ -5,6 +5,8 @@
 //! overlap (`42` is a `uint`, an `int`, `hex` and more), so what a segment is
 //! leads to a set, and a state knows where each set leads that can occur.
 
+use super::number::is_int;
+use super::text::Text;
 use crate::Kind;
 
 /// A set of kinds.
@@ -26,6 +28,23 @@ static KINDS: [Kind; KIND_COUNT] = [
 ];
 
 const STR: u8 = 1;
+const UINT: u8 = 1 << 1;
+const INT: u8 = 1 << 2;
+const UUID: u8 = 1 << 3;
+const BASE58: u8 = 1 << 4;
+const HEX: u8 = 1 << 5;
+const DATE: u8 = 1 << 6;
+const MONTH: u8 = 1 << 7;
+
+/// For each length, which of the kinds behind `Int` a value of it can be of. Asking this first
+/// spares most of the others their judgement.
+static BY_LENGTH: [u8; 37] = {
+    let mut kinds = [BASE58 | HEX; 37];
+    kinds[36] |= UUID;
+    kinds[10] |= DATE;
+    kinds[7] |= MONTH;
+    kinds
+};
 
 /// A value of every set of kinds that a value can have.
 const SAMPLES: [&str; 10] = [
@@ -76,13 +95,31 @@ impl KindSet {
         self.0 & other.0 != 0
     }
 
-    /// Those of these kinds that a segment is of.
+    /// Those of these kinds that the segment of a key from `start` to `end` is of.
     #[inline]
-    pub(super) fn of(self, segment: &[u8]) -> KindSet {
-        if segment.is_empty() {
+    pub(super) fn of(self, key: Text<'_>, start: usize, end: usize) -> KindSet {
+        let length = end - start;
+        if length == 0 {
             return KindSet::EMPTY;
         }
-        KindSet(accepting(self.0, segment))
+        let mut seen = self.0 & STR;
+        if self.0 & (INT | UINT) != 0 && is_int(key, start, end) {
+            let is_negative = key.byte(start) == b'-';
+            seen |= self.0 & if is_negative { INT } else { INT | UINT };
+        }
+        let mut ahead = self.0 & BY_LENGTH.get(length).unwrap_or(&(BASE58 | HEX));
+        while ahead != 0 {
+            let bit = ahead.trailing_zeros();
+            ahead &= ahead - 1;
+            let kind = &KINDS[bit as usize];
+            seen |= u8::from(kind.accepts(&key.bytes()[start..end])) << bit;
+        }
+        KindSet(seen)
+    }
+
+    /// Those of these kinds that a word is of.
+    pub(super) fn of_word(self, word: &[u8]) -> KindSet {
+        Text::with(word, |text| self.of(text, 0, word.len()))
     }
 
     /// The sets that segments can be of, as far as these kinds tell them
@@ -90,7 +127,7 @@ impl KindSet {
     pub(super) fn outcomes(self) -> Vec<KindSet> {
         let mut outcomes = Vec::new();
         for sample in SAMPLES {
-            let kinds = self.of(sample.as_bytes());
+            let kinds = self.of_word(sample.as_bytes());
             if !kinds.is_empty() && !outcomes.contains(&kinds) {
                 outcomes.push(kinds);
             }
@@ -99,27 +136,14 @@ impl KindSet {
     }
 }
 
-/// Those of some kinds that a value which is not empty and has no colon is of.
-#[inline]
-fn accepting(kinds: u8, value: &[u8]) -> u8 {
-    let mut seen = kinds & STR;
-    let mut ahead = kinds & !STR;
-    while ahead != 0 {
-        let bit = ahead.trailing_zeros();
-        ahead &= ahead - 1;
-        seen |= u8::from(KINDS[bit as usize].accepts(value)) << bit;
-    }
-    seen
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     proptest! {
-        /// What `outcomes` says is all that can happen, for all kinds at once
-        /// and so for any selection of them.
+        /// A segment is of the kinds that accept it, and what `outcomes` says is all that can
+        /// happen, for all kinds at once and so for any selection of them.
         #[test]
         fn the_samples_leave_no_outcome_out(
             segment in "[-{}a-c0-2OlIz]{1,8}|[0-9]{1,22}|-[0-9]{1,22}|\
@@ -127,7 +151,12 @@ mod tests {
                         [0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
         ) {
             let all = KindSet(u8::MAX);
-            prop_assert!(all.outcomes().contains(&all.of(segment.as_bytes())));
+            let of = all.of_word(segment.as_bytes());
+            prop_assert!(all.outcomes().contains(&of));
+            for kind in &KINDS {
+                let accepts = kind.accepts(segment.as_bytes());
+                prop_assert_eq!(of.meets(KindSet::of_kind(kind)), accepts, "{}", kind);
+            }
         }
     }
 }

@@ -26,9 +26,6 @@ pub(super) fn colons(lane: [u8; LANE_BYTES]) -> u64 {
     mask
 }
 
-/// How many ranges of bytes a lane is held against at once.
-pub(super) const RANGES: usize = 5;
-
 /// The bytes from `first` on, and `more` that follow it, each once for every byte of a lane.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
@@ -38,14 +35,14 @@ pub(super) struct ByteRange {
 }
 
 impl ByteRange {
-    pub(super) fn new(first: u8, more: u8) -> ByteRange {
+    pub(super) const fn new(first: u8, more: u8) -> ByteRange {
         ByteRange { first: [first; LANE_BYTES], more: [more; LANE_BYTES] }
     }
 }
 
 /// One bit for each byte of a lane that is in one of the ranges, the first byte's lowest.
 #[inline]
-pub(super) fn members(lane: [u8; LANE_BYTES], ranges: &[ByteRange; RANGES]) -> u32 {
+pub(super) fn members<const N: usize>(lane: [u8; LANE_BYTES], ranges: &[ByteRange; N]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: SSE2 is part of x86-64, and an unaligned load reads the 16 bytes of an array.
     let mask = unsafe {
@@ -70,7 +67,7 @@ pub(super) fn members(lane: [u8; LANE_BYTES], ranges: &[ByteRange; RANGES]) -> u
 /// The same byte by byte.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
-fn members_by_bytes(lane: [u8; LANE_BYTES], ranges: &[ByteRange; RANGES]) -> u32 {
+fn members_by_bytes(lane: [u8; LANE_BYTES], ranges: &[ByteRange]) -> u32 {
     let is_in =
         |byte: u8| ranges.iter().any(|range| byte.wrapping_sub(range.first[0]) <= range.more[0]);
     lane.iter().rev().fold(0, |mask, byte| mask << 1 | u32::from(is_in(*byte)))
@@ -129,7 +126,7 @@ mod tests {
         #[test]
         fn any_bytes_are_told_by_ranges(
             lane in any::<[u8; LANE_BYTES]>(),
-            ends in any::<[(u8, u8); RANGES]>(),
+            ends in any::<[(u8, u8); 5]>(),
         ) {
             let ranges = ends.map(|(a, b)| ByteRange::new(a.min(b), a.abs_diff(b)));
             let is_in =

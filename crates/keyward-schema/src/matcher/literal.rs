@@ -42,6 +42,19 @@ impl Literal {
         self.length
     }
 
+    /// Where it ends, if it begins there and ends before `to`.
+    #[inline]
+    pub(super) fn end(&self, key: Text<'_>, from: usize, to: usize) -> Option<usize> {
+        (to - from >= self.length && self.stands_at(key, from)).then_some(from + self.length)
+    }
+
+    /// Where it starts, if it ends there and starts behind `from`.
+    #[inline]
+    pub(super) fn start(&self, key: Text<'_>, from: usize, to: usize) -> Option<usize> {
+        let start = to.checked_sub(self.length).filter(|start| *start >= from)?;
+        self.stands_at(key, start).then_some(start)
+    }
+
     /// Whether it stands at a place of a key, which must have as many bytes left.
     #[inline]
     pub(super) fn stands_at(&self, key: Text<'_>, at: usize) -> bool {

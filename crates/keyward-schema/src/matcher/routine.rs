@@ -1,17 +1,20 @@
 //! Reading a text as a pattern does, compiled: for patterns with text beside placeholders.
 //!
 //! Owns the same judgement as [`Pattern::accepts`], over flat pieces that need no look at the
-//! pattern. Where the text behind a placeholder begins with a byte that no value of it holds, the
-//! value ends where its alphabet does, so finding the end and judging the value are one. What
-//! stands behind the last or the open placeholder is read first, from the right, since it most
-//! often tells; the order does not matter, as the two sides may not meet.
+//! pattern: a value and the text that it ends at. Where that text begins with a byte that no value
+//! of it holds, the value ends where its alphabet does, so finding the end and judging the value
+//! are one. What stands behind the last or the open placeholder is read first, from the right,
+//! since it most often tells; the order does not matter, as the two sides may not meet.
 //! Invariants: nothing is allocated to judge a text; nothing is read twice but numbers, words and
 //! addresses, whose bytes alone do not decide.
 //! Not here: the definition (`pattern::values`), the leading text, which a trie has found (`forms`).
 
+use std::sync::Arc;
+
 use super::alphabet::Alphabet;
 use super::gate::Gate;
 use super::literal::Literal;
+use super::number::{is_int, is_uint};
 use super::text::Text;
 use crate::pattern::{Element, Kind, Pattern, first, last};
 
@@ -19,41 +22,48 @@ use crate::pattern::{Element, Kind, Pattern, first, last};
 #[derive(Clone, Debug)]
 pub(super) struct Routine {
     gate: Gate,
-    /// What stands behind the placeholder that takes what is left, from the right.
+    course: Arc<Course>,
+}
+
+/// What is read behind the leading text.
+#[derive(Debug)]
+struct Course {
+    /// The text that ends the pattern.
+    closing: Option<Literal>,
+    /// What stands behind the placeholder that takes what is left, from the right; the text of
+    /// each value stands before it.
     back: Box<[Piece]>,
-    /// What stands before it, without the leading text.
+    /// What stands before it; the text of each value stands behind it.
     front: Box<[Piece]>,
     /// The placeholder that takes what is left.
     left: Value,
 }
 
-/// What a text is made of.
-#[derive(Clone, Debug)]
-enum Piece {
-    Text(Literal),
-    /// A value of so many bytes.
-    Fixed(Value, usize),
-    /// A value that ends where this, its alphabet, does; and its kind if that demands more.
-    Span(Alphabet, Option<Kind>),
-    /// A value that ends where this text occurs.
-    Search(Value, Box<[u8]>),
+/// A value and the text that it ends at.
+#[derive(Debug)]
+struct Piece {
+    value: Value,
+    text: Literal,
+    /// The same text, if only a search for it tells where the value ends.
+    searched: Option<Box<[u8]>>,
 }
 
 /// What a placeholder demands.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Value {
-    /// How long it is, if that is fixed.
-    length: Option<usize>,
-    judge: Judge,
+    bytes_min: usize,
+    bytes_max: usize,
+    /// The bytes that it may hold, if they are to be looked at.
+    alphabet: Option<Alphabet>,
+    demand: Demand,
 }
 
-/// What tells whether a value fits.
-#[derive(Clone, Debug)]
-enum Judge {
-    /// Its bytes.
-    Bytes(Alphabet),
-    /// That there is one.
-    Anything,
+/// What its length and its bytes do not tell of a value.
+#[derive(Debug)]
+enum Demand {
+    Nothing,
+    Uint,
+    Int,
     Kind(Kind),
 }
 
@@ -65,37 +75,28 @@ impl Routine {
             Some(Element::Placeholder(index)) => Some(&pattern.placeholders()[*index].kind),
             _ => None,
         };
-        let text_at = |at: Option<usize>| match at.and_then(|at| elements.get(at)) {
+        let text_at = |at: usize| match elements.get(at) {
             Some(Element::Literal(text)) => text.as_bytes(),
             _ => b"",
         };
-        let piece = |at: usize, neighbour: Option<usize>, is_back: bool| {
-            let Some(kind) = kind_at(at) else {
-                return Piece::Text(Literal::of(text_at(Some(at))));
-            };
-            let text = text_at(neighbour);
-            let nearest = if is_back { text.last() } else { text.first() };
-            if let Some(length) = kind.fixed_length() {
-                return Piece::Fixed(Value::of(kind), length);
-            }
-            let ends_with_alphabet = nearest.is_some_and(|byte| !kind.may_hold(*byte));
-            match alphabet(kind).filter(|_| ends_with_alphabet) {
-                Some(own) => Piece::Span(own, (!is_told_by_bytes(kind)).then(|| kind.clone())),
-                None => Piece::Search(Value::of(kind), text.into()),
-            }
+        let front = |at: usize| {
+            let text = text_at(at + 1);
+            kind_at(at).map(|kind| Piece::of(kind, text, text.first()))
         };
-        let last = (0..elements.len()).rfind(|&at| kind_at(at).is_some());
-        let left = pattern.open_element().or(last).expect("a routine has a placeholder");
-        let from = usize::from(kind_at(0).is_none());
-        Routine {
-            gate: Gate::of(pattern),
-            back: (left + 1..elements.len())
-                .rev()
-                .map(|at| piece(at, Some(at - 1), true))
-                .collect(),
-            front: (from..left).map(|at| piece(at, Some(at + 1), false)).collect(),
-            left: Value::of(kind_at(left).expect("a placeholder takes what is left")),
-        }
+        let back = |at: usize| {
+            let text = text_at(at - 1);
+            kind_at(at).map(|kind| Piece::of(kind, text, text.last()))
+        };
+        let last = elements.len() - 1;
+        let last_value = (0..=last).rfind(|&at| kind_at(at).is_some());
+        let left = pattern.open_element().or(last_value).expect("a routine has a placeholder");
+        let course = Course {
+            closing: kind_at(last).is_none().then(|| Literal::of(text_at(last))),
+            back: (left + 1..=last).rev().filter_map(back).collect(),
+            front: (0..left).filter_map(front).collect(),
+            left: Value::of(kind_at(left).expect("a placeholder takes what is left"), false),
+        };
+        Routine { gate: Gate::of(pattern), course: Arc::new(course) }
     }
 
     /// Whether the pattern may accept the text of a key from `from` to `to`, which begins as the
@@ -108,93 +109,110 @@ impl Routine {
     /// Whether the pattern accepts a text that it admits.
     #[inline]
     pub(super) fn accepts(&self, key: Text<'_>, from: usize, to: usize) -> bool {
-        self.judge(key, from + self.gate.leading_bytes(), to).is_some()
+        self.course.judge(key, from + self.gate.leading_bytes(), to).is_some()
     }
+}
 
-    fn judge(&self, key: Text<'_>, from: usize, to: usize) -> Option<()> {
-        let (mut from, mut to) = (from, to);
+impl Course {
+    fn judge(&self, key: Text<'_>, mut from: usize, mut to: usize) -> Option<()> {
+        if let Some(text) = &self.closing {
+            to = text.start(key, from, to)?;
+        }
         for piece in &self.back {
-            let start = piece.start(key, from, to)?;
-            piece.fits(key, start, to).then_some(())?;
-            to = start;
+            to = piece.start(key, from, to)?;
         }
         for piece in &self.front {
-            let end = piece.end(key, from, to)?;
-            piece.fits(key, from, end).then_some(())?;
-            from = end;
+            from = piece.end(key, from, to)?;
         }
-        self.left.fits(key, from, to).then_some(())
+        let is_left = self.left.end(key, from, to) == to && self.left.fits(key, from, to);
+        is_left.then_some(())
     }
 }
 
 impl Piece {
-    /// Where it ends in a text that it begins.
+    /// The piece of a kind and of the text beside it, whose nearest byte is given.
+    fn of(kind: &Kind, text: &[u8], nearest: Option<&u8>) -> Piece {
+        let is_foreign = nearest.is_some_and(|byte| !kind.may_hold(*byte));
+        let value = Value::of(kind, is_foreign);
+        let ends = kind.fixed_length().is_some() || (is_foreign && value.alphabet.is_some());
+        Piece { value, text: Literal::of(text), searched: (!ends).then(|| text.into()) }
+    }
+
+    /// Where it ends, if it begins there.
     #[inline]
     fn end(&self, key: Text<'_>, from: usize, to: usize) -> Option<usize> {
-        match self {
-            Piece::Text(text) => (to - from >= text.length()).then(|| from + text.length()),
-            Piece::Fixed(_, length) => (to - from >= *length).then(|| from + length),
-            Piece::Span(alphabet, _) => Some(alphabet.end(key, from, to)),
-            Piece::Search(_, text) => first(&key.bytes()[from..to], text).map(|at| from + at),
-        }
+        let to_value = match &self.searched {
+            None => to,
+            Some(text) => from + first(&key.bytes()[from..to], text)?,
+        };
+        let end = self.value.end(key, from, to_value);
+        let behind = self.text.end(key, end, to)?;
+        self.value.fits(key, from, end).then_some(behind)
     }
 
-    /// Where it starts in a text that it ends.
+    /// Where it starts, if it ends there.
     #[inline]
     fn start(&self, key: Text<'_>, from: usize, to: usize) -> Option<usize> {
-        match self {
-            Piece::Text(text) => (to - from >= text.length()).then(|| to - text.length()),
-            Piece::Fixed(_, length) => (to - from >= *length).then(|| to - length),
-            Piece::Span(alphabet, _) => Some(alphabet.start(key, from, to)),
-            Piece::Search(_, text) => {
-                last(&key.bytes()[from..to], text).map(|at| from + at + text.len())
-            }
-        }
-    }
-
-    /// Whether it is what stands between the ends that were found for it.
-    #[inline]
-    fn fits(&self, key: Text<'_>, from: usize, to: usize) -> bool {
-        match self {
-            Piece::Text(text) => text.stands_at(key, from),
-            Piece::Fixed(value, _) | Piece::Search(value, _) => value.fits(key, from, to),
-            Piece::Span(_, None) => from < to,
-            Piece::Span(_, Some(kind)) => kind.accepts(&key.bytes()[from..to]),
-        }
+        let from_value = match &self.searched {
+            None => from,
+            Some(text) => from + last(&key.bytes()[from..to], text)? + text.len(),
+        };
+        let start = self.value.start(key, from_value, to);
+        let before = self.text.start(key, from, start)?;
+        self.value.fits(key, start, to).then_some(before)
     }
 }
 
 impl Value {
-    fn of(kind: &Kind) -> Value {
-        let judge = match alphabet(kind) {
-            _ if *kind == Kind::Rest => Judge::Anything,
-            Some(alphabet) if is_told_by_bytes(kind) => Judge::Bytes(alphabet),
-            _ => Judge::Kind(kind.clone()),
+    /// The value of a kind; if its bytes tell where it ends, they are looked at in any case.
+    fn of(kind: &Kind, ends_by_bytes: bool) -> Value {
+        let length = kind.fixed_length();
+        let demand = match kind {
+            Kind::Str | Kind::Rest | Kind::Hex | Kind::Base58 | Kind::Base64Url => Demand::Nothing,
+            Kind::Text(_) => Demand::Nothing,
+            Kind::Uint => Demand::Uint,
+            Kind::Int => Demand::Int,
+            Kind::Uuid | Kind::Date | Kind::Month | Kind::Ulid => Demand::Kind(kind.clone()),
+            Kind::Slug | Kind::Ip | Kind::Enum(_) => Demand::Kind(kind.clone()),
         };
-        Value { length: kind.fixed_length(), judge }
+        let is_told_by_bytes = matches!(demand, Demand::Nothing) && *kind != Kind::Rest;
+        let is_looked_at = is_told_by_bytes || (ends_by_bytes && length.is_none());
+        let alphabet = is_looked_at.then(|| Alphabet::of(|byte| kind.may_hold(byte))).flatten();
+        Value {
+            bytes_min: length.unwrap_or(1),
+            bytes_max: length.unwrap_or(usize::MAX),
+            demand: match alphabet {
+                None if is_told_by_bytes => Demand::Kind(kind.clone()),
+                _ => demand,
+            },
+            alphabet,
+        }
     }
 
+    /// How far its length and its bytes let it reach from there on.
+    #[inline]
+    fn end(&self, key: Text<'_>, from: usize, to: usize) -> usize {
+        let to = to.min(from.saturating_add(self.bytes_max));
+        self.alphabet.as_ref().map_or(to, |alphabet| alphabet.end(key, from, to))
+    }
+
+    /// How far they let it reach back from there.
+    #[inline]
+    fn start(&self, key: Text<'_>, from: usize, to: usize) -> usize {
+        let from = from.max(to.saturating_sub(self.bytes_max));
+        self.alphabet.as_ref().map_or(from, |alphabet| alphabet.start(key, from, to))
+    }
+
+    /// Whether what they let it reach is one.
     #[inline]
     fn fits(&self, key: Text<'_>, from: usize, to: usize) -> bool {
-        self.length.map_or(from < to, |length| to - from == length)
-            && match &self.judge {
-                Judge::Bytes(alphabet) => alphabet.end(key, from, to) == to,
-                Judge::Anything => true,
-                Judge::Kind(kind) => kind.accepts(&key.bytes()[from..to]),
+        to - from >= self.bytes_min
+            && match &self.demand {
+                Demand::Nothing => true,
+                Demand::Uint => is_uint(key, from, to),
+                Demand::Int => is_int(key, from, to),
+                Demand::Kind(kind) => kind.accepts(&key.bytes()[from..to]),
             }
-    }
-}
-
-fn alphabet(kind: &Kind) -> Option<Alphabet> {
-    Alphabet::of(|byte| kind.may_hold(byte))
-}
-
-/// Whether a value fits a kind if its length does and each of its bytes may be in one.
-fn is_told_by_bytes(kind: &Kind) -> bool {
-    match kind {
-        Kind::Str | Kind::Rest | Kind::Hex | Kind::Base58 | Kind::Base64Url | Kind::Text(_) => true,
-        Kind::Int | Kind::Uint | Kind::Uuid | Kind::Date | Kind::Month | Kind::Ulid => false,
-        Kind::Slug | Kind::Ip | Kind::Enum(_) => false,
     }
 }
 
