@@ -46,7 +46,7 @@ impl Reason {
     /// One sentence for people.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Replication => "A server has replicas (SYNC, PSYNC), and cannot be one.",
+            Replication => "A server has replicas and can be one; roles change by REPLICAOF.",
             Cluster => {
                 "A server is not a cluster node; a gateway before Redis Cluster comes later."
             }
@@ -76,8 +76,6 @@ const fn absent(
 /// Every command that is left out.
 pub const ABSENT: &[Absent] = &[
     absent("failover", Replication, &[]),
-    absent("replicaof", Replication, &[]),
-    absent("slaveof", Replication, &[]),
     absent("asking", Cluster, &[]),
     absent(
         "cluster",

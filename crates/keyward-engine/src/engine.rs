@@ -29,6 +29,7 @@ pub(crate) mod migrating;
 pub(crate) mod observers;
 pub(crate) mod paused;
 pub(crate) mod pressure;
+pub(crate) mod primary;
 pub(crate) mod progress;
 pub(crate) mod relief;
 pub(crate) mod rights;
@@ -239,6 +240,7 @@ impl Engine {
                 session.last_command = Some(command);
                 let is_kept = self.shared.may_hold() && self.hold(session, command, args)
                     || (self.keys.has_pending() || self.keys.is_unsettled())
+                        && !self.keys.is_following()
                         && self.await_ends(host, session, command, args);
                 if is_kept {
                     if is_skipped {
@@ -251,6 +253,10 @@ impl Engine {
                     out.extend_from_slice(b"+QUEUED\r\n");
                 } else {
                     self.keys.effects.begin_unit();
+                    if self.keys.is_following() {
+                        // What writes must find the place of a row free whose time is over.
+                        self.keys.is_expiry_held = !may_write(&self.shared, session, command, args);
+                    }
                     self.call(host, session, Mode::Plain, command, args, known, out);
                     if matches!(command.id, CommandId::Scan | CommandId::RandomKey) {
                         self.keys.part_due_rows();
@@ -316,7 +322,7 @@ impl Engine {
             self.shared.check_rights(session, asked)?;
         }
         self.shared.check_state(session, command)?;
-        if self.may_lack_memory() && self.shared.hold().is_none() {
+        if self.may_lack_memory() && self.shared.hold().is_none() && !self.shared.spares_memory() {
             self.make_room(host, session, (command, args), reply_bytes)?;
         }
         if self.keys.is_governed() && transaction::queues(session, command) {
@@ -492,11 +498,13 @@ impl Engine {
         }
         self.end_pause_if_over();
         self.shared.look_after_followers(&mut self.keys, host);
+        self.shared.look_after_primary(&mut self.keys, host);
         self.end_if_ready(host);
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
         let switches = &self.shared.switches;
         let rests = self.shared.is_loading
+            || self.keys.is_following()
             || self.shared.pause.is_some()
             || self.shared.hold().is_some()
             || !switches.sweeps
@@ -504,6 +512,7 @@ impl Engine {
         let is_sweeping = !rests && self.keys.sweep(SWEEP_WORK_MAX);
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         let is_ending = !self.shared.is_loading
+            && !self.keys.is_following()
             && self.shared.pause.is_none()
             && ends::step(&mut self.keys, &mut self.shared, host);
         let stats = &mut self.shared.stats;
@@ -514,7 +523,8 @@ impl Engine {
         self.after_unit(host);
         self.keys.reclaim.step(if is_sweeping { RECLAIM_PER_SWEEP } else { RECLAIM_PER_TICK });
         self.keys.look_at_lists();
-        let is_evicting = self.shared.hold().is_none() && self.evict(host, Caller::default());
+        let may_evict = self.shared.hold().is_none() && !self.shared.spares_memory();
+        let is_evicting = may_evict && self.evict(host, Caller::default());
         if !self.shared.is_loading {
             for (level, line) in self.shared.pressure.look(&self.keys) {
                 host.log(level, line.as_bytes());
@@ -556,6 +566,7 @@ impl Engine {
         let is_planning =
             self.shared.is_at_schemas(&self.keys) || self.keys.has_suspects(SUSPECTS_AT_ONCE);
         let is_ending = (self.keys.has_pending() || !self.shared.awaiting.is_empty())
+            && !self.keys.is_following()
             && self.shared.pause.is_none();
         let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;
         if is_busy || is_ending || is_planning {
@@ -590,7 +601,10 @@ impl Engine {
     pub fn is_listener(&self, client: ClientId) -> bool {
         let session = self.shared.sessions.get(client);
         session.is_some_and(|session| {
-            session.is_monitor || session.is_replica || !session.subscriptions.is_empty()
+            session.is_monitor
+                || session.is_replica
+                || session.is_primary
+                || !session.subscriptions.is_empty()
         })
     }
 
@@ -599,7 +613,7 @@ impl Engine {
     pub fn client_memory(&self, client: ClientId) -> (usize, bool) {
         let session = self.shared.sessions.get(client);
         session.map_or((0, false), |session| {
-            let is_evictable = !session.no_evict && !session.is_replica;
+            let is_evictable = !session.no_evict && !session.is_replica && !session.is_primary;
             (self.shared.client_bytes(&self.keys, session), is_evictable)
         })
     }

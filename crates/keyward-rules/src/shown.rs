@@ -277,6 +277,8 @@ impl Subject {
             | Info
             | Latency
             | ReplConf
+            | ReplicaOf
+            | SlaveOf
             | Shutdown
             | SlowLog => Subject::NoRow,
             _ => Subject::Rows,

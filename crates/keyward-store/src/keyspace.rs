@@ -71,6 +71,8 @@ const EASE_MS: u64 = 5_000;
 pub struct Keyspace {
     databases: Vec<Database>,
     now_ms: i64,
+    /// The time by the clock, also while commands are carried out again.
+    wall_ms: i64,
     /// How rows record that they are used.
     pub access: AccessClock,
     /// When lists that nobody uses were looked for last.
@@ -124,6 +126,8 @@ pub struct Keyspace {
     pending: Pending,
     /// Commands of the log of changes are carried out again.
     is_replaying: bool,
+    /// All changes come from another server: no rule is asked, and nothing ends by itself.
+    is_following: bool,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -158,6 +162,7 @@ impl Keyspace {
         Keyspace {
             databases: (0..database_count).map(|_| Database::new(hasher, None)).collect(),
             now_ms: 0,
+            wall_ms: 0,
             access: AccessClock::new(MemoryLimit::default().rates),
             lists_looked_at_ms: 0,
             packed_by_need_at_ms: i64::MIN,
@@ -184,6 +189,7 @@ impl Keyspace {
             leaving: None,
             pending: Pending::default(),
             is_replaying: false,
+            is_following: false,
         }
     }
 
@@ -192,9 +198,15 @@ impl Keyspace {
         self.now_ms
     }
 
+    /// The time by the clock. While commands are carried out again it differs from the one that
+    /// rows are judged by: what is to end after some time ends that long after this one.
+    pub fn wall_ms(&self) -> i64 {
+        self.wall_ms
+    }
+
     /// The time that holds until the next call.
     pub fn set_now_ms(&mut self, now_ms: i64) {
-        self.now_ms = now_ms;
+        (self.now_ms, self.wall_ms) = (now_ms, now_ms);
         self.access.set_now_ms(now_ms);
     }
 
@@ -304,7 +316,7 @@ impl Keyspace {
         table.stats.hits += 1;
         if access == Access::Touch {
             let before = table.touch(found, &self.access, &mut self.random);
-            if self.governed > 0 && self.renews_on_read(key) {
+            if self.is_governed() && self.renews_on_read(key) {
                 let spot = self.loosen(key, found);
                 self.renew(key, spot);
                 return Some(Found::Loose(spot));

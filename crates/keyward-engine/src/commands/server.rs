@@ -8,5 +8,7 @@ pub(crate) mod memory;
 pub(crate) mod monitor;
 pub(crate) mod persistence;
 pub(crate) mod process;
+pub(crate) mod replicaof;
 pub(crate) mod replication;
+pub(crate) mod role;
 pub(crate) mod shutdown;

@@ -24,6 +24,7 @@ use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::ending::Ending;
 use crate::sessions::pause::Pause;
+use crate::sessions::primary::Primary;
 use crate::sessions::pubsub::{self, PubSub};
 use crate::sessions::refusals::Refusals;
 use crate::sessions::replicas::{AckWait, Replicas};
@@ -87,6 +88,8 @@ pub(crate) struct Shared {
     pub(crate) replication: Replication,
     /// Who follows it.
     pub(crate) replicas: Replicas,
+    /// The server that this one follows, if it is a replica.
+    pub(crate) primary: Option<Box<Primary>>,
     /// The end of the server, which waits for replicas.
     pub(crate) ending: Option<Ending>,
     /// What is to be appended to the append-only file.
@@ -158,6 +161,7 @@ impl Shared {
             monitors: Vec::new(),
             replication: Replication::new(seed),
             replicas: Replicas::default(),
+            primary: None,
             ending: None,
             pause: None,
             migrating: Migrating::default(),
@@ -195,7 +199,7 @@ impl Shared {
         let is_kept =
             |database: &Database| database.is_empty() || Coverage::Whole.includes(database);
         let is_whole = self.replication.is_on() && keys.databases().all(is_kept);
-        let db = self.replication.selected().unwrap_or(0);
+        let db = self.stream_db();
         let place = is_whole.then(|| (self.replication.place(), db));
         Head { place, ..self.snapshot_head(keys) }
     }
@@ -235,6 +239,9 @@ impl Shared {
             keys.changes.waiting.end(client, blocked);
             self.end_ack_wait(client);
         }
+        if session.is_primary {
+            self.lose_link(client, keys.now_ms());
+        }
     }
 
     /// Bytes of a client, without its connection.
@@ -258,8 +265,14 @@ impl Shared {
         if self.replicas.are_too_few && transaction::writes(session, command) {
             return Err(WireError::NoReplicas);
         }
+        if self.primary.is_some() && self.is_read_only() && transaction::writes(session, command) {
+            return Err(WireError::ReadOnlyReplica);
+        }
         if !session.subscriptions.is_empty() {
             pubsub::check_subscriber(session, command)?;
+        }
+        if self.is_stale() && !command.flags.has(Flag::Stale) {
+            return Err(WireError::MasterDown);
         }
         if self.is_loading && !command.flags.has(Flag::Loading) {
             return Err(WireError::Loading);
@@ -376,7 +389,8 @@ impl Shared {
 
     /// Has effects recorded while somebody wants them.
     pub(crate) fn listen(&self, keys: &mut Keyspace) {
-        let is_wanted = self.log.is_on || self.replication.is_on();
+        // The stream of a server that follows is made of the bytes it gets.
+        let is_wanted = self.log.is_on || self.replication.is_on() && self.primary.is_none();
         keys.is_logged = self.log.is_on;
         if keys.effects.is_listening() && !is_wanted {
             keys.effects.take();

@@ -23,6 +23,7 @@ use crate::serve::errands::queue::Errands;
 use crate::serve::error::ServeError;
 use crate::serve::gathering::Gatherer;
 use crate::serve::host::{NetStats, ServerHost};
+use crate::serve::link::state::Link;
 use crate::serve::maxmemory_clients::ClientMemory;
 use crate::serve::rates::Rates;
 use crate::serve::reading::wanted::Readings;
@@ -121,6 +122,7 @@ impl Server {
             asks: Asks::default(),
             readings: Readings::new(&agenda),
             errands: Errands::default(),
+            link: Link::new(&agenda),
             supervisor: Rc::default(),
         };
         let mut engine = Engine::new(options);

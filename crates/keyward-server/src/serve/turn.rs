@@ -237,11 +237,16 @@ impl Connection {
             let is_limited = output_bytes_max > 0;
             let limits = self.request_limits(core, is_limited);
             let Core { engine, host, output, batch, .. } = core;
+            let start = self.parser.complete_bytes();
             let parsed = self.parser.parse(buffer, &limits, batch);
-            if !batch.is_empty() {
+            let part = start..self.parser.complete_bytes();
+            if !batch.is_empty() || self.is_primary && !part.is_empty() {
                 self.peer.input_bytes.set(buffer.len());
                 let (before_bytes, before_ns) = (output.len(), host.lately_ns);
-                let progress = engine.execute(host, self.client, buffer, batch, output);
+                let progress = match self.is_primary {
+                    false => engine.execute(host, self.client, buffer, batch, output),
+                    true => engine.follow(host, self.client, (buffer, part), batch, output),
+                };
                 batch.clear();
                 self.peer.is_blocked.set(progress == Progress::Blocked);
                 self.is_closing = progress == Progress::Closing;

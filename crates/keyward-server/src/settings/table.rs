@@ -189,6 +189,18 @@ settings! {
     ShutdownTimeout, "shutdown-timeout", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds that the end of the server waits for replicas to have everything; 0 for not at all.";
     MinReplicas, "min-replicas-to-write", Kind::Int(0, i32::MAX as i64), "0", Live, "Good replicas without which writes are refused.";
     MinReplicasLag, "min-replicas-max-lag", Kind::Int(0, i32::MAX as i64), "10", Live, "Seconds after which a replica that says nothing is not good; 0 asks for no replicas.";
+    ReplicaOf, "replicaof", Kind::Words, "", AtStart, "Name or address and port of the server that this one follows; empty for none. REPLICAOF changes it.";
+    MasterUser, "masteruser", Kind::Text, "", Live, "User by whom a replica authenticates; empty for the default one.";
+    MasterAuth, "masterauth", Kind::Text, "", Live, "Password by which a replica authenticates; empty for none.";
+    TlsReplication, "tls-replication", Kind::Bool, "no", Live, "Whether a replica connects to its primary by TLS.";
+    ReplicaReadOnly, "replica-read-only", Kind::Bool, "yes", Live, "Whether clients of a replica cannot write.";
+    ReplicaStale, "replica-serve-stale-data", Kind::Bool, "yes", Live, "Whether a replica serves what it has while there is no link to its primary.";
+    ReplicaPriority, "replica-priority", Kind::Int(0, i32::MAX as i64), "100", Live, "Which replica Sentinel promotes first, the lowest; 0 for never.";
+    ReplicaAnnounced, "replica-announced", Kind::Bool, "yes", Live, "Whether Sentinel tells of this replica.";
+    ReplicaAnnounceIp, "replica-announce-ip", Kind::Text, "", Live, "Name or address by which others reach this replica; empty for the one it connects from.";
+    ReplicaAnnouncePort, "replica-announce-port", Kind::Int(0, 65535), "0", Live, "Port by which others reach this replica; 0 for the one it listens on.";
+    ReplicaIgnoreMemory, "replica-ignore-maxmemory", Kind::Bool, "yes", Live, "Whether a replica leaves it to its primary what goes if memory is short.";
+    SkipUnsupported, "repl-skip-unsupported", Kind::Bool, "no", Live, "Whether what a primary has that is not served here is left out, and told; else the link is closed.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
     ProtectedConfigs, "enable-protected-configs", PROTECTED, "no", AtStart, "Who may change `dir` and `dbfilename` by CONFIG SET.";
     DebugCommand, "enable-debug-command", PROTECTED, "no", AtStart, "Who may send DEBUG.";

@@ -160,7 +160,7 @@ impl Keyspace {
     /// Whether any database is under a schema.
     #[inline(always)]
     pub fn is_governed(&self) -> bool {
-        self.governed > 0
+        self.governed > 0 && !self.is_following
     }
 
     /// The rules that a database is under.

@@ -42,6 +42,23 @@ impl Keyspace {
         self.source_deadline = i64::MIN;
     }
 
+    /// Decides whether all changes come from another server. While they do no rule is asked, no
+    /// read renews anything, and rows whose time is over are invisible but stay.
+    pub fn follow(&mut self, is_following: bool) {
+        self.is_following = is_following;
+        self.is_expiry_held = is_following;
+        if !is_following {
+            // Deadlines were not noted: the first look at derived keys does so.
+            self.source_deadline = i64::MIN;
+        }
+    }
+
+    /// Whether all changes come from another server.
+    #[inline(always)]
+    pub fn is_following(&self) -> bool {
+        self.is_following
+    }
+
     /// Forgets what loading has counted.
     pub fn end_loading(&mut self) {
         self.stats = KeyStats::default();

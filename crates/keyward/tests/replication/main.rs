@@ -1,7 +1,9 @@
-//! Keyward as the primary of stock replicas: redis-server 7.0 follows it by PSYNC.
+//! Keyward as the primary of stock replicas: redis-server 7.0 follows it by PSYNC. `following` has
+//! Keyward as a replica.
 //!
 //! `docs/replication.md` promises what is tested here.
 
+mod following;
 mod node;
 
 use keyward_resp::Frame;

@@ -81,7 +81,7 @@ pub(crate) fn pexpireat(ctx: &mut Ctx<'_>) -> Outcome {
 fn set_deadline(ctx: &mut Ctx<'_>, scale: Scale) -> Outcome {
     let conditions = Conditions::parse(ctx)?;
     let amount = args::integer(ctx.args.at(2))?;
-    let base = if scale.is_absolute { 0 } else { ctx.keys.now_ms() };
+    let base = if scale.is_absolute { 0 } else { ctx.keys.wall_ms() };
     let deadline = amount.checked_mul(scale.ms_per_unit).and_then(|ms| ms.checked_add(base));
     let deadline = deadline.ok_or(WireError::InvalidExpire(ctx.command.name))?;
     let key = ctx.key(1);

@@ -59,7 +59,7 @@ impl Unit {
         if self.is_absolute() {
             return Ok(in_ms);
         }
-        in_ms.checked_add(ctx.keys.now_ms()).ok_or_else(invalid)
+        in_ms.checked_add(ctx.keys.wall_ms()).ok_or_else(invalid)
     }
 }
 

@@ -1,0 +1,156 @@
+//! Keyward as a replica: of redis-server 7.0, of Keyward, and in chains with both.
+
+use super::{under_load, write_all_kinds};
+use crate::node::Node;
+use keyward_resp::Frame;
+use keyward_testkit::{Client, call, wait_until};
+
+fn error(text: &str) -> Frame {
+    Frame::Error(text.as_bytes().to_vec())
+}
+
+/// The reply, be it an error.
+fn ask(client: &mut Client, command: &str) -> Frame {
+    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
+    client.call(&words).expect("a reply")
+}
+
+fn bulk(text: &str) -> Frame {
+    Frame::Bulk(text.as_bytes().to_vec())
+}
+
+/// Follows a primary from before rows come, and beside their coming.
+fn follows(primary: &Node, options: &[&str]) {
+    let mut client = primary.client();
+    (0..20).for_each(|round| write_all_kinds(&mut client, round));
+    let replica = Node::keyward_of(primary, options);
+    (20..60).for_each(|round| write_all_kinds(&mut client, round));
+    primary.wait_for(&replica);
+    // What ends by itself ends when the primary says so.
+    wait_until(|| call(&mut client, "EXISTS short:59") == Frame::Integer(0));
+    primary.assert_equals(&replica);
+    assert_eq!(primary.syncs(), ["1", "0", "0"]);
+    let line = primary.info("slave0");
+    let expected = format!("ip=127.0.0.1,port={},state=online,offset=", replica.port);
+    assert!(line.starts_with(&expected), "{line}");
+    let Frame::Array(role) = replica.call("ROLE") else { panic!("no role") };
+    let expected = [bulk("slave"), bulk("127.0.0.1"), Frame::Integer(primary.port.into())];
+    assert_eq!(role[..3], expected);
+    assert_eq!(role[3], bulk("connected"));
+    assert_eq!(replica.info("total_error_replies"), "0");
+    assert_eq!(primary.call("WAIT 1 5000"), Frame::Integer(1));
+}
+
+#[test]
+fn it_has_every_row_and_every_end_of_a_redis() {
+    follows(&Node::redis(&[]), &[]);
+}
+
+#[test]
+fn it_takes_snapshots_of_a_known_length() {
+    follows(&Node::redis(&["--repl-diskless-sync", "no"]), &[]);
+}
+
+#[test]
+fn it_has_every_row_and_every_end_of_a_keyward() {
+    follows(&Node::keyward(&[]), &[]);
+}
+
+#[test]
+fn it_authenticates() {
+    let primary = Node::redis(&["--user", "replica", "on", ">secret", "+@all", "~*", "&*"]);
+    let replica =
+        Node::keyward_of(&primary, &["--masteruser", "replica", "--masterauth", "secret"]);
+    primary.call("SET a 1");
+    primary.assert_equals(&replica);
+    let users = primary.call("CLIENT LIST TYPE replica");
+    let users = String::from_utf8_lossy(users.as_bytes().expect("a text")).into_owned();
+    assert!(users.contains("user=replica"), "{users}");
+    let refused = Node::keyward_of(&primary, &["--masteruser", "replica", "--masterauth", "x"]);
+    wait_until(|| refused.log().contains("Unable to AUTH to MASTER: -WRONGPASS"));
+    assert_eq!(refused.info("master_link_status"), "down");
+}
+
+#[test]
+fn clients_cannot_write_to_it() {
+    let primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("SET a 1");
+    primary.wait_for(&replica);
+    let refusal = error("READONLY You can't write against a read only replica.");
+    let mut client = replica.client();
+    for command in ["SET a 2", "BLPOP list 0", "FLUSHALL", "GETDEL a"] {
+        assert_eq!(ask(&mut client, command), refusal, "{command}");
+    }
+    ask(&mut client, "MULTI");
+    assert_eq!(ask(&mut client, "SET a 2"), refusal);
+    let aborted = error("EXECABORT Transaction discarded because of previous errors.");
+    assert_eq!(ask(&mut client, "EXEC"), aborted);
+    let script = "EVAL \"return redis.pcall('set', 'a', '2')\" 0";
+    assert_eq!(ask(&mut client, script), refusal);
+    let script = "EVAL \"#!lua\nreturn 1\" 0";
+    let text = "READONLY You can not run script with write flag on readonly replica.";
+    assert_eq!(ask(&mut client, script), error(text));
+    assert_eq!(ask(&mut client, "EVAL \"return redis.call('get', 'a')\" 0"), bulk("1"));
+    assert_eq!(ask(&mut client, "GET a"), bulk("1"));
+    let wait = ask(&mut client, "WAIT 1 1");
+    assert!(
+        matches!(&wait, Frame::Error(text) if text.starts_with(b"ERR WAIT cannot be used with replica"))
+    );
+    // It may be allowed, and stays here.
+    ask(&mut client, "CONFIG SET replica-read-only no");
+    assert_eq!(ask(&mut client, "SET own 1"), Frame::Simple(b"OK".to_vec()));
+    assert_eq!(primary.call("EXISTS own"), Frame::Integer(0));
+}
+
+#[test]
+fn rows_whose_time_is_over_are_invisible_and_stay_until_the_primary_removes_them() {
+    let primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("DEBUG SET-ACTIVE-EXPIRE 0");
+    primary.call("SET due 1 PX 200");
+    primary.call("SET other 1");
+    primary.wait_for(&replica);
+    wait_until(|| replica.call("GET due") == Frame::NullBulk);
+    assert_eq!(replica.call("TTL due"), Frame::Integer(-2));
+    assert_eq!(replica.call("EXISTS due"), Frame::Integer(0));
+    assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
+    assert_eq!(replica.call("KEYS *"), Frame::Array(vec![bulk("other")]));
+    assert_eq!(primary.call("GET due"), Frame::NullBulk);
+    wait_until(|| replica.call("DBSIZE") == Frame::Integer(1));
+    primary.assert_equals(&replica);
+}
+
+#[test]
+fn a_cut_link_goes_on_where_it_was_under_load() {
+    for primary in [Node::redis(&[]), Node::keyward(&[])] {
+        let replica = Node::keyward_of(&primary, &[]);
+        primary.wait_for(&replica);
+        under_load(&primary, || {
+            for cut in 1..=3 {
+                // Either side may cut it.
+                let (side, kind) =
+                    if cut == 2 { (&replica, "master") } else { (&primary, "replica") };
+                wait_until(|| side.call(&format!("CLIENT KILL TYPE {kind}")) == Frame::Integer(1));
+                wait_until(|| primary.syncs()[1] == cut.to_string());
+                wait_until(|| replica.info("master_link_status") == "up");
+            }
+        });
+        primary.assert_equals(&replica);
+        assert_eq!(primary.syncs(), ["1", "3", "0"]);
+    }
+}
+
+#[test]
+fn it_gets_everything_again_where_it_lacks_more_than_is_kept() {
+    let primary = Node::redis(&["--repl-backlog-size", "20kb"]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.wait_for(&replica);
+    replica.signal("STOP");
+    primary.call("CLIENT KILL TYPE replica");
+    primary.call("EVAL \"for i = 1, 3000 do redis.call('set', 'k' .. i, i) end\" 0");
+    replica.signal("CONT");
+    wait_until(|| primary.syncs()[0] == "2");
+    primary.assert_equals(&replica);
+    assert_eq!(primary.syncs(), ["2", "0", "1"]);
+}
