@@ -28,7 +28,7 @@ use crate::sessions::primary::Primary;
 use crate::sessions::pubsub::{self, PubSub};
 use crate::sessions::refusals::Refusals;
 use crate::sessions::replicas::{AckWait, Replicas};
-use crate::sessions::replication::Replication;
+use crate::sessions::replication::{Place, Replication};
 use crate::sessions::session::{Session, Sessions};
 use crate::sessions::stats::Stats;
 use crate::sessions::stream::AppendLog;
@@ -190,18 +190,23 @@ impl Shared {
     pub(crate) fn snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
         let (compresses, now_us) = (self.tunables.compresses, self.now_us);
         let schemas = self.memory(keys).text();
-        Head { scripts: &self.scripts, compresses, now_us, schemas, place: None }
+        // The place of a replica's rows is one of its primary's history, whatever becomes of it.
+        let place = self.primary.as_ref().and_then(|_| self.saved_place(keys));
+        Head { scripts: &self.scripts, compresses, now_us, schemas, place }
     }
 
     /// As `snapshot_head`, of the last snapshot before the end. It says where the stream of
     /// changes is if all rows are in it.
     pub(crate) fn last_snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
+        Head { place: self.saved_place(keys), ..self.snapshot_head(keys) }
+    }
+
+    /// Where the stream of changes is, if a snapshot has all rows that it is about.
+    fn saved_place(&self, keys: &Keyspace) -> Option<(Place, usize)> {
         let is_kept =
             |database: &Database| database.is_empty() || Coverage::Whole.includes(database);
         let is_whole = self.replication.is_on() && keys.databases().all(is_kept);
-        let db = self.stream_db();
-        let place = is_whole.then(|| (self.replication.place(), db));
-        Head { place, ..self.snapshot_head(keys) }
+        is_whole.then(|| (self.replication.place(), self.stream_db()))
     }
 
     /// What files are to remember of the schemas in force.

@@ -154,3 +154,170 @@ fn it_gets_everything_again_where_it_lacks_more_than_is_kept() {
     primary.assert_equals(&replica);
     assert_eq!(primary.syncs(), ["2", "0", "1"]);
 }
+
+#[test]
+fn a_promoted_one_goes_on_with_the_history_for_everybody() {
+    // It says nothing more when rows have ended.
+    let primary = Node::redis(&["--repl-ping-replica-period", "1000"]);
+    let promoted = Node::keyward_of(&primary, &[]);
+    let stock = Node::replica_of(&primary, &[]);
+    let own = Node::keyward_of(&primary, &[]);
+    let mut client = primary.client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    [&promoted, &stock, &own].into_iter().for_each(|replica| primary.assert_equals(replica));
+    let id = primary.info("master_replid");
+    promoted.lead();
+    let mut client = promoted.client();
+    (10..20).for_each(|round| write_all_kinds(&mut client, round));
+    [&stock, &own, &primary].into_iter().for_each(|replica| replica.follow(&promoted));
+    (20..30).for_each(|round| write_all_kinds(&mut client, round));
+    for replica in [&stock, &own, &primary] {
+        promoted.assert_equals(replica);
+        assert_eq!(replica.info("master_replid2"), id, "{}{}", replica.log(), promoted.log());
+    }
+    assert_eq!(promoted.info("master_replid2"), id);
+    assert_eq!(promoted.syncs(), ["0", "3", "0"]);
+    let line = "MASTER MODE enabled (user request from 'id=";
+    assert!(promoted.log().contains(line), "{}", promoted.log());
+}
+
+#[test]
+fn a_primary_that_is_demoted_goes_on_where_it_was() {
+    let (primary, successor) = (Node::keyward(&[]), Node::redis(&[]));
+    successor.follow(&primary);
+    let mut client = primary.client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    primary.wait_for(&successor);
+    primary.call("CLIENT PAUSE 100000 WRITE");
+    primary.wait_for(&successor);
+    successor.lead();
+    primary.follow(&successor);
+    let mut client = successor.client();
+    (10..20).for_each(|round| write_all_kinds(&mut client, round));
+    successor.assert_equals(&primary);
+    assert_eq!(successor.syncs(), ["0", "1", "0"]);
+}
+
+#[test]
+fn chains_pass_on_what_comes() {
+    let first = Node::redis(&[]);
+    let second = Node::keyward_of(&first, &[]);
+    first.wait_for(&second);
+    let third = Node::replica_of(&second, &[]);
+    let fourth = Node::keyward_of(&second, &[]);
+    second.wait_for(&third);
+    let last = Node::keyward_of(&third, &[]);
+    let mut client = first.client();
+    (0..30).for_each(|round| write_all_kinds(&mut client, round));
+    let all = [&second, &third, &fourth, &last];
+    all.into_iter().for_each(|replica| first.assert_equals(replica));
+    // A cut link in the middle costs nobody everything.
+    under_load(&first, || {
+        first.call("CLIENT KILL TYPE replica");
+        wait_until(|| first.syncs()[1] == "1");
+        second.call("CLIENT KILL TYPE replica");
+        wait_until(|| second.syncs()[1] == "2");
+    });
+    all.into_iter().for_each(|replica| first.assert_equals(replica));
+    assert_eq!(first.syncs(), ["1", "1", "0"]);
+    assert_eq!(second.syncs()[0], "2");
+    // Who has lost its primary takes nobody, and keeps whom it has.
+    assert_eq!(second.info("role"), "slave");
+}
+
+#[test]
+fn a_restart_goes_on_where_it_was() {
+    for appendonly in ["no", "yes"] {
+        let primary = Node::redis(&[]);
+        let mut replica = Node::keyward_of(&primary, &["--appendonly", appendonly]);
+        let mut client = primary.client();
+        (0..10).for_each(|round| write_all_kinds(&mut client, round));
+        call(&mut client, "SELECT 7");
+        call(&mut client, "SET seventh 1");
+        primary.wait_for(&replica);
+        replica.end();
+        call(&mut client, "SET more 1");
+        call(&mut client, "SET due 1 PX 10");
+        replica.start_again();
+        primary.assert_equals(&replica);
+        assert_eq!(primary.syncs(), ["1", "1", "0"], "{appendonly}: {}", replica.log());
+        (10..20).for_each(|round| write_all_kinds(&mut client, round));
+        primary.assert_equals(&replica);
+        // After any other end it has a snapshot of an earlier place, or a file that does not
+        // tell its place.
+        replica.kill();
+        replica.start_again();
+        primary.assert_equals(&replica);
+        let expected = if appendonly == "no" { ["1", "2"] } else { ["2", "1"] };
+        assert_eq!(primary.syncs()[..2], expected, "{appendonly}: {}", replica.log());
+    }
+}
+
+#[test]
+fn its_append_only_file_has_what_the_primary_sent() {
+    let primary = Node::redis(&[]);
+    let mut replica = Node::keyward(&["--appendonly", "yes"]);
+    replica.call("SET old 1");
+    let mut client = primary.client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    replica.follow(&primary);
+    primary.wait_for(&replica);
+    wait_until(|| {
+        replica.info("aof_enabled") == "1" && replica.info("aof_rewrite_in_progress") == "0"
+    });
+    (10..20).for_each(|round| write_all_kinds(&mut client, round));
+    primary.assert_equals(&replica);
+    let digest = replica.call("DEBUG DIGEST");
+    replica.kill();
+    drop(primary);
+    replica.start_again();
+    assert_eq!(replica.call("DEBUG DIGEST"), digest);
+    assert_eq!(replica.call("EXISTS old"), Frame::Integer(0));
+}
+
+#[test]
+fn without_its_primary_it_serves_what_it_has_or_nothing() {
+    let mut primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("SET a 1");
+    primary.wait_for(&replica);
+    primary.kill();
+    wait_until(|| replica.info("master_link_status") == "down");
+    assert_eq!(replica.call("GET a"), bulk("1"));
+    replica.call("CONFIG SET replica-serve-stale-data no");
+    let text = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+    assert_eq!(replica.call("GET a"), error(text));
+    assert_eq!(replica.call("EVAL \"return redis.pcall('get', 'a')\" 0"), error(text));
+    assert_eq!(replica.call("PING"), error(text));
+    let refusal = error("NOMASTERLINK Can't SYNC while not connected with my master");
+    replica.call("CONFIG SET replica-serve-stale-data yes");
+    assert_eq!(replica.call("PSYNC ? -1"), refusal);
+    assert_eq!(
+        replica.call("SET a 2"),
+        error("READONLY You can't write against a read only replica.")
+    );
+    replica.lead();
+    assert_eq!(replica.call("SET a 2"), Frame::Simple(b"OK".to_vec()));
+}
+
+#[test]
+fn clients_that_wait_are_told_when_it_begins_to_follow() {
+    let (primary, replica) = (Node::redis(&[]), Node::keyward(&[]));
+    let mut waiting = replica.client();
+    let blocked = std::thread::spawn(move || ask(&mut waiting, "BLPOP list 0"));
+    wait_until(|| replica.info("blocked_clients") == "1");
+    replica.follow(&primary);
+    let text = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
+    assert_eq!(blocked.join().expect("it does not panic"), error(text));
+    let again = format!("REPLICAOF 127.0.0.1 {}", primary.port);
+    let expected = Frame::Simple(b"OK Already connected to specified master".to_vec());
+    assert_eq!(replica.call(&again), expected);
+    assert_eq!(replica.call("REPLICAOF 127.0.0.1 x"), error("ERR Invalid master port"));
+    // Who waits for entries of a stream goes on when the primary adds one.
+    primary.wait_for(&replica);
+    let mut waiting = replica.client();
+    let blocked = std::thread::spawn(move || ask(&mut waiting, "XREAD BLOCK 0 STREAMS s $"));
+    wait_until(|| replica.info("blocked_clients") == "1");
+    primary.call("XADD s 1-1 f v");
+    assert!(matches!(blocked.join().expect("it does not panic"), Frame::Array(_)));
+}
