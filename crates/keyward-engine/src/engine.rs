@@ -465,7 +465,11 @@ impl Engine {
     /// Puts schemas in force that were read from their files anew, and loads libraries of
     /// functions: in steps by ticks, all or none, and only where that changes no row. The
     /// host hears what came of it (`Host::reloaded`).
-    pub fn reload(&mut self, drafts: Vec<Draft>, libraries: Vec<Library>) {
+    pub fn reload(&mut self, host: &mut dyn Host, drafts: Vec<Draft>, libraries: Vec<Library>) {
+        if self.shared.primary.is_some() {
+            let text = "a replica is under the schemas of its primary";
+            return host.reloaded(Err(text.to_owned()));
+        }
         self.shared.reloading = Some(Box::new(Reloading::new(drafts, libraries)));
     }
 
@@ -476,6 +480,10 @@ impl Engine {
             return Progress::Closing;
         };
         self.shared.stats.clock_ns = host.monotonic_ns();
+        if session.is_primary {
+            self.shared.sessions.put_back(session);
+            return self.follow_waiting(host, client, out);
+        }
         while !session.is_closing
             && !session.is_waiting()
             && let Some(args) = session.postponed.pop_front()
@@ -530,7 +538,7 @@ impl Engine {
                 host.log(level, line.as_bytes());
             }
         }
-        let is_planning = self.go_on_with_schemas(host);
+        let is_planning = self.go_on_with_schemas(host) | self.bring_replicated();
         if !self.shared.migrating.is_empty() {
             self.go_on_with_answers(host);
         }
@@ -569,7 +577,7 @@ impl Engine {
             && !self.keys.is_following()
             && self.shared.pause.is_none();
         let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;
-        if is_busy || is_ending || is_planning {
+        if is_busy || is_ending || is_planning || self.shared.is_bringing() {
             return Some(self.keys.now_ms());
         }
         let pause_end = self.shared.pause.as_ref().map(|pause| pause.until_ms + 1);

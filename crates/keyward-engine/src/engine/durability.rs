@@ -309,7 +309,11 @@ impl Engine {
     /// Loading is over.
     pub fn end_loading(&mut self, host: &mut dyn Host, loaded: Loaded) {
         host.loaded(loaded);
-        let arrival = self.shared.arrival.take();
+        // A replica's own schemas wait until it leads.
+        let arrival = match &mut self.shared.primary {
+            Some(_) => None,
+            None => self.shared.arrival.take(),
+        };
         self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
     }

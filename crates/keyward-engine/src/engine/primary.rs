@@ -30,7 +30,7 @@ use crate::sessions::transaction;
 use crate::snapshot::Loaded;
 use keyward_commands::{Command, CommandId, Names, WireError, args};
 use keyward_lua::LogLevel;
-use keyward_resp::{Args, Batch, push_request};
+use keyward_resp::{Args, Batch, RequestLimits, RequestParser, push_request};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::reclaim::Freeing;
@@ -42,6 +42,11 @@ const TELL_INTERVAL_MS: i64 = 1000;
 const NAMED_MAX: u64 = 20;
 /// Bytes of a command that the log shows.
 const SHOWN_BYTES_MAX: usize = 80;
+
+/// What an acknowledgement of a primary says: which schemas govern its rows.
+const SCHEMAS: &[u8] = b"KEYWARD-SCHEMAS";
+/// Rows that are brought to their tables per tick.
+const ROWS_PER_TICK: usize = 500;
 
 /// What clients hear that waited when the server began to follow another.
 const UNBLOCKED: &[u8] =
@@ -78,6 +83,7 @@ impl Shared {
         let now_ms = keys.now_ms();
         let db = self.stream_db();
         self.close_link();
+        self.put_schemas_aside(keys);
         let primary = Primary { db, ..Primary::new(name, port, now_ms) };
         self.primary = Some(Box::new(primary));
         keys.follow(true);
@@ -102,6 +108,7 @@ impl Shared {
         self.feed_effects(keys);
         self.close_link();
         self.primary = None;
+        self.inherit_schemas(keys, host);
         match self.replication.is_on() {
             true => self.replication.promote(),
             false => self.replication.forget_history(),
@@ -136,7 +143,7 @@ impl Shared {
             primary.client = None;
             primary.stage = LinkStage::Connect;
             primary.down_since_ms = now_ms;
-            primary.unit = Vec::new();
+            (primary.unit, primary.waiting) = (Vec::new(), Vec::new());
         }
     }
 
@@ -178,6 +185,11 @@ impl Shared {
     #[inline]
     pub(crate) fn spares_memory(&self) -> bool {
         self.primary.is_some() && self.tunables.replicating.ignores_memory_limit
+    }
+
+    /// Whether rows are brought to the tables of a schema that the stream has told of.
+    pub(crate) fn is_bringing(&self) -> bool {
+        self.primary.as_ref().is_some_and(|primary| primary.is_bringing)
     }
 
     /// Tells the primary how far this server is, and notices that it is silent.
@@ -270,7 +282,7 @@ impl Engine {
 
     /// A snapshot of the primary is about to take the place of everything. Until it is loaded
     /// clients are told to wait.
-    pub fn begin_copy(&mut self) {
+    pub fn begin_copy(&mut self, host: &mut dyn Host) {
         let Engine { keys, shared, .. } = self;
         shared.close_replicas();
         shared.is_loading = true;
@@ -279,6 +291,7 @@ impl Engine {
         }
         keys.effects.take();
         shared.scripts.remove_libraries();
+        shared.observe_replicated(keys, host);
         // Whoever asks now has something else.
         shared.replication.forget_history();
     }
@@ -355,7 +368,7 @@ impl Engine {
         primary.heard_ms = now_ms;
         session.active_ms = now_ms;
         self.shared.stats.clock_ns = host.monotonic_ns();
-        let mut stream = Part { from: part.start, whole: part.start, asks: false };
+        let mut stream = Part { from: part.start, whole: part.start, asks: false, waits: false };
         let outcome = self.carry_out_all(host, &mut session, (buffer, &part), batch, &mut stream);
         self.take_place(&session, buffer, &part, &stream);
         if stream.asks {
@@ -363,9 +376,45 @@ impl Engine {
         }
         self.shared.sessions.put_back(session);
         match outcome {
+            Ok(()) if stream.waits => Progress::Blocked,
             Ok(()) => Progress::Done,
             Err(Unsupported) => Progress::Closing,
         }
+    }
+
+    /// Carries out what of the stream had to wait.
+    pub(crate) fn follow_waiting(
+        &mut self,
+        host: &mut dyn Host,
+        client: ClientId,
+        out: &mut Vec<u8>,
+    ) -> Progress {
+        let Some(primary) = &mut self.shared.primary else { return Progress::Closing };
+        let mut bytes = std::mem::take(&mut primary.waiting);
+        let (mut parser, mut batch) = (RequestParser::new(), Batch::new());
+        let limits = RequestLimits { batch_commands_max: usize::MAX, ..RequestLimits::default() };
+        // They were whole commands.
+        let _ = parser.parse(&mut bytes, &limits, &mut batch);
+        let part = 0..bytes.len();
+        self.follow(host, client, (&bytes, part), &batch, out)
+    }
+
+    /// Brings rows to the tables of schemas that the stream has told of, some per tick; whether
+    /// there are more.
+    pub(crate) fn bring_replicated(&mut self) -> bool {
+        if !self.shared.is_bringing() {
+            return false;
+        }
+        if !self.shared.bring_recalled(&mut self.keys, ROWS_PER_TICK) {
+            return true;
+        }
+        self.shared.is_loading = false;
+        if let Some(primary) = &mut self.shared.primary {
+            primary.is_bringing = false;
+            let client = primary.client;
+            self.shared.let_go_on(client.into_iter().collect());
+        }
+        false
     }
 
     /// What was whole of the stream is the history of this server.
@@ -380,6 +429,7 @@ impl Engine {
             primary.db = session.db;
         }
         primary.unit.extend_from_slice(&buffer[done.whole..done.from]);
+        primary.waiting.extend_from_slice(&buffer[done.from..part.end]);
         self.shared.trim_backlog();
     }
 
@@ -395,7 +445,7 @@ impl Engine {
         // The stream has the names that commands have in Redis.
         let (names, mut out) = (Names::default(), Vec::new());
         let (mut next, mut outcome) = (0, Ok(()));
-        while next < batch.len() && outcome.is_ok() {
+        while next < batch.len() && outcome.is_ok() && !stream.waits {
             let window = prepared.window((&self.keys, &names), session.db, buffer, batch, next);
             for index in window.clone() {
                 let args = batch.command(index, buffer);
@@ -410,6 +460,9 @@ impl Engine {
                 stream.from = if is_last { part.end } else { batch.end_of(index) };
                 if session.transaction.is_none() {
                     stream.whole = stream.from;
+                }
+                if stream.waits {
+                    break;
                 }
             }
             next = window.end;
@@ -438,6 +491,17 @@ impl Engine {
         session.last_command = Some(command);
         if command.id == CommandId::ReplConf {
             stream.asks |= args.get(1).is_some_and(|word| args::is(word, "GETACK"));
+            if let (Some(SCHEMAS), Some(text)) = (args.get(3), args.get(4))
+                && self.shared.hear_schemas(&self.keys, text)
+            {
+                // Until rows are in their tables nobody can be told of them.
+                stream.waits = true;
+                session.is_paused = true;
+                self.shared.is_loading = true;
+                if let Some(primary) = &mut self.shared.primary {
+                    primary.is_bringing = true;
+                }
+            }
             return Ok(());
         }
         if transaction::queues(session, command) {
@@ -505,6 +569,8 @@ struct Part {
     whole: usize,
     /// The primary asks how far this server is.
     asks: bool,
+    /// What follows has to wait.
+    waits: bool,
 }
 
 /// What a command is called, for the log. Its arguments may be secrets.

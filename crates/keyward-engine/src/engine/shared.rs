@@ -122,6 +122,8 @@ pub(crate) struct Shared {
     pub(crate) strangers: Option<Strangers>,
     /// Schemas that are to govern the rows which a start loads.
     pub(crate) arrival: Option<Box<Arrival>>,
+    /// Databases that were promoted with rows which their schema did not govern.
+    pub(crate) observing_since_promotion: Vec<usize>,
     /// What the file remembers that was loaded last, if it remembers anything; annotations that
     /// are being read.
     pub(crate) origin: Option<Memory>,
@@ -177,6 +179,7 @@ impl Shared {
             remains: Remains::default(),
             strangers: None,
             arrival: None,
+            observing_since_promotion: Vec::new(),
             origin: None,
             annotations: Annotations::default(),
             replaced: ReplacedTexts::default(),

@@ -63,6 +63,10 @@ pub(crate) struct Primary {
     pub(crate) db: usize,
     /// Bytes that have come of a unit which is not whole.
     pub(crate) unit: Vec<u8>,
+    /// Commands that have come and have to wait.
+    pub(crate) waiting: Vec<u8>,
+    /// They wait because rows are brought to the tables of another schema.
+    pub(crate) is_bringing: bool,
     /// When something came last.
     pub(crate) heard_ms: i64,
     /// Since when there is no link.
@@ -85,6 +89,8 @@ impl Primary {
             client: None,
             db: 0,
             unit: Vec::new(),
+            waiting: Vec::new(),
+            is_bringing: false,
             heard_ms: now_ms,
             down_since_ms: now_ms,
             told_ms: 0,

@@ -209,7 +209,7 @@ impl Following<'_> {
             // The files have what goes now, and are written anew when the rest is there.
             commit::end_log(self.server, core);
             core.engine.set_time(core.host.clock.now_us());
-            core.engine.begin_copy();
+            core.engine.begin_copy(&mut core.host);
             let started_s = clock::now_us() / 1_000_000;
             let progress = Progress { started_s, total_bytes: source.bytes, loaded_bytes: 0 };
             core.host.loading = Some(progress);

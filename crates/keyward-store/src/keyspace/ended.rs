@@ -157,7 +157,12 @@ impl Keyspace {
         is_over
     }
 
-    /// Whether any database is under a schema.
+    /// Whether any database is under a schema, be it that its rules are not asked.
+    pub fn has_schemas(&self) -> bool {
+        self.governed > 0
+    }
+
+    /// Whether any database is under a schema whose rules are asked.
     #[inline(always)]
     pub fn is_governed(&self) -> bool {
         self.governed > 0 && !self.is_following

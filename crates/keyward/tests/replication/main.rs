@@ -5,6 +5,7 @@
 
 mod following;
 mod node;
+mod schemas;
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, call, wait_until};

@@ -40,7 +40,7 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
                 || (args::is(word, "DEFAULT") && by_default)
         };
         // Where there is no schema, INFO is Redis's.
-        if section == Section::Patterns && !ctx.keys.is_governed() {
+        if section == Section::Patterns && !ctx.keys.has_schemas() {
             continue;
         }
         let words = ctx.args.from(1);

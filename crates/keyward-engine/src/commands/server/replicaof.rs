@@ -34,7 +34,7 @@ pub(crate) fn replicaof(ctx: &mut Ctx<'_>) -> Outcome {
         ctx.reply.simple("OK Already connected to specified master");
         return Ok(());
     }
-    if ctx.shared.changeover.is_some() {
+    if ctx.shared.changeover.is_some() || ctx.shared.reloading.is_some() {
         return Err(WireError::Err("a schema is on its way into force; try again when it is"));
     }
     ctx.shared.follow(ctx.keys, ctx.host, (host, port));

@@ -82,6 +82,12 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
             replica.acknowledged,
         );
     }
+    match ctx.shared.observing_since_promotion(ctx.keys) {
+        0 => {}
+        count => {
+            let _ = write!(text, "schemas_observing_since_promotion:{count}\r\n");
+        }
+    }
     let replication = &ctx.shared.replication;
     let past = replication.past();
     let second = past.map_or(-1, |past| past.until as i64 + 1);
