@@ -6,6 +6,7 @@
 mod following;
 mod node;
 mod schemas;
+mod sentinel;
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, call, wait_until};
