@@ -24,6 +24,7 @@ pub(crate) mod durability;
 pub(crate) mod ending;
 pub(crate) mod errands;
 pub(crate) mod evict;
+pub(crate) mod failover;
 pub(crate) mod following;
 pub(crate) mod migrating;
 pub(crate) mod observers;
@@ -507,6 +508,7 @@ impl Engine {
         self.end_pause_if_over();
         self.shared.look_after_followers(&mut self.keys, host);
         self.shared.look_after_primary(&mut self.keys, host);
+        self.fail_over(host);
         self.end_if_ready(host);
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();

@@ -9,6 +9,7 @@
 pub(crate) mod backlog;
 pub(crate) mod courier;
 pub(crate) mod ending;
+pub(crate) mod failover;
 pub(crate) mod latency;
 pub(crate) mod monitor;
 pub(crate) mod pause;

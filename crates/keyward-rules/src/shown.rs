@@ -274,6 +274,7 @@ impl Subject {
             | Select
             | CommandId::Command
             | Config
+            | Failover
             | Info
             | Latency
             | ReplConf

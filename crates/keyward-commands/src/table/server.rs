@@ -168,6 +168,22 @@ rows! { server_ids, Server;
         doc_flags: [Syscmd],
     }
 
+    Failover, "failover" {
+        since: "6.2.0", arity: AtLeast(1),
+        flags: [Admin, NoScript, Stale],
+        summary: "Start a coordinated failover between this server and one of its replicas.",
+        complexity: "O(1)",
+        args: [
+            block("target", &[
+                string("host"),
+                integer("port"),
+                flag("force", "FORCE").optional(),
+            ]).token("TO").optional(),
+            flag("abort", "ABORT").optional(),
+            integer("milliseconds").token("TIMEOUT").optional(),
+        ],
+    }
+
     FlushAll, "flushall" {
         since: "1.0.0", arity: AtLeast(1),
         flags: [Write],

@@ -3,6 +3,7 @@
 pub(crate) mod command;
 pub(crate) mod config;
 pub(crate) mod debug;
+pub(crate) mod failover;
 pub(crate) mod info;
 pub(crate) mod memory;
 pub(crate) mod monitor;

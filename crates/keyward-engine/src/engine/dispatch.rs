@@ -365,6 +365,7 @@ const fn handler(id: Id) -> Handler {
         Id::SlowLogReset => slowlog::reset,
         Id::Lolwut => server::process::lolwut,
         Id::ReplConf => server::replication::replconf,
+        Id::Failover => server::failover::failover,
         Id::Role => server::role::role,
         Id::ReplicaOf | Id::SlaveOf => server::replicaof::replicaof,
         Id::Shutdown => server::process::shutdown,

@@ -112,6 +112,7 @@ impl Shared {
         if self.replicas.looks.is_multiple_of(period)
             && self.replicas.count() > 0
             && self.ending.is_none()
+            && self.failover.is_none()
             && is_leading
         {
             self.feed_effects(keys);

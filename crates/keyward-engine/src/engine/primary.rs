@@ -68,6 +68,8 @@ pub struct Resumption {
     pub id: String,
     /// The number of the first byte that is lacking; −1 for everything.
     pub next: i64,
+    /// Whether the other one is to lead from then on (FAILOVER).
+    pub is_failover: bool,
 }
 
 impl Shared {
@@ -241,13 +243,11 @@ impl Engine {
     /// What to ask a primary for: to go on with the history that this server has, or everything.
     pub fn resumption(&self) -> Resumption {
         let replication = &self.shared.replication;
-        match replication.is_on() {
-            true => Resumption {
-                id: replication.id().to_string(),
-                next: replication.offset() as i64 + 1,
-            },
-            false => Resumption { id: "?".to_owned(), next: -1 },
-        }
+        let (id, next) = match replication.is_on() {
+            true => (replication.id().to_string(), replication.offset() as i64 + 1),
+            false => ("?".to_owned(), -1),
+        };
+        Resumption { id, next, is_failover: self.shared.failover.is_some() }
     }
 
     /// The link has got so far.

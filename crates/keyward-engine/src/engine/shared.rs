@@ -23,6 +23,7 @@ use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::ending::Ending;
+use crate::sessions::failover::Failover;
 use crate::sessions::pause::Pause;
 use crate::sessions::primary::Primary;
 use crate::sessions::pubsub::{self, PubSub};
@@ -90,6 +91,8 @@ pub(crate) struct Shared {
     pub(crate) replicas: Replicas,
     /// The server that this one follows, if it is a replica.
     pub(crate) primary: Option<Box<Primary>>,
+    /// A replica is to take over.
+    pub(crate) failover: Option<Failover>,
     /// The end of the server, which waits for replicas.
     pub(crate) ending: Option<Ending>,
     /// What is to be appended to the append-only file.
@@ -164,6 +167,7 @@ impl Shared {
             replication: Replication::new(seed),
             replicas: Replicas::default(),
             primary: None,
+            failover: None,
             ending: None,
             pause: None,
             migrating: Migrating::default(),

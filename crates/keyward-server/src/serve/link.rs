@@ -105,7 +105,18 @@ impl Following<'_> {
             Socket::Tcp(socket) => Stream::Tcp(socket),
             Socket::Unix(socket) => Stream::Unix(socket),
         };
+        if !matches!(granted, Granted::Nothing(_)) {
+            let core = &mut *self.server.core.borrow_mut();
+            core.engine.failover_accepted();
+            delivery::deliver(self.server, core);
+        }
         match granted {
+            Granted::Nothing(refusal) => {
+                let core = &mut *self.server.core.borrow_mut();
+                core.engine.failover_refused(&mut core.host);
+                delivery::deliver(self.server, core);
+                return Err(refusal);
+            }
             Granted::Rest(id) => {
                 let core = &mut *self.server.core.borrow_mut();
                 if !core.engine.go_on_following(id.as_deref()) {

@@ -3,6 +3,7 @@
 //!
 //! `docs/replication.md` promises what is tested here.
 
+mod failover;
 mod following;
 mod node;
 mod schemas;

@@ -7,10 +7,13 @@ use keyward_commands::{WireError, args};
 use keyward_lua::LogLevel;
 
 pub(crate) fn replicaof(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.shared.failover.is_some() {
+        return Err(WireError::Err("REPLICAOF not allowed while failing over."));
+    }
     if args::is(ctx.args.at(1), "NO") && args::is(ctx.args.at(2), "ONE") {
         if ctx.shared.primary.is_some() {
             ctx.shared.lead(ctx.keys, ctx.host);
-            log(ctx, "MASTER MODE enabled");
+            log_role(ctx, "MASTER MODE enabled (user request");
         }
         ctx.reply.ok();
         return Ok(());
@@ -39,13 +42,13 @@ pub(crate) fn replicaof(ctx: &mut Ctx<'_>) -> Outcome {
     }
     ctx.shared.follow(ctx.keys, ctx.host, (host, port));
     let name = String::from_utf8_lossy(host).into_owned();
-    log(ctx, &format!("REPLICAOF {name}:{port} enabled"));
+    log_role(ctx, &format!("REPLICAOF {name}:{port} enabled (user request"));
     ctx.reply.ok();
     Ok(())
 }
 
 /// Says what was done, and on whose behalf.
-fn log(ctx: &mut Ctx<'_>, what: &str) {
+pub(super) fn log_role(ctx: &mut Ctx<'_>, what: &str) {
     let client = ctx.shared.handlers.describe_client;
     let running = (ctx.session.id, ctx.args);
     let onlooker = crate::engine::context::Onlooker {
@@ -55,6 +58,6 @@ fn log(ctx: &mut Ctx<'_>, what: &str) {
         running,
     };
     let client = client(&onlooker, ctx.session);
-    let line = format!("{what} (user request from '{}')", client.trim_end());
+    let line = format!("{what} from '{}')", client.trim_end());
     ctx.host.log(LogLevel::Notice, line.as_bytes());
 }

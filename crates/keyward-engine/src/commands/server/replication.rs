@@ -3,6 +3,7 @@
 //! Not here: what follows from it (`engine::following`), ROLE and INFO (`role`), being a replica
 //! (`replicaof`).
 
+use crate::commands::server::replicaof::log_role;
 use crate::commands::server::role::no_id;
 use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::replicas::{Part, Replica, Stage};
@@ -21,7 +22,11 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let is_psync = ctx.command.id == CommandId::PSync;
     if is_psync && ctx.args.get(3).is_some_and(|word| args::is(word, "FAILOVER")) {
-        return Err(WireError::Err("PSYNC FAILOVER can't be sent to a master."));
+        take_over(ctx)?;
+    }
+    if ctx.shared.failover.is_some() {
+        let text = b"NOMASTERLINK Can't SYNC while failing over";
+        return Err(WireError::line(&[text]));
     }
     if ctx.session.wishes.part != Part::Everything && !ctx.session.wishes.takes_mark {
         return Err(WireError::Err("Filtered replica requires EOF capability"));
@@ -45,6 +50,22 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
         }
     }
     begin(ctx, !is_psync);
+    Ok(())
+}
+
+/// The server that this one follows wants to follow it.
+fn take_over(ctx: &mut Ctx<'_>) -> Outcome {
+    let id = ctx.args.at(1);
+    let line = format!("Failover request received for replid {}.", id.escape_ascii());
+    ctx.host.log(LogLevel::Warning, line.as_bytes());
+    if ctx.shared.primary.is_none() {
+        return Err(WireError::Err("PSYNC FAILOVER can't be sent to a master."));
+    }
+    if !id.eq_ignore_ascii_case(ctx.shared.replication.id().to_string().as_bytes()) {
+        return Err(WireError::Err("PSYNC FAILOVER replid must match my replid."));
+    }
+    ctx.shared.lead(ctx.keys, ctx.host);
+    log_role(ctx, "MASTER MODE enabled (failover request");
     Ok(())
 }
 

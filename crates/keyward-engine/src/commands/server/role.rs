@@ -2,6 +2,7 @@
 
 use crate::commands::connection::client_list::session;
 use crate::engine::context::{Ctx, Outcome};
+use crate::sessions::failover::FailoverStage;
 use crate::sessions::primary::{LinkStage, Primary};
 use crate::sessions::replicas::Stage;
 use keyward_store::keyspace::client_id::ClientId;
@@ -97,10 +98,11 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
     };
     let _ = write!(
         text,
-        "master_failover_state:no-failover\r\nmaster_replid:{}\r\nmaster_replid2:{}\r\n\
+        "master_failover_state:{}\r\nmaster_replid:{}\r\nmaster_replid2:{}\r\n\
          master_repl_offset:{}\r\nsecond_repl_offset:{second}\r\nrepl_backlog_active:{is_on}\r\n\
          repl_backlog_size:{}\r\nrepl_backlog_first_byte_offset:{first}\r\n\
          repl_backlog_histlen:{len}\r\n",
+        FailoverStage::name(ctx.shared.failover_stage()),
         replication.id(),
         past.map_or_else(no_id, |past| past.id.to_string()),
         replication.offset(),

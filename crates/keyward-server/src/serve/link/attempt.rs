@@ -72,6 +72,8 @@ pub(super) enum Socket {
 pub(super) enum Granted {
     /// What is lacking, from a history that may have another id by now.
     Rest(Option<Vec<u8>>),
+    /// Nothing: it refuses, as this sentence says.
+    Nothing(String),
     /// Everything.
     Copy { id: Vec<u8>, offset: u64, source: Source },
 }
@@ -211,12 +213,14 @@ impl Attempt {
 
     /// Asks for what is lacking, or everything.
     fn ask(&self, talk: &mut Talk<'_>) -> Result<Granted, Problem> {
-        let Resumption { id, next } = &self.resumption;
+        let Resumption { id, next, is_failover } = &self.resumption;
         match *next {
             -1 => tracing::info!("Partial resynchronization not possible (no cached master)"),
             _ => tracing::info!("Trying a partial resynchronization (request {id}:{next})."),
         }
-        talk.say(&[b"PSYNC", id.as_bytes(), next.to_string().as_bytes()])?;
+        let number = next.to_string();
+        let words: [&[u8]; 4] = [b"PSYNC", id.as_bytes(), number.as_bytes(), b"FAILOVER"];
+        talk.say(if *is_failover { &words } else { &words[..3] })?;
         let reply = talk.line()?;
         let text = String::from_utf8_lossy(&reply).into_owned();
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -234,7 +238,7 @@ impl Attempt {
             _ if text.starts_with("-NOMASTERLINK") || text.starts_with("-LOADING") => Err(format!(
                 "Master is currently unable to PSYNC but should be in the future: {text}"
             )),
-            _ => Err(format!("Unexpected reply to PSYNC from master: {text}")),
+            _ => Ok(Granted::Nothing(format!("Unexpected reply to PSYNC from master: {text}"))),
         }
     }
 
