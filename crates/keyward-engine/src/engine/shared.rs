@@ -283,10 +283,10 @@ impl Shared {
         if !session.subscriptions.is_empty() {
             pubsub::check_subscriber(session, command)?;
         }
-        if self.is_stale() && !command.flags.has(Flag::Stale) {
+        if self.is_stale() && transaction::lacks(session, command, Flag::Stale) {
             return Err(WireError::MasterDown);
         }
-        if self.is_loading && !command.flags.has(Flag::Loading) {
+        if self.is_loading && transaction::lacks(session, command, Flag::Loading) {
             return Err(WireError::Loading);
         }
         if session.is_monitor || session.is_replica {

@@ -166,6 +166,9 @@ impl Following<'_> {
             own_address: settings.text(Id::ReplicaAnnounceIp).into_bytes(),
             timeout: Duration::from_secs(settings.int(Id::ReplTimeout).max(1) as u64),
             resumption: core.engine.resumption(),
+            refuses_empty: (settings.text(Id::EmptyPrimary) == "refuse"
+                && core.engine.row_count() > 0)
+                .then(|| usize::try_from(settings.int(Id::Databases)).unwrap_or(1)),
             disk: Arc::clone(&core.host.persistence.disk),
             directory: settings.text(Id::Dir).into(),
             is_over: Arc::clone(is_over),

@@ -181,7 +181,9 @@ impl Connection {
         self.has_unread = count == room || self.is_hung_up || self.peer.socket.has_received();
         core.host.stats.input_bytes += count as u64;
         core.host.stats.reads += 1;
-        if self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
+        // What a primary has carried out is to be carried out here, however long it is.
+        let is_limited = !self.is_primary;
+        if is_limited && self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
             tracing::warn!(client = self.client.0, "closing: the query buffer limit is reached");
             return Ok(0);
         }

@@ -200,6 +200,7 @@ settings! {
     ReplicaAnnounceIp, "replica-announce-ip", Kind::Text, "", Live, "Name or address by which others reach this replica; empty for the one it connects from.";
     ReplicaAnnouncePort, "replica-announce-port", Kind::Int(0, 65535), "0", Live, "Port by which others reach this replica; 0 for the one it listens on.";
     ReplicaIgnoreMemory, "replica-ignore-maxmemory", Kind::Bool, "yes", Live, "Whether a replica leaves it to its primary what goes if memory is short.";
+    EmptyPrimary, "replica-empty-primary", Kind::OneOf(&["accept", "refuse"]), "accept", Live, "Whether a replica with rows takes the snapshot of a primary that has none.";
     SkipUnsupported, "repl-skip-unsupported", Kind::Bool, "no", Live, "Whether what a primary has that is not served here is left out, and told; else the link is closed.";
     BusyReplyThreshold, "busy-reply-threshold", Kind::Int(0, i64::MAX), "5000", Live, "Milliseconds after which a script counts as slow and others get BUSY; 0 for never.";
     ProtectedConfigs, "enable-protected-configs", PROTECTED, "no", AtStart, "Who may change `dir` and `dbfilename` by CONFIG SET.";

@@ -321,3 +321,54 @@ fn clients_that_wait_are_told_when_it_begins_to_follow() {
     primary.call("XADD s 1-1 f v");
     assert!(matches!(blocked.join().expect("it does not panic"), Frame::Array(_)));
 }
+
+#[test]
+fn a_primary_that_restarts_empty_empties_it_unless_that_is_refused() {
+    let mut primary = Node::redis(&[]);
+    let careless = Node::keyward_of(&primary, &[]);
+    let careful = Node::keyward_of(&primary, &["--replica-empty-primary", "refuse"]);
+    primary.call("SET a 1");
+    primary.wait_for(&careless);
+    primary.wait_for(&careful);
+    primary.kill();
+    primary.start_again();
+    primary.wait_for(&careless);
+    assert_eq!(careless.call("DBSIZE"), Frame::Integer(0));
+    wait_until(|| careful.log().contains("replica-empty-primary refuse"));
+    assert_eq!(careful.call("GET a"), bulk("1"));
+    assert_eq!(careful.info("master_link_status"), "down");
+    primary.call("SET b 1");
+    primary.assert_equals(&careful);
+}
+
+#[test]
+fn a_command_of_its_primary_may_be_longer_than_those_of_clients() {
+    let primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &["--client-query-buffer-limit", "1mb"]);
+    primary.wait_for(&replica);
+    let text = "x".repeat(2_000_000);
+    primary.client().call(["SET", "a", &text]).expect("a reply");
+    primary.assert_equals(&replica);
+    assert_eq!(primary.syncs()[0], "1", "{}", replica.log());
+}
+
+#[test]
+fn whom_it_follows_is_a_setting_that_is_written_back() {
+    let primary = Node::redis(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("keyward.conf");
+    std::fs::write(&path, "appendonly no\nreplicaof 127.0.0.1 1\n").expect("a file");
+    let replica = Node::keyward_with(&[path.to_str().expect("UTF-8")], &[]);
+    let followed = replica.call("CONFIG GET replicaof");
+    assert_eq!(followed, Frame::Array(vec![bulk("replicaof"), bulk("127.0.0.1 1")]));
+    replica.follow(&primary);
+    primary.wait_for(&replica);
+    let written = || {
+        replica.call("CONFIG REWRITE");
+        std::fs::read_to_string(&path).expect("a file")
+    };
+    let expected = format!("replicaof 127.0.0.1 {}\n", primary.port);
+    assert!(written().contains(&expected), "{}", written());
+    replica.lead();
+    assert!(!written().contains("replicaof"), "{}", written());
+}

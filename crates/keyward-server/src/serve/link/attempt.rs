@@ -15,7 +15,10 @@
 
 use super::bridge::bridge;
 use crate::net::selector::Alarm;
-use keyward_engine::{LinkStage, PrimaryAddress, Resumption, Transfer};
+use keyward_engine::{
+    Coverage, DueRows, Engine, EngineOptions, LinkStage, Nobody, PrimaryAddress, Resumption,
+    Transfer, Tunables,
+};
 use keyward_persist::disk::{Disk, Source};
 use keyward_persist::snapshot_file::NewFile;
 use keyward_resp::push_request;
@@ -89,6 +92,8 @@ pub(super) struct Attempt {
     pub(super) own_address: Vec<u8>,
     pub(super) timeout: Duration,
     pub(super) resumption: Resumption,
+    /// A snapshot without rows is not wanted; how many databases there are.
+    pub(super) refuses_empty: Option<usize>,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) directory: PathBuf,
     /// Nobody wants it any more.
@@ -276,8 +281,17 @@ impl Attempt {
         file.finish().map_err(|error| unwritten(&error))?;
         let path = self.directory.join(&name);
         let opened = self.disk.open(&path).map_err(|error| unwritten(&error));
+        let is_empty = match self.refuses_empty {
+            Some(databases) => self.disk.open(&path).is_ok_and(|it| is_empty(it, databases)),
+            None => false,
+        };
         // It has no name from now on, and goes with who reads it.
         self.disk.remove(&path).map_err(|error| unwritten(&error))?;
+        if is_empty {
+            return Err("MASTER has no keys, and this replica has: what it has stays \
+                        (replica-empty-primary refuse)"
+                .to_owned());
+        }
         opened
     }
 
@@ -318,6 +332,26 @@ impl Attempt {
                 self.report(Report::Transfer(Transfer { total_bytes, read_bytes }));
             }
             talk.receive()?;
+        }
+    }
+}
+
+/// Whether a snapshot has no rows.
+fn is_empty(source: Source, databases: usize) -> bool {
+    let options = EngineOptions { seed: 0, databases, tunables: Tunables::default() };
+    let mut engine = Engine::new(options);
+    let opened = engine.open_snapshot(source.content, Coverage::Everything, DueRows::Kept);
+    let Ok(mut loader) = opened else { return false };
+    loop {
+        let has_more = engine.load_rows(&mut Nobody, &mut loader, 1);
+        if loader.loaded.rows > 0 {
+            return false;
+        }
+        match has_more {
+            Ok(true) => {}
+            Ok(false) => return true,
+            // Something is there, be it that it cannot be loaded.
+            Err(_) => return false,
         }
     }
 }
