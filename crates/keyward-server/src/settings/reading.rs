@@ -113,7 +113,7 @@ impl Settings {
 
     /// What is said of TLS, if it is to be used at all: here, or for MIGRATE.
     pub fn tls(&self) -> Option<TlsOptions> {
-        let connects = self.is_on(Id::TlsCluster);
+        let connects = self.is_on(Id::TlsCluster) || self.is_on(Id::TlsReplication);
         if self.int(Id::TlsPort) == 0 && !connects {
             return None;
         }

@@ -372,3 +372,36 @@ fn whom_it_follows_is_a_setting_that_is_written_back() {
     replica.lead();
     assert!(!written().contains("replicaof"), "{}", written());
 }
+
+#[test]
+fn it_follows_by_tls() {
+    let files = keyward_testkit::Certificates::make();
+    let tls = |port: u16, name: &str| files.settings(port, name);
+    let free = || {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        listener.local_addr().expect("it has one").port()
+    };
+    for is_stock in [true, false] {
+        let port = free();
+        let settings = tls(port, "server");
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let primary = if is_stock { Node::redis(&settings) } else { Node::keyward(&settings) };
+        let mut client = primary.client();
+        (0..20).for_each(|round| write_all_kinds(&mut client, round));
+        let port = port.to_string();
+        let own = tls(0, "client");
+        let mut options = vec!["--tls-replication", "yes", "--replicaof", "127.0.0.1", &port];
+        options.extend(own.iter().map(String::as_str));
+        let replica = Node::keyward(&options);
+        (20..40).for_each(|round| write_all_kinds(&mut client, round));
+        primary.wait_for(&replica);
+        assert_eq!(primary.call("CLIENT KILL TYPE replica"), Frame::Integer(1));
+        wait_until(|| primary.syncs()[1] == "1");
+        primary.assert_equals(&replica);
+        assert_eq!(primary.call("WAIT 1 5000"), Frame::Integer(1));
+        // Without TLS the port says nothing that makes sense.
+        replica.call("CONFIG SET tls-replication no");
+        primary.call("CLIENT KILL TYPE replica");
+        wait_until(|| replica.info("master_link_status") == "down");
+    }
+}
