@@ -71,8 +71,9 @@ const EASE_MS: u64 = 5_000;
 pub struct Keyspace {
     databases: Vec<Database>,
     now_ms: i64,
-    /// The time by the clock, also while commands are carried out again.
-    wall_ms: i64,
+    /// Rows whose deadline is before this time are due: now, or never while commands are carried
+    /// out again.
+    due_ms: i64,
     /// How rows record that they are used.
     pub access: AccessClock,
     /// When lists that nobody uses were looked for last.
@@ -162,7 +163,7 @@ impl Keyspace {
         Keyspace {
             databases: (0..database_count).map(|_| Database::new(hasher, None)).collect(),
             now_ms: 0,
-            wall_ms: 0,
+            due_ms: 0,
             access: AccessClock::new(MemoryLimit::default().rates),
             lists_looked_at_ms: 0,
             packed_by_need_at_ms: i64::MIN,
@@ -198,15 +199,18 @@ impl Keyspace {
         self.now_ms
     }
 
-    /// The time by the clock. While commands are carried out again it differs from the one that
-    /// rows are judged by: what is to end after some time ends that long after this one.
-    pub fn wall_ms(&self) -> i64 {
-        self.wall_ms
+    /// Whether what is given this deadline is over at once. While commands are carried out again
+    /// nothing is: the ends of rows are part of them.
+    pub fn is_past(&self, deadline: i64) -> bool {
+        deadline <= self.due_ms
     }
 
     /// The time that holds until the next call.
     pub fn set_now_ms(&mut self, now_ms: i64) {
-        (self.now_ms, self.wall_ms) = (now_ms, now_ms);
+        self.now_ms = now_ms;
+        if !self.is_replaying {
+            self.due_ms = now_ms;
+        }
         self.access.set_now_ms(now_ms);
     }
 
@@ -261,7 +265,7 @@ impl Keyspace {
         let table = self.databases[key.db()].table(key);
         let found = table.seek(key)?;
         if let Some(deadline) = table.deadline_at(found)
-            && deadline < self.now_ms
+            && deadline < self.due_ms
         {
             let lives_on = !self.end_due(key);
             return lives_on.then(|| self.databases[key.db()].table(key).seek(key))?;

@@ -20,6 +20,7 @@ use keyward_commands::{CommandId, WireError};
 use keyward_resp::{Args, Batch};
 use keyward_schema::Persist;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::loading::Rules;
 use keyward_store::keyspace::{OnConflict, SnapshotProgress};
 use keyward_store::tables::database::Database;
 use keyward_store::tables::reclaim::Freeing;
@@ -226,7 +227,7 @@ impl Engine {
         buffer: &[u8],
         batch: &Batch,
     ) -> Result<(), LoadError> {
-        let present = self.keys.leave_present();
+        let present = self.keys.leave_present(Rules::Rest);
         let outcome = self.replay(host, replay, buffer, batch);
         self.keys.enter_present(present);
         outcome

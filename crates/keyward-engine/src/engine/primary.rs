@@ -33,6 +33,7 @@ use keyward_lua::LogLevel;
 use keyward_resp::{Args, Batch, RequestLimits, RequestParser, push_request};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::loading::Rules;
 use keyward_store::tables::reclaim::Freeing;
 use std::ops::Range;
 
@@ -368,7 +369,9 @@ impl Engine {
         primary.heard_ms = now_ms;
         session.active_ms = now_ms;
         self.shared.stats.clock_ns = host.monotonic_ns();
-        let mut stream = Part { from: part.start, whole: part.start, asks: false, waits: false };
+        let rules = if self.shared.observes(&self.keys) { Rules::Observe } else { Rules::Rest };
+        let (from, whole) = (part.start, part.start);
+        let mut stream = Part { from, whole, asks: false, waits: false, rules };
         let outcome = self.carry_out_all(host, &mut session, (buffer, &part), batch, &mut stream);
         self.take_place(&session, buffer, &part, &stream);
         if stream.asks {
@@ -509,7 +512,7 @@ impl Engine {
             return Ok(());
         }
         self.keys.effects.begin_unit();
-        let present = self.keys.leave_present();
+        let present = self.keys.leave_present(stream.rules);
         self.call(host, session, Mode::Plain, command, args, known, out);
         self.keys.enter_present(present);
         self.after_unit(host);
@@ -571,6 +574,8 @@ struct Part {
     asks: bool,
     /// What follows has to wait.
     waits: bool,
+    /// Whether schemas that observe count what comes.
+    rules: Rules,
 }
 
 /// What a command is called, for the log. Its arguments may be secrets.

@@ -85,6 +85,12 @@ impl Shared {
         !arrival.coming.is_empty()
     }
 
+    /// Whether all schemas that a replica is under only observe: they count what comes.
+    pub(crate) fn observes(&self, keys: &Keyspace) -> bool {
+        keys.has_schemas()
+            && keys.databases().filter_map(|database| database.book()).all(|it| it.observes_all())
+    }
+
     /// Keeps what of the schemas in force was put there by KEYWARD SCHEMA APPLY.
     fn keep_replaced(&mut self, arrival: &Arrival) {
         self.replaced.clear();

@@ -124,15 +124,25 @@ fn a_replica_of_a_plain_redis_observes_its_own_schema() {
     primary.call("SET free 1");
     primary.call("HSET user:1 email e status active");
     let replica = SchemaFile::new(SCHEMA).serve_replica(&primary);
-    primary.call("HSET user:2 email e status active");
+    primary.wait_for(&replica);
+    primary.call("HSET user:2 email e status unheard-of");
     primary.assert_equals(&replica);
+    // What comes is counted, and carried out.
+    let refusals = format!("{:?}", replica.call("KEYWARD REFUSALS"));
+    assert!(refusals.contains("user:2"), "{refusals}");
+    primary.call("EVAL \"redis.call('set', 'session:1', 'x') redis.call('set', 'b', '2')\" 0");
+    primary.call("SET due 1 PX 50");
+    primary.call("EXPIRE user:1 1000");
+    primary.assert_equals(&replica);
+    let stats = format!("{:?}", replica.call("INFO everything"));
+    assert!(stats.contains("would_date=1"), "{stats}");
     let mode = format!("{:?}", replica.call("KEYWARD MODE"));
     assert!(mode.contains("observe"), "{mode}");
     replica.lead();
     assert_eq!(replica.call("SET free 2"), Frame::Simple(b"OK".to_vec()));
     assert_eq!(replica.info("schemas_observing_since_promotion"), "1");
     assert!(replica.log().contains("NOTHING OF IT IS ENFORCED"), "{}", replica.log());
-    replica.call("DEL free user:1 user:2");
+    replica.call("DEL free b due session:1 user:1 user:2");
     assert_eq!(replica.call("KEYWARD MODE enforce"), Frame::Simple(b"OK".to_vec()));
     assert_eq!(replica.info("schemas_observing_since_promotion"), "");
     assert!(error_of(&replica, "SET free 3").starts_with("SCHEMA"));

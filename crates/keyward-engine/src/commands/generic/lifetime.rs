@@ -81,14 +81,14 @@ pub(crate) fn pexpireat(ctx: &mut Ctx<'_>) -> Outcome {
 fn set_deadline(ctx: &mut Ctx<'_>, scale: Scale) -> Outcome {
     let conditions = Conditions::parse(ctx)?;
     let amount = args::integer(ctx.args.at(2))?;
-    let base = if scale.is_absolute { 0 } else { ctx.keys.wall_ms() };
+    let base = if scale.is_absolute { 0 } else { ctx.keys.now_ms() };
     let deadline = amount.checked_mul(scale.ms_per_unit).and_then(|ms| ms.checked_add(base));
     let deadline = deadline.ok_or(WireError::InvalidExpire(ctx.command.name))?;
     let key = ctx.key(1);
     let old = ctx.keys.find(key).map(|row| row.deadline());
     let is_allowed = old.is_some_and(|old| conditions.allow(old, deadline));
     if is_allowed {
-        if deadline <= ctx.keys.now_ms() {
+        if ctx.keys.is_past(deadline) {
             ctx.keys.remove(key, Event::DEL);
             ctx.log_instead([b"DEL".as_slice(), key.bytes]);
         } else {

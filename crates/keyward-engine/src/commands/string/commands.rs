@@ -59,7 +59,7 @@ impl Unit {
         if self.is_absolute() {
             return Ok(in_ms);
         }
-        in_ms.checked_add(ctx.keys.wall_ms()).ok_or_else(invalid)
+        in_ms.checked_add(ctx.keys.now_ms()).ok_or_else(invalid)
     }
 }
 
@@ -288,7 +288,7 @@ pub(crate) fn getex(ctx: &mut Ctx<'_>) -> Outcome {
                 ctx.log_instead([b"PERSIST".as_slice(), key.bytes]);
             }
         }
-        (_, Some((unit, at))) if unit.is_absolute() && at <= ctx.keys.now_ms() => {
+        (_, Some((unit, at))) if unit.is_absolute() && ctx.keys.is_past(at) => {
             ctx.keys.remove(key, Event::DEL);
             ctx.log_instead([b"DEL".as_slice(), key.bytes]);
         }

@@ -11,6 +11,7 @@ use crate::snapshot::{Coverage, DueRows, SnapshotLoader};
 use keyward_commands::{WireError, args, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::Args;
+use keyward_store::keyspace::loading::Rules;
 use keyward_store::keyspace::OnConflict;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::reclaim::Freeing;
@@ -98,7 +99,7 @@ fn load_file(ctx: &mut Ctx<'_>, file: LogFile) -> Result<(), String> {
         return Ok(());
     }
     let mut commands = (file.commands)(offset)?;
-    let present = ctx.keys.leave_present();
+    let present = ctx.keys.leave_present(Rules::Rest);
     let mut outcome = Ok(());
     while outcome.is_ok() {
         match commands.next() {
