@@ -107,6 +107,8 @@ impl Shared {
             return;
         }
         self.replicas.looked_ms = now_ms;
+        // Who has just come is not told at once that somebody is there.
+        self.replicas.looks += 1;
         let period = self.tunables.replicating.ping_s.max(1);
         let is_leading = self.primary.is_none();
         if self.replicas.looks.is_multiple_of(period)
@@ -118,7 +120,6 @@ impl Shared {
             self.feed_effects(keys);
             self.replication.push_command(&[b"PING"]);
         }
-        self.replicas.looks += 1;
         self.keep_waiting_alive();
         self.close_silent(now_ms, host);
         self.trim_backlog();

@@ -368,6 +368,14 @@ impl Engine {
         };
         primary.heard_ms = now_ms;
         session.active_ms = now_ms;
+        // As in Redis 7.0 a pause holds the stream of the primary too.
+        if let Some(pause) = &mut self.shared.pause {
+            primary.waiting.extend_from_slice(&buffer[part]);
+            pause.clients.push(client);
+            session.is_paused = true;
+            self.shared.sessions.put_back(session);
+            return Progress::Blocked;
+        }
         self.shared.stats.clock_ns = host.monotonic_ns();
         let rules = if self.shared.observes(&self.keys) { Rules::Observe } else { Rules::Rest };
         let (from, whole) = (part.start, part.start);

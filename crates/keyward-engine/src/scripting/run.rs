@@ -57,10 +57,7 @@ fn granted_access(
     match flags {
         None => Ok(access),
         Some(flags) if flags.has(ScriptFlag::NoWrites) => Ok(Access::ReadOnly),
-        Some(_) if is_read_only => {
-            let text = b"READONLY You can not run script with write flag on readonly replica.";
-            Err(WireError::line(&[text]))
-        }
+        Some(_) if is_read_only => Err(WireError::ReadOnlyReplica),
         Some(_) if access == Access::ReadOnly => {
             Err(WireError::Err("Can not execute a script with write flag using *_ro command."))
         }
@@ -78,7 +75,7 @@ pub(super) fn run_program(
     access: Access,
 ) -> Outcome {
     let allows_stale = |flags: ScriptFlags| flags.has(ScriptFlag::AllowStale);
-    if program.flags.is_some_and(|flags| !allows_stale(flags)) && ctx.shared.is_stale() {
+    if program.flags.is_none_or(|flags| !allows_stale(flags)) && ctx.shared.is_stale() {
         return Err(WireError::MasterDown);
     }
     // What the primary has run is to be run here too.
@@ -183,7 +180,7 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
             return Err(WireError::ReadOnlyReplica);
         }
         if self.ctx.shared.is_stale() && !command.flags.has(Flag::Stale) && !is_obeyed {
-            return Err(WireError::MasterDown);
+            return Err(WireError::Err("Can not execute the command on a stale replica"));
         }
         // What has begun to write may go on.
         let begins_to_write = command.flags.has(Flag::Write) && !self.has_written;

@@ -69,7 +69,7 @@ pub(crate) struct Primary {
     pub(crate) is_bringing: bool,
     /// When something came last.
     pub(crate) heard_ms: i64,
-    /// Since when there is no link.
+    /// Since when there is no link; zero if there never was one.
     pub(crate) down_since_ms: i64,
     /// When it was last told how far this server is.
     pub(crate) told_ms: i64,
@@ -92,7 +92,7 @@ impl Primary {
             waiting: Vec::new(),
             is_bringing: false,
             heard_ms: now_ms,
-            down_since_ms: now_ms,
+            down_since_ms: 0,
             told_ms: 0,
             transfer: Transfer::default(),
             failures: 0,

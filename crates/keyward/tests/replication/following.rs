@@ -89,8 +89,7 @@ fn clients_cannot_write_to_it() {
     let script = "EVAL \"return redis.pcall('set', 'a', '2')\" 0";
     assert_eq!(ask(&mut client, script), refusal);
     let script = "EVAL \"#!lua\nreturn 1\" 0";
-    let text = "READONLY You can not run script with write flag on readonly replica.";
-    assert_eq!(ask(&mut client, script), error(text));
+    assert_eq!(ask(&mut client, script), refusal);
     assert_eq!(ask(&mut client, "EVAL \"return redis.call('get', 'a')\" 0"), bulk("1"));
     assert_eq!(ask(&mut client, "GET a"), bulk("1"));
     let wait = ask(&mut client, "WAIT 1 1");
@@ -192,6 +191,7 @@ fn a_primary_that_is_demoted_goes_on_where_it_was() {
     primary.wait_for(&successor);
     successor.lead();
     primary.follow(&successor);
+    primary.call("CLIENT UNPAUSE");
     let mut client = successor.client();
     (10..20).for_each(|round| write_all_kinds(&mut client, round));
     successor.assert_equals(&primary);
@@ -404,4 +404,20 @@ fn it_follows_by_tls() {
         primary.call("CLIENT KILL TYPE replica");
         wait_until(|| replica.info("master_link_status") == "down");
     }
+}
+
+#[test]
+fn a_pause_holds_what_the_primary_sends() {
+    let primary = Node::redis(&["--repl-ping-replica-period", "1000"]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("SET a 1");
+    primary.wait_for(&replica);
+    let offset = replica.info("slave_repl_offset");
+    replica.call("CLIENT PAUSE 100000 WRITE");
+    primary.call("SET a 2");
+    wait_until(|| replica.info("slave_read_repl_offset") == primary.info("master_repl_offset"));
+    assert_eq!(replica.info("slave_repl_offset"), offset);
+    assert_eq!(replica.call("GET a"), bulk("1"));
+    replica.call("CLIENT UNPAUSE");
+    primary.assert_equals(&replica);
 }

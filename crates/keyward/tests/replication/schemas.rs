@@ -131,7 +131,7 @@ fn a_replica_of_a_plain_redis_observes_its_own_schema() {
     let refusals = format!("{:?}", replica.call("KEYWARD REFUSALS"));
     assert!(refusals.contains("user:2"), "{refusals}");
     primary.call("EVAL \"redis.call('set', 'session:1', 'x') redis.call('set', 'b', '2')\" 0");
-    primary.call("SET due 1 PX 50");
+    primary.call("SET short:1 1 PX 50");
     primary.call("EXPIRE user:1 1000");
     primary.assert_equals(&replica);
     let stats = format!("{:?}", replica.call("INFO everything"));
@@ -142,7 +142,7 @@ fn a_replica_of_a_plain_redis_observes_its_own_schema() {
     assert_eq!(replica.call("SET free 2"), Frame::Simple(b"OK".to_vec()));
     assert_eq!(replica.info("schemas_observing_since_promotion"), "1");
     assert!(replica.log().contains("NOTHING OF IT IS ENFORCED"), "{}", replica.log());
-    replica.call("DEL free b due session:1 user:1 user:2");
+    replica.call("DEL free b session:1 user:1 user:2");
     assert_eq!(replica.call("KEYWARD MODE enforce"), Frame::Simple(b"OK".to_vec()));
     assert_eq!(replica.info("schemas_observing_since_promotion"), "");
     assert!(error_of(&replica, "SET free 3").starts_with("SCHEMA"));

@@ -133,7 +133,7 @@ fn primary_lines(ctx: &Ctx<'_>, primary: &Primary, text: &mut String) {
         String::from_utf8_lossy(&primary.host),
         primary.port,
         u8::from(is_copying),
-        offset + primary.unit.len() as u64,
+        offset + (primary.unit.len() + primary.waiting.len()) as u64,
     );
     if is_copying {
         let (total, read) = (primary.transfer.total_bytes, primary.transfer.read_bytes);
@@ -149,7 +149,10 @@ fn primary_lines(ctx: &Ctx<'_>, primary: &Primary, text: &mut String) {
         );
     }
     if !primary.is_up() {
-        let down_s = seconds_since(primary.down_since_ms);
+        let down_s = match primary.down_since_ms {
+            0 => -1,
+            since_ms => seconds_since(since_ms),
+        };
         let _ = write!(text, "master_link_down_since_seconds:{down_s}\r\n");
     }
     let _ = write!(

@@ -43,6 +43,9 @@ const PART_BYTES: usize = 64 * 1024;
 const MARK_BYTES: usize = 40;
 /// How often it is told how far a snapshot is.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// What is said of a primary that is silent for too long, before and amid a snapshot.
+const LATE: &str = "Timeout connecting to the MASTER...";
+const LATE_WITH_SNAPSHOT: &str = "Timeout receiving bulk data from MASTER... If the problem persists try to set the 'repl-timeout' parameter in redis.conf to a larger value.";
 /// The version by which this server makes itself known: that of the Redis it is like.
 const VERSION: &str = keyward_commands::REDIS_VERSION;
 
@@ -154,7 +157,8 @@ impl Attempt {
                 Ok(transport) => {
                     let timeout = self.timeout;
                     let is_over = &*self.is_over;
-                    return Ok(Talk { transport, buffer: Vec::new(), timeout, is_over });
+                    let (buffer, late) = (Vec::new(), LATE);
+                    return Ok(Talk { transport, buffer, timeout, is_over, late });
                 }
                 Err(error) => problem = unable(&error),
             }
@@ -249,6 +253,7 @@ impl Attempt {
 
     /// Receives a snapshot into a file.
     fn receive(&self, talk: &mut Talk<'_>) -> Result<Source, Problem> {
+        talk.late = LATE_WITH_SNAPSHOT;
         let head = talk.line()?;
         let text = String::from_utf8_lossy(&head).into_owned();
         let extent = match head.strip_prefix(b"$EOF:") {
@@ -400,6 +405,8 @@ struct Talk<'a> {
     buffer: Vec<u8>,
     timeout: Duration,
     is_over: &'a AtomicBool,
+    /// What is said of one who is silent for too long.
+    late: &'static str,
 }
 
 impl Talk<'_> {
@@ -455,7 +462,7 @@ impl Talk<'_> {
                     ) =>
                 {
                     if began.elapsed() >= self.timeout {
-                        return Err("Timeout receiving from MASTER...".to_owned());
+                        return Err(self.late.to_owned());
                     }
                 }
                 Err(error) => return Err(format!("I/O error reading from MASTER: {error}")),

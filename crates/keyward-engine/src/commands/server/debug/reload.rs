@@ -11,9 +11,9 @@ use crate::snapshot::{Coverage, DueRows, SnapshotLoader};
 use keyward_commands::{WireError, args, resolve};
 use keyward_lua::LogLevel;
 use keyward_resp::Args;
-use keyward_store::keyspace::loading::Rules;
 use keyward_store::keyspace::OnConflict;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::loading::Rules;
 use keyward_store::tables::reclaim::Freeing;
 
 pub(super) fn reload(ctx: &mut Ctx<'_>) -> Outcome {
