@@ -19,8 +19,6 @@ pub struct Absent {
 /// Why a command is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Replicas and moving keys between servers.
-    Replication,
     /// Redis Cluster.
     Cluster,
     /// Redis Sentinel.
@@ -31,12 +29,11 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order COMPAT.md lists them.
-    pub const ALL: &'static [Reason] = &[Replication, Cluster, Sentinel, Modules];
+    pub const ALL: &'static [Reason] = &[Cluster, Sentinel, Modules];
 
     /// The heading in COMPAT.md.
     pub const fn heading(self) -> &'static str {
         match self {
-            Replication => "replication",
             Cluster => "cluster",
             Sentinel => "sentinel",
             Modules => "modules",
@@ -46,7 +43,6 @@ impl Reason {
     /// One sentence for people.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Replication => "A server has replicas (SYNC, PSYNC), and cannot be one.",
             Cluster => {
                 "A server is not a cluster node; a gateway before Redis Cluster comes later."
             }
@@ -75,9 +71,6 @@ const fn absent(
 
 /// Every command that is left out.
 pub const ABSENT: &[Absent] = &[
-    absent("failover", Replication, &[]),
-    absent("replicaof", Replication, &[]),
-    absent("slaveof", Replication, &[]),
     absent("asking", Cluster, &[]),
     absent(
         "cluster",

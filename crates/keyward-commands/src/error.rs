@@ -56,6 +56,7 @@ wire_errors! {
     Loading = "LOADING Redis is loading the dataset in memory",
     BusyScript = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
     BusyFunction = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.",
+    MasterDown = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
     ReadOnlyReplica = "READONLY You can't write against a read only replica.",
     NoAuth = "NOAUTH Authentication required.",
     WrongPassword = "WRONGPASS invalid username-password pair or user is disabled.",

@@ -24,11 +24,13 @@ pub(crate) mod durability;
 pub(crate) mod ending;
 pub(crate) mod errands;
 pub(crate) mod evict;
+pub(crate) mod failover;
 pub(crate) mod following;
 pub(crate) mod migrating;
 pub(crate) mod observers;
 pub(crate) mod paused;
 pub(crate) mod pressure;
+pub(crate) mod primary;
 pub(crate) mod progress;
 pub(crate) mod relief;
 pub(crate) mod rights;
@@ -239,6 +241,7 @@ impl Engine {
                 session.last_command = Some(command);
                 let is_kept = self.shared.may_hold() && self.hold(session, command, args)
                     || (self.keys.has_pending() || self.keys.is_unsettled())
+                        && !self.keys.is_following()
                         && self.await_ends(host, session, command, args);
                 if is_kept {
                     if is_skipped {
@@ -251,6 +254,10 @@ impl Engine {
                     out.extend_from_slice(b"+QUEUED\r\n");
                 } else {
                     self.keys.effects.begin_unit();
+                    if self.keys.is_following() {
+                        // What writes must find the place of a row free whose time is over.
+                        self.keys.is_expiry_held = !may_write(&self.shared, session, command, args);
+                    }
                     self.call(host, session, Mode::Plain, command, args, known, out);
                     if matches!(command.id, CommandId::Scan | CommandId::RandomKey) {
                         self.keys.part_due_rows();
@@ -316,7 +323,7 @@ impl Engine {
             self.shared.check_rights(session, asked)?;
         }
         self.shared.check_state(session, command)?;
-        if self.may_lack_memory() && self.shared.hold().is_none() {
+        if self.may_lack_memory() && self.shared.hold().is_none() && !self.shared.spares_memory() {
             self.make_room(host, session, (command, args), reply_bytes)?;
         }
         if self.keys.is_governed() && transaction::queues(session, command) {
@@ -472,7 +479,11 @@ impl Engine {
     /// Puts schemas in force that were read from their files anew, and loads libraries of
     /// functions: in steps by ticks, all or none, and only where that changes no row. The
     /// host hears what came of it (`Host::reloaded`).
-    pub fn reload(&mut self, drafts: Vec<Draft>, libraries: Vec<Library>) {
+    pub fn reload(&mut self, host: &mut dyn Host, drafts: Vec<Draft>, libraries: Vec<Library>) {
+        if self.shared.primary.is_some() {
+            let text = "a replica is under the schemas of its primary";
+            return host.reloaded(Err(text.to_owned()));
+        }
         self.shared.reloading = Some(Box::new(Reloading::new(drafts, libraries)));
     }
 
@@ -483,6 +494,10 @@ impl Engine {
             return Progress::Closing;
         };
         self.shared.stats.clock_ns = host.monotonic_ns();
+        if session.is_primary {
+            self.shared.sessions.put_back(session);
+            return self.follow_waiting(host, client, out);
+        }
         while !session.is_closing
             && !session.is_waiting()
             && let Some(args) = session.postponed.pop_front()
@@ -505,11 +520,14 @@ impl Engine {
         }
         self.end_pause_if_over();
         self.shared.look_after_followers(&mut self.keys, host);
+        self.shared.look_after_primary(&mut self.keys, host);
+        self.fail_over(host);
         self.end_if_ready(host);
         self.keys.effects.begin_unit();
         let begun_ns = host.monotonic_ns();
         let switches = &self.shared.switches;
         let rests = self.shared.is_loading
+            || self.keys.is_following()
             || self.shared.pause.is_some()
             || self.shared.hold().is_some()
             || !switches.sweeps
@@ -517,6 +535,7 @@ impl Engine {
         let is_sweeping = !rests && self.keys.sweep(SWEEP_WORK_MAX);
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         let is_ending = !self.shared.is_loading
+            && !self.keys.is_following()
             && self.shared.pause.is_none()
             && ends::step(&mut self.keys, &mut self.shared, host);
         let stats = &mut self.shared.stats;
@@ -527,13 +546,14 @@ impl Engine {
         self.after_unit(host);
         self.keys.reclaim.step(if is_sweeping { RECLAIM_PER_SWEEP } else { RECLAIM_PER_TICK });
         self.keys.look_at_lists();
-        let is_evicting = self.shared.hold().is_none() && self.evict(host, Caller::default());
+        let may_evict = self.shared.hold().is_none() && !self.shared.spares_memory();
+        let is_evicting = may_evict && self.evict(host, Caller::default());
         if !self.shared.is_loading {
             for (level, line) in self.shared.pressure.look(&self.keys) {
                 host.log(level, line.as_bytes());
             }
         }
-        let is_planning = self.go_on_with_schemas(host);
+        let is_planning = self.go_on_with_schemas(host) | self.bring_replicated();
         if !self.shared.migrating.is_empty() {
             self.go_on_with_answers(host);
         }
@@ -569,9 +589,10 @@ impl Engine {
         let is_planning =
             self.shared.is_at_schemas(&self.keys) || self.keys.has_suspects(SUSPECTS_AT_ONCE);
         let is_ending = (self.keys.has_pending() || !self.shared.awaiting.is_empty())
+            && !self.keys.is_following()
             && self.shared.pause.is_none();
         let is_busy = self.keys.reclaim.is_busy() || self.shared.relief.is_underway;
-        if is_busy || is_ending || is_planning {
+        if is_busy || is_ending || is_planning || self.shared.is_bringing() {
             return Some(self.keys.now_ms());
         }
         let pause_end = self.shared.pause.as_ref().map(|pause| pause.until_ms + 1);
@@ -603,7 +624,10 @@ impl Engine {
     pub fn is_listener(&self, client: ClientId) -> bool {
         let session = self.shared.sessions.get(client);
         session.is_some_and(|session| {
-            session.is_monitor || session.is_replica || !session.subscriptions.is_empty()
+            session.is_monitor
+                || session.is_replica
+                || session.is_primary
+                || !session.subscriptions.is_empty()
         })
     }
 
@@ -612,7 +636,7 @@ impl Engine {
     pub fn client_memory(&self, client: ClientId) -> (usize, bool) {
         let session = self.shared.sessions.get(client);
         session.map_or((0, false), |session| {
-            let is_evictable = !session.no_evict && !session.is_replica;
+            let is_evictable = !session.no_evict && !session.is_replica && !session.is_primary;
             (self.shared.client_bytes(&self.keys, session), is_evictable)
         })
     }

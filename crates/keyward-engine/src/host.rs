@@ -252,6 +252,12 @@ pub trait Host {
     /// Somebody who follows waits for a snapshot (`Engine::is_full_sync_due`).
     fn sync_wanted(&mut self) {}
 
+    /// This server follows another one from now on, by its name and port, or none
+    /// ([`crate::Engine::primary`]).
+    fn primary_changed(&mut self, primary: Option<(&[u8], u16)>) {
+        let _ = primary;
+    }
+
     /// Whether a snapshot is being written.
     fn is_saving(&self) -> bool {
         false

@@ -26,6 +26,7 @@ mod tunables;
 pub use acl::{UsersRead, UsersReader};
 pub use engine::durability::{Replay, Settling};
 pub use engine::following::FullSync;
+pub use engine::primary::{PrimaryAddress, Resumption};
 pub use engine::progress::Progress;
 pub use engine::{Engine, EngineOptions};
 pub use governed::arrival::{Expected, Unaccepted};
@@ -58,6 +59,7 @@ pub use keyward_store::values::zset::{Iter as ZSetIter, ZSet};
 pub use scripting::ScriptFacts;
 pub use sessions::courier::Delivery;
 pub use sessions::ending::LastWish;
+pub use sessions::primary::{LinkStage, Transfer};
 pub use sessions::session::Listening;
 pub use sessions::tracking::TrackingFacts;
 pub use snapshot::{

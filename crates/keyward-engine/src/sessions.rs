@@ -2,15 +2,18 @@
 //!
 //! `session` is one client; `transaction`, `pubsub`, `tracking`, `monitor`, `replicas` and
 //! `pause` what it may ask for; `courier` brings messages to others, `stream` makes bytes of
-//! effects, of which `replication` and its `backlog` make what replicas follow. `stats`, `slowlog` and `latency` are what is measured.
+//! effects, of which `replication` and its `backlog` make what replicas follow; `primary` is the server
+//! that this one follows. `stats`, `slowlog` and `latency` are what is measured.
 //! Not here: sockets and buffers (`keyward-server`), the commands (`commands`).
 
 pub(crate) mod backlog;
 pub(crate) mod courier;
 pub(crate) mod ending;
+pub(crate) mod failover;
 pub(crate) mod latency;
 pub(crate) mod monitor;
 pub(crate) mod pause;
+pub(crate) mod primary;
 pub(crate) mod pubsub;
 pub(crate) mod refusals;
 pub(crate) mod replicas;

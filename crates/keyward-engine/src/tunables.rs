@@ -33,6 +33,18 @@ pub struct Replicating {
     pub lag_s_max: i64,
     /// `shutdown-timeout`: seconds that the end waits for replicas; zero for none.
     pub shutdown_s: i64,
+    /// `replica-read-only`: clients of a replica cannot write.
+    pub is_read_only: bool,
+    /// `replica-serve-stale-data`: a replica without its primary goes on serving what it has.
+    pub serves_stale: bool,
+    /// `replica-priority`: which replica is promoted first; zero for none.
+    pub priority: i64,
+    /// `replica-announced`: whether Sentinel tells clients of it.
+    pub is_announced: bool,
+    /// `replica-ignore-maxmemory`: a replica leaves it to its primary what goes.
+    pub ignores_memory_limit: bool,
+    /// `repl-skip-unsupported`: what a primary has that is not served here is left out.
+    pub skips_unsupported: bool,
 }
 
 impl Default for Replicating {
@@ -48,6 +60,12 @@ impl Default for Replicating {
             replicas_min: 0,
             lag_s_max: 10,
             shutdown_s: 10,
+            is_read_only: true,
+            serves_stale: true,
+            priority: 100,
+            is_announced: true,
+            ignores_memory_limit: true,
+            skips_unsupported: false,
         }
     }
 }

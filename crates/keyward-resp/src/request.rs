@@ -125,6 +125,13 @@ impl Batch {
         Args::new(buffer, &self.ranges[start..self.ends[index]])
     }
 
+    /// Where the command at `index` ends in its buffer, the end of its last line included; of an
+    /// inline command it is about there.
+    pub fn end_of(&self, index: usize) -> usize {
+        let last = self.ends[index].checked_sub(1).map(|last| self.ranges[last]);
+        last.map_or(0, |last| last.start + last.len + 2)
+    }
+
     /// Adds a command whose arguments are at these places of a buffer.
     pub fn push(&mut self, arguments: &[ArgRange]) {
         self.ranges.extend_from_slice(arguments);
@@ -246,10 +253,15 @@ impl RequestParser {
         self.position
     }
 
+    /// How many bytes of the buffer belong to complete commands.
+    pub fn complete_bytes(&self) -> usize {
+        if self.args_left == 0 { self.position } else { self.command_start }
+    }
+
     /// Removes from `buffer` what belongs to complete commands. Their arguments are
     /// gone then: clear the batch first.
     pub fn consume(&mut self, buffer: &mut Vec<u8>) {
-        let used = if self.args_left == 0 { self.position } else { self.command_start };
+        let used = self.complete_bytes();
         if used == 0 {
             return;
         }

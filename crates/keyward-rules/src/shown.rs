@@ -295,9 +295,12 @@ impl Subject {
             | Select
             | CommandId::Command
             | Config
+            | Failover
             | Info
             | Latency
             | ReplConf
+            | ReplicaOf
+            | SlaveOf
             | Shutdown
             | SlowLog => Subject::NoRow,
             _ => Subject::Rows,

@@ -1,7 +1,7 @@
 //! The engine's thread.
 //!
 //! Owns the engine, the order in which everybody has a turn, and the jobs beside the
-//! commands: loading, saving, sending, reading schemas, leisure.
+//! commands: loading, saving, sending, following a primary, reading schemas, leisure.
 //!
 //! `server` and `core` are what all share, `host` is what the engine may ask. `start` sets
 //! them up; then `event_loop` lets connections have a `turn`, ends the `round`, and between
@@ -22,6 +22,7 @@ pub(crate) mod gathering;
 pub(crate) mod host;
 pub(crate) mod info;
 pub(crate) mod leisure;
+pub(crate) mod link;
 pub(crate) mod loading;
 pub(crate) mod maxmemory_clients;
 pub(crate) mod output_limit;

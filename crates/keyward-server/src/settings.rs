@@ -35,8 +35,6 @@ const STANDARD_INPUT: &str = "-";
 const RENAME: &str = "rename-command";
 /// Declares a user.
 const USER: &str = "user";
-/// Makes a server another's replica.
-const REPLICA_OF: &str = "replicaof";
 
 /// Why settings were not accepted.
 #[derive(Debug, thiserror::Error)]
@@ -350,8 +348,8 @@ impl Settings {
         let Some(position) = Settings::position(name) else {
             return Err(unknown(place, name));
         };
-        if row(position).name == REPLICA_OF {
-            return replicate(place, name, words);
+        if position == Id::ReplicaOf as usize {
+            return self.replicate(place, name, words);
         }
         self.given.push(position);
         let setting = row(position);
@@ -370,6 +368,35 @@ impl Settings {
             }
             (value, _) => value,
         };
+        Ok(())
+    }
+
+    /// Obeys `replicaof`: a name and a port, or `no one`.
+    fn replicate(
+        &mut self,
+        place: &str,
+        name: &[u8],
+        words: &[&[u8]],
+    ) -> Result<(), SettingsError> {
+        let is_port = |text: &[u8]| {
+            let text = std::str::from_utf8(text).ok();
+            text.is_some_and(|text| text.parse::<u16>().is_ok())
+        };
+        let followed = match words {
+            [] | [b""] => Ok(Vec::new()),
+            [no, one] if no.eq_ignore_ascii_case(b"no") && one.eq_ignore_ascii_case(b"one") => {
+                Ok(Vec::new())
+            }
+            [host, port] if is_port(port) => Ok(vec![host.to_vec(), port.to_vec()]),
+            [_, _] => Err("Invalid master port"),
+            _ => Err("wrong number of arguments"),
+        };
+        let followed = followed.map_err(|reason| SettingsError::Invalid {
+            place: place.to_owned(),
+            name: String::from_utf8_lossy(name).into_owned(),
+            reason: reason.to_owned(),
+        })?;
+        self.values[Id::ReplicaOf as usize] = Value::Words(followed);
         Ok(())
     }
 
@@ -443,21 +470,6 @@ impl Settings {
 
     fn value(&self, id: Id) -> &Value {
         &self.values[id as usize]
-    }
-}
-
-/// Obeys `replicaof`, as far as that can be: `no one` asks for nothing.
-fn replicate(place: &str, name: &[u8], words: &[&[u8]]) -> Result<(), SettingsError> {
-    let asks_for_nothing = match words {
-        [nobody] => nobody.is_empty(),
-        [no, one] => no.eq_ignore_ascii_case(b"no") && one.eq_ignore_ascii_case(b"one"),
-        _ => false,
-    };
-    let name = String::from_utf8_lossy(name).into_owned();
-    let reason = "There is no replication yet: a server is nobody's replica.";
-    match asks_for_nothing {
-        true => Ok(()),
-        false => Err(SettingsError::Absent { place: place.to_owned(), name, reason }),
     }
 }
 

@@ -71,6 +71,9 @@ const EASE_MS: u64 = 5_000;
 pub struct Keyspace {
     databases: Vec<Database>,
     now_ms: i64,
+    /// Rows whose deadline is before this time are due: now, or never while commands are carried
+    /// out again.
+    due_ms: i64,
     /// How rows record that they are used.
     pub access: AccessClock,
     /// When lists that nobody uses were looked for last.
@@ -124,6 +127,8 @@ pub struct Keyspace {
     pending: Pending,
     /// Commands of the log of changes are carried out again.
     is_replaying: bool,
+    /// All changes come from another server: no rule is asked, and nothing ends by itself.
+    is_following: bool,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -158,6 +163,7 @@ impl Keyspace {
         Keyspace {
             databases: (0..database_count).map(|_| Database::new(hasher, None)).collect(),
             now_ms: 0,
+            due_ms: 0,
             access: AccessClock::new(MemoryLimit::default().rates),
             lists_looked_at_ms: 0,
             packed_by_need_at_ms: i64::MIN,
@@ -184,6 +190,7 @@ impl Keyspace {
             leaving: None,
             pending: Pending::default(),
             is_replaying: false,
+            is_following: false,
         }
     }
 
@@ -192,9 +199,18 @@ impl Keyspace {
         self.now_ms
     }
 
+    /// Whether what is given this deadline is over at once. While commands are carried out again
+    /// nothing is: the ends of rows are part of them.
+    pub fn is_past(&self, deadline: i64) -> bool {
+        deadline <= self.due_ms
+    }
+
     /// The time that holds until the next call.
     pub fn set_now_ms(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
+        if !self.is_replaying {
+            self.due_ms = now_ms;
+        }
         self.access.set_now_ms(now_ms);
     }
 
@@ -249,7 +265,7 @@ impl Keyspace {
         let table = self.databases[key.db()].table(key);
         let found = table.seek(key)?;
         if let Some(deadline) = table.deadline_at(found)
-            && deadline < self.now_ms
+            && deadline < self.due_ms
         {
             let lives_on = !self.end_due(key);
             return lives_on.then(|| self.databases[key.db()].table(key).seek(key))?;
@@ -304,7 +320,7 @@ impl Keyspace {
         table.stats.hits += 1;
         if access == Access::Touch {
             let before = table.touch(found, &self.access, &mut self.random);
-            if self.governed > 0 && self.renews_on_read(key) {
+            if self.is_governed() && self.renews_on_read(key) {
                 let spot = self.loosen(key, found);
                 self.renew(key, spot);
                 return Some(Found::Loose(spot));

@@ -168,6 +168,22 @@ rows! { server_ids, Server;
         doc_flags: [Syscmd],
     }
 
+    Failover, "failover" {
+        since: "6.2.0", arity: AtLeast(1),
+        flags: [Admin, NoScript, Stale],
+        summary: "Start a coordinated failover between this server and one of its replicas.",
+        complexity: "O(1)",
+        args: [
+            block("target", &[
+                string("host"),
+                integer("port"),
+                flag("force", "FORCE").optional(),
+            ]).token("TO").optional(),
+            flag("abort", "ABORT").optional(),
+            integer("milliseconds").token("TIMEOUT").optional(),
+        ],
+    }
+
     FlushAll, "flushall" {
         since: "1.0.0", arity: AtLeast(1),
         flags: [Write],
@@ -405,6 +421,17 @@ rows! { server_ids, Server;
         doc_flags: [Syscmd],
     }
 
+    ReplicaOf, "replicaof" {
+        since: "5.0.0", arity: Exactly(3),
+        flags: [NoAsyncLoading, Admin, NoScript, Stale],
+        summary: "Make the server a replica of another instance, or promote it as master.",
+        complexity: "O(1)",
+        args: [one_of("args", &[
+            block("host-port", &[string("host"), integer("port")]),
+            block("no-one", &[flag("no", "NO"), flag("one", "ONE")]),
+        ])],
+    }
+
     Role, "role" {
         since: "2.8.12", arity: Exactly(1),
         flags: [NoScript, Loading, Stale, Fast],
@@ -432,6 +459,20 @@ rows! { server_ids, Server;
             flag("force", "FORCE").since("7.0.0").optional(),
             flag("abort", "ABORT").since("7.0.0").optional(),
         ],
+    }
+
+    SlaveOf, "slaveof" {
+        since: "1.0.0", arity: Exactly(3),
+        flags: [NoAsyncLoading, Admin, NoScript, Stale],
+        summary: "Make the server a replica of another instance, or promote it as master.",
+        complexity: "O(1)",
+        doc_flags: [Deprecated],
+        deprecated_since: "5.0.0",
+        replaced_by: "`REPLICAOF`",
+        args: [one_of("args", &[
+            block("host-port", &[string("host"), integer("port")]),
+            block("no-one", &[flag("no", "NO"), flag("one", "ONE")]),
+        ])],
     }
 
     SlowLog, "slowlog" {

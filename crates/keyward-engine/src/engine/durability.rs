@@ -20,6 +20,7 @@ use keyward_commands::{CommandId, WireError};
 use keyward_resp::{Args, Batch};
 use keyward_schema::Persist;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::loading::Rules;
 use keyward_store::keyspace::{OnConflict, SnapshotProgress};
 use keyward_store::tables::database::Database;
 use keyward_store::tables::reclaim::Freeing;
@@ -226,7 +227,7 @@ impl Engine {
         buffer: &[u8],
         batch: &Batch,
     ) -> Result<(), LoadError> {
-        let present = self.keys.leave_present();
+        let present = self.keys.leave_present(Rules::Rest);
         let outcome = self.replay(host, replay, buffer, batch);
         self.keys.enter_present(present);
         outcome
@@ -309,7 +310,11 @@ impl Engine {
     /// Loading is over.
     pub fn end_loading(&mut self, host: &mut dyn Host, loaded: Loaded) {
         host.loaded(loaded);
-        let arrival = self.shared.arrival.take();
+        // A replica's own schemas wait until it leads.
+        let arrival = match &mut self.shared.primary {
+            Some(_) => None,
+            None => self.shared.arrival.take(),
+        };
         self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
     }

@@ -43,9 +43,12 @@ impl Shared {
     /// Gives what was recorded to those who want it: the stream and the append-only file.
     #[inline]
     pub(crate) fn feed_effects(&mut self, keys: &mut Keyspace) {
+        let is_leading = self.primary.is_none();
         if !keys.effects.is_empty() && (self.log.is_on || self.replication.is_on()) {
             let effects = keys.effects.take();
-            self.replication.push_effects(&effects);
+            if is_leading {
+                self.replication.push_effects(&effects);
+            }
             self.log.record(&effects, keys);
             self.trim_backlog();
         }
@@ -54,7 +57,7 @@ impl Shared {
         if self.log.is_on && is_behind && !self.is_loading {
             self.annotate_log(keys);
         }
-        if self.replication.is_on() {
+        if is_leading && self.replication.is_on() {
             self.feed_others(keys);
         }
     }
@@ -89,7 +92,8 @@ impl Shared {
     /// Notes whether there are enough good replicas for writes.
     pub(crate) fn count_good_replicas(&mut self, now_ms: i64) {
         let Replicating { replicas_min, lag_s_max, .. } = self.tunables.replicating;
-        self.replicas.are_too_few = replicas_min > 0
+        self.replicas.are_too_few = self.primary.is_none()
+            && replicas_min > 0
             && lag_s_max > 0
             && self.replicas.good(now_ms, lag_s_max) < replicas_min;
     }
@@ -103,22 +107,26 @@ impl Shared {
             return;
         }
         self.replicas.looked_ms = now_ms;
+        // Who has just come is not told at once that somebody is there.
+        self.replicas.looks += 1;
         let period = self.tunables.replicating.ping_s.max(1);
+        let is_leading = self.primary.is_none();
         if self.replicas.looks.is_multiple_of(period)
             && self.replicas.count() > 0
             && self.ending.is_none()
+            && self.failover.is_none()
+            && is_leading
         {
             self.feed_effects(keys);
             self.replication.push_command(&[b"PING"]);
         }
-        self.replicas.looks += 1;
         self.keep_waiting_alive();
         self.close_silent(now_ms, host);
         self.trim_backlog();
         self.count_good_replicas(now_ms);
         let ttl_s = self.tunables.replicating.backlog_ttl_s;
         let idle_s = (now_ms - self.replicas.nobody_since_ms) / 1000;
-        if self.replicas.count() == 0 && ttl_s > 0 && idle_s > ttl_s {
+        if self.replicas.count() == 0 && ttl_s > 0 && idle_s > ttl_s && is_leading {
             self.feed_effects(keys);
             let backlog = self.replication.end();
             self.listen(keys);
@@ -251,7 +259,8 @@ impl Engine {
         }
         let options = SnapshotOptions { coverage: part.coverage(), sums, used_bytes };
         let mut head = shared.snapshot_head(keys);
-        head.place = shared.replication.is_on().then_some((place, 0));
+        let db = shared.primary.as_ref().map_or(0, |primary| primary.db);
+        head.place = shared.replication.is_on().then_some((place, db));
         snapshot::begin(keys, head, options);
     }
 
@@ -339,9 +348,9 @@ impl Engine {
         let is_kept =
             |database: &Database| database.is_empty() || Coverage::AppendOnly.includes(database);
         let replication = &self.shared.replication;
-        let place = replication.place();
+        let (place, db) = (replication.place(), self.shared.stream_db());
         (replication.is_on() && self.keys.databases().all(is_kept))
-            .then(|| format!("{LAST_LINE}{} {}\r\n", place.id, place.offset))
+            .then(|| format!("{LAST_LINE}{} {} {db}\r\n", place.id, place.offset))
     }
 
     /// Goes on with the stream of changes where a file that was loaded says it was, if it ends
@@ -349,12 +358,14 @@ impl Engine {
     pub fn resume_stream(&mut self, line: &[u8]) {
         let text = line.strip_prefix(LAST_LINE.as_bytes()).and_then(|it| str::from_utf8(it).ok());
         let Some(text) = text.and_then(|text| text.strip_suffix("\r\n")) else { return };
-        let Some((id, offset)) = text.split_once(' ') else { return };
-        if let (Some(id), Ok(offset)) = (ReplicationId::parse(id.as_bytes()), offset.parse()) {
+        let mut words = text.split(' ');
+        let id = words.next().and_then(|id| ReplicationId::parse(id.as_bytes()));
+        let offset = words.next().and_then(|offset| offset.parse().ok());
+        // Earlier versions did not tell which database is selected.
+        let db = words.next().and_then(|db| db.parse().ok()).unwrap_or(0);
+        if let (Some(id), Some(offset)) = (id, offset) {
             let Engine { keys, shared, .. } = self;
-            shared.replication.resume(Place { id, offset });
-            shared.replicas.nobody_since_ms = keys.now_ms();
-            shared.listen(keys);
+            shared.resume_history(keys, Place { id, offset }, db);
         }
     }
 }

@@ -18,7 +18,7 @@ impl Shared {
     /// Ends the pause: those who were held go on.
     pub(crate) fn end_pause(&mut self, keys: &mut Keyspace) {
         let Some(pause) = self.pause.take() else { return };
-        keys.is_expiry_held = false;
+        keys.is_expiry_held = keys.is_following();
         self.let_go_on(pause.clients);
     }
 
@@ -42,7 +42,7 @@ impl Shared {
         args: Args<'_>,
     ) -> bool {
         let Some(pause) = &self.pause else { return false };
-        if session.is_monitor || session.is_replica {
+        if session.is_monitor || session.is_replica || session.is_primary {
             return false;
         }
         pause.held == Held::Everything

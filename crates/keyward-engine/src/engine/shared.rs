@@ -23,11 +23,13 @@ use crate::host::{Facts, Host};
 use crate::scripting::Scripts;
 use crate::sessions::courier::{Courier, Deliveries, Delivery};
 use crate::sessions::ending::Ending;
+use crate::sessions::failover::Failover;
 use crate::sessions::pause::Pause;
+use crate::sessions::primary::Primary;
 use crate::sessions::pubsub::{self, PubSub};
 use crate::sessions::refusals::Refusals;
 use crate::sessions::replicas::{AckWait, Replicas};
-use crate::sessions::replication::Replication;
+use crate::sessions::replication::{Place, Replication};
 use crate::sessions::session::{Session, Sessions};
 use crate::sessions::stats::Stats;
 use crate::sessions::stream::AppendLog;
@@ -87,6 +89,10 @@ pub(crate) struct Shared {
     pub(crate) replication: Replication,
     /// Who follows it.
     pub(crate) replicas: Replicas,
+    /// The server that this one follows, if it is a replica.
+    pub(crate) primary: Option<Box<Primary>>,
+    /// A replica is to take over.
+    pub(crate) failover: Option<Failover>,
     /// The end of the server, which waits for replicas.
     pub(crate) ending: Option<Ending>,
     /// What is to be appended to the append-only file.
@@ -119,6 +125,8 @@ pub(crate) struct Shared {
     pub(crate) strangers: Option<Strangers>,
     /// Schemas that are to govern the rows which a start loads.
     pub(crate) arrival: Option<Box<Arrival>>,
+    /// Databases that were promoted with rows which their schema did not govern.
+    pub(crate) observing_since_promotion: Vec<usize>,
     /// What the file remembers that was loaded last, if it remembers anything; annotations that
     /// are being read.
     pub(crate) origin: Option<Memory>,
@@ -158,6 +166,8 @@ impl Shared {
             monitors: Vec::new(),
             replication: Replication::new(seed),
             replicas: Replicas::default(),
+            primary: None,
+            failover: None,
             ending: None,
             pause: None,
             migrating: Migrating::default(),
@@ -173,6 +183,7 @@ impl Shared {
             remains: Remains::default(),
             strangers: None,
             arrival: None,
+            observing_since_promotion: Vec::new(),
             origin: None,
             annotations: Annotations::default(),
             replaced: ReplacedTexts::default(),
@@ -186,18 +197,23 @@ impl Shared {
     pub(crate) fn snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
         let (compresses, now_us) = (self.tunables.compresses, self.now_us);
         let schemas = self.memory(keys).text();
-        Head { scripts: &self.scripts, compresses, now_us, schemas, place: None }
+        // The place of a replica's rows is one of its primary's history, whatever becomes of it.
+        let place = self.primary.as_ref().and_then(|_| self.saved_place(keys));
+        Head { scripts: &self.scripts, compresses, now_us, schemas, place }
     }
 
     /// As `snapshot_head`, of the last snapshot before the end. It says where the stream of
     /// changes is if all rows are in it.
     pub(crate) fn last_snapshot_head(&self, keys: &Keyspace) -> Head<'_> {
+        Head { place: self.saved_place(keys), ..self.snapshot_head(keys) }
+    }
+
+    /// Where the stream of changes is, if a snapshot has all rows that it is about.
+    fn saved_place(&self, keys: &Keyspace) -> Option<(Place, usize)> {
         let is_kept =
             |database: &Database| database.is_empty() || Coverage::Whole.includes(database);
         let is_whole = self.replication.is_on() && keys.databases().all(is_kept);
-        let db = self.replication.selected().unwrap_or(0);
-        let place = is_whole.then(|| (self.replication.place(), db));
-        Head { place, ..self.snapshot_head(keys) }
+        is_whole.then(|| (self.replication.place(), self.stream_db()))
     }
 
     /// What files are to remember of the schemas in force.
@@ -235,6 +251,9 @@ impl Shared {
             keys.changes.waiting.end(client, blocked);
             self.end_ack_wait(client);
         }
+        if session.is_primary {
+            self.lose_link(client, keys.now_ms());
+        }
     }
 
     /// Bytes of a client, without its connection.
@@ -258,10 +277,16 @@ impl Shared {
         if self.replicas.are_too_few && transaction::writes(session, command) {
             return Err(WireError::NoReplicas);
         }
+        if self.primary.is_some() && self.is_read_only() && transaction::writes(session, command) {
+            return Err(WireError::ReadOnlyReplica);
+        }
         if !session.subscriptions.is_empty() {
             pubsub::check_subscriber(session, command)?;
         }
-        if self.is_loading && !command.flags.has(Flag::Loading) {
+        if self.is_stale() && transaction::lacks(session, command, Flag::Stale) {
+            return Err(WireError::MasterDown);
+        }
+        if self.is_loading && transaction::lacks(session, command, Flag::Loading) {
             return Err(WireError::Loading);
         }
         if session.is_monitor || session.is_replica {
@@ -376,7 +401,8 @@ impl Shared {
 
     /// Has effects recorded while somebody wants them.
     pub(crate) fn listen(&self, keys: &mut Keyspace) {
-        let is_wanted = self.log.is_on || self.replication.is_on();
+        // The stream of a server that follows is made of the bytes it gets.
+        let is_wanted = self.log.is_on || self.replication.is_on() && self.primary.is_none();
         keys.is_logged = self.log.is_on;
         if keys.effects.is_listening() && !is_wanted {
             keys.effects.take();

@@ -122,6 +122,12 @@ pub(crate) fn schema(ctx: &mut Ctx<'_>) -> Outcome {
             Ok(())
         }
         Some(word) if args::is(word, "SHOW") && options.left() <= 1 => show(ctx, options.next()),
+        Some(word)
+            if ctx.shared.primary.is_some()
+                && (args::is(word, "PLAN") || args::is(word, "APPLY")) =>
+        {
+            Err(WireError::ReadOnlyReplica)
+        }
         Some(word) if args::is(word, "PLAN") && matches!(options.left(), 1 | 2) => plan(ctx),
         Some(word) if args::is(word, "APPLY") && options.left() > 0 => apply(ctx),
         Some(_) => Err(WireError::Syntax),

@@ -52,11 +52,12 @@ pub(super) fn input<'a>(args: Args<'a>, not_integer: WireError) -> Result<Input<
 fn granted_access(
     flags: Option<ScriptFlags>,
     access: Access,
-    lacks_replicas: bool,
+    (is_read_only, lacks_replicas): (bool, bool),
 ) -> Result<Access, WireError> {
     match flags {
         None => Ok(access),
         Some(flags) if flags.has(ScriptFlag::NoWrites) => Ok(Access::ReadOnly),
+        Some(_) if is_read_only => Err(WireError::ReadOnlyReplica),
         Some(_) if access == Access::ReadOnly => {
             Err(WireError::Err("Can not execute a script with write flag using *_ro command."))
         }
@@ -73,7 +74,14 @@ pub(super) fn run_program(
     input: Input<'_>,
     access: Access,
 ) -> Outcome {
-    let access = granted_access(program.flags, access, ctx.shared.replicas.are_too_few)?;
+    let allows_stale = |flags: ScriptFlags| flags.has(ScriptFlag::AllowStale);
+    if program.flags.is_none_or(|flags| !allows_stale(flags)) && ctx.shared.is_stale() {
+        return Err(WireError::MasterDown);
+    }
+    // What the primary has run is to be run here too.
+    let is_read_only = ctx.shared.is_read_only() && !ctx.session.is_primary;
+    let states = (is_read_only, ctx.shared.replicas.are_too_few);
+    let access = granted_access(program.flags, access, states)?;
     // A script that ends in an error leaves nothing behind if it wrote under a schema that does
     // more than observe.
     let unit = ctx.keys.is_governed().then(|| unit::begin(ctx.keys, ctx.shared));
@@ -166,6 +174,13 @@ impl<'c, 'a: 'c> ScriptCaller<'c, 'a> {
         }
         if may_write && self.access == Access::ReadOnly {
             return Err(WireError::Err("Write commands are not allowed from read-only scripts."));
+        }
+        let is_obeyed = self.ctx.session.is_primary;
+        if command.flags.has(Flag::Write) && self.ctx.shared.is_read_only() && !is_obeyed {
+            return Err(WireError::ReadOnlyReplica);
+        }
+        if self.ctx.shared.is_stale() && !command.flags.has(Flag::Stale) && !is_obeyed {
+            return Err(WireError::Err("Can not execute the command on a stale replica"));
         }
         // What has begun to write may go on.
         let begins_to_write = command.flags.has(Flag::Write) && !self.has_written;

@@ -192,6 +192,16 @@ impl Replication {
         self.selected = None;
     }
 
+    /// The server that is followed goes on with the history by this id; whether it is another.
+    pub(crate) fn follow_under(&mut self, id: ReplicationId) -> bool {
+        let is_other = self.id != id;
+        if is_other {
+            self.past = Some(Past { id: self.id, until: self.offset });
+            self.id = id;
+        }
+        is_other
+    }
+
     /// The next change selects its database, for those who come now.
     pub(crate) fn select_anew(&mut self) {
         self.selected = None;

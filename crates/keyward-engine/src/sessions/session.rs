@@ -113,6 +113,8 @@ pub(crate) struct Session {
     pub is_monitor: bool,
     /// Whether it is shown every change (SYNC).
     pub is_replica: bool,
+    /// Whether it is the server that this one follows.
+    pub is_primary: bool,
     /// The place in the stream of changes after its last command.
     pub offset: u64,
     /// What it told before it follows (REPLCONF).
@@ -159,6 +161,7 @@ impl Session {
             tracker: None,
             is_monitor: false,
             is_replica: false,
+            is_primary: false,
             offset: 0,
             wishes: Wishes::default(),
             is_paused: false,

@@ -46,6 +46,13 @@ pub(crate) fn writes(session: &Session, command: &Command) -> bool {
     }
 }
 
+/// Whether a command lacks a flag, or is the EXEC of one that does.
+pub(crate) fn lacks(session: &Session, command: &Command, flag: Flag) -> bool {
+    let queued = session.transaction.as_ref().filter(|_| command.id == CommandId::Exec);
+    !command.flags.has(flag)
+        || queued.is_some_and(|it| it.queue.iter().any(|(queued, _)| !queued.flags.has(flag)))
+}
+
 /// What a client gets whose EXEC is refused: the transaction is gone.
 pub(crate) fn refuse_exec(
     keys: &mut Keyspace,

@@ -109,11 +109,17 @@ pub struct SnapshotLoader<R> {
 struct Followed {
     id: Option<ReplicationId>,
     offset: Option<u64>,
+    /// The database that the stream has selected.
+    db: usize,
 }
 
 impl Followed {
     fn hear(&mut self, name: &[u8], text: &[u8]) {
         match name {
+            b"repl-stream-db" => {
+                let db = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+                self.db = db.unwrap_or(0);
+            }
             b"repl-id" => self.id = ReplicationId::parse(text),
             b"repl-offset" => {
                 self.offset = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
@@ -169,6 +175,11 @@ impl<R: Read> SnapshotLoader<R> {
     /// it cannot have them.
     pub fn expect_bytes(&mut self, bytes: u64) {
         self.rows_max = bytes / ROW_BYTES_MIN;
+    }
+
+    /// The database that the stream behind it has selected, as far as it has told.
+    pub fn stream_db(&self) -> usize {
+        self.followed.db
     }
 
     /// How many bytes have been read.
@@ -261,10 +272,12 @@ impl<R: Read> SnapshotLoader<R> {
                     if ctx.shared.is_loading
                         && let Some(place) = self.followed.take()
                     {
-                        ctx.shared.replication.resume(place);
-                        ctx.shared.replicas.nobody_since_ms = ctx.keys.now_ms();
-                        ctx.shared.listen(ctx.keys);
+                        ctx.shared.resume_history(ctx.keys, place, self.followed.db);
                     }
+                }
+                // The place of what a primary sends is told beside it.
+                Record::Fact(name, text) if self.coverage == Coverage::Everything => {
+                    self.followed.hear(name, text);
                 }
                 Record::Library(_) | Record::Fact(..) => {}
             }

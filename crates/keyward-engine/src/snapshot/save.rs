@@ -134,12 +134,13 @@ impl Head<'_> {
         file.fact("redis-bits", &usize::BITS.to_string())?;
         file.fact("ctime", &(self.now_us / 1_000_000).to_string())?;
         file.fact("used-mem", &options.used_bytes.to_string())?;
-        if let Some((place, db)) = self.place {
+        let is_base = options.coverage == Coverage::AppendOnly;
+        // Of an append-only file the last line tells the place.
+        if let Some((place, db)) = self.place.filter(|_| !is_base) {
             file.fact("repl-stream-db", &db.to_string())?;
             file.fact("repl-id", &place.id.to_string())?;
             file.fact("repl-offset", &place.offset.to_string())?;
         }
-        let is_base = options.coverage == Coverage::AppendOnly;
         file.fact("aof-base", if is_base { "1" } else { "0" })?;
         if !self.schemas.is_empty() {
             file.fact(memory::FACT, &self.schemas)?;

@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     pub(crate) is_hung_up: bool,
     /// The connection ends once the replies are sent.
     pub(crate) is_closing: bool,
+    /// It is the one to the server that this one follows.
+    pub(crate) is_primary: bool,
 }
 
 impl Connection {
@@ -64,6 +66,7 @@ impl Connection {
             has_unread: false,
             is_hung_up: false,
             is_closing: false,
+            is_primary: false,
         }
     }
 

@@ -61,9 +61,37 @@ impl Wire {
         client: ClientId,
         unsent: Vec<u8>,
     ) -> Result<(), Unwatched> {
+        self.add_with(peers, socket, client, |connection| {
+            connection.peer.output.borrow_mut().push(&unsent);
+        })
+    }
+
+    /// Takes the connection to the server that this one follows, which has sent this already.
+    pub(crate) fn add_primary(
+        &self,
+        peers: &Peers,
+        socket: Stream,
+        client: ClientId,
+        received: Vec<u8>,
+    ) -> Result<(), Unwatched> {
+        self.add_with(peers, socket, client, |connection| {
+            connection.is_primary = true;
+            connection.has_commands = !received.is_empty();
+            connection.input = received;
+        })
+    }
+
+    fn add_with(
+        &self,
+        peers: &Peers,
+        socket: Stream,
+        client: ClientId,
+        prepare: impl FnOnce(&mut Connection),
+    ) -> Result<(), Unwatched> {
         let place = self.places.borrow_mut().reserve();
         let bell = Bell::new(&self.woken, place);
-        let connection = Box::new(Connection::new(peers, socket, client, unsent, bell));
+        let mut connection = Box::new(Connection::new(peers, socket, client, Vec::new(), bell));
+        prepare(&mut connection);
         if let Err(error) = self.watcher.watch(place, connection.socket()) {
             self.free(place);
             return Err(Unwatched { connection, error });

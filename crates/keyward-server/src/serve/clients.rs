@@ -68,4 +68,27 @@ pub(crate) fn let_go(server: &Server, core: &mut Core, connection: &Connection) 
     connection.peer.departed(&core.host.departing_bytes);
     server.peers.remove(connection.client);
     core.engine.disconnect(connection.client);
+    if connection.is_primary {
+        core.host.link.changed.give();
+    }
+}
+
+/// Takes the stream of the server that this one follows: it comes by this socket, which has
+/// brought some of it already. Whether that can be done.
+pub(crate) fn accept_primary(
+    server: &Server,
+    core: &mut Core,
+    socket: Stream,
+    received: Vec<u8>,
+) -> Option<ClientId> {
+    socket.configure(&core.host.settings);
+    core.engine.set_time(core.host.clock.now_us());
+    let client = core.engine.connect_primary();
+    let added = server.wire.add_primary(&server.peers, socket, client, received);
+    if let Err(Unwatched { connection, error }) = added {
+        let_go(server, core, &connection);
+        tracing::warn!(%error, "cannot take the connection to the primary");
+        return None;
+    }
+    Some(client)
 }

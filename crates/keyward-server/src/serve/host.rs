@@ -25,6 +25,7 @@ use crate::process::supervisor::Supervisor;
 use crate::serve::agenda::Notice;
 use crate::serve::busy::watch::Busy;
 use crate::serve::errands::queue::Errands;
+use crate::serve::link::state::Link;
 use crate::serve::preparing::wanted::Preparations;
 use crate::serve::rates::Rates;
 use crate::serve::reading::wanted::Readings;
@@ -121,6 +122,8 @@ pub(crate) struct ServerHost {
     pub(crate) preparations: Preparations,
     /// What other servers are asked.
     pub(crate) errands: Errands,
+    /// The link to the server that this one follows.
+    pub(crate) link: Link,
     /// Who looks after the process.
     pub(crate) supervisor: Rc<Supervisor>,
 }

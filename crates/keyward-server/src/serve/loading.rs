@@ -142,7 +142,12 @@ async fn settle(server: &Server, files: &mut Option<AofFiles>) -> Result<bool, S
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
         // All rows are judged by one time.
         engine.set_time(host.clock.now_us());
-        engine.begin_settling()
+        let settling = engine.begin_settling();
+        // A replica is what its primary is: nothing is asked of its rows.
+        if engine.primary().is_some() {
+            return Ok(false);
+        }
+        settling
     };
     let step = |settling: &mut Settling| {
         let Core { engine, host, .. } = &mut *server.core.borrow_mut();
@@ -184,7 +189,12 @@ impl Loading<'_> {
         let Some(source) = source else { return Ok(()) };
         self.expect(source.bytes);
         let bytes = source.bytes;
-        let loaded = self.rows(source, coverage, DueRows::Dropped).await;
+        // A replica leaves it to its primary what ends.
+        let due = match self.server.core.borrow().engine.primary() {
+            Some(_) => DueRows::Kept,
+            None => DueRows::Dropped,
+        };
+        let loaded = self.rows(source, coverage, due).await;
         loaded.map_err(|problem| {
             let host = &self.server.core.borrow().host;
             ServeError::Load { file: host.persistence.path(&host.settings), problem }

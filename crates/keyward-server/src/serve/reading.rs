@@ -113,7 +113,7 @@ async fn reload(server: &Rc<Server>) -> Result<String, Vec<String>> {
         let of_changed = |file: &&SchemaFile| drafts.iter().any(|draft| draft.db() == file.db);
         let changed = host.readings.files.iter().filter(of_changed).count();
         engine.set_time(host.clock.now_us());
-        engine.reload(drafts, libraries);
+        engine.reload(host, drafts, libraries);
         let done = Rc::clone(&host.readings.reloaded);
         // The next tick comes at once.
         delivery::deliver(server, core);

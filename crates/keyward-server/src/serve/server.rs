@@ -24,6 +24,7 @@ use crate::serve::errands::queue::Errands;
 use crate::serve::error::ServeError;
 use crate::serve::gathering::Gatherer;
 use crate::serve::host::{NetStats, ServerHost};
+use crate::serve::link::state::Link;
 use crate::serve::maxmemory_clients::ClientMemory;
 use crate::serve::preparing::wanted::Preparations;
 use crate::serve::rates::Rates;
@@ -125,6 +126,7 @@ impl Server {
             readings: Readings::new(&agenda),
             preparations: Preparations::new(&agenda),
             errands: Errands::default(),
+            link: Link::new(&agenda),
             supervisor: Rc::default(),
         };
         let mut engine = Engine::new(options);

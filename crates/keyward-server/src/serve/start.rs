@@ -19,7 +19,7 @@ use crate::serve::event_loop::EventLoop;
 use crate::serve::host::ServerHost;
 use crate::serve::sending::files::send_written;
 use crate::serve::server::{Parts, Server};
-use crate::serve::{errands, leisure, loading, preparing, reading, saving, shutdown};
+use crate::serve::{errands, leisure, link, loading, preparing, reading, saving, shutdown};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Engine, Host as _};
@@ -84,6 +84,7 @@ pub(crate) fn run(
         engine.expect_schemas(expected);
         functions
     };
+    follow_by_settings(&mut server.core.borrow_mut());
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(send_written(Rc::clone(&server)));
@@ -91,6 +92,7 @@ pub(crate) fn run(
     event_loop.begin(reading::read_proposals(Rc::clone(&server)));
     event_loop.begin(preparing::prepare(Rc::clone(&server)));
     event_loop.begin(errands::hand_over_answers(Rc::clone(&server)));
+    event_loop.begin(link::keep_link(Rc::clone(&server)));
     event_loop.begin(reading::reload_when_told(Rc::clone(&server)));
     let outcome = event_loop.run();
     drop(event_loop);
@@ -103,6 +105,14 @@ pub(crate) fn run(
         pid_file.into_iter().for_each(PidFile::remove);
     }
     shutdown::leave(&server)
+}
+
+/// Follows the server that the settings name, if they do.
+fn follow_by_settings(core: &mut Core) {
+    if let Some((name, port)) = core.host.settings.primary() {
+        core.engine.set_time(core.host.clock.now_us());
+        core.engine.follow_from_start(&mut core.host, &name, port);
+    }
 }
 
 /// Takes the users of the settings, or of their file.
@@ -165,6 +175,7 @@ pub(crate) async fn start(
         let host = &server.core.borrow().host;
         host.supervisor.tell(Phase::Ready);
         host.readings.is_ready.give();
+        host.link.changed.give();
     }
     saving::keep_files(server).await;
 }
@@ -197,7 +208,11 @@ async fn load(server: &Rc<Server>, functions: Vec<(usize, Functions)>) -> Result
     let Core { engine, host, .. } = &mut *server.core.borrow_mut();
     engine.set_time(host.clock.now_us());
     host.functions = functions;
-    Ok(load_libraries(engine, host)?)
+    // A replica has the libraries of its primary.
+    match engine.primary() {
+        Some(_) => Ok(()),
+        None => Ok(load_libraries(engine, host)?),
+    }
 }
 
 /// Loads the libraries of all schemas together, in place of what a snapshot or a log had of

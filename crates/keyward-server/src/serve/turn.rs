@@ -181,7 +181,9 @@ impl Connection {
         self.has_unread = count == room || self.is_hung_up || self.peer.socket.has_received();
         core.host.stats.input_bytes += count as u64;
         core.host.stats.reads += 1;
-        if self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
+        // What a primary has carried out is to be carried out here, however long it is.
+        let is_limited = !self.is_primary;
+        if is_limited && self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
             tracing::warn!(client = self.client.0, "closing: the query buffer limit is reached");
             return Ok(0);
         }
@@ -237,11 +239,16 @@ impl Connection {
             let is_limited = output_bytes_max > 0;
             let limits = self.request_limits(core, is_limited);
             let Core { engine, host, output, batch, .. } = core;
+            let start = self.parser.complete_bytes();
             let parsed = self.parser.parse(buffer, &limits, batch);
-            if !batch.is_empty() {
+            let part = start..self.parser.complete_bytes();
+            if !batch.is_empty() || self.is_primary && !part.is_empty() {
                 self.peer.input_bytes.set(buffer.len());
                 let (before_bytes, before_ns) = (output.len(), host.lately_ns);
-                let progress = engine.execute(host, self.client, buffer, batch, output);
+                let progress = match self.is_primary {
+                    false => engine.execute(host, self.client, buffer, batch, output),
+                    true => engine.follow(host, self.client, (buffer, part), batch, output),
+                };
                 batch.clear();
                 self.peer.is_blocked.set(progress == Progress::Blocked);
                 self.is_closing = progress == Progress::Closing;

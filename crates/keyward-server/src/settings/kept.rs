@@ -1,7 +1,7 @@
 //! Settings of Redis that are known, kept and answered, and change nothing here.
 //!
 //! A redis.conf is to be taken as it is, and clients ask for these by CONFIG GET.
-//! Either the thing does not exist here (being a replica, a defragmenter), or it needs no
+//! Either the thing does not exist here (a cluster, a defragmenter), or it needs no
 //! setting. Where silence would mislead, only the value that asks for nothing is taken
 //! (`cluster-enabled no`). Whoever gives one an effect moves its row to `table`.
 
@@ -33,23 +33,12 @@ pub static HIDDEN: &[&str] = &[
 ];
 
 kept! {
-    // replication and cluster: absent
-    "replicaof", EMPTY, "", AtStart, "A server cannot be a replica.";
-    "replica-serve-stale-data", Kind::Bool, "yes", Live, "A server cannot be a replica.";
-    "replica-read-only", Kind::Bool, "yes", Live, "A server cannot be a replica.";
-    "replica-priority", Kind::Int(0, INT_MAX), "100", Live, "A server cannot be a replica.";
-    "replica-lazy-flush", Kind::Bool, "no", Live, "A server cannot be a replica.";
-    "replica-announced", Kind::Bool, "yes", Live, "A server cannot be a replica.";
-    "replica-announce-ip", Kind::Text, "", Live, "A server cannot be a replica.";
-    "replica-announce-port", Kind::Int(0, 65535), "0", Live, "A server cannot be a replica.";
-    "replica-ignore-maxmemory", Kind::Bool, "yes", Live, "A server cannot be a replica.";
-    "replica-ignore-disk-write-errors", Kind::Bool, "no", Live, "A server cannot be a replica.";
+    // replication and cluster
+    "replica-lazy-flush", Kind::Bool, "no", Live, "What a snapshot of the primary takes the place of is always freed in steps.";
+    "replica-ignore-disk-write-errors", Kind::Bool, "no", Live, "A replica goes on following when its files cannot be written.";
     "repl-disable-tcp-nodelay", Kind::Bool, "no", Live, "Nothing that is sent is held back by TCP.";
-    "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "A server cannot be a replica.";
-    "masteruser", Kind::Text, "", Live, "A server cannot be a replica.";
-    "masterauth", Kind::Text, "", Live, "A server cannot be a replica.";
-    "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "A server cannot be a replica.";
-    "tls-replication", Kind::Bool, "no", Live, "A server cannot be a replica.";
+    "repl-diskless-load", Kind::OneOf(&["disabled", "on-empty-db", "swapdb"]), "disabled", Live, "A snapshot of the primary is received into a file before it is loaded.";
+    "propagation-error-behavior", Kind::OneOf(&["ignore", "panic", "panic-on-replicas"]), "ignore", Live, "What fails of the primary's commands is logged, and no reason to stop.";
     "tls-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
     "tls-client-key-file-pass", EMPTY, "", Live, "Keys are not encrypted in their files.";
     "tls-dh-params-file", Kind::Text, "", Live, "Keys are agreed on over elliptic curves alone.";

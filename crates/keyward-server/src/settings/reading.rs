@@ -113,7 +113,7 @@ impl Settings {
 
     /// What is said of TLS, if it is to be used at all: here, or for MIGRATE.
     pub fn tls(&self) -> Option<TlsOptions> {
-        let connects = self.is_on(Id::TlsCluster);
+        let connects = self.is_on(Id::TlsCluster) || self.is_on(Id::TlsReplication);
         if self.int(Id::TlsPort) == 0 && !connects {
             return None;
         }
@@ -200,7 +200,27 @@ impl Settings {
             replicas_min: self.int(Id::MinReplicas) as usize,
             lag_s_max: self.int(Id::MinReplicasLag),
             shutdown_s: self.int(Id::ShutdownTimeout),
+            is_read_only: self.is_on(Id::ReplicaReadOnly),
+            serves_stale: self.is_on(Id::ReplicaStale),
+            priority: self.int(Id::ReplicaPriority),
+            is_announced: self.is_on(Id::ReplicaAnnounced),
+            ignores_memory_limit: self.is_on(Id::ReplicaIgnoreMemory),
+            skips_unsupported: self.is_on(Id::SkipUnsupported),
         }
+    }
+
+    /// The server to follow, by its name and port.
+    pub fn primary(&self) -> Option<(Vec<u8>, u16)> {
+        let Value::Words(words) = self.value(Id::ReplicaOf) else { return None };
+        let [host, port] = &words[..] else { return None };
+        let port = std::str::from_utf8(port).ok()?.parse().ok()?;
+        Some((host.clone(), port))
+    }
+
+    /// Notes which server is followed.
+    pub(crate) fn set_primary(&mut self, primary: Option<(&[u8], u16)>) {
+        let words = primary.map(|(host, port)| vec![host.to_vec(), port.to_string().into()]);
+        self.values[Id::ReplicaOf as usize] = Value::Words(words.unwrap_or_default());
     }
 
     /// What the engine is to obey.

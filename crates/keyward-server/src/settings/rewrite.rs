@@ -121,6 +121,8 @@ fn lines_of(position: usize, value: &Value) -> Vec<String> {
     let name = row(position).name;
     let line = |words: &str| format!("{name} {words}");
     match value {
+        // A server that follows nobody has no such line.
+        Value::Words(words) if position == Id::ReplicaOf as usize && words.is_empty() => Vec::new(),
         Value::SavePoints(points) if !points.is_empty() => {
             points.iter().map(|(seconds, changes)| line(&format!("{seconds} {changes}"))).collect()
         }

@@ -170,10 +170,15 @@ impl Keyspace {
         is_over
     }
 
-    /// Whether any database is under a schema.
+    /// Whether any database is under a schema, be it that its rules are not asked.
+    pub fn has_schemas(&self) -> bool {
+        self.governed > 0
+    }
+
+    /// Whether any database is under a schema whose rules are asked.
     #[inline(always)]
     pub fn is_governed(&self) -> bool {
-        self.governed > 0
+        self.governed > 0 && !self.is_following
     }
 
     /// The rules that a database is under.
@@ -256,7 +261,7 @@ impl Keyspace {
 
     /// Whether a row on which others depend may be due, be it that expiry is held.
     pub fn has_due_source(&self) -> bool {
-        self.source_deadline < self.now_ms
+        self.source_deadline < self.due_ms
     }
 
     /// Removes due rows of tables on which others depend, up to so many; whether none is
@@ -265,7 +270,7 @@ impl Keyspace {
         let (mut left, mut is_held_up) = (most, false);
         for db in 0..self.databases.len() {
             while left > 0
-                && let Some(key) = self.databases[db].due_source(self.now_ms)
+                && let Some(key) = self.databases[db].due_source(self.due_ms)
             {
                 let key = self.key_in(db, &key);
                 if !self.end_due(key) && self.is_still_due(key) {

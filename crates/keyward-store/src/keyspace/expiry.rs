@@ -81,7 +81,7 @@ impl Keyspace {
         for db in 0..self.databases.len() {
             while work < budget
                 && self.pending_ends() < SWEPT_ENDS_MAX
-                && let Some(key) = self.databases[db].due_key(self.now_ms)
+                && let Some(key) = self.databases[db].due_key(self.due_ms)
             {
                 // Under a schema other rows may change with it: those belong to its unit.
                 if !self.is_governed() {

@@ -20,26 +20,58 @@ pub enum OnConflict {
 /// What is put aside while commands are carried out again.
 #[derive(Debug)]
 pub struct Present {
-    now_ms: i64,
     governed: usize,
+    is_following: bool,
+}
+
+/// Whether rules are asked about commands that are carried out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// No: they were judged before.
+    Rest,
+    /// They count what they would have done: all of them only observe.
+    Observe,
 }
 
 impl Keyspace {
-    /// Goes back to a time at which no row is due and no schema rules: what is carried
-    /// out again has been judged, and the ends of rows are part of it.
-    pub fn leave_present(&mut self) -> Present {
-        let now_ms = std::mem::replace(&mut self.now_ms, 0);
+    /// Has no row be due and, unless they observe, no schema rule: what is carried out again
+    /// has been judged, and the ends of rows are part of it.
+    pub fn leave_present(&mut self, rules: Rules) -> Present {
+        let present = Present { governed: self.governed, is_following: self.is_following };
+        self.due_ms = i64::MIN;
         self.is_replaying = true;
-        Present { now_ms, governed: std::mem::take(&mut self.governed) }
+        match rules {
+            Rules::Rest => self.governed = 0,
+            Rules::Observe => self.is_following = false,
+        }
+        present
     }
 
     /// Comes back.
     pub fn enter_present(&mut self, present: Present) {
-        self.now_ms = present.now_ms;
+        self.due_ms = self.now_ms;
         self.is_replaying = false;
         self.governed = present.governed;
+        self.is_following = present.is_following;
         // Deadlines were not noted: the first look at derived keys does so.
         self.source_deadline = i64::MIN;
+    }
+
+    /// Decides whether all changes come from another server. While they do no rule is asked, no
+    /// read renews anything, and rows whose time is over are invisible but stay.
+    pub fn follow(&mut self, is_following: bool) {
+        self.is_following = is_following;
+        self.is_expiry_held = is_following;
+        if !is_following {
+            // Deadlines were not noted: the first look at derived keys does so.
+            self.source_deadline = i64::MIN;
+        }
+    }
+
+    /// Whether all changes come from another server.
+    #[inline(always)]
+    pub fn is_following(&self) -> bool {
+        self.is_following
     }
 
     /// Forgets what loading has counted.

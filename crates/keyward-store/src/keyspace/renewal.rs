@@ -155,6 +155,6 @@ impl Keyspace {
 
     /// Whether the deadline of a row has passed.
     pub(super) fn is_still_due(&self, key: Key<'_>) -> bool {
-        self.databases[key.db()].table(key).deadline_of(key).is_some_and(|end| end < self.now_ms)
+        self.databases[key.db()].table(key).deadline_of(key).is_some_and(|end| end < self.due_ms)
     }
 }

@@ -9,7 +9,7 @@ pub use keyward_rdb::Usage;
 impl Keyspace {
     /// Bytes that a living row takes. That is no use of it.
     pub fn usage(&mut self, key: Key<'_>) -> Option<usize> {
-        if self.deadline_of(key).is_some_and(|deadline| deadline < self.now_ms) {
+        if self.deadline_of(key).is_some_and(|deadline| deadline < self.due_ms) {
             self.expire_if_due(key);
         }
         self.table(key).usage(key)

@@ -22,10 +22,10 @@ const SHOWN_DRAWS_MAX: usize = 64;
 const LISTS_EVERY_MS: u64 = 2_000;
 
 /// What a key of a database holds.
-fn held(database: &Database, key: &[u8], now_ms: i64) -> Held {
+fn held(database: &Database, key: &[u8], due_ms: i64) -> Held {
     match database.find(key) {
         None => Held::Nothing,
-        Some(row) if row.deadline().is_some_and(|deadline| deadline < now_ms) => Held::Due,
+        Some(row) if row.deadline().is_some_and(|deadline| deadline < due_ms) => Held::Due,
         Some(_) => Held::Living,
     }
 }
@@ -52,9 +52,9 @@ impl Keyspace {
 
     /// Breaks the watches of rows that a database had before it was emptied.
     pub(super) fn watched_rows_went(&mut self, db: usize, before: &Database) {
-        let (databases, now_ms) = (&self.databases, self.now_ms);
+        let (databases, due_ms) = (&self.databases, self.due_ms);
         self.changes.watches.replaced(|of, key| {
-            let held = |database| held(database, key, now_ms);
+            let held = |database| held(database, key, due_ms);
             (of == db).then(|| (held(before), held(&databases[db])))
         });
     }
@@ -64,9 +64,9 @@ impl Keyspace {
         if a == b {
             return;
         }
-        let (databases, now_ms) = (&self.databases, self.now_ms);
+        let (databases, due_ms) = (&self.databases, self.due_ms);
         self.changes.watches.replaced(|of, key| {
-            let held = |db: usize| held(&databases[db], key, now_ms);
+            let held = |db: usize| held(&databases[db], key, due_ms);
             match of {
                 _ if of == a => Some((held(a), held(b))),
                 _ if of == b => Some((held(b), held(a))),
@@ -163,7 +163,7 @@ impl Keyspace {
 
     /// Whether a row's time is over.
     pub fn is_due(&self, row: &Row) -> bool {
-        row.deadline().is_some_and(|deadline| deadline < self.now_ms)
+        row.deadline().is_some_and(|deadline| deadline < self.due_ms)
     }
 
     /// Whether a row of a database is shown: its time is not over, and no pending

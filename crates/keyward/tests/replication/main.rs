@@ -1,8 +1,13 @@
-//! Keyward as the primary of stock replicas: redis-server 7.0 follows it by PSYNC.
+//! Keyward as the primary of stock replicas: redis-server 7.0 follows it by PSYNC. `following` has
+//! Keyward as a replica.
 //!
 //! `docs/replication.md` promises what is tested here.
 
+mod failover;
+mod following;
 mod node;
+mod schemas;
+mod sentinel;
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, call, wait_until};

@@ -42,6 +42,31 @@ impl Node {
         Node::start(Path::new("redis-server"), &[], &[&common[..], &follows[..], options].concat())
     }
 
+    /// A redis-server 7.0 that leads, saves nothing, and does not wait before it sends a snapshot.
+    pub(crate) fn redis(options: &[&str]) -> Node {
+        let common = ["--save", "", "--enable-debug-command", "yes"];
+        let soon = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
+        Node::start(Path::new("redis-server"), &[], &[&common[..], &soon[..], options].concat())
+    }
+
+    /// A Keyward that follows a node.
+    pub(crate) fn keyward_of(primary: &Node, options: &[&str]) -> Node {
+        let port = primary.port.to_string();
+        let follows = ["--replicaof", "127.0.0.1", port.as_str()];
+        Node::keyward(&[&follows[..], options].concat())
+    }
+
+    /// Has it follow another node.
+    pub(crate) fn follow(&self, primary: &Node) {
+        let reply = self.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+        assert_eq!(reply, Frame::Simple(b"OK".to_vec()));
+    }
+
+    /// Has it lead.
+    pub(crate) fn lead(&self) {
+        assert_eq!(self.call("REPLICAOF NO ONE"), Frame::Simple(b"OK".to_vec()));
+    }
+
     fn start(program: &Path, first: &[&str], options: &[&str]) -> Node {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
@@ -170,6 +195,9 @@ impl Node {
             for client in [&mut ours, &mut theirs] {
                 keyward_testkit::call(client, &select);
             }
+            // What ends soon would end between two questions.
+            let none = Frame::Array(Vec::new());
+            wait_until(|| keyward_testkit::call(&mut ours, "KEYS short:*") == none);
             // What is due is gone on neither before the primary has removed it.
             wait_until(|| {
                 let sizes = [&mut ours, &mut theirs].map(|it| keyward_testkit::call(it, "DBSIZE"));

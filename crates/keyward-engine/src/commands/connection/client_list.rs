@@ -25,6 +25,7 @@ impl Kind {
     pub(super) fn of(session: &Session) -> Kind {
         match session.subscriptions.is_empty() {
             _ if session.is_replica => Kind::Replica,
+            _ if session.is_primary => Kind::Master,
             true => Kind::Normal,
             false => Kind::PubSub,
         }
@@ -194,6 +195,7 @@ pub(super) fn flags(keys: &Keyspace, session: &Session, is_unix: bool) -> String
     let flags = [
         ('O', session.is_monitor),
         ('S', session.is_replica),
+        ('M', session.is_primary),
         ('P', !session.subscriptions.is_empty()),
         ('x', session.transaction.is_some()),
         ('b', session.is_waiting()),

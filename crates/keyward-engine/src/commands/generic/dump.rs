@@ -92,7 +92,7 @@ pub(crate) fn restore(ctx: &mut Ctx<'_>) -> Outcome {
     let value = builder.take().ok_or(BAD_FORMAT)?;
     let base = if options.is_absolute { 0 } else { ctx.keys.now_ms() };
     let deadline = (ttl > 0).then(|| ttl.saturating_add(base));
-    if deadline.is_some_and(|at| at <= ctx.keys.now_ms()) {
+    if deadline.is_some_and(|at| ctx.keys.is_past(at)) {
         if is_there {
             ctx.keys.remove(key, DEL);
             ctx.log_instead([b"DEL".as_slice(), key.bytes]);

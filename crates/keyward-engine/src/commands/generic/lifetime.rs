@@ -88,7 +88,7 @@ fn set_deadline(ctx: &mut Ctx<'_>, scale: Scale) -> Outcome {
     let old = ctx.keys.find(key).map(|row| row.deadline());
     let is_allowed = old.is_some_and(|old| conditions.allow(old, deadline));
     if is_allowed {
-        if deadline <= ctx.keys.now_ms() {
+        if ctx.keys.is_past(deadline) {
             ctx.keys.remove(key, Event::DEL);
             ctx.log_instead([b"DEL".as_slice(), key.bytes]);
         } else {

@@ -6,7 +6,14 @@ use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::replicas::{AckWait, Safe};
 use keyward_commands::{WireError, args};
 
+/// What clients of a replica hear.
+const WAIT_ON_REPLICA: &str = "WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated.";
+const WAITAOF_ON_REPLICA: &str = "WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local and are not propagated.";
+
 pub(crate) fn wait(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.shared.primary.is_some() {
+        return Err(WireError::Err(WAIT_ON_REPLICA));
+    }
     let count = args::integer(ctx.args.at(1))?;
     let timeout_ms = timeout(ctx.args.at(2))?;
     let offset = place(ctx);
@@ -22,6 +29,9 @@ pub(crate) fn wait(ctx: &mut Ctx<'_>) -> Outcome {
 }
 
 pub(crate) fn waitaof(ctx: &mut Ctx<'_>) -> Outcome {
+    if ctx.shared.primary.is_some() {
+        return Err(WireError::Err(WAITAOF_ON_REPLICA));
+    }
     let is_local = args::integer_within(ctx.args.at(1), 0, 1)? == 1;
     let count = args::non_negative_or(ctx.args.at(2), WireError::NotPositive)?;
     let count = i64::try_from(count).map_err(|_| WireError::NotPositive)?;

@@ -26,6 +26,9 @@ pub(crate) fn mode(ctx: &mut Ctx<'_>) -> Outcome {
         tell_modes(ctx, &book);
         return Ok(());
     };
+    if ctx.shared.primary.is_some() {
+        return Err(WireError::ReadOnlyReplica);
+    }
     let named = |mode: &Mode| args::is(word, mode.name());
     let mode = match [Mode::Enforce, Mode::Warn, Mode::Observe].into_iter().find(named) {
         Some(mode) => Some(mode),

@@ -4,7 +4,7 @@
 //! writes what it knows (the keyspace, commands, errors), the host the rest.
 
 use crate::commands::keyward;
-use crate::commands::server::replication;
+use crate::commands::server::role;
 use crate::engine::context::{Ctx, Outcome};
 use crate::host::Section;
 use keyward_commands::args;
@@ -40,7 +40,7 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
                 || (args::is(word, "DEFAULT") && by_default)
         };
         // Where there is no schema, INFO is Redis's.
-        if section == Section::Patterns && !ctx.keys.is_governed() {
+        if section == Section::Patterns && !ctx.keys.has_schemas() {
             continue;
         }
         let words = ctx.args.from(1);
@@ -54,7 +54,7 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
         let _ = write!(text, "# {title}\r\n");
         match section {
             Section::Keyspace => keyspace(ctx, &mut text),
-            Section::Replication => replication::info(ctx, &mut text),
+            Section::Replication => role::info(ctx, &mut text),
             Section::Patterns => keyward::info(ctx, &mut text),
             Section::CommandStats => command_stats(ctx, &mut text),
             Section::ErrorStats => error_stats(ctx, &mut text),

@@ -1,17 +1,16 @@
-//! SYNC, PSYNC and REPLCONF: what a replica, or a backup, says; ROLE and INFO's lines about
-//! replication.
+//! SYNC, PSYNC and REPLCONF: what a replica, or a backup, says.
 //!
-//! Not here: what follows from it (`engine::following`).
+//! Not here: what follows from it (`engine::following`), ROLE and INFO (`role`), being a replica
+//! (`replicaof`).
 
-use crate::commands::connection::client_list::session;
+use crate::commands::server::replicaof::log_role;
+use crate::commands::server::role::no_id;
 use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::replicas::{Part, Replica, Stage};
 use crate::sessions::replication::CannotContinue;
 use keyward_commands::{CommandId, WireError, args};
 use keyward_lua::LogLevel;
 use keyward_resp::split_words;
-use keyward_store::keyspace::client_id::ClientId;
-use std::fmt::Write as _;
 
 /// An address is shorter. The number is Redis's.
 const ADDRESS_BYTES: usize = 256;
@@ -23,10 +22,19 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     }
     let is_psync = ctx.command.id == CommandId::PSync;
     if is_psync && ctx.args.get(3).is_some_and(|word| args::is(word, "FAILOVER")) {
-        return Err(WireError::Err("PSYNC FAILOVER can't be sent to a master."));
+        take_over(ctx)?;
+    }
+    if ctx.shared.failover.is_some() {
+        let text = b"NOMASTERLINK Can't SYNC while failing over";
+        return Err(WireError::line(&[text]));
     }
     if ctx.session.wishes.part != Part::Everything && !ctx.session.wishes.takes_mark {
         return Err(WireError::Err("Filtered replica requires EOF capability"));
+    }
+    // What a server without its primary has nobody is to follow.
+    if ctx.shared.primary.as_ref().is_some_and(|primary| !primary.is_up()) {
+        let text = b"NOMASTERLINK Can't SYNC while not connected with my master";
+        return Err(WireError::line(&[text]));
     }
     // What the client changed so far is before what it follows.
     ctx.shared.feed_effects(ctx.keys);
@@ -42,6 +50,22 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
         }
     }
     begin(ctx, !is_psync);
+    Ok(())
+}
+
+/// The server that this one follows wants to follow it.
+fn take_over(ctx: &mut Ctx<'_>) -> Outcome {
+    let id = ctx.args.at(1);
+    let line = format!("Failover request received for replid {}.", id.escape_ascii());
+    ctx.host.log(LogLevel::Warning, line.as_bytes());
+    if ctx.shared.primary.is_none() {
+        return Err(WireError::Err("PSYNC FAILOVER can't be sent to a master."));
+    }
+    if !id.eq_ignore_ascii_case(ctx.shared.replication.id().to_string().as_bytes()) {
+        return Err(WireError::Err("PSYNC FAILOVER replid must match my replid."));
+    }
+    ctx.shared.lead(ctx.keys, ctx.host);
+    log_role(ctx, "MASTER MODE enabled (failover request");
     Ok(())
 }
 
@@ -196,85 +220,4 @@ fn acknowledge(ctx: &mut Ctx<'_>, offset: &[u8], synced: Option<&[u8]>) {
     if !ctx.shared.replicas.waits.is_empty() {
         ctx.shared.serve_acknowledged(ctx.keys, ctx.host);
     }
-}
-
-/// The id of no history.
-fn no_id() -> String {
-    "0".repeat(40)
-}
-
-/// The address of a client that follows, and the port that it listens on.
-fn address(ctx: &Ctx<'_>, client: ClientId) -> (String, i64) {
-    let wishes = session(ctx, client).map(|session| &session.wishes);
-    let told = wishes.and_then(|wishes| wishes.address.as_deref());
-    let address = told.map(|told| String::from_utf8_lossy(told).into_owned());
-    let address = address.unwrap_or_else(|| {
-        let whole = ctx.host.connection(client).address;
-        whole.rsplit_once(':').map_or(whole.clone(), |(address, _)| address.to_owned())
-    });
-    (address, wishes.map_or(0, |wishes| wishes.port))
-}
-
-pub(crate) fn role(ctx: &mut Ctx<'_>) -> Outcome {
-    ctx.shared.feed_effects(ctx.keys);
-    ctx.reply.array(3);
-    ctx.reply.bulk(b"master");
-    ctx.reply.integer(ctx.shared.replication.offset() as i64);
-    let online = ctx.shared.replicas.real().filter(|replica| replica.stage == Stage::Online);
-    let online: Vec<(ClientId, u64)> =
-        online.map(|replica| (replica.client, replica.acknowledged)).collect();
-    ctx.reply.array(online.len());
-    for (client, acknowledged) in online {
-        let (address, port) = address(ctx, client);
-        ctx.reply.array(3);
-        ctx.reply.bulk(address.as_bytes());
-        ctx.reply.bulk_integer(port);
-        ctx.reply.bulk_integer(acknowledged as i64);
-    }
-    Ok(())
-}
-
-/// INFO's lines about replication.
-pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
-    ctx.shared.feed_effects(ctx.keys);
-    let now_ms = ctx.keys.now_ms();
-    let replicas = &ctx.shared.replicas;
-    let settings = &ctx.shared.tunables.replicating;
-    // Writing to a string cannot fail.
-    let _ = write!(text, "role:master\r\nconnected_slaves:{}\r\n", replicas.count());
-    if settings.replicas_min > 0 && settings.lag_s_max > 0 {
-        let good = replicas.good(now_ms, settings.lag_s_max);
-        let _ = write!(text, "min_slaves_good_slaves:{good}\r\n");
-    }
-    for (index, replica) in replicas.real().enumerate() {
-        let (address, port) = address(ctx, replica.client);
-        let lag_s = match replica.stage {
-            Stage::Online => now_ms / 1000 - replica.acknowledged_ms / 1000,
-            Stage::Waiting | Stage::Receiving | Stage::ReceivingFile => 0,
-        };
-        let _ = write!(
-            text,
-            "slave{index}:ip={address},port={port},state={},offset={},lag={lag_s}\r\n",
-            replica.stage.name(),
-            replica.acknowledged,
-        );
-    }
-    let replication = &ctx.shared.replication;
-    let past = replication.past();
-    let second = past.map_or(-1, |past| past.until as i64 + 1);
-    let (is_on, first, len) = match replication.backlog() {
-        Some(backlog) => (1, backlog.start() + 1, backlog.len()),
-        None => (0, 0, 0),
-    };
-    let _ = write!(
-        text,
-        "master_failover_state:no-failover\r\nmaster_replid:{}\r\nmaster_replid2:{}\r\n\
-         master_repl_offset:{}\r\nsecond_repl_offset:{second}\r\nrepl_backlog_active:{is_on}\r\n\
-         repl_backlog_size:{}\r\nrepl_backlog_first_byte_offset:{first}\r\n\
-         repl_backlog_histlen:{len}\r\n",
-        replication.id(),
-        past.map_or_else(no_id, |past| past.id.to_string()),
-        replication.offset(),
-        settings.backlog_bytes,
-    );
 }

@@ -288,7 +288,7 @@ pub(crate) fn getex(ctx: &mut Ctx<'_>) -> Outcome {
                 ctx.log_instead([b"PERSIST".as_slice(), key.bytes]);
             }
         }
-        (_, Some((unit, at))) if unit.is_absolute() && at <= ctx.keys.now_ms() => {
+        (_, Some((unit, at))) if unit.is_absolute() && ctx.keys.is_past(at) => {
             ctx.keys.remove(key, Event::DEL);
             ctx.log_instead([b"DEL".as_slice(), key.bytes]);
         }

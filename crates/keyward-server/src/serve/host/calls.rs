@@ -96,6 +96,12 @@ impl Host for ServerHost {
         self.files_wanted.give();
     }
 
+    fn primary_changed(&mut self, primary: Option<(&[u8], u16)>) {
+        self.settings.set_primary(primary);
+        self.link.order += 1;
+        self.link.changed.give();
+    }
+
     fn libraries(&mut self, db: usize) -> Result<Vec<Library>, String> {
         let mut libraries = Vec::new();
         for (_, functions) in self.functions.iter().filter(|(of, _)| *of == db) {

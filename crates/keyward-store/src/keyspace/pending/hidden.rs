@@ -105,7 +105,7 @@ impl Keyspace {
         let (end, deadline) = self.later_deadline(db, key)?;
         // In the last millisecond of its leader it lives on as it is: to give it that as its
         // deadline would remove it.
-        if deadline.is_some_and(|at| at <= self.now_ms) {
+        if deadline.is_some_and(|at| at <= self.due_ms) {
             return None;
         }
         Some(match deadline {

@@ -13,6 +13,7 @@ use keyward_lua::LogLevel;
 use keyward_resp::Args;
 use keyward_store::keyspace::OnConflict;
 use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::keyspace::loading::Rules;
 use keyward_store::tables::reclaim::Freeing;
 
 pub(super) fn reload(ctx: &mut Ctx<'_>) -> Outcome {
@@ -98,7 +99,7 @@ fn load_file(ctx: &mut Ctx<'_>, file: LogFile) -> Result<(), String> {
         return Ok(());
     }
     let mut commands = (file.commands)(offset)?;
-    let present = ctx.keys.leave_present();
+    let present = ctx.keys.leave_present(Rules::Rest);
     let mut outcome = Ok(());
     while outcome.is_ok() {
         match commands.next() {

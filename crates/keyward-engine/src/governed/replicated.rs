@@ -1,0 +1,153 @@
+//! The schemas of a replica.
+//!
+//! Owns which schemas its rows are under while it follows another server, and what becomes of
+//! them when it leads. The schemas that govern a primary's rows come with its snapshot (the AUX
+//! field of `memory`) and, when others come into force there, in its stream; the rows of the
+//! replica are in their tables, and no rule of them is asked. A primary that tells of no schema
+//! is a plain one: then the replica's own schemas are in force, and only observe.
+//!
+//! Where another schema comes by the stream, rows are brought to its tables in steps; until that
+//! is done clients are told to wait, and the stream waits too.
+//! Invariants: a promotion always succeeds and changes no row; what came with the data rules on.
+//! Not here: carrying out the stream (`engine::primary`).
+
+use super::arrival::{Arrival, Expected, is_like};
+use super::memory::parts;
+use crate::engine::shared::Shared;
+use crate::host::Host;
+use keyward_lua::LogLevel;
+use keyward_rules::{RuleBook, Survey};
+use keyward_schema::{Mode, Schema, escape};
+use keyward_store::keyspace::Keyspace;
+use std::sync::Arc;
+
+impl Arrival {
+    /// The schemas that a server has which follows another from now on.
+    fn of(keys: &Keyspace) -> Arrival {
+        let governed = (0..keys.database_count()).filter_map(|db| {
+            let book = keys.book_of(db)?;
+            Some((db, parts(book.declared()).to_vec()))
+        });
+        let expected = Expected { schemas: governed.collect(), ..Expected::default() };
+        Arrival::new(expected)
+    }
+
+    /// The own schemas of a database, which only observe.
+    fn observing(&self, db: usize) -> Option<RuleBook> {
+        let own = self.expected.schemas.get(&db)?;
+        let modes = vec![Some(Mode::Observe); own.len()];
+        Some(RuleBook::overruled(Schema::join(own.clone()), &modes))
+    }
+}
+
+impl Shared {
+    /// Keeps the own schemas for when this server leads.
+    pub(crate) fn put_schemas_aside(&mut self, keys: &mut Keyspace) {
+        if let Some(plan) = self.plan.take() {
+            self.give_up(keys, plan);
+        }
+        if self.arrival.is_none() {
+            self.arrival = Some(Box::new(Arrival::of(keys)));
+        }
+    }
+
+    /// All rows have gone, and a snapshot is next: until it tells of others, the own schemas are
+    /// in force and observe.
+    pub(crate) fn observe_replicated(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
+        let Some(arrival) = &self.arrival else { return };
+        for db in 0..keys.database_count() {
+            let book = arrival.observing(db);
+            match (keys.book_of(db), book) {
+                (Some(now), Some(book)) if is_like(now, &book) => {}
+                (_, Some(book)) => {
+                    host.governed(db, book.schema());
+                    let survey = Survey::new(&book, None, |_| false);
+                    keys.govern(db, Arc::new(book), &survey);
+                }
+                (Some(_), None) => keys.release(db),
+                (None, None) => {}
+            }
+            // There are no rows.
+            keys.bring_unjudged(usize::MAX);
+        }
+    }
+
+    /// Hears from the stream which schemas govern the primary's rows; whether rows have to be
+    /// brought to other tables.
+    pub(crate) fn hear_schemas(&mut self, keys: &Keyspace, text: &[u8]) -> bool {
+        self.recall(keys, Ok(text));
+        let Some(arrival) = &mut self.arrival else { return false };
+        arrival.coming.retain(|(db, book)| match (keys.book_of(*db), book) {
+            (None, None) => false,
+            (Some(now), Some(book)) => !is_like(now, book),
+            _ => true,
+        });
+        !arrival.coming.is_empty()
+    }
+
+    /// Whether all schemas that a replica is under only observe: they count what comes.
+    pub(crate) fn observes(&self, keys: &Keyspace) -> bool {
+        keys.has_schemas()
+            && keys.databases().filter_map(|database| database.book()).all(|it| it.observes_all())
+    }
+
+    /// Keeps what of the schemas in force was put there by KEYWARD SCHEMA APPLY.
+    fn keep_replaced(&mut self, arrival: &Arrival) {
+        self.replaced.clear();
+        for (db, all) in &arrival.memory.0 {
+            for (place, own) in all.iter().enumerate() {
+                if let Some(replaced) = &own.replaced {
+                    self.replaced.insert((*db, place), replaced.clone());
+                }
+            }
+        }
+    }
+
+    /// This server leads from now on: what came with the data rules, and the log says where that
+    /// is not what its files say.
+    pub(crate) fn inherit_schemas(&mut self, keys: &Keyspace, host: &mut dyn Host) {
+        let Some(arrival) = self.arrival.take() else { return };
+        self.keep_replaced(&arrival);
+        self.observing_since_promotion.clear();
+        for db in 0..keys.database_count() {
+            let own = arrival.expected.schemas.get(&db);
+            let now = keys.book_of(db);
+            let is_own = match (own, now) {
+                (Some(own), Some(now)) => {
+                    let texts = |all: &[Schema]| -> Vec<String> {
+                        all.iter().map(|part| part.source.whole_text().to_owned()).collect()
+                    };
+                    texts(own) == texts(parts(now.declared()))
+                }
+                (None, None) => true,
+                _ => false,
+            };
+            let came = arrival.memory.0.contains_key(&db);
+            if let Some(own) = own.filter(|_| !is_own) {
+                let files: Vec<_> =
+                    own.iter().map(|part| escape(&part.source.name).into_owned()).collect();
+                let line = format!(
+                    "Database {db}: the schema that came with the data stays in force; {} says \
+                     something else, see KEYWARD SCHEMA PLAN and put it in force by KEYWARD \
+                     SCHEMA APPLY",
+                    files.join(", ")
+                );
+                host.log(LogLevel::Warning, line.as_bytes());
+            } else if now.is_some_and(|now| now.observes_all()) && !came {
+                self.observing_since_promotion.push(db);
+                let line = format!(
+                    "Database {db}: its rows come from a server without this schema, which only \
+                     observes: NOTHING OF IT IS ENFORCED until KEYWARD MODE ENFORCE, or KEYWARD \
+                     SCHEMA APPLY where that would change rows"
+                );
+                host.log(LogLevel::Warning, line.as_bytes());
+            }
+        }
+    }
+
+    /// How many databases observe because their rows came from a server without their schema.
+    pub(crate) fn observing_since_promotion(&self, keys: &Keyspace) -> usize {
+        let observes = |db: &&usize| keys.book_of(**db).is_some_and(|book| book.observes_all());
+        self.observing_since_promotion.iter().filter(observes).count()
+    }
+}

@@ -1,0 +1,107 @@
+//! The server that this one follows (its primary).
+//!
+//! Owns who it is, how far the link to it is, and what of its stream is not a whole unit yet.
+//!
+//! ```text
+//! Connect ──attempt──▶ Connecting ──▶ Handshake ──▶ Transfer ──snapshot is loaded──▶ Connected
+//!    ▲                      └───────────────┴───────────┴──── the link is lost ──────────┘│
+//!    └────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Invariants: the place in the history that this server has (`Replication::place`) is the end
+//! of a unit. What has come of the next one is here, and is forgotten with the link.
+//! Not here: the socket and the files (the host), what follows from bytes (`engine::primary`).
+
+use keyward_store::keyspace::client_id::ClientId;
+
+/// How far the link to a primary is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkStage {
+    /// Nothing is under way: the next attempt is to come.
+    Connect,
+    /// A connection is being made.
+    Connecting,
+    /// The two agree on what they can do.
+    Handshake,
+    /// A snapshot is received or loaded.
+    Transfer,
+    /// The stream is received.
+    Connected,
+}
+
+impl LinkStage {
+    /// What ROLE calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LinkStage::Connect => "connect",
+            LinkStage::Connecting => "connecting",
+            LinkStage::Handshake => "handshake",
+            LinkStage::Transfer => "sync",
+            LinkStage::Connected => "connected",
+        }
+    }
+}
+
+/// How far a snapshot of the primary is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Transfer {
+    /// Its bytes, if they are known.
+    pub total_bytes: Option<u64>,
+    /// Those that were received.
+    pub read_bytes: u64,
+}
+
+/// The server that this one follows.
+#[derive(Debug)]
+pub(crate) struct Primary {
+    pub(crate) host: Box<[u8]>,
+    pub(crate) port: u16,
+    pub(crate) stage: LinkStage,
+    /// By whom its stream comes, while it does.
+    pub(crate) client: Option<ClientId>,
+    /// The database that its stream has selected.
+    pub(crate) db: usize,
+    /// Bytes that have come of a unit which is not whole.
+    pub(crate) unit: Vec<u8>,
+    /// Commands that have come and have to wait.
+    pub(crate) waiting: Vec<u8>,
+    /// They wait because rows are brought to the tables of another schema.
+    pub(crate) is_bringing: bool,
+    /// When something came last.
+    pub(crate) heard_ms: i64,
+    /// Since when there is no link; zero if there never was one.
+    pub(crate) down_since_ms: i64,
+    /// When it was last told how far this server is.
+    pub(crate) told_ms: i64,
+    pub(crate) transfer: Transfer,
+    /// Commands of its stream that failed here, which none should.
+    pub(crate) failures: u64,
+    /// What was left out because it is not supported.
+    pub(crate) skipped: u64,
+}
+
+impl Primary {
+    pub(crate) fn new(host: &[u8], port: u16, now_ms: i64) -> Primary {
+        Primary {
+            host: host.into(),
+            port,
+            stage: LinkStage::Connect,
+            client: None,
+            db: 0,
+            unit: Vec::new(),
+            waiting: Vec::new(),
+            is_bringing: false,
+            heard_ms: now_ms,
+            down_since_ms: 0,
+            told_ms: 0,
+            transfer: Transfer::default(),
+            failures: 0,
+            skipped: 0,
+        }
+    }
+
+    /// Whether its stream is received.
+    pub(crate) fn is_up(&self) -> bool {
+        self.stage == LinkStage::Connected
+    }
+}

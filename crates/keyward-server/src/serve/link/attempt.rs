@@ -1,0 +1,477 @@
+//! One attempt to follow a server, on a thread of its own.
+//!
+//! Owns the conversation up to the stream: names are resolved anew each time, then
+//!
+//! ```text
+//! PING, AUTH, REPLCONF listening-port, ip-address, capa, version
+//! PSYNC id offset ── +CONTINUE [id] ─────────────────────▶ the stream follows
+//!                 └─ +FULLRESYNC id offset, a snapshot ──▶ the stream follows
+//! ```
+//!
+//! A snapshot is of a known length (`$length`) or ends with a mark (`$EOF:mark`), and goes to a
+//! file without a name. Who is silent for `repl-timeout` seconds, or says what makes no sense, is
+//! left.
+//! Not here: loading the snapshot and carrying out the stream (`link`).
+
+use super::bridge::bridge;
+use crate::net::selector::Alarm;
+use keyward_engine::{
+    Coverage, DueRows, Engine, EngineOptions, LinkStage, Nobody, PrimaryAddress, Resumption,
+    Transfer, Tunables,
+};
+use keyward_persist::disk::{Disk, Source};
+use keyward_persist::snapshot_file::NewFile;
+use keyward_resp::push_request;
+use keyward_tls::Client;
+use keyward_tls::rustls::ClientConfig;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+/// How long a read waits before it is asked whether anybody still wants it.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// A line is no longer.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+/// Bytes read at a time.
+const PART_BYTES: usize = 64 * 1024;
+/// Bytes of the mark behind a snapshot.
+const MARK_BYTES: usize = 40;
+/// How often it is told how far a snapshot is.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// What is said of a primary that is silent for too long, before and amid a snapshot.
+const LATE: &str = "Timeout connecting to the MASTER...";
+const LATE_WITH_SNAPSHOT: &str = "Timeout receiving bulk data from MASTER... If the problem persists try to set the 'repl-timeout' parameter in redis.conf to a larger value.";
+/// The version by which this server makes itself known: that of the Redis it is like.
+const VERSION: &str = keyward_commands::REDIS_VERSION;
+
+/// What is told of an attempt.
+pub(super) enum Report {
+    /// It has got so far.
+    Stage(LinkStage),
+    /// A snapshot has.
+    Transfer(Transfer),
+    /// What it has come to.
+    Over(Box<Result<Agreement, String>>),
+}
+
+/// A connection from which the stream comes next.
+pub(super) struct Agreement {
+    pub(super) socket: Socket,
+    /// What of the stream was received already.
+    pub(super) received: Vec<u8>,
+    pub(super) granted: Granted,
+}
+
+/// What the stream comes by: no call of it waits.
+pub(super) enum Socket {
+    Tcp(TcpStream),
+    /// The end of a bridge to TLS.
+    Unix(UnixStream),
+}
+
+/// What a primary grants.
+pub(super) enum Granted {
+    /// What is lacking, from a history that may have another id by now.
+    Rest(Option<Vec<u8>>),
+    /// Nothing: it refuses, as this sentence says.
+    Nothing(String),
+    /// Everything.
+    Copy { id: Vec<u8>, offset: u64, source: Source },
+}
+
+/// One attempt.
+pub(super) struct Attempt {
+    pub(super) primary: PrimaryAddress,
+    pub(super) tls: Option<Arc<ClientConfig>>,
+    pub(super) user: Vec<u8>,
+    pub(super) password: Vec<u8>,
+    /// Where others reach this server.
+    pub(super) own_port: i64,
+    pub(super) own_address: Vec<u8>,
+    pub(super) timeout: Duration,
+    pub(super) resumption: Resumption,
+    /// A snapshot without rows is not wanted; how many databases there are.
+    pub(super) refuses_empty: Option<usize>,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) directory: PathBuf,
+    /// Nobody wants it any more.
+    pub(super) is_over: Arc<AtomicBool>,
+    pub(super) reports: Sender<Report>,
+    pub(super) alarm: Alarm,
+}
+
+/// Why an attempt came to nothing: a sentence for the log.
+type Problem = String;
+
+impl Attempt {
+    /// Makes the attempt, and tells of it.
+    pub(super) fn run(self) {
+        let outcome = self.agree();
+        self.report(Report::Over(Box::new(outcome)));
+    }
+
+    fn report(&self, report: Report) {
+        // Nobody waits for it when the server goes down, or follows another one.
+        let _ = self.reports.send(report);
+        self.alarm.ring();
+    }
+
+    fn agree(&self) -> Result<Agreement, Problem> {
+        self.report(Report::Stage(LinkStage::Connecting));
+        let mut talk = self.connect()?;
+        self.report(Report::Stage(LinkStage::Handshake));
+        self.introduce(&mut talk)?;
+        let granted = self.ask(&mut talk)?;
+        let Talk { transport, buffer, .. } = talk;
+        let not_handed_over =
+            |error: io::Error| format!("the connection to MASTER cannot be served: {error}");
+        let socket = match transport {
+            Transport::Plain(socket) => {
+                socket.set_nonblocking(true).map_err(not_handed_over)?;
+                Socket::Tcp(socket)
+            }
+            Transport::Tls(client) => {
+                let socket = bridge(*client).map_err(not_handed_over)?;
+                socket.set_nonblocking(true).map_err(not_handed_over)?;
+                Socket::Unix(socket)
+            }
+        };
+        Ok(Agreement { socket, received: buffer, granted })
+    }
+
+    fn connect(&self) -> Result<Talk<'_>, Problem> {
+        let unable =
+            |error: &dyn std::fmt::Display| format!("Unable to connect to MASTER: {error}");
+        let host = std::str::from_utf8(&self.primary.host).map_err(|error| unable(&error))?;
+        let addresses = (host, self.primary.port).to_socket_addrs().map_err(|e| unable(&e))?;
+        let mut problem = unable(&"the name has no address");
+        for address in addresses {
+            let connected = TcpStream::connect_timeout(&address, self.timeout);
+            let outcome = connected.and_then(|socket| self.prepare(socket));
+            match outcome {
+                Ok(transport) => {
+                    let timeout = self.timeout;
+                    let is_over = &*self.is_over;
+                    let (buffer, late) = (Vec::new(), LATE);
+                    return Ok(Talk { transport, buffer, timeout, is_over, late });
+                }
+                Err(error) => problem = unable(&error),
+            }
+        }
+        Err(problem)
+    }
+
+    /// Shakes hands if there is TLS, and bounds how long a read waits.
+    fn prepare(&self, socket: TcpStream) -> io::Result<Transport> {
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(self.timeout))?;
+        socket.set_write_timeout(Some(self.timeout))?;
+        let transport = match &self.tls {
+            None => Transport::Plain(socket),
+            Some(config) => {
+                Transport::Tls(Box::new(Client::shake_hands(Arc::clone(config), socket)?))
+            }
+        };
+        transport.socket().set_read_timeout(Some(PATIENCE.min(self.timeout)))?;
+        Ok(transport)
+    }
+
+    /// Says who this is, and what it can take.
+    fn introduce(&self, talk: &mut Talk<'_>) -> Result<(), Problem> {
+        let reply = talk.call(&[b"PING"])?;
+        let is_fine = [b"+".as_slice(), b"-NOAUTH", b"-NOPERM", b"-ERR operation not permitted"];
+        if !is_fine.iter().any(|start| reply.starts_with(start)) {
+            return Err(format!("Error reply to PING from master: '{}'", shown(&reply)));
+        }
+        tracing::info!("Master replied to PING, replication can continue...");
+        if !self.password.is_empty() {
+            let reply = match self.user.is_empty() {
+                true => talk.call(&[b"AUTH", &self.password])?,
+                false => talk.call(&[b"AUTH", &self.user, &self.password])?,
+            };
+            if reply.starts_with(b"-") {
+                return Err(format!("Unable to AUTH to MASTER: {}", shown(&reply)));
+            }
+        }
+        let port = self.own_port.to_string();
+        let mut wishes: Vec<Vec<&[u8]>> = vec![vec![b"listening-port", port.as_bytes()]];
+        if !self.own_address.is_empty() {
+            wishes.push(vec![b"ip-address", &self.own_address]);
+        }
+        wishes.push(vec![b"capa", b"eof", b"capa", b"psync2"]);
+        wishes.push(vec![b"version", VERSION.as_bytes()]);
+        for wish in wishes {
+            let words = [&[b"REPLCONF".as_slice()], &wish[..]].concat();
+            let reply = talk.call(&words)?;
+            if reply.starts_with(b"-") {
+                let name = String::from_utf8_lossy(wish[0]);
+                let reply = shown(&reply);
+                // Older versions know fewer of them.
+                tracing::debug!(
+                    "(Non critical) Master does not understand REPLCONF {name}: {reply}"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for what is lacking, or everything.
+    fn ask(&self, talk: &mut Talk<'_>) -> Result<Granted, Problem> {
+        let Resumption { id, next, is_failover } = &self.resumption;
+        match *next {
+            -1 => tracing::info!("Partial resynchronization not possible (no cached master)"),
+            _ => tracing::info!("Trying a partial resynchronization (request {id}:{next})."),
+        }
+        let number = next.to_string();
+        let words: [&[u8]; 4] = [b"PSYNC", id.as_bytes(), number.as_bytes(), b"FAILOVER"];
+        talk.say(if *is_failover { &words } else { &words[..3] })?;
+        let reply = talk.line()?;
+        let text = String::from_utf8_lossy(&reply).into_owned();
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        match words[..] {
+            ["+CONTINUE"] if *next != -1 => Ok(Granted::Rest(None)),
+            ["+CONTINUE", id] if *next != -1 => Ok(Granted::Rest(Some(id.as_bytes().to_vec()))),
+            ["+FULLRESYNC", id, offset] if id.len() == MARK_BYTES => {
+                let unclear = |_| format!("Master replied with wrong +FULLRESYNC syntax: {text}");
+                let offset = offset.parse().map_err(unclear)?;
+                tracing::info!("Full resync from master: {id}:{offset}");
+                self.report(Report::Stage(LinkStage::Transfer));
+                let source = self.receive(talk)?;
+                Ok(Granted::Copy { id: id.as_bytes().to_vec(), offset, source })
+            }
+            _ if text.starts_with("-NOMASTERLINK") || text.starts_with("-LOADING") => Err(format!(
+                "Master is currently unable to PSYNC but should be in the future: {text}"
+            )),
+            _ => Ok(Granted::Nothing(format!("Unexpected reply to PSYNC from master: {text}"))),
+        }
+    }
+
+    /// Receives a snapshot into a file.
+    fn receive(&self, talk: &mut Talk<'_>) -> Result<Source, Problem> {
+        talk.late = LATE_WITH_SNAPSHOT;
+        let head = talk.line()?;
+        let text = String::from_utf8_lossy(&head).into_owned();
+        let extent = match head.strip_prefix(b"$EOF:") {
+            Some(mark) if mark.len() == MARK_BYTES => {
+                tracing::info!(
+                    "MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF to disk"
+                );
+                Extent::Mark(mark.to_vec())
+            }
+            Some(_) => return Err(format!("Bad protocol from MASTER: {text}")),
+            None => {
+                let count = text.strip_prefix('$').and_then(|count| count.parse().ok());
+                let count = count.ok_or_else(|| match text.strip_prefix('-') {
+                    Some(error) => format!("MASTER aborted replication with an error: {error}"),
+                    None => format!("Bad protocol from MASTER, the first byte is not '$': {text}"),
+                })?;
+                tracing::info!(
+                    "MASTER <-> REPLICA sync: receiving {count} bytes from master to disk"
+                );
+                Extent::Bytes(count)
+            }
+        };
+        let name = format!("replica-{}.rdb", std::process::id());
+        let unwritten = |error: &dyn std::fmt::Display| {
+            format!("the MASTER's snapshot cannot be kept: {error}")
+        };
+        let mut file = NewFile::begin(Arc::clone(&self.disk), &self.directory, &name)
+            .map_err(|error| unwritten(&error))?;
+        self.fill(talk, &extent, &mut file)?;
+        file.finish().map_err(|error| unwritten(&error))?;
+        let path = self.directory.join(&name);
+        let opened = self.disk.open(&path).map_err(|error| unwritten(&error));
+        let is_empty = match self.refuses_empty {
+            Some(databases) => self.disk.open(&path).is_ok_and(|it| is_empty(it, databases)),
+            None => false,
+        };
+        // It has no name from now on, and goes with who reads it.
+        self.disk.remove(&path).map_err(|error| unwritten(&error))?;
+        if is_empty {
+            return Err("MASTER has no keys, and this replica has: what it has stays \
+                        (replica-empty-primary refuse)"
+                .to_owned());
+        }
+        opened
+    }
+
+    fn fill(
+        &self,
+        talk: &mut Talk<'_>,
+        extent: &Extent,
+        file: &mut NewFile,
+    ) -> Result<(), Problem> {
+        let unwritten = |error: io::Error| format!("the MASTER's snapshot cannot be kept: {error}");
+        let (mut read_bytes, mut reported) = (0, None::<Instant>);
+        let total_bytes = match extent {
+            Extent::Bytes(count) => Some(*count),
+            Extent::Mark(_) => None,
+        };
+        loop {
+            let taken = match extent {
+                Extent::Bytes(count) => {
+                    talk.buffer.len().min(usize::try_from(count - read_bytes).unwrap_or(usize::MAX))
+                }
+                // The mark is the last that is sent for now: it may be the end of what is there.
+                Extent::Mark(mark) if talk.buffer.ends_with(mark) => {
+                    file.write_all(&talk.buffer[..talk.buffer.len() - MARK_BYTES])
+                        .map_err(unwritten)?;
+                    talk.buffer.clear();
+                    return Ok(());
+                }
+                Extent::Mark(_) => talk.buffer.len().saturating_sub(MARK_BYTES),
+            };
+            file.write_all(&talk.buffer[..taken]).map_err(unwritten)?;
+            talk.buffer.drain(..taken);
+            read_bytes += taken as u64;
+            if total_bytes == Some(read_bytes) {
+                return Ok(());
+            }
+            if reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
+                reported = Some(Instant::now());
+                self.report(Report::Transfer(Transfer { total_bytes, read_bytes }));
+            }
+            talk.receive()?;
+        }
+    }
+}
+
+/// Whether a snapshot has no rows.
+fn is_empty(source: Source, databases: usize) -> bool {
+    let options = EngineOptions { seed: 0, databases, tunables: Tunables::default() };
+    let mut engine = Engine::new(options);
+    let opened = engine.open_snapshot(source.content, Coverage::Everything, DueRows::Kept);
+    let Ok(mut loader) = opened else { return false };
+    loop {
+        let has_more = engine.load_rows(&mut Nobody, &mut loader, 1);
+        if loader.loaded.rows > 0 {
+            return false;
+        }
+        match has_more {
+            Ok(true) => {}
+            Ok(false) => return true,
+            // Something is there, be it that it cannot be loaded.
+            Err(_) => return false,
+        }
+    }
+}
+
+/// How a snapshot ends.
+enum Extent {
+    /// After so many bytes.
+    Bytes(u64),
+    /// With these.
+    Mark(Vec<u8>),
+}
+
+/// What carries the conversation.
+enum Transport {
+    Plain(TcpStream),
+    Tls(Box<Client>),
+}
+
+impl Transport {
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Transport::Plain(socket) => socket,
+            Transport::Tls(client) => client.socket(),
+        }
+    }
+
+    fn read(&mut self, part: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Transport::Plain(socket) => socket.read(part),
+            Transport::Tls(client) => client.read(part),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Transport::Plain(socket) => socket.write_all(bytes),
+            Transport::Tls(client) => client.write_all(bytes).and_then(|()| client.flush()),
+        }
+    }
+}
+
+/// A conversation with a primary.
+struct Talk<'a> {
+    transport: Transport,
+    /// What was received and not read.
+    buffer: Vec<u8>,
+    timeout: Duration,
+    is_over: &'a AtomicBool,
+    /// What is said of one who is silent for too long.
+    late: &'static str,
+}
+
+impl Talk<'_> {
+    /// Says something, and gives the line that comes back.
+    fn call(&mut self, words: &[&[u8]]) -> Result<Vec<u8>, Problem> {
+        self.say(words)?;
+        self.line()
+    }
+
+    fn say(&mut self, words: &[&[u8]]) -> Result<(), Problem> {
+        let mut request = Vec::new();
+        push_request(&mut request, words.iter());
+        let sent = self.transport.write_all(&request);
+        sent.map_err(|error| format!("I/O error writing to MASTER: {error}"))
+    }
+
+    /// The next line that is not empty: an empty one says that somebody is there.
+    fn line(&mut self) -> Result<Vec<u8>, Problem> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
+                while line.pop_if(|byte| matches!(byte, b'\r' | b'\n')).is_some() {}
+                if !line.is_empty() {
+                    return Ok(line);
+                }
+            } else if self.buffer.len() > LINE_BYTES_MAX {
+                return Err("Bad protocol from MASTER: a line without an end".to_owned());
+            } else {
+                self.receive()?;
+            }
+        }
+    }
+
+    /// Receives something more.
+    fn receive(&mut self) -> Result<(), Problem> {
+        let began = Instant::now();
+        let mut part = [0; PART_BYTES];
+        loop {
+            if self.is_over.load(Ordering::Relaxed) {
+                return Err("the replica is to follow another server".to_owned());
+            }
+            match self.transport.read(&mut part) {
+                Ok(0) => return Err("I/O error reading from MASTER: connection lost".to_owned()),
+                Ok(count) => {
+                    self.buffer.extend_from_slice(&part[..count]);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                    ) =>
+                {
+                    if began.elapsed() >= self.timeout {
+                        return Err(self.late.to_owned());
+                    }
+                }
+                Err(error) => return Err(format!("I/O error reading from MASTER: {error}")),
+            }
+        }
+    }
+}
+
+/// What a primary said, for the log.
+fn shown(reply: &[u8]) -> String {
+    reply.escape_ascii().to_string()
+}

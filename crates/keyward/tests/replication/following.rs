@@ -1,0 +1,423 @@
+//! Keyward as a replica: of redis-server 7.0, of Keyward, and in chains with both.
+
+use super::{under_load, write_all_kinds};
+use crate::node::Node;
+use keyward_resp::Frame;
+use keyward_testkit::{Client, call, wait_until};
+
+fn error(text: &str) -> Frame {
+    Frame::Error(text.as_bytes().to_vec())
+}
+
+/// The reply, be it an error.
+fn ask(client: &mut Client, command: &str) -> Frame {
+    let words = keyward_resp::split_words(command.as_bytes()).expect("quotes are closed");
+    client.call(&words).expect("a reply")
+}
+
+fn bulk(text: &str) -> Frame {
+    Frame::Bulk(text.as_bytes().to_vec())
+}
+
+/// Follows a primary from before rows come, and beside their coming.
+fn follows(primary: &Node, options: &[&str]) {
+    let mut client = primary.client();
+    (0..20).for_each(|round| write_all_kinds(&mut client, round));
+    let replica = Node::keyward_of(primary, options);
+    (20..60).for_each(|round| write_all_kinds(&mut client, round));
+    primary.wait_for(&replica);
+    // What ends by itself ends when the primary says so.
+    wait_until(|| call(&mut client, "EXISTS short:59") == Frame::Integer(0));
+    primary.assert_equals(&replica);
+    assert_eq!(primary.syncs(), ["1", "0", "0"]);
+    let line = primary.info("slave0");
+    let expected = format!("ip=127.0.0.1,port={},state=online,offset=", replica.port);
+    assert!(line.starts_with(&expected), "{line}");
+    let Frame::Array(role) = replica.call("ROLE") else { panic!("no role") };
+    let expected = [bulk("slave"), bulk("127.0.0.1"), Frame::Integer(primary.port.into())];
+    assert_eq!(role[..3], expected);
+    assert_eq!(role[3], bulk("connected"));
+    assert_eq!(replica.info("total_error_replies"), "0");
+    assert_eq!(primary.call("WAIT 1 5000"), Frame::Integer(1));
+}
+
+#[test]
+fn it_has_every_row_and_every_end_of_a_redis() {
+    follows(&Node::redis(&[]), &[]);
+}
+
+#[test]
+fn it_takes_snapshots_of_a_known_length() {
+    follows(&Node::redis(&["--repl-diskless-sync", "no"]), &[]);
+}
+
+#[test]
+fn it_has_every_row_and_every_end_of_a_keyward() {
+    follows(&Node::keyward(&[]), &[]);
+}
+
+#[test]
+fn it_authenticates() {
+    let primary = Node::redis(&["--user", "replica", "on", ">secret", "+@all", "~*", "&*"]);
+    let replica =
+        Node::keyward_of(&primary, &["--masteruser", "replica", "--masterauth", "secret"]);
+    primary.call("SET a 1");
+    primary.assert_equals(&replica);
+    let users = primary.call("CLIENT LIST TYPE replica");
+    let users = String::from_utf8_lossy(users.as_bytes().expect("a text")).into_owned();
+    assert!(users.contains("user=replica"), "{users}");
+    let refused = Node::keyward_of(&primary, &["--masteruser", "replica", "--masterauth", "x"]);
+    wait_until(|| refused.log().contains("Unable to AUTH to MASTER: -WRONGPASS"));
+    assert_eq!(refused.info("master_link_status"), "down");
+}
+
+#[test]
+fn clients_cannot_write_to_it() {
+    let primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("SET a 1");
+    primary.wait_for(&replica);
+    let refusal = error("READONLY You can't write against a read only replica.");
+    let mut client = replica.client();
+    for command in ["SET a 2", "BLPOP list 0", "FLUSHALL", "GETDEL a"] {
+        assert_eq!(ask(&mut client, command), refusal, "{command}");
+    }
+    ask(&mut client, "MULTI");
+    assert_eq!(ask(&mut client, "SET a 2"), refusal);
+    let aborted = error("EXECABORT Transaction discarded because of previous errors.");
+    assert_eq!(ask(&mut client, "EXEC"), aborted);
+    let script = "EVAL \"return redis.pcall('set', 'a', '2')\" 0";
+    assert_eq!(ask(&mut client, script), refusal);
+    let script = "EVAL \"#!lua\nreturn 1\" 0";
+    assert_eq!(ask(&mut client, script), refusal);
+    assert_eq!(ask(&mut client, "EVAL \"return redis.call('get', 'a')\" 0"), bulk("1"));
+    assert_eq!(ask(&mut client, "GET a"), bulk("1"));
+    let wait = ask(&mut client, "WAIT 1 1");
+    assert!(
+        matches!(&wait, Frame::Error(text) if text.starts_with(b"ERR WAIT cannot be used with replica"))
+    );
+    // It may be allowed, and stays here.
+    ask(&mut client, "CONFIG SET replica-read-only no");
+    assert_eq!(ask(&mut client, "SET own 1"), Frame::Simple(b"OK".to_vec()));
+    assert_eq!(primary.call("EXISTS own"), Frame::Integer(0));
+}
+
+#[test]
+fn rows_whose_time_is_over_are_invisible_and_stay_until_the_primary_removes_them() {
+    let primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("DEBUG SET-ACTIVE-EXPIRE 0");
+    primary.call("SET due 1 PX 200");
+    primary.call("SET other 1");
+    primary.wait_for(&replica);
+    wait_until(|| replica.call("GET due") == Frame::NullBulk);
+    assert_eq!(replica.call("TTL due"), Frame::Integer(-2));
+    assert_eq!(replica.call("EXISTS due"), Frame::Integer(0));
+    assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
+    assert_eq!(replica.call("KEYS *"), Frame::Array(vec![bulk("other")]));
+    assert_eq!(primary.call("GET due"), Frame::NullBulk);
+    wait_until(|| replica.call("DBSIZE") == Frame::Integer(1));
+    primary.assert_equals(&replica);
+}
+
+#[test]
+fn a_cut_link_goes_on_where_it_was_under_load() {
+    for primary in [Node::redis(&[]), Node::keyward(&[])] {
+        let replica = Node::keyward_of(&primary, &[]);
+        primary.wait_for(&replica);
+        under_load(&primary, || {
+            for cut in 1..=3 {
+                // Either side may cut it.
+                let (side, kind) =
+                    if cut == 2 { (&replica, "master") } else { (&primary, "replica") };
+                wait_until(|| side.call(&format!("CLIENT KILL TYPE {kind}")) == Frame::Integer(1));
+                wait_until(|| primary.syncs()[1] == cut.to_string());
+                wait_until(|| replica.info("master_link_status") == "up");
+            }
+        });
+        primary.assert_equals(&replica);
+        assert_eq!(primary.syncs(), ["1", "3", "0"]);
+    }
+}
+
+#[test]
+fn it_gets_everything_again_where_it_lacks_more_than_is_kept() {
+    let primary = Node::redis(&["--repl-backlog-size", "20kb"]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.wait_for(&replica);
+    replica.signal("STOP");
+    primary.call("CLIENT KILL TYPE replica");
+    primary.call("EVAL \"for i = 1, 3000 do redis.call('set', 'k' .. i, i) end\" 0");
+    replica.signal("CONT");
+    wait_until(|| primary.syncs()[0] == "2");
+    primary.assert_equals(&replica);
+    assert_eq!(primary.syncs(), ["2", "0", "1"]);
+}
+
+#[test]
+fn a_promoted_one_goes_on_with_the_history_for_everybody() {
+    // It says nothing more when rows have ended.
+    let primary = Node::redis(&["--repl-ping-replica-period", "1000"]);
+    let promoted = Node::keyward_of(&primary, &[]);
+    let stock = Node::replica_of(&primary, &[]);
+    let own = Node::keyward_of(&primary, &[]);
+    let mut client = primary.client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    [&promoted, &stock, &own].into_iter().for_each(|replica| primary.assert_equals(replica));
+    let id = primary.info("master_replid");
+    promoted.lead();
+    let mut client = promoted.client();
+    (10..20).for_each(|round| write_all_kinds(&mut client, round));
+    [&stock, &own, &primary].into_iter().for_each(|replica| replica.follow(&promoted));
+    (20..30).for_each(|round| write_all_kinds(&mut client, round));
+    for replica in [&stock, &own, &primary] {
+        promoted.assert_equals(replica);
+        assert_eq!(replica.info("master_replid2"), id, "{}{}", replica.log(), promoted.log());
+    }
+    assert_eq!(promoted.info("master_replid2"), id);
+    assert_eq!(promoted.syncs(), ["0", "3", "0"]);
+    let line = "MASTER MODE enabled (user request from 'id=";
+    assert!(promoted.log().contains(line), "{}", promoted.log());
+}
+
+#[test]
+fn a_primary_that_is_demoted_goes_on_where_it_was() {
+    let (primary, successor) = (Node::keyward(&[]), Node::redis(&[]));
+    successor.follow(&primary);
+    let mut client = primary.client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    primary.wait_for(&successor);
+    primary.call("CLIENT PAUSE 100000 WRITE");
+    primary.wait_for(&successor);
+    successor.lead();
+    primary.follow(&successor);
+    primary.call("CLIENT UNPAUSE");
+    let mut client = successor.client();
+    (10..20).for_each(|round| write_all_kinds(&mut client, round));
+    successor.assert_equals(&primary);
+    assert_eq!(successor.syncs(), ["0", "1", "0"]);
+}
+
+#[test]
+fn chains_pass_on_what_comes() {
+    let first = Node::redis(&[]);
+    let second = Node::keyward_of(&first, &[]);
+    first.wait_for(&second);
+    let third = Node::replica_of(&second, &[]);
+    let fourth = Node::keyward_of(&second, &[]);
+    second.wait_for(&third);
+    let last = Node::keyward_of(&third, &[]);
+    let mut client = first.client();
+    (0..30).for_each(|round| write_all_kinds(&mut client, round));
+    let all = [&second, &third, &fourth, &last];
+    all.into_iter().for_each(|replica| first.assert_equals(replica));
+    // A cut link in the middle costs nobody everything.
+    under_load(&first, || {
+        first.call("CLIENT KILL TYPE replica");
+        wait_until(|| first.syncs()[1] == "1");
+        second.call("CLIENT KILL TYPE replica");
+        wait_until(|| second.syncs()[1] == "2");
+    });
+    all.into_iter().for_each(|replica| first.assert_equals(replica));
+    assert_eq!(first.syncs(), ["1", "1", "0"]);
+    assert_eq!(second.syncs()[0], "2");
+    // Who has lost its primary takes nobody, and keeps whom it has.
+    assert_eq!(second.info("role"), "slave");
+}
+
+#[test]
+fn a_restart_goes_on_where_it_was() {
+    for appendonly in ["no", "yes"] {
+        let primary = Node::redis(&[]);
+        let mut replica = Node::keyward_of(&primary, &["--appendonly", appendonly]);
+        let mut client = primary.client();
+        (0..10).for_each(|round| write_all_kinds(&mut client, round));
+        call(&mut client, "SELECT 7");
+        call(&mut client, "SET seventh 1");
+        primary.wait_for(&replica);
+        replica.end();
+        call(&mut client, "SET more 1");
+        call(&mut client, "SET due 1 PX 10");
+        replica.start_again();
+        primary.assert_equals(&replica);
+        assert_eq!(primary.syncs(), ["1", "1", "0"], "{appendonly}: {}", replica.log());
+        (10..20).for_each(|round| write_all_kinds(&mut client, round));
+        primary.assert_equals(&replica);
+        // After any other end it has a snapshot of an earlier place, or a file that does not
+        // tell its place.
+        replica.kill();
+        replica.start_again();
+        primary.assert_equals(&replica);
+        let expected = if appendonly == "no" { ["1", "2"] } else { ["2", "1"] };
+        assert_eq!(primary.syncs()[..2], expected, "{appendonly}: {}", replica.log());
+    }
+}
+
+#[test]
+fn its_append_only_file_has_what_the_primary_sent() {
+    let primary = Node::redis(&[]);
+    let mut replica = Node::keyward(&["--appendonly", "yes"]);
+    replica.call("SET old 1");
+    let mut client = primary.client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    replica.follow(&primary);
+    primary.wait_for(&replica);
+    wait_until(|| {
+        replica.info("aof_enabled") == "1" && replica.info("aof_rewrite_in_progress") == "0"
+    });
+    (10..20).for_each(|round| write_all_kinds(&mut client, round));
+    primary.assert_equals(&replica);
+    let digest = replica.call("DEBUG DIGEST");
+    replica.kill();
+    drop(primary);
+    replica.start_again();
+    assert_eq!(replica.call("DEBUG DIGEST"), digest);
+    assert_eq!(replica.call("EXISTS old"), Frame::Integer(0));
+}
+
+#[test]
+fn without_its_primary_it_serves_what_it_has_or_nothing() {
+    let mut primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("SET a 1");
+    primary.wait_for(&replica);
+    primary.kill();
+    wait_until(|| replica.info("master_link_status") == "down");
+    assert_eq!(replica.call("GET a"), bulk("1"));
+    replica.call("CONFIG SET replica-serve-stale-data no");
+    let text = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+    assert_eq!(replica.call("GET a"), error(text));
+    assert_eq!(replica.call("EVAL \"return redis.pcall('get', 'a')\" 0"), error(text));
+    assert_eq!(replica.call("PING"), error(text));
+    let refusal = error("NOMASTERLINK Can't SYNC while not connected with my master");
+    replica.call("CONFIG SET replica-serve-stale-data yes");
+    assert_eq!(replica.call("PSYNC ? -1"), refusal);
+    assert_eq!(
+        replica.call("SET a 2"),
+        error("READONLY You can't write against a read only replica.")
+    );
+    replica.lead();
+    assert_eq!(replica.call("SET a 2"), Frame::Simple(b"OK".to_vec()));
+}
+
+#[test]
+fn clients_that_wait_are_told_when_it_begins_to_follow() {
+    let (primary, replica) = (Node::redis(&[]), Node::keyward(&[]));
+    let mut waiting = replica.client();
+    let blocked = std::thread::spawn(move || ask(&mut waiting, "BLPOP list 0"));
+    wait_until(|| replica.info("blocked_clients") == "1");
+    replica.follow(&primary);
+    let text = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)";
+    assert_eq!(blocked.join().expect("it does not panic"), error(text));
+    let again = format!("REPLICAOF 127.0.0.1 {}", primary.port);
+    let expected = Frame::Simple(b"OK Already connected to specified master".to_vec());
+    assert_eq!(replica.call(&again), expected);
+    assert_eq!(replica.call("REPLICAOF 127.0.0.1 x"), error("ERR Invalid master port"));
+    // Who waits for entries of a stream goes on when the primary adds one.
+    primary.wait_for(&replica);
+    let mut waiting = replica.client();
+    let blocked = std::thread::spawn(move || ask(&mut waiting, "XREAD BLOCK 0 STREAMS s $"));
+    wait_until(|| replica.info("blocked_clients") == "1");
+    primary.call("XADD s 1-1 f v");
+    assert!(matches!(blocked.join().expect("it does not panic"), Frame::Array(_)));
+}
+
+#[test]
+fn a_primary_that_restarts_empty_empties_it_unless_that_is_refused() {
+    let mut primary = Node::redis(&[]);
+    let careless = Node::keyward_of(&primary, &[]);
+    let careful = Node::keyward_of(&primary, &["--replica-empty-primary", "refuse"]);
+    primary.call("SET a 1");
+    primary.wait_for(&careless);
+    primary.wait_for(&careful);
+    primary.kill();
+    primary.start_again();
+    primary.wait_for(&careless);
+    assert_eq!(careless.call("DBSIZE"), Frame::Integer(0));
+    wait_until(|| careful.log().contains("replica-empty-primary refuse"));
+    assert_eq!(careful.call("GET a"), bulk("1"));
+    assert_eq!(careful.info("master_link_status"), "down");
+    primary.call("SET b 1");
+    primary.assert_equals(&careful);
+}
+
+#[test]
+fn a_command_of_its_primary_may_be_longer_than_those_of_clients() {
+    let primary = Node::redis(&[]);
+    let replica = Node::keyward_of(&primary, &["--client-query-buffer-limit", "1mb"]);
+    primary.wait_for(&replica);
+    let text = "x".repeat(2_000_000);
+    primary.client().call(["SET", "a", &text]).expect("a reply");
+    primary.assert_equals(&replica);
+    assert_eq!(primary.syncs()[0], "1", "{}", replica.log());
+}
+
+#[test]
+fn whom_it_follows_is_a_setting_that_is_written_back() {
+    let primary = Node::redis(&[]);
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("keyward.conf");
+    std::fs::write(&path, "appendonly no\nreplicaof 127.0.0.1 1\n").expect("a file");
+    let replica = Node::keyward_with(&[path.to_str().expect("UTF-8")], &[]);
+    let followed = replica.call("CONFIG GET replicaof");
+    assert_eq!(followed, Frame::Array(vec![bulk("replicaof"), bulk("127.0.0.1 1")]));
+    replica.follow(&primary);
+    primary.wait_for(&replica);
+    let written = || {
+        replica.call("CONFIG REWRITE");
+        std::fs::read_to_string(&path).expect("a file")
+    };
+    let expected = format!("replicaof 127.0.0.1 {}\n", primary.port);
+    assert!(written().contains(&expected), "{}", written());
+    replica.lead();
+    assert!(!written().contains("replicaof"), "{}", written());
+}
+
+#[test]
+fn it_follows_by_tls() {
+    let files = keyward_testkit::Certificates::make();
+    let tls = |port: u16, name: &str| files.settings(port, name);
+    let free = || {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+        listener.local_addr().expect("it has one").port()
+    };
+    for is_stock in [true, false] {
+        let port = free();
+        let settings = tls(port, "server");
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        let primary = if is_stock { Node::redis(&settings) } else { Node::keyward(&settings) };
+        let mut client = primary.client();
+        (0..20).for_each(|round| write_all_kinds(&mut client, round));
+        let port = port.to_string();
+        let own = tls(0, "client");
+        let mut options = vec!["--tls-replication", "yes", "--replicaof", "127.0.0.1", &port];
+        options.extend(own.iter().map(String::as_str));
+        let replica = Node::keyward(&options);
+        (20..40).for_each(|round| write_all_kinds(&mut client, round));
+        primary.wait_for(&replica);
+        assert_eq!(primary.call("CLIENT KILL TYPE replica"), Frame::Integer(1));
+        wait_until(|| primary.syncs()[1] == "1");
+        primary.assert_equals(&replica);
+        assert_eq!(primary.call("WAIT 1 5000"), Frame::Integer(1));
+        // Without TLS the port says nothing that makes sense.
+        replica.call("CONFIG SET tls-replication no");
+        primary.call("CLIENT KILL TYPE replica");
+        wait_until(|| replica.info("master_link_status") == "down");
+    }
+}
+
+#[test]
+fn a_pause_holds_what_the_primary_sends() {
+    let primary = Node::redis(&["--repl-ping-replica-period", "1000"]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("SET a 1");
+    primary.wait_for(&replica);
+    let offset = replica.info("slave_repl_offset");
+    replica.call("CLIENT PAUSE 100000 WRITE");
+    primary.call("SET a 2");
+    wait_until(|| replica.info("slave_read_repl_offset") == primary.info("master_repl_offset"));
+    assert_eq!(replica.info("slave_repl_offset"), offset);
+    assert_eq!(replica.call("GET a"), bulk("1"));
+    replica.call("CLIENT UNPAUSE");
+    primary.assert_equals(&replica);
+}

@@ -1,0 +1,149 @@
+//! Keyward as a replica under a schema: the one that comes with the data, or its own.
+
+use super::SCHEMA;
+use crate::node::Node;
+use keyward_resp::Frame;
+use keyward_testkit::{Client, call, wait_until};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A schema in a file.
+struct SchemaFile {
+    path: PathBuf,
+    _directory: TempDir,
+}
+
+impl SchemaFile {
+    fn new(text: &str) -> SchemaFile {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("keyward.toml");
+        std::fs::write(&path, text).expect("a schema");
+        SchemaFile { path, _directory: directory }
+    }
+
+    fn serve(&self, options: &[&str]) -> Node {
+        Node::keyward_with(&[self.path.to_str().expect("UTF-8")], options)
+    }
+
+    fn serve_replica(&self, primary: &Node) -> Node {
+        let port = primary.port.to_string();
+        self.serve(&["--replicaof", "127.0.0.1", &port])
+    }
+}
+
+fn write_users(client: &mut Client, ids: std::ops::Range<usize>) {
+    for id in ids {
+        call(client, &format!("HSET user:{id} email e{id}@x status active"));
+        call(client, &format!("SET session:{id} x"));
+        if id % 3 == 0 {
+            call(client, &format!("HSET user:{id} status gone"));
+        }
+        if id % 5 == 0 {
+            call(client, &format!("DEL user:{id}"));
+        }
+    }
+}
+
+fn error_of(node: &Node, command: &str) -> String {
+    match node.call(command) {
+        Frame::Error(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => panic!("{command}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_schema_comes_with_the_data_and_rules_after_a_promotion() {
+    let file = SchemaFile::new(SCHEMA);
+    let primary = file.serve(&["--repl-ping-replica-period", "1000"]);
+    let mut client = primary.client();
+    write_users(&mut client, 0..20);
+    // Neither of them has a file of it.
+    let promoted = Node::keyward_of(&primary, &[]);
+    let other = Node::keyward_of(&primary, &[]);
+    write_users(&mut client, 20..40);
+    primary.assert_equals(&promoted);
+    let schema = primary.call("KEYWARD SCHEMA SHOW");
+    assert_eq!(promoted.call("KEYWARD SCHEMA SHOW"), schema);
+    // Reads renew nothing, and nothing ends by itself.
+    let ends = promoted.call("PEXPIRETIME session:39");
+    promoted.call("GET session:39");
+    assert_eq!(promoted.call("PEXPIRETIME session:39"), ends);
+    assert!(error_of(&promoted, "KEYWARD MODE warn").starts_with("READONLY"));
+    assert!(error_of(&promoted, "KEYWARD SCHEMA PLAN x").starts_with("READONLY"));
+    promoted.lead();
+    other.follow(&promoted);
+    assert!(error_of(&promoted, "SET unknown:key 1").starts_with("SCHEMA"));
+    assert!(error_of(&promoted, "HSET user:77 email e1@x status active").starts_with("SCHEMA"));
+    let mut client = promoted.client();
+    write_users(&mut client, 40..60);
+    call(&mut client, "DEL user:41");
+    assert_eq!(call(&mut client, "EXISTS user:by_email:e41@x"), Frame::Integer(0));
+    wait_until(|| call(&mut client, "EXISTS session:59") == Frame::Integer(0));
+    promoted.assert_equals(&other);
+    assert_eq!(promoted.syncs(), ["0", "1", "0"]);
+    assert_eq!(promoted.info("schemas_observing_since_promotion"), "");
+}
+
+#[test]
+fn a_file_that_differs_is_reported_and_what_came_with_the_data_stays() {
+    let primary = SchemaFile::new(SCHEMA).serve(&[]);
+    let mut client = primary.client();
+    write_users(&mut client, 0..10);
+    let replica = SchemaFile::new(&SCHEMA.replace("2s", "3s")).serve_replica(&primary);
+    primary.assert_equals(&replica);
+    let schema = primary.call("KEYWARD SCHEMA SHOW");
+    replica.lead();
+    assert_eq!(replica.call("KEYWARD SCHEMA SHOW"), schema);
+    let line = "Database 0: the schema that came with the data stays in force;";
+    assert!(replica.log().contains(line), "{}", replica.log());
+}
+
+#[test]
+fn another_schema_comes_by_the_stream() {
+    let file = SchemaFile::new(SCHEMA);
+    let primary = file.serve(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    let mut client = primary.client();
+    write_users(&mut client, 0..30);
+    for id in 0..700 {
+        call(&mut client, &format!("HSET user:x{id} email x{id}@x status active"));
+    }
+    primary.assert_equals(&replica);
+    assert_eq!(call(&mut client, "KEYWARD MODE observe"), Frame::Simple(b"OK".to_vec()));
+    call(&mut client, "SET free 1");
+    primary.assert_equals(&replica);
+    assert_eq!(replica.call("KEYWARD MODE"), primary.call("KEYWARD MODE"));
+    assert_eq!(primary.syncs(), ["1", "0", "0"]);
+    replica.lead();
+    assert_eq!(replica.call("SET free 2"), Frame::Simple(b"OK".to_vec()));
+}
+
+#[test]
+fn a_replica_of_a_plain_redis_observes_its_own_schema() {
+    let primary = Node::redis(&[]);
+    primary.call("SET free 1");
+    primary.call("HSET user:1 email e status active");
+    let replica = SchemaFile::new(SCHEMA).serve_replica(&primary);
+    primary.wait_for(&replica);
+    primary.call("HSET user:2 email e status unheard-of");
+    primary.assert_equals(&replica);
+    // What comes is counted, and carried out.
+    let refusals = format!("{:?}", replica.call("KEYWARD REFUSALS"));
+    assert!(refusals.contains("user:2"), "{refusals}");
+    primary.call("EVAL \"redis.call('set', 'session:1', 'x') redis.call('set', 'b', '2')\" 0");
+    primary.call("SET short:1 1 PX 50");
+    primary.call("EXPIRE user:1 1000");
+    primary.assert_equals(&replica);
+    let stats = format!("{:?}", replica.call("INFO everything"));
+    assert!(stats.contains("would_date=1"), "{stats}");
+    let mode = format!("{:?}", replica.call("KEYWARD MODE"));
+    assert!(mode.contains("observe"), "{mode}");
+    replica.lead();
+    assert_eq!(replica.call("SET free 2"), Frame::Simple(b"OK".to_vec()));
+    assert_eq!(replica.info("schemas_observing_since_promotion"), "1");
+    assert!(replica.log().contains("NOTHING OF IT IS ENFORCED"), "{}", replica.log());
+    replica.call("DEL free b session:1 user:1 user:2");
+    assert_eq!(replica.call("KEYWARD MODE enforce"), Frame::Simple(b"OK".to_vec()));
+    assert_eq!(replica.info("schemas_observing_since_promotion"), "");
+    assert!(error_of(&replica, "SET free 3").starts_with("SCHEMA"));
+}

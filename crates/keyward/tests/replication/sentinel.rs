@@ -1,0 +1,151 @@
+//! Sets that a real redis-sentinel looks after: of Keyward only, of Keyward with stock replicas,
+//! of a stock primary with replicas that are Keyward.
+
+use super::write_all_kinds;
+use crate::node::Node;
+use keyward_resp::Frame;
+use keyward_testkit::{Client, call, wait_for};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a failover may take, and the return of who was killed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A redis-sentinel by itself, which is enough to decide.
+struct Sentinel {
+    port: u16,
+    child: Child,
+    directory: TempDir,
+}
+
+impl Sentinel {
+    fn watching(primary: &Node) -> Sentinel {
+        let directory = TempDir::new().expect("a directory");
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let port = listener.local_addr().expect("it has one").port();
+        drop(listener);
+        let path = directory.path().join("sentinel.conf");
+        let text = format!(
+            "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor set 127.0.0.1 {} 1\n\
+             sentinel down-after-milliseconds set 2000\nsentinel failover-timeout set 10000\n",
+            directory.path().display(),
+            primary.port
+        );
+        std::fs::write(&path, text).expect("a configuration");
+        let log = std::fs::File::create(directory.path().join("log")).expect("a log");
+        let child = Command::new("redis-sentinel")
+            .arg(&path)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .spawn()
+            .expect("redis-sentinel starts");
+        let sentinel = Sentinel { port, child, directory };
+        wait_for(|| sentinel.client().map(drop));
+        sentinel
+    }
+
+    fn client(&self) -> Result<Client, String> {
+        let address: SocketAddr = (Ipv4Addr::LOCALHOST, self.port).into();
+        Client::connect(address).map_err(|error| error.to_string())
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+
+    /// The port of whom it takes for the primary.
+    fn primary(&self) -> u16 {
+        let mut client = self.client().expect("it listens");
+        let reply = call(&mut client, "SENTINEL GET-MASTER-ADDR-BY-NAME set");
+        let Frame::Array(address) = reply else { panic!("no address: {reply:?}") };
+        let port = String::from_utf8_lossy(address[1].as_bytes().expect("a port")).into_owned();
+        port.parse().expect("a number")
+    }
+
+    /// Waits until something is so.
+    fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < PATIENCE, "{what} has not come:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    fn knows_replicas(&self, count: usize) -> bool {
+        let mut client = self.client().expect("it listens");
+        let reply = call(&mut client, "SENTINEL REPLICAS set");
+        matches!(reply, Frame::Array(replicas) if replicas.len() == count)
+    }
+}
+
+impl Drop for Sentinel {
+    fn drop(&mut self) {
+        // Both fail only if the process is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Has the first of these nodes lead, kills it, and has it come back.
+fn fails_over(mut nodes: Vec<Node>) {
+    for node in &nodes[1..] {
+        node.follow(&nodes[0]);
+    }
+    let mut client = nodes[0].client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    let sentinel = Sentinel::watching(&nodes[0]);
+    let replicas = nodes.len() - 1;
+    sentinel.until("the replicas", || sentinel.knows_replicas(replicas));
+    for node in &nodes[1..] {
+        nodes[0].wait_for(node);
+    }
+    for _ in 0..2 {
+        let first = sentinel.primary();
+        let killed = nodes.iter().position(|node| node.port == first).expect("one of them");
+        nodes[killed].kill();
+        sentinel.until("the failover", || {
+            let port = sentinel.primary();
+            let leads = |node: &Node| node.port == port && node.info("role") == "master";
+            port != first && nodes.iter().enumerate().any(|(at, it)| at != killed && leads(it))
+        });
+        let second = sentinel.primary();
+        let primary = nodes.iter().find(|node| node.port == second).expect("one of them");
+        let mut client = primary.client();
+        (10..20).for_each(|round| write_all_kinds(&mut client, round));
+        nodes[killed].start_again();
+        sentinel.until("the return", || is_settled(&nodes, sentinel.primary()));
+        let leads = |node: &&Node| node.port == sentinel.primary();
+        let primary = nodes.iter().find(leads).expect("one of them");
+        for node in nodes.iter().filter(|node| node.port != primary.port) {
+            primary.assert_equals(node);
+        }
+    }
+}
+
+/// Whether all but one follow that one.
+fn is_settled(nodes: &[Node], primary: u16) -> bool {
+    nodes.iter().all(|node| match node.port == primary {
+        true => node.info("role") == "master",
+        false => {
+            node.info("master_port") == primary.to_string()
+                && node.info("master_link_status") == "up"
+        }
+    })
+}
+
+#[test]
+fn a_set_of_keyward_fails_over() {
+    fails_over((0..3).map(|_| Node::keyward(&[])).collect());
+}
+
+#[test]
+fn a_keyward_with_stock_replicas_fails_over() {
+    fails_over(vec![Node::keyward(&[]), Node::redis(&[]), Node::redis(&[])]);
+}
+
+#[test]
+fn a_stock_primary_with_replicas_that_are_keyward_fails_over() {
+    fails_over(vec![Node::redis(&[]), Node::keyward(&[]), Node::keyward(&[])]);
+}
