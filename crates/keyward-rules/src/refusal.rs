@@ -12,6 +12,7 @@
 
 use std::fmt;
 
+use crate::reason::Reason;
 use keyward_schema::{KeyId, Source, Span, escape};
 
 /// How many bytes of a key a refusal shows.
@@ -24,6 +25,7 @@ const SHOWN_VALUE_BYTES: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     table: Option<KeyId>,
+    reason: Reason,
     text: Box<str>,
     /// The line without what was found, if it is another.
     discreet: Option<Box<str>>,
@@ -36,7 +38,7 @@ impl Refusal {
     /// A problem of a key, declared at that place of the schema, or by all of it.
     pub(crate) fn new(
         source: &Source,
-        table: Option<KeyId>,
+        (table, reason): (Option<KeyId>, Reason),
         subject: &[u8],
         problem: impl fmt::Display,
         at: Option<Span>,
@@ -46,7 +48,7 @@ impl Refusal {
         let text = format!("SCHEMA {subject}: {problem} ({place})");
         // A schema's own words may hold anything that TOML can.
         let text = escape(&text).into_owned();
-        Refusal { table, text: text.into(), discreet: None, naming: None }
+        Refusal { table, reason, text: text.into(), discreet: None, naming: None }
     }
 
     /// The same, with the line of another as its discreet one.
@@ -88,6 +90,11 @@ impl Refusal {
         self.table
     }
 
+    /// What kind of breach it is.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
     /// The whole line, code included, without the protocol's `-`.
     pub fn text(&self) -> &str {
         &self.text
@@ -125,7 +132,7 @@ mod tests {
 
     fn text(key: &[u8], problem: &str, at: Option<Span>) -> String {
         let source = Source::new("shop/keyward.toml", "a\nb\nc");
-        Refusal::new(&source, None, key, problem, at).text().to_owned()
+        Refusal::new(&source, (None, Reason::Value), key, problem, at).text().to_owned()
     }
 
     #[test]
