@@ -30,6 +30,7 @@ pub(crate) mod observers;
 pub(crate) mod paused;
 pub(crate) mod pressure;
 pub(crate) mod progress;
+pub(crate) mod published;
 pub(crate) mod relief;
 pub(crate) mod rights;
 pub(crate) mod runner;

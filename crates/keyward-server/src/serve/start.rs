@@ -19,7 +19,7 @@ use crate::serve::event_loop::EventLoop;
 use crate::serve::host::ServerHost;
 use crate::serve::sending::files::send_written;
 use crate::serve::server::{Parts, Server};
-use crate::serve::{errands, leisure, loading, reading, saving, shutdown};
+use crate::serve::{errands, http, leisure, loading, reading, saving, shutdown};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Engine, Host as _};
@@ -84,6 +84,7 @@ pub(crate) fn run(
         engine.expect_schemas(expected);
         functions
     };
+    let http = http::start(&server)?;
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(send_written(Rc::clone(&server)));
@@ -93,6 +94,7 @@ pub(crate) fn run(
     event_loop.begin(reading::reload_when_told(Rc::clone(&server)));
     let outcome = event_loop.run();
     drop(event_loop);
+    drop(http);
     if let Err(error) = outcome {
         tracing::error!(%error, "stopping: cannot watch the sockets");
     }

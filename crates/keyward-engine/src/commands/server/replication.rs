@@ -6,7 +6,7 @@
 use crate::commands::connection::client_list::session;
 use crate::engine::context::{Ctx, Outcome};
 use crate::sessions::replicas::{Part, Replica, Stage};
-use crate::sessions::replication::CannotContinue;
+use crate::sessions::replication::{CannotContinue, ReplicationId};
 use keyward_commands::{CommandId, WireError, args};
 use keyward_lua::LogLevel;
 use keyward_resp::split_words;
@@ -273,7 +273,7 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
          repl_backlog_size:{}\r\nrepl_backlog_first_byte_offset:{first}\r\n\
          repl_backlog_histlen:{len}\r\n",
         replication.id(),
-        past.map_or_else(no_id, |past| past.id.to_string()),
+        past.map_or(ReplicationId::NONE, |past| past.id),
         replication.offset(),
         settings.backlog_bytes,
     );
