@@ -202,8 +202,7 @@ fn ask(visit: &mut Visit, who: Option<&Credentials>) -> io::Result<Verdict> {
     let auth: Option<[&[u8]; 3]> = who.map(|who| [&b"AUTH"[..], &who.user, &who.password]);
     let commands: Vec<&[&[u8]]> =
         auth.iter().map(|words| &words[..]).chain(std::iter::once(PROBE)).collect();
-    let replies = visit.call(&commands)?;
-    Ok(judge(&replies, who.is_some()))
+    Ok(judge(&visit.call(&commands)?, who.is_some()))
 }
 
 fn judge(replies: &[Frame], has_credentials: bool) -> Verdict {

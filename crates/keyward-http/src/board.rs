@@ -137,6 +137,13 @@ pub struct Reading {
     pub(crate) words: Vec<u64>,
 }
 
+impl Reading {
+    /// Which schemas were in force.
+    pub(crate) fn generation(&self) -> u64 {
+        self.layout.generation
+    }
+}
+
 impl Board {
     /// A board on which nothing is published yet, and who publishes on it.
     pub fn new() -> (Arc<Board>, Publisher) {

@@ -10,7 +10,7 @@ use crate::families::{Id, LEVELS_US, PatternFigure, REFUSED, WARNED};
 use crate::info::{Info, Parts};
 use keyward_commands::COMMANDS;
 use keyward_rules::Reason;
-use keyward_schema::{Keyspace, Schema};
+use keyward_schema::{DeclaredAlert, Keyspace, Schema};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The text, of what was published and of what the process says of itself now.
@@ -135,8 +135,6 @@ fn replication(out: &mut Exposition, info: &Info<'_>) {
             samples.add(&[&ip, &port, &state], replica.number(name).unwrap_or(0.0));
         }
     }
-    let lags = replicas.iter().filter_map(|replica| replica.number("lag"));
-    let mut lag = lags.reduce(f64::max);
     if info.text("role") == "slave" {
         let primary = [info.text("master_host"), info.text("master_port")];
         let read_only = info.text("slave_read_only");
@@ -150,9 +148,17 @@ fn replication(out: &mut Exposition, info: &Info<'_>) {
         ] {
             out.family(id.family()).add(&primary, info.number(field).unwrap_or(0.0));
         }
-        lag = info.number("master_last_io_seconds_ago").filter(|seconds| *seconds >= 0.0);
     }
-    one(out, Id::ReplicationLag, lag);
+    one(out, Id::ReplicationLag, replication_lag(info));
+}
+
+/// The greatest lag of all replicas; of a replica, how long it has not heard its primary.
+pub(crate) fn replication_lag(info: &Info<'_>) -> Option<f64> {
+    if info.text("role") == "slave" {
+        return info.number("master_last_io_seconds_ago").filter(|seconds| *seconds >= 0.0);
+    }
+    let replicas = info.beginning("Replication", "slave");
+    replicas.filter_map(|(_, parts)| parts.number("lag")).reduce(f64::max)
 }
 
 fn slow(out: &mut Exposition, info: &Info<'_>) {
@@ -197,18 +203,30 @@ fn latencies(out: &mut Exposition, reading: &Reading) {
 
 /// A table with its labels and its words.
 pub(crate) struct TableRow<'r> {
-    db: String,
-    keyspace: String,
+    /// The number of its database.
+    pub(crate) number: usize,
+    pub(crate) db: String,
+    pub(crate) keyspace: String,
     /// Which keyspace of the database; none for keys without a pattern.
     pub(crate) place: Option<usize>,
-    pattern: &'r str,
-    expected: Option<u64>,
-    words: &'r [u64],
+    pub(crate) pattern: &'r str,
+    pub(crate) group: &'r str,
+    /// Its type.
+    pub(crate) data: &'r str,
+    pub(crate) expected: Option<u64>,
+    pub(crate) words: &'r [u64],
 }
 
 impl TableRow<'_> {
     fn labels(&self) -> [&str; 3] {
         [&self.db, &self.keyspace, self.pattern]
+    }
+
+    /// Whether an alert is about it.
+    pub(crate) fn is_of(&self, db: usize, declared: &DeclaredAlert<'_>) -> bool {
+        self.number == db
+            && *self.keyspace == *declared.keyspace.name
+            && declared.pattern.is_none_or(|pattern| pattern == self.pattern)
     }
 
     pub(crate) fn figure(&self, figure: PatternFigure) -> u64 {
@@ -232,6 +250,7 @@ pub(crate) fn tables(reading: &Reading) -> Vec<TableRow<'_>> {
             let Some(words) = rows.next() else { return found };
             let key = id.map(|id| schema.key(id));
             found.push(TableRow {
+                number: *db,
                 db: format!("db{db}"),
                 keyspace: match id {
                     Some(id) => schema.keyspace_of(id).name.to_string(),
@@ -239,6 +258,8 @@ pub(crate) fn tables(reading: &Reading) -> Vec<TableRow<'_>> {
                 },
                 place: key.map(|key| key.keyspace),
                 pattern: key.map_or("", |key| key.pattern.text()),
+                group: key.and_then(|key| key.group.as_deref()).unwrap_or_default(),
+                data: key.map_or("", |key| key.data.name()),
                 expected: key.and_then(|key| key.expect),
                 words,
             });

@@ -4,8 +4,12 @@
 //! the thread that serves clients.
 
 use crate::access::{Credentials, Guard, Hosts};
+use crate::alerts::AlertLog;
+use crate::api::{self, Asked};
 use crate::board::{Board, Reading};
+use crate::dashboard;
 use crate::exposition;
+use crate::history::History;
 use crate::info::Info;
 use crate::metrics;
 use crate::request::{Inbox, NoRequest, Request};
@@ -55,8 +59,10 @@ pub struct Settings {
 struct Shared {
     settings: Settings,
     board: Arc<Board>,
-    server: Box<dyn Server>,
+    server: Arc<dyn Server>,
     guard: Guard,
+    history: Arc<History>,
+    alerts: Arc<AlertLog>,
     /// The last text for Prometheus, and when its figures were published.
     metrics: Mutex<Option<(u64, Arc<str>)>>,
     connections: AtomicUsize,
@@ -84,15 +90,21 @@ impl Http {
         listener: TcpListener,
         settings: Settings,
         board: Arc<Board>,
-        server: Box<dyn Server>,
+        server: Arc<dyn Server>,
+        alerts: Arc<AlertLog>,
     ) -> io::Result<Http> {
         listener.set_nonblocking(false)?;
         let address = listener.local_addr()?;
+        let history: Arc<History> = Arc::default();
+        let waker = Arc::clone(&server);
+        history.keep(Arc::clone(&board), move || waker.wake())?;
         let shared = Arc::new(Shared {
             settings,
             board,
             server,
             guard: Guard::default(),
+            history,
+            alerts,
             metrics: Mutex::default(),
             connections: AtomicUsize::new(0),
             must_stop: AtomicBool::new(false),
@@ -194,13 +206,44 @@ fn respond(request: &Request, peer: SocketAddr, shared: &Shared) -> Response {
     match request.path.as_str() {
         "/healthz" => Response::text(Status::Ok, "ok"),
         "/readyz" => ready(shared),
-        "/metrics" => allowed(request, peer, shared).map_or_else(|it| it, |()| figures(shared)),
-        _ => Response::refusal(Status::NotFound),
+        path => match allowed(request, peer, shared) {
+            Ok((who, reading)) => shown(path, request, (who, &reading), shared),
+            Err(response) => response,
+        },
     }
 }
 
-/// Whether somebody may read figures.
-fn allowed(request: &Request, peer: SocketAddr, shared: &Shared) -> Result<(), Response> {
+/// What is at a path for who may read figures.
+fn shown(
+    path: &str,
+    request: &Request,
+    (who, reading): (Option<Credentials>, &Reading),
+    shared: &Shared,
+) -> Response {
+    if path == "/metrics" {
+        return figures(shared);
+    }
+    if let Some(asset) = dashboard::asset(path) {
+        return asset;
+    }
+    let Some(path) = path.strip_prefix("/api/v1/") else {
+        return Response::refusal(Status::NotFound);
+    };
+    let call = |commands: &[&[&[u8]]]| {
+        let called = shared.server.connect().and_then(Visit::new);
+        let called = called.and_then(|mut visit| visit.call_as(who.as_ref(), commands));
+        called.map_err(|_| Response::text(Status::Unavailable, "the server does not answer"))
+    };
+    let (history, alerts) = (&shared.history, &shared.alerts);
+    api::answer(&Asked { reading, history, alerts, call: &call }, path, &request.query)
+}
+
+/// Who reads figures, and some of those; a response for who may not.
+fn allowed(
+    request: &Request,
+    peer: SocketAddr,
+    shared: &Shared,
+) -> Result<(Option<Credentials>, Reading), Response> {
     let who = Credentials::read(request.header("authorization")).map_err(Response::refusal)?;
     let reading = read(shared)?;
     let is_protected = Info::read(&reading.text).text("protected") == "1";
@@ -210,7 +253,8 @@ fn allowed(request: &Request, peer: SocketAddr, shared: &Shared) -> Result<(), R
             "protected mode: without a password, figures are shown to this machine only",
         ));
     }
-    shared.guard.admit(who.as_ref(), || Visit::new(shared.server.connect()?))
+    shared.guard.admit(who.as_ref(), || Visit::new(shared.server.connect()?))?;
+    Ok((who, reading))
 }
 
 /// The figures.

@@ -4,6 +4,7 @@
 //! server takes as a client's. So users, rights, limits and LOADING hold for HTTP as for any
 //! client. Every wait has an end.
 
+use crate::access::Credentials;
 use keyward_resp::{Frame, FrameLimits, FrameParser};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -45,6 +46,19 @@ impl Visit {
             }
         }
         Ok(replies)
+    }
+
+    /// The same as a user.
+    pub(crate) fn call_as(
+        &mut self,
+        who: Option<&Credentials>,
+        commands: &[&[&[u8]]],
+    ) -> io::Result<Vec<Frame>> {
+        let auth = who.map(|who| [&b"AUTH"[..], &who.user, &who.password]);
+        let all: Vec<&[&[u8]]> =
+            auth.iter().map(|words| &words[..]).chain(commands.iter().copied()).collect();
+        let mut replies = self.call(&all)?;
+        Ok(replies.split_off(usize::from(auth.is_some())))
     }
 
     fn receive(&mut self, until: Instant, received: &mut Vec<u8>) -> io::Result<()> {

@@ -53,7 +53,13 @@ fn publish(core: &mut Core) {
         engine.write_published(host, onlooker, writer.text);
         let is_protected = host.settings.is_on(Id::ProtectedMode) && engine.needs_no_password();
         // Writing to a string cannot fail.
-        let _ = write!(writer.text, "protected:{}\r\n", u8::from(is_protected));
+        let is_open = engine.needs_no_password();
+        let _ = write!(
+            writer.text,
+            "protected:{}\r\nopen:{}\r\n",
+            u8::from(is_protected),
+            u8::from(is_open)
+        );
         write_tables(engine, writer);
         write_latencies(engine, writer);
     });

@@ -70,7 +70,7 @@ pub(crate) fn run(
     })?;
     server.core.borrow_mut().host.supervisor = Rc::new(supervisor);
     declare_users(&mut server.core.borrow_mut())?;
-    let governed = schemas::describe(&schemas);
+    let (governed, has_schemas) = (schemas::describe(&schemas), !schemas.is_empty());
     server.core.borrow_mut().host.readings.files = schemas::files(&schemas);
     for served in &schemas {
         let host = &mut server.core.borrow_mut().host;
@@ -84,7 +84,7 @@ pub(crate) fn run(
         engine.expect_schemas(expected);
         functions
     };
-    let http = http::start(&server)?;
+    let observers = http::start(&server, has_schemas)?;
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(send_written(Rc::clone(&server)));
@@ -94,7 +94,7 @@ pub(crate) fn run(
     event_loop.begin(reading::reload_when_told(Rc::clone(&server)));
     let outcome = event_loop.run();
     drop(event_loop);
-    drop(http);
+    drop(observers);
     if let Err(error) = outcome {
         tracing::error!(%error, "stopping: cannot watch the sockets");
     }

@@ -1,7 +1,10 @@
 //! HTTP of a real server: figures for Prometheus, who may read them, and limits.
 
 mod access;
+mod alerts;
 mod browser;
+mod chromium;
+mod dashboard;
 mod documented;
 mod metrics;
 mod prometheus;

@@ -137,6 +137,28 @@ fn every_field_that_redis_exporter_exports_is_there() {
     }
 }
 
+#[test]
+fn the_names_of_the_documents_are_there() {
+    let shop = Shop::open(&["--repl-diskless-sync-delay", "0"]);
+    let redis = keyward_testkit::Server::redis(&[]);
+    let port = shop.server.address().port();
+    call(&mut redis.client(), &format!("REPLICAOF 127.0.0.1 {port}"));
+    keyward_testkit::wait_until(|| {
+        let text = fresh(&shop);
+        let names = [
+            "redis_keyspace_hits_total",
+            "redis_keyspace_misses_total",
+            "redis_memory_used_bytes",
+            "redis_memory_max_bytes",
+            "redis_replication_lag_seconds",
+        ];
+        let are_there = names.iter().all(|name| sample(&text, name).is_some());
+        let lag = sample(&text, "redis_replication_lag_seconds");
+        let is_near = lag.is_some_and(|lag| lag <= 2.0);
+        are_there && is_near && sample(&text, "redis_connected_slaves") == Some(1.0)
+    });
+}
+
 /// promtool's complaints about a text.
 fn lint(text: &str) -> String {
     let mut promtool = Command::new("promtool")
