@@ -14,6 +14,7 @@
 //! cargo run --profile dist -p keyward-bench -- --durability --keys 5000000
 //! cargo run --profile dist -p keyward-bench -- --tls --tests set,get,mset
 //! cargo run --profile dist -p keyward-bench -- --handshakes
+//! cargo run --profile dist -p keyward-bench -- --scrapes
 //! cargo run --profile dist -p keyward-bench -- --hit-ratio
 //! cargo run --profile dist -p keyward-bench -- --steps
 //! cargo run --profile dist -p keyward-bench -- --systems
@@ -30,6 +31,7 @@ mod memory;
 mod paced;
 mod peer;
 mod report;
+mod scrapes;
 mod steps;
 mod systems;
 mod tls;
@@ -98,6 +100,9 @@ struct Arguments {
     /// Measure what a thousand handshakes at once cost the core instead
     #[arg(long)]
     handshakes: bool,
+    /// Measure what ten scrapes of metrics a second cost the core instead
+    #[arg(long)]
+    scrapes: bool,
     /// Measure hit ratios at half the memory instead
     #[arg(long)]
     hit_ratio: bool,
@@ -136,6 +141,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.handshakes {
         return tls::run_handshakes(&arguments);
+    }
+    if arguments.scrapes {
+        return scrapes::run(&arguments);
     }
     if arguments.hit_ratio {
         return hit_ratio::run(&arguments);

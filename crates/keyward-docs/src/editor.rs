@@ -43,6 +43,7 @@ pub fn json_schema() -> Value {
         Scope::Function,
         Scope::Example,
         Scope::Expect,
+        Scope::Alert,
         Scope::Note,
     ] {
         definitions.insert(definition_name(scope).to_owned(), table(scope));
@@ -124,6 +125,7 @@ fn definition_name(scope: Scope) -> &'static str {
         Scope::Check => "check",
         Scope::Function => "function",
         Scope::Example => "example",
+        Scope::Alert => "alert",
         Scope::Expect => "expect",
         Scope::Note => "note",
     }

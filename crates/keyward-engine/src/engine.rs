@@ -32,6 +32,7 @@ pub(crate) mod paused;
 pub(crate) mod pressure;
 pub(crate) mod primary;
 pub(crate) mod progress;
+pub(crate) mod published;
 pub(crate) mod relief;
 pub(crate) mod rights;
 pub(crate) mod runner;

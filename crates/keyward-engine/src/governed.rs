@@ -580,7 +580,7 @@ fn refused(
     call: Option<Call<'_>>,
     refusal: &Refusal,
 ) -> WireError {
-    keys.table_stats(db, refusal.table()).refused += 1;
+    keys.table_stats(db, refusal.table()).refused.add(refusal.reason());
     let shown = discretion::shown(keys, call, refusal);
     remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Refused));
     let reader = session.user.as_ref().filter(|_| !shared.is_cleared(session));
@@ -607,8 +607,8 @@ fn warn(
             continue;
         }
         let warned = &mut keys.table_stats(db, warning.table()).warned;
-        *warned += 1;
-        if warned.is_power_of_two() {
+        warned.add(warning.reason());
+        if warned.total().is_power_of_two() {
             host.log(LogLevel::Warning, shown.text().as_bytes());
         }
         remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Warned));

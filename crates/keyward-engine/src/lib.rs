@@ -28,6 +28,9 @@ pub use engine::durability::{Replay, Settling};
 pub use engine::following::FullSync;
 pub use engine::primary::{PrimaryAddress, Resumption};
 pub use engine::progress::Progress;
+pub use engine::published::{
+    LATENCY_LEVELS, Latencies, Onlooker, PUBLISHED_SECTIONS, TableFigures, latency_level_us,
+};
 pub use engine::{Engine, EngineOptions};
 pub use governed::arrival::{Expected, Unaccepted};
 pub use governed::proposal::{Draft, Proposal};

@@ -10,6 +10,7 @@ use keyward_resp::{Args, number};
 use keyward_schema::{Argument, Binding, Function, FunctionKey, Target};
 
 use crate::book::{RuleBook, placeholder};
+use crate::reason::Reason;
 use crate::refusal::{Refusal, shown_value};
 
 /// The arguments of FCALL: its name, the function's, the number of keys.
@@ -31,7 +32,7 @@ impl RuleBook {
         let problem =
             self.keys_misfit(function, keys).or_else(|| self.arguments_misfit(function, given))?;
         let at = Some(function.at);
-        Some(Refusal::new(&self.schema().source, None, name, problem, at))
+        Some(Refusal::new(&self.schema().source, (None, Reason::Call), name, problem, at))
     }
 
     /// Under a schema with secrets any argument may be one: none is repeated where the

@@ -11,7 +11,7 @@ mod effect;
 
 pub use effect::Effect;
 
-use keyward_schema::{KeyId, Keyspace, Schema, escape, facts};
+use keyward_schema::{Alert, KeyId, Keyspace, Schema, escape, facts};
 use std::collections::BTreeMap;
 
 /// One difference between two schemas.
@@ -130,6 +130,7 @@ fn keyspace_differences(name: Option<&str>, old: &Keyspace, new: &Keyspace) -> V
             ("mode", vec![keyspace.mode.name().to_owned()]),
             ("persistence", vec![keyspace.persist.name().to_owned()]),
             ("memory", memory.into_iter().collect()),
+            ("alerts", keyspace.alerts.iter().map(Alert::in_words).collect()),
         ]
     };
     let changes = fact_differences([facts(old), facts(new)]).into_iter();

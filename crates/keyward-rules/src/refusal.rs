@@ -12,6 +12,7 @@
 
 use std::fmt;
 
+use crate::reason::Reason;
 use keyward_schema::{KeyId, Source, Span, escape};
 
 /// How many bytes of a key a refusal shows.
@@ -24,6 +25,7 @@ const SHOWN_VALUE_BYTES: usize = 40;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     table: Option<KeyId>,
+    reason: Reason,
     /// The key that it is about; `None` for a function.
     about: Option<Box<[u8]>>,
     line: Line,
@@ -57,7 +59,7 @@ impl Refusal {
     /// A problem of a key, declared at that place of the schema, or by all of it.
     pub(crate) fn new(
         source: &Source,
-        table: Option<KeyId>,
+        (table, reason): (Option<KeyId>, Reason),
         subject: &[u8],
         problem: impl fmt::Display,
         at: Option<Span>,
@@ -68,7 +70,7 @@ impl Refusal {
         // A schema's own words may hold anything that TOML can.
         let text = escape(&text).into_owned();
         let line = Line { text: text.into(), discreet: None };
-        Refusal { table, about: None, line, naming: None }
+        Refusal { table, reason, about: None, line, naming: None }
     }
 
     /// The same, about a key that the line may show in another way.
@@ -125,6 +127,11 @@ impl Refusal {
         self.table
     }
 
+    /// What kind of breach it is.
+    pub fn reason(&self) -> Reason {
+        self.reason
+    }
+
     /// The whole line, code included, without the protocol's `-`.
     pub fn text(&self) -> &str {
         &self.line.text
@@ -162,7 +169,7 @@ mod tests {
 
     fn text(key: &[u8], problem: &str, at: Option<Span>) -> String {
         let source = Source::new("shop/keyward.toml", "a\nb\nc");
-        Refusal::new(&source, None, key, problem, at).text().to_owned()
+        Refusal::new(&source, (None, Reason::Value), key, problem, at).text().to_owned()
     }
 
     #[test]

@@ -12,6 +12,7 @@ use keyward_schema::{
 
 use crate::book::RuleBook;
 use crate::lifetime::LifetimeProblem;
+use crate::reason::Reason;
 use crate::refusal::{Refusal, shown_key};
 use crate::shown::REDACTED;
 use crate::view::RowType;
@@ -22,9 +23,10 @@ impl RuleBook {
         &self,
         table: KeyId,
         key: &[u8],
+        reason: Reason,
         problem: impl std::fmt::Display,
     ) -> Refusal {
-        self.refusal(table, key, Problem { told: &problem, discreet: None }, None)
+        self.refusal(table, key, Problem { reason, told: &problem, discreet: None }, None)
     }
 
     /// A key of this table breaks the schema at a place, or where it is declared. What is
@@ -36,10 +38,10 @@ impl RuleBook {
         problem: Problem<'_>,
         at: Option<Span>,
     ) -> Refusal {
-        let source = &self.schema().source;
+        let (source, reason) = (&self.schema().source, problem.reason);
         let at = Some(at.unwrap_or(self.schema().key(table).at));
         let refusal = |subject: &[u8], problem: &dyn std::fmt::Display| {
-            Refusal::new(source, Some(table), subject, problem, at)
+            Refusal::new(source, (Some(table), reason), subject, problem, at)
         };
         let told = refusal(&self.shown_name(key), problem.told);
         // The name of a derived key may be made of a value.
@@ -62,7 +64,8 @@ impl RuleBook {
         let schema = self.schema();
         let hint = self.nearest(key).map_or(String::new(), |near| format!("; nearest is {near}"));
         let problem = format!("matches no pattern of {}{hint}", schema.keyspace.name);
-        Refusal::new(&schema.source, None, &self.shown_name(key), problem, None).about(key)
+        let of = (None, Reason::Unknown);
+        Refusal::new(&schema.source, of, &self.shown_name(key), problem, None).about(key)
     }
 
     /// The pattern that a key comes nearest to, and where they part.
@@ -76,7 +79,13 @@ impl RuleBook {
     /// A row would become another type than the declared one.
     pub(crate) fn refuse_type(&self, table: KeyId, key: &[u8], found: RowType) -> Refusal {
         let declared = declared_as(self.schema().key(table).data);
-        self.refuse(table, key, format_args!("is declared {declared}, not {}", found.in_words()))
+        let reason = Reason::Type;
+        self.refuse(
+            table,
+            key,
+            reason,
+            format_args!("is declared {declared}, not {}", found.in_words()),
+        )
     }
 
     /// A value, field, item or member does not fit.
@@ -98,7 +107,8 @@ impl RuleBook {
             _ => misfit.to_string(),
         };
         let discreet = (!misfit.is_discreet()).then(|| problem(&misfit.clone().discreet()));
-        self.refusal(table, key, Problem { told: &problem(misfit), discreet }, at)
+        let reason = Reason::Value;
+        self.refusal(table, key, Problem { reason, told: &problem(misfit), discreet }, at)
     }
 
     /// Something about this field breaks the schema.
@@ -124,7 +134,8 @@ impl RuleBook {
             None => format!("{shown}: {}", problem.told),
         };
         let told = format!("{name}: {}", problem.told);
-        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, at)
+        let reason = problem.reason;
+        self.refusal(table, key, Problem { reason, told: &told, discreet: Some(discreet) }, at)
     }
 
     /// A value is larger than `max_size`.
@@ -140,7 +151,13 @@ impl RuleBook {
             // Rounded they are the same.
             (most, found) = (format!("{most_bytes} bytes"), format!("{bytes} bytes"));
         }
-        self.refuse(table, key, format_args!("may hold at most {most} (max_size), not {found}"))
+        let reason = Reason::Size;
+        self.refuse(
+            table,
+            key,
+            reason,
+            format_args!("may hold at most {most} (max_size), not {found}"),
+        )
     }
 
     /// A lifetime is not what the schema demands.
@@ -151,6 +168,10 @@ impl RuleBook {
         problem: LifetimeProblem,
     ) -> Refusal {
         let declared = self.schema().key(table);
+        let reason = match problem {
+            LifetimeProblem::Leaderless => Reason::Reference,
+            _ => Reason::Lifetime,
+        };
         let problem = match problem {
             LifetimeProblem::Mortal if declared.derived.is_some() => {
                 "is kept by Keyward from its source and has no lifetime of its own".to_owned()
@@ -183,7 +204,7 @@ impl RuleBook {
             },
         };
         let at = Some(declared.lifetime_at);
-        self.refusal(table, key, Problem { told: &problem, discreet: None }, at)
+        self.refusal(table, key, Problem { reason, told: &problem, discreet: None }, at)
     }
 
     /// The field that tells how long a row lives in all was changed.
@@ -217,6 +238,7 @@ impl RuleBook {
 
 /// What is wrong, in words.
 pub(crate) struct Problem<'a> {
+    pub(crate) reason: Reason,
     pub(crate) told: &'a dyn std::fmt::Display,
     /// The same without any bytes of a client, if those have some.
     pub(crate) discreet: Option<String>,

@@ -11,6 +11,7 @@ pub(crate) mod address_beside_text;
 pub(crate) mod adjacent_placeholders;
 mod allowance;
 pub(crate) mod ambiguous_template;
+pub(crate) mod bad_alert;
 pub(crate) mod bad_allowance;
 pub(crate) mod bad_check;
 pub(crate) mod bad_condition;
@@ -173,6 +174,7 @@ pub static RULES: &[&Rule] = &[
     // Examples.
     &example_key::RULE,
     &example_value::RULE,
+    &bad_alert::RULE,
 ];
 
 /// The rule of that code.

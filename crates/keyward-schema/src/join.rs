@@ -68,6 +68,7 @@ fn shared(parts: &[Schema]) -> Keyspace {
         max_memory: None,
         persist: first.persist,
         persist_said: parts.iter().find_map(|part| part.keyspace.persist_said),
+        alerts: Vec::new(),
         allowed: Vec::new(),
     }
 }
@@ -86,6 +87,7 @@ impl Moving {
         key.keyspace = self.keyspace;
         self.place(&mut key.at);
         self.place(&mut key.lifetime_at);
+        key.alerts.iter_mut().for_each(|alert| self.place(&mut alert.at));
         if let Lifetime::With { key: leader } = &mut key.lifetime {
             self.reference(leader);
         }

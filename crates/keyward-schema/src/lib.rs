@@ -5,6 +5,7 @@
 //! is an error, a [`Schema`] that needs no further checking; [`check_file`] does
 //! so for a file that may include others.
 
+mod alert;
 mod cases;
 mod checks;
 mod decimal;
@@ -31,6 +32,10 @@ mod timestamp;
 mod toml_form;
 mod units;
 
+pub use alert::{
+    Alert, AlertComparison, AlertFigure, AlertUnit, DEFAULT_FOR, DEFAULT_OVER, DeclaredAlert,
+    Severity, Threshold,
+};
 pub use cases::{CaseFailure, CaseResults, try_cases};
 pub use checks::{MAX_SHARING, RULES, check_together, conflicts, nearest_rule, rule};
 pub use decimal::{DECIMAL_EXPONENT_MAX, Decimal, DecimalParts, DecimalText};

@@ -6,6 +6,7 @@
 //! a part that cannot be read is left out, and whoever needs it stays silent.
 //! Invariant: no error in the report if and only if there is a schema.
 
+mod alert;
 mod comparison;
 mod condition;
 mod content;
@@ -30,6 +31,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
+use crate::alert::Alert;
 use crate::checks::{self, Keyspaced};
 use crate::checks::{
     bad_include, function_key, function_twice, include_cycle, included_keyspace, misplaced_setting,
@@ -47,6 +49,7 @@ use include::Search;
 use table::{Entry, Table, entries};
 use variables::{Filling, defaults};
 
+pub(crate) use alert::Watched;
 pub(crate) use draft::KeyDraft;
 pub use lifetime::FORMS as LIFETIME_FORMS;
 pub use users::is_user_name;
@@ -246,6 +249,10 @@ fn check_included_keyspace(
     own: &Keyspace,
     report: &mut Report,
 ) {
+    let alerts = |keyspace: &Keyspace| match &keyspace.alerts[..] {
+        [] => "not there".to_owned(),
+        alerts => alerts.iter().map(Alert::in_words).collect::<Vec<_>>().join("; "),
+    };
     let size = |size: Option<u64>| size.map_or("not limited".to_owned(), crate::size_in_words);
     let pairs = [
         ("db", said.db.to_string(), own.db.to_string()),
@@ -253,6 +260,7 @@ fn check_included_keyspace(
         ("mode", said.mode.name().to_owned(), own.mode.name().to_owned()),
         ("max_memory", size(said.max_memory), size(own.max_memory)),
         ("persist", said.persist.name().to_owned(), own.persist.name().to_owned()),
+        ("alert", alerts(said), alerts(own)),
     ];
     for (setting, said, is) in pairs {
         if let Some(entry) = table.entry(setting).filter(|_| said != is) {
@@ -286,6 +294,8 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
     let readers = users::read(table, "readers", report).unwrap_or_default();
     let writers = users::read(table, "writers", report).unwrap_or_default();
     let allowed = checks::read_allowances(table, report);
+    let max_memory = max_memory.map(|size| size.value);
+    let alerts = alert::read(table, Watched::Keyspace { max_memory }, report);
     let name = name?;
     Some(Keyspace {
         name: name.value.into(),
@@ -297,9 +307,10 @@ fn read_keyspace(table: &Table<'_>, report: &mut Report) -> Option<Keyspace> {
         db_at: table.entry("db").map_or(name.at, |entry| entry.value.span().into()),
         unknown: unknown.map_or(Unknown::Reject, |choice| choice.value),
         mode: mode.map_or(Mode::Enforce, |choice| choice.value),
-        max_memory: max_memory.map(|size| size.value),
+        max_memory,
         persist: persist_said.unwrap_or(Persist::Aof),
         persist_said,
+        alerts: alerts?,
         allowed,
     })
 }

@@ -6,6 +6,7 @@
 //! holds one checks anything again.
 //! Not here: how it is read (`read`), what was wrong (`checks`).
 
+use crate::alert::Alert;
 use crate::derived::Derived;
 use crate::function::Function;
 use crate::lifetime::Lifetime;
@@ -122,6 +123,8 @@ pub struct Keyspace {
     pub persist: Persist,
     /// The same, if the file says it.
     pub persist_said: Option<Persist>,
+    /// Which of its figures somebody is told of.
+    pub alerts: Vec<Alert>,
     /// Warnings that do not apply to any of its keys, and why.
     pub allowed: Vec<Allowance>,
 }
@@ -282,6 +285,8 @@ pub struct Key {
     pub derived: Option<Derived>,
     /// How many rows one command may change in it, if it is derived.
     pub max_fanout: u64,
+    /// Which of its figures somebody is told of.
+    pub alerts: Vec<Alert>,
     /// An example that fits.
     pub example: Option<Example>,
     /// Warnings that do not apply to it, and why.

@@ -59,6 +59,8 @@ pub enum Scope {
     Function,
     /// `example = { … }`
     Example,
+    /// `alert.…`
+    Alert,
     /// `expect`
     Expect,
     /// `[[note]]`
@@ -81,6 +83,7 @@ impl Scope {
             Scope::Check => "check",
             Scope::Function => "[function.…]",
             Scope::Example => "example",
+            Scope::Alert => "alert",
             Scope::Expect => "expect",
             Scope::Note => "[[note]]",
         }
@@ -103,6 +106,7 @@ impl Scope {
             Scope::Check => "A comparison that must hold where a condition does.",
             Scope::Function => "An operation over several keys, called with FCALL.",
             Scope::Example => "An example key and what it holds.",
+            Scope::Alert => "When somebody is told of a figure.",
             Scope::Expect => "How much of a key is expected.",
             Scope::Note => "A chapter of prose for the document.",
         }
@@ -160,6 +164,8 @@ pub enum Form {
     Secret,
     /// A count of keys, or a table with that and the items of one.
     Expect,
+    /// A table of figures, each with a comparison or a table with one.
+    Alerts,
     /// A placeholder in braces.
     Placeholder,
     /// An array of comparisons, each a text or a table with a condition.
@@ -197,6 +203,7 @@ impl Setting {
                 | (Scope::Rank, "by")
                 | (Scope::Check, "check")
                 | (Scope::Example, "key")
+                | (Scope::Alert, "when")
                 | (Scope::Expect, "keys")
                 | (Scope::Note, "title" | "text")
         )
@@ -256,6 +263,7 @@ settings! {
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "Whether writes that break the schema are refused, or pass and are counted; `observe` does nothing else that the schema says either. `enforce` unless given.", "\"enforce\"";
         "max_memory": Form::Size, &[], "How many bytes the keyspace may take.", "\"4gb\"";
         "persist": Form::Choice(crate::schema::Persist::NAMES), &[], "What outlives a restart, as far as the server keeps it: all that was acknowledged (`appendonly`), the last snapshot (`save`), or nothing. `aof` unless given.", "\"aof\"";
+        "alert": Form::Alerts, &[], "Which figures somebody is told of, and when: `alert.hit_ratio = \"< 70%\"`.", "{ hit_ratio = \"< 70%\" }";
         "allow": Form::Texts, &[], "Warnings that do not apply to this file: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";
     }
     Key {
@@ -287,6 +295,7 @@ settings! {
         "follows": Form::Template, SETS, "The living key that each member must name.", "\"message:{member}\"";
         "max_fanout": Form::Count, &[], "How many entries one command may add to its rows, where it is derived. 10000 unless given.", "10000";
         "example": Form::Example, &[], "An example: a key, or a key and its value.", "\"user:42\"";
+        "alert": Form::Alerts, &[], "Which figures of the keys somebody is told of, and when.", "{ hit_ratio = \"< 70%\" }";
         "allow": Form::Texts, &[], "Warnings that do not apply to this key: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";
     }
     Lifetime {
@@ -345,6 +354,13 @@ settings! {
     Example {
         "key": Form::Text, &[], "A key of the pattern.", "\"user:42\"";
         "value": Form::Any, &[], "What it holds: a text, an array of items, or a table of fields or scores.", "\"1\"";
+    }
+    Alert {
+        "when": Form::Text, &[], "The comparison: `<`, `<=`, `>` or `>=`, and a share, a count, an amount of memory or a time.", "\"< 70%\"";
+        "for": Form::Duration, &[], "How long it must hold before somebody is told. `1m` unless given.", "\"10m\"";
+        "over": Form::Duration, &[], "Over which time ratios and events are counted, up to `1h`. `5m` unless given.", "\"15m\"";
+        "severity": Form::Choice(crate::alert::Severity::NAMES), &[], "How much it matters. `warning` unless given.", "\"critical\"";
+        "say": Form::Text, &[], "A sentence for who is told: why it matters, what to do.", "\"Raise the lifetime.\"";
     }
     Expect {
         "keys": Form::Count, &[], "How many keys.", "\"10k\"";

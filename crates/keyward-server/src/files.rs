@@ -7,6 +7,7 @@
 
 pub(crate) mod append_only;
 pub(crate) mod data_locks;
+pub(crate) mod info_lines;
 pub(crate) mod keeping;
 pub(crate) mod log_parts;
 pub(crate) mod persistence;

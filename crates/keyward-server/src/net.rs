@@ -13,4 +13,5 @@ pub(crate) mod peer;
 pub(crate) mod selector;
 pub(crate) mod tls;
 pub(crate) mod transport;
+pub(crate) mod visitors;
 pub(crate) mod wire;

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod acl;
+mod alerts;
 mod backup;
 mod check;
 mod completions;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Test(test_cases::TestCases),
     Flatten(flatten::Flatten),
     Acl(acl::Acl),
+    Alerts(alerts::Alerts),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -59,6 +61,7 @@ impl Command {
             Command::Test(cases) => cases.run(terminal),
             Command::Flatten(flatten) => flatten.run(terminal),
             Command::Acl(acl) => acl.run(terminal),
+            Command::Alerts(alerts) => alerts.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),

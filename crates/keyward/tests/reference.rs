@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "shop.toml";
 /// What the page leaves out, behind the schema so that its lines keep their numbers.
 const KEYSPACE: &str = "\n[keyspace]\nname = \"shop\"\n";
-const SCOPES: [Scope; 14] = [
+const SCOPES: [Scope; 15] = [
     Scope::File,
     Scope::Include,
     Scope::Keyspace,
@@ -31,6 +31,7 @@ const SCOPES: [Scope; 14] = [
     Scope::Check,
     Scope::Function,
     Scope::Example,
+    Scope::Alert,
     Scope::Expect,
     Scope::Note,
 ];
@@ -222,6 +223,7 @@ fn takes(setting: &Setting) -> String {
         Form::Includes => "paths or tables",
         Form::Placeholder => "a placeholder",
         Form::Checks => "comparisons or tables",
+        Form::Alerts => "figures, with comparisons or tables",
         Form::Example => "a key, or a table",
     };
     format!("{words}: `{}`", setting.example)

@@ -3,7 +3,7 @@
 //! notes.
 
 use keyward_schema::facts::{Line, allowance, keyspace_facts, things, type_name};
-use keyward_schema::{DataType, KeyId, size_in_words};
+use keyward_schema::{Alert, DataType, KeyId, size_in_words};
 
 use super::anchors::{Ids, Part};
 use super::page::{Block, Role, Section};
@@ -25,6 +25,10 @@ pub(super) fn blocks(part: &Part<'_>) -> Vec<Block> {
         facts.push(("Expected", vec![Line::text(expected)]));
     }
     facts.extend(keyspace_facts(keyspace));
+    if !keyspace.alerts.is_empty() {
+        let line = |alert: &Alert| Line::text(format!("{}.", alert.in_words()));
+        facts.push(("Alerts", keyspace.alerts.iter().map(line).collect()));
+    }
     if !keyspace.allowed.is_empty() {
         facts.push(("Accepted warnings", keyspace.allowed.iter().map(allowance).collect()));
     }

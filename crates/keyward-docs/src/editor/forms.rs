@@ -1,6 +1,8 @@
 //! The forms of values: each [`Form`] as JSON Schema.
 
-use keyward_schema::{Form, LIFETIME_FORMS, MAX_PATTERN_BYTES, Scope, TYPE_NAMES, settings_of};
+use keyward_schema::{
+    AlertFigure, Form, LIFETIME_FORMS, MAX_PATTERN_BYTES, Scope, TYPE_NAMES, settings_of,
+};
 use serde_json::{Map, Value, json};
 use toml::de::{DeTable, DeValue};
 
@@ -71,6 +73,20 @@ pub(super) fn form(form: Form) -> Value {
             { "type": "array", "items": { "type": "string" } },
         ] }),
         Form::Expect => json!({ "anyOf": [count(), reference("expect")] }),
+        Form::Alerts => json!({
+            "type": "object",
+            "properties": AlertFigure::ALL
+                .iter()
+                .map(|figure| {
+                    let alert = json!({
+                        "description": figure.doc(),
+                        "anyOf": [{ "type": "string", "pattern": "^\\s*[<>]=?" }, reference("alert")],
+                    });
+                    (figure.name().to_owned(), alert)
+                })
+                .collect::<Map<String, Value>>(),
+            "additionalProperties": false,
+        }),
         Form::Placeholder => json!({ "type": "string", "pattern": "^\\{[^{}]+\\}$" }),
         Form::Checks => json!({
             "type": "array",

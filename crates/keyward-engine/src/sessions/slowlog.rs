@@ -66,6 +66,11 @@ impl SlowLog {
         self.entries.clear();
     }
 
+    /// How many were noted since the server began.
+    pub(crate) fn noted(&self) -> i64 {
+        self.next_id
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -2,6 +2,7 @@
 
 use crate::book::RuleBook;
 use crate::derived::{Entry, Mirror};
+use crate::reason::Reason;
 use crate::refusal::{Refusal, shown_key};
 use crate::words::Problem;
 use keyward_schema::{Derived, Finds, KeyId};
@@ -15,7 +16,7 @@ impl RuleBook {
             None => (bounds.max_members.unwrap_or_default(), "members", "max_members"),
         };
         let problem = format!("may have at most {most} {things} ({setting}), not {count}");
-        self.refuse(table, key, problem)
+        self.refuse(table, key, Reason::Size, problem)
     }
 
     /// A unique value has an owner already.
@@ -39,7 +40,12 @@ impl RuleBook {
         let at = field.map(|field| field.at);
         let refusal = |owner: &str| {
             let problem = format!("{what} belongs to {owner} already, and {pattern} is unique");
-            self.refusal(source, key, Problem { told: &problem, discreet: None }, at)
+            self.refusal(
+                source,
+                key,
+                Problem { reason: Reason::Unique, told: &problem, discreet: None },
+                at,
+            )
         };
         if derived.holds_secret() {
             return refusal("another row");
@@ -57,12 +63,17 @@ impl RuleBook {
     /// A row that is kept ends at another time than the schema says.
     pub(crate) fn refuse_end(&self, table: KeyId, key: &[u8]) -> Refusal {
         let problem = "does not end when the schema says; its next write gives it that end";
-        self.refuse(table, key, problem.to_owned())
+        self.refuse(table, key, Reason::Lifetime, problem.to_owned())
     }
 
     /// A row ends later than any that is written now.
     pub(crate) fn refuse_overlong(&self, table: KeyId, key: &[u8]) -> Refusal {
-        self.refuse(table, key, "lives longer than the schema allows, and keeps its end".to_owned())
+        self.refuse(
+            table,
+            key,
+            Reason::Lifetime,
+            "lives longer than the schema allows, and keeps its end".to_owned(),
+        )
     }
 
     /// A client's write to a computed key is not what its source says.
@@ -72,7 +83,7 @@ impl RuleBook {
         let source = source.map_or(String::new(), |pattern| format!(" from {pattern}"));
         let problem =
             format!("is kept by Keyward{source}, which says otherwise; write that instead");
-        self.refuse(table, key, problem)
+        self.refuse(table, key, Reason::Derived, problem)
     }
 
     /// A member names a row that is not there.
@@ -85,7 +96,12 @@ impl RuleBook {
             true => discreet.clone(),
             false => problem(&self.named(named)),
         };
-        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, None)
+        self.refusal(
+            table,
+            key,
+            Problem { reason: Reason::Reference, told: &told, discreet: Some(discreet) },
+            None,
+        )
     }
 
     /// A member of a mirrored set cannot stand in the name of its mirror.
@@ -100,7 +116,12 @@ impl RuleBook {
             |member: &str| format!("a member must name a key {mirror}, and {member} cannot");
         let discreet = problem("this one");
         let told = if is_secret { discreet.clone() } else { problem(&shown_key(member)) };
-        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, None)
+        self.refusal(
+            table,
+            key,
+            Problem { reason: Reason::Reference, told: &told, discreet: Some(discreet) },
+            None,
+        )
     }
 
     /// A value makes a computed key that is read as other values.
@@ -115,7 +136,12 @@ impl RuleBook {
             true => discreet.clone(),
             false => problem(&shown_key(&entry.key)),
         };
-        self.refusal(table, key, Problem { told: &told, discreet: Some(discreet) }, None)
+        self.refusal(
+            table,
+            key,
+            Problem { reason: Reason::Reference, told: &told, discreet: Some(discreet) },
+            None,
+        )
     }
 
     /// A command would bring too many entries to a derived key: so many, if that is known.
@@ -128,6 +154,6 @@ impl RuleBook {
              steps",
             declared.max_fanout
         );
-        self.refuse(table, declared.pattern.text().as_bytes(), problem)
+        self.refuse(table, declared.pattern.text().as_bytes(), Reason::Size, problem)
     }
 }

@@ -13,6 +13,7 @@ use keyward_schema::{Content, Extra, Kind, Limits, Shape, Type};
 use super::{Case, Judgement, Place, UNJUDGED};
 use crate::book::RuleBook;
 use crate::decimal_sum::sum;
+use crate::reason::Reason;
 use crate::refusal::shown_value;
 use crate::verdict::{Substitute, Verdict};
 use crate::view::{Row, RowType};
@@ -136,7 +137,8 @@ impl RuleBook {
                 true => discreet.clone(),
                 false => format!("{discreet}, not {}", shown_value(found)),
             };
-            let problem = Problem { told: &told, discreet: Some(discreet) };
+            let reason = Reason::Value;
+            let problem = Problem { reason, told: &told, discreet: Some(discreet) };
             match addend.field {
                 None => self.refusal(table, key, problem, None),
                 Some(name) => self.refuse_field(table, key, name, problem),

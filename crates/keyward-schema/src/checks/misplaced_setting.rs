@@ -57,6 +57,7 @@ fn in_place(setting: &Setting) -> String {
         Scope::Lifetime => format!("ttl = {{ {written} }}"),
         Scope::Include => format!("include = [{{ file = \"…\", {written} }}]"),
         Scope::Shape => format!("a field = {{ type = \"…\", {written} }}"),
+        Scope::Alert => format!("alert.hit_ratio = {{ when = \"< 70%\", {written} }}"),
         Scope::Check => format!("check = [{{ {written}, … }}]"),
         Scope::Lookup | Scope::Rank | Scope::Members | Scope::Example | Scope::Expect => {
             format!("{} = {{ {written}, … }}", setting.scope.name())

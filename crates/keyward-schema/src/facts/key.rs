@@ -56,6 +56,8 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
         Line::text(format!("About {}{}.", things(count, "key"), items.unwrap_or_default()))
     });
     facts.push(("Expected", expect.into_iter().collect()));
+    let alerts = key.alerts.iter().map(|alert| Line::text(format!("{}.", alert.in_words())));
+    facts.push(("Alerts", alerts.collect()));
     facts.push(("Secret", secret(key)));
     facts.push(("Owner", key.owner.iter().map(|owner| Line::text(&**owner)).collect()));
     facts.push(("Readers", named(key.readers.as_deref())));

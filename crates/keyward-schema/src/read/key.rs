@@ -7,7 +7,7 @@ use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
 use super::secrets::{self, Secret};
 use super::table::Table;
-use super::{derived, example, expect, lifetime, users};
+use super::{Watched, alert, derived, example, expect, lifetime, users};
 use crate::checks::{self, derived_setting, evict_contradiction, misplaced_setting};
 use crate::derived::{Derived, Finds};
 use crate::diagnostic::Report;
@@ -58,6 +58,7 @@ fn finish_one(
     {
         report.push(misplaced_setting::not_derived("max_fanout", entry.name_at));
     }
+    let alerts = alert::read(table, Watched::Key { expect }, report);
     let example = example::read(draft, report);
     let (lifetime, derived) = (lifetime?, derived?);
     let mut content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);
@@ -90,6 +91,7 @@ fn finish_one(
         mode,
         derived,
         max_fanout: max_fanout.unwrap_or(DEFAULT_MAX_FANOUT),
+        alerts: alerts?,
         example: example?,
         allowed,
     })

@@ -19,6 +19,7 @@
 //! (`keyward-persist`), writing it anew (`serve/saving.rs`).
 
 use crate::clock::Instant;
+use crate::files::info_lines::{Lines, OrNone};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_commands::WireError;
@@ -411,39 +412,34 @@ impl AppendOnly {
 
     /// The lines of INFO. A rewrite begins when jobs are next polled, unless it
     /// `has_to_wait`: for who asks it is in progress as soon as it was demanded.
-    pub(crate) fn info(&self, is_enabled: bool, has_to_wait: bool) -> Vec<(&'static str, String)> {
-        let seconds = |seconds: Option<u64>| seconds.map_or("-1".to_owned(), |s| s.to_string());
-        let status = |is_ok: bool| if is_ok { "ok" } else { "err" }.to_owned();
+    pub(crate) fn info(&self, is_enabled: bool, has_to_wait: bool, out: &mut Lines<'_>) {
+        let seconds = OrNone;
+        let status = |is_ok: bool| if is_ok { "ok" } else { "err" };
         let rewrites = &self.rewrites;
         let current = rewrites.started.map(|started| started.elapsed().as_secs());
         let is_running = rewrites.started.is_some() || (rewrites.is_wanted && !has_to_wait);
-        let scheduled = u8::from(rewrites.is_wanted && has_to_wait).to_string();
-        let mut lines = vec![
-            ("aof_enabled", u8::from(is_enabled).to_string()),
-            ("aof_rewrite_in_progress", u8::from(is_running).to_string()),
-            ("aof_rewrite_scheduled", scheduled.clone()),
-            ("aof_last_rewrite_time_sec", seconds(rewrites.last_seconds)),
-            ("aof_current_rewrite_time_sec", seconds(current)),
-            ("aof_last_bgrewrite_status", status(rewrites.is_last_ok)),
-            ("aof_rewrites", rewrites.count.to_string()),
-            ("aof_rewrites_consecutive_failures", rewrites.failures.to_string()),
-            ("aof_last_write_status", status(self.problem.is_none())),
-            ("aof_last_cow_size", rewrites.last_peak_bytes.to_string()),
-            ("module_fork_in_progress", "0".to_owned()),
-            ("module_fork_last_cow_size", "0".to_owned()),
-        ];
+        let scheduled = u8::from(rewrites.is_wanted && has_to_wait);
+        out.line("aof_enabled", u8::from(is_enabled));
+        out.line("aof_rewrite_in_progress", u8::from(is_running));
+        out.line("aof_rewrite_scheduled", scheduled);
+        out.line("aof_last_rewrite_time_sec", seconds(rewrites.last_seconds));
+        out.line("aof_current_rewrite_time_sec", seconds(current));
+        out.line("aof_last_bgrewrite_status", status(rewrites.is_last_ok));
+        out.line("aof_rewrites", rewrites.count);
+        out.line("aof_rewrites_consecutive_failures", rewrites.failures);
+        out.line("aof_last_write_status", status(self.problem.is_none()));
+        out.line("aof_last_cow_size", rewrites.last_peak_bytes);
+        out.line("module_fork_in_progress", "0");
+        out.line("module_fork_last_cow_size", "0");
         if is_enabled {
             let log = self.log.as_ref();
-            lines.extend([
-                ("aof_current_size", self.bytes().to_string()),
-                ("aof_base_size", self.base_bytes.to_string()),
-                ("aof_pending_rewrite", scheduled),
-                ("aof_buffer_length", log.map_or(0, Log::buffered).to_string()),
-                ("aof_pending_bio_fsync", u8::from(self.is_syncing()).to_string()),
-                ("aof_delayed_fsync", self.delayed_syncs.to_string()),
-            ]);
+            out.line("aof_current_size", self.bytes());
+            out.line("aof_base_size", self.base_bytes);
+            out.line("aof_pending_rewrite", scheduled);
+            out.line("aof_buffer_length", log.map_or(0, Log::buffered));
+            out.line("aof_pending_bio_fsync", u8::from(self.is_syncing()));
+            out.line("aof_delayed_fsync", self.delayed_syncs);
         }
-        lines
     }
 }
 

@@ -6,6 +6,7 @@
 //! Not here: how a file is written (`keyward-persist`).
 
 use crate::clock::{self, Instant};
+use crate::files::info_lines::{Lines, OrNone};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Coverage, Loaded, Snapshot, SnapshotOptions};
@@ -161,24 +162,22 @@ impl Persistence {
     }
 
     /// The lines of INFO about snapshots.
-    pub(crate) fn info(&self, dirty: u64) -> Vec<(&'static str, String)> {
+    pub(crate) fn info(&self, dirty: u64, out: &mut Lines<'_>) {
         let status = if self.is_last_ok { "ok" } else { "err" };
-        let seconds = self.last_seconds.map_or("-1".to_owned(), |seconds| seconds.to_string());
+        let seconds = OrNone(self.last_seconds);
         let is_running = self.is_wanted || self.background.is_some();
-        let current = self.background.map(|(start, _)| start.elapsed().as_secs().to_string());
+        let current = self.background.map(|(start, _)| start.elapsed().as_secs());
         let changes = dirty.saturating_sub(self.dirty_at_save);
-        vec![
-            ("rdb_changes_since_last_save", changes.to_string()),
-            ("rdb_bgsave_in_progress", u8::from(is_running).to_string()),
-            ("rdb_last_save_time", self.last_save_s.to_string()),
-            ("rdb_last_bgsave_status", status.to_owned()),
-            ("rdb_last_bgsave_time_sec", seconds),
-            ("rdb_current_bgsave_time_sec", current.unwrap_or_else(|| "-1".to_owned())),
-            ("rdb_saves", self.saves.to_string()),
-            ("rdb_last_cow_size", self.last_peak_bytes.to_string()),
-            ("rdb_last_load_keys_expired", self.loaded.expired.to_string()),
-            ("rdb_last_load_keys_loaded", self.loaded.rows.to_string()),
-        ]
+        out.line("rdb_changes_since_last_save", changes);
+        out.line("rdb_bgsave_in_progress", u8::from(is_running));
+        out.line("rdb_last_save_time", self.last_save_s);
+        out.line("rdb_last_bgsave_status", status);
+        out.line("rdb_last_bgsave_time_sec", seconds);
+        out.line("rdb_current_bgsave_time_sec", OrNone(current));
+        out.line("rdb_saves", self.saves);
+        out.line("rdb_last_cow_size", self.last_peak_bytes);
+        out.line("rdb_last_load_keys_expired", self.loaded.expired);
+        out.line("rdb_last_load_keys_loaded", self.loaded.rows);
     }
 }
 

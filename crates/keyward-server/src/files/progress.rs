@@ -1,6 +1,7 @@
 //! How far loading is, for INFO.
 
 use crate::clock;
+use crate::files::info_lines::{Fixed, Lines};
 
 /// How far loading is.
 #[derive(Debug, Clone, Copy)]
@@ -12,7 +13,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// The lines of INFO.
-    pub(crate) fn info(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn info(&self, out: &mut Lines<'_>) {
         let Progress { started_s, total_bytes, loaded_bytes } = *self;
         let elapsed = (clock::now_us() / 1_000_000 - started_s).max(0) as u64;
         let eta = match elapsed {
@@ -20,13 +21,11 @@ impl Progress {
             _ => elapsed * total_bytes.saturating_sub(loaded_bytes) / (loaded_bytes + 1),
         };
         let percent = loaded_bytes as f64 / total_bytes.max(1) as f64 * 100.0;
-        vec![
-            ("loading_start_time", started_s.to_string()),
-            ("loading_total_bytes", total_bytes.to_string()),
-            ("loading_rdb_used_mem", "0".to_owned()),
-            ("loading_loaded_bytes", loaded_bytes.to_string()),
-            ("loading_loaded_perc", format!("{percent:.2}")),
-            ("loading_eta_seconds", eta.to_string()),
-        ]
+        out.line("loading_start_time", started_s);
+        out.line("loading_total_bytes", total_bytes);
+        out.line("loading_rdb_used_mem", "0");
+        out.line("loading_loaded_bytes", loaded_bytes);
+        out.line("loading_loaded_perc", Fixed(percent));
+        out.line("loading_eta_seconds", eta);
     }
 }

@@ -13,6 +13,7 @@ use crate::net::selector::{Alarm, Watcher, Who};
 use crate::net::tls::handshakes::{Established, Handshakes};
 use crate::net::tls::{Buffers, Tls};
 use crate::net::transport::Stream;
+use crate::net::visitors::Visitors;
 use crate::settings::Settings;
 use crate::settings::table::Id;
 #[cfg(test)]
@@ -49,6 +50,8 @@ pub(crate) struct Listeners {
     /// Those who come by TLS, once there is a port for them.
     tls: RefCell<Option<Handshakes>>,
     buffers: Rc<RefCell<Buffers>>,
+    /// Those who come from within the process.
+    visitors: Arc<Visitors>,
     #[cfg(test)]
     simulated: Option<World>,
     watcher: Watcher,
@@ -80,6 +83,7 @@ impl Listeners {
             unix: RefCell::new(unix),
             tls: RefCell::default(),
             buffers: Rc::default(),
+            visitors: Arc::default(),
             #[cfg(test)]
             simulated: None,
             watcher,
@@ -99,6 +103,7 @@ impl Listeners {
             unix: RefCell::default(),
             tls: RefCell::default(),
             buffers: Rc::default(),
+            visitors: Arc::default(),
             simulated: Some(world.clone()),
             watcher: Watcher::Simulated,
             alarm: Alarm::silent(),
@@ -187,8 +192,16 @@ impl Listeners {
         Ok(tls.as_ref().and_then(|handshakes| handshakes.configure(config)))
     }
 
-    /// A thread has told something: somebody may have shaken hands.
+    /// Where others of the process come by.
+    pub(crate) fn visitors(&self) -> Arc<Visitors> {
+        Arc::clone(&self.visitors)
+    }
+
+    /// A thread has told something: somebody may have shaken hands, or come for a visit.
     pub(crate) fn hear_thread(&self) {
+        if !self.visitors.is_empty() {
+            self.expect_newcomers();
+        }
         if self.tls.borrow().as_ref().is_some_and(Handshakes::has_established) {
             self.expect_newcomers();
         }
@@ -255,6 +268,9 @@ impl Listeners {
         if let Some(Established { socket, session }) = established {
             return Ok(Stream::Tls(Box::new(Tls::new(socket, session, Rc::clone(&self.buffers)))));
         }
+        if let Some(socket) = self.visitors.take() {
+            return Ok(Stream::Unix(socket));
+        }
         if let Some((listener, _)) = &*self.unix.borrow() {
             let (socket, _) = listener.accept()?;
             socket.set_nonblocking(true)?;
@@ -318,6 +334,13 @@ fn bind_all_tcp(settings: &Settings, port: Id) -> io::Result<Vec<TcpListener>> {
         }
     }
     Ok(listeners)
+}
+
+/// Binds the address that a setting of HTTP says: an address and a port, or a port of the
+/// loopback interface.
+pub(crate) fn bind_http(said: &str) -> io::Result<TcpListener> {
+    let whole = if said.contains(':') { said.to_owned() } else { format!("127.0.0.1:{said}") };
+    TcpListener::bind(&whole).map_err(|error| named(error, &whole))
 }
 
 fn bind_tcp(host: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {

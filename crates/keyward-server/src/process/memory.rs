@@ -12,6 +12,7 @@ mod purge;
 
 pub(crate) use purge::{purge, without_thread_cache};
 
+use std::io::Read as _;
 use tikv_jemalloc_ctl::{background_thread, epoch, stats, stats_print, thread};
 
 /// Milliseconds between looks at the true total.
@@ -154,7 +155,15 @@ pub(crate) fn allocator_statistics() -> String {
 
 /// Bytes of physical memory, as the kernel counts them.
 pub(crate) fn resident_bytes() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let mut buffer = [0; 128];
+    let statm = read_start("/proc/self/statm", &mut buffer);
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     pages.unwrap_or(0) * rustix::param::page_size() as u64
+}
+
+/// The beginning of a small file of the kernel, as much as there is room for; nothing if it
+/// cannot be read.
+pub(crate) fn read_start<'b>(path: &str, buffer: &'b mut [u8]) -> &'b str {
+    let read = std::fs::File::open(path).and_then(|mut file| file.read(buffer));
+    std::str::from_utf8(&buffer[..read.unwrap_or(0)]).unwrap_or_default()
 }

@@ -8,6 +8,7 @@ use crate::net::peer::Peer;
 use crate::serve::gathering::Gatherer;
 use crate::serve::host::ServerHost;
 use crate::serve::maxmemory_clients::ClientMemory;
+use crate::serve::publishing::Publishing;
 use keyward_engine::{ClientId, Engine};
 use keyward_resp::Batch;
 
@@ -24,6 +25,8 @@ pub(crate) struct Core {
     /// What clients take together.
     pub(crate) client_memory: ClientMemory,
     pub(super) gatherer: Gatherer,
+    /// Figures for HTTP, if it is served.
+    pub(super) publishing: Option<Publishing>,
 }
 
 impl Core {

@@ -20,7 +20,7 @@ use crate::net::selector::{Ready, Selector, Who};
 use crate::process::signals::Signals;
 use crate::serve::agenda::Jobs;
 use crate::serve::server::Server;
-use crate::serve::{clients, commit, round, shutdown, tick, turn};
+use crate::serve::{clients, commit, publishing, round, shutdown, tick, turn};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -139,6 +139,7 @@ impl EventLoop {
         if server.agenda.is_due(now_ns) {
             self.jobs.advance(&server.agenda);
         }
+        publishing::publish_if_due(&mut server.core.borrow_mut());
         round::end_round(server, &mut server.core.borrow_mut());
         self.others_ns = clock::monotonic_ns();
     }

@@ -139,6 +139,7 @@ impl Server {
             batch: Batch::new(),
             client_memory: ClientMemory::default(),
             gatherer: Gatherer::default(),
+            publishing: None,
         };
         Ok(Server {
             core: RefCell::new(core),

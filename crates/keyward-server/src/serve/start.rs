@@ -19,7 +19,7 @@ use crate::serve::event_loop::EventLoop;
 use crate::serve::host::ServerHost;
 use crate::serve::sending::files::send_written;
 use crate::serve::server::{Parts, Server};
-use crate::serve::{errands, leisure, link, loading, preparing, reading, saving, shutdown};
+use crate::serve::{errands, http, leisure, link, loading, preparing, reading, saving, shutdown};
 use crate::settings::Settings;
 use crate::settings::table::Id;
 use keyward_engine::{Engine, Host as _};
@@ -70,7 +70,7 @@ pub(crate) fn run(
     })?;
     server.core.borrow_mut().host.supervisor = Rc::new(supervisor);
     declare_users(&mut server.core.borrow_mut())?;
-    let governed = schemas::describe(&schemas);
+    let (governed, has_schemas) = (schemas::describe(&schemas), !schemas.is_empty());
     server.core.borrow_mut().host.readings.files = schemas::files(&schemas);
     for served in &schemas {
         let host = &mut server.core.borrow_mut().host;
@@ -85,6 +85,7 @@ pub(crate) fn run(
         functions
     };
     follow_by_settings(&mut server.core.borrow_mut());
+    let observers = http::start(&server, has_schemas)?;
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(send_written(Rc::clone(&server)));
@@ -96,6 +97,7 @@ pub(crate) fn run(
     event_loop.begin(reading::reload_when_told(Rc::clone(&server)));
     let outcome = event_loop.run();
     drop(event_loop);
+    drop(observers);
     if let Err(error) = outcome {
         tracing::error!(%error, "stopping: cannot watch the sockets");
     }

@@ -161,6 +161,9 @@ settings! {
     PackAfter, "pack-after", Kind::Int(0, 86_400), "5", Live, "Seconds without use after which a row under a schema is packed.";
     Accept, "accept", Kind::Text, "", OwnAtStart, "Names of plans, with commas between them: what a start may do to rows that meet another schema.";
     Observe, "observe", Kind::Bool, "no", OwnAtStart, "Whether all schemas only observe: they count what they would do, and change nothing.";
+    Http, "http", Kind::Text, "", OwnAtStart, "Address and port that figures are served on by HTTP, as in `127.0.0.1:9121`; a port alone is of the loopback interface; empty for none.";
+    HttpHosts, "http-hosts", Kind::Text, "", OwnAtStart, "Names that HTTP may call this server by besides addresses and `localhost`, with commas between them.";
+    AlertWebhook, "alert-webhook", Kind::Text, "", OwnAtStart, "Address that alerts of schemas are told to, as in `http://127.0.0.1:9094/hook`; empty for the log alone.";
     LazyEviction, "lazyfree-lazy-eviction", Kind::Bool, "no", Live, "Whether what is evicted is freed in steps.";
     LazyExpire, "lazyfree-lazy-expire", Kind::Bool, "no", Live, "Whether what expires is freed in steps.";
     LazyServerDel, "lazyfree-lazy-server-del", Kind::Bool, "no", Live, "Whether what is overwritten is freed in steps.";

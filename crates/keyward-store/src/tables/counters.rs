@@ -3,6 +3,8 @@
 //! Owns plain counters; whoever causes something counts it.
 //! Not here: what is known about commands (`stats`).
 
+use keyward_rules::ByReason;
+
 /// Counters of the keyspace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KeyStats {
@@ -30,9 +32,9 @@ pub struct TableStats {
     /// Rows that went because memory was needed.
     pub evicted: u64,
     /// Commands that broke the schema and were refused.
-    pub refused: u64,
+    pub refused: ByReason,
     /// Commands that broke the schema and were let pass.
-    pub warned: u64,
+    pub warned: ByReason,
     /// What a schema would have refused where it only observes.
     pub would_refuse: u64,
     /// Rows that it would have given another end.

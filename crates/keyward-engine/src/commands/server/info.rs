@@ -50,23 +50,37 @@ pub(crate) fn info(ctx: &mut Ctx<'_>) -> Outcome {
         if !text.is_empty() {
             text.push_str("\r\n");
         }
-        // Writing to a string cannot fail.
-        let _ = write!(text, "# {title}\r\n");
-        match section {
-            Section::Keyspace => keyspace(ctx, &mut text),
-            Section::Replication => role::info(ctx, &mut text),
-            Section::Patterns => keyward::info(ctx, &mut text),
-            Section::CommandStats => command_stats(ctx, &mut text),
-            Section::ErrorStats => error_stats(ctx, &mut text),
-            Section::LatencyStats => latency_stats(ctx, &mut text),
-            section => {
-                let facts = ctx.shared.facts(ctx.keys);
-                ctx.host.info(section, &facts, &mut text);
-            }
-        }
+        write_section(ctx, (title, section), &mut text);
     }
     ctx.reply.verbatim(*b"txt", text.as_bytes());
     Ok(())
+}
+
+/// Appends these sections, each under its title; without a line between them.
+pub(crate) fn write_sections(ctx: &mut Ctx<'_>, wanted: &[Section], text: &mut String) {
+    for (_, title, section, _) in SECTIONS {
+        if wanted.contains(&section) {
+            write_section(ctx, (title, section), text);
+        }
+    }
+}
+
+/// Appends a section under its title.
+fn write_section(ctx: &mut Ctx<'_>, (title, section): (&str, Section), text: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = write!(text, "# {title}\r\n");
+    match section {
+        Section::Keyspace => keyspace(ctx, text),
+        Section::Replication => role::info(ctx, text),
+        Section::Patterns => keyward::info(ctx, text),
+        Section::CommandStats => command_stats(ctx, text),
+        Section::ErrorStats => error_stats(ctx, text),
+        Section::LatencyStats => latency_stats(ctx, text),
+        section => {
+            let facts = ctx.shared.facts(ctx.keys);
+            ctx.host.info(section, &facts, text);
+        }
+    }
 }
 
 fn command_stats(ctx: &Ctx<'_>, text: &mut String) {
@@ -83,8 +97,15 @@ fn command_stats(ctx: &Ctx<'_>, text: &mut String) {
 
 fn error_stats(ctx: &Ctx<'_>, text: &mut String) {
     for (code, count) in ctx.shared.stats.errors.iter() {
-        let code = String::from_utf8_lossy(code).replace(['#', ':', '\n', '\r'], "_");
-        let _ = write!(text, "errorstat_{code}:count={count}\r\n");
+        text.push_str("errorstat_");
+        for chunk in code.utf8_chunks() {
+            let is_told = |sign: &char| !matches!(sign, '#' | ':' | '\n' | '\r');
+            text.extend(
+                chunk.valid().chars().map(|sign| Some(sign).filter(is_told).unwrap_or('_')),
+            );
+            text.extend((!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER));
+        }
+        let _ = write!(text, ":count={count}\r\n");
     }
 }
 
@@ -92,12 +113,14 @@ fn latency_stats(ctx: &Ctx<'_>, text: &mut String) {
     let stats = &ctx.shared.stats;
     for (command, counters) in stats.calls.iter().filter(|_| stats.is_tracking) {
         let Some(histogram) = counters.latencies() else { continue };
-        let percentiles = ctx.shared.tunables.latency_percentiles.iter().map(|percentile| {
+        let _ = write!(text, "latency_percentiles_usec_{}:", command.name);
+        let percentiles = &ctx.shared.tunables.latency_percentiles;
+        for (place, percentile) in percentiles.iter().enumerate() {
             let us = histogram.at_percentile(*percentile) as f64 / 1000.0;
-            format!("p{}={us:.3}", f64::from(*percentile) / 1e6)
-        });
-        let percentiles = percentiles.collect::<Vec<_>>().join(",");
-        let _ = write!(text, "latency_percentiles_usec_{}:{percentiles}\r\n", command.name);
+            let comma = if place > 0 { "," } else { "" };
+            let _ = write!(text, "{comma}p{}={us:.3}", f64::from(*percentile) / 1e6);
+        }
+        text.push_str("\r\n");
     }
 }
 

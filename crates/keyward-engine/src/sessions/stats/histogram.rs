@@ -17,6 +17,8 @@ const SUB_COUNT: usize = 1 << SUB_BITS;
 /// Above this everything counts as this: one second.
 const NS_MAX: u64 = 1_000_000_000;
 const BUCKETS: usize = 3072;
+/// Steps of the distribution: the powers of two from 1,024 ns to a second.
+pub(crate) const LEVELS: usize = 21;
 
 /// Counts of durations.
 #[derive(Debug, Clone)]
@@ -75,6 +77,17 @@ impl Histogram {
         0
     }
 
+    /// For each step of the distribution, how many durations did not exceed it.
+    pub(crate) fn levels(&self) -> [u64; LEVELS] {
+        let (mut next, mut count) = (0, 0);
+        std::array::from_fn(|level| {
+            let end = bucket(1024 << level);
+            count += self.counts[next..=end].iter().sum::<u64>();
+            next = end + 1;
+            count
+        })
+    }
+
     /// For each power of two from 1,024 ns on: its microseconds, and how many durations
     /// did not exceed it. Only where that number grows.
     pub(crate) fn cumulative(&self) -> Vec<(u64, u64)> {
@@ -92,6 +105,11 @@ impl Histogram {
         }
         steps
     }
+}
+
+/// The greatest duration that a step of the distribution counts, in microseconds.
+pub(crate) fn level_us(level: usize) -> u64 {
+    bounds(bucket(1024 << level)).1 / 1000
 }
 
 #[cfg(test)]
@@ -124,6 +142,19 @@ mod tests {
         near(50_000_000, 500e3);
         near(99_900_000, 999e3);
         near(100_000_000, 1000e3);
+    }
+
+    #[test]
+    fn levels_are_the_steps_of_the_distribution() {
+        let mut histogram = Histogram::default();
+        [500, 900, 3000, 20_000, 2_000_000_000].iter().for_each(|ns| histogram.record(*ns));
+        let levels = histogram.levels();
+        for (us, count) in histogram.cumulative() {
+            let level = (0..LEVELS).find(|level| level_us(*level) == us).expect("a level");
+            assert_eq!(levels[level], count, "{us}");
+        }
+        assert_eq!(levels[LEVELS - 1], histogram.total());
+        assert!(levels.is_sorted());
     }
 
     #[test]

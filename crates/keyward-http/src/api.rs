@@ -1,0 +1,382 @@
+//! What the dashboard asks: JSON below `/api/v1/`.
+//!
+//! Owns the answers. Figures come from the board; whatever shows commands or clients is asked
+//! of the server as the user who asks here, so that rights are the server's. Where there is no
+//! password, commands are shown without their arguments and refusals without their reasons:
+//! those hold values.
+//!
+//! | path | what |
+//! | --- | --- |
+//! | `overview` | the server, its keyspaces, every pattern with its figures |
+//! | `history?id=N` | the last hour of a pattern |
+//! | `about?id=N` | what the schema says of it |
+//! | `ties` | what is kept from what, and lives with what |
+//! | `refusals`, `slow`, `clients` | the last refusals, the slow log, who is connected |
+//! | `alerts` | what fires and what did |
+
+use crate::alerts::AlertLog;
+use crate::board::Reading;
+use crate::families::PatternFigure;
+use crate::history::{History, Point};
+use crate::info::Info;
+use crate::metrics::{TableRow, tables};
+use crate::response::{Response, Status};
+use keyward_resp::Frame;
+use keyward_rules::Reason;
+use keyward_schema::{Lifetime, Schema, facts};
+use serde_json::{Map, Value, json};
+
+/// Points of a sparkline.
+const SPARK_POINTS: usize = 40;
+/// Entries of a list.
+const ENTRIES_MAX: &[u8] = b"100";
+
+/// What an answer is made of.
+pub(crate) struct Asked<'a> {
+    pub(crate) reading: &'a Reading,
+    pub(crate) history: &'a History,
+    pub(crate) alerts: &'a AlertLog,
+    /// Sends commands as the user who asks.
+    pub(crate) call: &'a dyn Fn(&[&[&[u8]]]) -> Result<Vec<Frame>, Response>,
+}
+
+/// The answer to a path below `/api/v1/`.
+pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Response {
+    let id = || query.strip_prefix("id=").and_then(|id| id.parse::<usize>().ok());
+    let found = match path {
+        "overview" => Ok(overview(asked)),
+        "history" => id().map(|id| history(asked, id)).ok_or_else(not_found),
+        "about" => id().and_then(|id| about(asked, id)).ok_or_else(not_found),
+        "ties" => Ok(ties(asked)),
+        "refusals" => refusals(asked),
+        "slow" => slow(asked),
+        "clients" => clients(asked),
+        "alerts" => Ok(alerts(asked)),
+        _ => Err(not_found()),
+    };
+    found.map_or_else(
+        |refused| refused,
+        |value| Response {
+            status: Status::Ok,
+            content_type: "application/json",
+            body: value.to_string().into_bytes(),
+        },
+    )
+}
+
+fn not_found() -> Response {
+    Response::refusal(Status::NotFound)
+}
+
+/// Whether nobody needs a password.
+fn is_open(asked: &Asked<'_>) -> bool {
+    Info::read(&asked.reading.text).text("open") != "0"
+}
+
+fn overview(asked: &Asked<'_>) -> Value {
+    let info = Info::read(&asked.reading.text);
+    let number = |field: &str| info.number(field).unwrap_or(0.0);
+    let rows = tables(asked.reading);
+    let keyspaces: Vec<Value> = asked
+        .reading
+        .layout
+        .books
+        .iter()
+        .flat_map(|(db, book)| {
+            let rows = &rows;
+            book.schema().keyspaces().enumerate().map(move |(place, keyspace)| {
+                let own = rows.iter().filter(|row| row.number == *db && row.place == Some(place));
+                let bytes: u64 = own.map(|row| row.figure(PatternFigure::Bytes)).sum();
+                json!({
+                    "db": format!("db{db}"),
+                    "name": &*keyspace.name,
+                    "mode": keyspace.mode.name(),
+                    "bytes": bytes,
+                    "limit": keyspace.max_memory,
+                })
+            })
+        })
+        .collect();
+    let patterns: Vec<Value> =
+        rows.iter().enumerate().map(|(id, row)| pattern(asked, id, row)).collect();
+    json!({
+        "age": asked.reading.age.as_secs_f64(),
+        "server": {
+            "version": info.text("keyward_version"),
+            "role": info.text("role"),
+            "uptime": number("uptime_in_seconds"),
+            "memory": number("used_memory"),
+            "clients": number("connected_clients"),
+            "commands_rate": number("instantaneous_ops_per_sec"),
+            "hits": number("keyspace_hits"),
+            "misses": number("keyspace_misses"),
+        },
+        "keyspaces": keyspaces,
+        "patterns": patterns,
+    })
+}
+
+fn pattern(asked: &Asked<'_>, id: usize, row: &TableRow<'_>) -> Value {
+    let figure = |figure: PatternFigure| row.figure(figure);
+    let by_reason = &row.words[PatternFigure::COUNT..];
+    let reasons: Map<String, Value> = Reason::ALL
+        .iter()
+        .zip(by_reason)
+        .map(|(reason, count)| (reason.name().to_owned(), json!(count)))
+        .collect();
+    let points = asked.history.of(id);
+    let last = points.last().copied();
+    let growth = match (points.first(), last) {
+        (Some(first), Some(last)) => last.bytes - first.bytes,
+        _ => 0.0,
+    };
+    json!({
+        "id": id,
+        "db": row.db,
+        "keyspace": row.keyspace,
+        "pattern": row.pattern,
+        "group": row.group,
+        "type": row.data,
+        "keys": figure(PatternFigure::Keys),
+        "bytes": figure(PatternFigure::Bytes),
+        "expected": row.expected,
+        "expiring": figure(PatternFigure::Expiring),
+        "remaining": figure(PatternFigure::RemainingMs) as f64 / 1000.0,
+        "hits": figure(PatternFigure::Hits),
+        "misses": figure(PatternFigure::Misses),
+        "writes": figure(PatternFigure::Writes),
+        "expired": figure(PatternFigure::Expired),
+        "evicted": figure(PatternFigure::Evicted),
+        "misfits": figure(PatternFigure::Misfits),
+        "refused": by_reason[..Reason::COUNT].iter().sum::<u64>(),
+        "warned": by_reason[Reason::COUNT..].iter().sum::<u64>(),
+        "reasons": reasons,
+        "reads_rate": last.map_or(0.0, |point| point.reads),
+        "writes_rate": last.map_or(0.0, |point| point.writes),
+        "growth": growth,
+        "spark": thinned(&points),
+    })
+}
+
+/// Some points of a pattern's memory, the last one among them.
+fn thinned(points: &[Point]) -> Vec<f32> {
+    let step = points.len().div_ceil(SPARK_POINTS).max(1);
+    let mut thin: Vec<f32> = points.iter().rev().step_by(step).map(|point| point.bytes).collect();
+    thin.reverse();
+    thin
+}
+
+fn history(asked: &Asked<'_>, id: usize) -> Value {
+    let sample = |point: Point| json!({ "keys": point.keys, "bytes": point.bytes, "reads": point.reads, "writes": point.writes });
+    let samples: Vec<Value> = asked.history.of(id).into_iter().map(sample).collect();
+    json!({ "every": 10, "samples": samples })
+}
+
+/// What the schema says of a table.
+fn about(asked: &Asked<'_>, id: usize) -> Option<Value> {
+    let mut first = 0;
+    for (_, book) in &asked.reading.layout.books {
+        let schema = book.schema();
+        let count = 1 + schema.keys.len();
+        if id < first + count {
+            let key = (id - first).checked_sub(1).and_then(|index| schema.id(index));
+            let facts = key.map_or_else(Vec::new, |key| facts::of_key(schema, key));
+            let text = key
+                .map_or_else(String::new, |key| own_text(schema, schema.key(key).pattern.text()));
+            return Some(json!({ "facts": facts, "text": text }));
+        }
+        first += count;
+    }
+    None
+}
+
+/// The lines of a schema that declare a pattern.
+fn own_text(schema: &Schema, pattern: &str) -> String {
+    let parts = schema.parts.iter().map(|part| part.source.whole_text());
+    let texts = parts.chain([schema.source.whole_text()]);
+    let heads =
+        [format!("[key.\"{pattern}\""), format!("[key.'{pattern}'"), format!("[key.{pattern}")];
+    for text in texts {
+        let is_own = |line: &str| {
+            let follows = |head: &String| {
+                line.strip_prefix(head.as_str()).is_some_and(|rest| rest.starts_with([']', '.']))
+            };
+            heads.iter().any(follows)
+        };
+        let mut is_in = false;
+        let mut own = String::new();
+        for line in text.lines() {
+            if line.starts_with('[') {
+                is_in = is_own(line);
+            }
+            if is_in {
+                own.push_str(line);
+                own.push('\n');
+            }
+        }
+        if !own.is_empty() {
+            let end = own.find("\n\n\n").unwrap_or(own.len());
+            own.truncate(end);
+            return own;
+        }
+    }
+    String::new()
+}
+
+fn ties(asked: &Asked<'_>) -> Value {
+    let (mut found, mut first) = (Vec::new(), 0);
+    for (_, book) in &asked.reading.layout.books {
+        let schema = book.schema();
+        for id in schema.ids() {
+            let key = schema.key(id);
+            let derived = key.derived.as_ref().map(|it| (it.source().key, it.name()));
+            let leader = match &key.lifetime {
+                Lifetime::With { key } => Some((key.key, "lives with")),
+                _ => None,
+            };
+            for (source, word) in derived.into_iter().chain(leader) {
+                found.push(json!({
+                    "from": first + 1 + source.index(),
+                    "to": first + 1 + id.index(),
+                    "word": word,
+                    "from_pattern": schema.key(source).pattern.text(),
+                    "to_pattern": key.pattern.text(),
+                }));
+            }
+        }
+        first += 1 + schema.keys.len();
+    }
+    json!({ "ties": found })
+}
+
+/// A reply's text.
+fn text(frame: &Frame) -> String {
+    match frame {
+        Frame::Integer(number) => number.to_string(),
+        frame => String::from_utf8_lossy(frame.as_bytes().unwrap_or_default()).into_owned(),
+    }
+}
+
+/// The words of a command; its name alone where others must not be shown.
+fn words(frame: Option<&Frame>, is_open: bool) -> Vec<String> {
+    let words: Vec<String> =
+        frame.and_then(Frame::as_elements).unwrap_or_default().iter().map(text).collect();
+    match is_open && words.len() > 1 {
+        true => vec![words[0].clone(), "…".to_owned()],
+        false => words,
+    }
+}
+
+/// The elements of a reply; an error is the response.
+fn elements(frame: &Frame) -> Result<&[Frame], Response> {
+    match frame {
+        Frame::Error(line) => {
+            let line = String::from_utf8_lossy(line);
+            Err(Response::text(Status::Forbidden, &line))
+        }
+        frame => Ok(frame.as_elements().unwrap_or_default()),
+    }
+}
+
+fn refusals(asked: &Asked<'_>) -> Result<Value, Response> {
+    let is_open = is_open(asked);
+    let mut found = Vec::new();
+    for (db, _) in &asked.reading.layout.books {
+        let number = db.to_string();
+        let replies = (asked.call)(&[
+            &[b"SELECT", number.as_bytes()],
+            &[b"KEYWARD", b"REFUSALS", b"COUNT", ENTRIES_MAX],
+        ])?;
+        for entry in elements(replies.last().unwrap_or(&Frame::Null))? {
+            let parts = entry.as_elements().unwrap_or_default();
+            let of = |name: &str| {
+                let mut pairs = parts.chunks_exact(2);
+                pairs.find(|pair| pair[0].as_bytes() == Some(name.as_bytes())).map(|pair| &pair[1])
+            };
+            let told = |name: &str| of(name).map(text).unwrap_or_default();
+            found.push(json!({
+                "time": told("time").parse::<i64>().unwrap_or(0),
+                "outcome": told("outcome"),
+                "pattern": told("pattern"),
+                "address": told("address"),
+                "name": told("name"),
+                "command": words(of("command"), is_open),
+                "reason": if is_open { "shown where a password is set".to_owned() } else { told("reason") },
+            }));
+        }
+    }
+    found.sort_by_key(|entry| std::cmp::Reverse(entry["time"].as_i64()));
+    Ok(json!({ "refusals": found }))
+}
+
+fn slow(asked: &Asked<'_>) -> Result<Value, Response> {
+    let is_open = is_open(asked);
+    let replies = (asked.call)(&[&[b"SLOWLOG", b"GET", ENTRIES_MAX]])?;
+    let entry = |entry: &Frame| {
+        let parts = entry.as_elements().unwrap_or_default();
+        let number =
+            |at: usize| parts.get(at).map(text).unwrap_or_default().parse::<i64>().unwrap_or(0);
+        json!({
+            "time": number(1),
+            "us": number(2),
+            "command": words(parts.get(3), is_open),
+            "address": parts.get(4).map(text),
+            "name": parts.get(5).map(text),
+        })
+    };
+    let entries = elements(replies.last().unwrap_or(&Frame::Null))?;
+    Ok(json!({ "slow": entries.iter().map(entry).collect::<Vec<_>>() }))
+}
+
+fn clients(asked: &Asked<'_>) -> Result<Value, Response> {
+    let replies = (asked.call)(&[&[b"CLIENT", b"LIST"]])?;
+    let reply = replies.last().unwrap_or(&Frame::Null);
+    elements(reply)?;
+    let line = |line: &str| -> Value {
+        let pairs = line.split(' ').filter_map(|part| part.split_once('='));
+        Value::Object(pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect())
+    };
+    let text = text(reply);
+    Ok(json!({ "clients": text.lines().map(line).collect::<Vec<_>>() }))
+}
+
+fn alerts(asked: &Asked<'_>) -> Value {
+    let declared: usize =
+        asked.reading.layout.books.iter().map(|(_, book)| book.schema().alerts().count()).sum();
+    json!({ "declared": declared, "alerts": asked.alerts.shown() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_pattern_is_its_own_lines() {
+        let text = "[keyspace]\nname = \"shop\"\n\n[key.\"a:{x}\"]\ntype = \"hash\"\nttl = \"1h\"\n\
+                    [key.\"a:{x}\".fields]\nf = \"int\"\n\n[key.\"a:{x}:b\"]\ntype = \"set\"\nttl = \"1h\"\n";
+        let schema = keyward_schema::check("a.toml", text.as_bytes()).schema.expect("a schema");
+        let own = own_text(&schema, "a:{x}");
+        assert_eq!(
+            own.trim_end(),
+            "[key.\"a:{x}\"]\ntype = \"hash\"\nttl = \"1h\"\n[key.\"a:{x}\".fields]\nf = \"int\""
+        );
+    }
+
+    #[test]
+    fn a_sparkline_has_few_points_and_ends_with_the_last() {
+        let point = |bytes| Point { keys: 0.0, bytes, reads: 0.0, writes: 0.0 };
+        let points: Vec<Point> = (0..360).map(|at| point(at as f32)).collect();
+        let thin = thinned(&points);
+        assert!(thin.len() <= SPARK_POINTS && thin.is_sorted(), "{thin:?}");
+        assert_eq!(thin.last(), Some(&359.0));
+        assert!(thinned(&[]).is_empty());
+    }
+
+    #[test]
+    fn arguments_are_left_out_where_there_is_no_password() {
+        let bulk = |text: &str| Frame::Bulk(text.as_bytes().to_vec());
+        let command = Frame::Array(vec![bulk("SET"), bulk("k"), bulk("secret")]);
+        assert_eq!(words(Some(&command), true), ["SET", "…"]);
+        assert_eq!(words(Some(&command), false), ["SET", "k", "secret"]);
+    }
+}

@@ -1,0 +1,94 @@
+// The dashboard: which view is shown, what it asks of the server, and when.
+
+import * as views from "./views.js";
+import { element } from "./text.js";
+
+const EVERY_MS = 2000;
+const view = document.getElementById("view"), state = document.getElementById("state");
+const filter = document.getElementById("filter");
+let sort = { by: "Memory", isUp: false }, showing = 0;
+
+const addressOf = (it) => `#/pattern/${encodeURIComponent(it.db)}/${encodeURIComponent(it.keyspace)}/${encodeURIComponent(it.pattern)}`;
+
+async function ask(path) {
+  const response = await fetch("/api/v1/" + path, { headers: { accept: "application/json" } });
+  if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
+  return response.json();
+}
+
+async function overview() {
+  const found = await ask("overview");
+  for (const it of found.patterns) it.address = addressOf(it);
+  return found;
+}
+
+/** What each view needs. */
+const VIEWS = {
+  memory: async () => views.memory({ overview: await overview(), filter: filter.value, sort, setSort }),
+  ties: async () => {
+    const [all, found] = await Promise.all([overview(), ask("ties")]);
+    return views.ties({ found, overview: all, filter: filter.value });
+  },
+  refusals: async () => views.refusals({ found: await ask("refusals") }),
+  slow: async () => views.slow({ found: await ask("slow") }),
+  clients: async () => views.clients({ found: await ask("clients") }),
+  alerts: async () => views.alerts({ found: await ask("alerts") }),
+  pattern: async (db, keyspace, pattern) => {
+    const all = await overview();
+    const it = all.patterns.find((it) => it.db === db && it.keyspace === keyspace && it.pattern === pattern);
+    if (!it) return [element("p", { class: "note" }, "The schema has no such pattern.")];
+    const [about, history] = await Promise.all([ask("about?id=" + it.id), ask("history?id=" + it.id)]);
+    return views.pattern({ it, about, history });
+  },
+};
+
+function setSort(wanted) {
+  sort = wanted;
+  show();
+}
+
+async function show() {
+  const turn = ++showing;
+  const [, name, ...rest] = (location.hash || "#/memory").split("/").map(decodeURIComponent);
+  const wanted = Object.hasOwn(VIEWS, name) ? name : "memory";
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.hash === "#/" + wanted) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  try {
+    const parts = await VIEWS[wanted](...rest);
+    if (turn !== showing) return;
+    const focused = document.activeElement?.closest?.("th button")?.textContent;
+    view.replaceChildren(...parts.filter((part) => part !== null));
+    if (focused) [...view.querySelectorAll("th button")].find((it) => it.textContent === focused)?.focus();
+    state.textContent = "";
+  } catch (error) {
+    if (turn === showing) state.textContent = "The server does not answer: " + error.message;
+  }
+}
+
+function turnTheme() {
+  const isDark = document.documentElement.dataset.theme === "dark" ||
+    (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.documentElement.dataset.theme = isDark ? "light" : "dark";
+  localStorage.setItem("theme", document.documentElement.dataset.theme);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.target === filter) {
+    if (event.key === "Escape") { filter.value = ""; filter.blur(); show(); }
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const link = document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`);
+  if (link) link.click();
+  else if (event.key === "/") { event.preventDefault(); filter.focus(); }
+  else if (event.key === "t") turnTheme();
+});
+document.getElementById("theme").addEventListener("click", turnTheme);
+filter.addEventListener("input", show);
+addEventListener("hashchange", () => { show(); view.focus(); });
+const theme = localStorage.getItem("theme");
+if (theme) document.documentElement.dataset.theme = theme;
+show();
+setInterval(() => { if (!document.hidden) show(); }, EVERY_MS);

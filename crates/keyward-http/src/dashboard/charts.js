@@ -1,0 +1,133 @@
+// Drawings: sparklines, lines over time, the treemap, the graph of ties.
+
+import { bytes, drawn, element, shown } from "./text.js";
+
+/** A line over time, as wide as it is let. */
+export function spark(values, title) {
+  return plot(values, 110, 24, "spark", title);
+}
+
+/** The same with its greatest value written above it. */
+export function chart(title, values, format) {
+  const known = values.filter((value) => value !== null);
+  const last = known.length > 0 ? format(known[known.length - 1]) : "–";
+  const most = known.length > 0 ? format(Math.max(...known)) : "–";
+  return element("figure", { class: "tile" },
+    element("figcaption", {}, element("span", {}, title + " "), element("b", {}, last),
+      element("span", {}, "most in this time " + most)),
+    plot(values, 600, 150, "chart", title));
+}
+
+function plot(values, width, height, style, title) {
+  const known = values.filter((value) => value !== null);
+  const svg = drawn("svg", { class: style, viewBox: `0 0 ${width} ${height}`,
+    preserveAspectRatio: "none", role: "img", "aria-label": title });
+  if (known.length < 2) return svg;
+  const most = Math.max(...known), least = Math.min(0, ...known);
+  const y = (value) => height - 2 - (height - 4) * (most > least ? (value - least) / (most - least) : 0.5);
+  const x = (index) => index * width / (values.length - 1);
+  let path = "", isOpen = false;
+  values.forEach((value, index) => {
+    if (value === null) { isOpen = false; return; }
+    path += (isOpen ? "L" : "M") + x(index).toFixed(1) + " " + y(value).toFixed(1);
+    isOpen = true;
+  });
+  const first = values.findIndex((value) => value !== null);
+  const area = path.replaceAll("M", "L").replace("L", "M") +
+    `L${width} ${height}L${x(first).toFixed(1)} ${height}Z`;
+  svg.append(drawn("path", { class: "area", d: area }), drawn("path", { class: "line", d: path }));
+  return svg;
+}
+
+/** Rectangles whose areas are the bytes of patterns (squarified). */
+export function treemap(patterns, width, height) {
+  const svg = drawn("svg", { class: "treemap", viewBox: `0 0 ${width} ${height}`,
+    preserveAspectRatio: "none", role: "img", "aria-label": "Memory by pattern" });
+  const items = patterns.filter((it) => it.bytes > 0).sort((a, b) => b.bytes - a.bytes).slice(0, 200);
+  const keyspaces = [...new Set(patterns.map((it) => it.keyspace))];
+  const total = items.reduce((sum, it) => sum + it.bytes, 0);
+  const scale = total > 0 ? width * height / total : 0;
+  for (const { item, x, y, w, h } of squarified(items, scale, width, height)) {
+    const tone = keyspaces.indexOf(item.keyspace) % 6 + 1;
+    const rect = drawn("rect", { x, y, width: w, height: h, rx: 4 });
+    rect.style.fill = `var(--t${tone})`;
+    const label = drawn("a", { href: item.address, "aria-label": `${shown(item.pattern)} ${bytes(item.bytes)}` },
+      drawn("title", {}, `${shown(item.pattern)}\n${item.keyspace}: ${bytes(item.bytes)}`), rect);
+    if (w > 70 && h > 18) {
+      const room = Math.floor((w - 12) / 7);
+      label.append(drawn("text", { x: x + 7, y: y + 16 }, cut(shown(item.pattern), room)));
+      if (h > 36) label.append(drawn("text", { x: x + 7, y: y + 32 }, cut(bytes(item.bytes), room)));
+    }
+    svg.append(label);
+  }
+  return svg;
+}
+
+function cut(text, room) {
+  return text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
+}
+
+function squarified(items, scale, width, height) {
+  const placed = [];
+  let rest = items.map((item) => ({ item, area: item.bytes * scale }));
+  let [x, y, w, h] = [0, 0, width, height];
+  const worst = (row, side) => {
+    const sum = row.reduce((all, it) => all + it.area, 0);
+    return Math.max(...row.map((it) => Math.max(side * side * it.area / (sum * sum), sum * sum / (side * side * it.area))));
+  };
+  while (rest.length > 0 && w > 0 && h > 0) {
+    const side = Math.min(w, h);
+    let taken = 1;
+    while (taken < rest.length && worst(rest.slice(0, taken + 1), side) <= worst(rest.slice(0, taken), side)) taken++;
+    const row = rest.slice(0, taken), sum = row.reduce((all, it) => all + it.area, 0);
+    const thick = sum / side;
+    let at = 0;
+    for (const { item, area } of row) {
+      const long = area / thick;
+      placed.push(w >= h ? { item, x, y: y + at, w: thick, h: long } : { item, x: x + at, y, w: long, h: thick });
+      at += long;
+    }
+    if (w >= h) { x += thick; w -= thick; } else { y += thick; h -= thick; }
+    rest = rest.slice(taken);
+  }
+  return placed;
+}
+
+/** Patterns in columns, sources on the left, and what ties them. */
+export function graph(nodes, ties) {
+  const depth = new Map(nodes.map((node) => [node.id, 0]));
+  for (let round = 0; round < nodes.length; round++) {
+    let isMoved = false;
+    for (const { from, to } of ties) {
+      if (depth.get(to) < depth.get(from) + 1 && depth.get(from) + 1 < 6) {
+        depth.set(to, depth.get(from) + 1);
+        isMoved = true;
+      }
+    }
+    if (!isMoved) break;
+  }
+  const columns = [];
+  for (const node of nodes) (columns[depth.get(node.id)] ??= []).push(node);
+  const wide = 330, high = 46, place = new Map();
+  columns.forEach((column, index) => (column ?? []).forEach((node, row) =>
+    place.set(node.id, { x: 10 + index * (wide + 110), y: 10 + row * (high + 14) })));
+  const height = 20 + Math.max(1, ...columns.map((column) => (column ?? []).length)) * (high + 14);
+  const width = 20 + columns.length * (wide + 110);
+  const svg = drawn("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Ties between patterns" });
+  svg.style.minWidth = Math.min(width, 900) + "px";
+  for (const { from, to, word } of ties) {
+    const a = place.get(from), b = place.get(to);
+    const x1 = a.x + wide, y1 = a.y + high / 2, x2 = b.x, y2 = b.y + high / 2, half = (x1 + x2) / 2;
+    svg.append(drawn("path", { class: "tie", d: `M${x1} ${y1}C${half} ${y1} ${half} ${y2} ${x2} ${y2}` }),
+      drawn("text", { class: "word", x: half, y: (y1 + y2) / 2 - 4, "text-anchor": "middle" }, word));
+  }
+  for (const node of nodes) {
+    const { x, y } = place.get(node.id);
+    svg.append(drawn("a", { href: node.address },
+      drawn("title", {}, shown(node.pattern)),
+      drawn("rect", { x, y, width: wide, height: high, rx: 8 }),
+      drawn("text", { x: x + 12, y: y + 20 }, cut(shown(node.pattern), 42)),
+      drawn("text", { class: "word", x: x + 12, y: y + 37 }, `${node.keyspace} · ${node.type}`)));
+  }
+  return svg;
+}

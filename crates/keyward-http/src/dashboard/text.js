@@ -1,0 +1,57 @@
+// What people read: numbers with units, and texts of anywhere made harmless.
+
+/** Characters that would hide, reorder or break text, as one sees them. */
+export function shown(text) {
+  return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
+    (sign) => "\\u" + sign.codePointAt(0).toString(16).padStart(4, "0"));
+}
+
+export function count(number) {
+  const value = Math.abs(number);
+  if (value < 10_000) return String(Math.round(number * 10) / 10);
+  for (const [size, unit] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+    if (value >= size) return trimmed(number / size) + unit;
+  }
+  return String(number);
+}
+
+export function bytes(number) {
+  for (const [size, unit] of [[2 ** 40, "TB"], [2 ** 30, "GB"], [2 ** 20, "MB"], [2 ** 10, "kB"]]) {
+    if (number >= size) return trimmed(number / size) + " " + unit;
+  }
+  return Math.round(number) + " B";
+}
+
+export function share(number) {
+  return number === null ? "–" : trimmed(number * 100) + " %";
+}
+
+export function time(seconds) {
+  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+    if (seconds >= size) return trimmed(seconds / size) + " " + unit;
+  }
+  return trimmed(seconds) + " s";
+}
+
+function trimmed(number) {
+  return number >= 100 ? String(Math.round(number)) : String(Math.round(number * 10) / 10);
+}
+
+/** An element with attributes and children; texts are never markup. */
+export function element(name, attributes = {}, ...children) {
+  return build(document.createElement(name), attributes, children);
+}
+
+/** The same of SVG. */
+export function drawn(name, attributes = {}, ...children) {
+  return build(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+function build(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}

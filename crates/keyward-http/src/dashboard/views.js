@@ -1,0 +1,142 @@
+// The views: what each shows of the server's answers.
+
+import { chart, graph, spark, treemap } from "./charts.js";
+import { bytes, count, element, share, shown, time } from "./text.js";
+
+const code = (text) => element("bdi", { class: "code" }, shown(text));
+const link = (it) => element("a", { href: it.address }, code(it.pattern || "(no pattern)"));
+const ratio = (it) => (it.hits + it.misses > 0 ? it.hits / (it.hits + it.misses) : null);
+
+/** Columns of the table of patterns: title, what is sorted by, what is shown. */
+const COLUMNS = [
+  ["Pattern", (it) => it.pattern, link, "left"],
+  ["Keyspace", (it) => it.keyspace, (it) => code(it.keyspace), "left rare"],
+  ["Keys", (it) => it.keys, (it) => count(it.keys)],
+  ["Memory", (it) => it.bytes, (it) => bytes(it.bytes)],
+  ["last hour", (it) => it.growth, (it) => spark(it.spark, "Memory of " + shown(it.pattern)), "rare"],
+  ["Reads/s", (it) => it.reads_rate, (it) => count(it.reads_rate)],
+  ["Found", (it) => ratio(it) ?? -1, (it) => share(ratio(it))],
+  ["Writes/s", (it) => it.writes_rate, (it) => count(it.writes_rate)],
+  ["Expired", (it) => it.expired, (it) => count(it.expired), "rare"],
+  ["Evicted", (it) => it.evicted, (it) => count(it.evicted), "rare"],
+  ["Refused", (it) => it.refused, (it) => mark(it.refused, "bad")],
+  ["Misfits", (it) => it.misfits, (it) => mark(it.misfits, "warn"), "rare"],
+];
+
+function mark(number, style) {
+  return element("span", { class: number > 0 ? style : "soft" }, count(number));
+}
+
+function tiles(figures) {
+  return element("div", { class: "tiles" }, figures.map(([title, value, style]) =>
+    element("div", { class: "tile" }, element("b", { class: style ?? "" }, value), element("span", {}, title))));
+}
+
+function card(title, ...content) {
+  return element("section", { class: "card" }, element("h2", {}, title), ...content);
+}
+
+/** Which patterns take the memory. */
+export function memory({ overview, filter, sort, setSort }) {
+  const wanted = filter.toLowerCase();
+  const patterns = overview.patterns.filter((it) =>
+    `${it.keyspace} ${it.pattern} ${it.group}`.toLowerCase().includes(wanted));
+  const server = overview.server;
+  const parts = [tiles([
+    ["memory in use", bytes(server.memory)],
+    ["keys", count(overview.patterns.reduce((sum, it) => sum + it.keys, 0))],
+    ["commands a second", count(server.commands_rate)],
+    ["clients", count(server.clients)],
+    ["found of what was read", share(server.hits + server.misses > 0 ? server.hits / (server.hits + server.misses) : null)],
+    ["refused", count(overview.patterns.reduce((sum, it) => sum + it.refused, 0))],
+    ...overview.keyspaces.filter((it) => it.limit).map((it) =>
+      [`${it.name} of ${bytes(it.limit)}`, share(it.bytes / it.limit), it.bytes / it.limit > 0.8 ? "bad" : ""]),
+  ])];
+  if (patterns.some((it) => it.bytes > 0)) parts.push(card("Memory by pattern", treemap(patterns, 1200, 340)));
+  parts.push(card(`${patterns.length} patterns`, table(patterns, sort, setSort)));
+  return parts;
+}
+
+function table(patterns, sort, setSort) {
+  const [, by] = COLUMNS.find(([title]) => title === sort.by) ?? COLUMNS[3];
+  const way = sort.isUp ? 1 : -1;
+  const sorted = [...patterns].sort((a, b) => {
+    const [left, right] = [by(a), by(b)];
+    return way * (typeof left === "string" ? left.localeCompare(right) : left - right);
+  });
+  const head = COLUMNS.map(([title, , , style]) => {
+    const isIt = title === sort.by;
+    return element("th", { class: style, scope: "col", "aria-sort": isIt ? (sort.isUp ? "ascending" : "descending") : null },
+      element("button", { type: "button", onclick: () => setSort({ by: title, isUp: isIt ? !sort.isUp : style === "left" }) }, title));
+  });
+  const rows = sorted.map((it) => element("tr", {}, COLUMNS.map(([, , show, style]) => element("td", { class: style }, show(it)))));
+  return element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+}
+
+/** One pattern. */
+export function pattern({ it, about, history }) {
+  const facts = about.facts.flatMap(([title, lines]) =>
+    [element("dt", {}, title), element("dd", {}, lines.map((line) => element("div", {}, shown(line))))]);
+  const of = (name) => history.samples.map((sample) => sample[name]);
+  const reasons = Object.entries(it.reasons).filter(([, number]) => number > 0);
+  return [
+    element("h1", {}, code(it.pattern || "(no pattern)"), element("span", { class: "soft" }, ` ${it.keyspace}, ${it.db}`)),
+    tiles([
+      ["keys" + (it.expected ? ` of ${count(it.expected)} expected` : ""), count(it.keys)],
+      ["memory", bytes(it.bytes)],
+      ["left to live on average", it.expiring > 0 ? time(it.remaining) : "no lifetime"],
+      ["found of what was read", share(ratio(it))],
+      ["misfits", count(it.misfits), it.misfits > 0 ? "warn" : ""],
+      ["refused", count(it.refused), it.refused > 0 ? "bad" : ""],
+    ]),
+    card("The last hour", element("div", { class: "charts" },
+      chart("Keys", of("keys"), count), chart("Memory", of("bytes"), bytes),
+      chart("Reads a second", of("reads"), count), chart("Writes a second", of("writes"), count))),
+    reasons.length > 0 ? card("Refused, by reason", element("dl", { class: "facts" },
+      reasons.flatMap(([reason, number]) => [element("dt", {}, reason), element("dd", {}, count(number))]))) : null,
+    facts.length > 0 ? card("What the schema says", element("dl", { class: "facts" }, facts)) : null,
+    about.text ? card("Its text", element("pre", {}, code(about.text))) : null,
+  ];
+}
+
+/** Ties between patterns. */
+export function ties({ found, overview, filter }) {
+  const wanted = filter.toLowerCase();
+  const own = found.ties.filter((tie) => tie.from_pattern.toLowerCase().includes(wanted) || tie.to_pattern.toLowerCase().includes(wanted));
+  const ids = new Set(own.flatMap((tie) => [tie.from, tie.to]));
+  const nodes = overview.patterns.filter((it) => ids.has(it.id));
+  if (nodes.length === 0) return [element("p", { class: "note" }, "No pattern is kept from another one, or lives with one.")];
+  return [card("What is kept from what, and what lives with what", graph(nodes, own))];
+}
+
+const when = (ms) => element("time", { datetime: new Date(ms).toISOString() }, new Date(ms).toLocaleTimeString());
+
+function list(title, columns, rows, empty) {
+  if (rows.length === 0) return [card(title, element("p", { class: "note" }, empty))];
+  return [card(title, element("table", {},
+    element("thead", {}, element("tr", {}, columns.map((name) => element("th", { scope: "col", class: "left soft" }, name)))),
+    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell) => element("td", { class: "left wrap" }, cell)))))))];
+}
+
+export function refusals({ found }) {
+  const rows = found.refusals.map((it) => [when(it.time), it.outcome, code(it.pattern), code(it.command.join(" ")), code(it.reason), code(`${it.address} ${it.name}`)]);
+  return list("What was refused, and to whom", ["when", "", "pattern", "command", "why", "client"], rows, "Nothing that is remembered broke the schema.");
+}
+
+export function slow({ found }) {
+  const rows = found.slow.map((it) => [when(it.time * 1000), time(it.us / 1e6), code(it.command.join(" ")), code(`${it.address} ${it.name}`)]);
+  return list("Slow log", ["when", "took", "command", "client"], rows, "No command took long.");
+}
+
+export function clients({ found }) {
+  const rows = found.clients.map((it) => [code(it.addr), code(it.name), code(it.user), code(it.cmd), time(Number(it.age)), time(Number(it.idle)), bytes(Number(it["tot-mem"]))]);
+  return list(`${rows.length} clients`, ["address", "name", "user", "last command", "since", "idle", "memory"], rows, "Nobody is connected.");
+}
+
+export function alerts({ found }) {
+  const rows = found.alerts.map((it) => [
+    element("span", { class: it.until ? "soft" : "bad" }, it.until ? "over" : "fires"), it.severity, it.summary, it.description,
+    when(it.since * 1000), it.until ? when(it.until * 1000) : ""]);
+  return list("Alerts", ["", "severity", "what", "", "since", "until"], rows, found.declared > 0
+    ? `${found.declared} alerts are watched, and none fires.` : "The schema declares no alerts.");
+}

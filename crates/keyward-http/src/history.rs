@@ -1,0 +1,139 @@
+//! The last hour of every pattern.
+//!
+//! Owns samples, one every [`EVERY`], in bounded memory: [`BYTES_MAX`] for all patterns
+//! together, which shortens the time where there are thousands. Other schemas begin anew.
+
+use crate::board::{Board, Reading};
+use crate::families::PatternFigure;
+use crate::metrics::tables;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// How often a sample is taken.
+const EVERY: Duration = Duration::from_secs(10);
+/// Samples of an hour.
+const SAMPLES_MAX: usize = 360;
+/// Bytes of all samples.
+const BYTES_MAX: usize = 8 << 20;
+
+/// A pattern at an instant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) keys: f32,
+    pub(crate) bytes: f32,
+    /// A second, since the sample before.
+    pub(crate) reads: f32,
+    pub(crate) writes: f32,
+}
+
+#[derive(Debug, Default)]
+struct Samples {
+    generation: u64,
+    /// Oldest first; each has a point for every table.
+    rows: VecDeque<Box<[Point]>>,
+    /// What was counted at the last one, and when.
+    last: Vec<(u64, u64)>,
+    last_ns: u64,
+}
+
+/// The samples.
+#[derive(Debug, Default)]
+pub(crate) struct History(Mutex<Samples>);
+
+impl History {
+    /// Takes samples for as long as somebody has the history.
+    pub(crate) fn keep(
+        self: &Arc<History>,
+        board: Arc<Board>,
+        wake: impl Fn() + Send + 'static,
+    ) -> std::io::Result<()> {
+        let history: Weak<History> = Arc::downgrade(self);
+        let keep = move || {
+            while let Some(history) = history.upgrade() {
+                if let Some(reading) = board.read(&wake) {
+                    history.add(&reading);
+                }
+                drop(history);
+                std::thread::sleep(EVERY);
+            }
+        };
+        std::thread::Builder::new().name("history".to_owned()).spawn(keep)?;
+        Ok(())
+    }
+
+    /// Adds a sample.
+    pub(crate) fn add(&self, reading: &Reading) {
+        let tables = tables(reading);
+        let mut samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if samples.generation != reading.generation() || samples.last.len() != tables.len() {
+            *samples = Samples { generation: reading.generation(), ..Samples::default() };
+        }
+        let seconds = reading.at_ns.saturating_sub(samples.last_ns) as f32 / 1e9;
+        let rate = |now: u64, before: u64| match samples.rows.is_empty() || seconds <= 0.0 {
+            true => 0.0,
+            false => now.saturating_sub(before) as f32 / seconds,
+        };
+        let point = |(at, row): (usize, &crate::metrics::TableRow<'_>)| {
+            let (reads, writes) = samples.last.get(at).copied().unwrap_or_default();
+            Point {
+                keys: row.figure(PatternFigure::Keys) as f32,
+                bytes: row.figure(PatternFigure::Bytes) as f32,
+                reads: rate(row.figure(PatternFigure::Reads), reads),
+                writes: rate(row.figure(PatternFigure::Writes), writes),
+            }
+        };
+        let points: Box<[Point]> = tables.iter().enumerate().map(point).collect();
+        let counted = |row: &crate::metrics::TableRow<'_>| {
+            (row.figure(PatternFigure::Reads), row.figure(PatternFigure::Writes))
+        };
+        samples.last = tables.iter().map(counted).collect();
+        samples.last_ns = reading.at_ns;
+        let row_bytes = size_of::<Point>() * tables.len().max(1);
+        let most = SAMPLES_MAX.min(BYTES_MAX / row_bytes).max(2);
+        samples.rows.push_back(points);
+        while samples.rows.len() > most {
+            samples.rows.pop_front();
+        }
+    }
+
+    /// The points of a table, oldest first.
+    pub(crate) fn of(&self, table: usize) -> Vec<Point> {
+        let samples = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        samples.rows.iter().filter_map(|row| row.get(table).copied()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_rules::{Reason, RuleBook};
+
+    #[test]
+    fn rates_are_since_the_sample_before_and_memory_is_bounded() {
+        let (board, mut publisher) = Board::new();
+        let text = "[keyspace]\nname = \"shop\"\n[key.a]\ntype = \"string\"\nttl = \"1h\"\n";
+        let schema = keyward_schema::check("a.toml", text.as_bytes()).schema.expect("a schema");
+        publisher.govern(1, vec![(0, Arc::new(RuleBook::new(schema)))]);
+        let history = History::default();
+        for step in 0..1000_u64 {
+            publisher.publish(|writer| {
+                for _ in 0..2 {
+                    let mut words = [0; PatternFigure::COUNT];
+                    words[PatternFigure::Keys as usize] = step;
+                    words[PatternFigure::Reads as usize] = step * 10;
+                    writer.words(&words);
+                    writer.words(&[0; 2 * Reason::COUNT]);
+                }
+            });
+            let mut reading = board.last().expect("it was published");
+            reading.at_ns = (step + 1) * 2_000_000_000;
+            history.add(&reading);
+        }
+        let points = history.of(1);
+        assert_eq!(points.len(), SAMPLES_MAX);
+        let last = points.last().expect("there are some");
+        assert_eq!((last.keys, last.reads, last.writes), (999.0, 5.0, 0.0));
+        assert!(history.of(2).is_empty());
+    }
+}

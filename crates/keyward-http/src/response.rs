@@ -1,0 +1,88 @@
+//! Responses.
+//!
+//! Owns statuses and the headers that every response has: nobody else may frame it, and
+//! nothing is loaded from elsewhere.
+
+use std::io::{self, Write};
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Status {
+    Ok,
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    BodyTooLarge,
+    Misdirected,
+    HeadersTooLarge,
+    Unavailable,
+}
+
+impl Status {
+    /// Its line.
+    fn line(self) -> &'static str {
+        match self {
+            Status::Ok => "200 OK",
+            Status::BadRequest => "400 Bad Request",
+            Status::Unauthorized => "401 Unauthorized",
+            Status::Forbidden => "403 Forbidden",
+            Status::NotFound => "404 Not Found",
+            Status::MethodNotAllowed => "405 Method Not Allowed",
+            Status::BodyTooLarge => "413 Content Too Large",
+            Status::Misdirected => "421 Misdirected Request",
+            Status::HeadersTooLarge => "431 Request Header Fields Too Large",
+            Status::Unavailable => "503 Service Unavailable",
+        }
+    }
+}
+
+/// A response.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: Status,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Response {
+    /// A line of plain text.
+    pub(crate) fn text(status: Status, text: &str) -> Response {
+        let body = format!("{text}\n").into_bytes();
+        Response { status, content_type: "text/plain; charset=utf-8", body }
+    }
+
+    /// What is said to a request that is none.
+    pub(crate) fn refusal(status: Status) -> Response {
+        Response::text(status, status.line())
+    }
+
+    /// Sends it, without its body if only the head was asked for.
+    pub(crate) fn send(&self, to: &mut impl Write, is_head: bool, is_kept: bool) -> io::Result<()> {
+        let connection = if is_kept { "keep-alive" } else { "close" };
+        let challenge = match self.status {
+            Status::Unauthorized => {
+                "WWW-Authenticate: Basic realm=\"keyward\", charset=\"UTF-8\"\r\n"
+            }
+            Status::MethodNotAllowed => "Allow: GET, HEAD\r\n",
+            _ => "",
+        };
+        let mut bytes = format!(
+            "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\
+             Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
+             X-Frame-Options: DENY\r\nReferrer-Policy: no-referrer\r\n\
+             Content-Security-Policy: default-src 'self'; style-src 'self'; frame-ancestors 'none'\r\n\
+             {challenge}\r\n",
+            self.status.line(),
+            self.content_type,
+            self.body.len(),
+        )
+        .into_bytes();
+        if !is_head {
+            bytes.extend_from_slice(&self.body);
+        }
+        to.write_all(&bytes)?;
+        to.flush()
+    }
+}
