@@ -12,6 +12,7 @@ use crate::lifetime::Lifetime;
 use crate::pattern::{Kind, Pattern};
 use crate::settings::choice;
 use crate::shape::{Misfit, Object, Shape};
+use crate::sink::Sink;
 use crate::source::{Source, Span};
 
 /// A keyspace: what one schema file declares.
@@ -282,6 +283,10 @@ pub struct Key {
     pub derived: Option<Derived>,
     /// How many rows one command may change in it, if it is derived.
     pub max_fanout: u64,
+    /// The table of PostgreSQL that its rows or items go to.
+    pub sink: Option<Sink>,
+    /// Whether it is the stream of changes that are on their way to tables.
+    pub is_changefeed: bool,
     /// An example that fits.
     pub example: Option<Example>,
     /// Warnings that do not apply to it, and why.

@@ -58,7 +58,13 @@ fn in_place(setting: &Setting) -> String {
         Scope::Include => format!("include = [{{ file = \"…\", {written} }}]"),
         Scope::Shape => format!("a field = {{ type = \"…\", {written} }}"),
         Scope::Check => format!("check = [{{ {written}, … }}]"),
-        Scope::Lookup | Scope::Rank | Scope::Members | Scope::Example | Scope::Expect => {
+        Scope::Column => format!("a column = {{ {written}, … }}"),
+        Scope::Lookup
+        | Scope::Rank
+        | Scope::Members
+        | Scope::Example
+        | Scope::Expect
+        | Scope::Sink => {
             format!("{} = {{ {written}, … }}", setting.scope.name())
         }
     }

@@ -7,7 +7,7 @@ use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
 use super::secrets::{self, Secret};
 use super::table::Table;
-use super::{derived, example, expect, lifetime, users};
+use super::{derived, example, expect, lifetime, sink, users};
 use crate::checks::{self, derived_setting, evict_contradiction, misplaced_setting};
 use crate::derived::{Derived, Finds};
 use crate::diagnostic::Report;
@@ -46,7 +46,8 @@ fn finish_one(
     let readers = users::read(table, "readers", report);
     let writers = users::read(table, "writers", report);
     let is_kept = draft.is_derived() || mirrors.is_mirrored(index);
-    let stays = is_kept || draft.is_related() || lifetime == Some(Lifetime::Forever);
+    let is_stored = sink::is_of_rows(draft);
+    let stays = is_kept || draft.is_related() || is_stored || lifetime == Some(Lifetime::Forever);
     let evict = read_evict(draft, stays, report);
     let allowed = checks::read_allowances(table, report);
     if is_kept {
@@ -59,6 +60,11 @@ fn finish_one(
         report.push(misplaced_setting::not_derived("max_fanout", entry.name_at));
     }
     let example = example::read(draft, report);
+    let secret_names = match &secret {
+        Secret::Placeholders(named) => &named[..],
+        Secret::Values | Secret::Nothing => &[],
+    };
+    let sink = sink::read(draft, is_kept, (secret == Secret::Values, secret_names), report);
     let (lifetime, derived) = (lifetime?, derived?);
     let mut content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);
     if secret == Secret::Values {
@@ -90,6 +96,8 @@ fn finish_one(
         mode,
         derived,
         max_fanout: max_fanout.unwrap_or(DEFAULT_MAX_FANOUT),
+        sink: sink?,
+        is_changefeed: false,
         example: example?,
         allowed,
     })
