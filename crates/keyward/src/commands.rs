@@ -16,7 +16,10 @@ mod ping;
 mod plan;
 mod restore;
 mod serve;
+mod sql;
+mod sync;
 mod test_cases;
+mod verify;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -37,6 +40,9 @@ pub(crate) enum Command {
     Test(test_cases::TestCases),
     Flatten(flatten::Flatten),
     Acl(acl::Acl),
+    Sql(sql::Sql),
+    Sync(sync::Sync),
+    Verify(verify::Verify),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -59,6 +65,9 @@ impl Command {
             Command::Test(cases) => cases.run(terminal),
             Command::Flatten(flatten) => flatten.run(terminal),
             Command::Acl(acl) => acl.run(terminal),
+            Command::Sql(sql) => sql.run(terminal),
+            Command::Sync(sync) => sync.run(terminal),
+            Command::Verify(verify) => verify.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),
