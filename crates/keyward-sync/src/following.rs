@@ -79,7 +79,9 @@ impl FollowError {
             FollowError::Source(SourceError::Connection(_)) => true,
             FollowError::Store(StoreError::Database(DatabaseError::Address)) => false,
             FollowError::Store(_) => true,
-            FollowError::Tables(_) | FollowError::Behind { .. } | FollowError::Foreign(_) => false,
+            // The next change begins an epoch.
+            FollowError::Behind { .. } => true,
+            FollowError::Tables(_) | FollowError::Foreign(_) => false,
         }
     }
 }

@@ -121,7 +121,8 @@ fn every_item_is_stored_exactly_once_whoever_is_killed() {
     let mut server: Server = stage.serve();
     let listen = |server: &Server| ledger.port.store(server.address().port(), Ordering::Release);
     listen(&server);
-    let mut sync = stage.sync(&server.address().to_string());
+    // Two of them, which must not get into each other's way.
+    let mut syncs = [(); 2].map(|()| stage.sync(&server.address().to_string()));
     let writers: Vec<JoinHandle<()>> = (0..WRITERS)
         .map(|writer| {
             let ledger = Arc::clone(&ledger);
@@ -141,14 +142,18 @@ fn every_item_is_stored_exactly_once_whoever_is_killed() {
             1 => stage.postgres.kill_and_restart(),
             _ => {}
         }
-        sync.kill().expect("it runs");
-        sync.wait().expect("it ends");
-        sync = stage.sync(&server.address().to_string());
+        for sync in &mut syncs {
+            sync.kill().expect("it runs");
+            sync.wait().expect("it ends");
+            *sync = stage.sync(&server.address().to_string());
+        }
     }
     ledger.is_over.store(true, Ordering::Release);
     writers.into_iter().for_each(|writer| writer.join().expect("a writer"));
-    sync.kill().expect("it runs");
-    sync.wait().expect("it ends");
+    for mut sync in syncs {
+        sync.kill().expect("it runs");
+        sync.wait().expect("it ends");
+    }
     said(&stage.sync_once(&server));
     let all: Vec<u64> =
         ledger.acknowledged.iter().map(|count| count.load(Ordering::Acquire)).collect();

@@ -2,7 +2,7 @@
 
 use keyward_testkit::wait_until;
 
-use crate::stage::{Stage, call_all, said};
+use crate::stage::{Aside, Stage, call_all, said};
 
 const SHOP: &str = r#"
 [keyspace]
@@ -255,4 +255,51 @@ fn both_sides_are_compared_row_by_row() {
         "exit 1\ncard:a: is not in cards\nuser:2: is otherwise in users\nuser:9: is in users alone\n\
          4 rows compared, 3 differences, 0 keys on their way\n"
     );
+}
+
+#[test]
+fn what_the_server_lost_stays_and_is_listed() {
+    let stage = Stage::new(SHOP);
+    let push = |id: &str| {
+        let server = stage.serve();
+        let item = format!(r#"RPUSH tx:7 '{{"id":"{id}","amount":1}}'"#);
+        call_all(&mut server.client(), &format!("SELECT 2\n{item}"));
+        said(&stage.sync_once(&server))
+    };
+    push("t1");
+    stage.swap_data(Aside::Put);
+    push("t2");
+    // Its last change is gone, as after a power cut.
+    stage.swap_data(Aside::Bring);
+    let server = stage.serve();
+    let output = stage.sync_once(&server);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && told.contains("before"), "{told}");
+    drop(server);
+    let told = push("t3");
+    assert!(told.contains("see keyward_forks"), "{told}");
+    stage.check("SELECT string_agg(id, ' ' ORDER BY id) FROM tx", "t1 t2 t3");
+    stage.check(
+        "SELECT count(*), count(*) FILTER (WHERE lost_to > lost_after) FROM keyward_forks",
+        "1|1",
+    );
+    // A start that lost nothing is none.
+    push("t4");
+    stage.check("SELECT count(*) FROM keyward_forks", "1");
+}
+
+#[test]
+fn rows_that_are_older_than_their_table_keeps_them_go() {
+    let stage = Stage::new(SHOP);
+    let server = stage.serve();
+    stage.postgres.query(
+        "CREATE TABLE usage_2020_01 PARTITION OF usage \
+         FOR VALUES FROM ('2020-01-01') TO ('2020-02-01'); \
+         INSERT INTO usage (\"user\", month, product) VALUES (7, '2020-01-01', '')",
+    );
+    let month = stage.postgres.query("SELECT to_char(now(), 'YYYY-MM')");
+    let key = format!("usage:7:{month}");
+    call_all(&mut server.client(), &format!("SELECT 2\nHSET {key} total 1\nDEL {key}"));
+    said(&stage.sync_once(&server));
+    stage.check("SELECT month FROM usage", &format!("{month}-01"));
 }

@@ -8,6 +8,13 @@ use tempfile::TempDir;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_keyward");
 
+/// What becomes of the server's files.
+#[derive(Clone, Copy)]
+pub(crate) enum Aside {
+    Put,
+    Bring,
+}
+
 /// A schema, the files of its server, and a database with its tables.
 pub(crate) struct Stage {
     pub(crate) postgres: Postgres,
@@ -33,6 +40,18 @@ impl Stage {
     pub(crate) fn schema_text(&self) -> &'static str {
         // A test makes few of them.
         Box::leak(self.schema().display().to_string().into_boxed_str())
+    }
+
+    /// Puts the server's files aside, or brings those that were put aside back.
+    pub(crate) fn swap_data(&self, what: Aside) {
+        let aside = self.directory.path().join("aside");
+        let (from, to) = match what {
+            Aside::Put => (self.data(), aside),
+            Aside::Bring => (aside, self.data()),
+        };
+        let _ = std::fs::remove_dir_all(&to);
+        let copied = Command::new("cp").arg("-a").args([&from, &to]).status().expect("cp runs");
+        assert!(copied.success());
     }
 
     fn data(&self) -> PathBuf {
