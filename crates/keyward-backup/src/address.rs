@@ -24,14 +24,17 @@ pub struct Address {
 }
 
 /// A connection to a server.
-pub(crate) enum Line {
+#[derive(Debug)]
+pub enum Line {
+    /// As it is.
     Plain(TcpStream),
+    /// By TLS.
     Tls(Box<Client>),
 }
 
 impl Line {
     /// The socket, whose limits of time count.
-    pub(crate) fn socket(&self) -> &TcpStream {
+    pub fn socket(&self) -> &TcpStream {
         match self {
             Line::Plain(socket) => socket,
             Line::Tls(client) => client.socket(),
@@ -94,7 +97,10 @@ impl Address {
     }
 
     /// Connects, and shakes hands if that is to be.
-    pub(crate) fn connect(&self) -> io::Result<Line> {
+    ///
+    /// # Errors
+    /// If nobody is there, or shakes hands.
+    pub fn connect(&self) -> io::Result<Line> {
         let config = self.tls.as_ref().map(ClientOptions::read).transpose();
         let config = config.map_err(io::Error::other)?;
         let socket = self.connect_plainly()?;

@@ -22,7 +22,7 @@ mod progress;
 mod snapshot;
 mod stop;
 
-pub use address::{Address, UrlError};
+pub use address::{Address, Line, UrlError};
 pub use archive::{Archive, Sum};
 pub use check::{CheckError, Contents, check, expected_sum};
 pub use data_directory::DataDirectory;

@@ -16,6 +16,7 @@ pub(crate) mod announcement;
 pub(crate) mod apply;
 pub(crate) mod arrival;
 pub(crate) mod awaited;
+mod changefeed;
 pub(crate) mod changeover;
 pub(crate) mod deferred;
 mod discretion;
@@ -200,6 +201,7 @@ fn run_judged(ctx: &mut Ctx<'_>) -> Outcome {
         // The book looks at the row that is edited next: it is unpacked once for both.
         ctx.keys.loosen_ahead(ctx.key(1));
     }
+    changefeed::guard_flush(ctx)?;
     if policy::parts_units(ctx.command) && ctx.command.id != CommandId::SwapDb {
         unit::part(ctx)?;
     }
@@ -439,7 +441,9 @@ fn follow_call(
             Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
         }
     }
+    changefeed::check_room(keys, shared, &all)?;
     for (db, command) in &all {
+        changefeed::begin_epoch(keys, shared, session, host, (*db, command.args()))?;
         follow_up(keys, shared, session, host, *db, command.args())?;
     }
     for (db, end) in all_ends {
@@ -531,7 +535,9 @@ fn follow_all_ended(
                 unreachable!("the book refuses nothing that happened by itself")
             };
             for command in consequences.follow_ups {
-                let outcome = follow_up(keys, shared, session, host, db, command.args());
+                let outcome =
+                    changefeed::begin_epoch(keys, shared, session, host, (db, command.args()))
+                        .and_then(|()| follow_up(keys, shared, session, host, db, command.args()));
                 debug_assert!(outcome.is_ok(), "a follow-up fits the keyspace");
                 if cause == Cause::Eviction {
                     count_companion(keys, db, &book, command.args());

@@ -112,6 +112,9 @@ pub struct Tunables {
     pub hll_sparse_bytes_max: usize,
     /// `stream-node-max-…`: when a node of a stream is full.
     pub stream_nodes: NodeLimits,
+    /// `changefeed-max-memory`: bytes of a changefeed above which commands that would add to it
+    /// are refused.
+    pub changefeed_bytes_max: u64,
 }
 
 impl Tunables {
@@ -143,6 +146,7 @@ impl Default for Tunables {
             packed: PackedLimits::default(),
             hll_sparse_bytes_max: 3000,
             stream_nodes: NodeLimits::default(),
+            changefeed_bytes_max: 1024 * 1024 * 1024,
         }
     }
 }

@@ -5,7 +5,8 @@
 //!    no other row's lifetime (`rows`);
 //! 2. the rows that live with them (`companions`);
 //! 3. how many elements come to derived keys (`fanout`), before they are worked out;
-//! 4. what all of them demand of derived keys, uniqueness last (`dependents`).
+//! 4. what all of them demand of derived keys, uniqueness last (`dependents`);
+//! 5. what goes to tables of PostgreSQL (`sinks`).
 //!
 //! Follow-ups come in the same order. They run with the rules off, so the book
 //! itself thinks of what follows from a follow-up: a row whose end lies in the
@@ -23,6 +24,7 @@ mod dependents;
 mod fanout;
 mod large;
 mod rows;
+mod sinks;
 mod unit;
 mod words;
 
@@ -180,6 +182,7 @@ impl<'a> Aftermath<'a> {
     fn judge(mut self) -> Result<Consequences, Objection> {
         self.judge_rows()?;
         self.judge_dependents()?;
+        self.follow_sinks()?;
         Ok(self.consequences)
     }
 

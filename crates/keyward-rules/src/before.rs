@@ -26,10 +26,11 @@ mod tests;
 
 use keyward_commands::{Command, CommandId};
 use keyward_resp::Args;
-use keyward_schema::{Content, KeyId, Lifetime, Misfit, Renew, Subject, Unknown};
+use keyward_schema::{Content, KeyId, Lifetime, Misfit, Renew, SinkKind, Subject, Unknown};
 
 use crate::arguments::{Call, extent};
 use crate::book::RuleBook;
+use crate::reason::Reason;
 use crate::refusal::Refusal;
 use crate::verdict::{Judged, Verdict};
 use crate::view::{Blind, NotYet, Row, RowType, View};
@@ -142,6 +143,9 @@ impl RuleBook {
     }
 
     fn judge(&self, case: Case<'_>) -> Judgement<Verdict> {
+        if self.has_sinks() {
+            self.keep_appended(case)?;
+        }
         match Call::read(case.command, case.args, case.view.now_ms()) {
             Call::Set { value, asked } => self.set(case, value, asked),
             Call::SetMany => self.set_many(case),
@@ -166,6 +170,21 @@ impl RuleBook {
             Call::Nothing => Ok(Verdict::Run(Judged::All)),
             Call::Away | Call::Malformed => Err(UNJUDGED),
         }
+    }
+
+    /// Items that a table has are not changed behind its back.
+    fn keep_appended(&self, case: Case<'_>) -> Judgement<()> {
+        if !matches!(case.command.id, CommandId::LSet | CommandId::LInsert | CommandId::LRem) {
+            return Ok(());
+        }
+        let Some(table) = (case.table_of)(1) else { return Ok(()) };
+        let sink = self.schema().key(table).sink.as_ref();
+        if sink.is_none_or(|sink| sink.kind != SinkKind::Append) {
+            return Ok(());
+        }
+        let place = Place { table, key: case.args.at(1) };
+        let problem = "is appended to a table: items are pushed to it, not changed";
+        Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)))
     }
 
     /// The place of a key that a call may bring to be as this type. A key that

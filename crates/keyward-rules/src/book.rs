@@ -8,7 +8,7 @@
 
 use keyward_schema::{
     Binding, Content, DataType, Derived, Key, KeyId, Keyspace, Lifetime, Matcher, Mode, Pattern,
-    Reference, Renew, Schema, Unknown, Values,
+    Reference, Renew, Schema, Unknown, Values, changefeed_key,
 };
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -32,6 +32,8 @@ pub struct RuleBook {
     at_once: Box<[Option<Content>]>,
     /// The tables of which something is judged at the end of a unit.
     judged_at_end: Box<[bool]>,
+    /// The changefeed of each keyspace; none where no key has a sink.
+    changefeeds: Box<[Box<[u8]>]>,
     /// Overrules what the schema says of modes, for each keyspace.
     modes: Box<[Overruling]>,
     /// If some keys observe: what the schema above is without.
@@ -111,6 +113,8 @@ pub struct Traits {
     pub leader: Option<KeyId>,
     /// The tables whose rows live with rows of this one.
     pub companions: Box<[KeyId]>,
+    /// Whether its changes go to a table of PostgreSQL, or are on their way there in it.
+    pub is_stored: bool,
 }
 
 impl Traits {
@@ -151,6 +155,7 @@ impl Traits {
             due_first: due_first.into(),
             leader: leader(key).map(|leader| leader.key),
             companions: those(&|other| leader(other).is_some_and(|leader| leader.key == id)),
+            is_stored: key.sink.is_some() || key.is_changefeed,
         }
     }
 
@@ -165,9 +170,9 @@ impl Traits {
         self.source.is_some() || self.leads()
     }
 
-    /// Whether other tables change with this one.
+    /// Whether something else changes with this one: other tables, or the changefeed.
     pub fn leads(&self) -> bool {
-        !self.dependents.is_empty() || !self.companions.is_empty()
+        !self.dependents.is_empty() || !self.companions.is_empty() || self.is_stored
     }
 }
 
@@ -219,6 +224,9 @@ impl RuleBook {
             |id: KeyId| at_once[id.index()].is_some() || is_tied_at_end(&schema, id, &traits);
         let judged_at_end = schema.ids().map(judged_at_end).collect();
         let (suspension, is_hypothetical) = (None, false);
+        let feed = |own: &Keyspace| changefeed_key(&own.name).into_bytes().into_boxed_slice();
+        let has_sinks = schema.keys.iter().any(|key| key.is_changefeed);
+        let changefeeds = schema.keyspaces().filter(|_| has_sinks).map(feed).collect();
         RuleBook {
             schema,
             matcher,
@@ -227,6 +235,7 @@ impl RuleBook {
             secrets,
             at_once,
             judged_at_end,
+            changefeeds,
             modes,
             suspension,
             is_hypothetical,
@@ -272,6 +281,16 @@ impl RuleBook {
     pub fn is_judged_at_end(&self, table: KeyId) -> bool {
         let is_observed_so = |suspension: &Suspension| suspension.declared.is_judged_at_end(table);
         self.judged_at_end[table.index()] || self.suspension().is_some_and(is_observed_so)
+    }
+
+    /// Whether rows of any table go to tables of PostgreSQL.
+    pub fn has_sinks(&self) -> bool {
+        !self.changefeeds.is_empty()
+    }
+
+    /// The key of the changefeed of the keyspace that a table belongs to.
+    pub(crate) fn changefeed_of(&self, table: KeyId) -> &[u8] {
+        &self.changefeeds[self.schema.key(table).keyspace]
     }
 
     /// What is kept from the rows of a table.

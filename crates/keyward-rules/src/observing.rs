@@ -74,6 +74,7 @@ pub(crate) fn suspend(
         if is_suspended[index] {
             key.lifetime = Lifetime::Free;
             key.derived = None;
+            key.sink = None;
         }
         if observes[index] {
             key.bounds = Bounds::default();

@@ -38,6 +38,7 @@ reasons! {
     Unique, "unique", "Another row has that unique value.";
     Derived, "derived", "The key is kept from another one, which says otherwise.";
     Reference, "reference", "It names, or lives with, a key that is not there or cannot be.";
+    Sink, "sink", "It would change what goes to a table, or has gone there, behind its back.";
     Call, "call", "A function is called with other keys or arguments than declared.";
 }
 

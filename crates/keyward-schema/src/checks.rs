@@ -22,6 +22,8 @@ pub(crate) mod bad_unit;
 pub(crate) mod bad_value_type;
 pub(crate) mod bound_on_wrong_type;
 pub(crate) mod claimed_twice;
+pub(crate) mod column_source;
+pub(crate) mod column_type;
 pub(crate) mod derived_of_derived;
 pub(crate) mod derived_setting;
 pub(crate) mod derived_type;
@@ -47,6 +49,7 @@ pub(crate) mod malformed_function;
 pub(crate) mod malformed_lifetime;
 pub(crate) mod malformed_pattern;
 pub(crate) mod malformed_shape;
+pub(crate) mod malformed_sink;
 pub(crate) mod member_count;
 pub(crate) mod misplaced_setting;
 pub(crate) mod misplaced_shape;
@@ -66,9 +69,11 @@ pub(crate) mod secret_in_placeholder;
 pub(crate) mod several_derivations;
 pub(crate) mod shared_db;
 pub(crate) mod short_guard;
+pub(crate) mod sink_type;
 pub(crate) mod source_type;
 pub(crate) mod subject_type;
 pub(crate) mod syntax;
+pub(crate) mod table_twice;
 pub(crate) mod template_kinds;
 pub(crate) mod too_large;
 pub(crate) mod too_many;
@@ -175,6 +180,12 @@ pub static RULES: &[&Rule] = &[
     &example_key::RULE,
     &example_value::RULE,
     &bad_alert::RULE,
+    // Sinks.
+    &malformed_sink::RULE,
+    &sink_type::RULE,
+    &column_source::RULE,
+    &column_type::RULE,
+    &table_twice::RULE,
 ];
 
 /// The rule of that code.
@@ -204,6 +215,7 @@ pub(crate) fn check_whole(
         example_key::check_owners(drafts, keys, &matcher, report);
     }
     lifetime_cycle::check(keys, report);
+    table_twice::check(keys, report);
 
     let mut warnings = Warnings::new(keyspaces, drafts, report);
     secret_in_placeholder::check(drafts, keys, &mut warnings);

@@ -13,6 +13,7 @@ mod in_words;
 mod key;
 mod line;
 mod links;
+mod sink;
 
 pub use derivation::{is_read_only, keeper};
 pub use fields::{FieldRow, field_rows, is_telling, object_within};

@@ -101,6 +101,9 @@ impl Moving {
             Some(Derived::Inverse { other, .. }) => self.reference(other),
             None => {}
         }
+        if let Some(sink) = &mut key.sink {
+            self.place(&mut sink.at);
+        }
         match &mut key.content {
             Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
                 self.shape(shape);

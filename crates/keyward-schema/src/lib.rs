@@ -27,6 +27,7 @@ mod read;
 mod schema;
 mod settings;
 mod shape;
+mod sink;
 mod source;
 mod timestamp;
 mod toml_form;
@@ -68,6 +69,10 @@ pub use shape::{
     Check, Extra, Field, JsonField, Length, Limits, MAX_CHECKS, MAX_FIELDS, MAX_JSON_DEPTH,
     MAX_SHAPE_DEPTH, Misfit, Object, Operand, Operator, Order, Same, Shape, TYPE_NAMES, Type,
     check_hyperloglog,
+};
+pub use sink::{
+    Column, ColumnSource, ColumnType, Deletion, MAX_SQL_NAME_BYTES, Merge, Sink, SinkKind,
+    changefeed_key, is_sql_name,
 };
 pub use source::{MAX_FILE_BYTES, Position, Source, Span};
 pub use timestamp::{parse_timestamp, timestamp_text};

@@ -7,6 +7,7 @@
 //! Invariant: no error in the report if and only if there is a schema.
 
 mod alert;
+mod changefeed;
 mod comparison;
 mod condition;
 mod content;
@@ -21,6 +22,7 @@ mod lifetime;
 pub(crate) mod mirrors;
 pub(crate) mod secrets;
 mod shape;
+pub(crate) mod sink;
 pub(crate) mod table;
 pub(crate) mod template;
 mod users;
@@ -239,6 +241,8 @@ fn read_files(documents: &[DeTable<'_>], bases: &[u32], report: &mut Report) -> 
     let functions = read_functions(&files, &drafts, report);
     let notes = files.iter().flat_map(|file| read_notes(file, report)).collect();
     checks::check_whole(&keyspaces, &drafts, &keys, report);
+    let feed = keyspace.as_ref().and_then(|own| changefeed::of(own, &drafts, &keys, report));
+    keys.extend(feed.map(Some));
     Parts { keyspace, keys, functions, notes }
 }
 

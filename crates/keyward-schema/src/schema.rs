@@ -13,6 +13,7 @@ use crate::lifetime::Lifetime;
 use crate::pattern::{Kind, Pattern};
 use crate::settings::choice;
 use crate::shape::{Misfit, Object, Shape};
+use crate::sink::Sink;
 use crate::source::{Source, Span};
 
 /// A keyspace: what one schema file declares.
@@ -287,6 +288,10 @@ pub struct Key {
     pub max_fanout: u64,
     /// Which of its figures somebody is told of.
     pub alerts: Vec<Alert>,
+    /// The table of PostgreSQL that its rows or items go to.
+    pub sink: Option<Sink>,
+    /// Whether it is the stream of changes that are on their way to tables.
+    pub is_changefeed: bool,
     /// An example that fits.
     pub example: Option<Example>,
     /// Warnings that do not apply to it, and why.

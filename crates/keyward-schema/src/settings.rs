@@ -55,6 +55,10 @@ pub enum Scope {
     Members,
     /// `check = [{ … }]`
     Check,
+    /// `sink = { … }`
+    Sink,
+    /// `columns = { name = { … } }`
+    Column,
     /// `[function.…]`
     Function,
     /// `example = { … }`
@@ -81,6 +85,8 @@ impl Scope {
             Scope::Rank => "rank",
             Scope::Members => "members",
             Scope::Check => "check",
+            Scope::Sink => "sink",
+            Scope::Column => "a column",
             Scope::Function => "[function.…]",
             Scope::Example => "example",
             Scope::Alert => "alert",
@@ -104,6 +110,8 @@ impl Scope {
             Scope::Rank => "Another key's ids, scored by a field.",
             Scope::Members => "Another key's ids whose row says so.",
             Scope::Check => "A comparison that must hold where a condition does.",
+            Scope::Sink => "The table of PostgreSQL that rows or items of a key go to.",
+            Scope::Column => "A column of that table.",
             Scope::Function => "An operation over several keys, called with FCALL.",
             Scope::Example => "An example key and what it holds.",
             Scope::Alert => "When somebody is told of a figure.",
@@ -170,6 +178,8 @@ pub enum Form {
     Placeholder,
     /// An array of comparisons, each a text or a table with a condition.
     Checks,
+    /// A table of columns: each what it is filled from, a table that says more, or `false`.
+    Columns,
     /// Whatever value fits the key's type.
     Any,
 }
@@ -294,6 +304,7 @@ settings! {
         "inverse": Form::Template, SET, "The set that mirrors this one.", "\"user:{member}:following\"";
         "follows": Form::Template, SETS, "The living key that each member must name.", "\"message:{member}\"";
         "max_fanout": Form::Count, &[], "How many entries one command may add to its rows, where it is derived. 10000 unless given.", "10000";
+        "sink": Form::Table(Scope::Sink), &[], "The table of PostgreSQL that its rows or items go to: one of `mirror`, `archive`, `append` and `drain`.", "{ mirror = \"users\" }";
         "example": Form::Example, &[], "An example: a key, or a key and its value.", "\"user:42\"";
         "alert": Form::Alerts, &[], "Which figures of the keys somebody is told of, and when.", "{ hit_ratio = \"< 70%\" }";
         "allow": Form::Texts, &[], "Warnings that do not apply to this key: a code, a colon and the reason.", "[\"KW0310: bounded by the number of users\"]";
@@ -341,6 +352,22 @@ settings! {
     Check {
         "check": Form::Text, &[], "The comparison: a field, `=`, `!=`, `<`, `<=`, `>` or `>=`, and a field or a number.", "\"amount > 0\"";
         "when": Form::Text, &[], "Where it must hold: `=`, `!=`, `in (…)`, joined by `and`. Everywhere unless given.", "\"type = topup\"";
+    }
+    Sink {
+        "mirror": Form::Text, &[], "The table that has each row as it is now.", "\"users\"";
+        "archive": Form::Text, &[], "The table that keeps what a row was when it ended. Rows are never evicted.", "\"usage_monthly\"";
+        "append": Form::Text, &[], "The table that gets every item pushed to the list, and every entry added to the stream.", "\"transactions\"";
+        "drain": Form::Text, &[], "The table that gets every item pushed to the list, which does not keep it.", "\"likes\"";
+        "columns": Form::Columns, &[], "Columns that are not named, typed or filled as they would be by themselves; `false` for a field that gets none.", "{ id = \"{user_id}\" }";
+        "key": Form::Texts, &[], "The columns of the primary key.", "[\"id\"]";
+        "retain": Form::Duration, &[], "How long the table keeps rows. For ever unless given.", "\"2y\"";
+        "merge": Form::Choice(crate::sink::Merge::NAMES), &[], "What becomes of a row that the table has already: `add` adds its numbers up and replaces the rest.", "\"add\"";
+        "deleted": Form::Choice(crate::sink::Deletion::NAMES), &[], "What becomes of a mirrored row whose key is gone: it is deleted (unless given), or marked by `deleted_at`.", "\"mark\"";
+    }
+    Column {
+        "from": Form::Text, &[], "What it is filled from: a field, a `{placeholder}`, or all fields of the form `{word}_field`, each a row of its own. The field of the column's name unless given.", "\"{user_id}\"";
+        "type": Form::Text, &[], "Its type in PostgreSQL, if not the one that holds every value of what it is filled from.", "\"varchar(255)\"";
+        "strip": Form::Text, &[], "How every value begins, which the table does not have.", "\"sha256:\"";
     }
     Function {
         "doc": Form::Text, &[], "What the function does.", "\"Redeems a coupon once.\"";

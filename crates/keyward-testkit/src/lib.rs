@@ -3,6 +3,7 @@
 //! - [`Server`] starts a `redis-server` (the oracle) or any other server that speaks
 //!   the protocol, on a free loopback port with a directory of its own, and stops it
 //!   when dropped.
+//! - [`Postgres`] makes a cluster of its own and serves it.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3; [`call`] has it send a line.
 //! - [`Certificates`] are made for a test, for servers and clients that speak TLS.
 //! - [`wait_until`] and its kin wait for what happens elsewhere.
@@ -22,6 +23,7 @@ mod disk;
 pub mod engine;
 pub mod markdown;
 pub mod network;
+mod postgres;
 mod random;
 mod server;
 mod waiting;
@@ -30,6 +32,7 @@ pub mod wire;
 pub use certificates::Certificates;
 pub use client::{Client, ClientError, Reply, call};
 pub use disk::{FakeDisk, Step};
+pub use postgres::Postgres;
 pub use random::Random;
 pub use server::{Server, StartError, free_port};
 pub use waiting::{wait_for, wait_until, within};

@@ -17,7 +17,10 @@ mod ping;
 mod plan;
 mod restore;
 mod serve;
+mod sql;
+mod sync;
 mod test_cases;
+mod verify;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -39,6 +42,9 @@ pub(crate) enum Command {
     Flatten(flatten::Flatten),
     Acl(acl::Acl),
     Alerts(alerts::Alerts),
+    Sql(sql::Sql),
+    Sync(sync::Sync),
+    Verify(verify::Verify),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -62,6 +68,9 @@ impl Command {
             Command::Flatten(flatten) => flatten.run(terminal),
             Command::Acl(acl) => acl.run(terminal),
             Command::Alerts(alerts) => alerts.run(terminal),
+            Command::Sql(sql) => sql.run(terminal),
+            Command::Sync(sync) => sync.run(terminal),
+            Command::Verify(verify) => verify.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "shop.toml";
 /// What the page leaves out, behind the schema so that its lines keep their numbers.
 const KEYSPACE: &str = "\n[keyspace]\nname = \"shop\"\n";
-const SCOPES: [Scope; 15] = [
+const SCOPES: [Scope; 17] = [
     Scope::File,
     Scope::Include,
     Scope::Keyspace,
@@ -29,6 +29,8 @@ const SCOPES: [Scope; 15] = [
     Scope::Rank,
     Scope::Members,
     Scope::Check,
+    Scope::Sink,
+    Scope::Column,
     Scope::Function,
     Scope::Example,
     Scope::Alert,
@@ -69,6 +71,7 @@ fn the_reference_is_true() {
             None
         }
         "text" => Some(std::mem::take(&mut untold)),
+        "sql" => Some(tables(&schema)),
         "console" => Some(session((folder.path(), &beside), &schema, &library, &part.text)),
         "diagnostics" => Some(diagnostics()),
         "limits" => Some(limits()),
@@ -224,6 +227,7 @@ fn takes(setting: &Setting) -> String {
         Form::Placeholder => "a placeholder",
         Form::Checks => "comparisons or tables",
         Form::Alerts => "figures, with comparisons or tables",
+        Form::Columns => "names, each with a field, a table or `false`",
         Form::Example => "a key, or a table",
     };
     format!("{words}: `{}`", setting.example)
@@ -308,4 +312,11 @@ fn every_figure_of_stats_and_plan_is_explained() {
     let Some(Frame::Array(patterns)) = items.last() else { panic!("{planned:?}") };
     let told = names_of_table(&page, "| Figure of `KEYWARD SCHEMA PLAN`");
     assert_eq!(told, names_of_map(&patterns[0]));
+}
+
+/// The tables of a schema's sinks, without partitions, which the day decides.
+fn tables(schema: &str) -> String {
+    let checked = keyward_schema::check(FILE, schema.as_bytes());
+    let schema = checked.schema.expect("the schema is sound");
+    keyward_sync::ddl::script(&keyward_sync::ddl::statements(&schema, &[]))
 }

@@ -92,6 +92,14 @@ pub(super) fn form(form: Form) -> Value {
             "type": "array",
             "items": { "anyOf": [{ "type": "string", "minLength": 1 }, reference("check")] },
         }),
+        Form::Columns => json!({
+            "type": "object",
+            "additionalProperties": { "anyOf": [
+                { "type": "string", "minLength": 1 },
+                { "const": false },
+                reference("column"),
+            ] },
+        }),
         Form::Any => json!({}),
     }
 }

@@ -317,6 +317,7 @@ impl Engine {
         };
         self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
+        self.shared.changefeed_since_ms = u64::try_from(self.keys.now_ms()).ok();
     }
 
     /// Brings all rows to their tables that are on the way there because a schema comes

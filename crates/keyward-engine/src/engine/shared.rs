@@ -77,6 +77,8 @@ pub(crate) struct Shared {
     pub(crate) write_refusal: Option<WireError>,
     /// Rows are being loaded: nobody may see them yet.
     pub(crate) is_loading: bool,
+    /// When loading ended: the first entry of a changefeed since then begins an epoch.
+    pub(crate) changefeed_since_ms: Option<u64>,
     /// What DEBUG has switched.
     pub(crate) switches: Switches,
     /// Who listens to which channel.
@@ -159,6 +161,7 @@ impl Shared {
             scripts: Scripts::new(seed),
             write_refusal: None,
             is_loading: false,
+            changefeed_since_ms: None,
             log: AppendLog::default(),
             switches: Switches::default(),
             pubsub: PubSub::default(),

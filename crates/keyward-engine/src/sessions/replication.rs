@@ -34,9 +34,6 @@ const SCRATCH_BYTES_MAX: usize = 64 * 1024;
 pub(crate) struct ReplicationId([u8; ID_BYTES]);
 
 impl ReplicationId {
-    /// What is told where there is none.
-    pub(crate) const NONE: ReplicationId = ReplicationId([b'0'; ID_BYTES]);
-
     fn random(random: &mut Random) -> ReplicationId {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         ReplicationId(std::array::from_fn(|_| DIGITS[(random.next_u64() >> 60) as usize]))

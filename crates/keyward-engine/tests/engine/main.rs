@@ -2,6 +2,7 @@
 
 mod any_type;
 mod blocking;
+mod changefeed;
 mod changeover;
 mod checks;
 mod clients;

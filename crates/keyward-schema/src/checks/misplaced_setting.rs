@@ -59,7 +59,13 @@ fn in_place(setting: &Setting) -> String {
         Scope::Shape => format!("a field = {{ type = \"…\", {written} }}"),
         Scope::Alert => format!("alert.hit_ratio = {{ when = \"< 70%\", {written} }}"),
         Scope::Check => format!("check = [{{ {written}, … }}]"),
-        Scope::Lookup | Scope::Rank | Scope::Members | Scope::Example | Scope::Expect => {
+        Scope::Column => format!("a column = {{ {written}, … }}"),
+        Scope::Lookup
+        | Scope::Rank
+        | Scope::Members
+        | Scope::Example
+        | Scope::Expect
+        | Scope::Sink => {
             format!("{} = {{ {written}, … }}", setting.scope.name())
         }
     }

@@ -8,6 +8,7 @@ use super::in_words::{
 };
 use super::line::{Inline, Line};
 use super::links::Linked;
+use super::sink;
 use crate::checks::rule;
 use crate::pattern::Kind;
 use crate::schema::{Allowance, Content, DEFAULT_MAX_FANOUT, DataType, Key, KeyId};
@@ -58,6 +59,7 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
     facts.push(("Expected", expect.into_iter().collect()));
     let alerts = key.alerts.iter().map(|alert| Line::text(format!("{}.", alert.in_words())));
     facts.push(("Alerts", alerts.collect()));
+    facts.push(("PostgreSQL", sink_lines(key)));
     facts.push(("Secret", secret(key)));
     facts.push(("Owner", key.owner.iter().map(|owner| Line::text(&**owner)).collect()));
     facts.push(("Readers", named(key.readers.as_deref())));
@@ -67,6 +69,12 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
     facts.push(("Accepted warnings", key.allowed.iter().map(allowance).collect()));
     facts.retain(|(_, lines)| !lines.is_empty());
     facts
+}
+
+fn sink_lines(key: &Key) -> Vec<Line> {
+    let fields = object_of(&key.content).map_or(&[][..], |object| &object.fields);
+    let fields: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+    key.sink.as_ref().map_or(Vec::new(), |own| sink::lines(own, &key.pattern, &fields))
 }
 
 /// Users, where the key names them itself.

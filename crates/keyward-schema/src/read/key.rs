@@ -7,7 +7,7 @@ use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
 use super::secrets::{self, Secret};
 use super::table::Table;
-use super::{Watched, alert, derived, example, expect, lifetime, users};
+use super::{Watched, alert, derived, example, expect, lifetime, sink, users};
 use crate::checks::{self, derived_setting, evict_contradiction, misplaced_setting};
 use crate::derived::{Derived, Finds};
 use crate::diagnostic::Report;
@@ -46,7 +46,8 @@ fn finish_one(
     let readers = users::read(table, "readers", report);
     let writers = users::read(table, "writers", report);
     let is_kept = draft.is_derived() || mirrors.is_mirrored(index);
-    let stays = is_kept || draft.is_related() || lifetime == Some(Lifetime::Forever);
+    let is_stored = sink::is_of_rows(draft);
+    let stays = is_kept || draft.is_related() || is_stored || lifetime == Some(Lifetime::Forever);
     let evict = read_evict(draft, stays, report);
     let allowed = checks::read_allowances(table, report);
     if is_kept {
@@ -60,6 +61,11 @@ fn finish_one(
     }
     let alerts = alert::read(table, Watched::Key { expect }, report);
     let example = example::read(draft, report);
+    let secret_names = match &secret {
+        Secret::Placeholders(named) => &named[..],
+        Secret::Values | Secret::Nothing => &[],
+    };
+    let sink = sink::read(draft, is_kept, (secret == Secret::Values, secret_names), report);
     let (lifetime, derived) = (lifetime?, derived?);
     let mut content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);
     if secret == Secret::Values {
@@ -92,6 +98,8 @@ fn finish_one(
         derived,
         max_fanout: max_fanout.unwrap_or(DEFAULT_MAX_FANOUT),
         alerts: alerts?,
+        sink: sink?,
+        is_changefeed: false,
         example: example?,
         allowed,
     })

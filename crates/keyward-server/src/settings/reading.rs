@@ -265,6 +265,7 @@ impl Settings {
                 bytes_max: self.bytes(Id::StreamNodeBytes) as usize,
                 entries_max: self.int(Id::StreamNodeEntries) as usize,
             },
+            changefeed_bytes_max: self.bytes(Id::ChangefeedMemory),
         }
     }
 }

@@ -14,4 +14,5 @@ mod match_keys;
 mod plan;
 mod run;
 mod serve;
+mod sql;
 mod test_cases;

@@ -1,0 +1,302 @@
+//! Changes of rows that have a sink: entries of the changefeed, in the unit that makes them.
+
+use crate::harness::TestEngine;
+use keyward_engine::{ClientId, Tunables};
+
+const SHOP: &str = r#"
+[keyspace]
+name    = "shop"
+unknown = "allow"
+
+[key."user:{id:uint}"]
+type   = "hash"
+fields = { name = "string", age = "uint?" }
+sink   = { mirror = "users" }
+
+[key."usage:{id:uint}:{month:month}"]
+type  = "hash"
+extra = "uint"
+ttl   = "35d"
+sink  = { archive = "usage" }
+
+[key."page:{path}"]
+type = "string"
+ttl  = "1h"
+sink = { archive = "pages" }
+
+[key."tx:{id:uint}"]
+type  = "list"
+items = "string"
+ttl   = "none"
+allow = ["KW0310: a row of the table each"]
+sink  = { append = "tx" }
+
+[key."log:{id:uint}"]
+type   = "stream"
+fields = { what = "string" }
+ttl    = "none"
+allow  = ["KW0310: a row of the table each"]
+sink   = { append = "log" }
+
+[key."likes"]
+type  = "list"
+items = "string"
+ttl   = "none"
+allow = ["KW0310: drained"]
+sink  = { drain = "likes" }
+
+[key."plain:{id}"]
+type = "string"
+"#;
+
+const FEED: &str = "keyward:changefeed:shop";
+
+fn shop() -> (TestEngine, ClientId) {
+    let mut test = TestEngine::governed(1, SHOP);
+    let client = test.engine.connect();
+    (test, client)
+}
+
+/// The entries that were added since the last call, without their ids.
+fn entries(test: &mut TestEngine, client: ClientId) -> Vec<String> {
+    let reply = test.call(client, &format!("XRANGE {FEED} - +"));
+    let texts: Vec<&str> = reply.split("\r\n").filter(|line| !is_mark(line)).collect();
+    let starts: Vec<usize> = (0..texts.len()).filter(|at| is_id(texts[*at])).collect();
+    let ends = starts.iter().skip(1).copied().chain([texts.len()]);
+    let entries = starts.iter().zip(ends).map(|(start, end)| texts[start + 1..end].join(" "));
+    let entries = entries.map(|entry| entry.trim_end().to_owned()).collect();
+    let trimmed = test.call(client, &format!("XTRIM {FEED} MAXLEN 0"));
+    assert!(trimmed.starts_with(':'), "{trimmed}");
+    entries
+}
+
+fn is_mark(line: &str) -> bool {
+    line.starts_with(['$', '*']) && line[1..].parse::<i64>().is_ok()
+}
+
+fn is_id(text: &str) -> bool {
+    text.split_once('-').is_some_and(|(ms, seq)| {
+        ms.len() == 13 && ms.parse::<u64>().is_ok() && seq.parse::<u64>().is_ok()
+    })
+}
+
+#[track_caller]
+fn check(test: &mut TestEngine, client: ClientId, command: &str, expected: &[&str]) {
+    let reply = test.call(client, command);
+    assert!(!reply.starts_with('-'), "{command}: {reply}");
+    assert_eq!(entries(test, client), expected, "{command}");
+}
+
+#[test]
+fn a_mirrored_row_is_named_whenever_it_changes() {
+    let (mut test, client) = shop();
+    let check = |test: &mut TestEngine, command: &str, expected: &[&str]| {
+        check(test, client, command, expected);
+    };
+    check(&mut test, "HSET user:7 name Ann", &["mirror user:7"]);
+    check(&mut test, "HINCRBY user:7 age 1", &["mirror user:7"]);
+    check(&mut test, "HGETALL user:7", &[]);
+    check(&mut test, "EXPIRE user:7 100", &[]);
+    check(&mut test, "RENAME user:7 user:8", &["mirror user:8", "mirror user:7"]);
+    check(&mut test, "DEL user:8 user:9", &["mirror user:8"]);
+    check(&mut test, "SET plain:1 x", &[]);
+    check(&mut test, "SET nobody x", &[]);
+    test.call(client, "HSET user:7 name Ann");
+    test.call(client, "PEXPIRE user:7 10");
+    entries(&mut test, client);
+    test.set_time(test.now_ms + 11);
+    check(&mut test, "EXISTS user:7", &["mirror user:7"]);
+}
+
+#[test]
+fn an_archived_row_is_told_whole_when_it_ends() {
+    let (mut test, client) = shop();
+    let check = |test: &mut TestEngine, command: &str, expected: &[&str]| {
+        check(test, client, command, expected);
+    };
+    check(&mut test, "HSET usage:7:2025-12 a 1 b 2", &[]);
+    check(&mut test, "HINCRBY usage:7:2025-12 a 4", &[]);
+    check(&mut test, "DEL usage:7:2025-12", &["archive usage:7:2025-12 a 5 b 2"]);
+    test.call(client, "HSET usage:7:2025-12 a 1 b 2");
+    check(&mut test, "HDEL usage:7:2025-12 a", &[]);
+    check(&mut test, "HDEL usage:7:2025-12 b", &["archive usage:7:2025-12 b 2"]);
+    test.call(client, "HSET usage:7:2025-12 a 1");
+    let moved = &["archive usage:7:2025-12 a 1"];
+    check(&mut test, "RENAME usage:7:2025-12 usage:7:2026-01", moved);
+    test.call(client, "HSET usage:7:2025-12 a 2");
+    let overwritten = &["archive usage:7:2026-01 a 1"];
+    check(&mut test, "COPY usage:7:2025-12 usage:7:2026-01 REPLACE", overwritten);
+    check(&mut test, "EXPIRE usage:7:2026-01 -1", &["archive usage:7:2026-01 a 2"]);
+    // A text that is set anew is the same row.
+    check(&mut test, "SET page:a one", &[]);
+    check(&mut test, "SET page:a two", &[]);
+    check(&mut test, "GETDEL page:a", &["archive page:a value two"]);
+    // Its time is over: by whoever comes upon it, and by itself.
+    test.call(client, "SET page:b x PX 10");
+    test.call(client, "SET page:c y PX 10");
+    test.set_time(test.now_ms + 11);
+    check(&mut test, "GET page:b", &["archive page:b value x"]);
+    test.tick();
+    assert_eq!(entries(&mut test, client), ["archive page:c value y"]);
+}
+
+#[test]
+fn what_is_pushed_is_told_in_order() {
+    let (mut test, client) = shop();
+    let check = |test: &mut TestEngine, command: &str, expected: &[&str]| {
+        check(test, client, command, expected);
+    };
+    check(&mut test, "RPUSH tx:7 a b", &["append tx:7 item a item b"]);
+    check(&mut test, "LPUSH tx:7 c d", &["append tx:7 item c item d"]);
+    check(&mut test, "LPOP tx:7 2", &[]);
+    check(&mut test, "LTRIM tx:7 1 -1", &[]);
+    check(&mut test, "LMOVE tx:7 tx:8 LEFT RIGHT", &["append tx:8 item b"]);
+    check(&mut test, "XADD log:7 * what it", &["append log:7 what it"]);
+    for command in ["LSET tx:8 0 x", "LREM tx:8 0 b", "LINSERT tx:8 BEFORE b x"] {
+        let reply = test.call(client, command);
+        let expected = "-SCHEMA tx:8: is appended to a table: items are pushed to it, not changed";
+        assert!(reply.starts_with(expected), "{command}: {reply}");
+    }
+    assert_eq!(entries(&mut test, client), Vec::<String>::new());
+}
+
+#[test]
+fn a_drained_list_keeps_nothing() {
+    let (mut test, client) = shop();
+    assert_eq!(test.call(client, "RPUSH likes a b"), ":2\r\n");
+    assert_eq!(test.call(client, "LLEN likes"), ":0\r\n");
+    assert_eq!(entries(&mut test, client), ["drain likes item a item b"]);
+    // A list that comes as a whole.
+    test.call(client, "RPUSH other c d");
+    assert_eq!(test.call(client, "RENAME other likes"), "+OK\r\n");
+    assert_eq!(test.call(client, "EXISTS likes"), ":0\r\n");
+    assert_eq!(entries(&mut test, client), ["drain likes item c item d"]);
+}
+
+#[test]
+fn entries_are_in_the_unit_of_what_they_tell_and_undone_with_it() {
+    let (mut test, client) = shop();
+    test.effects();
+    test.call(client, "RPUSH tx:7 a");
+    let lines = test.effect_lines();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(lines[0], "0: RPUSH tx:7 a");
+    let added = &lines[1];
+    assert!(added.starts_with(&format!("0: XADD {FEED} 1")), "{added}");
+    assert!(added.ends_with("append tx:7 item a") && !added.contains('*'), "{added}");
+    test.call(client, "MULTI");
+    test.call(client, "RPUSH tx:7 b");
+    test.call(client, "HSET user:7 age 3");
+    // The name is missing at its end: all of it is undone.
+    let reply = test.call(client, "EXEC");
+    assert!(reply.starts_with("-EXECABORT"), "{reply}");
+    assert_eq!(entries(&mut test, client), ["append tx:7 item a"]);
+    test.call(client, "MULTI");
+    test.call(client, "RPUSH tx:7 b");
+    test.call(client, "HSET user:7 name Ann");
+    test.call(client, "DEL user:7");
+    test.call(client, "EXEC");
+    let all = ["append tx:7 item b", "mirror user:7", "mirror user:7"];
+    assert_eq!(entries(&mut test, client), all);
+}
+
+#[test]
+fn nobody_else_writes_the_changefeed() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a");
+    let commands =
+        ["XADD FEED * a b", "DEL FEED", "RENAME FEED plain:1", "SET FEED x", "EXPIRE FEED 10"];
+    for command in commands {
+        let reply = test.call(client, &command.replace("FEED", FEED));
+        assert!(reply.starts_with("-SCHEMA") || reply.starts_with("-WRONGTYPE"), "{reply}");
+    }
+    let (mut fresh, other) = shop();
+    let reply = fresh.call(other, &format!("XADD {FEED} * a b"));
+    assert!(reply.starts_with(&format!("-SCHEMA {FEED}: is written by Keyward alone")), "{reply}");
+    assert_eq!(entries(&mut test, client), ["append tx:7 item a"]);
+}
+
+#[test]
+fn a_full_changefeed_refuses_commands_and_drops_nothing() {
+    let (mut test, client) = shop();
+    test.call(client, "SET page:a x PX 10");
+    test.call(client, "RPUSH tx:7 a");
+    let tunables = Tunables { changefeed_bytes_max: 1, ..Tunables::default() };
+    test.engine.set_tunables(tunables);
+    let full = "-OOM command not allowed when a changefeed > 'changefeed-max-memory'.\r\n";
+    assert_eq!(test.call(client, "RPUSH tx:7 b"), full);
+    assert_eq!(test.call(client, "LRANGE tx:7 0 -1"), "*1\r\n$1\r\na\r\n");
+    assert_eq!(test.call(client, "SET plain:1 x"), "+OK\r\n");
+    // What ends by itself is told all the same.
+    test.set_time(test.now_ms + 11);
+    assert_eq!(test.call(client, "EXISTS page:a"), ":0\r\n");
+    assert_eq!(entries(&mut test, client), ["append tx:7 item a", "archive page:a value x"]);
+}
+
+#[test]
+fn what_has_a_sink_is_not_flushed() {
+    let (mut test, client) = shop();
+    test.call(client, "SET plain:1 x");
+    assert_eq!(test.call(client, "FLUSHDB"), "+OK\r\n");
+    test.call(client, "HSET user:7 name Ann");
+    for command in ["FLUSHDB", "FLUSHALL"] {
+        let reply = test.call(client, command);
+        assert!(reply.starts_with("-SCHEMA user:{id:uint}: its rows are in a table"), "{reply}");
+    }
+    test.call(client, "DEL user:7");
+    let reply = test.call(client, "FLUSHALL");
+    assert!(reply.starts_with(&format!("-SCHEMA {FEED}")), "{reply}");
+    entries(&mut test, client);
+    assert_eq!(test.call(client, &format!("XLEN {FEED}")), ":0\r\n");
+    assert_eq!(test.call(client, "FLUSHALL"), "+OK\r\n");
+}
+
+#[test]
+fn where_rows_are_only_observed_nothing_is_told() {
+    let mut test = TestEngine::governed(1, &SHOP.replace("unknown", "mode = \"observe\"\nunknown"));
+    let client = test.engine.connect();
+    test.call(client, "RPUSH tx:7 a");
+    test.call(client, "RPUSH likes a");
+    assert_eq!(test.call(client, "LLEN likes"), ":1\r\n");
+    assert_eq!(test.call(client, &format!("EXISTS {FEED}")), ":0\r\n");
+}
+
+#[test]
+fn a_row_that_an_undone_unit_found_to_be_over_is_archived_all_the_same() {
+    let (mut test, client) = shop();
+    test.call(client, "SET page:a x PX 10");
+    test.call(client, "SET page:b y PX 10");
+    test.call(client, "SET page:c z PX 10");
+    test.effects();
+    test.set_time(test.now_ms + 11);
+    let script = "redis.call('GET','page:a') redis.call('SET','page:a','new') error('no')";
+    let (_, reply) = test.ask(client, &["EVAL", script, "0"]);
+    assert!(reply.starts_with(b"-"), "{}", reply.escape_ascii());
+    test.call(client, "MULTI");
+    test.call(client, "GET page:b");
+    test.call(client, "HSET user:7 age 3");
+    assert!(test.call(client, "EXEC").starts_with("-EXECABORT"));
+    let reply = test.call(client, "SET page:c z PX 99999999");
+    assert!(reply.starts_with("-SCHEMA"), "{reply}");
+    // In the log each is gone in the unit that tells it.
+    for key in ["page:a", "page:b", "page:c"] {
+        assert_eq!(test.call(client, &format!("EXISTS {key}")), ":0\r\n");
+    }
+    let effects = test.effects();
+    let unit = |ends: &dyn Fn(&str) -> bool| {
+        let found = effects.iter().find(|effect| {
+            let words: Vec<_> = effect.command.args().iter().map(String::from_utf8_lossy).collect();
+            ends(&words.join(" "))
+        });
+        found.map(|effect| effect.unit)
+    };
+    for (key, value) in [("page:a", "x"), ("page:b", "y"), ("page:c", "z")] {
+        let gone = unit(&|line| line == format!("DEL {key}"));
+        let told = unit(&|line| line.ends_with(&format!("archive {key} value {value}")));
+        assert!(gone.is_some() && gone == told, "{key}: {gone:?} {told:?}");
+    }
+    let mut told = entries(&mut test, client);
+    told.sort();
+    let all = ["archive page:a value x", "archive page:b value y", "archive page:c value z"];
+    assert_eq!(told, all);
+}

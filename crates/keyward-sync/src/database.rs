@@ -1,0 +1,111 @@
+//! The connection to PostgreSQL.
+//!
+//! Owns where the database is and how one comes to it: an address as libpq writes it, a
+//! password of the environment or of a password file. Invariant: no message of this module
+//! has a password or the address in it, which may hold one.
+
+mod password;
+mod tls;
+
+use thiserror::Error;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::{Client, Config, NoTls};
+
+use tls::Tls;
+
+/// Why the database could not be used.
+#[derive(Debug, Error)]
+pub enum DatabaseError {
+    /// The address cannot be read.
+    #[error(
+        "the address of the database cannot be read: it is written postgres://USER@HOST:PORT/NAME, or host=… user=… dbname=…"
+    )]
+    Address,
+    /// Nobody could be connected to, or the connection was refused.
+    #[error("cannot connect to the database: {0}")]
+    Connection(String),
+    /// A statement failed.
+    #[error("{0}")]
+    Statement(String),
+}
+
+impl From<tokio_postgres::Error> for DatabaseError {
+    fn from(error: tokio_postgres::Error) -> DatabaseError {
+        DatabaseError::Statement(in_one_sentence(&error))
+    }
+}
+
+/// Where the database is.
+#[derive(Clone, Debug)]
+pub struct Database {
+    config: Config,
+}
+
+impl Database {
+    /// Reads an address, `postgres://user@host/name` or `host=… user=…`. A password that it
+    /// does not have comes from `PGPASSWORD`, or from the file that `PGPASSFILE` names,
+    /// `~/.pgpass` unless given; a user that it does not have from `PGUSER`.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn at(address: &str) -> Result<Database, DatabaseError> {
+        let mut config: Config = address.parse().map_err(|_| DatabaseError::Address)?;
+        if config.get_user().is_none()
+            && let Ok(user) = std::env::var("PGUSER").or_else(|_| std::env::var("USER"))
+        {
+            config.user(user);
+        }
+        if config.get_password().is_none()
+            && let Some(password) = password::of_environment(&config)
+        {
+            config.password(password);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(std::time::Duration::from_secs(10));
+        }
+        config.application_name("keyward");
+        Ok(Database { config })
+    }
+
+    /// Connects, by TLS if the address says `sslmode=require`. The connection is served by a task of the runtime that this runs in, and ends
+    /// with the client.
+    ///
+    /// # Errors
+    /// If the database cannot be reached or refuses.
+    pub async fn connect(&self) -> Result<Client, DatabaseError> {
+        let failed =
+            |error: tokio_postgres::Error| DatabaseError::Connection(in_one_sentence(&error));
+        // What ends a connection is told to whoever uses the client.
+        match self.config.get_ssl_mode() {
+            SslMode::Require => {
+                let tls = Tls::of_environment().map_err(DatabaseError::Connection)?;
+                let (client, connection) = self.config.connect(tls).await.map_err(failed)?;
+                tokio::spawn(async move { drop(connection.await) });
+                Ok(client)
+            }
+            _ => {
+                let (client, connection) = self.config.connect(NoTls).await.map_err(failed)?;
+                tokio::spawn(async move { drop(connection.await) });
+                Ok(client)
+            }
+        }
+    }
+}
+
+/// What went wrong, with the constraint or column it is about, in one line.
+pub fn in_one_sentence(error: &tokio_postgres::Error) -> String {
+    let Some(error) = error.as_db_error() else {
+        let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+        return format!("{error}{}", cause.unwrap_or_default()).replace('\n', " ");
+    };
+    let mut line = error.message().to_owned();
+    // Details show values, which may be secret; names are enough to find them.
+    for (what, about) in
+        [("table", error.table()), ("column", error.column()), ("constraint", error.constraint())]
+    {
+        if let Some(about) = about.filter(|about| !line.contains(&format!("\"{about}\""))) {
+            line.push_str(&format!(", {what} {about}"));
+        }
+    }
+    line.replace('\n', " ")
+}

@@ -1,0 +1,23 @@
+//! Keyward's rows in PostgreSQL: the tables of a schema's sinks, and what fills them.
+//!
+//! Owns the statements that make tables ([`ddl`]) and bring them from one schema to another
+//! ([`migration`]), the connection to the database ([`database`]) and what that lacks
+//! ([`inspection`]); and the way of changes there: [`following`] reads them from a server's
+//! changefeed ([`source`], [`entry`]), makes rows of them ([`row`]) and has them stored
+//! exactly once ([`store`]); [`verification`] compares both sides.
+//! Not here: arguments and words for people (`keyward`), what a sink is (`keyward-schema`), who
+//! writes the changefeed (`keyward-rules`).
+
+pub mod database;
+pub mod ddl;
+pub mod entry;
+pub mod following;
+pub mod inspection;
+pub mod migration;
+mod names;
+mod own_tables;
+pub mod row;
+pub mod source;
+mod statement;
+pub mod store;
+pub mod verification;

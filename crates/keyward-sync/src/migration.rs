@@ -1,0 +1,140 @@
+//! From the tables of one schema to those of another.
+//!
+//! Owns the statements of a migration. Invariant: none destroys a row or a value: what a schema
+//! no longer has is written as a comment, for whoever wants it gone.
+
+use keyward_schema::{Key, Schema, Sink};
+
+use crate::ddl::{
+    self, Month, check_words, column_names, index_name, indexes, plain_definition, sinks,
+};
+use crate::names::name;
+
+/// The statements that bring the tables of `old` to what `new` wants, with partitions for
+/// these months where a table is new.
+pub fn statements(old: &Schema, new: &Schema, months: &[Month]) -> Vec<String> {
+    let mut statements = Vec::new();
+    let before: Vec<(&Key, &Sink)> = sinks(old).collect();
+    for (key, sink) in sinks(new) {
+        match before.iter().find(|(_, other)| other.table == sink.table) {
+            None => statements.extend(ddl::of_table(key, sink, months)),
+            Some((_, other)) => statements.extend(of_table(other, sink)),
+        }
+    }
+    for (_, sink) in before {
+        if !sinks(new).any(|(_, other)| other.table == sink.table) {
+            statements.push(format!("-- DROP TABLE {}", name(&sink.table)));
+        }
+    }
+    statements
+}
+
+/// The statements that change one table.
+fn of_table(old: &Sink, new: &Sink) -> Vec<String> {
+    let table = name(&new.table);
+    let alter = |change: String| format!("ALTER TABLE {table} {change}");
+    let mut statements = Vec::new();
+    if old.partitioned_by().is_some() != new.partitioned_by().is_some() {
+        let to = if new.partitioned_by().is_some() { "partitioned" } else { "not partitioned" };
+        statements.push(format!("-- {table} is to be {to}: make it anew and copy its rows"));
+    }
+    for column in &new.columns {
+        let Some(was) = old.columns.iter().find(|other| other.name == column.name) else {
+            // The rows that are there have no value for it.
+            statements.push(alter(format!(
+                "ADD COLUMN {}{}",
+                plain_definition(column),
+                check_words(column)
+            )));
+            continue;
+        };
+        let named = name(&column.name);
+        if was.ty != column.ty {
+            let ty = column.ty;
+            statements.push(alter(format!("ALTER COLUMN {named} TYPE {ty} USING {named}::{ty}")));
+        }
+        if was.required && !column.required {
+            statements.push(alter(format!("ALTER COLUMN {named} DROP NOT NULL")));
+        }
+        if was.words != column.words {
+            let constraint = format!("{}_{}_check", crate::names::bare(&new.table), column.name);
+            if !was.words.is_empty() {
+                statements.push(alter(format!("DROP CONSTRAINT {constraint}")));
+            }
+            if !column.words.is_empty() {
+                statements
+                    .push(alter(format!("ADD CONSTRAINT {constraint}{}", check_words(column))));
+            }
+        }
+    }
+    let gone = old.columns.iter().filter(|was| !new.columns.iter().any(|is| is.name == was.name));
+    for column in gone {
+        let named = name(&column.name);
+        if column.required {
+            statements.push(alter(format!("ALTER COLUMN {named} DROP NOT NULL")));
+        }
+        statements.push(format!("-- ALTER TABLE {table} DROP COLUMN {named}"));
+    }
+    let key = |sink: &Sink| column_names(sink, &sink.key);
+    if key(old) != key(new) {
+        let constraint = format!("{}_pkey", crate::names::bare(&new.table));
+        statements.push(alter(format!("DROP CONSTRAINT {constraint}")));
+        statements.push(alter(format!("ADD PRIMARY KEY ({})", key(new))));
+    }
+    for columns in indexes(new) {
+        let named = index_name(new, &columns);
+        if !indexes(old).iter().any(|columns| index_name(old, columns) == named) {
+            let columns = column_names(new, &columns);
+            statements.push(format!("CREATE INDEX {named} ON {table} ({columns})"));
+        }
+    }
+    statements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(keys: &str) -> Schema {
+        let text = format!("[keyspace]\nname = 'test'\n{keys}");
+        let checked = keyward_schema::check("test.toml", text.as_bytes());
+        let Some(schema) = checked.schema else { panic!("{:#?}", checked.diagnostics) };
+        schema
+    }
+
+    fn user(fields: &str, sink: &str) -> Schema {
+        schema(&format!(
+            "[key.\"u:{{id:int}}\"]\ntype = 'hash'\nfields = {{ {fields} }}\nsink = {{ {sink} }}"
+        ))
+    }
+
+    #[test]
+    fn columns_come_change_and_are_not_dropped() {
+        let old = user("a = 'int', b = 'string', c = 'x | y'", "mirror = 'u'");
+        let new = user("a = 'decimal', c = 'x | y | z', d = 'bool'", "mirror = 'u'");
+        let expected = [
+            "ALTER TABLE u ALTER COLUMN a TYPE numeric USING a::numeric",
+            "ALTER TABLE u DROP CONSTRAINT u_c_check",
+            "ALTER TABLE u ADD CONSTRAINT u_c_check CHECK (c IN ('x', 'y', 'z'))",
+            "ALTER TABLE u ADD COLUMN d boolean",
+            "ALTER TABLE u ALTER COLUMN b DROP NOT NULL",
+            "-- ALTER TABLE u DROP COLUMN b",
+        ];
+        assert_eq!(statements(&old, &new, &[]), expected);
+        assert_eq!(statements(&new, &new, &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn tables_and_keys_come_and_are_not_dropped() {
+        let old = user("a = 'int'", "mirror = 'u'");
+        let new = user("a = 'int'", "mirror = 'v'");
+        let made = statements(&old, &new, &[]);
+        assert!(made[0].contains("CREATE TABLE v"), "{made:?}");
+        assert_eq!(made[1..], ["-- DROP TABLE u"]);
+        let (old, keyed) = ("archive = 'u'", "archive = 'u', key = ['id', 'a']");
+        let expected =
+            ["ALTER TABLE u DROP CONSTRAINT u_pkey", "ALTER TABLE u ADD PRIMARY KEY (id, a)"];
+        let made = statements(&user("a = 'int'", old), &user("a = 'int'", keyed), &[]);
+        assert_eq!(made, expected);
+    }
+}

@@ -1,0 +1,39 @@
+//! The tables that storing needs for itself: the place up to which changes are stored, what a
+//! server has lost that is stored, and items that the database refused.
+
+/// What they are called, and how they are made.
+pub(crate) const ALL: [(&str, &str); 3] = [
+    (
+        "keyward_place",
+        "-- up to which entry of its changefeed a keyspace is stored\n\
+         CREATE TABLE keyward_place (\n  \
+           keyspace text PRIMARY KEY,\n  \
+           epoch text NOT NULL,\n  \
+           entry text NOT NULL,\n  \
+           stored_at timestamptz NOT NULL DEFAULT now()\n)",
+    ),
+    (
+        "keyward_forks",
+        "-- what is stored here and was lost by the server, which went on behind `lost_after`\n\
+         CREATE TABLE keyward_forks (\n  \
+           keyspace text NOT NULL,\n  \
+           epoch text NOT NULL,\n  \
+           lost_after text NOT NULL,\n  \
+           lost_to text NOT NULL,\n  \
+           found_at timestamptz NOT NULL DEFAULT now(),\n  \
+           PRIMARY KEY (keyspace, epoch)\n)",
+    ),
+    (
+        "keyward_dead_letters",
+        "-- drained items that the database refused, and why\n\
+         CREATE TABLE keyward_dead_letters (\n  \
+           keyspace text NOT NULL,\n  \
+           entry text NOT NULL,\n  \
+           table_name text NOT NULL,\n  \
+           key text NOT NULL,\n  \
+           item bytea NOT NULL,\n  \
+           reason text NOT NULL,\n  \
+           refused_at timestamptz NOT NULL DEFAULT now(),\n  \
+           PRIMARY KEY (keyspace, entry)\n)",
+    ),
+];

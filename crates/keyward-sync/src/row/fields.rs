@@ -1,0 +1,73 @@
+//! The fields of a row: of a hash, or of a JSON object.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+/// Fields by name, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    found: Vec<(String, Found)>,
+}
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Bytes: the value of a hash's field, or a text of JSON without its quotes.
+    Text(Vec<u8>),
+    /// Anything else of JSON, as it is written.
+    Raw(String),
+    /// JSON's null.
+    Null,
+}
+
+impl Fields {
+    /// Those of a hash, whose names are texts.
+    pub(super) fn of_pairs(pairs: &[(Vec<u8>, Vec<u8>)]) -> Option<Fields> {
+        let found = pairs.iter().map(|(name, value)| {
+            let name = String::from_utf8(name.clone()).ok()?;
+            Some((name, Found::Text(value.clone())))
+        });
+        Some(Fields { found: found.collect::<Option<_>>()? })
+    }
+
+    /// Those of a JSON object; of names that are there twice, the last counts.
+    pub(super) fn of_json(text: &[u8]) -> Option<Fields> {
+        let object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(text).ok()?;
+        let found = object.into_iter().map(|(name, raw)| {
+            let raw = raw.get().trim();
+            let found = match serde_json::from_str::<String>(raw) {
+                Ok(text) => Found::Text(text.into_bytes()),
+                Err(_) if raw == "null" => Found::Null,
+                Err(_) => Found::Raw(raw.to_owned()),
+            };
+            (name, found)
+        });
+        Some(Fields { found: found.collect() })
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.found.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Found> {
+        self.found.iter().find(|(known, _)| known == name).map(|(_, found)| found)
+    }
+
+    /// Some of them as a JSON object; none if one of them is no text.
+    pub(super) fn json_of(&self, names: &[&str]) -> Option<String> {
+        let field = |name: &&str| {
+            let value = match self.get(name)? {
+                Found::Text(bytes) => {
+                    let text = std::str::from_utf8(bytes).ok()?;
+                    serde_json::Value::from(text).to_string()
+                }
+                Found::Raw(json) => json.clone(),
+                Found::Null => "null".to_owned(),
+            };
+            Some(format!("{}:{value}", serde_json::Value::from(*name)))
+        };
+        let fields: Vec<String> = names.iter().map(field).collect::<Option<_>>()?;
+        Some(format!("{{{}}}", fields.join(",")))
+    }
+}

@@ -1,0 +1,108 @@
+//! The server whose changes are stored: a connection, its requests and replies.
+//!
+//! Owns the client's side of the protocol. Not here: how one connects, which is told by a
+//! [`Dial`].
+
+use std::io::{self, Read, Write};
+
+use keyward_resp::{Frame, FrameLimits, FrameParser, push_request};
+use thiserror::Error;
+
+/// How much is read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// A connection.
+pub trait Link: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Link for T {}
+
+/// Makes connections to the server, each time anew.
+pub type Dial = Box<dyn Fn() -> io::Result<Box<dyn Link>> + Send>;
+
+/// Why the server could not be asked.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// The connection failed.
+    #[error("the connection to the server failed: {0}")]
+    Connection(#[from] io::Error),
+    /// It does not speak the protocol.
+    #[error("the server does not speak Redis's protocol")]
+    Protocol,
+    /// It refuses a request.
+    #[error("the server refuses {0}: {1}")]
+    Refused(&'static str, String),
+}
+
+/// A connection to the server.
+pub struct Source {
+    link: Box<dyn Link>,
+    parser: FrameParser,
+    input: Vec<u8>,
+}
+
+impl Source {
+    /// Takes a connection.
+    pub fn new(link: Box<dyn Link>) -> Source {
+        Source { link, parser: FrameParser::new(FrameLimits::default()), input: Vec::new() }
+    }
+
+    /// Connects and sends what the server wants to hear first: AUTH and the like.
+    ///
+    /// # Errors
+    /// If nobody is there, or refuses.
+    pub fn connect(dial: &Dial, greeting: &[Vec<Vec<u8>>]) -> Result<Source, SourceError> {
+        let mut source = Source::new(dial()?);
+        for request in greeting {
+            let request: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
+            source.ask("the login", &request)?;
+        }
+        Ok(source)
+    }
+
+    /// Sends requests together and waits for the replies.
+    ///
+    /// # Errors
+    /// If the connection fails. Errors of the server are among the replies.
+    pub fn ask_all(&mut self, requests: &[Vec<&[u8]>]) -> Result<Vec<Frame>, SourceError> {
+        let mut bytes = Vec::new();
+        for request in requests {
+            push_request(&mut bytes, request.iter());
+        }
+        self.link.write_all(&bytes)?;
+        self.link.flush()?;
+        let mut replies = Vec::with_capacity(requests.len());
+        while replies.len() < requests.len() {
+            match self.parser.next(&self.input).map_err(|_| SourceError::Protocol)? {
+                Some(frame) => replies.push(frame),
+                None => self.read()?,
+            }
+        }
+        self.parser.consume(&mut self.input);
+        Ok(replies)
+    }
+
+    /// Sends a request that is to succeed.
+    ///
+    /// # Errors
+    /// If the connection fails or the server refuses; `what` says what then.
+    pub fn ask(&mut self, what: &'static str, request: &[&[u8]]) -> Result<Frame, SourceError> {
+        match self.ask_all(&[request.to_vec()])?.pop() {
+            Some(Frame::Error(text)) => {
+                Err(SourceError::Refused(what, String::from_utf8_lossy(&text).into_owned()))
+            }
+            Some(frame) => Ok(frame),
+            None => Err(SourceError::Protocol),
+        }
+    }
+
+    fn read(&mut self) -> Result<(), SourceError> {
+        let start = self.input.len();
+        self.input.resize(start + READ_BYTES, 0);
+        let outcome = self.link.read(&mut self.input[start..]);
+        self.input.truncate(start + *outcome.as_ref().unwrap_or(&0));
+        match outcome? {
+            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The statements that store rows.
+//!
+//! Owns the SQL of each kind of sink. All values are given as texts, an array for each column,
+//! and cast to the column's type: one statement stores thousands of rows. What a cast would cut
+//! without a word (`varchar(n)`) is left to the assignment, which refuses it.
+
+use keyward_schema::{Column, ColumnSource, ColumnType, Deletion, Merge, Sink, SinkKind};
+
+use crate::ddl::column_names;
+use crate::names::name;
+
+/// Stores rows, an array of texts for each column.
+pub(crate) fn insert(sink: &Sink) -> String {
+    let table = name(&sink.table);
+    let all: Vec<usize> = (0..sink.columns.len()).collect();
+    let columns = column_names(sink, &all);
+    let given = given(sink.columns.len());
+    let key = column_names(sink, &sink.key);
+    let others: Vec<usize> = all.iter().copied().filter(|at| !sink.key.contains(at)).collect();
+    let values = |value: &dyn Fn(usize, &Column) -> String| {
+        let values = all.iter().map(|at| value(*at, &sink.columns[*at]));
+        values.collect::<Vec<_>>().join(", ")
+    };
+    let plain = values(&|at, column| cast(column, &format!("c{at}")));
+    if sink.merge == Some(Merge::Add) {
+        let summed = values(&|at, column| match sink.key.contains(&at) {
+            true => cast(column, &format!("c{at}")),
+            false if column.ty.is_number() => format!("sum({})", cast(column, &format!("c{at}"))),
+            false => {
+                let own = cast(column, &format!("c{at}"));
+                format!(
+                    "(array_agg({own} ORDER BY place DESC) FILTER (WHERE c{at} IS NOT NULL))[1]"
+                )
+            }
+        });
+        let groups: Vec<String> = sink.key.iter().map(|at| format!("c{at}")).collect();
+        let sets = others.iter().map(|at| {
+            let column = &sink.columns[*at];
+            let own = name(&column.name);
+            match column.ty.is_number() {
+                true => {
+                    format!("{own} = COALESCE(t.{own} + EXCLUDED.{own}, t.{own}, EXCLUDED.{own})")
+                }
+                false => format!("{own} = COALESCE(EXCLUDED.{own}, t.{own})"),
+            }
+        });
+        let sets: Vec<String> = sets.collect();
+        let conflict = conflict(&sets);
+        return format!(
+            "INSERT INTO {table} AS t ({columns}) SELECT {summed} FROM {given} GROUP BY {} \
+             ON CONFLICT ({key}) {conflict}",
+            groups.join(", ")
+        );
+    }
+    let insert =
+        format!("INSERT INTO {table} ({columns}) SELECT {plain} FROM {given} ORDER BY place");
+    if sink.kind != SinkKind::Mirror {
+        return insert;
+    }
+    let sets = others.iter().map(|at| {
+        let own = name(&sink.columns[*at].name);
+        format!("{own} = EXCLUDED.{own}")
+    });
+    let sets: Vec<String> = sets.collect();
+    format!("{insert} ON CONFLICT ({key}) {}", conflict(&sets))
+}
+
+fn conflict(sets: &[String]) -> String {
+    match sets {
+        [] => "DO NOTHING".to_owned(),
+        sets => format!("DO UPDATE SET {}", sets.join(", ")),
+    }
+}
+
+/// Takes rows away whose keys are gone, or marks them.
+pub(crate) fn remove(sink: &Sink) -> String {
+    let table = name(&sink.table);
+    let given = given(sink.columns.len());
+    let is_same = sink.columns.iter().enumerate().filter_map(|(at, column)| match column.from {
+        ColumnSource::Placeholder(_) | ColumnSource::Key => {
+            Some(format!("t.{} = {}", name(&column.name), cast(column, &format!("c{at}"))))
+        }
+        _ => None,
+    });
+    let is_same: Vec<String> = is_same.collect();
+    let is_same = is_same.join(" AND ");
+    let time = sink.column_from(&ColumnSource::Time);
+    match (sink.deletion, time) {
+        (Deletion::Mark, Some(at)) => {
+            let column = &sink.columns[at];
+            let own = name(&column.name);
+            let value = cast(column, &format!("c{at}"));
+            format!(
+                "UPDATE {table} AS t SET {own} = {value} FROM {given} WHERE {is_same} AND t.{own} IS NULL"
+            )
+        }
+        _ => format!("DELETE FROM {table} AS t USING {given} WHERE {is_same}"),
+    }
+}
+
+/// The columns that name the key of a row.
+pub(crate) fn name_columns(sink: &Sink) -> Vec<usize> {
+    let is_name = |at: &usize| {
+        matches!(sink.columns[*at].from, ColumnSource::Placeholder(_) | ColumnSource::Key)
+    };
+    (0..sink.columns.len()).filter(is_name).collect()
+}
+
+/// Which of the given rows the table has otherwise, or not at all.
+pub(crate) fn differing(sink: &Sink) -> String {
+    let given_value = |at: usize| cast(&sink.columns[at], &format!("c{at}"));
+    let own = |at: usize| format!("t.{}", name(&sink.columns[at].name));
+    let is_same = sink.key.iter().map(|at| format!("{} = {}", own(*at), given_value(*at)));
+    let is_same: Vec<String> = is_same.collect();
+    let others = (0..sink.columns.len()).filter(|at| !sink.key.contains(at));
+    let differs = others.map(|at| format!("{} IS DISTINCT FROM {}", own(at), given_value(at)));
+    let differs: Vec<String> = ["t.ctid IS NULL".to_owned()].into_iter().chain(differs).collect();
+    format!(
+        "SELECT place, t.ctid IS NULL FROM {} LEFT JOIN {} AS t ON {} WHERE {}",
+        given(sink.columns.len()),
+        name(&sink.table),
+        is_same.join(" AND "),
+        differs.join(" OR ")
+    )
+}
+
+/// Notes the keys of the given rows in a table for that.
+pub(crate) fn note_seen(sink: &Sink, seen: &str) -> String {
+    let values =
+        name_columns(sink).into_iter().map(|at| cast(&sink.columns[at], &format!("c{at}")));
+    let values: Vec<String> = values.collect();
+    format!("INSERT INTO {seen} SELECT {} FROM {}", values.join(", "), given(sink.columns.len()))
+}
+
+/// The keys of rows that the table has and nobody has noted; some thousands at most.
+pub(crate) fn surplus(sink: &Sink, seen: &str) -> String {
+    let names: Vec<String> =
+        name_columns(sink).into_iter().map(|at| name(&sink.columns[at].name)).collect();
+    let texts: Vec<String> = names.iter().map(|own| format!("t.{own}::text")).collect();
+    let is_same: Vec<String> = names.iter().map(|own| format!("s.{own} = t.{own}")).collect();
+    let time = sink.column_from(&ColumnSource::Time);
+    let living =
+        time.map_or(String::new(), |at| format!(" AND t.{} IS NULL", name(&sink.columns[at].name)));
+    format!(
+        "SELECT DISTINCT {} FROM {} AS t WHERE NOT EXISTS (SELECT 1 FROM {seen} AS s WHERE {}){living} LIMIT 10000",
+        texts.join(", "),
+        name(&sink.table),
+        is_same.join(" AND ")
+    )
+}
+
+/// The arrays as a table.
+fn given(columns: usize) -> String {
+    let arrays: Vec<String> = (1..=columns).map(|at| format!("${at}::text[]")).collect();
+    let names: Vec<String> = (0..columns).map(|at| format!("c{at}")).collect();
+    format!("unnest({}) WITH ORDINALITY AS given({}, place)", arrays.join(", "), names.join(", "))
+}
+
+/// A text as a value of a column's type.
+fn cast(column: &Column, text: &str) -> String {
+    match column.ty {
+        ColumnType::Text | ColumnType::Varchar(_) => text.to_owned(),
+        ty => format!("{text}::{ty}"),
+    }
+}

@@ -1,0 +1,208 @@
+//! A PostgreSQL of a test's own.
+//!
+//! Owns a cluster in a directory of its own that is reached by a socket there, and the process
+//! that serves it. Dropping a [`Postgres`] kills the process and removes the directory. Where
+//! tests run as root, which PostgreSQL refuses, it runs as the user that Debian's package makes.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use crate::certificates::Certificates;
+use crate::server::free_port;
+use crate::waiting::within;
+
+/// Where Debian puts each version's programs.
+const VERSIONS: &str = "/usr/lib/postgresql";
+/// How long it may take until it answers.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A running PostgreSQL.
+#[derive(Debug)]
+pub struct Postgres {
+    child: Child,
+    directory: tempfile::TempDir,
+    programs: PathBuf,
+    /// Where it listens, if it is reached by TLS.
+    port: Option<u16>,
+}
+
+impl Postgres {
+    /// As [`Postgres::start`], reached on the loopback interface by TLS alone, with the
+    /// certificate `server`.
+    ///
+    /// # Panics
+    /// As [`Postgres::start`].
+    pub fn start_with_tls(certificates: &Certificates) -> Postgres {
+        Postgres::start_so(Some(certificates))
+    }
+
+    /// Makes a cluster and serves it.
+    ///
+    /// # Panics
+    /// If PostgreSQL is not on this machine, or does not start: a test that needs it must
+    /// fail then.
+    pub fn start() -> Postgres {
+        Postgres::start_so(None)
+    }
+
+    fn start_so(certificates: Option<&Certificates>) -> Postgres {
+        let programs = programs().expect("PostgreSQL is not installed; these tests need it");
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().join("data");
+        std::fs::create_dir(&data).expect("a directory for the cluster");
+        if let Some((user, group)) = other_user() {
+            for path in [directory.path(), &data] {
+                std::os::unix::fs::chown(path, Some(user), Some(group)).expect("its directory");
+            }
+        }
+        // Others than its user look for the socket in there.
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(directory.path(), open).expect("its directory");
+        let mut command = as_its_user(&programs.join("initdb"));
+        command.args(["-U", "keyward", "-A", "trust", "-E", "UTF8", "--locale", "C", "-N", "-D"]);
+        let made = command.arg(&data).output().expect("initdb runs");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let port = certificates.map(|certificates| {
+            for name in ["server.crt", "server.key"] {
+                let file = data.join(name);
+                std::fs::copy(certificates.file(name), &file).expect("a certificate");
+                let own = std::fs::Permissions::from_mode(0o600);
+                std::fs::set_permissions(&file, own).expect("a certificate");
+                if let Some((user, group)) = other_user() {
+                    std::os::unix::fs::chown(&file, Some(user), Some(group)).expect("its file");
+                }
+            }
+            let rules = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
+            std::fs::write(data.join("pg_hba.conf"), rules).expect("who may connect");
+            free_port()
+        });
+        let child = serve(&programs, directory.path(), port).expect("postgres runs");
+        let postgres = Postgres { child, directory, programs, port };
+        postgres.wait();
+        postgres
+    }
+
+    /// What reaches it, as `--postgres` takes it.
+    pub fn url(&self) -> String {
+        let port = self.port.map_or(String::new(), |port| format!(" port={port}"));
+        format!("host={} user=keyward dbname=postgres{port}", self.directory.path().display())
+    }
+
+    /// What reaches it by TLS.
+    ///
+    /// # Panics
+    /// If it was not started so.
+    pub fn tls_url(&self) -> String {
+        let port = self.port.expect("it was started with TLS");
+        format!("postgres://keyward@127.0.0.1:{port}/postgres?sslmode=require")
+    }
+
+    /// What a statement returns: a line for each row, `|` between its columns.
+    ///
+    /// # Panics
+    /// If it fails.
+    pub fn query(&self, statement: &str) -> String {
+        let output = self.psql(statement);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{statement}: {error}");
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Ends it as a power cut would (SIGKILL of every process), and serves the cluster anew.
+    ///
+    /// # Panics
+    /// If it does not start again.
+    pub fn kill_and_restart(&mut self) {
+        self.kill();
+        // What is left of it would keep the next one away.
+        let pid_file = self.directory.path().join("data/postmaster.pid");
+        std::fs::remove_file(pid_file).expect("the file of the process id");
+        let serving = serve(&self.programs, self.directory.path(), self.port);
+        self.child = serving.expect("postgres runs");
+        self.wait();
+    }
+
+    /// Kills it, and whoever serves its connections.
+    fn kill(&mut self) {
+        // It leads a group of its own.
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _ = self.child.wait();
+    }
+
+    fn psql(&self, statement: &str) -> Output {
+        let mut command = Command::new(self.programs.join("psql"));
+        command.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1"]).arg(self.url());
+        command.args(["-c", statement]).output().expect("psql runs")
+    }
+
+    fn wait(&self) {
+        let is_ready = || self.psql("SELECT 1").status.success().then_some(());
+        within(START_TIMEOUT, is_ready).unwrap_or_else(|| {
+            let log = std::fs::read_to_string(self.directory.path().join("log"));
+            panic!("PostgreSQL does not answer; its log:\n{}", log.unwrap_or_default())
+        });
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn serve(programs: &Path, directory: &Path, port: Option<u16>) -> io::Result<Child> {
+    let log = std::fs::File::options().create(true).append(true).open(directory.join("log"))?;
+    let mut command = as_its_user(&programs.join("postgres"));
+    command.arg("-D").arg(directory.join("data")).arg("-k").arg(directory);
+    command.args(["-c", "fsync=off", "-c", "max_connections=20"]);
+    match port {
+        Some(port) => {
+            let port = format!("port={port}");
+            command.args(["-c", "listen_addresses=127.0.0.1", "-c", &port, "-c", "ssl=on"]);
+        }
+        None => {
+            command.args(["-c", "listen_addresses="]);
+        }
+    }
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0).spawn()
+}
+
+/// The programs of the newest version.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir(VERSIONS).ok()?.flatten();
+    let mut found: Vec<(u32, PathBuf)> = versions
+        .filter_map(|version| {
+            let programs = version.path().join("bin");
+            let number = version.file_name().to_str()?.parse().ok()?;
+            programs.join("initdb").exists().then_some((number, programs))
+        })
+        .collect();
+    found.sort();
+    found.pop().map(|(_, programs)| programs)
+}
+
+/// The user and group that serve it, where the tests run as root.
+fn other_user() -> Option<(u32, u32)> {
+    let id = |of: &[&str]| -> Option<u32> {
+        let output = Command::new("id").args(of).output().ok()?;
+        String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+    };
+    if id(&["-u"]) != Some(0) {
+        return None;
+    }
+    id(&["-u", "postgres"]).zip(id(&["-g", "postgres"]))
+}
+
+fn as_its_user(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    if let Some((user, group)) = other_user() {
+        command.uid(user).gid(group);
+    }
+    command.current_dir("/");
+    command
+}

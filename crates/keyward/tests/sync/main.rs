@@ -1,0 +1,5 @@
+//! `keyward sync` on a real PostgreSQL: rows reach their tables, each exactly once.
+
+mod ledger;
+mod rows;
+mod stage;

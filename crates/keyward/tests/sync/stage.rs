@@ -1,0 +1,118 @@
+//! A server, a database and what carries changes from one to the other.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use keyward_testkit::{Client, Postgres, Server, call};
+use tempfile::TempDir;
+
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_keyward");
+
+/// What becomes of the server's files.
+#[derive(Clone, Copy)]
+pub(crate) enum Aside {
+    Put,
+    Bring,
+}
+
+/// A schema, the files of its server, and a database with its tables.
+pub(crate) struct Stage {
+    pub(crate) postgres: Postgres,
+    directory: TempDir,
+}
+
+impl Stage {
+    pub(crate) fn new(schema: &str) -> Stage {
+        let stage =
+            Stage { postgres: Postgres::start(), directory: TempDir::new().expect("a directory") };
+        std::fs::create_dir(stage.data()).expect("a directory for data");
+        std::fs::write(stage.schema(), schema).expect("the schema is written");
+        let url = stage.postgres.url();
+        let made = run(&["sql", "--check", &url, "--apply", stage.schema_text()]);
+        assert!(made.status.success(), "{made:?}");
+        stage
+    }
+
+    pub(crate) fn schema(&self) -> PathBuf {
+        self.directory.path().join("keyward.toml")
+    }
+
+    pub(crate) fn schema_text(&self) -> &'static str {
+        // A test makes few of them.
+        Box::leak(self.schema().display().to_string().into_boxed_str())
+    }
+
+    /// Puts the server's files aside, or brings those that were put aside back.
+    pub(crate) fn swap_data(&self, what: Aside) {
+        let aside = self.directory.path().join("aside");
+        let (from, to) = match what {
+            Aside::Put => (self.data(), aside),
+            Aside::Bring => (aside, self.data()),
+        };
+        let _ = std::fs::remove_dir_all(&to);
+        let copied = Command::new("cp").arg("-a").args([&from, &to]).status().expect("cp runs");
+        assert!(copied.success());
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// A server on what the last one left.
+    pub(crate) fn serve(&self) -> Server {
+        let data = self.data().display().to_string();
+        let options = [self.schema_text(), "--dir", &data, "--appendonly", "yes"];
+        Server::keyward(Path::new(PROGRAM), &options)
+    }
+
+    /// Stores what there is to store.
+    pub(crate) fn sync_once(&self, server: &Server) -> Output {
+        let source = server.address().to_string();
+        let url = self.postgres.url();
+        run(&["sync", "--once", "--postgres", &url, "--source", &source, self.schema_text()])
+    }
+
+    /// What comparing both sides says.
+    pub(crate) fn verify(&self, server: &Server) -> String {
+        let source = server.address().to_string();
+        let url = self.postgres.url();
+        let output = run(&["verify", "--postgres", &url, "--source", &source, self.schema_text()]);
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        format!("exit {}\n{text}", output.status.code().unwrap_or(-1))
+    }
+
+    /// Goes on storing.
+    pub(crate) fn sync(&self, source: &str) -> Child {
+        let url = self.postgres.url();
+        Command::new(PROGRAM)
+            .args(["sync", "--postgres", &url, "--source", source, self.schema_text()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the binary runs")
+    }
+
+    #[track_caller]
+    pub(crate) fn check(&self, query: &str, expected: &str) {
+        assert_eq!(self.postgres.query(query), expected, "{query}");
+    }
+}
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(PROGRAM).args(arguments).output().expect("the binary runs")
+}
+
+/// What a command said, which is to have succeeded.
+#[track_caller]
+pub(crate) fn said(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+/// Sends commands, a line each, which are to succeed.
+pub(crate) fn call_all(client: &mut Client, commands: &str) {
+    for command in commands.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        call(client, command);
+    }
+}
