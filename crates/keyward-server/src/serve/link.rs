@@ -31,7 +31,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::task::Poll;
 use std::time::Duration;
 
-/// How long the next attempt waits after one that failed.
+/// How long the next attempt waits after one that came to nothing soon.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Rows loaded between two looks at the connections.
 const STEP_ROWS: usize = 1000;
@@ -52,13 +52,16 @@ pub(crate) async fn keep_link(server: Rc<Server>) {
             changed.taken().await;
             continue;
         };
-        let link = Following { server: &server, order };
+        let (link, began) = (Following { server: &server, order }, Instant::now());
         if let Err(problem) = link.follow(primary).await {
             tracing::warn!("{problem}");
         }
         if link.is_current() {
             link.note(LinkStage::Connect);
-            link.pause().await;
+            // Who loses a link that has held tries again at once.
+            if began.elapsed() < PAUSE {
+                link.pause().await;
+            }
         }
     }
 }

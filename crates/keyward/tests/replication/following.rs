@@ -421,3 +421,56 @@ fn a_pause_holds_what_the_primary_sends() {
     replica.call("CLIENT UNPAUSE");
     primary.assert_equals(&replica);
 }
+
+/// Answers a replica as a primary does, and sends it these bytes after an empty snapshot.
+fn newer_primary(stream: Vec<u8>) -> u16 {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let port = listener.local_addr().expect("it has one").port();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let Ok(mut socket) = socket else { return };
+            let (stream, mut seen, mut part) = (stream.clone(), Vec::new(), [0; 4096]);
+            std::thread::spawn(move || {
+                while let Ok(count @ 1..) = socket.read(&mut part) {
+                    seen.extend_from_slice(&part[..count]);
+                    let reply: Vec<u8> = match () {
+                        () if seen.windows(5).any(|word| word == b"PSYNC") => {
+                            let mut empty = b"REDIS0011\xfa\x09redis-ver\x055.5.5\xff".to_vec();
+                            empty.extend_from_slice(&[0; 8]);
+                            let head =
+                                format!("+FULLRESYNC {} 0\r\n${}\r\n", "a".repeat(40), empty.len());
+                            [head.as_bytes(), &empty, &stream].concat()
+                        }
+                        () if seen.windows(4).any(|word| word == b"PING") => b"+PONG\r\n".to_vec(),
+                        () if seen.windows(3).any(|word| word == b"ACK") => continue,
+                        () => b"+OK\r\n".to_vec(),
+                    };
+                    seen.clear();
+                    if socket.write_all(&reply).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn commands_that_are_not_known_close_the_link_or_are_left_out() {
+    let mut stream = Vec::new();
+    for words in [&["SET", "a", "1"][..], &["HSETNEW", "h", "f", "v"], &["SET", "b", "2"]] {
+        keyward_resp::push_request(&mut stream, words.iter());
+    }
+    let port = newer_primary(stream.clone()).to_string();
+    let strict = Node::keyward(&["--replicaof", "127.0.0.1", &port]);
+    wait_until(|| strict.log().contains("a command that is not supported: HSETNEW"));
+    let lenient =
+        Node::keyward(&["--repl-skip-unsupported", "yes", "--replicaof", "127.0.0.1", &port]);
+    wait_until(|| lenient.call("GET b") == bulk("2"));
+    assert_eq!(lenient.info("master_commands_skipped"), "1");
+    // Its bytes are part of the history all the same.
+    assert_eq!(lenient.info("slave_repl_offset"), stream.len().to_string());
+    assert!(lenient.log().contains("Left out of the primary's stream: HSETNEW"));
+}

@@ -147,3 +147,40 @@ fn a_replica_of_a_plain_redis_observes_its_own_schema() {
     assert_eq!(replica.info("schemas_observing_since_promotion"), "");
     assert!(error_of(&replica, "SET free 3").starts_with("SCHEMA"));
 }
+
+const MIRRORS: &str = r#"
+[keyspace]
+name = "mirrors"
+
+[key."fans:{id:uint}"]
+type = "set"
+ttl = "none"
+
+[key."idols:{id:uint}"]
+type = "set"
+ttl = "none"
+inverse = "fans:{member}"
+"#;
+
+#[test]
+fn a_large_end_that_was_under_way_is_completed_after_a_promotion() {
+    let mut primary = SchemaFile::new(MIRRORS).serve(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    let mut client = primary.client();
+    for first in (0..20_000).step_by(5_000) {
+        let members: Vec<String> = (first..first + 5_000).map(|id: usize| id.to_string()).collect();
+        call(&mut client, &format!("SADD fans:1 {}", members.join(" ")));
+    }
+    primary.wait_for(&replica);
+    assert_eq!(replica.call("DBSIZE"), Frame::Integer(20_001));
+    call(&mut client, "DEL fans:1");
+    wait_until(|| replica.call("EXISTS fans:1") == Frame::Integer(0));
+    primary.kill();
+    wait_until(|| replica.info("master_link_status") == "down");
+    let Frame::Integer(left) = replica.call("DBSIZE") else { panic!("no size") };
+    assert!(left > 0, "it was over before");
+    replica.lead();
+    // What is hidden is not seen, and goes.
+    assert_eq!(replica.call("SMEMBERS idols:19999"), Frame::Array(Vec::new()));
+    wait_until(|| replica.call("DBSIZE") == Frame::Integer(0));
+}

@@ -155,6 +155,13 @@ fn primary_lines(ctx: &Ctx<'_>, primary: &Primary, text: &mut String) {
         };
         let _ = write!(text, "master_link_down_since_seconds:{down_s}\r\n");
     }
+    for (name, count) in
+        [("master_commands_skipped", primary.skipped), ("master_commands_failed", primary.failures)]
+    {
+        if count > 0 {
+            let _ = write!(text, "{name}:{count}\r\n");
+        }
+    }
     let _ = write!(
         text,
         "slave_priority:{}\r\nslave_read_only:{}\r\nreplica_announced:{}\r\n",
