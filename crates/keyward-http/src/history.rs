@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// How often a sample is taken.
 const EVERY: Duration = Duration::from_secs(10);
+/// The same until there is something to sample.
+const EVERY_AT_START: Duration = Duration::from_secs(1);
 /// Samples of an hour.
 const SAMPLES_MAX: usize = 360;
 /// Bytes of all samples.
@@ -51,11 +53,12 @@ impl History {
         let history: Weak<History> = Arc::downgrade(self);
         let keep = move || {
             while let Some(history) = history.upgrade() {
-                if let Some(reading) = board.read(&wake) {
-                    history.add(&reading);
-                }
+                let reading = board.read(&wake);
+                reading.iter().for_each(|reading| history.add(reading));
+                // There are no tables before rows are loaded.
+                let has_tables = reading.is_some_and(|reading| !tables(&reading).is_empty());
                 drop(history);
-                std::thread::sleep(EVERY);
+                std::thread::sleep(if has_tables { EVERY } else { EVERY_AT_START });
             }
         };
         std::thread::Builder::new().name("history".to_owned()).spawn(keep)?;

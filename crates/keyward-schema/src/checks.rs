@@ -179,13 +179,14 @@ pub static RULES: &[&Rule] = &[
     // Examples.
     &example_key::RULE,
     &example_value::RULE,
-    &bad_alert::RULE,
     // Sinks.
     &malformed_sink::RULE,
     &sink_type::RULE,
     &column_source::RULE,
     &column_type::RULE,
     &table_twice::RULE,
+    // Alerts.
+    &bad_alert::RULE,
 ];
 
 /// The rule of that code.

@@ -11,7 +11,8 @@ let sort = { by: "Memory", isUp: false }, showing = 0;
 const addressOf = (it) => `#/pattern/${encodeURIComponent(it.db)}/${encodeURIComponent(it.keyspace)}/${encodeURIComponent(it.pattern)}`;
 
 async function ask(path) {
-  const response = await fetch("/api/v1/" + path, { headers: { accept: "application/json" } });
+  // The page's own address may have a password in it, which fetch does not take.
+  const response = await fetch(location.origin + "/api/v1/" + path, { headers: { accept: "application/json" } });
   if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
   return response.json();
 }
@@ -24,7 +25,9 @@ async function overview() {
 
 /** What each view needs. */
 const VIEWS = {
-  memory: async () => views.memory({ overview: await overview(), filter: filter.value, sort, setSort }),
+  memory: async () => views.memory({
+    overview: await overview(), filter: filter.value, sort, setSort, width: Math.max(280, view.clientWidth - 60),
+  }),
   ties: async () => {
     const [all, found] = await Promise.all([overview(), ask("ties")]);
     return views.ties({ found, overview: all, filter: filter.value });
@@ -87,7 +90,8 @@ document.addEventListener("keydown", (event) => {
 });
 document.getElementById("theme").addEventListener("click", turnTheme);
 filter.addEventListener("input", show);
-addEventListener("hashchange", () => { show(); view.focus(); });
+addEventListener("hashchange", () => { scrollTo(0, 0); show(); view.focus({ preventScroll: true }); });
+addEventListener("resize", show);
 const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
 show();

@@ -48,14 +48,15 @@ export function treemap(patterns, width, height) {
   const total = items.reduce((sum, it) => sum + it.bytes, 0);
   const scale = total > 0 ? width * height / total : 0;
   for (const { item, x, y, w, h } of squarified(items, scale, width, height)) {
+    const name = shown(item.pattern || "(no pattern)");
     const tone = keyspaces.indexOf(item.keyspace) % 6 + 1;
     const rect = drawn("rect", { x, y, width: w, height: h, rx: 4 });
     rect.style.fill = `var(--t${tone})`;
-    const label = drawn("a", { href: item.address, "aria-label": `${shown(item.pattern)} ${bytes(item.bytes)}` },
-      drawn("title", {}, `${shown(item.pattern)}\n${item.keyspace}: ${bytes(item.bytes)}`), rect);
+    const label = drawn("a", { href: item.address, "aria-label": `${name} ${bytes(item.bytes)}` },
+      drawn("title", {}, `${name}\n${item.keyspace}: ${bytes(item.bytes)}`), rect);
     if (w > 70 && h > 18) {
       const room = Math.floor((w - 12) / 7);
-      label.append(drawn("text", { x: x + 7, y: y + 16 }, cut(shown(item.pattern), room)));
+      label.append(drawn("text", { x: x + 7, y: y + 16 }, cut(name, room)));
       if (h > 36) label.append(drawn("text", { x: x + 7, y: y + 32 }, cut(bytes(item.bytes), room)));
     }
     svg.append(label);
@@ -95,6 +96,9 @@ function squarified(items, scale, width, height) {
 
 /** Patterns in columns, sources on the left, and what ties them. */
 export function graph(nodes, ties) {
+  // Two that mirror each other are tied once.
+  const known = new Set();
+  ties = ties.filter(({ from, to }) => !known.has(`${to} ${from}`) && known.add(`${from} ${to}`));
   const depth = new Map(nodes.map((node) => [node.id, 0]));
   for (let round = 0; round < nodes.length; round++) {
     let isMoved = false;
@@ -106,20 +110,21 @@ export function graph(nodes, ties) {
     }
     if (!isMoved) break;
   }
-  const columns = [];
-  for (const node of nodes) (columns[depth.get(node.id)] ??= []).push(node);
+  const columns = Array.from({ length: 1 + Math.max(...depth.values()) }, () => []);
+  for (const node of nodes) columns[depth.get(node.id)].push(node);
   const wide = 330, high = 46, place = new Map();
-  columns.forEach((column, index) => (column ?? []).forEach((node, row) =>
+  columns.forEach((column, index) => column.forEach((node, row) =>
     place.set(node.id, { x: 10 + index * (wide + 110), y: 10 + row * (high + 14) })));
-  const height = 20 + Math.max(1, ...columns.map((column) => (column ?? []).length)) * (high + 14);
-  const width = 20 + columns.length * (wide + 110);
+  const height = 20 + Math.max(...columns.map((column) => column.length)) * (high + 14);
+  const width = columns.length * (wide + 110) - 90;
   const svg = drawn("svg", { class: "graph", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "Ties between patterns" });
   svg.style.minWidth = Math.min(width, 900) + "px";
+  svg.style.maxWidth = width + "px";
   for (const { from, to, word } of ties) {
     const a = place.get(from), b = place.get(to);
     const x1 = a.x + wide, y1 = a.y + high / 2, x2 = b.x, y2 = b.y + high / 2, half = (x1 + x2) / 2;
     svg.append(drawn("path", { class: "tie", d: `M${x1} ${y1}C${half} ${y1} ${half} ${y2} ${x2} ${y2}` }),
-      drawn("text", { class: "word", x: half, y: (y1 + y2) / 2 - 4, "text-anchor": "middle" }, word));
+      drawn("text", { class: "word", x: x2 - 6, y: y2 - 5, "text-anchor": "end" }, word));
   }
   for (const node of nodes) {
     const { x, y } = place.get(node.id);

@@ -6,6 +6,11 @@ export function shown(text) {
     (sign) => "\\u" + sign.codePointAt(0).toString(16).padStart(4, "0"));
 }
 
+/** The same, of several lines. */
+export function shownLines(text) {
+  return String(text).split("\n").map(shown).join("\n");
+}
+
 export function count(number) {
   const value = Math.abs(number);
   if (value < 10_000) return String(Math.round(number * 10) / 10);

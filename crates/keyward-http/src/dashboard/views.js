@@ -1,7 +1,7 @@
 // The views: what each shows of the server's answers.
 
 import { chart, graph, spark, treemap } from "./charts.js";
-import { bytes, count, element, share, shown, time } from "./text.js";
+import { bytes, count, element, share, shown, shownLines, time } from "./text.js";
 
 const code = (text) => element("bdi", { class: "code" }, shown(text));
 const link = (it) => element("a", { href: it.address }, code(it.pattern || "(no pattern)"));
@@ -37,7 +37,7 @@ function card(title, ...content) {
 }
 
 /** Which patterns take the memory. */
-export function memory({ overview, filter, sort, setSort }) {
+export function memory({ overview, filter, sort, setSort, width }) {
   const wanted = filter.toLowerCase();
   const patterns = overview.patterns.filter((it) =>
     `${it.keyspace} ${it.pattern} ${it.group}`.toLowerCase().includes(wanted));
@@ -52,7 +52,7 @@ export function memory({ overview, filter, sort, setSort }) {
     ...overview.keyspaces.filter((it) => it.limit).map((it) =>
       [`${it.name} of ${bytes(it.limit)}`, share(it.bytes / it.limit), it.bytes / it.limit > 0.8 ? "bad" : ""]),
   ])];
-  if (patterns.some((it) => it.bytes > 0)) parts.push(card("Memory by pattern", treemap(patterns, 1200, 340)));
+  if (patterns.some((it) => it.bytes > 0)) parts.push(card("Memory by pattern", treemap(patterns, width, width < 600 ? 260 : 340)));
   parts.push(card(`${patterns.length} patterns`, table(patterns, sort, setSort)));
   return parts;
 }
@@ -95,7 +95,7 @@ export function pattern({ it, about, history }) {
     reasons.length > 0 ? card("Refused, by reason", element("dl", { class: "facts" },
       reasons.flatMap(([reason, number]) => [element("dt", {}, reason), element("dd", {}, count(number))]))) : null,
     facts.length > 0 ? card("What the schema says", element("dl", { class: "facts" }, facts)) : null,
-    about.text ? card("Its text", element("pre", {}, code(about.text))) : null,
+    about.text ? card("Its text", element("pre", { class: "code" }, shownLines(about.text))) : null,
   ];
 }
 

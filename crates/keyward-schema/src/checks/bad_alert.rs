@@ -1,4 +1,4 @@
-//! KW0801: an alert cannot be evaluated.
+//! KW0901: an alert cannot be evaluated.
 
 use crate::alert::{Alert, AlertFigure, AlertUnit, MAX_OVER};
 use crate::diagnostic::{Diagnostic, Level, Rule};
@@ -7,7 +7,7 @@ use crate::read::Watched;
 use crate::source::Span;
 
 pub(crate) static RULE: Rule = Rule {
-    code: "KW0801",
+    code: "KW0901",
     level: Level::Error,
     title: "an alert cannot be evaluated",
     why: "
@@ -107,7 +107,7 @@ type = "string"
 ttl = "1h"
 alert.hit_rati = "< 70%"
 "#,
-            "KW0801 4:7 there is no figure `hit_rati` to watch [unknown] | help: write `hit_ratio`",
+            "KW0901 4:7 there is no figure `hit_rati` to watch [unknown] | help: write `hit_ratio`",
         );
         check(
             r#"
@@ -116,7 +116,7 @@ type = "string"
 ttl = "1h"
 alert.clients = "> 1000"
 "#,
-            "KW0801 4:7 `clients` is not known of a single key [of the whole server] | help: move it to [keyspace]",
+            "KW0901 4:7 `clients` is not known of a single key [of the whole server] | help: move it to [keyspace]",
         );
         check(
             r#"
@@ -125,7 +125,7 @@ type = "string"
 ttl = "1h"
 alert.hit_ratio = "< 70"
 "#,
-            r#"KW0801 4:19 `hit_ratio` wants a comparison such as "> 70%" [not one]"#,
+            r#"KW0901 4:19 `hit_ratio` wants a comparison such as "> 70%" [not one]"#,
         );
         check(
             r#"
@@ -134,7 +134,7 @@ type = "string"
 ttl = "1h"
 alert.keys = "> 120%"
 "#,
-            r#"KW0801 4:14 there is no `expect` that this could be a share of [a share of nothing] | help: expect = "10k""#,
+            r#"KW0901 4:14 there is no `expect` that this could be a share of [a share of nothing] | help: expect = "10k""#,
         );
         check(
             r#"
@@ -143,7 +143,7 @@ type = "string"
 ttl = "1h"
 alert.keys = { when = "> 100", over = "5m" }
 "#,
-            "KW0801 4:39 `keys` is what it is at an instant [no time to count over] | help: `for` says how long it must be so",
+            "KW0901 4:39 `keys` is what it is at an instant [no time to count over] | help: `for` says how long it must be so",
         );
         check(
             r#"
@@ -152,7 +152,7 @@ type = "string"
 ttl = "1h"
 alert.refused = { when = "> 100", over = "2h" }
 "#,
-            r#"KW0801 4:42 figures are counted over at most 1 hour [too long] | help: over = "1h""#,
+            r#"KW0901 4:42 figures are counted over at most 1 hour [too long] | help: over = "1h""#,
         );
         check(
             r#"
