@@ -14,6 +14,7 @@ mod effects;
 mod eviction;
 mod expiry;
 mod explain;
+mod following;
 mod forkless;
 mod harness;
 mod hashes_and_sets;

@@ -89,7 +89,7 @@ kept! {
     "aof_rewrite_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";
     "bgsave_cpulist", Kind::Text, "", AtStart, "Threads are not pinned.";
     "socket-mark-id", Kind::Int(0, 0), "0", AtStart, "Sockets are not marked: only 0 is taken.";
-    "bind-source-addr", Kind::Text, "", Live, "The server connects to nobody.";
+    "bind-source-addr", Kind::Text, "", Live, "Connections to other servers come from the address that the system chooses.";
     // clients
     "enable-module-command", PROTECTED, "no", AtStart, "There are no modules.";
 }

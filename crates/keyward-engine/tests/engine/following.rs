@@ -1,0 +1,105 @@
+//! Following another server: wherever its stream is cut, what is lacking can be asked for, and
+//! nothing is carried out twice.
+
+use keyward_engine::{ClientId, Loaded, Progress};
+use keyward_resp::{Batch, RequestLimits, RequestParser};
+use keyward_testkit::engine::{TestEngine, request};
+
+const ID: &[u8] = b"0123456789abcdef0123456789abcdef01234567";
+
+/// A replica that has everything up to the beginning of the stream.
+fn replica() -> TestEngine {
+    let mut test = TestEngine::new(7);
+    test.engine.follow_from_start(&mut test.host, b"primary", 6379);
+    test.engine.begin_copy(&mut test.host);
+    let copied = test.engine.end_copy(&mut test.host, (ID, 0), 0, Loaded::default());
+    copied.expect("it is an id");
+    test
+}
+
+/// Hands bytes of the stream over as a connection does; gives what is not a whole command yet.
+fn feed(test: &mut TestEngine, primary: ClientId, bytes: &[u8], step: usize) -> Vec<u8> {
+    let (mut parser, mut buffer, mut out) = (RequestParser::new(), Vec::new(), Vec::new());
+    for part in bytes.chunks(step) {
+        buffer.extend_from_slice(part);
+        let mut batch = Batch::new();
+        let start = parser.complete_bytes();
+        parser.parse(&mut buffer, &RequestLimits::default(), &mut batch).expect("requests");
+        let whole = start..parser.complete_bytes();
+        let progress =
+            test.engine.follow(&mut test.host, primary, (&buffer, whole), &batch, &mut out);
+        assert_eq!(progress, Progress::Done);
+        drop(batch);
+        parser.consume(&mut buffer);
+    }
+    buffer
+}
+
+fn stream() -> Vec<u8> {
+    let commands = [
+        "SELECT 0",
+        "SET a 1",
+        "INCR n",
+        "PING",
+        "MULTI",
+        "INCR n",
+        "SELECT 3",
+        "RPUSH list x y",
+        "EXEC",
+        "RPUSH list z",
+        "REPLCONF GETACK *",
+        "SET due 1 PXAT 1",
+        "APPEND due 2",
+        "MULTI",
+        "INCR n",
+        "EXEC",
+        "SELECT 0",
+        "INCR n",
+    ];
+    commands.iter().flat_map(|command| request(command)).collect()
+}
+
+#[test]
+fn a_stream_that_is_cut_anywhere_goes_on_at_the_end_of_a_unit() {
+    let stream = stream();
+    let mut whole = replica();
+    let primary = whole.engine.connect_primary();
+    assert!(feed(&mut whole, primary, &stream, stream.len()).is_empty());
+    let (expected, all) = (whole.state(), stream.len() as i64 + 1);
+    assert_eq!(whole.engine.resumption().next, all);
+    assert!(expected.contains("list"), "{expected}");
+    for cut in 0..=stream.len() {
+        let mut test = replica();
+        let primary = test.engine.connect_primary();
+        feed(&mut test, primary, &stream[..cut], 1 + cut % 7);
+        test.engine.disconnect(primary);
+        let resumption = test.engine.resumption();
+        assert_eq!(resumption.id.as_bytes(), ID);
+        let next = usize::try_from(resumption.next).expect("it goes on");
+        assert!(next <= cut + 1, "{next} is beyond {cut}");
+        let primary = test.engine.connect_primary();
+        feed(&mut test, primary, &stream[next - 1..], 5);
+        assert_eq!(test.state(), expected, "cut at {cut}");
+        assert_eq!(test.engine.resumption().next, all, "cut at {cut}");
+    }
+}
+
+#[test]
+fn what_is_due_stays_until_the_primary_removes_it() {
+    let mut test = replica();
+    let (primary, reader) = (test.engine.connect_primary(), test.engine.connect());
+    feed(&mut test, primary, &request("SET a 1 PX 100"), 3);
+    assert_eq!(test.call(reader, "PTTL a"), ":100\r\n");
+    test.pass(1000);
+    test.tick();
+    assert_eq!(test.call(reader, "GET a"), "$-1\r\n");
+    assert_eq!(test.call(reader, "DBSIZE"), ":1\r\n");
+    // To the primary it is there.
+    feed(&mut test, primary, &request("PERSIST a"), 100);
+    assert_eq!(test.call(reader, "GET a"), "$1\r\n1\r\n");
+    feed(&mut test, primary, &request("PEXPIREAT a 5"), 100);
+    assert_eq!(test.call(reader, "DBSIZE"), ":1\r\n");
+    assert_eq!(test.call(reader, "REPLICAOF NO ONE"), "+OK\r\n");
+    test.tick();
+    assert_eq!(test.call(reader, "DBSIZE"), ":0\r\n");
+}
