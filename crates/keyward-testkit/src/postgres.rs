@@ -128,10 +128,15 @@ impl Postgres {
 
     /// Kills it, and whoever serves its connections.
     fn kill(&mut self) {
-        // It leads a group of its own.
-        let group = format!("-{}", self.child.id());
-        let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
+        // It cannot start others once it is stopped.
+        let own = self.child.id();
+        signal("-STOP", &[own]);
+        let all: Vec<u32> = [own].into_iter().chain(children_of(own)).collect();
+        signal("-KILL", &all);
         let _ = self.child.wait();
+        // Their memory is in use as long as one of them is there.
+        let are_gone = || all.iter().all(|pid| !is_running(*pid)).then_some(());
+        within(START_TIMEOUT, are_gone).expect("its processes end");
     }
 
     fn psql(&self, statement: &str) -> Output {
@@ -169,7 +174,32 @@ fn serve(programs: &Path, directory: &Path, port: Option<u16>) -> io::Result<Chi
             command.args(["-c", "listen_addresses="]);
         }
     }
-    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0).spawn()
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
+}
+
+fn signal(signal: &str, processes: &[u32]) {
+    let processes = processes.iter().map(u32::to_string);
+    let _ = Command::new("kill").arg(signal).args(processes).stderr(Stdio::null()).status();
+}
+
+/// The processes that a process has started.
+fn children_of(process: u32) -> Vec<u32> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_child = |pid: &u32| state_and_parent(*pid).is_some_and(|(_, parent)| parent == process);
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(is_child).collect()
+}
+
+/// Whether a process has not ended yet, reaped or not.
+fn is_running(process: u32) -> bool {
+    state_and_parent(process).is_some_and(|(state, _)| !matches!(state.as_str(), "Z" | "X"))
+}
+
+fn state_and_parent(process: u32) -> Option<(String, u32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // They stand behind the name, which may hold anything.
+    let mut behind = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((behind.next()?.to_owned(), behind.next()?.parse().ok()?))
 }
 
 /// The programs of the newest version.

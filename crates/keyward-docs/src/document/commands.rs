@@ -22,7 +22,9 @@ pub(super) fn lines(key: &Key, example: &Example) -> String {
                 }
                 _ => "field value".to_owned(),
             };
-            lines.add("Append an entry", &format!("XADD {{}} * {fields}"));
+            if !key.is_changefeed {
+                lines.add("Append an entry", &format!("XADD {{}} * {fields}"));
+            }
             lines.add("Read the first ten", "XRANGE {} - + COUNT 10");
             lines.add("Wait for the next", "XREAD BLOCK 0 STREAMS {} $");
         }
@@ -33,7 +35,7 @@ pub(super) fn lines(key: &Key, example: &Example) -> String {
         DataType::Any => lines.add("What it is", "TYPE {}"),
         _ => string(&mut lines, key, example),
     }
-    if !is_read_only(key) {
+    if !is_read_only(key) && !key.is_changefeed {
         if key.lifetime != Lifetime::Forever {
             lines.add("Seconds left", "TTL {}");
         }

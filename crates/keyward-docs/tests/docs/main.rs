@@ -3,6 +3,7 @@
 
 mod complete;
 mod markup;
+mod sinks;
 mod text;
 
 use keyward_schema::{Schema, check};

@@ -8,14 +8,16 @@ use crate::sink::{Column, ColumnSource, Deletion, Sink, SinkKind};
 pub(super) fn lines(sink: &Sink, pattern: &Pattern, fields: &[&str]) -> Vec<Line> {
     let table = Line::code(&*sink.table);
     let what = match sink.kind {
-        SinkKind::Mirror => Line::text("Mirrored in the table ").and_line(table).and(match sink
-            .deletion
-        {
-            Deletion::Delete => ", which has each row as it is now.",
-            Deletion::Mark => {
-                ", which has each row as it is now; of one that is gone `deleted_at` says since when."
+        SinkKind::Mirror => {
+            let line = Line::text("Mirrored in the table ").and_line(table);
+            match sink.deletion {
+                Deletion::Delete => line.and(", which has each row as it is now."),
+                Deletion::Mark => line
+                    .and(", which has each row as it is now; of one that is gone ")
+                    .and_line(Line::code("deleted_at"))
+                    .and(" says since when."),
             }
-        }),
+        }
         SinkKind::Archive => {
             let line = Line::text("What it was when it ended is kept in the table ");
             line.and_line(table).and(kept(sink))

@@ -81,20 +81,30 @@ impl Stage {
         format!("exit {}\n{text}", output.status.code().unwrap_or(-1))
     }
 
-    /// Goes on storing.
-    pub(crate) fn sync(&self, source: &str) -> Child {
+    /// Goes on storing until it is dropped, which kills it.
+    pub(crate) fn sync(&self, source: &str) -> Syncing {
         let url = self.postgres.url();
-        Command::new(PROGRAM)
+        let child = Command::new(PROGRAM)
             .args(["sync", "--postgres", &url, "--source", source, self.schema_text()])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn()
-            .expect("the binary runs")
+            .spawn();
+        Syncing(child.expect("the binary runs"))
     }
 
     #[track_caller]
     pub(crate) fn check(&self, query: &str, expected: &str) {
         assert_eq!(self.postgres.query(query), expected, "{query}");
+    }
+}
+
+/// What carries changes, as long as it is let live.
+pub(crate) struct Syncing(Child);
+
+impl Drop for Syncing {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
