@@ -3,6 +3,7 @@
 //!
 //! `KEYWARD_LEDGER_ROUNDS=200` kills so often, `KEYWARD_LEDGER_SEED` decides how.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -111,11 +112,16 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
+/// For who repeats a run, or has it go on for long.
+fn tell(line: &str) {
+    writeln!(std::io::stderr(), "{line}").expect("stderr is open");
+}
+
 #[test]
 fn every_item_is_stored_exactly_once_whoever_is_killed() {
     let mut stage = Stage::new(SCHEMA);
     let seed = setting("KEYWARD_LEDGER_SEED", 7);
-    println!("KEYWARD_LEDGER_SEED={seed}");
+    tell(&format!("KEYWARD_LEDGER_SEED={seed}"));
     let mut random = Random::new(seed);
     let ledger = Arc::new(Ledger::default());
     let mut server: Server = stage.serve();
@@ -174,5 +180,5 @@ fn every_item_is_stored_exactly_once_whoever_is_killed() {
         assert_eq!(count("queue", "item"), expected, "queue of {writer}");
         assert_eq!(count("visits", "value"), expected, "visits of {writer}");
     }
-    println!("{} transactions", all.iter().sum::<u64>());
+    tell(&format!("{} transactions", all.iter().sum::<u64>()));
 }
