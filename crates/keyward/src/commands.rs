@@ -5,6 +5,7 @@ mod alerts;
 mod backup;
 mod check;
 mod completions;
+mod dashboards;
 mod demo;
 mod docs;
 mod explain;
@@ -39,6 +40,7 @@ pub(crate) enum Command {
     Flatten(flatten::Flatten),
     Acl(acl::Acl),
     Alerts(alerts::Alerts),
+    Dashboards(dashboards::Dashboards),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -62,6 +64,7 @@ impl Command {
             Command::Flatten(flatten) => flatten.run(terminal),
             Command::Acl(acl) => acl.run(terminal),
             Command::Alerts(alerts) => alerts.run(terminal),
+            Command::Dashboards(dashboards) => dashboards.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),
