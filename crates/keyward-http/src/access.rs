@@ -287,7 +287,7 @@ mod tests {
         let check = |replies: &[Frame], has_credentials, expected| {
             assert_eq!(judge(replies, has_credentials), expected, "{replies:?}");
         };
-        check(&[info.clone()], false, Verdict::Allowed);
+        check(std::slice::from_ref(&info), false, Verdict::Allowed);
         check(&[error("NOAUTH Authentication required.")], false, Verdict::Unknown);
         check(&[error("NOPERM no")], false, Verdict::Denied);
         check(&[ok.clone(), info.clone()], true, Verdict::Allowed);

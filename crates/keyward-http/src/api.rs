@@ -31,13 +31,18 @@ const SPARK_POINTS: usize = 40;
 /// Entries of a list.
 const ENTRIES_MAX: &[u8] = b"100";
 
+/// The words of a command that is sent.
+type Words<'w> = &'w [&'w [u8]];
+/// The replies to commands, or the response for who gets none.
+type Replies = Result<Vec<Frame>, Response>;
+
 /// What an answer is made of.
 pub(crate) struct Asked<'a> {
     pub(crate) reading: &'a Reading,
     pub(crate) history: &'a History,
     pub(crate) alerts: &'a AlertLog,
     /// Sends commands as the user who asks.
-    pub(crate) call: &'a dyn Fn(&[&[&[u8]]]) -> Result<Vec<Frame>, Response>,
+    pub(crate) call: &'a dyn Fn(&[Words<'_>]) -> Replies,
 }
 
 /// The answer to a path below `/api/v1/`.

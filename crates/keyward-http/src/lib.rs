@@ -17,6 +17,7 @@ mod dashboard;
 mod exporter;
 mod exposition;
 mod families;
+mod grafana;
 mod history;
 mod info;
 mod metrics;
@@ -33,5 +34,6 @@ pub use alerts::{
 pub use board::{Board, Publisher, Reading, Writer};
 pub use exporter::{INFO_FAMILIES, InfoFamily};
 pub use families::{FAMILIES, Family, FamilyKind, LEVELS_US, PatternFigure};
+pub use grafana::grafana;
 pub use reference::markdown;
 pub use server::{Http, Server, Settings};

@@ -5,6 +5,7 @@ mod alerts;
 mod backup;
 mod check;
 mod completions;
+mod dashboards;
 mod demo;
 mod docs;
 mod explain;
@@ -42,6 +43,7 @@ pub(crate) enum Command {
     Flatten(flatten::Flatten),
     Acl(acl::Acl),
     Alerts(alerts::Alerts),
+    Dashboards(dashboards::Dashboards),
     Sql(sql::Sql),
     Sync(sync::Sync),
     Verify(verify::Verify),
@@ -68,6 +70,7 @@ impl Command {
             Command::Flatten(flatten) => flatten.run(terminal),
             Command::Acl(acl) => acl.run(terminal),
             Command::Alerts(alerts) => alerts.run(terminal),
+            Command::Dashboards(dashboards) => dashboards.run(terminal),
             Command::Sql(sql) => sql.run(terminal),
             Command::Sync(sync) => sync.run(terminal),
             Command::Verify(verify) => verify.run(terminal),

@@ -6,6 +6,7 @@ mod browser;
 mod chromium;
 mod dashboard;
 mod documented;
+mod grafana;
 mod metrics;
 mod prometheus;
 
