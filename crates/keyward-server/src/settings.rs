@@ -382,8 +382,11 @@ impl Settings {
             let text = std::str::from_utf8(text).ok();
             text.is_some_and(|text| text.parse::<u16>().is_ok())
         };
-        let followed = match words {
-            [] | [b""] => Ok(Vec::new()),
+        // The two may come as one argument.
+        let parts = words.iter().flat_map(|word| word.split(|byte| *byte == b' '));
+        let parts: Vec<&[u8]> = parts.filter(|part| !part.is_empty()).collect();
+        let followed = match parts[..] {
+            [] => Ok(Vec::new()),
             [no, one] if no.eq_ignore_ascii_case(b"no") && one.eq_ignore_ascii_case(b"one") => {
                 Ok(Vec::new())
             }

@@ -325,21 +325,17 @@ fn a_minus_sign_has_the_settings_read_from_the_standard_input() {
 }
 
 #[test]
-fn replication_is_refused_in_plain_words() {
-    let folder = tempfile::tempdir().expect("a directory");
-    fs::write(folder.path().join("redis.conf"), "replicaof 10.0.0.1 6379\n").expect("a file");
-    let refused = |arguments: &[&str]| {
-        let mut command = Command::new(PROGRAM);
-        command.arg("serve").args(arguments).current_dir(folder.path());
-        let output = command.output().expect("it runs");
+fn whom_to_follow_is_a_name_and_a_port() {
+    let refused = |arguments: &[&str], reason: &str| {
+        let output = Command::new(PROGRAM).arg("serve").args(arguments).output().expect("it runs");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains("There is no replication"), "{said}");
+        assert!(said.contains(reason), "{said}");
     };
-    refused(&["redis.conf"]);
-    refused(&["--replicaof", "10.0.0.1", "6379"]);
-    refused(&["--replicaof", "10.0.0.1 6379"]);
-    refused(&["--slaveof", "10.0.0.1", "6379"]);
+    refused(&["--replicaof", "127.0.0.1"], "wrong number of arguments");
+    refused(&["--slaveof", "127.0.0.1", "x"], "Invalid master port");
+    both_show(&["--replicaof", "127.0.0.1", "1"], &[("replicaof", "127.0.0.1 1")]);
+    both_show(&["--replicaof", "127.0.0.1 1"], &[("replicaof", "127.0.0.1 1")]);
     // As Debian's file has it: nothing is asked for.
     both_show(&["--replicaof", "no", "one"], &[("replicaof", "")]);
 }
