@@ -194,8 +194,9 @@ fn required_settings_are_those_the_reader_misses() {
     check(&format!("{START}type = 'set'\nmembers = {{ when = 'a = b' }}"), "of");
     check(&format!("{START}type = 'hash'\ncheck = [{{ when = 'a = b' }}]"), "check");
     check(&format!("{START}type = 'hash'\nexample = {{ value = {{ }} }}"), "key");
+    check(&format!("{START}type = 'hash'\nalert.keys = {{ for = '1m' }}"), "when");
     check(&format!("{START}type = 'list'\nexpect = {{ items = 3 }}"), "keys");
     check(&format!("{START}type = 'hash'\n[[note]]\ntext = 'a'"), "title");
     check(&format!("{START}type = 'hash'\n[[note]]\ntitle = 'a'"), "text");
-    assert_eq!(SETTINGS.iter().filter(|setting| setting.required()).count(), 12);
+    assert_eq!(SETTINGS.iter().filter(|setting| setting.required()).count(), 13);
 }
