@@ -56,7 +56,7 @@ impl Files for Memory {
 }
 
 fn path_of(place: usize) -> PathBuf {
-    let folder = if place % 2 == 0 { "shop" } else { "library" };
+    let folder = if place.is_multiple_of(2) { "shop" } else { "library" };
     Path::new(folder).join(format!("file{place}.toml"))
 }
 

@@ -292,7 +292,7 @@ mod tests {
         ] {
             assert_eq!(set.apply(rule.as_bytes()), Err(error), "{rule}");
         }
-        for rule in ["+failover", "-cluster", "+cluster|slots"] {
+        for rule in ["+cluster", "-cluster", "+cluster|slots"] {
             assert_eq!(set.apply(rule.as_bytes()), Ok(()), "{rule}");
         }
         assert_eq!(set, CommandSet::default());
