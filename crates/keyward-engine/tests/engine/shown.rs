@@ -101,7 +101,7 @@ ttl = "none"
 /// Commands that speak of the server, connections and channels, and are shown as Redis
 /// shows them. A new command is not among them: it is redacted until somebody says here
 /// and in `keyward-rules` that it carries neither keys nor values.
-const SPEAK_OF_NO_ROW: [&str; 27] = [
+const SPEAK_OF_NO_ROW: [&str; 30] = [
     "auth",
     "client",
     "command",
@@ -124,6 +124,10 @@ const SPEAK_OF_NO_ROW: [&str; 27] = [
     "subscribe",
     "sunsubscribe",
     "unsubscribe",
+    // Their arguments are a server's address and a time.
+    "failover",
+    "replicaof",
+    "slaveof",
     // Its arguments are an id and a number.
     "psync",
     // These end the connection, or take it over, and have no arguments.
