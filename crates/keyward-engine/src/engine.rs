@@ -257,7 +257,9 @@ impl Engine {
                     self.keys.effects.begin_unit();
                     if self.keys.is_following() {
                         // What writes must find the place of a row free whose time is over.
-                        self.keys.is_expiry_held = !may_write(&self.shared, session, command, args);
+                        // Where nobody writes, scripts and PFCOUNT do not either.
+                        self.keys.is_expiry_held = self.shared.is_read_only()
+                            || !may_write(&self.shared, session, command, args);
                     }
                     self.call(host, session, Mode::Plain, command, args, known, out);
                     if matches!(command.id, CommandId::Scan | CommandId::RandomKey) {

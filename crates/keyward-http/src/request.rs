@@ -119,13 +119,18 @@ fn parse(head: &[u8]) -> Result<Request, Status> {
         is_kept: is_new,
     };
     // What follows would be taken for the next request.
-    let length = request.header("content-length").unwrap_or("0");
-    if length != "0" || request.header("transfer-encoding").is_some() {
+    if request.headers.iter().any(|(name, value)| tells_of_a_body(name, value)) {
         return Err(Status::BodyTooLarge);
     }
     let connection = request.header("connection").unwrap_or_default().to_ascii_lowercase();
     request.is_kept &= !connection.contains("close");
     Ok(request)
+}
+
+/// Whether a header, which may stand beside others of its name, says that a body follows.
+fn tells_of_a_body(name: &str, value: &str) -> bool {
+    name.eq_ignore_ascii_case("transfer-encoding")
+        || (name.eq_ignore_ascii_case("content-length") && value != "0")
 }
 
 /// Reads a header. Its name is a token, so that nobody reads it otherwise.
@@ -164,6 +169,19 @@ mod tests {
             ("GET / HTTP/1.1\r\nHost\r\n\r\n", Status::BadRequest),
             ("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n", Status::BodyTooLarge),
             ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Status::BodyTooLarge),
+            // Who reads only one of them takes the body for the next request.
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+                Status::BodyTooLarge,
+            ),
+            (
+                "GET / HTTP/1.1\r\nContent-Length: 0\r\ncontent-length: 6\r\n\r\n",
+                Status::BodyTooLarge,
+            ),
+            (
+                "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n",
+                Status::BodyTooLarge,
+            ),
             ("\r\n\r\n", Status::BadRequest),
         ] {
             assert_eq!(parse(head.as_bytes()), Err(expected), "{head:?}");

@@ -246,7 +246,7 @@ fn allowed(
 ) -> Result<(Option<Credentials>, Reading), Response> {
     let who = Credentials::read(request.header("authorization")).map_err(Response::refusal)?;
     let reading = read(shared)?;
-    let is_protected = Info::read(&reading.text).text("protected") == "1";
+    let is_protected = Info::read(&reading.text).text("protected") != "0";
     if is_protected && !peer.ip().to_canonical().is_loopback() {
         return Err(Response::text(
             Status::Forbidden,

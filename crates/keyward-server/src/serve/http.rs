@@ -92,7 +92,8 @@ fn watch(core: &Core, board: &Arc<Board>, alerts: &Arc<AlertLog>) -> Result<Watc
     let webhook = match webhook.as_str() {
         "" => None,
         text => Some(text.parse::<Destination>().map_err(|error| {
-            tracing::warn!("alert-webhook {text}: {error}");
+            // The address may hold a password, or be one.
+            tracing::warn!("alert-webhook: {error}");
             ServeError::Start(io::Error::new(io::ErrorKind::InvalidInput, error))
         })?),
     };

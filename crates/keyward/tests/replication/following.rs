@@ -4,6 +4,9 @@ use super::{under_load, write_all_kinds};
 use crate::node::Node;
 use keyward_resp::Frame;
 use keyward_testkit::{Client, call, wait_until};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::time::Duration;
 
 fn error(text: &str) -> Frame {
     Frame::Error(text.as_bytes().to_vec())
@@ -113,6 +116,9 @@ fn rows_whose_time_is_over_are_invisible_and_stay_until_the_primary_removes_them
     wait_until(|| replica.call("GET due") == Frame::NullBulk);
     assert_eq!(replica.call("TTL due"), Frame::Integer(-2));
     assert_eq!(replica.call("EXISTS due"), Frame::Integer(0));
+    assert_eq!(replica.call("PFCOUNT due"), Frame::Integer(0));
+    let script = r#"EVAL "return redis.call('exists', KEYS[1])" 1 due"#;
+    assert_eq!(replica.call(script), Frame::Integer(0));
     assert_eq!(replica.call("DBSIZE"), Frame::Integer(2));
     assert_eq!(replica.call("KEYS *"), Frame::Array(vec![bulk("other")]));
     assert_eq!(primary.call("GET due"), Frame::NullBulk);
@@ -473,4 +479,49 @@ fn commands_that_are_not_known_close_the_link_or_are_left_out() {
     // Its bytes are part of the history all the same.
     assert_eq!(lenient.info("slave_repl_offset"), stream.len().to_string());
     assert!(lenient.log().contains("Left out of the primary's stream: HSETNEW"));
+}
+
+/// A primary that grants everything at a place of its own making, and sends an empty snapshot.
+fn grant_at(place: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it listens").port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            while let Some(head) = lines.next() {
+                let words = head.strip_prefix('*').and_then(|count| count.parse().ok());
+                let words: usize = words.unwrap_or(0);
+                let texts: Vec<String> = lines.by_ref().take(2 * words).collect();
+                let reply = match texts.get(1).map(String::as_str) {
+                    Some("PING") => "+PONG\r\n".to_owned(),
+                    Some("PSYNC") => format!("+FULLRESYNC {place}\r\n$0\r\n"),
+                    _ => "+OK\r\n".to_owned(),
+                };
+                if (&stream).write_all(reply.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_place_that_cannot_be_is_not_taken_and_rows_stay() {
+    for place in [
+        "0123456789012345678901234567890123456789 18446744073709551615",
+        "0123456789012345678901234567890123456789 -1",
+        "not-an-id-but-as-long-as-one-is-indeed-so 1",
+        "not-an-id-but-as-long-as-one-is-in-deed! 1",
+    ] {
+        let port = grant_at(place);
+        let replica = Node::keyward(&[]);
+        replica.call("SET kept 1");
+        replica.call(&format!("REPLICAOF 127.0.0.1 {port}"));
+        std::thread::sleep(Duration::from_millis(700));
+        assert_eq!(replica.call("GET kept"), bulk("1"), "{place}");
+        let Frame::Bulk(info) = replica.call("INFO replication") else { panic!("no text") };
+        let info = String::from_utf8_lossy(&info).into_owned();
+        assert!(info.contains("master_link_status:down"), "{place}: {info}");
+    }
 }

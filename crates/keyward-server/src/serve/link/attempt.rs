@@ -41,6 +41,8 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 const PART_BYTES: usize = 64 * 1024;
 /// Bytes of the mark behind a snapshot.
 const MARK_BYTES: usize = 40;
+/// An offset is no larger: nobody counts so far, and what is added to it stays a number.
+const OFFSET_MAX: u64 = i64::MAX as u64 / 2;
 /// How often it is told how far a snapshot is.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// What is said of a primary that is silent for too long, before and amid a snapshot.
@@ -82,6 +84,11 @@ pub(super) enum Granted {
     Nothing(String),
     /// Everything.
     Copy { id: Vec<u8>, offset: u64, source: Source },
+}
+
+/// Whether a text is the id of a history.
+fn is_id(text: &str) -> bool {
+    text.len() == MARK_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// One attempt.
@@ -236,9 +243,10 @@ impl Attempt {
         match words[..] {
             ["+CONTINUE"] if *next != -1 => Ok(Granted::Rest(None)),
             ["+CONTINUE", id] if *next != -1 => Ok(Granted::Rest(Some(id.as_bytes().to_vec()))),
-            ["+FULLRESYNC", id, offset] if id.len() == MARK_BYTES => {
-                let unclear = |_| format!("Master replied with wrong +FULLRESYNC syntax: {text}");
-                let offset = offset.parse().map_err(unclear)?;
+            ["+FULLRESYNC", id, offset] if is_id(id) => {
+                let offset = offset.parse().ok().filter(|offset| *offset <= OFFSET_MAX);
+                let unclear = || format!("Master replied with wrong +FULLRESYNC syntax: {text}");
+                let offset = offset.ok_or_else(unclear)?;
                 tracing::info!("Full resync from master: {id}:{offset}");
                 self.report(Report::Stage(LinkStage::Transfer));
                 let source = self.receive(talk)?;
