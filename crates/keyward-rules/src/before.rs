@@ -145,6 +145,7 @@ impl RuleBook {
     fn judge(&self, case: Case<'_>) -> Judgement<Verdict> {
         if self.has_sinks() {
             self.keep_appended(case)?;
+            self.keep_changefeed(case)?;
         }
         match Call::read(case.command, case.args, case.view.now_ms()) {
             Call::Set { value, asked } => self.set(case, value, asked),
@@ -184,6 +185,20 @@ impl RuleBook {
         }
         let place = Place { table, key: case.args.at(1) };
         let problem = "is appended to a table: items are pushed to it, not changed";
+        Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)))
+    }
+
+    /// The ids of a changefeed tell what is stored: none is skipped, given twice or taken out.
+    fn keep_changefeed(&self, case: Case<'_>) -> Judgement<()> {
+        if !matches!(case.command.id, CommandId::XSetId | CommandId::XDel) {
+            return Ok(());
+        }
+        let Some(table) = (case.table_of)(1) else { return Ok(()) };
+        if !self.schema().key(table).is_changefeed {
+            return Ok(());
+        }
+        let place = Place { table, key: case.args.at(1) };
+        let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM";
         Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)))
     }
 

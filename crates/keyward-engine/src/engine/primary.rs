@@ -28,6 +28,7 @@ use crate::sessions::replication::{Place, ReplicationId};
 use crate::sessions::session::Session;
 use crate::sessions::transaction;
 use crate::snapshot::Loaded;
+use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Names, WireError, args};
 use keyward_lua::LogLevel;
 use keyward_resp::{Args, Batch, RequestLimits, RequestParser, push_request};
@@ -73,6 +74,26 @@ pub struct Resumption {
     pub is_failover: bool,
 }
 
+/// Whether a primary sends such a command: what is about rows or scripts, and what holds a
+/// stream together. Others, which would change this server, are left out as unknown ones are.
+fn is_of_a_stream(command: &Command) -> bool {
+    let flags = command.flags;
+    flags.has(Flag::Write)
+        || flags.has(Flag::MayReplicate)
+        || flags.has(Flag::ReadOnly) && !flags.has(Flag::Blocking)
+        || matches!(
+            command.id,
+            CommandId::Select
+                | CommandId::Ping
+                | CommandId::Multi
+                | CommandId::Exec
+                | CommandId::Discard
+                | CommandId::ReplConf
+                | CommandId::ScriptLoad
+                | CommandId::ScriptFlush
+        )
+}
+
 impl Shared {
     /// Follows another server from now on. What this one has is kept until that one has said
     /// whether it can go on from there.
@@ -105,18 +126,20 @@ impl Shared {
 
     /// Follows nobody any longer: what comes from now on is a history of its own.
     pub(crate) fn lead(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
-        if self.primary.is_none() {
-            return;
-        }
+        let Some(primary) = &self.primary else { return };
+        // Who left commands out has other rows than its former peers at the same place.
+        let is_equal = primary.skipped == 0 && primary.failures == 0;
         self.feed_effects(keys);
         self.close_link();
         self.primary = None;
         self.inherit_schemas(keys, host);
-        match self.replication.is_on() {
+        match self.replication.is_on() && is_equal {
             true => self.replication.promote(),
             false => self.replication.forget_history(),
         }
         let now_ms = keys.now_ms();
+        // What the former primary told of changes may go further than what has come here.
+        self.changefeed_since_ms = u64::try_from(now_ms).ok();
         self.replicas.nobody_since_ms = now_ms;
         keys.follow(false);
         self.listen(keys);
@@ -323,6 +346,9 @@ impl Engine {
         let shown = || id.escape_ascii().to_string();
         let id = ReplicationId::parse(id).ok_or_else(|| format!("{} is no id", shown()))?;
         host.loaded(loaded);
+        if let Some(primary) = &mut self.shared.primary {
+            (primary.failures, primary.skipped) = (0, 0);
+        }
         self.shared.resume_history(&mut self.keys, Place { id, offset }, db);
         self.shared.is_loading = false;
         Ok(())
@@ -342,7 +368,6 @@ impl Engine {
             primary.stage = LinkStage::Connected;
             (primary.heard_ms, primary.told_ms) = (now_ms, 0);
             primary.unit = Vec::new();
-            (primary.failures, primary.skipped) = (0, 0);
         }
         client
     }
@@ -376,6 +401,13 @@ impl Engine {
             self.shared.sessions.put_back(session);
             return Progress::Blocked;
         }
+        if primary.is_bringing {
+            // Rows are on their way to other tables: a command would not find them.
+            primary.waiting.extend_from_slice(&buffer[part]);
+            session.is_paused = true;
+            self.shared.sessions.put_back(session);
+            return Progress::Blocked;
+        }
         self.shared.stats.clock_ns = host.monotonic_ns();
         let rules = if self.shared.observes(&self.keys) { Rules::Observe } else { Rules::Rest };
         let (from, whole) = (part.start, part.start);
@@ -403,9 +435,15 @@ impl Engine {
         let Some(primary) = &mut self.shared.primary else { return Progress::Closing };
         let mut bytes = std::mem::take(&mut primary.waiting);
         let (mut parser, mut batch) = (RequestParser::new(), Batch::new());
-        let limits = RequestLimits { batch_commands_max: usize::MAX, ..RequestLimits::default() };
-        // They were whole commands.
-        let _ = parser.parse(&mut bytes, &limits, &mut batch);
+        let limits = RequestLimits {
+            batch_commands_max: usize::MAX,
+            bulk_bytes_max: u64::MAX,
+            ..RequestLimits::default()
+        };
+        // They were whole commands, whatever their length.
+        if parser.parse(&mut bytes, &limits, &mut batch).is_err() {
+            return Progress::Closing;
+        }
         let part = 0..bytes.len();
         self.follow(host, client, (&bytes, part), &batch, out)
     }
@@ -498,7 +536,9 @@ impl Engine {
         stream: &mut Part,
         out: &mut Vec<u8>,
     ) -> Result<(), Unsupported> {
-        let Some(command) = command else { return self.skip(host, args) };
+        let Some(command) = command.filter(|command| is_of_a_stream(command)) else {
+            return self.skip(host, args);
+        };
         session.last_command = Some(command);
         if command.id == CommandId::ReplConf {
             stream.asks |= args.get(1).is_some_and(|word| args::is(word, "GETACK"));
@@ -526,6 +566,10 @@ impl Engine {
         self.after_unit(host);
         if out.first() == Some(&b'-') {
             self.note_failure(host, command, out);
+            if command.id == CommandId::Select {
+                // What follows is for a database that is not there.
+                return Err(Unsupported);
+            }
         }
         Ok(())
     }

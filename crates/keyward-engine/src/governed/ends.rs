@@ -329,9 +329,10 @@ impl Engine {
         true
     }
 
-    /// Whether ends are pending: a snapshot of this instant would have what is gone.
+    /// Whether ends are pending: a snapshot of this instant would have what is gone. Those of a
+    /// replica come by its primary's stream.
     pub fn has_pending_ends(&self) -> bool {
-        self.keys.has_pending()
+        self.keys.has_pending() && !self.keys.is_following()
     }
 
     /// Lets who writes wait until all pending ends are over, or no longer so.
@@ -339,12 +340,12 @@ impl Engine {
         self.shared.drains_ends = is_on;
     }
 
-    /// Takes all steps of pending ends at once.
+    /// Takes all steps of pending ends at once, if they are this server's to take.
     pub fn finish_ends(&mut self, host: &mut dyn Host) {
         let Engine { keys, shared, .. } = self;
         let mut nobody = Session::new(ClientId(0), keys.now_ms(), true);
         keys.effects.begin_unit();
-        while keys.has_pending() {
+        while keys.has_pending() && !keys.is_following() {
             advance(keys, shared, &mut nobody, host, STEPS_AT_ONCE);
         }
     }

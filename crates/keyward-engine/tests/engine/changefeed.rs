@@ -300,3 +300,16 @@ fn a_row_that_an_undone_unit_found_to_be_over_is_archived_all_the_same() {
     let all = ["archive page:a value x", "archive page:b value y", "archive page:c value z"];
     assert_eq!(told, all);
 }
+
+#[test]
+fn ids_of_the_changefeed_are_not_set_and_its_entries_not_taken_out() {
+    let (mut test, client) = shop();
+    test.call(client, "HSET user:1 name ann");
+    let before = test.call(client, &format!("XRANGE {FEED} - +"));
+    let id = before.split("\r\n").find(|line| is_id(line)).expect("an entry").to_owned();
+    for command in [format!("XSETID {FEED} 18446744073709551614-0"), format!("XDEL {FEED} {id}")] {
+        let reply = test.call(client, &command);
+        assert!(reply.starts_with("-SCHEMA"), "{command}: {reply}");
+    }
+    assert_eq!(test.call(client, &format!("XRANGE {FEED} - +")), before);
+}

@@ -103,3 +103,61 @@ fn what_is_due_stays_until_the_primary_removes_it() {
     test.tick();
     assert_eq!(test.call(reader, "DBSIZE"), ":0\r\n");
 }
+
+/// What becomes of one command of the stream.
+fn follow(test: &mut TestEngine, primary: ClientId, command: &str) -> Progress {
+    let (mut buffer, mut batch, mut out) = (request(command), Batch::new(), Vec::new());
+    let mut parser = RequestParser::new();
+    parser.parse(&mut buffer, &RequestLimits::default(), &mut batch).expect("a request");
+    let whole = 0..buffer.len();
+    test.engine.follow(&mut test.host, primary, (&buffer, whole), &batch, &mut out)
+}
+
+#[test]
+fn what_would_change_the_server_itself_is_not_carried_out_for_a_primary() {
+    for command in [
+        "REPLICAOF NO ONE",
+        "REPLICAOF other 6379",
+        "CONFIG SET maxmemory 1",
+        "SHUTDOWN NOSAVE",
+        "ACL SETUSER eve on nopass +@all ~*",
+        "DEBUG SLEEP 0",
+        "MONITOR",
+        "SUBSCRIBE news",
+        "RESET",
+        "QUIT",
+    ] {
+        let mut test = replica();
+        let (primary, reader) = (test.engine.connect_primary(), test.engine.connect());
+        assert_eq!(follow(&mut test, primary, "SET a 1"), Progress::Done);
+        assert_eq!(follow(&mut test, primary, command), Progress::Closing, "{command}");
+        assert_eq!(test.call(reader, "GET a"), "$1\r\n1\r\n", "{command}");
+        assert!(test.call(reader, "ROLE").contains("slave"), "{command}");
+        assert!(!test.call(reader, "ACL LIST").contains("eve"), "{command}");
+    }
+}
+
+#[test]
+fn rows_for_a_database_that_is_not_there_go_to_no_other() {
+    let mut test = replica();
+    let (primary, reader) = (test.engine.connect_primary(), test.engine.connect());
+    assert_eq!(follow(&mut test, primary, "SELECT 99"), Progress::Closing);
+    assert_eq!(test.call(reader, "DBSIZE"), ":0\r\n");
+}
+
+#[test]
+fn who_failed_to_do_as_its_primary_does_not_go_on_with_its_history() {
+    for (command, is_kept) in [("INCR a", true), ("LPUSH a 1", false)] {
+        let mut test = replica();
+        let (primary, reader) = (test.engine.connect_primary(), test.engine.connect());
+        assert_eq!(follow(&mut test, primary, "SET a 1"), Progress::Done);
+        assert_eq!(follow(&mut test, primary, command), Progress::Done);
+        // It is remembered when the link comes back.
+        test.engine.disconnect(primary);
+        test.engine.connect_primary();
+        assert_eq!(test.call(reader, "REPLICAOF NO ONE"), "+OK\r\n");
+        let info = test.call(reader, "INFO replication");
+        let past = format!("master_replid2:{}", String::from_utf8_lossy(ID));
+        assert_eq!(info.contains(&past), is_kept, "{command}: {info}");
+    }
+}
