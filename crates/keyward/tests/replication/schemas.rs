@@ -184,3 +184,28 @@ fn a_large_end_that_was_under_way_is_completed_after_a_promotion() {
     assert_eq!(replica.call("SMEMBERS idols:19999"), Frame::Array(Vec::new()));
     wait_until(|| replica.call("DBSIZE") == Frame::Integer(0));
 }
+
+const SINK: &str = r#"
+[keyspace]
+name = "shop"
+
+[key."user:{id:uint}"]
+type = "hash"
+ttl = "none"
+extra = "string"
+sink = { mirror = "users" }
+"#;
+
+#[test]
+fn a_promotion_begins_a_fork_of_the_changefeed() {
+    let primary = SchemaFile::new(SINK).serve(&[]);
+    let replica = Node::keyward_of(&primary, &[]);
+    primary.call("HSET user:1 name ann");
+    primary.wait_for(&replica);
+    // An entry of a later millisecond is told apart.
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    replica.lead();
+    assert_eq!(replica.call("HSET user:2 name bob"), Frame::Integer(1));
+    let feed = format!("{:?}", replica.call("XRANGE keyward:changefeed:shop - +"));
+    assert_eq!(feed.matches(&format!("{:?}", Frame::Bulk(b"fork".to_vec()))).count(), 1, "{feed}");
+}
