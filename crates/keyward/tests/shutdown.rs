@@ -167,3 +167,41 @@ fn a_signal_ends_the_server_by_force_where_nothing_can_be_saved() {
     assert!(server.wait(PATIENCE).success());
     assert!(log(directory.path()).contains("Error trying to save the DB. Exit anyway."));
 }
+
+/// The file of the process's id is a pipe, so that the start waits until somebody reads it.
+#[test]
+fn a_signal_that_comes_before_anything_is_loaded_ends_the_server_and_loses_nothing() {
+    for (appendonly, file) in [("no", "dump.rdb"), ("yes", "appendonlydir/appendonly.aof.manifest")]
+    {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options = ["--save", "3600 1", "--appendonly", appendonly];
+        let server = keyward(directory.path(), &options);
+        call(&mut server.client(), "SET row 1");
+        assert!(server.client().call(["SHUTDOWN"]).is_err());
+        assert!(server.wait(PATIENCE).success());
+        let before = std::fs::read(directory.path().join(file)).expect("it was written");
+        std::fs::remove_file(directory.path().join("log")).expect("a log");
+        let pipe = directory.path().join("pid");
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+        let mut again = Command::new(env!("CARGO_BIN_EXE_keyward"))
+            .current_dir(directory.path())
+            .args(["serve", "--port", "0", "--dir", ".", "--logfile", "log", "--pidfile", "pid"])
+            .args(options)
+            .spawn()
+            .expect("it runs");
+        wait_until(|| {
+            let log = std::fs::read_to_string(directory.path().join("log"));
+            log.is_ok_and(|log| log.contains("starts, PID"))
+        });
+        let id = again.id().to_string();
+        assert!(Command::new("kill").arg(id).status().expect("kill runs").success());
+        std::fs::read(&pipe).expect("the id");
+        std::fs::remove_file(&pipe).expect("a pipe");
+        assert!(again.wait().expect("it ends").success());
+        let log = log(directory.path());
+        assert!(log.contains("Received SIGTERM") && !log.contains(WRITING), "{log}");
+        assert_eq!(std::fs::read(directory.path().join(file)).expect("a file"), before);
+        let server = keyward(directory.path(), &options);
+        assert_eq!(call(&mut server.client(), "GET row"), Frame::Bulk(b"1"[..].into()));
+    }
+}

@@ -12,6 +12,11 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// Nothing is loaded yet, and how much there is is not known.
+    pub(crate) fn begun() -> Progress {
+        Progress { started_s: clock::now_us() / 1_000_000, total_bytes: 0, loaded_bytes: 0 }
+    }
+
     /// The lines of INFO.
     pub(crate) fn info(&self, out: &mut Lines<'_>) {
         let Progress { started_s, total_bytes, loaded_bytes } = *self;

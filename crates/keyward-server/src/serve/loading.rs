@@ -6,7 +6,7 @@
 //! becomes its base: Redis would begin with nothing.
 //! Not here: what a file holds (`keyward-engine`).
 
-use crate::clock::{self, Instant};
+use crate::clock::Instant;
 use crate::files::log_parts::{open, tell_apart};
 use crate::files::progress::Progress;
 use crate::serve::core::Core;
@@ -65,9 +65,7 @@ async fn load_all(server: &Rc<Server>) -> Result<(), ServeError> {
         let core = &mut *server.core.borrow_mut();
         core.engine.set_time(core.host.clock.now_us());
         core.engine.begin_loading();
-        let started_s = clock::now_us() / 1_000_000;
-        let progress = Progress { started_s, total_bytes: 0, loaded_bytes: 0 };
-        core.host.loading = Some(progress);
+        core.host.loading = Some(Progress::begun());
         let disk = std::sync::Arc::clone(&core.host.persistence.disk);
         (disk, core.host.settings.is_on(Id::AppendOnly))
     };

@@ -9,6 +9,7 @@ use crate::files::append_only::AppendOnly;
 use crate::files::data_locks::DataLocks;
 use crate::files::keeping::Asks;
 use crate::files::persistence::Persistence;
+use crate::files::progress::Progress;
 use crate::net::listen::Listeners;
 use crate::net::outbox::{self, Outbox};
 use crate::net::peer::Peers;
@@ -120,7 +121,9 @@ impl Server {
             departing_bytes: Cell::default(),
             saving: None,
             files_wanted: Rc::new(Notice::new(&agenda)),
-            loading: None,
+            // Whoever asks before the files are opened, a signal say, is not to take the empty
+            // engine for what there is.
+            loading: Some(Progress::begun()),
             functions: Vec::new(),
             asks: Asks::default(),
             readings: Readings::new(&agenda),
