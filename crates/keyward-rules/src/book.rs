@@ -265,6 +265,13 @@ impl RuleBook {
         &self.traits[table.index()]
     }
 
+    /// Whether members of rows of other tables follow rows of this one, and leave with them.
+    pub fn is_followed(&self, table: KeyId) -> bool {
+        let follows =
+            |id: &KeyId| matches!(self.schema.key(*id).derived, Some(Derived::Follows { .. }));
+        self.traits(table).dependents.iter().any(follows)
+    }
+
     /// What of the schema is secret.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets

@@ -13,9 +13,10 @@
 //!   else the first by its bytes; the others are counted as conflicts.
 //!
 //! Rows that return under the schema that governed them ([`Survey::of_return`]) were accepted by
-//! it, some of them with a warning: none of them ends, is dated or shortened. What time ended
-//! is completed: derived rows, and where writes are refused members that follow a key, and rows
-//! that live with another one which lives longer now. Everything else about them is a misfit.
+//! it, some of them with a warning: none of them ends, is dated or shortened, nor do members
+//! leave that follow a key which is not there. What time ended is completed: derived rows, and
+//! where writes are refused rows that live with another one which lives longer now. Everything
+//! else about them is a misfit.
 //!
 //! It is made in two parts, both as slowly as the host likes. Every row that may be
 //! concerned (`scope`) is met once, in any order, and noted if there is something

@@ -47,6 +47,12 @@ pub trait View {
     /// If the host has to fetch them first.
     fn each_companion(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), NotYet>;
 
+    /// Whether a row of this key is there whose time is over and whose end is still to be carried
+    /// out, with all that follows from it. By default the host shows only what has ended.
+    fn is_due(&self, _key: &[u8]) -> bool {
+        false
+    }
+
     /// How many rows live with this one.
     fn companion_count(&self, _key: &[u8]) -> usize {
         0

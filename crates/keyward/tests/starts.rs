@@ -238,9 +238,47 @@ fn what_warn_let_pass_is_left_alone_by_the_next_starts() {
         let is_kept = |name: &str| {
             before.iter().find(|row| row.0 == name) == kept.iter().find(|row| row.0 == name)
         };
-        for key in ["with:1", "with:2", "given:1", "ever:1", "hour:1", "hour:2", "until:1"] {
+        let keys =
+            ["with:1", "with:2", "given:1", "ever:1", "hour:1", "hour:2", "until:1", "recent"];
+        for key in keys {
             assert!(is_kept(key), "{key}: {kept:?}");
         }
+    }
+}
+
+/// A key that ends while nobody serves takes the members that follow it along, and the files say
+/// so to whoever reads them.
+#[test]
+fn members_leave_with_keys_that_ended_between_two_starts() {
+    let members = |server: &Server| {
+        let mut members: Vec<String> = call(&mut server.client(), "SMEMBERS recent")
+            .as_elements()
+            .map(|members| members.iter().map(text).collect())
+            .expect("members");
+        members.sort();
+        members
+    };
+    for place in Place::both() {
+        let schema =
+            LIFETIMES.replace("follows = \"ever:{member}\"", "follows = \"hour:{member}\"");
+        let server = place.start(&schema);
+        let mut client = server.client();
+        for command in ["SET hour:1 x PX 2500", "SET hour:2 x", "SADD recent 1 2"] {
+            let reply = call(&mut client, command);
+            assert!(!matches!(reply, Frame::Error(_)), "{command}: {reply:?}");
+        }
+        call(&mut client, "SAVE");
+        place.end(server);
+        std::thread::sleep(Duration::from_millis(2600));
+        let server = place.start(&schema);
+        assert_eq!(members(&server), ["2"]);
+        let told = log(&server);
+        assert!(!told.contains("do not fit"), "{told}");
+        let mut client = server.client();
+        keyward_testkit::wait_until(|| call(&mut client, "DBSIZE") == Frame::Integer(2));
+        place.end(server);
+        let theirs = Server::redis(&place.settings()[..6]);
+        assert_eq!(members(&theirs), ["2"], "of what a stock Redis loads");
     }
 }
 

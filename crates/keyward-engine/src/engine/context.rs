@@ -18,6 +18,7 @@ use keyward_store::keyspace::blocking::{Blocked, NoWaitReply, TimeoutReply};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::values::hasher::{DbIndex, Key};
 use keyward_store::values::value::Type;
+use std::collections::BTreeSet;
 
 /// What a handler returns: the reply is written, or this error is.
 pub(crate) type Outcome = Result<(), WireError>;
@@ -237,12 +238,9 @@ impl<'a> Ctx<'a> {
             self.ending = Ending::Waiting;
             return;
         }
-        let mut unique: Vec<Box<[u8]>> = Vec::with_capacity(keys.len());
-        for key in keys {
-            if !unique.iter().any(|other| **other == **key) {
-                unique.push((*key).into());
-            }
-        }
+        let mut seen = BTreeSet::new();
+        let unique = keys.iter().filter(|key| seen.insert(**key)).map(|key| (*key).into());
+        let unique: Vec<Box<[u8]>> = unique.collect();
         self.begin_wait(args, unique, wants, timeout_ms, TimeoutReply::NullArray);
     }
 

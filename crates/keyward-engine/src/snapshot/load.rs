@@ -219,14 +219,14 @@ impl<R: Read> SnapshotLoader<R> {
                         continue;
                     }
                     let is_due = head.deadline_ms.is_some_and(|at| at < ctx.keys.now_ms());
-                    if is_due && self.due == DueRows::Dropped {
+                    let key = ctx.keys.key_in(self.db, head.key);
+                    if is_due && self.due == DueRows::Dropped && !ctx.keys.is_followed(key) {
                         self.loaded.expired += 1;
                         ctx.keys.effects.begin_unit();
                         // Who followed before has it still.
                         ctx.keys.effects.beside(self.db, [b"DEL", head.key]);
                         continue;
                     }
-                    let key = ctx.keys.key_in(self.db, head.key);
                     ctx.keys.prefetch_bucket(key);
                     let row = ctx.keys.saved_row(key, value, head.deadline_ms, head.usage);
                     let (start, offset) = (self.keys.len(), before);

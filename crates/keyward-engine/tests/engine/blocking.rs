@@ -47,3 +47,15 @@ fn a_client_that_goes_waits_no_longer() {
     assert!(test.deliveries().is_empty());
     assert_eq!(test.call(other, "LLEN l"), ":1\r\n");
 }
+
+#[test]
+fn a_wait_for_very_many_keys_begins_in_time_for_their_number() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    let keys: Vec<String> = (0..200_000).map(|n| format!("key:{}", n % 199_999)).collect();
+    assert_eq!(test.call(client, &format!("BLPOP {} 0", keys.join(" "))), "");
+    let other = test.engine.connect();
+    assert_eq!(test.call(other, "LPUSH key:199998 x"), ":1\r\n");
+    let popped = b"*2\r\n$10\r\nkey:199998\r\n$1\r\nx\r\n".as_slice().into();
+    assert!(test.deliveries().contains(&Delivery::Output(client, popped)));
+}

@@ -91,6 +91,32 @@ fn companions_have_the_deadline_of_their_leader_before_it_is_written_to_them() {
     assert_eq!(test.call(client, "TTL item:a:999"), ":980\r\n");
 }
 
+/// The leader's time is over before anybody has written its deadline to what lives with it, and
+/// before anybody has removed it.
+#[test]
+fn companions_are_gone_with_a_leader_whose_end_came_before_theirs_was_written() {
+    let (mut test, client) = governed();
+    test.call(client, "SET session:a x EX 1000");
+    for n in 0..1000 {
+        test.call(client, &format!("SET item:a:{n} x"));
+    }
+    assert_eq!(test.call(client, "PEXPIRE session:a 2"), ":1\r\n");
+    assert!(test.engine.has_pending_ends());
+    test.set_time(START_MS + 10);
+    assert_eq!(test.call(client, "EXISTS item:a:5"), ":0\r\n");
+    assert_eq!(test.call(client, "GET item:a:6"), "$-1\r\n");
+    assert_eq!(test.call(client, "PTTL item:a:7"), ":-2\r\n");
+    test.call(client, "MULTI");
+    test.call(client, "GET item:a:8");
+    assert_eq!(test.call(client, "EXEC"), "*1\r\n$-1\r\n");
+    assert_eq!(test.call(client, "KEYS *"), "*0\r\n");
+    let refused = test.call(client, "SET item:a:9 new");
+    assert!(refused.contains("lives with session:a, which does not exist"), "{refused}");
+    // A snapshot waits until nothing is pending, and there is nothing for it then.
+    all_ticks(&mut test);
+    assert_eq!(test.call(client, "DBSIZE"), ":0\r\n");
+}
+
 #[test]
 fn who_needs_more_than_one_key_of_a_large_end_waits_while_others_go_on() {
     let (mut test, client) = governed();

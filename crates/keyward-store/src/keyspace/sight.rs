@@ -84,6 +84,10 @@ impl View for Sight<'_> {
         Ok(())
     }
 
+    fn is_due(&self, key: &[u8]) -> bool {
+        self.keys.databases[self.db].find(key).is_some_and(|row| self.keys.is_due(&row))
+    }
+
     fn companion_count(&self, key: &[u8]) -> usize {
         self.keys.databases[self.db].companion_count(key)
     }

@@ -80,8 +80,8 @@ impl Conclusion {
         self.fates.get(key).is_some_and(Option::is_none)
     }
 
-    /// Members that follow keys which are not there leave; where they return, and a warning may
-    /// have let them pass, they stay and the row does not fit.
+    /// Members that follow keys which are not there leave; where they return, a warning has let
+    /// them pass, so they stay and the row does not fit.
     fn dismiss_strangers(
         &mut self,
         ground: Ground<'_>,
@@ -106,7 +106,11 @@ impl Conclusion {
             if let Element::Member(member) | Element::Scored(member, _) = element {
                 let named = named_key(of, pattern, &own, member);
                 let lives = match &named {
-                    Some(named) => !this.is_to_end(named) && ground.view.row(named)?.is_some(),
+                    // Members leave with a key whose end is still to be carried out.
+                    Some(named) => {
+                        let lives = !this.is_to_end(named) && ground.view.row(named)?.is_some();
+                        lives || ground.view.is_due(named)
+                    }
                     None => false,
                 };
                 if !lives {
@@ -116,7 +120,7 @@ impl Conclusion {
             }
             Ok(())
         })?;
-        if self.occasion == Occasion::Return && !book.is_enforced(table) {
+        if self.occasion == Occasion::Return {
             if let Some(first) = strangers.first() {
                 self.misfit(table, key, || match &named_first {
                     Some(named) => book.refuse_stranger(table, key, named),

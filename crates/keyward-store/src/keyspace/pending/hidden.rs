@@ -15,6 +15,14 @@ use keyward_schema::KeyId;
 /// With more leaders above each other than this nothing is dated by the first.
 const LEADERS_MAX: usize = 16;
 
+/// What becomes of a companion.
+enum Fate {
+    /// The time of its leader is over.
+    Over,
+    /// It gets this deadline.
+    Until(Option<i64>),
+}
+
 impl Keyspace {
     /// The number of the last end that has to be over before rows of this table can be
     /// touched.
@@ -100,9 +108,13 @@ impl Keyspace {
         row.is_some_and(|row| !self.is_due(&row) && holds(set_of(&row), member))
     }
 
-    /// What gives a companion the deadline of its leader, if an end has yet to do so.
+    /// What gives a companion the end of its leader, if an end has yet to do so.
     pub(super) fn redating(&self, db: usize, key: &[u8]) -> Option<Finish> {
-        let (end, deadline) = self.later_deadline(db, key)?;
+        let (end, fate) = self.later_fate(db, key)?;
+        let deadline = match fate {
+            Fate::Over => return Some(end.finish(&[b"DEL", key])),
+            Fate::Until(deadline) => deadline,
+        };
         // In the last millisecond of its leader it lives on as it is: to give it that as its
         // deadline would remove it.
         if deadline.is_some_and(|at| at <= self.due_ms) {
@@ -114,9 +126,9 @@ impl Keyspace {
         })
     }
 
-    /// The deadline that an end has yet to give a companion, by way of all that lead it: it
-    /// has that of the first of them.
-    fn later_deadline(&self, db: usize, key: &[u8]) -> Option<(&PendingEnd, Option<i64>)> {
+    /// What an end has yet to make of a companion, by way of all that lead it: it has the
+    /// deadline of the first of them.
+    fn later_fate(&self, db: usize, key: &[u8]) -> Option<(&PendingEnd, Fate)> {
         if self.pending.deadlines == 0 {
             return None;
         }
@@ -133,11 +145,13 @@ impl Keyspace {
         let end = end?;
         let table = database.pattern(database.table_of(&first))?;
         let first = database.find(&first)?;
-        // One whose time is over takes them along when it goes.
-        let wanted = Some(first.deadline()).filter(|_| !self.is_due(&first))?;
-        let wanted = wanted.map(|end| book.rounded_end(table, end));
-        let has = database.find(key)?.deadline();
-        (wanted != has).then_some((end, wanted))
+        let own = database.find(key)?;
+        if self.is_due(&first) {
+            // It goes when somebody gets to it; whoever lives with it has gone before that.
+            return (!self.is_due(&own)).then_some((end, Fate::Over));
+        }
+        let wanted = first.deadline().map(|end| book.rounded_end(table, end));
+        (wanted != own.deadline()).then_some((end, Fate::Until(wanted)))
     }
 
     /// Whether a key is there only as what an end has yet to remove.
@@ -156,7 +170,8 @@ impl Keyspace {
     /// lives on.
     #[cold]
     pub(in crate::keyspace) fn outlives(&self, db: usize, key: &[u8]) -> bool {
-        self.later_deadline(db, key).is_some() && !self.hides(db, key)
+        let is_dated = matches!(self.later_fate(db, key), Some((_, Fate::Until(_))));
+        is_dated && !self.hides(db, key)
     }
 }
 
