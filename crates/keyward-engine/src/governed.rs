@@ -207,7 +207,7 @@ fn run_judged(ctx: &mut Ctx<'_>) -> Outcome {
     }
     match policy::course(ctx.command, ctx.keys.book_of(ctx.db).is_some()) {
         Course::AskBook => ask_book(ctx),
-        Course::RunAndFollow => run_and_follow(ctx, Judged::Nothing, None),
+        Course::RunAndFollow => run_and_follow(ctx, Judged::Nothing, None, false),
         Course::Swap => swap(ctx),
         Course::Run => attempt(ctx),
     }
@@ -216,8 +216,8 @@ fn run_judged(ctx: &mut Ctx<'_>) -> Outcome {
 /// Asks the book of its database about a command, and does what it says.
 fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
     let db = ctx.db;
-    let verdict = loop {
-        let (verdict, unfinished) = {
+    let (verdict, would_refuse) = loop {
+        let (verdict, would_refuse, unfinished) = {
             let database = ctx.keys.database_at(db);
             let book = database.book().expect("who has no book asks none");
             let table_of = |position: usize| database.pattern(ctx.key(position).table);
@@ -226,10 +226,16 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
                 None => book.before(&sight, ctx.command, ctx.args, &table_of),
                 Some(_) => book.before_in_unit(&sight, ctx.command, ctx.args, &table_of),
             };
-            (verdict, sight.into_unfinished())
+            let would_refuse = if book.observes_any() {
+                let call = (ctx.command, ctx.args);
+                book.observed_before(&sight, call, &table_of, ctx.shared.unit.is_some())
+            } else {
+                Ok(None)
+            };
+            (verdict, would_refuse, sight.into_unfinished())
         };
         if unfinished.is_empty() {
-            break verdict;
+            break (verdict, would_refuse);
         }
         // It was shown keys that are going.
         let Ctx { keys, session, shared, host, .. } = ctx;
@@ -237,11 +243,30 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
             ends::finish_key(keys, shared, session, *host, (db, &key));
         }
     };
-    match verdict.expect("the engine shows all it has at once") {
+    let verdict = verdict.expect("the engine shows all it has at once");
+    match would_refuse.expect("the engine shows all it has at once") {
+        None => carry_out(ctx, verdict, false),
+        Some(refusal) => {
+            carry_out(ctx, verdict, true)?;
+            // Who waited was counted when that began.
+            if !matches!(ctx.mode, Mode::Woken(_)) {
+                let call = Some(Call::of(ctx));
+                observation::refuse(&mut ctx.stage(), call, &refusal);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Does what the book of its database says of a command. `is_told` if it is counted as one
+/// that would be refused whatever it does.
+#[inline(always)]
+fn carry_out(ctx: &mut Ctx<'_>, verdict: Verdict, is_told: bool) -> Outcome {
+    match verdict {
         Verdict::Run(Judged::All) => attempt(ctx),
-        Verdict::Run(judged) => run_and_follow(ctx, judged, None),
+        Verdict::Run(judged) => run_and_follow(ctx, judged, None, is_told),
         Verdict::RunUntil(at, Judged::All) => attempt_until(ctx, Some(at)),
-        Verdict::RunUntil(at, judged) => run_and_follow(ctx, judged, Some(at)),
+        Verdict::RunUntil(at, judged) => run_and_follow(ctx, judged, Some(at), is_told),
         Verdict::Instead(other) => run_instead(ctx, &other.command, &other.reply),
         Verdict::Answer(number) => {
             ctx.reply.integer(number);
@@ -254,8 +279,7 @@ fn ask_book(ctx: &mut Ctx<'_>) -> Outcome {
                 Tried::Nothing => {}
             }
             let call = Some(Call::of(ctx));
-            let Ctx { keys, session, shared, host, .. } = ctx;
-            Err(refused(keys, shared, (session, *host), db, call, &refusal))
+            Err(refused(&mut ctx.stage(), call, &refusal))
         }
     }
 }
@@ -301,14 +325,13 @@ fn swap(ctx: &mut Ctx<'_>) -> Outcome {
 
 /// Runs the command with the journal on, then what the book says follows. A string that it
 /// sets ends at `until`, if the book says so.
-fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged, until: Option<i64>) -> Outcome {
+fn run_and_follow(ctx: &mut Ctx<'_>, judged: Judged, until: Option<i64>, is_told: bool) -> Outcome {
     let start = Start::recording(ctx.keys);
     let reply = ctx.reply.defer();
     let mut outcome = attempt_until(ctx, until);
     if outcome.is_ok() {
         let call = Call::of(ctx);
-        let Ctx { keys, shared, session, host, .. } = ctx;
-        outcome = follow_call(keys, shared, session, *host, start, judged, Some(call));
+        outcome = follow_call(&mut ctx.stage(), start, judged, Some(call), is_told);
     }
     if outcome.is_err() {
         start.undo(ctx.keys, ctx.shared);
@@ -324,7 +347,7 @@ fn run_instead(ctx: &mut Ctx<'_>, command: &ArgBuf, reply: &[u8]) -> Outcome {
     let args = command.args();
     let mode = if ctx.mode.is_atomic() { ctx.mode } else { Mode::Queued };
     let mut inner = ctx.inner(mode, resolve(args)?, args, &mut ignored);
-    run_and_follow(&mut inner, Judged::Nothing, None)?;
+    run_and_follow(&mut inner, Judged::Nothing, None, false)?;
     ctx.reply.bulk(reply);
     Ok(())
 }
@@ -391,34 +414,26 @@ pub(crate) fn explain(
 }
 
 /// As [`follow_call`], where nobody's command did it.
-fn follow(
-    keys: &mut Keyspace,
-    shared: &mut Shared,
-    session: &mut Session,
-    host: &mut dyn Host,
-    start: Start,
-    judged: Judged,
-) -> Outcome {
-    follow_call(keys, shared, session, host, start, judged, None)
+fn follow(stage: &mut Stage<'_>, start: Start, judged: Judged) -> Outcome {
+    follow_call(stage, start, judged, None, false)
 }
 
 /// Reports what a command did since a mark, and carries out what follows. The book
-/// has thought of what follows from that in turn.
+/// has thought of what follows from that in turn. `is_told` as for [`carry_out`].
 fn follow_call(
-    keys: &mut Keyspace,
-    shared: &mut Shared,
-    session: &mut Session,
-    host: &mut dyn Host,
+    stage: &mut Stage<'_>,
     start: Start,
     judged: Judged,
     call: Option<Call<'_>>,
+    mut is_told: bool,
 ) -> Outcome {
     let since = start.journal;
     let (mut all, mut all_ends, mut all_deferred) = (Vec::new(), Vec::new(), Vec::new());
-    let unit = shared.unit.as_ref().map(Unit::has_deferred);
-    for db in keys.databases_touched(since) {
-        let Some(book) = keys.book_of(db).cloned() else { continue };
-        let answer = asked(keys, shared, session, host, db, |keys, sight| {
+    let unit = stage.shared.unit.as_ref().map(Unit::has_deferred);
+    for db in stage.keys.databases_touched(since) {
+        let Some(book) = stage.keys.book_of(db).cloned() else { continue };
+        let stage = &mut stage.at(db);
+        let answer = asked(stage, |keys, sight| {
             keys.report(db, since, |changes| match unit {
                 None => book.after(sight, changes, judged, Cause::Command),
                 Some(has_deferred) => book.after_in_unit(sight, changes, judged, has_deferred),
@@ -426,25 +441,24 @@ fn follow_call(
         });
         match answer {
             Ok(Consequences { follow_ups, warnings, ends, deferred }) => {
-                warn(keys, shared, (session, host), db, call, &warnings);
-                hold_against(keys, db, since, &book, &warnings);
+                warn(stage, call, &warnings);
+                hold_against(stage.keys, db, since, &book, &warnings);
                 all.extend(follow_ups.into_iter().map(|command| (db, command)));
                 all_ends.extend(ends.into_iter().map(|end| (db, end)));
                 all_deferred.extend(deferred.into_iter().map(|deferred| (db, deferred)));
                 if book.observes_any() {
-                    observation::count(keys, shared, (session, host), (db, &book), since, call);
+                    is_told = observation::count(stage, &book, since, call, is_told);
                 }
             }
-            Err(Objection::Refused(refusal)) => {
-                return Err(refused(keys, shared, (session, host), db, call, &refusal));
-            }
+            Err(Objection::Refused(refusal)) => return Err(refused(stage, call, &refusal)),
             Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
         }
     }
+    let Stage { keys, session, shared, host, .. } = stage;
     changefeed::check_room(keys, shared, &all)?;
     for (db, command) in &all {
-        changefeed::begin_epoch(keys, shared, session, host, (*db, command.args()))?;
-        follow_up(keys, shared, session, host, *db, command.args())?;
+        changefeed::begin_epoch(keys, shared, session, *host, (*db, command.args()))?;
+        follow_up(keys, shared, session, *host, *db, command.args())?;
     }
     for (db, end) in all_ends {
         keys.begin_end(db, end, since, start.effects, &shared.tunables.packed);
@@ -457,23 +471,17 @@ fn follow_call(
 
 /// What the book answers about a database. Where it was shown keys of which a pending end
 /// has yet to remove something, those are finished and it is asked again.
-fn asked<T>(
-    keys: &mut Keyspace,
-    shared: &mut Shared,
-    session: &mut Session,
-    host: &mut dyn Host,
-    db: usize,
-    ask: impl Fn(&Keyspace, &Sight<'_>) -> T,
-) -> T {
+fn asked<T>(stage: &mut Stage<'_>, ask: impl Fn(&Keyspace, &Sight<'_>) -> T) -> T {
+    let Stage { keys, db, session, shared, host } = stage;
     loop {
-        let sight = keys.sight(db);
+        let sight = keys.sight(*db);
         let answer = ask(keys, &sight);
         let unfinished = sight.into_unfinished();
         if unfinished.is_empty() {
             return answer;
         }
         for key in unfinished {
-            ends::finish_key(keys, shared, session, host, (db, &key));
+            ends::finish_key(keys, shared, session, *host, (*db, &key));
         }
     }
 }
@@ -519,7 +527,8 @@ fn follow_all_ended(
         for ended in keys.take_ended() {
             let Some(book) = keys.book_of(ended.db).cloned() else { continue };
             let Ended { db, pattern, key, row, cause, logged } = ended;
-            let answer = asked(keys, shared, session, host, db, |_, sight| {
+            let mut stage = Stage { keys, db, session, shared, host };
+            let answer = asked(&mut stage, |_, sight| {
                 let change = Change {
                     table: Some(pattern),
                     key: &key,
@@ -578,64 +587,51 @@ pub(crate) fn follow_ended_by_itself(
 }
 
 /// Counts a refusal and makes it an error.
-fn refused(
-    keys: &mut Keyspace,
-    shared: &mut Shared,
-    (session, host): (&Session, &mut dyn Host),
-    db: usize,
-    call: Option<Call<'_>>,
-    refusal: &Refusal,
-) -> WireError {
-    keys.table_stats(db, refusal.table()).refused.add(refusal.reason());
-    let shown = discretion::shown(keys, call, refusal);
-    remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Refused));
+fn refused(stage: &mut Stage<'_>, call: Option<Call<'_>>, refusal: &Refusal) -> WireError {
+    stage.keys.table_stats(stage.db, refusal.table()).refused.add(refusal.reason());
+    let shown = discretion::shown(stage.keys, call, refusal);
+    remember(stage, call, &shown, refusals::Outcome::Refused);
+    let Stage { keys, db, session, shared, .. } = stage;
     let reader = session.user.as_ref().filter(|_| !shared.is_cleared(session));
-    let may_read = |key: &[u8]| reader.is_none_or(|user| user.may_read(Place { keys, db }, key));
+    let place = Place { keys, db: *db };
+    let may_read = |key: &[u8]| reader.is_none_or(|user| user.may_read(place, key));
     WireError::Line(shown.text_for(may_read).as_bytes().into())
 }
 
 /// Counts warnings and has a sample of them logged: the first, the second, the
-/// fourth … of each table. A key without a pattern may be one that is only observed.
-fn warn(
-    keys: &mut Keyspace,
-    shared: &mut Shared,
-    (session, host): (&Session, &mut dyn Host),
-    db: usize,
-    call: Option<Call<'_>>,
-    warnings: &[Refusal],
-) {
+/// fourth … of each table. A key without a pattern may be one that is only observed, and
+/// counted as such.
+fn warn(stage: &mut Stage<'_>, call: Option<Call<'_>>, warnings: &[Refusal]) {
     for warning in warnings {
-        let shown = discretion::shown(keys, call, warning);
         let is_observed = warning.table().is_none()
-            && keys.book_of(db).is_some_and(|book| book.would_refuse_unknown());
+            && stage.keys.book_of(stage.db).is_some_and(|book| book.would_refuse_unknown());
         if is_observed {
-            observation::refuse(keys, shared, (session, host), db, call, &shown);
             continue;
         }
-        let warned = &mut keys.table_stats(db, warning.table()).warned;
+        let shown = discretion::shown(stage.keys, call, warning);
+        let warned = &mut stage.keys.table_stats(stage.db, warning.table()).warned;
         warned.add(warning.reason());
         if warned.total().is_power_of_two() {
-            host.log(LogLevel::Warning, shown.text().as_bytes());
+            stage.host.log(LogLevel::Warning, shown.text().as_bytes());
         }
-        remember(keys, shared, (session, host), db, call, (&shown, refusals::Outcome::Warned));
+        remember(stage, call, &shown, refusals::Outcome::Warned);
     }
 }
 
 /// Keeps a command that broke the schema for who asks (KEYWARD REFUSALS). What nobody sent is
 /// not told: it follows from a command that is.
 fn remember(
-    keys: &Keyspace,
-    shared: &mut Shared,
-    (session, host): (&Session, &mut dyn Host),
-    db: usize,
+    stage: &mut Stage<'_>,
     call: Option<Call<'_>>,
-    (refusal, outcome): (&Refusal, refusals::Outcome),
+    refusal: &Refusal,
+    outcome: refusals::Outcome,
 ) {
     let Some(call) = call else { return };
+    let Stage { keys, db, session, shared, host } = stage;
     let pattern = keys
-        .book_of(db)
+        .book_of(*db)
         .and_then(|book| refusal.table().map(|table| book.schema().key(table).pattern.text()));
-    let place = (db, pattern.unwrap_or_default().into());
+    let place = (*db, pattern.unwrap_or_default().into());
     // EXEC and scripts name few keys or none of those that they change.
     let named = call.command.keys_in(call.args).map(|key| call.args.at(key.index));
     let keys_concerned: Vec<&[u8]> = named.chain(refusal.key()).collect();
@@ -717,7 +713,7 @@ pub(crate) fn check_arguments(
     };
     if let Some(refusal) = book.arguments(keys.now_ms(), command, args, &table_of) {
         let call = Some(Call { db, command, args, sender: Sender::Client });
-        return Err(refused(keys, shared, (session, host), db, call, &refusal));
+        return Err(refused(&mut Stage { keys, db, session, shared, host }, call, &refusal));
     }
     let mut keys_named = command.keys_in(args);
     if keys_named.len() != 1 || looked_up.get() == 0 {

@@ -11,7 +11,8 @@
 //!
 //! Invariants: arguments are judged before any row is looked at, so that
 //! [`RuleBook::arguments`] learns all that they decide; where a table is not
-//! enforced nothing is refused, and the second stage reports it; within a unit nothing is
+//! enforced nothing is refused, and the second stage reports it, but for what would be refused
+//! if nothing observed ([`RuleBook::observed_before`]); within a unit nothing is
 //! refused that its end may find mended; a SET that passes
 //! allocates nothing, unless its JSON has escapes, its fields are compared, or it lives
 //! `with` another key, whose name has to be spelled out.
@@ -101,6 +102,25 @@ impl RuleBook {
         table_of: &dyn Fn(usize) -> Option<KeyId>,
     ) -> Result<Verdict, NotYet> {
         self.verdict(Case { view, command, args, table_of, is_in_unit: true })
+    }
+
+    /// Why a call would be refused by this stage if nothing observed, whatever it comes to.
+    ///
+    /// # Errors
+    /// If the host has to fetch a row first.
+    #[cold]
+    pub fn observed_before(
+        &self,
+        view: &dyn View,
+        (command, args): (&Command, Args<'_>),
+        table_of: &dyn Fn(usize) -> Option<KeyId>,
+        is_in_unit: bool,
+    ) -> Result<Option<Box<Refusal>>, NotYet> {
+        let case = Case { view, command, args, table_of, is_in_unit };
+        match self.declared_book().verdict(case)? {
+            Verdict::Refuse(refusal) if self.is_told_of(&refusal) => Ok(Some(refusal)),
+            _ => Ok(None),
+        }
     }
 
     fn verdict(&self, case: Case<'_>) -> Result<Verdict, NotYet> {
@@ -212,7 +232,7 @@ impl RuleBook {
     ) -> Judgement<Place<'a>> {
         let Some(key) = case.args.get(position) else { return Err(UNJUDGED) };
         let Some(table) = (case.table_of)(position) else {
-            return Err(match self.unknown() {
+            return Err(match self.would_be_unknown() {
                 Unknown::Reject => Stop::At(Verdict::Refuse(Box::new(self.refuse_unknown(key)))),
                 Unknown::Warn => UNJUDGED,
                 Unknown::Allow => Stop::At(Verdict::Run(Judged::All)),
@@ -239,7 +259,7 @@ impl RuleBook {
 
     /// Ends the judgement of a call that breaks the schema.
     fn stop(&self, place: Place<'_>, refusal: impl FnOnce() -> Refusal) -> Stop {
-        match self.is_enforced(place.table) {
+        match self.would_enforce(place.table) {
             true => Stop::At(Verdict::Refuse(Box::new(refusal()))),
             false => UNJUDGED,
         }

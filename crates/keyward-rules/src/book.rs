@@ -314,6 +314,9 @@ impl RuleBook {
     /// [`Schema::keyspaces`], or leaves it to them again.
     pub fn set_mode(&self, keyspace: usize, mode: Option<Mode>) {
         self.modes[keyspace].set(mode);
+        if let Some(suspension) = &self.suspension {
+            suspension.declared.set_mode(keyspace, mode);
+        }
     }
 
     /// What overrules the modes that the schema sets in a keyspace.
@@ -350,8 +353,19 @@ impl RuleBook {
 
     /// Whether what breaks the schema of a keyspace is refused, rather than passed.
     pub(crate) fn is_strict_in(&self, keyspace: usize) -> bool {
-        let mode = self.mode(keyspace).unwrap_or(self.schema.keyspace_at(keyspace).mode);
-        mode == Mode::Enforce && !self.is_hypothetical
+        self.mode_in(keyspace) == Mode::Enforce && !self.is_hypothetical
+    }
+
+    /// The same; of the declared book, whether it would be if nothing observed.
+    pub(crate) fn would_be_strict_in(&self, keyspace: usize) -> bool {
+        match self.is_hypothetical {
+            true => self.mode_in(keyspace) != Mode::Warn,
+            false => self.is_strict_in(keyspace),
+        }
+    }
+
+    fn mode_in(&self, keyspace: usize) -> Mode {
+        self.mode(keyspace).unwrap_or(self.schema.keyspace_at(keyspace).mode)
     }
 
     /// Whether nobody carries it out: it is the declared one where something observes.
@@ -365,19 +379,37 @@ impl RuleBook {
         if self.is_hypothetical || self.observes(table) {
             return false;
         }
-        let key = self.schema.key(table);
-        match self.mode(key.keyspace).or(key.mode) {
-            Some(mode) => mode == Mode::Enforce,
-            None => self.is_strict_in(key.keyspace),
+        self.mode_of(table) == Mode::Enforce
+    }
+
+    /// The same; of the declared book, whether it would be refused if nothing observed.
+    pub(crate) fn would_enforce(&self, table: KeyId) -> bool {
+        match self.is_hypothetical {
+            true => self.mode_of(table) != Mode::Warn,
+            false => self.is_enforced(table),
         }
+    }
+
+    fn mode_of(&self, table: KeyId) -> Mode {
+        let key = self.schema.key(table);
+        let own = self.mode(key.keyspace).or(key.mode);
+        own.unwrap_or_else(|| self.schema.keyspace_at(key.keyspace).mode)
     }
 
     /// What happens to a key that comes to be and belongs to no table: it may have been
     /// meant for any keyspace, so it is refused only where all of them refuse.
     pub fn unknown(&self) -> Unknown {
-        let is_strict = || (0..self.modes.len()).all(|keyspace| self.is_strict_in(keyspace));
+        self.unknown_where(|keyspace| self.is_strict_in(keyspace))
+    }
+
+    /// The same; of the declared book, what would happen if nothing observed.
+    pub(crate) fn would_be_unknown(&self) -> Unknown {
+        self.unknown_where(|keyspace| self.would_be_strict_in(keyspace))
+    }
+
+    fn unknown_where(&self, is_strict: impl Fn(usize) -> bool) -> Unknown {
         match self.schema.keyspace.unknown {
-            Unknown::Reject if !is_strict() => Unknown::Warn,
+            Unknown::Reject if !(0..self.modes.len()).all(is_strict) => Unknown::Warn,
             unknown => unknown,
         }
     }

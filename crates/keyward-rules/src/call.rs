@@ -51,7 +51,7 @@ impl RuleBook {
     pub(crate) fn is_call_strict(&self, args: Args<'_>) -> bool {
         let name = args.get(1).unwrap_or_default();
         let function = self.schema().functions.iter().find(|f| f.name.as_bytes() == name);
-        function.is_none_or(|function| self.is_strict_in(function.keyspace))
+        function.is_none_or(|function| self.would_be_strict_in(function.keyspace))
     }
 
     fn keys_misfit<'k>(&self, function: &'k Function, keys: Args<'k>) -> Option<String> {

@@ -15,6 +15,8 @@
 use crate::after::{Cause, Consequences, Deferred, Objection};
 use crate::book::RuleBook;
 use crate::change::Change;
+use crate::reason::Reason;
+use crate::refusal::Refusal;
 use crate::verdict::Judged;
 use crate::view::View;
 use keyward_resp::{ArgBuf, Args};
@@ -121,14 +123,19 @@ impl RuleBook {
 
     /// Whether a key that belongs to no table would be refused if nothing observed.
     pub fn would_refuse_unknown(&self) -> bool {
-        if self.suspension().is_none() || self.schema().keyspace.unknown != Unknown::Reject {
-            return false;
+        let Some(Suspension { declared, .. }) = self.suspension() else { return false };
+        let modes = self.modes();
+        let observes = |place: usize| keyspace_observes(declared.schema(), &modes, place);
+        declared.would_be_unknown() == Unknown::Reject && (0..modes.len()).any(observes)
+    }
+
+    /// Whether a refusal by the declared book is one that only observing holds back.
+    pub(crate) fn is_told_of(&self, refusal: &Refusal) -> bool {
+        match refusal.table() {
+            Some(table) => self.is_suspended(table),
+            // A call of a function, or a key that belongs to no table.
+            None => refusal.reason() == Reason::Call || self.would_refuse_unknown(),
         }
-        let (declared, modes) = (self.declared(), self.modes());
-        let observes = |place: usize| keyspace_observes(declared, &modes, place);
-        let mut places = 0..modes.len();
-        places.clone().any(observes)
-            && places.all(|place| observes(place) || self.is_strict_in(place))
     }
 
     /// What a row of a table is judged by when it is asked what is wrong with it: where
@@ -195,8 +202,7 @@ impl RuleBook {
     /// What of it concerns tables of which something is suspended.
     fn suspended_of(&self, mut would: Consequences) -> Consequences {
         let is_meant = |table: Option<KeyId>| table.is_some_and(|table| self.is_suspended(table));
-        // Keys without a pattern are told by who runs what is left.
-        would.warnings.retain(|warning| is_meant(warning.table()));
+        would.warnings.retain(|warning| self.is_told_of(warning));
         would.follow_ups.retain(|command: &ArgBuf| {
             is_meant(command.args().get(1).and_then(|key| self.table_of(key)))
         });

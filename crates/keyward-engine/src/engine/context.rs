@@ -130,6 +130,14 @@ pub(crate) struct Stage<'a> {
     pub(crate) host: &'a mut dyn Host,
 }
 
+impl Stage<'_> {
+    /// The same, in another database.
+    pub(crate) fn at(&mut self, db: usize) -> Stage<'_> {
+        let Stage { keys, session, shared, host, .. } = self;
+        Stage { keys, db, session, shared, host: *host }
+    }
+}
+
 impl<'a> Ctx<'a> {
     /// A command that is to run.
     #[inline]
@@ -165,6 +173,12 @@ impl<'a> Ctx<'a> {
     #[inline(always)]
     pub(crate) fn key_of<'b>(&self, bytes: &'b [u8]) -> Key<'b> {
         self.keys.key_in(self.db, bytes)
+    }
+
+    /// What it runs on, for others that look after it.
+    pub(crate) fn stage(&mut self) -> Stage<'_> {
+        let Ctx { keys, db, session, shared, host, .. } = self;
+        Stage { keys, db: *db, session, shared, host: *host }
     }
 
     /// The key at an argument position, with its hash.

@@ -13,7 +13,7 @@ use super::{
     Start, count_companion, depends_on_others, follow, follow_ended, follow_up, sorted_by,
 };
 use crate::engine::Engine;
-use crate::engine::context::Ctx;
+use crate::engine::context::{Ctx, Stage};
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
@@ -55,8 +55,10 @@ fn finish(
         true => {
             let start = Start::recording(keys);
             let outcome = follow_up(keys, shared, session, host, finish.db, args);
-            let outcome =
-                outcome.and_then(|()| follow(keys, shared, session, host, start, Judged::Rows));
+            let outcome = outcome.and_then(|()| {
+                let mut stage = Stage { keys, db: finish.db, session, shared, host };
+                follow(&mut stage, start, Judged::Rows)
+            });
             keys.finished(finish);
             start.end(keys);
             outcome

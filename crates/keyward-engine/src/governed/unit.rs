@@ -14,7 +14,7 @@
 use super::deferred::Unit;
 use super::discretion::Call;
 use super::{Start, asked, follow_up, observation, policy, refused, warn};
-use crate::engine::context::{Ctx, Outcome};
+use crate::engine::context::{Ctx, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::sessions::session::Transaction;
 use keyward_commands::Command;
@@ -106,8 +106,9 @@ fn judge(ctx: &mut Ctx<'_>, unit: &Unit) -> Outcome {
     for (db, deferred) in by_database(&unit.deferred) {
         judge_database(ctx, db, &deferred, unit.is_discreet)?;
     }
+    let mut is_told = false;
     for (db, deferred) in by_database(&unit.observed) {
-        observation::count_unit(ctx, db, &deferred, unit.is_discreet);
+        is_told |= observation::count_unit(ctx, db, &deferred, unit.is_discreet, is_told);
     }
     Ok(())
 }
@@ -128,18 +129,20 @@ fn judge_database(
     is_discreet: bool,
 ) -> Outcome {
     let call = Some(Call::of(ctx));
-    let Ctx { keys, shared, session, host, .. } = ctx;
-    let Some(book) = keys.book_of(db).cloned() else { return Ok(()) };
-    let end = Start::recording(keys);
-    let answer = asked(keys, shared, session, *host, db, |_, sight| book.at_end(sight, deferred));
+    let Some(book) = ctx.keys.book_of(db).cloned() else { return Ok(()) };
+    let end = Start::recording(ctx.keys);
+    let mut stage = ctx.stage();
+    let mut stage = stage.at(db);
+    let answer = asked(&mut stage, |_, sight| book.at_end(sight, deferred));
     let shown = |refusal: Refusal| if is_discreet { refusal.discreet() } else { refusal };
     match answer {
         Ok(Consequences { follow_ups, warnings, ends, .. }) => {
             let warnings: Vec<Refusal> = warnings.into_iter().map(shown).collect();
-            warn(keys, shared, (session, *host), db, call, &warnings);
+            warn(&mut stage, call, &warnings);
+            let Stage { keys, session, shared, host, .. } = stage;
             hold_against(keys, db, &book, (deferred, &warnings));
             for command in follow_ups {
-                follow_up(keys, shared, session, *host, db, command.args())?;
+                follow_up(keys, shared, session, host, db, command.args())?;
             }
             for large in ends {
                 keys.begin_end(db, large, end.journal, end.effects, &shared.tunables.packed);
@@ -147,10 +150,7 @@ fn judge_database(
             end.end(keys);
             Ok(())
         }
-        Err(Objection::Refused(refusal)) => {
-            let refusal = shown(*refusal);
-            Err(refused(keys, shared, (session, *host), db, call, &refusal))
-        }
+        Err(Objection::Refused(refusal)) => Err(refused(&mut stage, call, &shown(*refusal))),
         Err(Objection::NotYet) => unreachable!("the engine shows all it has at once"),
     }
 }
@@ -164,10 +164,13 @@ pub(super) fn hold_against(
 ) {
     let broken =
         |it: &&Deferred| warnings.iter().any(|warning| warning.table() == Some(it.table()));
-    for it in deferred.iter().filter(broken) {
-        match it.contradicted() {
-            Some(members) => keys.contradict(db, book, (it.table(), it.key()), members.to_vec()),
-            None => keys.suspect(db, it.key()),
-        }
+    deferred.iter().filter(broken).for_each(|it| hold_one_against(keys, db, book, it));
+}
+
+/// The same of one thing that may be wrong. It is looked at again.
+pub(super) fn hold_one_against(keys: &mut Keyspace, db: usize, book: &RuleBook, it: &Deferred) {
+    match it.contradicted() {
+        Some(members) => keys.contradict(db, book, (it.table(), it.key()), members.to_vec()),
+        None => keys.suspect(db, it.key()),
     }
 }

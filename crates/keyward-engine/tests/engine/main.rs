@@ -27,6 +27,7 @@ mod losses;
 mod memory;
 mod observation;
 mod observing;
+mod observing_model;
 mod pause;
 mod plan;
 mod plan_effects;

@@ -291,9 +291,49 @@ fn units_are_counted_as_they_would_be_judged_at_their_end() {
     ]);
     let script = "redis.call('set','note:9','x')redis.call('set','order:8','x')";
     shop.words(&["EVAL", script, "0"]);
-    assert_eq!(figure(&mut shop, "note:{id:uint}", "would_refuse"), 2, "of 8 and of 9");
-    assert_eq!(figure(&mut shop, "user:{id:uint}", "would_refuse"), 1, "it has no plan");
+    let counted = ["note:{id:uint}", "user:{id:uint}"]
+        .map(|pattern| figure(&mut shop, pattern, "would_refuse"));
+    assert_eq!(counted, [1, 1], "each unit once: note 9, and user 8, which has no plan");
     shop.check(&[("EXISTS note:1 note:2 note:8 note:9 user:1 user:8", ":6")]);
+}
+
+#[test]
+fn what_is_refused_by_its_words_is_counted_though_it_comes_to_nothing() {
+    let mut shop = observing();
+    shop.check(&[
+        ("PEXPIRE order:5 99999999", ":0"),
+        ("SUNIONSTORE order:5 users:on:free", ":0"),
+        ("LPUSHX order:5 x", ":0"),
+    ]);
+    assert_eq!(figure(&mut shop, "order:{id:uint}", "would_refuse"), 3);
+    shop.check(&[("MSET order:6 x stranger y", "+OK"), ("LPUSHX stranger:2 x", ":0")]);
+    assert_eq!(shop.test.engine.keyspace().table_stats(0, None).would_refuse, 2);
+    let explained = shop.call("KEYWARD EXPLAIN PEXPIRE order:5 99999999");
+    assert!(explained.contains("Before: Refused: SCHEMA order:5: "), "{explained}");
+    // What Redis itself finds wrong is not counted, in a transaction either.
+    shop.check(&[("SET order:5 x", "+OK"), ("MULTI", "+OK"), ("LPUSH order:5 x", "+QUEUED")]);
+    assert!(shop.call("EXEC").starts_with("*1 -WRONGTYPE"));
+    assert!(shop.call("LPUSH order:5 x").starts_with("-WRONGTYPE"));
+    assert_eq!(figure(&mut shop, "order:{id:uint}", "would_refuse"), 3);
+}
+
+#[test]
+fn a_command_that_waits_is_counted_once() {
+    let mut shop = observing();
+    assert_eq!(shop.ask(&["BLMOVE", "stack", "order:5", "LEFT", "LEFT", "0"]), None);
+    assert_eq!(figure(&mut shop, "order:{id:uint}", "would_refuse"), 1);
+    shop.check(&[("RPUSH stack x", ":1"), ("LLEN order:5", ":1")]);
+    assert_eq!(figure(&mut shop, "order:{id:uint}", "would_refuse"), 1);
+}
+
+#[test]
+fn a_call_of_a_function_that_would_be_refused_is_counted() {
+    let text = schema("mode = \"observe\"") + "[function.f]\nargs = [\"amount: uint\"]\n";
+    let mut shop = Shop::new(1, &text);
+    let code = "#!lua name=lib\nredis.register_function('f', function() return 7 end)";
+    shop.words(&["FUNCTION", "LOAD", code]);
+    shop.check(&[("FCALL f 0 5", ":7"), ("FCALL f 0 many", ":7"), ("FCALL f 0", ":7")]);
+    assert_eq!(shop.test.engine.keyspace().table_stats(0, None).would_refuse, 2);
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Aftermath<'_> {
         mirrors.sort_unstable();
         mirrors.dedup();
         for mirror in mirrors {
-            if self.book.is_enforced(mirror)
+            if self.book.would_enforce(mirror)
                 && let Some(count) = self.too_many(mirror)
             {
                 self.object(self.book.refuse_fanout(mirror, Some(count)))?;
@@ -142,7 +142,7 @@ impl Aftermath<'_> {
             return Ok(());
         }
         for derived in self.crowded() {
-            if self.book.is_enforced(derived) && self.is_overrun(derived)? {
+            if self.book.would_enforce(derived) && self.is_overrun(derived)? {
                 self.object(self.book.refuse_fanout(derived, None))?;
             }
         }

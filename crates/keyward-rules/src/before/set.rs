@@ -117,7 +117,7 @@ impl RuleBook {
                 }
             }
             let judged = match declared.lifetime {
-                Lifetime::Free | Lifetime::Forever if self.is_enforced(place.table) => {
+                Lifetime::Free | Lifetime::Forever if self.would_enforce(place.table) => {
                     self.judged_set(place.table)
                 }
                 _ => Judged::Nothing,

@@ -1,6 +1,6 @@
 //! Keyward as a replica: of redis-server 7.0, of Keyward, and in chains with both.
 
-use super::{under_load, write_all_kinds};
+use super::{joined_amid_writes, under_load, write_all_kinds};
 use crate::node::Node;
 use keyward_resp::Frame;
 use keyward_testkit::{Client, call, wait_until};
@@ -24,23 +24,11 @@ fn bulk(text: &str) -> Frame {
 
 /// Follows a primary from before rows come, and beside their coming.
 fn follows(primary: &Node, options: &[&str]) {
-    let mut client = primary.client();
-    (0..20).for_each(|round| write_all_kinds(&mut client, round));
-    let replica = Node::keyward_of(primary, options);
-    (20..60).for_each(|round| write_all_kinds(&mut client, round));
-    primary.wait_for(&replica);
-    // What ends by itself ends when the primary says so.
-    wait_until(|| call(&mut client, "EXISTS short:59") == Frame::Integer(0));
-    primary.assert_equals(&replica);
-    assert_eq!(primary.syncs(), ["1", "0", "0"]);
-    let line = primary.info("slave0");
-    let expected = format!("ip=127.0.0.1,port={},state=online,offset=", replica.port);
-    assert!(line.starts_with(&expected), "{line}");
+    let replica = joined_amid_writes(primary, || Node::keyward_of(primary, options));
     let Frame::Array(role) = replica.call("ROLE") else { panic!("no role") };
     let expected = [bulk("slave"), bulk("127.0.0.1"), Frame::Integer(primary.port.into())];
     assert_eq!(role[..3], expected);
     assert_eq!(role[3], bulk("connected"));
-    assert_eq!(replica.info("total_error_replies"), "0");
     assert_eq!(primary.call("WAIT 1 5000"), Frame::Integer(1));
 }
 

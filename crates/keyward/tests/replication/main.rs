@@ -47,25 +47,31 @@ fn write_all_kinds(client: &mut Client, round: usize) {
     }
 }
 
-#[test]
-fn a_redis_has_every_row_and_every_end() {
-    let primary = Node::keyward(&[]);
+/// Writes of all kinds before and after a replica comes, which then has every row and every end.
+fn joined_amid_writes(primary: &Node, start: impl FnOnce() -> Node) -> Node {
     let mut client = primary.client();
     (0..20).for_each(|round| write_all_kinds(&mut client, round));
-    let replica = Node::replica_of(&primary, &[]);
+    let replica = start();
     (20..60).for_each(|round| write_all_kinds(&mut client, round));
     primary.wait_for(&replica);
-    // What ends by itself is told too.
+    // What ends by itself ends when the primary says so.
     wait_until(|| call(&mut client, "EXISTS short:59") == Frame::Integer(0));
     primary.assert_equals(&replica);
     assert_eq!(primary.syncs(), ["1", "0", "0"]);
     let line = primary.info("slave0");
     let expected = format!("ip=127.0.0.1,port={},state=online,offset=", replica.port);
     assert!(line.starts_with(&expected), "{line}");
+    assert_eq!(replica.info("total_error_replies"), "0");
+    replica
+}
+
+#[test]
+fn a_redis_has_every_row_and_every_end() {
+    let primary = Node::keyward(&[]);
+    let _replica = joined_amid_writes(&primary, || Node::replica_of(&primary, &[]));
     let Frame::Array(role) = primary.call("ROLE") else { panic!("no role") };
     assert_eq!(role[0], Frame::Bulk(b"master".to_vec()));
     assert!(matches!(&role[2], Frame::Array(online) if online.len() == 1), "{role:?}");
-    assert_eq!(replica.info("total_error_replies"), "0");
 }
 
 /// Writes until it is told to stop.

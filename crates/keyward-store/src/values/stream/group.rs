@@ -67,10 +67,6 @@ const CONSUMER_BYTES: usize = size_of::<Consumer>() + 2 * size_of::<usize>();
 /// A group and the counts of those who share it.
 const GROUP_BYTES: usize = size_of::<Group>() + 2 * size_of::<usize>();
 
-/// A consumer that has more than this share of what is pending leaves behind a list that is
-/// made anew: to walk over an entry costs a tenth of what removing one does.
-const REBUILD_SHARE: usize = 10;
-
 /// How many entries a group has read, where that is known.
 pub type EntriesRead = Option<u64>;
 
@@ -156,19 +152,9 @@ impl Group {
         let consumer = self.consumers.get_mut(number as usize).and_then(Option::take)?;
         self.consumer_bytes -= consumer.heap_bytes();
         let removed = consumer.pending.len();
-        let pending = match removed {
-            _ if removed == self.pending.len() => std::mem::take(&mut self.pending),
-            _ if removed > self.pending.len() / REBUILD_SHARE => {
-                let others = self.pending.iter().filter(|(_, it)| it.consumer.0 != number);
-                let rest = IdMap::of_ordered(others.map(|(id, pending)| (id, *pending)));
-                std::mem::replace(&mut self.pending, rest)
-            }
-            _ => {
-                consumer.pending.iter().for_each(|(id, ())| {
-                    self.pending.remove(id);
-                });
-                IdMap::default()
-            }
+        let pending = match removed == self.pending.len() {
+            true => std::mem::take(&mut self.pending),
+            false => self.pending.remove_ordered(consumer.pending.iter().map(|(id, ())| id)),
         };
         let consumer_bytes = consumer.heap_bytes();
         let consumers = vec![Some(consumer)];

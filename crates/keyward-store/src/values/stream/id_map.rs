@@ -10,6 +10,7 @@ use super::id::StreamId;
 use super::tree::{Leaf, Place, Tree};
 use crate::values::footprint::HeapBytes;
 use crate::values::size_class::size_class;
+use std::cell::Cell;
 
 /// Ids of a leaf at most.
 const LEAF_MAX: usize = 128;
@@ -52,6 +53,14 @@ impl<V> Ids<V> {
     fn find(&self, id: StreamId) -> Result<usize, usize> {
         self.entries.binary_search_by(|(other, _)| other.cmp(&id))
     }
+
+    /// Gives back half of its room if three quarters of that are free, unless it goes.
+    fn give_back(&mut self) {
+        let (room, len) = (self.entries.capacity(), self.entries.len());
+        if room > ROOM_MIN && (1..room / 4).contains(&len) {
+            self.entries.shrink_to((room / 2).max(len));
+        }
+    }
 }
 
 impl<V> Default for IdMap<V> {
@@ -61,22 +70,6 @@ impl<V> Default for IdMap<V> {
 }
 
 impl<V: Clone> IdMap<V> {
-    /// What is there for ids that come in order.
-    pub(super) fn of_ordered(mut entries: impl Iterator<Item = (StreamId, V)>) -> IdMap<V> {
-        let mut map = IdMap::default();
-        loop {
-            let mut leaf = Vec::with_capacity(LEAF_MAX);
-            leaf.extend(entries.by_ref().take(LEAF_MAX));
-            let Some((first, _)) = leaf.first() else { return map };
-            let first = *first;
-            if leaf.len() < LEAF_MAX / 2 {
-                leaf.shrink_to_fit();
-            }
-            map.len += leaf.len();
-            map.tree.insert(first, Ids { entries: leaf });
-        }
-    }
-
     /// How many ids there are.
     pub fn len(&self) -> usize {
         self.len
@@ -158,12 +151,27 @@ impl<V: Clone> IdMap<V> {
         }
         self.tree.edit(place, |_, leaf| {
             let (_, value) = leaf.entries.remove(at);
-            let room = leaf.entries.capacity();
-            if room > ROOM_MIN && leaf.entries.len() < room / 4 {
-                leaf.entries.shrink_to(room / 2);
-            }
+            leaf.give_back();
             Some(value)
         })
+    }
+
+    /// Takes ids out that come in order, leaf by leaf; answers leaves that nothing is left in,
+    /// for freeing them.
+    pub(super) fn remove_ordered(&mut self, ids: impl Iterator<Item = StreamId>) -> IdMap<V> {
+        let removed = Cell::new(0);
+        let tree = self.tree.thin(&mut ids.peekable(), |leaf, ids, end| {
+            let before = leaf.entries.len();
+            leaf.entries.retain(|(own, _)| {
+                while ids.next_if(|id| id < own).is_some() {}
+                ids.next_if_eq(own).is_none()
+            });
+            while ids.next_if(|id| end.is_none_or(|end| *id < end)).is_some() {}
+            removed.set(removed.get() + before - leaf.entries.len());
+            leaf.give_back();
+        });
+        self.len -= removed.get();
+        IdMap { tree, len: 0 }
     }
 
     /// The ids from one on, in order.
@@ -225,16 +233,44 @@ mod tests {
         assert_eq!(map.from(id(70_003)).next().map(|(id, _)| id), Some(id(70_003)));
     }
 
+    /// Takes ids out together and one by one, and compares.
+    fn check_removed(map: &IdMap<u64>, gone: &[u64]) {
+        let (mut together, mut singly) = (map.clone(), map.clone());
+        let freed = together.remove_ordered(gone.iter().map(|number| id(*number)));
+        gone.iter().for_each(|number| drop(singly.remove(id(*number))));
+        assert_eq!(together.len(), singly.len());
+        assert!(together.iter().eq(singly.iter()), "{} of {}", gone.len(), map.len());
+        assert_eq!(together.tree.heap_bytes(), together.tree.bytes_by_looking());
+        assert_eq!(together.tree.len() + freed.tree.len(), map.tree.len());
+        assert_eq!(together.ends(), singly.ends());
+        assert!(freed.iter().next().is_none(), "nothing is left in what goes");
+    }
+
     #[test]
-    fn a_map_of_ids_in_order_is_what_inserting_them_makes() {
-        for count in [0, 1, 63, 64, 127, 128, 129, 5_000] {
-            let map = IdMap::of_ordered((0..count).map(|number| (id(number), number)));
-            let mut inserted = IdMap::default();
-            (0..count).for_each(|number| assert!(inserted.insert(id(number), number)));
-            assert_eq!(map.len(), inserted.len());
-            assert!(map.iter().eq(inserted.iter()), "{count}");
-            assert!(map.heap_bytes() <= inserted.heap_bytes() + 64 * 40, "{count}");
+    fn ids_removed_together_are_what_removing_each_leaves() {
+        for count in [1, 127, 128, 129, 5_000, 70_000] {
+            let mut map = IdMap::default();
+            (0..count).for_each(|number| assert!(map.insert(id(number * 2), number)));
+            let (all, absent) = (0..2 * count, 1..2 * count);
+            check_removed(&map, &all.clone().collect::<Vec<_>>());
+            check_removed(&map, &absent.step_by(2).collect::<Vec<_>>());
+            check_removed(&map, &all.clone().step_by(4).collect::<Vec<_>>());
+            check_removed(&map, &all.clone().filter(|it| it / 200 % 2 == 0).collect::<Vec<_>>());
+            check_removed(&map, &all.clone().filter(|it| it % 977 == 0).collect::<Vec<_>>());
+            check_removed(&map, &[3 * count]);
+            check_removed(&map, &[]);
         }
+    }
+
+    #[test]
+    fn leaves_without_such_ids_stay_shared() {
+        let mut map = IdMap::default();
+        (0..10_000).for_each(|number| assert!(map.insert(id(number), number)));
+        let copy = map.clone();
+        drop(map.remove_ordered((0..200).map(id)));
+        let last = |map: &IdMap<u64>| map.tree.at(map.tree.last().expect("a leaf")).leaf.clone();
+        assert!(std::sync::Arc::ptr_eq(&last(&map), &last(&copy)));
+        assert_eq!((map.len(), copy.len()), (9_800, 10_000));
     }
 
     proptest! {

@@ -17,6 +17,7 @@
 use super::id::StreamId;
 use crate::values::footprint::HeapBytes;
 use crate::values::size_class::{is_small, size_class};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 /// Leaves of a branch at most.
@@ -96,6 +97,11 @@ pub(super) struct Place {
 impl Place {
     /// Before all leaves.
     pub(super) const START: Place = Place { branch: 0, twig: 0 };
+}
+
+/// Whether there is an id, and it lies before an end.
+fn is_before(id: Option<&StreamId>, end: Option<StreamId>) -> bool {
+    id.is_some_and(|id| end.is_none_or(|end| *id < end))
 }
 
 /// Bytes of a leaf with its head.
@@ -296,6 +302,42 @@ impl<L: Leaf> Tree<L> {
             self.branches.remove(place.branch);
         }
         self.leaves -= 1;
+    }
+
+    /// Changes the leaves that ids belong to, of ids that come in order: `edit` takes those off
+    /// that lie before an end. Leaves of which nothing is left are taken out; answers them.
+    pub(super) fn thin<I: Iterator<Item = StreamId>>(
+        &mut self,
+        ids: &mut Peekable<I>,
+        edit: impl Fn(&mut L, &mut Peekable<I>, Option<StreamId>),
+    ) -> Tree<L> {
+        let mut gone = Tree::default();
+        for number in 0..self.branches.len() {
+            let behind = self.branches.get(number + 1).map(|branch| branch.twigs[0].first);
+            if !is_before(ids.peek(), behind) {
+                continue;
+            }
+            let branch = &mut self.branches[number];
+            let mut twigs = Arc::unwrap_or_clone(std::mem::take(&mut branch.twigs));
+            for at in 0..twigs.len() {
+                let end = twigs.get(at + 1).map(|twig| twig.first).or(behind);
+                if !is_before(ids.peek(), end) {
+                    continue;
+                }
+                let twig = &mut twigs[at];
+                edit(Arc::make_mut(&mut twig.leaf), ids, end);
+                [twig.live, twig.dead] = twig.leaf.counts().map(|count| count as u32);
+            }
+            for twig in twigs.extract_if(.., |twig| twig.live == 0) {
+                gone.push(twig);
+                gone.leaves += 1;
+            }
+            *branch = Branch::of(twigs);
+        }
+        self.branches.retain(|branch| !branch.twigs.is_empty());
+        self.leaves -= gone.leaves;
+        self.bytes = self.bytes_of_branches();
+        gone
     }
 
     /// Takes all leaves before a place out, or all where there is none; answers them.
