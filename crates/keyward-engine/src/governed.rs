@@ -68,6 +68,7 @@ use keyward_store::keyspace::{Ended, Keyspace};
 use keyward_store::tables::reclaim::Freeing;
 use policy::{Course, SettledFirst, Tried};
 use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Where everything stood before a command.
 #[derive(Clone, Copy)]
@@ -590,7 +591,7 @@ pub(crate) fn follow_ended_by_itself(
 fn refused(stage: &mut Stage<'_>, call: Option<Call<'_>>, refusal: &Refusal) -> WireError {
     stage.keys.table_stats(stage.db, refusal.table()).refused.add(refusal.reason());
     let shown = discretion::shown(stage.keys, call, refusal);
-    remember(stage, call, &shown, refusals::Outcome::Refused);
+    remember(stage, call, std::slice::from_ref(&shown), refusals::Outcome::Refused);
     let Stage { keys, db, session, shared, .. } = stage;
     let reader = session.user.as_ref().filter(|_| !shared.is_cleared(session));
     let place = Place { keys, db: *db };
@@ -602,50 +603,66 @@ fn refused(stage: &mut Stage<'_>, call: Option<Call<'_>>, refusal: &Refusal) -> 
 /// fourth … of each table. A key without a pattern may be one that is only observed, and
 /// counted as such.
 fn warn(stage: &mut Stage<'_>, call: Option<Call<'_>>, warnings: &[Refusal]) {
-    for warning in warnings {
-        let is_observed = warning.table().is_none()
-            && stage.keys.book_of(stage.db).is_some_and(|book| book.would_refuse_unknown());
-        if is_observed {
-            continue;
-        }
-        let shown = discretion::shown(stage.keys, call, warning);
+    if warnings.is_empty() {
+        return;
+    }
+    let shows_found = call.is_some_and(|call| call.shows_found(stage.keys));
+    let shown = |warning: &Refusal| match shows_found {
+        true => warning.clone(),
+        false => warning.clone().discreet(),
+    };
+    let observes_unknown =
+        stage.keys.book_of(stage.db).is_some_and(|book| book.would_refuse_unknown());
+    let mut last: BTreeMap<Option<KeyId>, VecDeque<&Refusal>> = BTreeMap::new();
+    for warning in warnings.iter().filter(|it| it.table().is_some() || !observes_unknown) {
         let warned = &mut stage.keys.table_stats(stage.db, warning.table()).warned;
         warned.add(warning.reason());
         if warned.total().is_power_of_two() {
-            stage.host.log(LogLevel::Warning, shown.text().as_bytes());
+            stage.host.log(LogLevel::Warning, shown(warning).text().as_bytes());
         }
-        remember(stage, call, &shown, refusals::Outcome::Warned);
+        let of_table = last.entry(warning.table()).or_default();
+        of_table.push_back(warning);
+        if of_table.len() > refusals::PER_PATTERN {
+            of_table.pop_front();
+        }
     }
+    let last: Vec<Refusal> = last.into_values().flatten().map(shown).collect();
+    remember(stage, call, &last, refusals::Outcome::Warned);
 }
 
-/// Keeps a command that broke the schema for who asks (KEYWARD REFUSALS). What nobody sent is
-/// not told: it follows from a command that is.
+/// Keeps a command that broke the schema for who asks (KEYWARD REFUSALS), with each of these
+/// reasons. What nobody sent is not told: it follows from a command that is.
 fn remember(
     stage: &mut Stage<'_>,
     call: Option<Call<'_>>,
-    refusal: &Refusal,
+    reasons: &[Refusal],
     outcome: refusals::Outcome,
 ) {
     let Some(call) = call else { return };
     let Stage { keys, db, session, shared, host } = stage;
-    let pattern = keys
-        .book_of(*db)
-        .and_then(|book| refusal.table().map(|table| book.schema().key(table).pattern.text()));
-    let place = (*db, pattern.unwrap_or_default().into());
     // EXEC and scripts name few keys or none of those that they change.
     let named = call.command.keys_in(call.args).map(|key| call.args.at(key.index));
-    let keys_concerned: Vec<&[u8]> = named.chain(refusal.key()).collect();
-    let breach = Breach {
-        time_ms: keys.now_ms(),
-        outcome,
-        address: host.connection(session.id).address,
-        client_name: session.name.as_deref().unwrap_or_default(),
-        reason: refusal.text(),
-        naming: refusal.named(),
-        keys: &keys_concerned,
-    };
+    let mut keys_concerned: Vec<&[u8]> = named.collect();
+    let named = keys_concerned.len();
     let shown = keys.shown(call.db, call.command, call.args, call.sender);
-    shared.refusals.push(place, &shown, breach);
+    for reason in reasons {
+        let pattern = keys
+            .book_of(*db)
+            .and_then(|book| reason.table().map(|table| book.schema().key(table).pattern.text()));
+        let place = (*db, pattern.unwrap_or_default().into());
+        keys_concerned.truncate(named);
+        keys_concerned.extend(reason.key());
+        let breach = Breach {
+            time_ms: keys.now_ms(),
+            outcome,
+            address: host.connection(session.id).address,
+            client_name: session.name.as_deref().unwrap_or_default(),
+            reason: reason.text(),
+            naming: reason.named(),
+            keys: &keys_concerned,
+        };
+        shared.refusals.push(place, &shown, breach);
+    }
 }
 
 /// Keeps in mind that something may be wrong with what a command changed since a mark

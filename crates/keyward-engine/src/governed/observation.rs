@@ -97,7 +97,7 @@ pub(super) fn refuse(stage: &mut Stage<'_>, call: Option<Call<'_>>, refusal: &Re
 
 fn refuse_as_shown(stage: &mut Stage<'_>, call: Option<Call<'_>>, shown: &Refusal) {
     stage.keys.table_stats(stage.db, shown.table()).would_refuse += 1;
-    remember(stage, call, shown, Outcome::Observed);
+    remember(stage, call, std::slice::from_ref(shown), Outcome::Observed);
 }
 
 /// Counts what would have been filled in, derived and removed.

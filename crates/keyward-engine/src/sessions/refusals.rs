@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Entries that are kept of a pattern.
-const PER_PATTERN: usize = 16;
+pub(crate) const PER_PATTERN: usize = 16;
 /// Entries that are kept in all.
 const ALL: usize = 1024;
 /// Keys that are kept of a command, and how long they may be.
