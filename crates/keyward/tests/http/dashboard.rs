@@ -350,7 +350,6 @@ fn a_thousand_patterns_are_shown_fast() {
          })",
     );
     let took = took.as_f64().expect("a number");
-    println!("filtered in {took:.0} ms");
     assert!(chromium.run("return location.hash").to_string().contains("filter=many99"));
     // The whole table anew.
     let drawn = chromium.run(
@@ -363,7 +362,6 @@ fn a_thousand_patterns_are_shown_fast() {
          })",
     );
     let drawn = drawn.as_f64().expect("a number");
-    println!("drawn in {drawn:.0} ms");
     assert!(took < 5000.0 && drawn < 5000.0, "{took} ms, {drawn} ms");
     chromium.picture("thousand.png");
 }
