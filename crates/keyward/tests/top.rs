@@ -3,7 +3,7 @@
 use keyward_testkit::{Certificates, Server, call, free_port, wait_for};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
@@ -139,7 +139,7 @@ impl Screen {
             .spawn()
             .expect("it runs");
         let shown: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let (of_thread, master) = (Arc::clone(&shown), OwnedFd::from(master));
+        let of_thread = Arc::clone(&shown);
         let mut screen = File::from(master.try_clone().expect("another end"));
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
