@@ -121,7 +121,8 @@ struct Screen {
 impl Screen {
     fn open(arguments: &[&str]) -> Screen {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
         grantpt(&master).expect("it is ours");
         unlockpt(&master).expect("it is open");
         let name = ptsname(&master, Vec::new()).expect("it has a name");
@@ -168,6 +169,14 @@ impl Screen {
                 }
             }
         });
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // Both fail only if the process is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
