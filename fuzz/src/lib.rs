@@ -9,6 +9,7 @@ pub mod aof;
 pub mod derived;
 pub mod guided;
 pub mod heap;
+pub mod http;
 pub mod packing;
 pub mod rdb;
 pub mod requests;
@@ -35,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "acl", round: acl::round, subject: None },
     Target { name: "aof", round: aof::round, subject: None },
     Target { name: "derived", round: derived::round, subject: None },
+    Target { name: "http", round: http::round, subject: None },
     Target { name: "packing", round: packing::round, subject: None },
     Target { name: "rdb", round: rdb::round, subject: None },
     Target { name: "requests", round: requests::round, subject: Some(REQUESTS) },

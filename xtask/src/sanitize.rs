@@ -76,11 +76,12 @@ const SHORT_CASES: &str = "32";
 const STACK_BYTES: &str = "8388608";
 
 /// What a round of a long run does besides random commands: targets of the fuzzer.
-const TARGETS: [&str; 10] = [
+const TARGETS: [&str; 11] = [
     "requests",
     "acl",
     "aof",
     "derived",
+    "http",
     "packing",
     "rdb",
     "schema",

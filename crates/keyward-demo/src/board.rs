@@ -142,7 +142,7 @@ impl Layout {
 }
 
 /// The text if it has room, else its beginning.
-fn cut(text: &str, width: usize) -> String {
+pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -27,7 +27,7 @@ pub fn run(plan: &Plan, output: &mut dyn Output) -> Result<(), DemoError> {
     let Some((loads, figures)) = server.unless_ended(begun)? else { return server.outcome() };
     let start = Instant::now();
     let mut board = Board::new(figures);
-    let introduced = output.write(&introduction(plan, server.address()));
+    let introduced = output.write(&introduction(plan, server.address(), server.http()));
     introduced.and_then(|()| output.flush()).map_err(DemoError::Output)?;
     loop {
         let left = plan.length.map(|length| length.saturating_sub(start.elapsed()));
@@ -62,10 +62,11 @@ fn watch(watcher: &mut Connection, plan: &Plan) -> io::Result<Vec<SystemFigures>
 }
 
 /// Where to connect, and what to try there.
-fn introduction(plan: &Plan, address: SocketAddr) -> String {
+fn introduction(plan: &Plan, address: SocketAddr, http: SocketAddr) -> String {
     let (rate, seed) = (grouped(plan.rate.into()), plan.seed);
     let cli = |system: &System| format!("redis-cli -p {} -n {}", address.port(), system.db);
-    match plan.systems.as_slice() {
+    let dashboard = format!("\nThe dashboard is on http://{http}/\n");
+    let mut text = match plan.systems.as_slice() {
         [system] => {
             let mut text = format!(
                 "{} on {address}, {rate} commands a second, seed {seed}. Ctrl-C ends it. Try:\n\n",
@@ -87,7 +88,9 @@ fn introduction(plan: &Plan, address: SocketAddr) -> String {
             }
             text
         }
-    }
+    };
+    text.push_str(&dashboard);
+    text
 }
 
 /// The last line, and below it what should not have happened.

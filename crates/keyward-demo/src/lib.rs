@@ -5,7 +5,7 @@
 //! the server counts is shown until a signal, or the time that was set, ends it.
 //! Nothing outlives it: rows are in memory only, and the directory that the server is
 //! given is a temporary one.
-//! What the users of a system do is one file each.
+//! What the users of a system do is one file each. `top` is the table for any server.
 //! Not here: arguments, and the terminal (`Output`), which are the command line's.
 
 mod api_billing;
@@ -26,9 +26,11 @@ mod server;
 mod social;
 mod system;
 mod telegram_gateway;
+mod top;
 
 pub use course::run;
 pub use error::DemoError;
 pub use output::{Output, Screen};
 pub use plan::{Plan, RATE_MAX};
 pub use system::{SYSTEMS, System};
+pub use top::{Column, Key, Pattern, Top, Wish, read_info};

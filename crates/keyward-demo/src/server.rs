@@ -36,6 +36,8 @@ pub(crate) struct Server {
     end: Receiver<Result<(), ServeError>>,
     /// How it ended; none while it runs.
     outcome: Option<Result<(), DemoError>>,
+    /// Where its dashboard is.
+    http: SocketAddr,
     _directory: TempDir,
 }
 
@@ -58,7 +60,8 @@ impl Server {
     fn launch(port: u16, systems: &[&System]) -> Result<Server, DemoError> {
         let served = systems.iter().map(|system| system.served()).collect::<Result<Vec<_>, _>>()?;
         let directory = tempfile::tempdir().map_err(DemoError::Directory)?;
-        let settings = settings(port, &directory)?;
+        let http = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port().map_err(DemoError::Port)?));
+        let settings = settings(port, http, &directory)?;
         let (tell, end) = mpsc::channel();
         let serve = move || {
             // Nobody listens only where the process ends anyway.
@@ -67,7 +70,7 @@ impl Server {
         let thread = thread::Builder::new().name("server".to_owned()).stack_size(STACK_BYTES);
         thread.spawn(serve).map_err(DemoError::Thread)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        Ok(Server { address, end, outcome: None, _directory: directory })
+        Ok(Server { address, end, outcome: None, http, _directory: directory })
     }
 
     /// Waits until this process answers on the port.
@@ -88,6 +91,11 @@ impl Server {
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where its dashboard is.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.http
     }
 
     /// Waits for its end; whether it came in time.
@@ -135,14 +143,16 @@ fn is_taken(error: &DemoError) -> bool {
 }
 
 /// Loopback only, in memory only.
-fn settings(port: u16, directory: &TempDir) -> Result<Settings, DemoError> {
+fn settings(port: u16, http: SocketAddr, directory: &TempDir) -> Result<Settings, DemoError> {
     let directory = directory.path().display().to_string();
-    let port = port.to_string();
+    let (port, http) = (port.to_string(), http.to_string());
     let arguments = [
         "--port",
         &port,
         "--bind",
         "127.0.0.1",
+        "--http",
+        &http,
         "--dir",
         &directory,
         "--save",

@@ -79,8 +79,10 @@ impl Credentials {
             return Err(Status::Unauthorized);
         }
         let bytes = from_base64(text.trim()).ok_or(Status::BadRequest)?;
-        let colon = bytes.iter().position(|byte| *byte == b':').ok_or(Status::BadRequest)?;
-        let (user, password) = (bytes[..colon].to_vec(), bytes[colon + 1..].to_vec());
+        let mut parts = bytes.splitn(2, |byte| *byte == b':').map(<[u8]>::to_vec);
+        let (Some(user), Some(password)) = (parts.next(), parts.next()) else {
+            return Err(Status::BadRequest);
+        };
         // Browsers can be told a password only.
         let user = if user.is_empty() { b"default".to_vec() } else { user };
         Ok(Some(Credentials { user, password }))
@@ -109,11 +111,11 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
             return None;
         }
         let mut group = 0_u32;
-        for byte in &chunk[..4 - padding] {
+        for byte in chunk.iter().take(4 - padding) {
             group = group << 6 | u32::from(digit(*byte)?);
         }
         group <<= 6 * padding;
-        bytes.extend_from_slice(&group.to_be_bytes()[1..4 - padding]);
+        bytes.extend(group.to_be_bytes().iter().skip(1).take(3 - padding));
     }
     Some(bytes)
 }

@@ -10,26 +10,39 @@
 //! | `overview` | the server, its keyspaces, every pattern with its figures |
 //! | `history?id=N` | the last hour of a pattern |
 //! | `about?id=N` | what the schema says of it |
+//! | `keys?id=N` | some of its keys and what they hold |
+//! | `document` | the keys of every schema, with their sentences |
+//! | `sinks` | tables that rows go to, and what waits to be stored |
+//! | `replication` | who follows, and who is followed |
 //! | `ties` | what is kept from what, and lives with what |
 //! | `refusals`, `slow`, `clients` | the last refusals, the slow log, who is connected |
 //! | `alerts` | what fires and what did |
 
+mod keys;
+mod schema;
+
 use crate::alerts::AlertLog;
 use crate::board::Reading;
 use crate::families::PatternFigure;
-use crate::history::{History, Point};
+use crate::history::{EVERY, History, Point};
 use crate::info::Info;
 use crate::metrics::{TableRow, tables};
 use crate::response::{Response, Status};
 use keyward_resp::Frame;
-use keyward_rules::Reason;
-use keyward_schema::{Lifetime, Schema, facts};
+use keyward_rules::{Reason, RuleBook};
+use keyward_schema::{KeyId, Lifetime, Schema, facts};
 use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
 
 /// Points of a sparkline.
 const SPARK_POINTS: usize = 40;
 /// Entries of a list.
 const ENTRIES_MAX: &[u8] = b"100";
+
+/// Clients that are shown.
+const CLIENTS_MAX: usize = 500;
+/// What is shown of them.
+const CLIENT_FIELDS: [&str; 8] = ["id", "addr", "name", "user", "cmd", "age", "idle", "tot-mem"];
 
 /// The words of a command that is sent.
 type Words<'w> = &'w [&'w [u8]];
@@ -45,28 +58,27 @@ pub(crate) struct Asked<'a> {
     pub(crate) call: &'a dyn Fn(&[Words<'_>]) -> Replies,
 }
 
-/// The answer to a path below `/api/v1/`.
-pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Response {
+/// The answer to a path below `/api/v1/`, as JSON.
+///
+/// # Errors
+/// The response for who gets none.
+pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Result<String, Response> {
     let id = || query.strip_prefix("id=").and_then(|id| id.parse::<usize>().ok());
     let found = match path {
-        "overview" => Ok(overview(asked)),
-        "history" => id().map(|id| history(asked, id)).ok_or_else(not_found),
-        "about" => id().and_then(|id| about(asked, id)).ok_or_else(not_found),
-        "ties" => Ok(ties(asked)),
-        "refusals" => refusals(asked),
-        "slow" => slow(asked),
-        "clients" => clients(asked),
-        "alerts" => Ok(alerts(asked)),
-        _ => Err(not_found()),
+        "history" => id().map(|id| history(asked, id)).ok_or_else(not_found)?,
+        "about" => id().and_then(|id| about(asked, id)).ok_or_else(not_found)?,
+        "ties" => ties(asked),
+        "keys" => keys::look(asked, id().ok_or_else(not_found)?)?,
+        "document" => schema::document(asked),
+        "sinks" => schema::sinks(asked)?,
+        "replication" => schema::replication(asked),
+        "refusals" => refusals(asked)?,
+        "slow" => slow(asked)?,
+        "clients" => clients(asked)?,
+        "alerts" => alerts(asked),
+        _ => return Err(not_found()),
     };
-    found.map_or_else(
-        |refused| refused,
-        |value| Response {
-            status: Status::Ok,
-            content_type: "application/json",
-            body: value.to_string().into_bytes(),
-        },
-    )
+    Ok(found.to_string())
 }
 
 fn not_found() -> Response {
@@ -78,12 +90,13 @@ fn is_open(asked: &Asked<'_>) -> bool {
     Info::read(&asked.reading.text).text("open") != "0"
 }
 
-fn overview(asked: &Asked<'_>) -> Value {
-    let info = Info::read(&asked.reading.text);
+/// What every view begins with. Written pattern by pattern: as a tree it would be ten times
+/// as large.
+pub(crate) fn overview(reading: &Reading, past: &History, mut text: String) -> String {
+    let info = Info::read(&reading.text);
     let number = |field: &str| info.number(field).unwrap_or(0.0);
-    let rows = tables(asked.reading);
-    let keyspaces: Vec<Value> = asked
-        .reading
+    let rows = tables(reading);
+    let keyspaces: Vec<Value> = reading
         .layout
         .books
         .iter()
@@ -102,10 +115,8 @@ fn overview(asked: &Asked<'_>) -> Value {
             })
         })
         .collect();
-    let patterns: Vec<Value> =
-        rows.iter().enumerate().map(|(id, row)| pattern(asked, id, row)).collect();
-    json!({
-        "age": asked.reading.age.as_secs_f64(),
+    let head = json!({
+        "age": reading.age.as_secs_f64(),
         "server": {
             "version": info.text("keyward_version"),
             "role": info.text("role"),
@@ -117,19 +128,28 @@ fn overview(asked: &Asked<'_>) -> Value {
             "misses": number("keyspace_misses"),
         },
         "keyspaces": keyspaces,
-        "patterns": patterns,
-    })
+    });
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{head}");
+    text.pop();
+    text.push_str(",\"patterns\":[");
+    for (id, row) in rows.iter().enumerate() {
+        let before = if id > 0 { "," } else { "" };
+        let _ = write!(text, "{before}{}", pattern(past, id, row));
+    }
+    text.push_str("]}");
+    text
 }
 
-fn pattern(asked: &Asked<'_>, id: usize, row: &TableRow<'_>) -> Value {
+fn pattern(past: &History, id: usize, row: &TableRow<'_>) -> Value {
     let figure = |figure: PatternFigure| row.figure(figure);
-    let by_reason = &row.words[PatternFigure::COUNT..];
+    let (refused, warned) = row.by_reason();
     let reasons: Map<String, Value> = Reason::ALL
         .iter()
-        .zip(by_reason)
+        .zip(refused)
         .map(|(reason, count)| (reason.name().to_owned(), json!(count)))
         .collect();
-    let points = asked.history.of(id);
+    let points = past.of(id);
     let last = points.last().copied();
     let growth = match (points.first(), last) {
         (Some(first), Some(last)) => last.bytes - first.bytes,
@@ -153,8 +173,8 @@ fn pattern(asked: &Asked<'_>, id: usize, row: &TableRow<'_>) -> Value {
         "expired": figure(PatternFigure::Expired),
         "evicted": figure(PatternFigure::Evicted),
         "misfits": figure(PatternFigure::Misfits),
-        "refused": by_reason[..Reason::COUNT].iter().sum::<u64>(),
-        "warned": by_reason[Reason::COUNT..].iter().sum::<u64>(),
+        "refused": refused.iter().sum::<u64>(),
+        "warned": warned.iter().sum::<u64>(),
         "reasons": reasons,
         "reads_rate": last.map_or(0.0, |point| point.reads),
         "writes_rate": last.map_or(0.0, |point| point.writes),
@@ -174,21 +194,27 @@ fn thinned(points: &[Point]) -> Vec<f32> {
 fn history(asked: &Asked<'_>, id: usize) -> Value {
     let sample = |point: Point| json!({ "keys": point.keys, "bytes": point.bytes, "reads": point.reads, "writes": point.writes });
     let samples: Vec<Value> = asked.history.of(id).into_iter().map(sample).collect();
-    json!({ "every": 10, "samples": samples })
+    json!({ "every": EVERY.as_secs(), "samples": samples })
 }
 
 /// What the schema says of a table.
 fn about(asked: &Asked<'_>, id: usize) -> Option<Value> {
+    let (_, book, key) = place(asked, id)?;
+    let schema = book.schema();
+    let facts = key.map_or_else(Vec::new, |key| facts::of_key(schema, key));
+    let text = key.map_or_else(String::new, |key| own_text(schema, schema.key(key).pattern.text()));
+    Some(json!({ "facts": facts, "text": text }))
+}
+
+/// The database and the pattern of a table; none for keys without one.
+fn place<'a>(asked: &Asked<'a>, id: usize) -> Option<(usize, &'a RuleBook, Option<KeyId>)> {
     let mut first = 0;
-    for (_, book) in &asked.reading.layout.books {
+    for (db, book) in &asked.reading.layout.books {
         let schema = book.schema();
         let count = 1 + schema.keys.len();
         if id < first + count {
             let key = (id - first).checked_sub(1).and_then(|index| schema.id(index));
-            let facts = key.map_or_else(Vec::new, |key| facts::of_key(schema, key));
-            let text = key
-                .map_or_else(String::new, |key| own_text(schema, schema.key(key).pattern.text()));
-            return Some(json!({ "facts": facts, "text": text }));
+            return Some((*db, book, key));
         }
         first += count;
     }
@@ -249,6 +275,19 @@ fn ties(asked: &Asked<'_>) -> Value {
                 }));
             }
         }
+        for id in schema.ids() {
+            let key = schema.key(id);
+            if let Some(sink) = &key.sink {
+                found.push(json!({
+                    "from": first + 1 + id.index(),
+                    "to": format!("table {}", sink.table),
+                    "word": sink.kind.name(),
+                    "table": true,
+                    "from_pattern": key.pattern.text(),
+                    "to_pattern": sink.table,
+                }));
+            }
+        }
         first += 1 + schema.keys.len();
     }
     json!({ "ties": found })
@@ -264,20 +303,23 @@ fn text(frame: &Frame) -> String {
 
 /// The words of a command; its name alone where others must not be shown.
 fn words(frame: Option<&Frame>, is_open: bool) -> Vec<String> {
-    let words: Vec<String> =
+    let mut words: Vec<String> =
         frame.and_then(Frame::as_elements).unwrap_or_default().iter().map(text).collect();
-    match is_open && words.len() > 1 {
-        true => vec![words[0].clone(), "…".to_owned()],
-        false => words,
+    if is_open && words.len() > 1 {
+        words.truncate(1);
+        words.push("…".to_owned());
     }
+    words
 }
 
 /// The elements of a reply; an error is the response.
 fn elements(frame: &Frame) -> Result<&[Frame], Response> {
     match frame {
         Frame::Error(line) => {
-            let line = String::from_utf8_lossy(line);
-            Err(Response::text(Status::Forbidden, &line))
+            // A password was set since it was remembered that none is needed.
+            let is_nobody = line.starts_with(b"NOAUTH");
+            let status = if is_nobody { Status::Unauthorized } else { Status::Forbidden };
+            Err(Response::text(status, &String::from_utf8_lossy(line)))
         }
         frame => Ok(frame.as_elements().unwrap_or_default()),
     }
@@ -295,8 +337,8 @@ fn refusals(asked: &Asked<'_>) -> Result<Value, Response> {
         for entry in elements(replies.last().unwrap_or(&Frame::Null))? {
             let parts = entry.as_elements().unwrap_or_default();
             let of = |name: &str| {
-                let mut pairs = parts.chunks_exact(2);
-                pairs.find(|pair| pair[0].as_bytes() == Some(name.as_bytes())).map(|pair| &pair[1])
+                let mut pairs = parts.as_chunks::<2>().0.iter();
+                pairs.find(|[it, _]| it.as_bytes() == Some(name.as_bytes())).map(|[_, value]| value)
             };
             let told = |name: &str| of(name).map(text).unwrap_or_default();
             found.push(json!({
@@ -310,7 +352,7 @@ fn refusals(asked: &Asked<'_>) -> Result<Value, Response> {
             }));
         }
     }
-    found.sort_by_key(|entry| std::cmp::Reverse(entry["time"].as_i64()));
+    found.sort_by_key(|entry| std::cmp::Reverse(entry.get("time").and_then(Value::as_i64)));
     Ok(json!({ "refusals": found }))
 }
 
@@ -337,12 +379,15 @@ fn clients(asked: &Asked<'_>) -> Result<Value, Response> {
     let replies = (asked.call)(&[&[b"CLIENT", b"LIST"]])?;
     let reply = replies.last().unwrap_or(&Frame::Null);
     elements(reply)?;
+    // As it came: there may be thousands of lines.
+    let text = String::from_utf8_lossy(reply.as_bytes().unwrap_or_default());
     let line = |line: &str| -> Value {
         let pairs = line.split(' ').filter_map(|part| part.split_once('='));
-        Value::Object(pairs.map(|(name, value)| (name.to_owned(), json!(value))).collect())
+        let shown = pairs.filter(|(name, _)| CLIENT_FIELDS.contains(name));
+        Value::Object(shown.map(|(name, value)| (name.to_owned(), json!(value))).collect())
     };
-    let text = text(reply);
-    Ok(json!({ "clients": text.lines().map(line).collect::<Vec<_>>() }))
+    let shown: Vec<Value> = text.lines().take(CLIENTS_MAX).map(line).collect();
+    Ok(json!({ "count": text.lines().count(), "clients": shown }))
 }
 
 fn alerts(asked: &Asked<'_>) -> Value {

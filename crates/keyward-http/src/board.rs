@@ -82,7 +82,8 @@ impl Layout {
     }
 
     fn current(&self) -> &Buffer {
-        &self.buffers[self.current.load(Ordering::Acquire) % 2]
+        let [even, odd] = &self.buffers;
+        if self.current.load(Ordering::Acquire).is_multiple_of(2) { even } else { odd }
     }
 
     /// When figures were last published, if ever.
@@ -94,22 +95,24 @@ impl Layout {
 }
 
 impl Buffer {
-    /// A copy, unless it is being written.
-    fn copy(&self) -> Option<(u64, String, Vec<u64>)> {
+    /// A copy of its text, and of its words to where they are wanted, unless it is being written.
+    fn copy(&self, words: Option<&mut Vec<u64>>) -> Option<(u64, String)> {
         let before = self.sequence.load(Ordering::Acquire);
         if before == 0 || before % 2 == 1 {
             return None;
         }
         let at_ns = self.at_ns.load(Ordering::Relaxed);
         let bytes = self.text_bytes.load(Ordering::Relaxed).min(TEXT_BYTES_MAX);
-        let text = self.text[..bytes.div_ceil(8)].iter();
+        let text = self.text.iter().take(bytes.div_ceil(8));
         let mut text: Vec<u8> =
             text.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
         text.truncate(bytes);
-        let words = self.words.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        if let Some(words) = words {
+            words.extend(self.words.iter().map(|word| word.load(Ordering::Relaxed)));
+        }
         fence(Ordering::Acquire);
         let is_whole = self.sequence.load(Ordering::Relaxed) == before;
-        is_whole.then(|| (at_ns, String::from_utf8_lossy(&text).into_owned(), words))
+        is_whole.then(|| (at_ns, String::from_utf8_lossy(&text).into_owned()))
     }
 }
 
@@ -169,6 +172,19 @@ impl Board {
     /// The newest figures. Waits a little for some that are not old, after it has told who
     /// publishes by `wake`; takes what there is if that is busy. `None` if there never were any.
     pub fn read(&self, wake: impl FnOnce()) -> Option<Reading> {
+        self.refresh(wake);
+        self.last()
+    }
+
+    /// INFO's lines alone, in the same way.
+    pub(crate) fn text(&self, wake: impl FnOnce()) -> Option<String> {
+        self.refresh(wake);
+        let layout = self.layout();
+        (0..TRIES).find_map(|_| layout.current().copy(None)).map(|(_, text)| text)
+    }
+
+    /// Waits until figures are not old, or for as long as that is worth.
+    fn refresh(&self, wake: impl FnOnce()) {
         let asked_ns = self.now_ns();
         let oldest_ns = asked_ns.saturating_sub(FRESH.as_nanos() as u64);
         let is_fresh = || self.layout().published_ns().is_some_and(|at_ns| at_ns >= oldest_ns);
@@ -179,13 +195,20 @@ impl Board {
                 std::thread::sleep(LOOK_EVERY);
             }
         }
-        self.last()
     }
 
     /// The last figures that were published, however old.
     pub(crate) fn last(&self) -> Option<Reading> {
+        self.last_in(Vec::new())
+    }
+
+    /// The same in memory that is there.
+    pub(crate) fn last_in(&self, mut words: Vec<u64>) -> Option<Reading> {
         let layout = self.layout();
-        let (at_ns, text, words) = (0..TRIES).find_map(|_| layout.current().copy())?;
+        let (at_ns, text) = (0..TRIES).find_map(|_| {
+            words.clear();
+            layout.current().copy(Some(&mut words))
+        })?;
         let age = Duration::from_nanos(self.now_ns().saturating_sub(at_ns));
         Some(Reading { layout, age, at_ns, text, words })
     }
@@ -251,7 +274,8 @@ impl Publisher {
         self.board.is_asked.store(false, Ordering::Release);
         self.published_ns = Some(now_ns);
         let next = 1 - self.layout.current.load(Ordering::Relaxed) % 2;
-        let buffer = &self.layout.buffers[next];
+        let [even, odd] = &self.layout.buffers;
+        let buffer = if next == 0 { even } else { odd };
         let sequence = buffer.sequence.load(Ordering::Relaxed);
         buffer.sequence.store(sequence + 1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -262,9 +286,11 @@ impl Publisher {
         writer.words.for_each(|word| word.store(0, Ordering::Relaxed));
         let text = whole_lines(self.text.as_bytes());
         for (place, bytes) in buffer.text.iter().zip(text.chunks(8)) {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            place.store(u64::from_le_bytes(word), Ordering::Relaxed);
+            let word = match bytes.first_chunk() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            };
+            place.store(word, Ordering::Relaxed);
         }
         buffer.text_bytes.store(text.len(), Ordering::Relaxed);
         buffer.sequence.store(sequence + 2, Ordering::Release);
@@ -277,7 +303,7 @@ fn whole_lines(text: &[u8]) -> &[u8] {
     match text.get(..TEXT_BYTES_MAX) {
         Some(start) if text.len() > TEXT_BYTES_MAX => {
             let end = start.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            &start[..end]
+            start.get(..end).unwrap_or_default()
         }
         _ => text,
     }

@@ -23,6 +23,11 @@ pub(crate) struct Samples<'e> {
 }
 
 impl Exposition {
+    /// A text that is written into this one.
+    pub(crate) fn new(empty: String) -> Exposition {
+        Exposition { text: empty }
+    }
+
     /// Begins a family.
     pub(crate) fn family(&mut self, family: &Family) -> Samples<'_> {
         self.begin(family.name, family.kind, family.help);

@@ -177,6 +177,7 @@ pub const LEVELS_US: &[u64] = &[
 
 impl Id {
     /// The family's row.
+    #[expect(clippy::indexing_slicing, reason = "an id is a place of the table")]
     pub(crate) fn family(self) -> &'static Family {
         &FAMILIES[self as usize]
     }

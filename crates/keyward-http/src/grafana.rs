@@ -3,7 +3,7 @@
 //! Owns its panels: of the server, and of each group of patterns. Every query is over families
 //! that `families` declares; a test runs each against a real Prometheus.
 
-use crate::families::{FAMILIES, Id, PatternFigure, REFUSED};
+use crate::families::{Id, PatternFigure, REFUSED};
 use keyward_schema::Schema;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -101,7 +101,7 @@ fn server() -> Vec<Panel> {
         query,
         legend,
     };
-    let duration = FAMILIES[Id::CommandDuration as usize].name;
+    let duration = Id::CommandDuration.family().name;
     vec![
         panel("Memory", "bytes", own("redis_memory_used_bytes"), "{{instance}}"),
         panel("Clients", "short", own("redis_connected_clients"), "{{instance}}"),

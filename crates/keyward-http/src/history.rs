@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// How often a sample is taken.
-const EVERY: Duration = Duration::from_secs(10);
+pub(crate) const EVERY: Duration = Duration::from_secs(15);
 /// The same until there is something to sample.
 const EVERY_AT_START: Duration = Duration::from_secs(1);
 /// Samples of an hour.
-const SAMPLES_MAX: usize = 360;
+const SAMPLES_MAX: usize = 240;
 /// Bytes of all samples.
-const BYTES_MAX: usize = 8 << 20;
+const BYTES_MAX: usize = 4 << 20;
 
 /// A pattern at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]

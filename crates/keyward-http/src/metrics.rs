@@ -14,9 +14,9 @@ use keyward_schema::{DeclaredAlert, Keyspace, Schema};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The text, of what was published and of what the process says of itself now.
-pub(crate) fn render(reading: &Reading, process: &str) -> String {
+pub(crate) fn render(reading: &Reading, process: &str, empty: String) -> String {
     let (info, process) = (Info::read(&reading.text), Info::read(process));
-    let mut out = Exposition::default();
+    let mut out = Exposition::new(empty);
     plain(&mut out, &info, &process);
     instance(&mut out, &info);
     commands(&mut out, &info);
@@ -136,9 +136,9 @@ fn replication(out: &mut Exposition, info: &Info<'_>) {
         }
     }
     if info.text("role") == "slave" {
-        let primary = [info.text("master_host"), info.text("master_port")];
+        let primary @ [host, port] = [info.text("master_host"), info.text("master_port")];
         let read_only = info.text("slave_read_only");
-        out.family(Id::SlaveInfo.family()).add(&[primary[0], primary[1], read_only], 1.0);
+        out.family(Id::SlaveInfo.family()).add(&[host, port, read_only], 1.0);
         let is_up = f64::from(u8::from(info.text("master_link_status") == "up"));
         out.family(Id::MasterLinkUp.family()).add(&primary, is_up);
         for (id, field) in [
@@ -179,13 +179,15 @@ fn own(out: &mut Exposition, info: &Info<'_>, reading: &Reading) {
 }
 
 fn latencies(out: &mut Exposition, reading: &Reading) {
-    let words =
-        &reading.words[reading.words.len().saturating_sub(COMMANDS.len() * COMMAND_WORDS)..];
-    let used: Vec<(&str, &[u64])> = COMMANDS
+    let first = reading.words.len().saturating_sub(COMMANDS.len() * COMMAND_WORDS);
+    let words = reading.words.get(first..).unwrap_or_default();
+    let used: Vec<(&str, (u64, u64), &[u64])> = COMMANDS
         .iter()
         .zip(words.chunks_exact(COMMAND_WORDS))
-        .filter(|(_, words)| words[0] > 0)
-        .map(|(command, words)| (command.name, words))
+        .filter_map(|(command, words)| match words {
+            [calls, ns, levels @ ..] if *calls > 0 => Some((command.name, (*calls, *ns), levels)),
+            _ => None,
+        })
         .collect();
     if used.is_empty() {
         return;
@@ -193,10 +195,10 @@ fn latencies(out: &mut Exposition, reading: &Reading) {
     let families = [(Id::CommandsLatencies, 1.0, 1000.0), (Id::CommandDuration, 1e6, 1e9)];
     for (id, of_us, of_ns) in families {
         let mut samples = out.family(id.family());
-        for (command, words) in &used {
+        for (command, (calls, ns), levels) in &used {
             let bounds = LEVELS_US.iter().map(|us| *us as f64 / of_us);
-            let steps = bounds.zip(words[2..].iter().copied());
-            samples.histogram(&[command], steps, (words[0], words[1] as f64 / of_ns));
+            let steps = bounds.zip(levels.iter().copied());
+            samples.histogram(&[command], steps, (*calls, *ns as f64 / of_ns));
         }
     }
 }
@@ -230,7 +232,13 @@ impl TableRow<'_> {
     }
 
     pub(crate) fn figure(&self, figure: PatternFigure) -> u64 {
-        self.words[figure as usize]
+        self.words.get(figure as usize).copied().unwrap_or(0)
+    }
+
+    /// What was refused and what was warned of, by reason.
+    pub(crate) fn by_reason(&self) -> (&[u64], &[u64]) {
+        let words = self.words.get(PatternFigure::COUNT..).unwrap_or_default();
+        words.split_at_checked(Reason::COUNT).unwrap_or_default()
     }
 }
 
@@ -319,12 +327,11 @@ fn patterns(out: &mut Exposition, tables: &[TableRow<'_>]) {
             }
         }
     }
-    for (family, first) in
-        [(REFUSED, PatternFigure::COUNT), (WARNED, PatternFigure::COUNT + Reason::COUNT)]
-    {
+    for (family, is_refused) in [(REFUSED, true), (WARNED, false)] {
         let mut samples = out.family(&family);
         for row in tables {
-            let counts = Reason::ALL.iter().zip(&row.words[first..]);
+            let (refused, warned) = row.by_reason();
+            let counts = Reason::ALL.iter().zip(if is_refused { refused } else { warned });
             // Zeros too: a rate needs something to begin with.
             for (reason, count) in counts {
                 let is_possible =
@@ -347,7 +354,7 @@ mod tests {
         let (board, mut publisher) = Board::new();
         publisher.publish(|writer| writer.text.push_str(text));
         let reading = board.last().expect("it was published");
-        render(&reading, "# CPU\r\nused_cpu_sys:1.250000\r\n")
+        render(&reading, "# CPU\r\nused_cpu_sys:1.250000\r\n", String::new())
     }
 
     #[test]

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a request's line and headers.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// How long a connection may say nothing.
+/// How long a newcomer may say nothing.
+const FIRST_MAX: Duration = Duration::from_secs(5);
+/// How long a connection may say nothing between requests.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// How long a request may take to come.
 const REQUEST_MAX: Duration = Duration::from_secs(5);
@@ -30,6 +32,43 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Reads a request's line and headers.
+    pub(crate) fn parse(head: &[u8]) -> Result<Request, Status> {
+        let text = std::str::from_utf8(head).map_err(|_| Status::BadRequest)?;
+        let mut lines = text.split("\r\n").take_while(|line| !line.is_empty());
+        let words: Vec<&str> = lines.next().ok_or(Status::BadRequest)?.split(' ').collect();
+        let [method, target, version] = *words.as_slice() else { return Err(Status::BadRequest) };
+        let is_new = match version {
+            "HTTP/1.1" => true,
+            "HTTP/1.0" => false,
+            _ => return Err(Status::BadRequest),
+        };
+        let is_head = match method {
+            "GET" => false,
+            "HEAD" => true,
+            _ => return Err(Status::MethodNotAllowed),
+        };
+        if !target.starts_with('/') || target.chars().any(|sign| sign.is_control()) {
+            return Err(Status::BadRequest);
+        }
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let headers = lines.map(header).collect::<Option<Vec<_>>>().ok_or(Status::BadRequest)?;
+        let mut request = Request {
+            is_head,
+            path: path.to_owned(),
+            query: query.to_owned(),
+            headers,
+            is_kept: is_new,
+        };
+        // What follows would be taken for the next request.
+        if request.headers.iter().any(|(name, value)| tells_of_a_body(name, value)) {
+            return Err(Status::BodyTooLarge);
+        }
+        let connection = request.header("connection").unwrap_or_default().to_ascii_lowercase();
+        request.is_kept &= !connection.contains("close");
+        Ok(request)
+    }
+
     /// A header's value; `None` if it is not there, or there twice with different values.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(it, _)| it.eq_ignore_ascii_case(name));
@@ -51,30 +90,35 @@ pub(crate) enum NoRequest {
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: Vec<u8>,
+    /// Whether there was a request.
+    is_known: bool,
 }
 
 impl Inbox {
     /// The next request of a connection.
     pub(crate) fn next(&mut self, stream: &mut TcpStream) -> Result<Request, NoRequest> {
         let over = |_: io::Error| NoRequest::Over;
-        stream.set_read_timeout(Some(IDLE_MAX)).map_err(over)?;
+        let patience = if self.is_known { IDLE_MAX } else { FIRST_MAX };
+        stream.set_read_timeout(Some(patience)).map_err(over)?;
         let mut until = None;
         loop {
             if let Some(end) = head_end(&self.bytes) {
-                let head: Vec<u8> = self.bytes.drain(..end).collect();
-                return parse(&head).map_err(NoRequest::Refused);
+                self.is_known = true;
+                let rest = self.bytes.split_off(end.min(self.bytes.len()));
+                let head = std::mem::replace(&mut self.bytes, rest);
+                return Request::parse(&head).map_err(NoRequest::Refused);
             }
             if self.bytes.len() >= HEAD_BYTES_MAX {
                 return Err(NoRequest::Refused(Status::HeadersTooLarge));
             }
             let mut buffer = [0; 4096];
-            let room = buffer.len().min(HEAD_BYTES_MAX - self.bytes.len());
-            let read = match stream.read(&mut buffer[..room]) {
+            let room = (HEAD_BYTES_MAX - self.bytes.len()) as u64;
+            let read = match stream.by_ref().take(room).read(&mut buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) | Ok(0) => return Err(NoRequest::Over),
                 Ok(read) => read,
             };
-            self.bytes.extend_from_slice(&buffer[..read]);
+            self.bytes.extend(buffer.iter().take(read));
             let until = *until.get_or_insert_with(|| Instant::now() + REQUEST_MAX);
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -88,43 +132,6 @@ impl Inbox {
 /// Where a request's headers end.
 fn head_end(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
-}
-
-/// Reads a request's line and headers.
-fn parse(head: &[u8]) -> Result<Request, Status> {
-    let text = std::str::from_utf8(head).map_err(|_| Status::BadRequest)?;
-    let mut lines = text.split("\r\n").take_while(|line| !line.is_empty());
-    let words: Vec<&str> = lines.next().ok_or(Status::BadRequest)?.split(' ').collect();
-    let [method, target, version] = words[..] else { return Err(Status::BadRequest) };
-    let is_new = match version {
-        "HTTP/1.1" => true,
-        "HTTP/1.0" => false,
-        _ => return Err(Status::BadRequest),
-    };
-    let is_head = match method {
-        "GET" => false,
-        "HEAD" => true,
-        _ => return Err(Status::MethodNotAllowed),
-    };
-    if !target.starts_with('/') || target.chars().any(|sign| sign.is_control()) {
-        return Err(Status::BadRequest);
-    }
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let headers = lines.map(header).collect::<Option<Vec<_>>>().ok_or(Status::BadRequest)?;
-    let mut request = Request {
-        is_head,
-        path: path.to_owned(),
-        query: query.to_owned(),
-        headers,
-        is_kept: is_new,
-    };
-    // What follows would be taken for the next request.
-    if request.headers.iter().any(|(name, value)| tells_of_a_body(name, value)) {
-        return Err(Status::BodyTooLarge);
-    }
-    let connection = request.header("connection").unwrap_or_default().to_ascii_lowercase();
-    request.is_kept &= !connection.contains("close");
-    Ok(request)
 }
 
 /// Whether a header, which may stand beside others of its name, says that a body follows.
@@ -148,13 +155,14 @@ mod tests {
 
     #[test]
     fn requests_are_read() {
-        let request = parse(b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept:*/*\r\n\r\n").expect("one");
+        let request =
+            Request::parse(b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept:*/*\r\n\r\n").expect("one");
         assert_eq!((&*request.path, &*request.query), ("/a", "b=c"));
         assert_eq!(request.header("HOST"), Some("x"));
         assert!(request.is_kept && !request.is_head);
-        let request = parse(b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n").expect("one");
+        let request = Request::parse(b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n").expect("one");
         assert!(!request.is_kept && request.is_head);
-        assert!(!parse(b"GET / HTTP/1.0\r\n\r\n").expect("one").is_kept);
+        assert!(!Request::parse(b"GET / HTTP/1.0\r\n\r\n").expect("one").is_kept);
     }
 
     #[test]
@@ -184,28 +192,28 @@ mod tests {
             ),
             ("\r\n\r\n", Status::BadRequest),
         ] {
-            assert_eq!(parse(head.as_bytes()), Err(expected), "{head:?}");
+            assert_eq!(Request::parse(head.as_bytes()), Err(expected), "{head:?}");
         }
-        assert_eq!(parse(b"GET /\xff HTTP/1.1\r\n\r\n"), Err(Status::BadRequest));
+        assert_eq!(Request::parse(b"GET /\xff HTTP/1.1\r\n\r\n"), Err(Status::BadRequest));
     }
 
     #[test]
     fn a_header_that_is_there_twice_counts_only_if_both_say_the_same() {
-        let request = parse(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").expect("one");
+        let request = Request::parse(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").expect("one");
         assert_eq!(request.header("host"), None);
-        let request = parse(b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n").expect("one");
+        let request = Request::parse(b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n").expect("one");
         assert_eq!(request.header("host"), Some("a"));
     }
 
     proptest::proptest! {
         #[test]
         fn whatever_comes_is_read_or_refused(bytes: Vec<u8>) {
-            let _ = parse(&bytes);
+            let _ = Request::parse(&bytes);
         }
 
         #[test]
         fn lines_of_anything_are_read_or_refused(text in "(GET|HEAD) /[ -~]{0,20} HTTP/1.1\r\n([!-~]{0,9}:[ -~]{0,9}\r\n){0,4}\r\n") {
-            let _ = parse(text.as_bytes());
+            let _ = Request::parse(text.as_bytes());
         }
     }
 }

@@ -3,7 +3,12 @@
 //! Owns statuses and the headers that every response has: nobody else may frame it, and
 //! nothing is loaded from elsewhere.
 
+use crate::budget::Text;
 use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Bytes of a body that go with the head.
+const PACKET_BYTES: usize = 8 * 1024;
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,18 +43,39 @@ impl Status {
     }
 }
 
+/// What a response holds.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// A few words.
+    Words(String),
+    /// A text that counts.
+    Text(Arc<Text>),
+    /// A file of the binary.
+    File(&'static [u8]),
+}
+
+impl Body {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Body::Words(words) => words.as_bytes(),
+            Body::Text(text) => text.text.as_bytes(),
+            Body::File(bytes) => bytes,
+        }
+    }
+}
+
 /// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: Status,
     pub(crate) content_type: &'static str,
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Body,
 }
 
 impl Response {
     /// A line of plain text.
     pub(crate) fn text(status: Status, text: &str) -> Response {
-        let body = format!("{text}\n").into_bytes();
+        let body = Body::Words(format!("{text}\n"));
         Response { status, content_type: "text/plain; charset=utf-8", body }
     }
 
@@ -68,6 +94,7 @@ impl Response {
             Status::MethodNotAllowed => "Allow: GET, HEAD\r\n",
             _ => "",
         };
+        let body = self.body.bytes();
         let mut bytes = format!(
             "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\
              Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
@@ -76,13 +103,16 @@ impl Response {
              {challenge}\r\n",
             self.status.line(),
             self.content_type,
-            self.body.len(),
+            body.len(),
         )
         .into_bytes();
-        if !is_head {
-            bytes.extend_from_slice(&self.body);
+        if is_head {
+            return to.write_all(&bytes);
         }
+        // What is small goes in one packet; what is not is not copied.
+        let (first, rest) = body.split_at_checked(PACKET_BYTES).unwrap_or((body, &[]));
+        bytes.extend_from_slice(first);
         to.write_all(&bytes)?;
-        to.flush()
+        to.write_all(rest)
     }
 }

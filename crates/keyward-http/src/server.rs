@@ -7,29 +7,32 @@ use crate::access::{Credentials, Guard, Hosts};
 use crate::alerts::AlertLog;
 use crate::api::{self, Asked};
 use crate::board::{Board, Reading};
+use crate::budget::{Budget, Kind, Text};
+use crate::connections::{Connections, Phase, Seat};
 use crate::dashboard;
 use crate::exposition;
 use crate::history::History;
 use crate::info::Info;
 use crate::metrics;
 use crate::request::{Inbox, NoRequest, Request};
-use crate::response::{Response, Status};
+use crate::response::{Body, Response, Status};
 use crate::visit::Visit;
-use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Connections at a time.
-const CONNECTIONS_MAX: usize = 32;
 /// Requests of a connection.
 const REQUESTS_MAX: usize = 10_000;
-/// How long a client may take to receive some of a response.
+/// How long a client may take to receive a response.
 const SEND_MAX: Duration = Duration::from_secs(10);
 /// Bytes of a thread's stack.
 const STACK_BYTES: usize = 512 * 1024;
+/// How often is looked for a place, and how long is waited between.
+const SEAT_TRIES: usize = 50;
+const SEAT_PAUSE: Duration = Duration::from_millis(20);
 /// How long accepting pauses after an error, such as that there are no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -63,10 +66,23 @@ struct Shared {
     guard: Guard,
     history: Arc<History>,
     alerts: Arc<AlertLog>,
-    /// The last text for Prometheus, and when its figures were published.
-    metrics: Mutex<Option<(u64, Arc<str>)>>,
-    connections: AtomicUsize,
+    /// Locked while figures are made into a text: one at a time.
+    last: Mutex<Last>,
+    /// Locked while the server is asked something and its replies are made into a text.
+    visiting: Mutex<()>,
+    budget: Arc<Budget>,
+    connections: Arc<Connections>,
     must_stop: AtomicBool,
+}
+
+/// The last texts of figures, and when those were published.
+#[derive(Default)]
+struct Last {
+    metrics: Option<(u64, Arc<Text>)>,
+    metrics_bytes: usize,
+    /// The last figures, whose memory is used again.
+    reading: Option<Reading>,
+    overview: Option<(u64, Arc<Text>)>,
 }
 
 /// A running HTTP server. It ends when this is dropped.
@@ -105,8 +121,10 @@ impl Http {
             guard: Guard::default(),
             history,
             alerts,
-            metrics: Mutex::default(),
-            connections: AtomicUsize::new(0),
+            last: Mutex::default(),
+            visiting: Mutex::default(),
+            budget: Arc::default(),
+            connections: Arc::default(),
             must_stop: AtomicBool::new(false),
         });
         let of_thread = Arc::clone(&shared);
@@ -129,10 +147,11 @@ impl Drop for Http {
         // Whoever waits for a connection gets one, and sees it.
         let mut address = self.address;
         if address.ip().is_unspecified() {
-            let is_v4 = address.is_ipv4();
-            let loopback: [std::net::IpAddr; 2] =
-                [std::net::Ipv4Addr::LOCALHOST.into(), std::net::Ipv6Addr::LOCALHOST.into()];
-            address.set_ip(loopback[usize::from(!is_v4)]);
+            let loopback: IpAddr = match address.is_ipv4() {
+                true => Ipv4Addr::LOCALHOST.into(),
+                false => Ipv6Addr::LOCALHOST.into(),
+            };
+            address.set_ip(loopback);
         }
         let _ = TcpStream::connect_timeout(&address, Duration::from_millis(100));
     }
@@ -148,23 +167,27 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             std::thread::sleep(ACCEPT_PAUSE);
             continue;
         };
-        if shared.connections.fetch_add(1, Ordering::AcqRel) >= CONNECTIONS_MAX {
-            shared.connections.fetch_sub(1, Ordering::AcqRel);
+        let Some(seat) = seat(&stream, shared) else {
             turn_away(stream);
             continue;
-        }
+        };
         let of_thread = Arc::clone(shared);
-        let thread = std::thread::Builder::new()
+        // A connection without a thread is closed.
+        let _ = std::thread::Builder::new()
             .name("http".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || {
-                serve(stream, peer, &of_thread);
-                of_thread.connections.fetch_sub(1, Ordering::AcqRel);
-            });
-        if thread.is_err() {
-            shared.connections.fetch_sub(1, Ordering::AcqRel);
-        }
+            .spawn(move || serve(stream, peer, &seat, &of_thread));
     }
+}
+
+/// A place for a connection, if there is one soon.
+fn seat(stream: &TcpStream, shared: &Shared) -> Option<Seat> {
+    (0..SEAT_TRIES).find_map(|at| {
+        if at > 0 {
+            std::thread::sleep(SEAT_PAUSE);
+        }
+        shared.connections.admit(stream)
+    })
 }
 
 /// Says that there are too many, to whoever can hear it at once.
@@ -175,28 +198,56 @@ fn turn_away(mut stream: TcpStream) {
 }
 
 /// Serves a connection.
-fn serve(mut stream: TcpStream, peer: SocketAddr, shared: &Shared) {
+fn serve(mut stream: TcpStream, peer: SocketAddr, seat: &Seat, shared: &Shared) {
     // A socket that is closed already refuses options; reading will tell.
     let _ = stream.set_nodelay(true);
-    let _ = stream.set_write_timeout(Some(SEND_MAX));
     let mut inbox = Inbox::default();
     for count in 1..=REQUESTS_MAX {
-        let (response, is_head, is_kept) = match inbox.next(&mut stream) {
+        seat.enter(Phase::Waiting);
+        let request = inbox.next(&mut stream);
+        // What had come before it was told to go is not worked on.
+        if !seat.enter(Phase::Working) {
+            return;
+        }
+        let (response, is_head, is_kept) = match request {
             Ok(request) => {
-                let is_kept = request.is_kept && count < REQUESTS_MAX;
-                (respond(&request, peer, shared), request.is_head, is_kept)
+                let is_kept = request.is_kept && count < REQUESTS_MAX && !seat.is_extra;
+                (respond(&request, peer, seat, shared), request.is_head, is_kept)
             }
             Err(NoRequest::Refused(status)) => (Response::refusal(status), false, false),
             Err(NoRequest::Over) => return,
         };
-        if response.send(&mut stream, is_head, is_kept).is_err() || !is_kept {
+        seat.enter(Phase::Sending);
+        let mut paced = Paced { stream: &mut stream, until: Instant::now() + SEND_MAX };
+        if response.send(&mut paced, is_head, is_kept).is_err() || !is_kept {
             return;
         }
     }
 }
 
+/// A socket to which everything is written by a certain time.
+struct Paced<'s> {
+    stream: &'s mut TcpStream,
+    until: Instant,
+}
+
+impl Write for Paced<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_write_timeout(Some(left))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The response to a request.
-fn respond(request: &Request, peer: SocketAddr, shared: &Shared) -> Response {
+fn respond(request: &Request, peer: SocketAddr, seat: &Seat, shared: &Shared) -> Response {
     if !shared.settings.hosts.admits(request.header("host")) {
         return Response::text(
             Status::Misdirected,
@@ -206,8 +257,9 @@ fn respond(request: &Request, peer: SocketAddr, shared: &Shared) -> Response {
     match request.path.as_str() {
         "/healthz" => Response::text(Status::Ok, "ok"),
         "/readyz" => ready(shared),
+        _ if seat.is_extra => Response::text(Status::Unavailable, "too many connections"),
         path => match allowed(request, peer, shared) {
-            Ok((who, reading)) => shown(path, request, (who, &reading), shared),
+            Ok(who) => shown(path, request, who.as_ref(), shared).unwrap_or_else(|refused| refused),
             Err(response) => response,
         },
     }
@@ -217,36 +269,34 @@ fn respond(request: &Request, peer: SocketAddr, shared: &Shared) -> Response {
 fn shown(
     path: &str,
     request: &Request,
-    (who, reading): (Option<Credentials>, &Reading),
+    who: Option<&Credentials>,
     shared: &Shared,
-) -> Response {
+) -> Result<Response, Response> {
     if path == "/metrics" {
         return figures(shared);
     }
     if let Some(asset) = dashboard::asset(path) {
-        return asset;
+        return Ok(asset);
     }
     let Some(path) = path.strip_prefix("/api/v1/") else {
-        return Response::refusal(Status::NotFound);
+        return Err(Response::refusal(Status::NotFound));
     };
-    let call = |commands: &[&[&[u8]]]| {
-        let called = shared.server.connect().and_then(Visit::new);
-        let called = called.and_then(|mut visit| visit.call_as(who.as_ref(), commands));
-        called.map_err(|_| Response::text(Status::Unavailable, "the server does not answer"))
+    let text = match path {
+        "overview" => overview(shared)?,
+        path => asked(path, request, who, shared)?,
     };
-    let (history, alerts) = (&shared.history, &shared.alerts);
-    api::answer(&Asked { reading, history, alerts, call: &call }, path, &request.query)
+    Ok(Response { status: Status::Ok, content_type: "application/json", body: Body::Text(text) })
 }
 
-/// Who reads figures, and some of those; a response for who may not.
+/// Who reads figures; a response for who may not.
 fn allowed(
     request: &Request,
     peer: SocketAddr,
     shared: &Shared,
-) -> Result<(Option<Credentials>, Reading), Response> {
+) -> Result<Option<Credentials>, Response> {
     let who = Credentials::read(request.header("authorization")).map_err(Response::refusal)?;
-    let reading = read(shared)?;
-    let is_protected = Info::read(&reading.text).text("protected") != "0";
+    let text = lines(shared)?;
+    let is_protected = Info::read(&text).text("protected") != "0";
     if is_protected && !peer.ip().to_canonical().is_loopback() {
         return Err(Response::text(
             Status::Forbidden,
@@ -254,21 +304,24 @@ fn allowed(
         ));
     }
     shared.guard.admit(who.as_ref(), || Visit::new(shared.server.connect()?))?;
-    Ok((who, reading))
+    Ok(who)
 }
 
-/// The figures.
-fn read(shared: &Shared) -> Result<Reading, Response> {
-    let reading = shared.board.read(|| shared.server.wake());
-    reading.ok_or_else(|| Response::text(Status::Unavailable, "there are no figures yet"))
+/// INFO's lines, of figures that are not old.
+fn lines(shared: &Shared) -> Result<String, Response> {
+    shared.board.text(|| shared.server.wake()).ok_or_else(no_figures)
+}
+
+fn no_figures() -> Response {
+    Response::text(Status::Unavailable, "there are no figures yet")
 }
 
 /// Whether clients are served: rows are loaded, and a replica has its primary.
 fn ready(shared: &Shared) -> Response {
-    let Ok(reading) = read(shared) else {
+    let Ok(text) = lines(shared) else {
         return Response::text(Status::Unavailable, "not ready");
     };
-    let info = Info::read(&reading.text);
+    let info = Info::read(&text);
     let is_cut_off = info.text("role") == "slave" && info.text("master_link_status") != "up";
     match info.text("loading") == "0" && !is_cut_off {
         true => Response::text(Status::Ok, "ready"),
@@ -276,27 +329,88 @@ fn ready(shared: &Shared) -> Response {
     }
 }
 
+/// Has a text count until it is sent.
+fn counted(kind: Kind, text: String, shared: &Shared) -> Result<Arc<Text>, Response> {
+    let taken = shared.budget.take(kind, text, || shared.connections.hurry());
+    taken.ok_or_else(too_much)
+}
+
+fn too_much() -> Response {
+    Response::text(Status::Unavailable, "too much is being sent")
+}
+
+/// The newest figures, in the memory of those before.
+fn fresh<'l>(last: &'l mut Option<Reading>, shared: &Shared) -> Result<&'l Reading, Response> {
+    let words = last.take().map(|reading| reading.words).unwrap_or_default();
+    let reading = shared.board.last_in(words).ok_or_else(no_figures)?;
+    Ok(last.insert(reading))
+}
+
 /// What Prometheus scrapes. Those who ask at the same time are given the same.
-fn figures(shared: &Shared) -> Response {
-    let reading = match read(shared) {
-        Ok(reading) => reading,
-        Err(response) => return response,
-    };
-    let mut last = shared.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_known = |known: &&(u64, Arc<str>)| known.0 == reading.at_ns && reading.age < SECOND;
-    let text = match last.as_ref().filter(is_known) {
+fn figures(shared: &Shared) -> Result<Response, Response> {
+    let mut last = shared.last.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = &mut *last;
+    let reading = fresh(&mut last.reading, shared)?;
+    let is_known = |known: &&(u64, Arc<Text>)| known.0 == reading.at_ns && reading.age < SECOND;
+    let text = match last.metrics.as_ref().filter(is_known) {
         Some((_, text)) => Arc::clone(text),
         None => {
+            last.metrics = None;
+            let room = shared.budget.room(last.metrics_bytes, || shared.connections.hurry());
+            drop(room.ok_or_else(too_much)?);
             let mut process = String::from("# CPU\r\n");
             shared.server.processor_time(&mut process);
-            let text: Arc<str> = metrics::render(&reading, &process).into();
-            *last = Some((reading.at_ns, Arc::clone(&text)));
+            let empty = shared.budget.empty(Kind::Metrics);
+            let text = metrics::render(reading, &process, empty);
+            let text = counted(Kind::Metrics, text, shared)?;
+            last.metrics_bytes = text.bytes;
+            last.metrics = Some((reading.at_ns, Arc::clone(&text)));
             text
         }
     };
-    drop(last);
-    let (content_type, body) = (exposition::CONTENT_TYPE, text.as_bytes().to_vec());
-    Response { status: Status::Ok, content_type, body }
+    let (content_type, body) = (exposition::CONTENT_TYPE, Body::Text(text));
+    Ok(Response { status: Status::Ok, content_type, body })
+}
+
+/// What every view of the dashboard begins with, shared in the same way.
+fn overview(shared: &Shared) -> Result<Arc<Text>, Response> {
+    let mut last = shared.last.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = &mut *last;
+    let reading = fresh(&mut last.reading, shared)?;
+    let is_known = |known: &&(u64, Arc<Text>)| known.0 == reading.at_ns && reading.age < SECOND;
+    if let Some((_, text)) = last.overview.as_ref().filter(is_known) {
+        return Ok(Arc::clone(text));
+    }
+    last.overview = None;
+    let empty = shared.budget.empty(Kind::Overview);
+    let text = api::overview(reading, &shared.history, empty);
+    let text = counted(Kind::Overview, text, shared)?;
+    last.overview = Some((reading.at_ns, Arc::clone(&text)));
+    Ok(text)
+}
+
+/// Whatever else the dashboard asks.
+fn asked(
+    path: &str,
+    request: &Request,
+    who: Option<&Credentials>,
+    shared: &Shared,
+) -> Result<Arc<Text>, Response> {
+    let _one_at_a_time = shared.visiting.lock().unwrap_or_else(PoisonError::into_inner);
+    let reading = shared.board.last().ok_or_else(no_figures)?;
+    let call = |commands: &[&[&[u8]]]| {
+        let called = shared.server.connect().and_then(Visit::new);
+        let called = called.and_then(|mut visit| visit.call_as(who, commands));
+        called.map_err(|error| match error.kind() {
+            io::ErrorKind::FileTooLarge => {
+                Response::text(Status::Unavailable, "there is more of it than can be shown here")
+            }
+            _ => Response::text(Status::Unavailable, "the server does not answer"),
+        })
+    };
+    let (history, alerts) = (&shared.history, &shared.alerts);
+    let asked = Asked { reading: &reading, history, alerts, call: &call };
+    counted(Kind::Other, api::answer(&asked, path, &request.query)?, shared)
 }
 
 /// Figures that are older are told with their age anew.

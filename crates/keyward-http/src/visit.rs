@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// How long the server may take to reply.
 const REPLY_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a reply that are read.
-const REPLY_BYTES_MAX: usize = 8 << 20;
+const REPLY_BYTES_MAX: usize = 2 << 20;
 
 /// A connection to the server within the process.
 #[derive(Debug)]
@@ -63,15 +63,18 @@ impl Visit {
 
     fn receive(&mut self, until: Instant, received: &mut Vec<u8>) -> io::Result<()> {
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || received.len() > REPLY_BYTES_MAX {
+        if left.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
+        }
+        if received.len() > REPLY_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.stream.set_read_timeout(Some(left))?;
         let mut buffer = [0; 16 * 1024];
         match self.stream.read(&mut buffer)? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             read => {
-                received.extend_from_slice(&buffer[..read]);
+                received.extend(buffer.iter().take(read));
                 Ok(())
             }
         }

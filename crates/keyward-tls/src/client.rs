@@ -5,7 +5,7 @@ use crate::configuration::{self, Pair};
 use crate::files::{self, TlsError};
 use rustls::crypto::ring;
 use rustls::pki_types::{IpAddr, Ipv4Addr, ServerName};
-use rustls::{ClientConfig, ClientConnection, ProtocolVersion, StreamOwned};
+use rustls::{ClientConfig, ClientConnection, ProtocolVersion, RootCertStore, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -33,12 +33,7 @@ impl ClientOptions {
     /// If one of them cannot be used.
     pub fn read(&self) -> Result<Arc<ClientConfig>, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let of_system = || SYSTEM_AUTHORITIES.iter().map(PathBuf::from).find(|file| file.exists());
-        let file = match (&self.authority_file, &self.authority_directory) {
-            (None, None) => of_system(),
-            (file, _) => file.clone(),
-        };
-        let roots = files::authorities(file.as_deref(), self.authority_directory.as_deref())?;
+        let roots = self.authorities()?;
         let pair = match &self.pair {
             Pair { certificate: Some(certificate), key: Some(key) } => {
                 Some(Arc::new(configuration::certified(certificate, key, &provider)?))
@@ -48,6 +43,27 @@ impl ClientOptions {
             Pair { certificate: None, key: None } => None,
         };
         Ok(Arc::new(configuration::client("", provider, roots, pair)?))
+    }
+
+    /// As [`ClientOptions::read`], for a server whose certificate must also be good for its
+    /// name ([`Client::shake_hands_naming`]), as on the web. The client shows nothing.
+    ///
+    /// # Errors
+    /// If a file cannot be used.
+    pub fn read_naming(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?;
+        let config = builder.with_root_certificates(self.authorities()?).with_no_client_auth();
+        Ok(Arc::new(config))
+    }
+
+    fn authorities(&self) -> Result<RootCertStore, TlsError> {
+        let of_system = || SYSTEM_AUTHORITIES.iter().map(PathBuf::from).find(|file| file.exists());
+        let file = match (&self.authority_file, &self.authority_directory) {
+            (None, None) => of_system(),
+            (file, _) => file.clone(),
+        };
+        files::authorities(file.as_deref(), self.authority_directory.as_deref())
     }
 }
 
@@ -71,11 +87,34 @@ impl Client {
     /// As [`Client::shake_hands`].
     pub fn shake_hands_with(
         config: Arc<ClientConfig>,
-        mut socket: TcpStream,
+        socket: TcpStream,
         first: &[u8],
     ) -> io::Result<Client> {
         // Nobody looks at the name.
         let name = ServerName::IpAddress(IpAddr::V4(Ipv4Addr::from([0, 0, 0, 0])));
+        Client::shake_hands_as(config, socket, name, first)
+    }
+
+    /// As [`Client::shake_hands`], with a server of this name or address, which its certificate
+    /// must be good for. The configuration is of [`ClientOptions::read_naming`].
+    ///
+    /// # Errors
+    /// As [`Client::shake_hands`]; if it is no name.
+    pub fn shake_hands_naming(
+        config: Arc<ClientConfig>,
+        socket: TcpStream,
+        name: &str,
+    ) -> io::Result<Client> {
+        let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
+        Client::shake_hands_as(config, socket, name, b"")
+    }
+
+    fn shake_hands_as(
+        config: Arc<ClientConfig>,
+        mut socket: TcpStream,
+        name: ServerName<'static>,
+        first: &[u8],
+    ) -> io::Result<Client> {
         let mut session = ClientConnection::new(config, name).map_err(io::Error::other)?;
         session.writer().write_all(first)?;
         while session.is_handshaking() || session.wants_write() {

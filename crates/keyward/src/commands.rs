@@ -21,6 +21,7 @@ mod serve;
 mod sql;
 mod sync;
 mod test_cases;
+mod top;
 mod verify;
 
 use clap::{Subcommand, ValueEnum};
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Backup(backup::Backup),
     Restore(restore::Restore),
     Ping(ping::Ping),
+    Top(top::Top),
     ExplainCode(explain_code::ExplainCode),
     Completions(completions::Completions),
     Man(man::Man),
@@ -78,6 +80,7 @@ impl Command {
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),
             Command::Ping(ping) => ping.run(terminal),
+            Command::Top(top) => top.run(terminal),
             Command::ExplainCode(code) => code.run(terminal),
             Command::Completions(completions) => completions.run(terminal),
             Command::Man(man) => man.run(terminal),

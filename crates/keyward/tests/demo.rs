@@ -2,7 +2,7 @@
 //! trace.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -258,12 +258,25 @@ fn a_signal_ends_it_and_the_port_is_free_again() {
         let introduction = demo.introduction();
         assert!(introduction.contains(&format!("events on {address}")), "{introduction}");
         TcpStream::connect(address).expect("it listens");
+        let http = introduction.split_once("The dashboard is on http://").expect("its address").1;
+        let http: SocketAddr = http.split('/').next().and_then(|it| it.parse().ok()).expect("one");
+        assert!(dashboard(http).contains("<title>Keyward</title>"), "{introduction}");
         let (code, rest) = demo.stop(signal);
         assert_eq!(code, Some(0), "{rest}");
         assert_eq!(summary(&rest)[2], 0, "{rest}");
         assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
         place.assert_empty();
     }
+}
+
+/// The page that is there.
+fn dashboard(http: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(http).expect("it listens");
+    let request = format!("GET / HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it takes the request");
+    let mut page = String::new();
+    stream.read_to_string(&mut page).expect("a page");
+    page
 }
 
 /// How many commands the server has answered.

@@ -172,3 +172,15 @@ fn a_restored_row_is_as_idle_as_the_command_says() {
     assert_eq!(test.send(client, &request).1, b"+OK\r\n");
     assert_eq!(test.call(client, "OBJECT IDLETIME r"), ":100\r\n");
 }
+
+#[test]
+fn a_command_that_is_warned_of_very_often_takes_time_for_its_length() {
+    let schema = "[keyspace]\nname = \"w\"\nmode = \"warn\"\n[key.\"w:{n:uint}\"]\ntype = \"int\"\nttl = \"none\"\n";
+    let mut test = TestEngine::governed(1, schema);
+    let client = test.engine.connect();
+    let pairs: Vec<String> = (0..100_000).map(|n| format!("w:{n} bad")).collect();
+    assert_eq!(test.call(client, &format!("MSET {}", pairs.join(" "))), "+OK\r\n");
+    let told = test.call(client, "KEYWARD REFUSALS COUNT 100");
+    assert_eq!(told.matches("warned").count(), 16, "{told}");
+    assert!(told.contains("SCHEMA w:99999: "), "the last of them: {told}");
+}

@@ -3,12 +3,11 @@
 //! Owns the one definition of every figure: a sum of samples, or the quotient of two, now or
 //! as their growth over a time. PromQL and the evaluation by the server both follow from it.
 
-use crate::board::{PATTERN_WORDS, Reading};
+use crate::board::Reading;
 use crate::exporter::INFO_FAMILIES;
-use crate::families::{FAMILIES, Id, PatternFigure, REFUSED, WARNED};
+use crate::families::{Id, PatternFigure, REFUSED, WARNED};
 use crate::info::Info;
-use crate::metrics::tables;
-use keyward_rules::Reason;
+use crate::metrics::{TableRow, tables};
 use keyward_schema::{AlertFigure, AlertUnit, DeclaredAlert, Duration};
 use std::fmt::Write as _;
 
@@ -116,13 +115,13 @@ impl Source {
             Source::Pattern(figure) => figure.family().name,
             Source::Refused => REFUSED.name,
             Source::Warned => WARNED.name,
-            Source::KeyspaceMemory => FAMILIES[Id::KeyspaceBytes as usize].name,
-            Source::KeyspaceKeys => FAMILIES[Id::KeyspaceKeys as usize].name,
-            Source::MemoryLimit => FAMILIES[Id::KeyspaceBytesMax as usize].name,
+            Source::KeyspaceMemory => Id::KeyspaceBytes.family().name,
+            Source::KeyspaceKeys => Id::KeyspaceKeys.family().name,
+            Source::MemoryLimit => Id::KeyspaceBytesMax.family().name,
             Source::Expected => PatternFigure::Expected.family().name,
             Source::Server(field) => of_info(field).map_or("", |family| family.name),
-            Source::ReplicaLag => FAMILIES[Id::ReplicationLag as usize].name,
-            Source::SlowCommands => FAMILIES[Id::SlowCommands as usize].name,
+            Source::ReplicaLag => Id::ReplicationLag.family().name,
+            Source::SlowCommands => Id::SlowCommands.family().name,
         }
     }
 
@@ -163,15 +162,13 @@ impl Source {
     fn read(self, declared: &DeclaredAlert<'_>, db: usize, reading: &Reading) -> Option<f64> {
         let info = |field: &str| Info::read(&reading.text).number(field);
         match self {
-            Source::Pattern(figure) => {
-                Some(sum(declared, db, reading, |words| words[figure as usize]))
+            Source::Pattern(figure) => Some(sum(declared, db, reading, |row| row.figure(figure))),
+            Source::Refused => {
+                Some(sum(declared, db, reading, |row| row.by_reason().0.iter().sum()))
             }
-            Source::Refused => Some(sum(declared, db, reading, |words| {
-                words[PatternFigure::COUNT..PatternFigure::COUNT + Reason::COUNT].iter().sum()
-            })),
-            Source::Warned => Some(sum(declared, db, reading, |words| {
-                words[PatternFigure::COUNT + Reason::COUNT..PATTERN_WORDS].iter().sum()
-            })),
+            Source::Warned => {
+                Some(sum(declared, db, reading, |row| row.by_reason().1.iter().sum()))
+            }
             Source::KeyspaceMemory => Some(whole(declared, db, reading, PatternFigure::Bytes)),
             Source::KeyspaceKeys => Some(whole(declared, db, reading, PatternFigure::Keys)),
             Source::MemoryLimit => declared.keyspace.max_memory.map(|bytes| bytes as f64),
@@ -192,11 +189,11 @@ fn sum(
     declared: &DeclaredAlert<'_>,
     db: usize,
     reading: &Reading,
-    word: impl Fn(&[u64]) -> u64,
+    word: impl Fn(&TableRow<'_>) -> u64,
 ) -> f64 {
     let rows = tables(reading);
     let own = rows.iter().filter(|row| row.is_of(db, declared));
-    own.map(|row| word(row.words)).sum::<u64>() as f64
+    own.map(word).sum::<u64>() as f64
 }
 
 /// The sum over the declared keys of a keyspace.

@@ -1,15 +1,19 @@
 //! Telling others of alerts: a POST to where the server's settings say.
 //!
 //! Owns the message, in the form of Alertmanager's webhooks (version 4), and its delivery: in
-//! order, each once accepted, again and again with growing pauses while nobody takes it. What
-//! waits is bounded; the oldest go first. Not encrypted: a receiver elsewhere wants something
-//! between that is.
+//! order, each until it is taken, with growing pauses. A receiver that refuses a message (4xx,
+//! or 3xx, which is not followed) is not sent it again; one that has no time for it (408, 425,
+//! 429, 5xx) is. All addresses of a name are tried. What waits is bounded; the oldest go first.
+//! By https the receiver's certificate must be good for its name.
 
 use super::evaluation::Told;
+use keyward_tls::rustls::ClientConfig;
+use keyward_tls::{Client, ClientOptions, TlsError};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -20,47 +24,114 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The first pause before a message is sent again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// Bytes of a response's first line that are read.
+const LINE_BYTES_MAX: u64 = 64;
 
-/// Where alerts are told: `http://host:port/path`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where alerts are told: `http://host:port/path`, or the same with `https`.
+#[derive(Debug, Clone)]
 pub struct Destination {
+    /// The host as it stands in the address, without brackets.
+    host: String,
+    port: u16,
+    /// What `Host` says.
     authority: String,
     path: String,
+    tls: Option<Arc<ClientConfig>>,
 }
 
-/// Why a text is no destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("alerts are told to an address such as http://127.0.0.1:9093/hook")]
-pub struct DestinationError;
+/// Why alerts cannot be told somewhere.
+#[derive(Debug, thiserror::Error)]
+pub enum DestinationError {
+    /// The text is no address.
+    #[error(
+        "alerts are told to an address such as http://127.0.0.1:9093/hook or https://hooks.example/alerts"
+    )]
+    Address,
+    /// Whom to believe cannot be read.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
 
-impl std::str::FromStr for Destination {
-    type Err = DestinationError;
+/// Why a message was not taken.
+#[derive(Debug)]
+enum Failure {
+    /// It will never be.
+    Refused(u16),
+    /// It may be later.
+    Later(io::Error),
+}
 
-    fn from_str(text: &str) -> Result<Destination, DestinationError> {
-        let rest = text.strip_prefix("http://").ok_or(DestinationError)?;
-        let (authority, path) = match rest.find('/') {
-            Some(at) => rest.split_at(at),
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Later(error)
+    }
+}
+
+impl Destination {
+    /// Reads an address. By https those are believed whom the file names, or else the system's.
+    ///
+    /// # Errors
+    /// If it is none, or the file cannot be used.
+    pub fn new(
+        address: &str,
+        authority_file: Option<PathBuf>,
+    ) -> Result<Destination, DestinationError> {
+        let (rest, is_tls) =
+            match (address.strip_prefix("http://"), address.strip_prefix("https://")) {
+                (Some(rest), _) => (rest, false),
+                (_, Some(rest)) => (rest, true),
+                _ => return Err(DestinationError::Address),
+            };
+        let (authority, path) = match rest.find('/').and_then(|at| rest.split_at_checked(at)) {
+            Some(parts) => parts,
             None => (rest, "/"),
         };
         let is_plain = |text: &str| text.chars().all(|sign| sign.is_ascii_graphic());
         let is_name = !authority.is_empty() && !authority.contains(['@', '?', '#']);
         if !is_name || !is_plain(authority) || !is_plain(path) {
-            return Err(DestinationError);
+            return Err(DestinationError::Address);
         }
-        let has_port =
-            authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let authority = if has_port { authority.to_owned() } else { format!("{authority}:80") };
-        Ok(Destination { authority, path: path.to_owned() })
+        let known = if is_tls { 443 } else { 80 };
+        let (host, port) = host_and_port(authority, known).ok_or(DestinationError::Address)?;
+        let tls = match is_tls {
+            true => Some(ClientOptions { authority_file, ..Default::default() }.read_naming()?),
+            false => None,
+        };
+        let (host, authority, path) = (host.to_owned(), authority.to_owned(), path.to_owned());
+        Ok(Destination { host, port, authority, path, tls })
     }
-}
 
-impl Destination {
-    /// Sends a message; whether it was taken.
-    fn send(&self, message: &str) -> io::Result<()> {
-        let address = self.authority.to_socket_addrs()?.next().ok_or(io::ErrorKind::NotFound)?;
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+    /// Sends a message to the first of its addresses where somebody listens.
+    fn send(&self, message: &str) -> Result<(), Failure> {
+        let addresses: Vec<SocketAddr> = (&*self.host, self.port).to_socket_addrs()?.collect();
+        self.send_to(&addresses, message)
+    }
+
+    fn send_to(&self, addresses: &[SocketAddr], message: &str) -> Result<(), Failure> {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for address in addresses {
+            let connected = TcpStream::connect_timeout(address, PATIENCE).and_then(|stream| {
+                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(PATIENCE))?;
+                Ok(stream)
+            });
+            match connected {
+                Ok(stream) => match &self.tls {
+                    None => return self.exchange(stream, message),
+                    Some(config) => {
+                        match Client::shake_hands_naming(Arc::clone(config), stream, &self.host) {
+                            Ok(client) => return self.exchange(client, message),
+                            Err(error) => last = error,
+                        }
+                    }
+                },
+                Err(error) => last = error,
+            }
+        }
+        Err(Failure::Later(last))
+    }
+
+    fn exchange(&self, mut stream: impl Read + Write, message: &str) -> Result<(), Failure> {
         let request = format!(
             "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\nUser-Agent: keyward\r\nConnection: close\r\n\r\n{message}",
@@ -69,21 +140,38 @@ impl Destination {
             message.len(),
         );
         stream.write_all(request.as_bytes())?;
-        let mut head = [0; 64];
-        let mut read = 0;
-        while read < head.len() && !head[..read].contains(&b'\n') {
-            match stream.read(&mut head[read..])? {
-                0 => break,
-                count => read += count,
-            }
+        stream.flush()?;
+        let mut line = Vec::new();
+        let mut first = stream.take(LINE_BYTES_MAX);
+        let mut byte = [0];
+        while line.last() != Some(&b'\n') && first.read(&mut byte)? > 0 {
+            line.extend(byte);
         }
-        let head = String::from_utf8_lossy(&head[..read]);
-        let status = head.split(' ').nth(1).and_then(|word| word.parse::<u16>().ok());
+        let line = String::from_utf8_lossy(&line);
+        let status = line.split(' ').nth(1).and_then(|word| word.parse::<u16>().ok());
         match status {
             Some(200..=299) => Ok(()),
-            status => Err(io::Error::other(format!("status {}", status.unwrap_or(0)))),
+            Some(408 | 425 | 429) => Err(io::Error::other("it has no time").into()),
+            Some(status @ 300..=499) => Err(Failure::Refused(status)),
+            status => Err(io::Error::other(format!("status {}", status.unwrap_or(0))).into()),
         }
     }
+}
+
+/// The host and the port of an authority; an address of IPv6 stands in brackets.
+fn host_and_port(authority: &str, known: u16) -> Option<(&str, u16)> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']')?;
+            (host, if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let port = port.map_or(Some(known), |port| port.parse().ok())?;
+    (!host.is_empty()).then_some((host, port))
 }
 
 /// Messages that wait, and the thread that delivers them.
@@ -131,12 +219,23 @@ fn next((messages, is_there): &(Mutex<VecDeque<String>>, Condvar)) -> String {
     }
 }
 
-/// Delivers a message, however long it takes.
+/// Delivers a message, however long it takes, unless it is refused.
 fn deliver(to: &Destination, message: &str) {
     let mut pause = PAUSE_MIN;
-    while let Err(error) = to.send(message) {
-        if pause == PAUSE_MIN {
-            tracing::warn!("cannot tell alerts to {}: {error}; trying again", to.authority);
+    loop {
+        match to.send(message) {
+            Ok(()) => return,
+            Err(Failure::Refused(status)) => {
+                tracing::warn!(
+                    "{} refuses alerts with status {status}: they are dropped",
+                    to.authority
+                );
+                return;
+            }
+            Err(Failure::Later(error)) if pause == PAUSE_MIN => {
+                tracing::warn!("cannot tell alerts to {}: {error}; trying again", to.authority);
+            }
+            Err(Failure::Later(_)) => {}
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(PAUSE_MAX);
@@ -168,8 +267,8 @@ fn alert(told: &Told) -> Value {
         "db": format!("db{}", told.db),
         "keyspace": told.keyspace,
     });
-    if let Some(pattern) = &told.pattern {
-        labels["pattern"] = json!(pattern);
+    if let (Some(pattern), Some(labels)) = (&told.pattern, labels.as_object_mut()) {
+        labels.insert("pattern".to_owned(), json!(pattern));
     }
     json!({
         "status": if told.until.is_none() { "firing" } else { "resolved" },
@@ -199,15 +298,61 @@ mod tests {
 
     #[test]
     fn destinations_are_addresses() {
-        let read = |text: &str| text.parse::<Destination>().map(|it| (it.authority, it.path));
-        let expected = |authority: &str, path: &str| Ok((authority.to_owned(), path.to_owned()));
-        assert_eq!(read("http://127.0.0.1:9093/hook"), expected("127.0.0.1:9093", "/hook"));
-        assert_eq!(read("http://hooks.example"), expected("hooks.example:80", "/"));
-        for text in
-            ["", "hooks.example", "https://x/", "http:///x", "http://a b/", "http://a/\r\nX: y"]
-        {
-            assert_eq!(read(text), Err(DestinationError), "{text}");
+        let read = |text: &str| {
+            let read = Destination::new(text, None).ok()?;
+            Some((read.host, read.port, read.path))
+        };
+        let expected =
+            |host: &str, port: u16, path: &str| Some((host.to_owned(), port, path.to_owned()));
+        assert_eq!(read("http://127.0.0.1:9093/hook"), expected("127.0.0.1", 9093, "/hook"));
+        assert_eq!(read("http://hooks.example"), expected("hooks.example", 80, "/"));
+        assert_eq!(read("http://[::1]:9093/a"), expected("::1", 9093, "/a"));
+        assert_eq!(read("http://[::1]"), expected("::1", 80, "/"));
+        assert_eq!(read("https://hooks.example/a"), expected("hooks.example", 443, "/a"));
+        for text in [
+            "",
+            "hooks.example",
+            "ftp://x/",
+            "http:///x",
+            "http://a b/",
+            "http://a/\r\nX: y",
+            "http://a:b/",
+            "http://a:1:2/",
+            "http://[::1/",
+            "http://[::1]x/",
+            "http://u:p@a/",
+        ] {
+            assert_eq!(read(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_refused_is_not_sent_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let to = Destination::new(&format!("http://{address}/hook"), None).expect("an address");
+        let messenger = Messenger::start(to).expect("a thread");
+        for status in ["404 Not Found", "301 Moved", "400 Bad"] {
+            messenger.tell(vec![Told { name: status.to_owned(), ..told() }]);
+        }
+        messenger.tell(vec![Told { name: "Last".to_owned(), ..told() }]);
+        for status in ["404 Not Found", "301 Moved", "400 Bad", "200 OK"] {
+            let name = if status == "200 OK" { "Last" } else { status };
+            let text = take(&listener, status);
+            assert!(text.contains(&format!("\"alertname\":\"{name}\"")), "{status}: {text}");
+        }
+    }
+
+    #[test]
+    fn every_address_is_tried() {
+        let gone = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let there = listener.local_addr().expect("an address");
+        let to = Destination::new("http://hooks.example/hook", None).expect("an address");
+        let sender = std::thread::spawn(move || to.send_to(&[gone, there], "{}"));
+        let text = take(&listener, "200 OK");
+        assert!(text.contains("Host: hooks.example\r\n"), "{text}");
+        assert!(sender.join().expect("no panic").is_ok());
     }
 
     fn told() -> Told {
@@ -250,7 +395,7 @@ mod tests {
     fn a_message_is_sent_until_it_is_taken_and_then_no_more() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let to: Destination = format!("http://{address}/hook").parse().expect("a destination");
+        let to = Destination::new(&format!("http://{address}/hook"), None).expect("an address");
         let messenger = Messenger::start(to).expect("a thread");
         messenger.tell(vec![told()]);
         messenger.tell(Vec::new());

@@ -15,7 +15,8 @@ export function chart(title, values, format) {
   return element("figure", { class: "tile" },
     element("figcaption", {}, element("span", {}, title + " "), element("b", {}, last),
       element("span", {}, "most in this time " + most)),
-    plot(values, 600, 150, "chart", title));
+    known.length > 1 ? plot(values, 600, 150, "chart", title)
+      : element("p", { class: "soft" }, "The line begins with the second sample; one comes every 15 seconds."));
 }
 
 function plot(values, width, height, style, title) {

@@ -9,7 +9,7 @@ const ratio = (it) => (it.hits + it.misses > 0 ? it.hits / (it.hits + it.misses)
 
 /** Columns of the table of patterns: title, what is sorted by, what is shown. */
 const COLUMNS = [
-  ["Pattern", (it) => it.pattern, link, "left"],
+  ["Pattern", (it) => it.pattern, link, "left long"],
   ["Keyspace", (it) => it.keyspace, (it) => code(it.keyspace), "left rare"],
   ["Keys", (it) => it.keys, (it) => count(it.keys)],
   ["Memory", (it) => it.bytes, (it) => bytes(it.bytes)],
@@ -52,9 +52,17 @@ export function memory({ overview, filter, sort, setSort, width }) {
     ...overview.keyspaces.filter((it) => it.limit).map((it) =>
       [`${it.name} of ${bytes(it.limit)}`, share(it.bytes / it.limit), it.bytes / it.limit > 0.8 ? "bad" : ""]),
   ])];
-  if (patterns.some((it) => it.bytes > 0)) parts.push(card("Memory by pattern", treemap(patterns, width, width < 600 ? 260 : 340)));
+  if (patterns.some((it) => it.bytes > 0)) parts.push(card("Memory by pattern", legend(patterns), treemap(patterns, width, width < 600 ? 260 : 340)));
   parts.push(card(`${patterns.length} patterns`, table(patterns, sort, setSort)));
   return parts;
+}
+
+/** Which tone is which keyspace. */
+function legend(patterns) {
+  const names = [...new Set(patterns.map((it) => it.keyspace))];
+  if (names.length < 2) return null;
+  return element("p", { class: "legend" }, names.map((name, at) =>
+    element("span", {}, element("i", { class: "tone" + (at % 6 + 1) }), shown(name))));
 }
 
 function table(patterns, sort, setSort) {
@@ -73,8 +81,25 @@ function table(patterns, sort, setSort) {
   return element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
 }
 
+/** Keys of a pattern and what they hold, once somebody asked for them. */
+function someKeys(keys, look) {
+  const button = element("button", { class: "look", type: "button", onclick: look }, keys ? "Look again" : "Look at some keys");
+  if (!keys) return card("Keys", element("p", { class: "soft" }, "Looking reads some keys as you, and counts as reading."), button);
+  const why = keys.refused ?? keys.why;
+  const rows = (keys.keys ?? []).map((key) => element("tr", {},
+    element("td", { class: "left wrap" }, code(key.name)),
+    element("td", {}, key.left === null ? "–" : time(key.left)),
+    element("td", { class: "left wrap" }, key.parts.map(([name, value]) => element("div", { class: "part" },
+      name ? element("span", { class: "soft code" }, shown(name) + " ") : null,
+      element("span", { class: value === "(redacted)" ? "mask code" : "code" }, value === "(redacted)" ? "masked" : shown(value)))))));
+  return card("Keys", why ? element("p", { class: "soft" }, shown(why)) : null,
+    rows.length > 0 ? element("table", {}, element("thead", {}, element("tr", {},
+      ["key", "left", "what it holds"].map((title, at) => element("th", { scope: "col", class: at === 1 ? "soft" : "left soft" }, title)))),
+      element("tbody", {}, rows)) : element("p", { class: "note" }, why ? "" : "There are none at the moment."), button);
+}
+
 /** One pattern. */
-export function pattern({ it, about, history }) {
+export function pattern({ it, about, history, ties, overview, keys, look }) {
   const facts = about.facts.flatMap(([title, lines]) =>
     [element("dt", {}, title), element("dd", {}, lines.map((line) => element("div", {}, shown(line))))]);
   const of = (name) => history.samples.map((sample) => sample[name]);
@@ -92,6 +117,8 @@ export function pattern({ it, about, history }) {
     card("The last hour", element("div", { class: "charts" },
       chart("Keys", of("keys"), count), chart("Memory", of("bytes"), bytes),
       chart("Reads a second", of("reads"), count), chart("Writes a second", of("writes"), count))),
+    someKeys(keys, look),
+    tied(it, ties, overview),
     reasons.length > 0 ? card("Refused, by reason", element("dl", { class: "facts" },
       reasons.flatMap(([reason, number]) => [element("dt", {}, reason), element("dd", {}, count(number))]))) : null,
     facts.length > 0 ? card("What the schema says", element("dl", { class: "facts" }, facts)) : null,
@@ -99,12 +126,74 @@ export function pattern({ it, about, history }) {
   ];
 }
 
+/** What a pattern is tied to. */
+function tied(it, ties, overview) {
+  const own = ties.ties.filter((tie) => tie.from === it.id || tie.to === it.id);
+  if (own.length === 0) return null;
+  return card("Tied to", element("dl", { class: "facts" }, own.flatMap((tie) => {
+    const isSource = tie.from === it.id;
+    const other = overview.patterns.find((one) => one.id === (isSource ? tie.to : tie.from));
+    return [element("dt", {}, isSource ? `${tie.word} →` : `← ${tie.word}`),
+      element("dd", {}, other ? link(other) : code(tie.to_pattern))];
+  })));
+}
+
+/** The schema as a document, with figures beside each key. */
+export function schemaDocument({ found, overview, filter }) {
+  const wanted = filter.toLowerCase();
+  const figures = new Map(overview.patterns.map((it) => [it.id, it]));
+  return found.keyspaces.flatMap((keyspace) => {
+    const keys = keyspace.keys.filter((key) =>
+      `${keyspace.name} ${key.pattern} ${key.group ?? ""} ${key.doc ?? ""}`.toLowerCase().includes(wanted));
+    if (keys.length === 0) return [];
+    const groups = [...new Set(keys.map((key) => key.group ?? ""))];
+    return [element("h1", {}, shown(keyspace.name), element("span", { class: "soft" }, ` ${keyspace.db}, ${keys.length} patterns`)),
+      ...groups.map((group) => card(group || "Keys", keys.filter((key) => (key.group ?? "") === group).map((key) => {
+        const it = figures.get(key.id);
+        return element("article", { class: "entry" },
+          element("div", {}, it ? link(it) : code(key.pattern), element("span", { class: "soft" }, " " + key.type),
+            key.doc ? element("p", {}, shown(key.doc.replace(/\s+/g, " "))) : null,
+            (key.lifetime ?? []).map((line) => element("p", { class: "soft" }, shown(line)))),
+          it ? element("div", { class: "beside" }, spark(it.spark, "Memory of " + shown(it.pattern)),
+            element("b", {}, count(it.keys)), element("span", { class: "soft" }, " keys "),
+            element("b", {}, bytes(it.bytes)),
+            it.refused > 0 ? element("span", { class: "bad" }, ` ${count(it.refused)} refused`) : null) : null);
+      })))];
+  });
+}
+
+/** Copies of the data: replicas, and tables that rows go to. */
+export function replication({ overview, replicas: it, sinks }) {
+  const figures = new Map(overview.patterns.map((one) => [one.id, one]));
+  const parts = [tiles([
+    ["role", it.role === "slave" ? "replica" : "primary"],
+    ["replicas", count(it.replicas.length)],
+    ["changes sent", bytes(it.offset)],
+    ["of the backlog in use", it.backlog_size ? share((it.backlog ?? 0) / it.backlog_size) : "–"],
+    ["full synchronisations", count(it.full ?? 0)],
+    ["partial ones", count(it.partial ?? 0)],
+  ])];
+  if (it.primary) parts.push(...list("Its primary", ["address", "link", "last heard"],
+    [[code(it.primary.address), element("span", { class: it.primary.link === "up" ? "good" : "bad" }, it.primary.link), time(it.primary.heard ?? 0)]], ""));
+  parts.push(...list("Replicas", ["address", "state", "behind", "lag"], it.replicas.map((one) =>
+    [code(one.address), element("span", { class: one.state === "online" ? "good" : "warn" }, shown(one.state)), bytes(one.behind ?? 0), time(one.lag ?? 0)]),
+    "Nobody follows this server."));
+  if (sinks.refused) return [...parts, card("Sinks", element("p", { class: "note" }, shown(sinks.refused)))];
+  parts.push(...list("Changes that wait to be stored in PostgreSQL", ["keyspace", "entries", "the oldest is"], sinks.feeds.map((one) =>
+    [code(`${one.keyspace}, ${one.db}`), count(one.entries), one.oldest === null ? "–" : time(one.oldest) + " old"]), "No key has a sink."));
+  if (sinks.sinks.length > 0) parts.push(...list("Sinks", ["pattern", "what", "table"], sinks.sinks.map((one) =>
+    [figures.has(one.id) ? link(figures.get(one.id)) : code(one.pattern), one.kind, code(one.table)]), ""));
+  return parts;
+}
+
 /** Ties between patterns. */
 export function ties({ found, overview, filter }) {
   const wanted = filter.toLowerCase();
   const own = found.ties.filter((tie) => tie.from_pattern.toLowerCase().includes(wanted) || tie.to_pattern.toLowerCase().includes(wanted));
   const ids = new Set(own.flatMap((tie) => [tie.from, tie.to]));
-  const nodes = overview.patterns.filter((it) => ids.has(it.id));
+  const tables = new Map(own.filter((tie) => tie.table).map((tie) =>
+    [tie.to, { id: tie.to, pattern: tie.to_pattern, keyspace: "PostgreSQL", type: "table", address: "#/replication" }]));
+  const nodes = [...overview.patterns.filter((it) => ids.has(it.id)), ...tables.values()];
   if (nodes.length === 0) return [element("p", { class: "note" }, "No pattern is kept from another one, or lives with one.")];
   return [card("What is kept from what, and what lives with what", graph(nodes, own))];
 }

@@ -17,6 +17,7 @@ use keyward_http::{AlertLog, Board, Destination, Hosts, Http, Settings, Watch};
 use rustix::thread::Pid;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The way from HTTP's threads to the one that serves.
@@ -89,9 +90,11 @@ pub(crate) fn start(server: &Server, has_schemas: bool) -> Result<Observers, Ser
 /// Watches for alerts.
 fn watch(core: &Core, board: &Arc<Board>, alerts: &Arc<AlertLog>) -> Result<Watch, ServeError> {
     let webhook = core.host.settings.text(Id::AlertWebhook);
+    let authorities = core.host.settings.text(Id::AlertWebhookAuthorities);
+    let authorities = (!authorities.is_empty()).then(|| PathBuf::from(authorities));
     let webhook = match webhook.as_str() {
         "" => None,
-        text => Some(text.parse::<Destination>().map_err(|error| {
+        text => Some(Destination::new(text, authorities).map_err(|error| {
             // The address may hold a password, or be one.
             tracing::warn!("alert-webhook: {error}");
             ServeError::Start(io::Error::new(io::ErrorKind::InvalidInput, error))

@@ -164,7 +164,8 @@ settings! {
     Observe, "observe", Kind::Bool, "no", OwnAtStart, "Whether all schemas only observe: they count what they would do, and change nothing.";
     Http, "http", Kind::Text, "", OwnAtStart, "Address and port that figures are served on by HTTP, as in `127.0.0.1:9121`; a port alone is of the loopback interface; empty for none.";
     HttpHosts, "http-hosts", Kind::Text, "", OwnAtStart, "Names that HTTP may call this server by besides addresses and `localhost`, with commas between them.";
-    AlertWebhook, "alert-webhook", Kind::Text, "", OwnAtStart, "Address that alerts of schemas are told to, as in `http://127.0.0.1:9094/hook`; empty for the log alone.";
+    AlertWebhook, "alert-webhook", Kind::Text, "", OwnAtStart, "Address that alerts of schemas are told to, as in `http://127.0.0.1:9094/hook` or `https://hooks.example/alerts`; empty for the log alone.";
+    AlertWebhookAuthorities, "alert-webhook-ca-cert-file", Kind::Text, "", OwnAtStart, "Certificates of the authorities that a webhook by https is believed by; empty for the system's.";
     LazyEviction, "lazyfree-lazy-eviction", Kind::Bool, "no", Live, "Whether what is evicted is freed in steps.";
     LazyExpire, "lazyfree-lazy-expire", Kind::Bool, "no", Live, "Whether what expires is freed in steps.";
     LazyServerDel, "lazyfree-lazy-server-del", Kind::Bool, "no", Live, "Whether what is overwritten is freed in steps.";

@@ -91,22 +91,10 @@ impl Ping {
 
 impl Place {
     fn parse(text: &str) -> anyhow::Result<Place> {
-        if text.contains("://") {
-            return Ok(Place::Tcp(Address::from_url(text).with_context(|| text.to_owned())?));
-        }
-        if text.contains('/') {
+        if text.contains('/') && !text.contains("://") {
             return Ok(Place::Unix(text.into()));
         }
-        if text.is_empty() || text.contains('@') {
-            bail!("\"{text}\": write HOST:PORT, redis://[user[:password]@]host[:port] or a path");
-        }
-        // An IPv6 address by itself has more than one colon.
-        let text = match text.matches(':').count() > 1 && !text.starts_with('[') {
-            true => format!("[{text}]"),
-            false => text.to_owned(),
-        };
-        let url = format!("redis://{text}");
-        Ok(Place::Tcp(Address::from_url(&url).with_context(|| text)?))
+        address(text).map(Place::Tcp)
     }
 
     fn connect(&self, end: Instant) -> io::Result<Box<dyn Connection>> {
@@ -133,6 +121,22 @@ impl Place {
         let password = password.or_else(|| env::var("REDISCLI_AUTH").ok())?;
         Some(["AUTH".to_owned()].into_iter().chain(user).chain([password]).collect())
     }
+}
+
+/// Reads `HOST[:PORT]` or a URL.
+pub(super) fn address(text: &str) -> anyhow::Result<Address> {
+    if text.contains("://") {
+        return Address::from_url(text).with_context(|| text.to_owned());
+    }
+    if text.is_empty() || text.contains('@') {
+        bail!("\"{text}\": write HOST:PORT, redis://[user[:password]@]host[:port] or a path");
+    }
+    // An IPv6 address by itself has more than one colon.
+    let text = match text.matches(':').count() > 1 && !text.starts_with('[') {
+        true => format!("[{text}]"),
+        false => text.to_owned(),
+    };
+    Address::from_url(&format!("redis://{text}")).with_context(|| text)
 }
 
 impl fmt::Display for Place {

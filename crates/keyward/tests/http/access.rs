@@ -119,26 +119,82 @@ fn what_is_no_request_is_refused_and_hurts_nobody() {
 }
 
 #[test]
-fn connections_are_limited_and_dawdlers_cut_off() {
+fn connections_that_say_nothing_keep_nobody_out() {
     let shop = Shop::open(&[]);
+    // Figures of a start may be of before rows are loaded.
+    keyward_testkit::wait_until(|| get(shop.http, "/readyz", "").status == 200);
     let mut idle: Vec<TcpStream> = Vec::new();
-    keyward_testkit::wait_until(|| {
-        idle.push(TcpStream::connect(shop.http).expect("it listens"));
-        idle.len() > 40
-    });
-    keyward_testkit::wait_until(|| get(shop.http, "/healthz", "").status == 503);
+    for _ in 0..4 {
+        // Some say nothing, some begin a request.
+        for number in 0..50 {
+            let mut stream = TcpStream::connect(shop.http).expect("it listens");
+            if number % 2 == 0 {
+                stream.write_all(b"GET /healthz HTTP/1.1\r\n").expect("it takes them");
+            }
+            idle.push(stream);
+        }
+        for path in ["/healthz", "/readyz", "/metrics"] {
+            assert_eq!(get(shop.http, path, "").status, 200, "{path} beside {}", idle.len());
+        }
+    }
     // Clients are served all the while.
     assert_eq!(call(&mut shop.server.client(), "PING").as_bytes(), Some(&b"PONG"[..]));
-    drop(idle);
-    keyward_testkit::wait_until(|| get(shop.http, "/healthz", "").status == 200);
+}
+
+#[test]
+fn who_says_nothing_or_dawdles_is_cut_off() {
+    let shop = Shop::open(&[]);
+    let begun = Instant::now();
+    let mut silent = TcpStream::connect(shop.http).expect("it listens");
+    silent.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
     let mut slow = TcpStream::connect(shop.http).expect("it listens");
     slow.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
-    let begun = Instant::now();
     while slow.write_all(b"x").is_ok() && begun.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-    let _ = slow.read(&mut [0; 64]);
+    assert_eq!(silent.read(&mut [0; 64]).expect("an end"), 0);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+}
+
+/// Memory of a process that is resident, in bytes.
+fn resident_bytes(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+}
+
+#[test]
+fn memory_of_http_is_bounded_with_a_thousand_patterns() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("many.toml");
+    std::fs::write(&file, crate::many(1000)).expect("the schema is written");
+    let http = std::net::SocketAddr::from(([127, 0, 0, 1], keyward_testkit::free_port()));
+    let (file, place) = (file.display().to_string(), http.to_string());
+    let options = [&*file, "--http", &place];
+    let server = keyward_testkit::Server::keyward(std::path::Path::new(crate::PROGRAM), &options);
+    keyward_testkit::wait_until(|| get(http, "/metrics", "").body.contains("many999"));
+    let before = resident_bytes(server.process_id());
+    let mut most = before;
+    // Everybody asks for what is largest, again and again as figures change, and reads nothing.
+    let mut greedy: Vec<TcpStream> = Vec::new();
+    for round in 0..10 {
+        for _ in 0..8 {
+            let mut stream = TcpStream::connect(http).expect("it listens");
+            let path = ["/metrics", "/api/v1/overview"][greedy.len() % 2];
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {http}\r\n\r\n");
+            let _ = stream.write_all(request.as_bytes());
+            greedy.push(stream);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        most = most.max(resident_bytes(server.process_id()));
+        assert_eq!(get(http, "/healthz", "").status, 200, "round {round}");
+    }
+    // History, which grows for an hour, is bounded by 4 MB besides.
+    let grown = (most - before) >> 10;
+    assert!(grown < 12 << 10, "{grown} kB more");
+    drop(greedy);
+    keyward_testkit::wait_until(|| get(http, "/metrics", "").status == 200);
 }
 
 #[test]

@@ -2,7 +2,11 @@
 
 use crate::browser::get;
 use crate::prometheus::Prometheus;
-use keyward_testkit::{Client, Server, call, free_port, markdown, wait_for};
+use keyward_testkit::{Certificates, Client, Server, call, free_port, markdown, wait_for};
+use keyward_tls::rustls::crypto::ring;
+use keyward_tls::rustls::pki_types::pem::PemObject;
+use keyward_tls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use keyward_tls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -105,6 +109,72 @@ fn prometheus_and_the_server_itself_agree_on_a_fault() {
     });
     let told = taken.lock().expect("nobody panicked").clone();
     assert_eq!(told.len(), 2, "each is told once: {told:#?}");
+}
+
+/// A receiver by TLS that shows a certificate: the messages that it took.
+fn encrypted(files: &Certificates, name: &str) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let chain: Result<Vec<_>, _> =
+        CertificateDer::pem_file_iter(files.file(&format!("{name}.crt")))
+            .expect("a file")
+            .collect();
+    let key = PrivateKeyDer::from_pem_file(files.file(&format!("{name}.key"))).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(chain.expect("certificates"), key)
+        .expect("a pair");
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let taken: Arc<Mutex<Vec<String>>> = Arc::default();
+    let of_thread = Arc::clone(&taken);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { continue };
+            let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
+            let mut stream = StreamOwned::new(session, stream);
+            let mut bytes = Vec::new();
+            let mut buffer = [0; 4096];
+            while !bytes.ends_with(b"]}") {
+                match stream.read(&mut buffer) {
+                    Ok(count @ 1..) => bytes.extend_from_slice(&buffer[..count]),
+                    _ => break,
+                }
+            }
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            of_thread.lock().expect("nobody panicked").push(text);
+        }
+    });
+    (address, taken)
+}
+
+#[test]
+fn a_webhook_by_https_takes_alerts_if_its_certificate_is_good_for_its_name() {
+    const FIRES: &str = "[keyspace]\nname = \"shop\"\n\
+        alert.clients = { when = \">= 0\", for = \"1s\", say = \"Somebody.\" }\n\
+        [key.a]\ntype = \"string\"\nttl = \"1h\"\n";
+    let files = Certificates::make();
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("shop.toml").display().to_string();
+    std::fs::write(&file, FIRES).expect("the schema is written");
+    let start = |name: &str| {
+        let (hook, taken) = encrypted(&files, name);
+        let (hook, authorities) = (format!("https://{hook}/hook"), files.path("ca.crt"));
+        let options =
+            [&*file, "--alert-webhook", &hook, "--alert-webhook-ca-cert-file", &authorities];
+        (Server::keyward(Path::new(crate::PROGRAM), &options), taken)
+    };
+    let (_misnamed, none) = start("misnamed");
+    let (_named, some) = start("named");
+    wait_for(|| {
+        let taken = some.lock().expect("nobody panicked");
+        let is_told = taken.iter().any(|text| text.contains("Somebody."));
+        is_told.then_some(()).ok_or_else(|| format!("{taken:?}"))
+    });
+    let told = none.lock().expect("nobody panicked").concat();
+    assert!(!told.contains("Somebody."), "{told}");
 }
 
 #[test]

@@ -167,11 +167,13 @@ fn every_view_is_shown_and_stays_live() {
         ("4", "Slow log", "slow.png"),
         ("5", "clients", "clients.png"),
         ("6", "Alerts", "alerts.png"),
+        ("7", "Keys", "document.png"),
+        ("8", "Replicas", "replication.png"),
         ("1", "Memory by pattern", "memory-again.png"),
     ] {
         chromium.press(key);
         chromium
-            .wait(&format!("document.querySelector('main h2')?.textContent.includes('{title}')"));
+            .wait(&format!("[...document.querySelectorAll('main h2')].some(it => it.textContent.includes('{title}'))"));
         chromium.picture(name);
     }
     // Dark by a key, and on a telephone.
@@ -210,4 +212,180 @@ fn hostile_texts_are_harmless_and_a_server_that_goes_is_told() {
     // The server goes; the page says so, and goes on when it is back.
     drop(shop);
     chromium.wait("document.getElementById('state').textContent.includes('does not answer')");
+}
+
+/// A schema with secrets in names and in values.
+const SECRETS: &str = r#"
+[keyspace]
+name = "bank"
+
+[key."account:{id:uint}"]
+doc = "An account of a person."
+type = "hash"
+ttl = "none"
+[key."account:{id:uint}".fields]
+owner = "str"
+pin = { type = "str", secret = true }
+
+[key."token:{token}"]
+type = "string"
+ttl = "1h"
+secret = ["token"]
+
+[key."session:{id}"]
+type = "string"
+ttl = { after = "30m", renew = "access" }
+"#;
+
+#[test]
+fn keys_are_shown_masked_to_who_may_read_them() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("bank.toml").display().to_string();
+    std::fs::write(&file, SECRETS).expect("the schema is written");
+    let http = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let place = http.to_string();
+    let options = [&*file, "--http", &place];
+    let server = keyward_testkit::Server::keyward(Path::new(crate::PROGRAM), &options);
+    let mut client = server.client();
+    let owner = "<b>Ann</b>\u{202e}";
+    client.call(["HSET", "account:7", "owner", owner, "pin", "4711"]).expect("it is set");
+    call(&mut client, "SET token:abcdef hello");
+    call(&mut client, "SET session:1 now");
+    keyward_testkit::wait_until(|| {
+        get(http, "/api/v1/overview", "").body.contains("\"pattern\":\"session:{id}\"")
+    });
+    let id = |pattern: &str| {
+        let body = get(http, "/api/v1/overview", "Authorization: Basic OnNlc2FtZQ==\r\n").body;
+        let overview: Value = serde_json::from_str(&body).expect("JSON");
+        let patterns = overview["patterns"].as_array().expect("patterns");
+        let found = patterns.iter().find(|it| it["pattern"] == pattern).expect("it is there");
+        found["id"].as_u64().expect("a number")
+    };
+    // Where nobody needs a password nothing is shown.
+    let page = get(http, &format!("/api/v1/keys?id={}", id("account:{id:uint}")), "");
+    assert_eq!(page.status, 200, "{page:?}");
+    assert!(!page.body.contains("account:7") && page.body.contains("password"), "{page:?}");
+    call(&mut client, "ACL SETUSER default resetpass >sesame");
+    call(
+        &mut client,
+        "ACL SETUSER clerk on >s1 ~token:* +info +select +scan +type +pttl +getrange",
+    );
+    let look = |who: &str, pattern: &str| {
+        let path = format!("/api/v1/keys?id={}", id(pattern));
+        get(http, &path, &format!("Authorization: Basic {who}\r\n"))
+    };
+    // Figures say whether a password is set.
+    keyward_testkit::wait_until(|| {
+        !look("OnNlc2FtZQ==", "account:{id:uint}").body.contains("where a password is set")
+    });
+    let page = look("OnNlc2FtZQ==", "account:{id:uint}");
+    assert!(page.body.contains("account:7") && page.body.contains("<b>Ann"), "{page:?}");
+    assert!(!page.body.contains("4711") && page.body.contains("(redacted)"), "{page:?}");
+    let page = look("OnNlc2FtZQ==", "token:{token}");
+    assert!(page.body.contains("hello") && !page.body.contains("abcdef"), "{page:?}");
+    // A look does not renew a lifetime.
+    let page = look("OnNlc2FtZQ==", "session:{id}");
+    assert!(page.body.contains("session:1") && !page.body.contains("now"), "{page:?}");
+    // Rights are the user's own.
+    let page = look("Y2xlcms6czE=", "token:{token}");
+    assert!(page.body.contains("hello"), "{page:?}");
+    let page = look("Y2xlcms6czE=", "account:{id:uint}");
+    assert!(page.status == 403 && !page.body.contains("Ann"), "{page:?}");
+    // On the page: by a button, as text. That nobody needed a password is remembered a while.
+    let path = format!("/api/v1/keys?id={}", id("account:{id:uint}"));
+    let page = get(http, &path, "");
+    assert_eq!(page.status, 401, "{page:?}");
+    keyward_testkit::wait_until(|| get(http, "/", "").status == 401);
+    let chromium = Chromium::start(1300, 1000);
+    let pattern = "account%3A%7Bid%3Auint%7D";
+    chromium.open(&format!("http://default:sesame@{http}/#/pattern/db0/bank/{pattern}"));
+    chromium.wait("document.querySelector('button.look')");
+    chromium.run("document.querySelector('button.look').click()");
+    chromium.wait("document.querySelector('.mask')?.textContent === 'masked'");
+    let body = chromium.run("return document.body.innerText").to_string();
+    assert!(body.contains("<b>Ann</b>") && body.contains("u202e"), "{body}");
+    assert!(!body.contains("4711"), "{body}");
+    assert_eq!(chromium.run("return document.querySelectorAll('main td b').length"), json!(0));
+    chromium.picture("keys.png");
+}
+
+#[test]
+fn a_wrong_password_shows_nothing() {
+    let shop = Shop::open(&["--requirepass", "sesame"]);
+    let chromium = Chromium::start(900, 600);
+    chromium.open(&format!("http://default:wrong@{}/", shop.http));
+    let body = chromium.run("return document.body.innerText").to_string();
+    assert!(!body.contains("Memory") && !body.contains("user:{id"), "{body}");
+    chromium.open(&format!("http://default:sesame@{}/", shop.http));
+    chromium.wait("document.body.innerText.includes('user:{id:uint}')");
+}
+
+#[test]
+fn a_thousand_patterns_are_shown_fast() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("many.toml").display().to_string();
+    std::fs::write(&file, crate::many(1000)).expect("the schema is written");
+    let http = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let place = http.to_string();
+    let server =
+        keyward_testkit::Server::keyward(Path::new(crate::PROGRAM), &[&file, "--http", &place]);
+    let client = &mut server.client();
+    for number in 0..1000 {
+        call(client, &format!("SET many{number}:1 {}", "x".repeat(number + 1)));
+    }
+    let chromium = Chromium::start(1400, 1000);
+    chromium.open(&format!("http://{http}/#/memory?sort=-Keys"));
+    chromium.wait("document.querySelectorAll('tbody tr').length === 1001");
+    // An address says what is sorted and filtered by.
+    chromium
+        .wait("document.querySelector('th[aria-sort=descending] button').textContent === 'Keys'");
+    // From a key to a table of it, the server's answer included.
+    let took = chromium.run(
+        "const filter = document.getElementById('filter'), begun = performance.now();
+         filter.value = 'many99'; filter.dispatchEvent(new Event('input'));
+         return new Promise((done) => {
+             const look = () => document.querySelectorAll('tbody tr').length === 11
+                 ? done(performance.now() - begun) : requestAnimationFrame(look);
+             look();
+         })",
+    );
+    let took = took.as_f64().expect("a number");
+    assert!(chromium.run("return location.hash").to_string().contains("filter=many99"));
+    // The whole table anew.
+    let drawn = chromium.run(
+        "const filter = document.getElementById('filter'), begun = performance.now();
+         filter.value = ''; filter.dispatchEvent(new Event('input'));
+         return new Promise((done) => {
+             const look = () => document.querySelectorAll('tbody tr').length === 1001
+                 ? done(performance.now() - begun) : requestAnimationFrame(look);
+             look();
+         })",
+    );
+    let drawn = drawn.as_f64().expect("a number");
+    assert!(took < 5000.0 && drawn < 5000.0, "{took} ms, {drawn} ms");
+    chromium.picture("thousand.png");
+}
+
+#[test]
+fn a_server_that_restarts_is_found_again() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("shop.toml").display().to_string();
+    std::fs::write(&file, crate::SHOP).expect("the schema is written");
+    let http = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let place = http.to_string();
+    let start =
+        || keyward_testkit::Server::keyward(Path::new(crate::PROGRAM), &[&file, "--http", &place]);
+    let server = start();
+    let chromium = Chromium::start(1000, 800);
+    chromium.open(&format!("http://{http}/"));
+    chromium.wait("document.body.innerText.includes('user:{id:uint}')");
+    drop(server);
+    chromium.wait("document.getElementById('state').textContent.includes('does not answer')");
+    chromium.picture("away.png");
+    let server = start();
+    chromium.wait("document.getElementById('state').textContent === ''");
+    call(&mut server.client(), "SET page:after 1");
+    chromium.wait(
+        "[...document.querySelectorAll('tbody tr')].some(row => row.cells[0].textContent === 'page:{name}' && row.cells[2].textContent === '1')",
+    );
 }

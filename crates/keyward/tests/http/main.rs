@@ -47,6 +47,15 @@ mode = "warn"
 max_size = "1kb"
 "#;
 
+/// A schema of many patterns.
+fn many(count: usize) -> String {
+    let mut text = String::from("[keyspace]\nname = \"many\"\n");
+    for number in 0..count {
+        text.push_str(&format!("[key.\"many{number}:{{id}}\"]\ntype = \"string\"\nttl = \"1h\"\n"));
+    }
+    text
+}
+
 /// Sends a command that may be refused.
 fn attempt(client: &mut Client, command: &str) -> Frame {
     let words: Vec<&str> = command.split(' ').collect();
