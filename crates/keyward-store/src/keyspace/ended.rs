@@ -243,6 +243,9 @@ impl Keyspace {
     /// Remembers that a row which others depend on may end sooner than known.
     #[inline]
     pub(super) fn note_source_deadline(&mut self, key: Key<'_>) {
+        if self.is_following && !self.is_replaying {
+            self.note_own_deadline(key);
+        }
         if self.governed == 0 || key.table == TableIndex::PLAIN {
             return;
         }
