@@ -21,6 +21,9 @@ use keyward_schema::{Mode, Schema, escape};
 use keyward_store::keyspace::Keyspace;
 use std::sync::Arc;
 
+/// Why a reload comes to nothing.
+pub(crate) const IS_REPLICA: &str = "a replica is under the schemas of its primary";
+
 impl Arrival {
     /// The schemas that a server has which follows another from now on.
     fn of(keys: &Keyspace) -> Arrival {
@@ -42,9 +45,13 @@ impl Arrival {
 
 impl Shared {
     /// Keeps the own schemas for when this server leads.
-    pub(crate) fn put_schemas_aside(&mut self, keys: &mut Keyspace) {
+    pub(crate) fn put_schemas_aside(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         if let Some(plan) = self.plan.take() {
             self.give_up(keys, plan);
+        }
+        if let Some(reloading) = self.reloading.take() {
+            self.end_reload(keys, host, *reloading);
+            host.reloaded(Err(IS_REPLICA.to_owned()));
         }
         if self.arrival.is_none() {
             self.arrival = Some(Box::new(Arrival::of(keys)));
@@ -70,19 +77,6 @@ impl Shared {
             // There are no rows.
             keys.bring_unjudged(usize::MAX);
         }
-    }
-
-    /// Hears from the stream which schemas govern the primary's rows; whether rows have to be
-    /// brought to other tables.
-    pub(crate) fn hear_schemas(&mut self, keys: &Keyspace, text: &[u8]) -> bool {
-        self.recall(keys, Ok(text));
-        let Some(arrival) = &mut self.arrival else { return false };
-        arrival.coming.retain(|(db, book)| match (keys.book_of(*db), book) {
-            (None, None) => false,
-            (Some(now), Some(book)) => !is_like(now, book),
-            _ => true,
-        });
-        !arrival.coming.is_empty()
     }
 
     /// Whether all schemas that a replica is under only observe: they count what comes.
@@ -122,8 +116,16 @@ impl Shared {
                 (None, None) => true,
                 _ => false,
             };
-            let came = arrival.memory.0.contains_key(&db);
-            if let Some(own) = own.filter(|_| !is_own) {
+            let came = arrival.memory.0.contains_key(&db) && !arrival.is_unread;
+            if arrival.is_unread && now.is_some_and(|now| now.observes_all()) {
+                self.observing_since_promotion.push(db);
+                let line = format!(
+                    "Database {db}: the schema that its primary told of last could not be read; \
+                     the one before only observes: NOTHING OF IT IS ENFORCED until KEYWARD MODE \
+                     ENFORCE, or KEYWARD SCHEMA APPLY where that would change rows"
+                );
+                host.log(LogLevel::Warning, line.as_bytes());
+            } else if let Some(own) = own.filter(|_| !is_own) {
                 let files: Vec<_> =
                     own.iter().map(|part| escape(&part.source.name).into_owned()).collect();
                 let line = format!(
