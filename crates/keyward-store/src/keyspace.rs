@@ -464,7 +464,7 @@ impl Keyspace {
                 }
             }
         }
-        self.note_source_deadline(key);
+        self.note_deadline(key);
     }
 
     /// Stores a string, as a number where its bytes are one.
@@ -481,7 +481,7 @@ impl Keyspace {
             self.journal.deadline(key, table.row(spot).deadline());
         }
         table.set_deadline(spot, key.hash, deadline);
-        self.note_source_deadline(key);
+        self.note_deadline(key);
         self.changed(key, event, 1);
         true
     }
@@ -552,6 +552,12 @@ impl Keyspace {
 
     /// Puts a row that is not there into its table; nobody is told.
     fn place_row(&mut self, key: Key<'_>, row: Row) {
+        self.databases[key.db()].insert(key, row);
+        self.note_deadline(key);
+    }
+
+    /// The same of a row that was there before, wherever that was.
+    fn put_row_back(&mut self, key: Key<'_>, row: Row) {
         self.databases[key.db()].insert(key, row);
         self.note_source_deadline(key);
     }

@@ -175,7 +175,7 @@ fn a_step_of_loading_ends_when_it_has_read_much_or_taken_long() {
     let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes: 0 };
     let file = full.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
     // So many steps, of at most so many rows.
-    let mut steps = |step_ns: u64, rows_max: u64| {
+    let steps = |step_ns: u64, rows_max: u64| {
         let mut test = TestEngine::new(4);
         test.host.step_ns = step_ns;
         let opened =
@@ -235,6 +235,27 @@ fn a_primary_is_heard_of_by_every_byte_and_not_by_commands_that_waited() {
     }
     test.pass(62_000);
     assert!(closes(&mut test), "{:?}", test.host.logged);
+}
+
+#[test]
+fn rows_that_came_by_a_snapshot_stay_until_the_primary_removes_them() {
+    let mut full = TestEngine::new(3);
+    let client = full.engine.connect();
+    full.call(client, "SET a 1 PX 100");
+    let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes: 0 };
+    let file = full.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let mut test = replica();
+    test.engine.begin_copy(&mut test.host);
+    let opened = test.engine.open_snapshot(file.as_slice(), Coverage::Everything, DueRows::Kept);
+    let mut loader = opened.expect("a snapshot");
+    while test.engine.load_rows(&mut test.host, &mut loader, 10).expect("it is sound") {}
+    let copied = test.engine.end_copy(&mut test.host, (ID, 0), 0, loader.loaded);
+    copied.expect("it is an id");
+    let reader = test.engine.connect();
+    test.pass(1000);
+    test.tick();
+    assert_eq!(test.call(reader, "DBSIZE"), ":1\r\n");
+    assert_eq!(test.call(reader, "EXISTS a"), ":0\r\n");
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl Keyspace {
         }
         for row in rows {
             let bytes: Box<[u8]> = row.key().into();
-            self.place_row(self.key_in(db, &bytes), row);
+            self.put_row_back(self.key_in(db, &bytes), row);
         }
         done
     }
@@ -243,9 +243,6 @@ impl Keyspace {
     /// Remembers that a row which others depend on may end sooner than known.
     #[inline]
     pub(super) fn note_source_deadline(&mut self, key: Key<'_>) {
-        if self.is_following && !self.is_replaying {
-            self.note_own_deadline(key);
-        }
         if self.governed == 0 || key.table == TableIndex::PLAIN {
             return;
         }

@@ -119,7 +119,7 @@ impl Keyspace {
         if is_there {
             self.take_row(key);
         }
-        self.place_row(key, row);
+        self.put_row_back(key, row);
         self.void_survey(key.db());
         true
     }

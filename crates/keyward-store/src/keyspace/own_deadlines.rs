@@ -4,8 +4,8 @@
 //! due, since its primary does and says so; but nobody says so of a row that only this server
 //! has. Redis remembers the same keys (`slaveKeysWithExpire`).
 //!
-//! Invariant: while this server follows nobody, and while the stream of its primary is carried
-//! out, nothing is noted. A row that has another deadline by the time noted is left alone.
+//! Invariant: while this server follows nobody, while it loads a snapshot, and while the stream of
+//! its primary is carried out, nothing is noted. A row that has another deadline by the time noted is left alone.
 
 use super::Keyspace;
 use crate::values::hasher::Key;
@@ -52,9 +52,18 @@ impl OwnDeadlines {
 }
 
 impl Keyspace {
+    /// Notes the deadline that a command has given to a row.
+    #[inline]
+    pub(super) fn note_deadline(&mut self, key: Key<'_>) {
+        if self.is_following && !self.is_replaying {
+            self.note_own_deadline(key);
+        }
+        self.note_source_deadline(key);
+    }
+
     /// Notes the deadline of a row that a client has written while this server follows another.
     #[cold]
-    pub(super) fn note_own_deadline(&mut self, key: Key<'_>) {
+    fn note_own_deadline(&mut self, key: Key<'_>) {
         let deadline = self.databases[key.db()].table(key).deadline_of(key);
         self.own_deadlines.note((key.db(), key.bytes.into()), deadline);
     }

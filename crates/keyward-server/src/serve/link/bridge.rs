@@ -112,11 +112,17 @@ fn pass_on(mut far: impl Far, mut inner: &UnixStream) -> io::Result<()> {
             flags
         };
         let has_unsent = far.has_unsent() || !outward.is_empty();
-        let mut both = [
-            PollFd::from_borrowed_fd(far.socket(), wanted(inward.is_empty(), has_unsent)),
-            PollFd::new(inner, wanted(outward.is_empty(), !inward.is_empty())),
-        ];
-        match poll(&mut both, None) {
+        let of_far = wanted(inward.is_empty(), has_unsent);
+        let of_inner = wanted(outward.is_empty(), !inward.is_empty());
+        let mut both =
+            [PollFd::from_borrowed_fd(far.socket(), of_far), PollFd::new(inner, of_inner)];
+        // An end of which nothing is wanted would tell of its hang-up again and again.
+        let polled = match (of_far.is_empty(), of_inner.is_empty()) {
+            (true, _) => &mut both[1..],
+            (_, true) => &mut both[..1],
+            _ => &mut both[..],
+        };
+        match poll(polled, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
