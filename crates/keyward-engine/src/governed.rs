@@ -34,7 +34,7 @@ pub(crate) mod proposal;
 pub(crate) mod rebuild;
 pub(crate) mod reload;
 pub(crate) mod reloading;
-pub(crate) mod replicated;
+mod replicated;
 pub(crate) mod settlement;
 pub(crate) mod sorted_by;
 pub(crate) mod strangers;

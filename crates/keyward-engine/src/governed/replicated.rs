@@ -8,11 +8,15 @@
 //!
 //! Where another schema comes by the stream, rows are brought to its tables in steps; until that
 //! is done clients are told to wait, and the stream waits too.
+//! Only what was told last comes into force, and nothing that a snapshot has overtaken.
 //! Invariants: a promotion always succeeds and changes no row; what came with the data rules on.
 //! Not here: carrying out the stream (`engine::primary`).
 
 use super::arrival::{Arrival, Expected, is_like};
 use super::memory::parts;
+use super::reloading::IS_REPLICA;
+use super::told::{Governing, Heard, Told};
+use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use keyward_lua::LogLevel;
@@ -20,9 +24,6 @@ use keyward_rules::{RuleBook, Survey};
 use keyward_schema::{Mode, Schema, escape};
 use keyward_store::keyspace::Keyspace;
 use std::sync::Arc;
-
-/// Why a reload comes to nothing.
-pub(crate) const IS_REPLICA: &str = "a replica is under the schemas of its primary";
 
 impl Arrival {
     /// The schemas that a server has which follows another from now on.
@@ -151,5 +152,75 @@ impl Shared {
     pub(crate) fn observing_since_promotion(&self, keys: &Keyspace) -> usize {
         let observes = |db: &&usize| keys.book_of(**db).is_some_and(|book| book.observes_all());
         self.observing_since_promotion.iter().filter(observes).count()
+    }
+}
+
+impl Engine {
+    /// Hears from the stream which schemas govern the primary's rows; whether what follows has to
+    /// wait.
+    pub(crate) fn hear_schemas(&mut self, host: &mut dyn Host, text: &[u8]) -> bool {
+        let Engine { keys, shared, .. } = self;
+        let (Some(arrival), Some(primary)) = (&shared.arrival, &mut shared.primary) else {
+            return false;
+        };
+        primary.told += 1;
+        primary.is_reading = true;
+        shared.is_loading = true;
+        let book_of = |db: usize| (db, keys.book_of(db).cloned());
+        let told = Told {
+            number: primary.told,
+            text: text.to_vec(),
+            expected: Arc::clone(&arrival.expected),
+            now: (0..keys.database_count()).map(book_of).collect(),
+        };
+        match host.read_told(told) {
+            None => true,
+            Some(told) => shared.take_heard(keys, host, told.read()),
+        }
+    }
+
+    /// What the stream told of schemas is read: it comes into force.
+    pub fn schemas_heard(&mut self, host: &mut dyn Host, heard: Heard) {
+        let Engine { keys, shared, .. } = self;
+        let number = shared.primary.as_ref().filter(|it| it.is_reading).map(|it| it.told);
+        if number != Some(heard.number) {
+            return host.discard(Box::new(heard));
+        }
+        if !shared.take_heard(keys, host, heard) {
+            let client = shared.primary.as_ref().and_then(|primary| primary.client);
+            shared.let_go_on(client.into_iter().collect());
+        }
+    }
+}
+
+impl Shared {
+    /// Puts in force what was told; whether rows have to be brought to other tables.
+    fn take_heard(&mut self, keys: &Keyspace, host: &mut dyn Host, heard: Heard) -> bool {
+        let Heard { text, memory, books, .. } = heard;
+        let (Some(arrival), Some(primary)) = (&mut self.arrival, &mut self.primary) else {
+            return false;
+        };
+        primary.is_reading = false;
+        arrival.is_unread = memory.is_none();
+        match memory {
+            Some(memory) => {
+                self.origin = Some(memory.clone());
+                (arrival.memory, arrival.text) = (memory, text);
+            }
+            None => host.log(
+                LogLevel::Warning,
+                b"The schemas that the primary tells of cannot be read: those in force stay, and \
+                  only observe",
+            ),
+        }
+        let is_new = |(db, book): &Governing| match (keys.book_of(*db), book) {
+            (None, None) => false,
+            (Some(now), Some(book)) => !is_like(now, book),
+            _ => true,
+        };
+        arrival.coming = books.into_iter().filter(is_new).collect();
+        primary.is_bringing = !arrival.coming.is_empty();
+        self.is_loading = primary.is_bringing;
+        primary.is_bringing
     }
 }

@@ -5,44 +5,39 @@
 //! thread (`Host::read_told`). Meanwhile the stream waits, and clients are told to.
 //!
 //! What cannot be read, or is not taken by this version, changes no schema: those in force stay
-//! and only observe, and the log says so.
-//! Invariant: only what was told last comes into force, and nothing that a snapshot has overtaken.
-//! Not here: rows on their way to other tables (`settlement`), carrying out the stream
-//! (`engine::primary`).
+//! and only observe.
+//! Not here: putting it in force (`replicated`), rows on their way to other tables (`settlement`),
+//! carrying out the stream (`engine::primary`).
 
-use super::arrival::{Arrival, Expected, is_like};
+use super::arrival::{Arrival, Expected};
 use super::memory::{Memory, parts};
-use crate::engine::Engine;
-use crate::engine::shared::Shared;
-use crate::host::Host;
-use keyward_lua::LogLevel;
 use keyward_rules::RuleBook;
 use keyward_schema::Mode;
-use keyward_store::keyspace::Keyspace;
 use std::sync::Arc;
 
 /// A book for a database, or none.
-type Governing = (usize, Option<Arc<RuleBook>>);
+pub(super) type Governing = (usize, Option<Arc<RuleBook>>);
 
 /// What a primary tells of schemas, to be read.
 #[derive(Debug)]
 pub struct Told {
-    number: u64,
-    text: Vec<u8>,
-    expected: Arc<Expected>,
+    /// How often the primary has told of schemas.
+    pub(super) number: u64,
+    pub(super) text: Vec<u8>,
+    pub(super) expected: Arc<Expected>,
     /// What governs each database now.
-    now: Vec<Governing>,
+    pub(super) now: Vec<Governing>,
 }
 
 /// What a primary tells of schemas, read.
 #[derive(Debug)]
 pub struct Heard {
-    number: u64,
-    text: String,
+    pub(super) number: u64,
+    pub(super) text: String,
     /// What it says; `None` if it cannot be read.
-    memory: Option<Memory>,
+    pub(super) memory: Option<Memory>,
     /// What is to govern each database.
-    books: Vec<Governing>,
+    pub(super) books: Vec<Governing>,
 }
 
 impl Told {
@@ -79,74 +74,4 @@ fn observing((db, book): Governing) -> Governing {
         }
     });
     (db, book)
-}
-
-impl Engine {
-    /// Hears from the stream which schemas govern the primary's rows; whether what follows has to
-    /// wait.
-    pub(crate) fn hear_schemas(&mut self, host: &mut dyn Host, text: &[u8]) -> bool {
-        let Engine { keys, shared, .. } = self;
-        let (Some(arrival), Some(primary)) = (&shared.arrival, &mut shared.primary) else {
-            return false;
-        };
-        primary.told += 1;
-        primary.is_reading = true;
-        shared.is_loading = true;
-        let book_of = |db: usize| (db, keys.book_of(db).cloned());
-        let told = Told {
-            number: primary.told,
-            text: text.to_vec(),
-            expected: Arc::clone(&arrival.expected),
-            now: (0..keys.database_count()).map(book_of).collect(),
-        };
-        match host.read_told(told) {
-            None => true,
-            Some(told) => shared.take_heard(keys, host, told.read()),
-        }
-    }
-
-    /// What the stream told of schemas is read: it comes into force.
-    pub fn schemas_heard(&mut self, host: &mut dyn Host, heard: Heard) {
-        let Engine { keys, shared, .. } = self;
-        let number = shared.primary.as_ref().filter(|it| it.is_reading).map(|it| it.told);
-        if number != Some(heard.number) {
-            return host.discard(Box::new(heard));
-        }
-        if !shared.take_heard(keys, host, heard) {
-            let client = shared.primary.as_ref().and_then(|primary| primary.client);
-            shared.let_go_on(client.into_iter().collect());
-        }
-    }
-}
-
-impl Shared {
-    /// Puts in force what was told; whether rows have to be brought to other tables.
-    fn take_heard(&mut self, keys: &Keyspace, host: &mut dyn Host, heard: Heard) -> bool {
-        let Heard { text, memory, books, .. } = heard;
-        let (Some(arrival), Some(primary)) = (&mut self.arrival, &mut self.primary) else {
-            return false;
-        };
-        primary.is_reading = false;
-        arrival.is_unread = memory.is_none();
-        match memory {
-            Some(memory) => {
-                self.origin = Some(memory.clone());
-                (arrival.memory, arrival.text) = (memory, text);
-            }
-            None => host.log(
-                LogLevel::Warning,
-                b"The schemas that the primary tells of cannot be read: those in force stay, and \
-                  only observe",
-            ),
-        }
-        let is_new = |(db, book): &Governing| match (keys.book_of(*db), book) {
-            (None, None) => false,
-            (Some(now), Some(book)) => !is_like(now, book),
-            _ => true,
-        };
-        arrival.coming = books.into_iter().filter(is_new).collect();
-        primary.is_bringing = !arrival.coming.is_empty();
-        self.is_loading = primary.is_bringing;
-        primary.is_bringing
-    }
 }

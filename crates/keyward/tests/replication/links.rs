@@ -405,19 +405,19 @@ fn due_rows_that_clients_of_a_writable_replica_wrote_are_removed() {
         wait_until(|| replica.info("aof_rewrite_in_progress") == "0");
         let mut client = replica.client();
         for command in [
-            "SET own:1 x PX 200",
+            "SET own:1 x PX 2000",
             "HSET own:2 f v",
-            "PEXPIRE own:2 200",
-            "SET own:3 x PX 200",
+            "PEXPIRE own:2 2000",
+            "SET own:3 x PX 2000",
             "RENAME own:3 own:4",
-            "PEXPIRE taken 200",
-            "SET own:5 x PX 200",
+            "PEXPIRE taken 2000",
+            "SET own:5 x PX 2000",
             "PERSIST own:5",
-            "SET own:6 x PX 200",
+            "SET own:6 x PX 2000",
             "SET own:6 y PX 1000000",
             "SELECT 3",
             "RPUSH own:7 x",
-            "PEXPIRE own:7 200",
+            "PEXPIRE own:7 2000",
         ] {
             call(&mut client, command);
         }
@@ -482,9 +482,9 @@ fn clients_are_told_to_wait_while_rows_change_tables_and_the_stream_goes_on_afte
     let (primary, _directory) = served_with(SCHEMA, &[]);
     let replica = Node::keyward_of(&primary, &[]);
     let mut client = primary.client();
-    for first in (0..5_000).step_by(1000) {
+    for first in (0..2_000).step_by(500) {
         let script = format!(
-            "EVAL \"for i = {first}, {first} + 999 do redis.call('hset', 'user:' .. i, 'email', \
+            "EVAL \"for i = {first}, {first} + 499 do redis.call('hset', 'user:' .. i, 'email', \
              'e' .. i, 'status', 'active') end\" 0"
         );
         call(&mut client, &script);
