@@ -15,6 +15,7 @@
 //! cargo run --profile dist -p keyward-bench -- --tls --tests set,get,mset
 //! cargo run --profile dist -p keyward-bench -- --handshakes
 //! cargo run --profile dist -p keyward-bench -- --scrapes
+//! cargo run --profile dist -p keyward-bench -- --replica --pipelines 16
 //! cargo run --profile dist -p keyward-bench -- --hit-ratio
 //! cargo run --profile dist -p keyward-bench -- --steps
 //! cargo run --profile dist -p keyward-bench -- --systems
@@ -30,6 +31,7 @@ mod load;
 mod memory;
 mod paced;
 mod peer;
+mod replica;
 mod report;
 mod scrapes;
 mod steps;
@@ -103,6 +105,9 @@ struct Arguments {
     /// Measure what ten scrapes of metrics a second cost the core instead
     #[arg(long)]
     scrapes: bool,
+    /// Measure what a replica costs its primary, and applying costs a replica, instead
+    #[arg(long)]
+    replica: bool,
     /// Measure hit ratios at half the memory instead
     #[arg(long)]
     hit_ratio: bool,
@@ -144,6 +149,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.scrapes {
         return scrapes::run(&arguments);
+    }
+    if arguments.replica {
+        return replica::run(&arguments);
     }
     if arguments.hit_ratio {
         return hit_ratio::run(&arguments);

@@ -208,6 +208,11 @@ impl Peer {
         Ok(spent * IDLE_SHARE < step)
     }
 
+    /// The port on which it listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A connection for many commands.
     pub(crate) fn open(&self) -> anyhow::Result<Connection> {
         Connection::new((Ipv4Addr::LOCALHOST, self.port).into())

@@ -51,7 +51,7 @@ use crate::governed;
 use crate::governed::ends;
 use crate::governed::in_force::schema_at;
 use crate::governed::proposal::{Draft, Proposal};
-use crate::governed::reloading::Reloading;
+use crate::governed::reloading::{IS_REPLICA, Reloading};
 use crate::host::{Facts, Host, Library};
 use crate::sessions::courier::{Courier, Delivery};
 use crate::sessions::session::{Listening, ReplyMode, Session};
@@ -484,8 +484,7 @@ impl Engine {
     /// host hears what came of it (`Host::reloaded`).
     pub fn reload(&mut self, host: &mut dyn Host, drafts: Vec<Draft>, libraries: Vec<Library>) {
         if self.shared.primary.is_some() {
-            let text = "a replica is under the schemas of its primary";
-            return host.reloaded(Err(text.to_owned()));
+            return host.reloaded(Err(IS_REPLICA.to_owned()));
         }
         self.shared.reloading = Some(Box::new(Reloading::new(drafts, libraries)));
     }
@@ -535,7 +534,7 @@ impl Engine {
             || self.shared.hold().is_some()
             || !switches.sweeps
             || switches.is_cron_paused;
-        let is_sweeping = !rests && self.keys.sweep(SWEEP_WORK_MAX);
+        let is_sweeping = !rests && self.keys.sweep(SWEEP_WORK_MAX) || self.sweep_own_rows();
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
         let is_ending = !self.shared.is_loading
             && !self.keys.is_following()

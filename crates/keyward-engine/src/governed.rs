@@ -40,6 +40,7 @@ pub(crate) mod sorted_by;
 pub(crate) mod strangers;
 pub(crate) mod survey;
 mod telling;
+pub(crate) mod told;
 pub(crate) mod trial;
 pub(crate) mod unit;
 pub(crate) mod walking;

@@ -18,6 +18,7 @@ pub use running_script::{Activity, RunningScript};
 
 use crate::acl::{UsersRead, UsersReader};
 use crate::governed::proposal::Proposal;
+use crate::governed::told::Told;
 use crate::sessions::ending::LastWish;
 use crate::snapshot::{Loaded, Snapshot};
 use crate::tunables::Tunables;
@@ -202,6 +203,13 @@ pub trait Host {
     /// once. There is one at a time.
     fn read_schema(&mut self, proposal: Proposal) -> Option<Proposal> {
         Some(proposal)
+    }
+
+    /// Takes what a primary tells of schemas to read elsewhere (`Told::read`); what comes of it
+    /// goes to `Engine::schemas_heard`. A host that cannot gives it back, and the engine reads
+    /// it at once. There is one at a time.
+    fn read_told(&mut self, told: Told) -> Option<Told> {
+        Some(told)
     }
 
     /// What came of a reload (`Engine::reload`): what else happened by it, or why nothing was

@@ -34,6 +34,7 @@ pub use engine::published::{
 pub use engine::{Engine, EngineOptions};
 pub use governed::arrival::{Expected, Unaccepted};
 pub use governed::proposal::{Draft, Proposal};
+pub use governed::told::{Heard, Told};
 pub use governed::trial::{TrialLoad, explain};
 pub use host::{
     Activity, BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host,

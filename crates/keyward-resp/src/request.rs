@@ -39,6 +39,9 @@ pub struct RequestLimits {
     /// Whether the client has authenticated or need not. If not, the limits are
     /// tight and a batch holds one command, because that one may authenticate.
     pub authenticated: bool,
+    /// Whether a command may be a line of words, as people type it. A server that is followed
+    /// sends none: what looks like one is no command.
+    pub inline: bool,
 }
 
 impl Default for RequestLimits {
@@ -47,6 +50,7 @@ impl Default for RequestLimits {
             bulk_bytes_max: 512 * 1024 * 1024,
             batch_commands_max: 1024,
             authenticated: true,
+            inline: true,
         }
     }
 }
@@ -78,6 +82,9 @@ pub enum ProtocolError {
     /// An inline command has no end.
     #[error("Protocol error: too big inline request")]
     TooBigInlineRequest,
+    /// An inline command where there is none.
+    #[error("Master using the inline protocol. Desync?")]
+    InlineFromPrimary,
     /// An inline command with an open quote, or text right behind a closed one.
     #[error("Protocol error: unbalanced quotes in request")]
     UnbalancedQuotes,
@@ -204,7 +211,7 @@ impl RequestParser {
                 let progress = match buffer.get(self.position) {
                     None => return Ok(Parsed::NeedsInput),
                     Some(b'*') => self.parse_count(buffer, limits)?,
-                    Some(_) => self.parse_inline(buffer, batch)?,
+                    Some(_) => self.parse_inline(buffer, limits, batch)?,
                 };
                 match progress {
                     Progress::Stuck => return Ok(Parsed::NeedsInput),
@@ -386,8 +393,13 @@ impl RequestParser {
     fn parse_inline(
         &mut self,
         buffer: &mut [u8],
+        limits: &RequestLimits,
         batch: &mut Batch,
     ) -> Result<Progress, ProtocolError> {
+        // An empty line says that somebody is there.
+        if !limits.inline && !matches!(buffer[self.position], b'\r' | b'\n') {
+            return Err(ProtocolError::InlineFromPrimary);
+        }
         let from = self.position.max(self.searched);
         let stop = memchr::memchr2(b'\n', 0, &buffer[from..]).map(|at| from + at);
         let Some(newline) = stop.filter(|&at| buffer[at] == b'\n') else {
@@ -436,19 +448,38 @@ fn short_header(input: &[u8], mark: u8) -> Option<(i64, usize)> {
 }
 
 /// Appends a command as clients send it.
+#[inline]
 pub fn push_request<T: AsRef<[u8]>>(out: &mut Vec<u8>, args: impl ExactSizeIterator<Item = T>) {
     push_header(out, b'*', args.len());
     for argument in args {
-        push_header(out, b'$', argument.as_ref().len());
-        out.extend_from_slice(argument.as_ref());
+        let argument = argument.as_ref();
+        out.reserve(argument.len() + HEADER_BYTES_MAX + 2);
+        push_header(out, b'$', argument.len());
+        out.extend_from_slice(argument);
         out.extend_from_slice(b"\r\n");
     }
 }
 
+/// A header is no longer: its mark, a number, the end of the line.
+const HEADER_BYTES_MAX: usize = 23;
+
+/// Appends a header; most are of short texts, and one copy.
+#[inline]
 fn push_header(out: &mut Vec<u8>, mark: u8, len: usize) {
-    out.push(mark);
-    push_i64(out, len as i64);
-    out.extend_from_slice(b"\r\n");
+    let digit = |of: usize| b'0' + (of % 10) as u8;
+    match len {
+        0..10 => out.extend_from_slice(&[mark, digit(len), b'\r', b'\n']),
+        10..100 => out.extend_from_slice(&[mark, digit(len / 10), digit(len), b'\r', b'\n']),
+        100..1000 => {
+            let digits = [digit(len / 100), digit(len / 10), digit(len)];
+            out.extend_from_slice(&[mark, digits[0], digits[1], digits[2], b'\r', b'\n']);
+        }
+        _ => {
+            out.push(mark);
+            push_i64(out, len as i64);
+            out.extend_from_slice(b"\r\n");
+        }
+    }
 }
 
 /// Whether a step of the parser got to its end.

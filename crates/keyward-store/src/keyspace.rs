@@ -24,6 +24,7 @@ pub mod gathering;
 pub(crate) mod heed;
 pub mod journal;
 pub mod loading;
+mod own_deadlines;
 pub mod pending;
 mod renewal;
 pub mod sight;
@@ -56,6 +57,7 @@ pub use heed::Surveyor;
 use journal::Journal;
 use keyward_commands::WireError;
 pub use loading::OnConflict;
+use own_deadlines::OwnDeadlines;
 use pending::Pending;
 pub use pending::{ENDS_MAX, EndCursor, Finish};
 use snapshot::Running;
@@ -129,6 +131,8 @@ pub struct Keyspace {
     is_replaying: bool,
     /// All changes come from another server: no rule is asked, and nothing ends by itself.
     is_following: bool,
+    /// Deadlines of rows that clients have written all the same.
+    own_deadlines: OwnDeadlines,
 }
 
 /// What a write does to the lifetime of the key it overwrites.
@@ -191,6 +195,7 @@ impl Keyspace {
             pending: Pending::default(),
             is_replaying: false,
             is_following: false,
+            own_deadlines: OwnDeadlines::default(),
         }
     }
 
@@ -459,7 +464,7 @@ impl Keyspace {
                 }
             }
         }
-        self.note_source_deadline(key);
+        self.note_deadline(key);
     }
 
     /// Stores a string, as a number where its bytes are one.
@@ -476,7 +481,7 @@ impl Keyspace {
             self.journal.deadline(key, table.row(spot).deadline());
         }
         table.set_deadline(spot, key.hash, deadline);
-        self.note_source_deadline(key);
+        self.note_deadline(key);
         self.changed(key, event, 1);
         true
     }
@@ -547,6 +552,12 @@ impl Keyspace {
 
     /// Puts a row that is not there into its table; nobody is told.
     fn place_row(&mut self, key: Key<'_>, row: Row) {
+        self.databases[key.db()].insert(key, row);
+        self.note_deadline(key);
+    }
+
+    /// The same of a row that was there before, wherever that was.
+    fn put_row_back(&mut self, key: Key<'_>, row: Row) {
         self.databases[key.db()].insert(key, row);
         self.note_source_deadline(key);
     }

@@ -133,6 +133,11 @@ impl Client {
         self.0.conn.peer_certificates()?.first().map(|certificate| certificate.as_ref())
     }
 
+    /// Whether something is encrypted that the socket has not taken.
+    pub fn has_unsent(&self) -> bool {
+        self.0.conn.wants_write()
+    }
+
     /// The socket below, whose limits of time count.
     pub fn socket(&self) -> &TcpStream {
         &self.0.sock

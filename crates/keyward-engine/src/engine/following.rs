@@ -45,11 +45,12 @@ impl Shared {
     pub(crate) fn feed_effects(&mut self, keys: &mut Keyspace) {
         let is_leading = self.primary.is_none();
         if !keys.effects.is_empty() && (self.log.is_on || self.replication.is_on()) {
-            let effects = keys.effects.take();
+            let effects = keys.effects.take_log();
             if is_leading {
                 self.replication.push_effects(&effects);
             }
             self.log.record(&effects, keys);
+            keys.effects.give_back(effects);
             self.trim_backlog();
         }
         let is_behind = self.log.schema_version != keys.schema_version();

@@ -31,7 +31,9 @@ use crate::snapshot::Loaded;
 use keyward_commands::flags::Flag;
 use keyward_commands::{Command, CommandId, Names, WireError, args};
 use keyward_lua::LogLevel;
-use keyward_resp::{Args, Batch, RequestLimits, RequestParser, push_request};
+use keyward_resp::{
+    Args, Batch, Frame, FrameLimits, FrameParser, RequestLimits, RequestParser, push_request,
+};
 use keyward_store::keyspace::Keyspace;
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::keyspace::loading::Rules;
@@ -49,6 +51,9 @@ const SHOWN_BYTES_MAX: usize = 80;
 const SCHEMAS: &[u8] = b"KEYWARD-SCHEMAS";
 /// Rows that are brought to their tables per tick.
 const ROWS_PER_TICK: usize = 500;
+
+/// Due rows of clients of a writable replica that are removed per tick.
+const OWN_ROWS_PER_TICK: usize = 200;
 
 /// What clients hear that waited when the server began to follow another.
 const UNBLOCKED: &[u8] =
@@ -107,7 +112,7 @@ impl Shared {
         let now_ms = keys.now_ms();
         let db = self.stream_db();
         self.close_link();
-        self.put_schemas_aside(keys);
+        self.put_schemas_aside(keys, host);
         let primary = Primary { db, ..Primary::new(name, port, now_ms) };
         self.primary = Some(Box::new(primary));
         keys.follow(true);
@@ -218,6 +223,13 @@ impl Shared {
         self.primary.as_ref().is_some_and(|primary| primary.is_bringing)
     }
 
+    /// Whatever schemas the stream has told of before is void.
+    fn stop_hearing(&mut self) {
+        if let Some(primary) = &mut self.primary {
+            (primary.is_reading, primary.is_bringing) = (false, false);
+        }
+    }
+
     /// Tells the primary how far this server is, and notices that it is silent.
     pub(crate) fn look_after_primary(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         let now_ms = keys.now_ms();
@@ -313,8 +325,10 @@ impl Engine {
         for db in 0..keys.database_count() {
             keys.flush(db, Freeing::Lazily);
         }
-        keys.effects.take();
+        keys.effects.clear();
+        keys.forget_own_deadlines();
         shared.scripts.remove_libraries();
+        shared.stop_hearing();
         shared.observe_replicated(keys, host);
         // Whoever asks now has something else.
         shared.replication.forget_history();
@@ -326,7 +340,7 @@ impl Engine {
         for db in 0..keys.database_count() {
             keys.flush(db, Freeing::Lazily);
         }
-        keys.effects.take();
+        keys.effects.clear();
         shared.scripts.remove_libraries();
         let _ = shared.replication.end();
         shared.is_loading = false;
@@ -372,6 +386,41 @@ impl Engine {
         client
     }
 
+    /// Something has come from the primary, be it part of a command.
+    pub fn hear_primary(&mut self, client: ClientId) {
+        let now_ms = self.keys.now_ms();
+        let primary = self.shared.primary.as_mut();
+        if let Some(primary) = primary.filter(|primary| primary.client == Some(client)) {
+            primary.heard_ms = now_ms;
+        }
+    }
+
+    /// What comes from the primary makes no sense, as this sentence says: what follows of its
+    /// stream is not known, so everything is asked for when there is a link again.
+    pub fn lose_track(&mut self, host: &mut dyn Host, client: ClientId, why: &str) {
+        let primary = self.shared.primary.as_ref();
+        if primary.is_some_and(|primary| primary.client == Some(client)) {
+            let line = format!(
+                "{why}: master stream corruption? Closing the master connection and discarding \
+                 the cached master."
+            );
+            host.log(LogLevel::Warning, line.as_bytes());
+            self.shared.close_replicas();
+            self.shared.replication.forget_history();
+        }
+    }
+
+    /// Removes rows that are due and that clients of this replica have written; whether there
+    /// are more.
+    pub(crate) fn sweep_own_rows(&mut self) -> bool {
+        self.keys.is_following()
+            && !self.shared.is_loading
+            && self.shared.pause.is_none()
+            && self.shared.switches.sweeps
+            && self.keys.own_deadline_count() > 0
+            && self.keys.sweep_own(OWN_ROWS_PER_TICK)
+    }
+
     /// Carries out the commands of a primary, which are in this part of the buffer. What is to
     /// be said to it is appended to `out`.
     pub fn follow(
@@ -391,7 +440,6 @@ impl Engine {
             self.shared.sessions.put_back(session);
             return Progress::Closing;
         };
-        primary.heard_ms = now_ms;
         session.active_ms = now_ms;
         // As in Redis 7.0 a pause holds the stream of the primary too.
         if let Some(pause) = &mut self.shared.pause {
@@ -401,7 +449,7 @@ impl Engine {
             self.shared.sessions.put_back(session);
             return Progress::Blocked;
         }
-        if primary.is_bringing {
+        if primary.is_reading || primary.is_bringing {
             // Rows are on their way to other tables: a command would not find them.
             primary.waiting.extend_from_slice(&buffer[part]);
             session.is_paused = true;
@@ -412,7 +460,11 @@ impl Engine {
         let rules = if self.shared.observes(&self.keys) { Rules::Observe } else { Rules::Rest };
         let (from, whole) = (part.start, part.start);
         let mut stream = Part { from, whole, asks: false, waits: false, rules };
+        // What its primary has accepted is as long as it is there.
+        let tunables = &mut self.shared.tunables;
+        let text_bytes_max = std::mem::replace(&mut tunables.text_bytes_max, u64::MAX);
         let outcome = self.carry_out_all(host, &mut session, (buffer, &part), batch, &mut stream);
+        self.shared.tunables.text_bytes_max = text_bytes_max;
         self.take_place(&session, buffer, &part, &stream);
         if stream.asks {
             out.extend_from_slice(&acknowledgement(self.shared.replication.offset()));
@@ -451,7 +503,7 @@ impl Engine {
     /// Brings rows to the tables of schemas that the stream has told of, some per tick; whether
     /// there are more.
     pub(crate) fn bring_replicated(&mut self) -> bool {
-        if !self.shared.is_bringing() {
+        if !self.shared.primary.as_ref().is_some_and(|primary| primary.is_bringing) {
             return false;
         }
         if !self.shared.bring_recalled(&mut self.keys, ROWS_PER_TICK) {
@@ -543,15 +595,11 @@ impl Engine {
         if command.id == CommandId::ReplConf {
             stream.asks |= args.get(1).is_some_and(|word| args::is(word, "GETACK"));
             if let (Some(SCHEMAS), Some(text)) = (args.get(3), args.get(4))
-                && self.shared.hear_schemas(&self.keys, text)
+                && self.hear_schemas(host, text)
             {
                 // Until rows are in their tables nobody can be told of them.
                 stream.waits = true;
                 session.is_paused = true;
-                self.shared.is_loading = true;
-                if let Some(primary) = &mut self.shared.primary {
-                    primary.is_bringing = true;
-                }
             }
             return Ok(());
         }
@@ -559,19 +607,45 @@ impl Engine {
             transaction::queue(session, command, args);
             return Ok(());
         }
+        let unit = (command.id == CommandId::Exec)
+            .then(|| (queued_in(session), self.shared.stats.errors.total()));
         self.keys.effects.begin_unit();
         let present = self.keys.leave_present(stream.rules);
         self.call(host, session, Mode::Plain, command, args, known, out);
         self.keys.enter_present(present);
         self.after_unit(host);
-        if out.first() == Some(&b'-') {
-            self.note_failure(host, command, out);
-            if command.id == CommandId::Select {
-                // What follows is for a database that is not there.
-                return Err(Unsupported);
+        let has_failed = match unit {
+            _ if out.first() == Some(&b'-') => {
+                self.note_failure(host, command, &out[1..]);
+                command.id == CommandId::Select
+            }
+            Some((unit, errors)) if self.shared.stats.errors.total() > errors => {
+                self.note_failures(host, &unit, out)
+            }
+            _ => false,
+        };
+        // What follows a SELECT that failed is for a database that is not there.
+        if has_failed { Err(Unsupported) } else { Ok(()) }
+    }
+
+    /// Commands of a transaction fail; whether one of them selects a database.
+    #[cold]
+    fn note_failures(
+        &mut self,
+        host: &mut dyn Host,
+        unit: &[&'static Command],
+        replies: &[u8],
+    ) -> bool {
+        let parsed = FrameParser::new(FrameLimits::default()).next(replies);
+        let Ok(Some(Frame::Array(replies))) = parsed else { return false };
+        let mut selects = false;
+        for (command, reply) in unit.iter().zip(&replies) {
+            if let Frame::Error(text) = reply {
+                self.note_failure(host, command, text);
+                selects |= command.id == CommandId::Select;
             }
         }
-        Ok(())
+        selects
     }
 
     /// A command is not known here: it is left out if that is what is wanted.
@@ -597,15 +671,15 @@ impl Engine {
 
     /// A command that the primary carried out fails here.
     #[cold]
-    fn note_failure(&mut self, host: &mut dyn Host, command: &Command, reply: &[u8]) {
+    fn note_failure(&mut self, host: &mut dyn Host, command: &Command, error: &[u8]) {
         let Some(primary) = &mut self.shared.primary else { return };
         primary.failures += 1;
         if primary.failures <= NAMED_MAX {
-            let reply = String::from_utf8_lossy(reply.get(1..).unwrap_or_default());
+            // It may repeat what the primary sent.
             let line = format!(
                 "== CRITICAL == This replica is sending an error to its master: '{}' after \
                  processing the command '{}'",
-                reply.trim_end(),
+                error.trim_ascii_end().escape_ascii(),
                 command.name,
             );
             host.log(LogLevel::Warning, line.as_bytes());
@@ -628,6 +702,12 @@ struct Part {
     waits: bool,
     /// Whether schemas that observe count what comes.
     rules: Rules,
+}
+
+/// The commands of a transaction.
+fn queued_in(session: &Session) -> Vec<&'static Command> {
+    let queue = session.transaction.iter().flat_map(|transaction| &transaction.queue);
+    queue.map(|(command, _)| *command).collect()
 }
 
 /// What a command is called, for the log. Its arguments may be secrets.

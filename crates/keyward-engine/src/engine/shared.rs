@@ -408,7 +408,7 @@ impl Shared {
         let is_wanted = self.log.is_on || self.replication.is_on() && self.primary.is_none();
         keys.is_logged = self.log.is_on;
         if keys.effects.is_listening() && !is_wanted {
-            keys.effects.take();
+            keys.effects.clear();
         }
         keys.effects.listen(is_wanted);
     }

@@ -48,7 +48,7 @@ impl fmt::Display for Unaccepted {
 /// Schemas on the way to the rows of a start.
 #[derive(Debug, Default)]
 pub(crate) struct Arrival {
-    pub(super) expected: Expected,
+    pub(super) expected: Arc<Expected>,
     /// What the files remember, as far as they are read, and the text that says so.
     pub(super) memory: Memory,
     pub(crate) text: String,
@@ -57,6 +57,8 @@ pub(crate) struct Arrival {
     /// Books that the files remember, which rows are to be brought to.
     pub(super) coming: VecDeque<(usize, Option<Arc<RuleBook>>)>,
     pub(super) is_bringing: bool,
+    /// What a primary told last could not be read: what was in force before observes.
+    pub(super) is_unread: bool,
 }
 
 /// What is to govern a database.
@@ -69,7 +71,12 @@ pub(super) struct Target {
 
 impl Arrival {
     pub(crate) fn new(expected: Expected) -> Arrival {
-        Arrival { expected, ..Arrival::default() }
+        Arrival { expected: Arc::new(expected), ..Arrival::default() }
+    }
+
+    /// Whether what a primary told last could not be read.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.is_unread
     }
 
     /// What is to govern a database, by what is served and what the files remember.

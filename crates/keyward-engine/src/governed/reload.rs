@@ -85,7 +85,12 @@ impl Shared {
         }
     }
 
-    fn end_reload(&mut self, keys: &mut Keyspace, host: &mut dyn Host, reloading: Reloading) {
+    pub(super) fn end_reload(
+        &mut self,
+        keys: &mut Keyspace,
+        host: &mut dyn Host,
+        reloading: Reloading,
+    ) {
         if !reloading.parts.is_empty() {
             keys.end_survey(Surveyor::Reload);
         }

@@ -8,6 +8,9 @@ use super::survey::Walk;
 use crate::host::Library;
 use keyward_rules::{Conclusion, Report, RuleBook, Survey};
 
+/// Why a reload of a server that follows another comes to nothing.
+pub(crate) const IS_REPLICA: &str = "a replica is under the schemas of its primary";
+
 /// Files of schemas on the way into force.
 #[derive(Debug)]
 pub(crate) struct Reloading {

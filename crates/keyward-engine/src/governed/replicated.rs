@@ -8,11 +8,15 @@
 //!
 //! Where another schema comes by the stream, rows are brought to its tables in steps; until that
 //! is done clients are told to wait, and the stream waits too.
+//! Only what was told last comes into force, and nothing that a snapshot has overtaken.
 //! Invariants: a promotion always succeeds and changes no row; what came with the data rules on.
 //! Not here: carrying out the stream (`engine::primary`).
 
 use super::arrival::{Arrival, Expected, is_like};
 use super::memory::parts;
+use super::reloading::IS_REPLICA;
+use super::told::{Governing, Heard, Told};
+use crate::engine::Engine;
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use keyward_lua::LogLevel;
@@ -42,9 +46,13 @@ impl Arrival {
 
 impl Shared {
     /// Keeps the own schemas for when this server leads.
-    pub(crate) fn put_schemas_aside(&mut self, keys: &mut Keyspace) {
+    pub(crate) fn put_schemas_aside(&mut self, keys: &mut Keyspace, host: &mut dyn Host) {
         if let Some(plan) = self.plan.take() {
             self.give_up(keys, plan);
+        }
+        if let Some(reloading) = self.reloading.take() {
+            self.end_reload(keys, host, *reloading);
+            host.reloaded(Err(IS_REPLICA.to_owned()));
         }
         if self.arrival.is_none() {
             self.arrival = Some(Box::new(Arrival::of(keys)));
@@ -70,19 +78,6 @@ impl Shared {
             // There are no rows.
             keys.bring_unjudged(usize::MAX);
         }
-    }
-
-    /// Hears from the stream which schemas govern the primary's rows; whether rows have to be
-    /// brought to other tables.
-    pub(crate) fn hear_schemas(&mut self, keys: &Keyspace, text: &[u8]) -> bool {
-        self.recall(keys, Ok(text));
-        let Some(arrival) = &mut self.arrival else { return false };
-        arrival.coming.retain(|(db, book)| match (keys.book_of(*db), book) {
-            (None, None) => false,
-            (Some(now), Some(book)) => !is_like(now, book),
-            _ => true,
-        });
-        !arrival.coming.is_empty()
     }
 
     /// Whether all schemas that a replica is under only observe: they count what comes.
@@ -122,8 +117,16 @@ impl Shared {
                 (None, None) => true,
                 _ => false,
             };
-            let came = arrival.memory.0.contains_key(&db);
-            if let Some(own) = own.filter(|_| !is_own) {
+            let came = arrival.memory.0.contains_key(&db) && !arrival.is_unread;
+            if arrival.is_unread && now.is_some_and(|now| now.observes_all()) {
+                self.observing_since_promotion.push(db);
+                let line = format!(
+                    "Database {db}: the schema that its primary told of last could not be read; \
+                     the one before only observes: NOTHING OF IT IS ENFORCED until KEYWARD MODE \
+                     ENFORCE, or KEYWARD SCHEMA APPLY where that would change rows"
+                );
+                host.log(LogLevel::Warning, line.as_bytes());
+            } else if let Some(own) = own.filter(|_| !is_own) {
                 let files: Vec<_> =
                     own.iter().map(|part| escape(&part.source.name).into_owned()).collect();
                 let line = format!(
@@ -149,5 +152,75 @@ impl Shared {
     pub(crate) fn observing_since_promotion(&self, keys: &Keyspace) -> usize {
         let observes = |db: &&usize| keys.book_of(**db).is_some_and(|book| book.observes_all());
         self.observing_since_promotion.iter().filter(observes).count()
+    }
+}
+
+impl Engine {
+    /// Hears from the stream which schemas govern the primary's rows; whether what follows has to
+    /// wait.
+    pub(crate) fn hear_schemas(&mut self, host: &mut dyn Host, text: &[u8]) -> bool {
+        let Engine { keys, shared, .. } = self;
+        let (Some(arrival), Some(primary)) = (&shared.arrival, &mut shared.primary) else {
+            return false;
+        };
+        primary.told += 1;
+        primary.is_reading = true;
+        shared.is_loading = true;
+        let book_of = |db: usize| (db, keys.book_of(db).cloned());
+        let told = Told {
+            number: primary.told,
+            text: text.to_vec(),
+            expected: Arc::clone(&arrival.expected),
+            now: (0..keys.database_count()).map(book_of).collect(),
+        };
+        match host.read_told(told) {
+            None => true,
+            Some(told) => shared.take_heard(keys, host, told.read()),
+        }
+    }
+
+    /// What the stream told of schemas is read: it comes into force.
+    pub fn schemas_heard(&mut self, host: &mut dyn Host, heard: Heard) {
+        let Engine { keys, shared, .. } = self;
+        let number = shared.primary.as_ref().filter(|it| it.is_reading).map(|it| it.told);
+        if number != Some(heard.number) {
+            return host.discard(Box::new(heard));
+        }
+        if !shared.take_heard(keys, host, heard) {
+            let client = shared.primary.as_ref().and_then(|primary| primary.client);
+            shared.let_go_on(client.into_iter().collect());
+        }
+    }
+}
+
+impl Shared {
+    /// Puts in force what was told; whether rows have to be brought to other tables.
+    fn take_heard(&mut self, keys: &Keyspace, host: &mut dyn Host, heard: Heard) -> bool {
+        let Heard { text, memory, books, .. } = heard;
+        let (Some(arrival), Some(primary)) = (&mut self.arrival, &mut self.primary) else {
+            return false;
+        };
+        primary.is_reading = false;
+        arrival.is_unread = memory.is_none();
+        match memory {
+            Some(memory) => {
+                self.origin = Some(memory.clone());
+                (arrival.memory, arrival.text) = (memory, text);
+            }
+            None => host.log(
+                LogLevel::Warning,
+                b"The schemas that the primary tells of cannot be read: those in force stay, and \
+                  only observe",
+            ),
+        }
+        let is_new = |(db, book): &Governing| match (keys.book_of(*db), book) {
+            (None, None) => false,
+            (Some(now), Some(book)) => !is_like(now, book),
+            _ => true,
+        };
+        arrival.coming = books.into_iter().filter(is_new).collect();
+        primary.is_bringing = !arrival.coming.is_empty();
+        self.is_loading = primary.is_bringing;
+        primary.is_bringing
     }
 }

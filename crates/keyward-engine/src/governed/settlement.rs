@@ -42,11 +42,21 @@ impl Shared {
         self.origin = read.as_ref().ok().map(|(memory, _)| memory.clone());
         let Some(arrival) = &mut self.arrival else { return };
         arrival.is_damaged |= read.is_err();
+        // What is in force stays where a primary tells what cannot be read.
+        let is_following = self.primary.is_some();
+        arrival.is_unread = is_following && read.is_err();
+        if arrival.is_unread {
+            return;
+        }
         let (memory, text) = read.unwrap_or_default();
         arrival.memory = memory;
         arrival.text = String::from_utf8_lossy(text).into_owned();
         for db in 0..keys.database_count() {
             let book = arrival.remembered(db).map(Arc::new);
+            if is_following && book.is_none() && arrival.memory.0.contains_key(&db) {
+                arrival.is_unread = true;
+                continue;
+            }
             arrival.coming.push_back((db, book));
         }
     }

@@ -52,8 +52,18 @@ impl Backlog {
     }
 
     /// Adds bytes to the end of the stream.
-    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+    #[inline]
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.len += bytes.len() as u64;
+        match self.blocks.back_mut() {
+            Some(last) if last.len() + bytes.len() <= BLOCK_BYTES => last.extend_from_slice(bytes),
+            _ => self.push_over(bytes),
+        }
+    }
+
+    /// Adds bytes that go to more than one block.
+    #[cold]
+    fn push_over(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = self.blocks.back().map_or(0, |last| BLOCK_BYTES - last.len());
             if room == 0 {

@@ -65,8 +65,12 @@ pub(crate) struct Primary {
     pub(crate) unit: Vec<u8>,
     /// Commands that have come and have to wait.
     pub(crate) waiting: Vec<u8>,
+    /// They wait because what the stream tells of schemas is being read.
+    pub(crate) is_reading: bool,
     /// They wait because rows are brought to the tables of another schema.
     pub(crate) is_bringing: bool,
+    /// How often its stream has told of schemas.
+    pub(crate) told: u64,
     /// When something came last.
     pub(crate) heard_ms: i64,
     /// Since when there is no link; zero if there never was one.
@@ -90,7 +94,9 @@ impl Primary {
             db: 0,
             unit: Vec::new(),
             waiting: Vec::new(),
+            is_reading: false,
             is_bringing: false,
+            told: 0,
             heard_ms: now_ms,
             down_since_ms: 0,
             told_ms: 0,

@@ -18,16 +18,21 @@
 //! whole unit that was carried out, `promote` when it leads from now on.
 
 use crate::sessions::backlog::Backlog;
-use crate::sessions::stream::push_stream;
+use crate::sessions::stream::{Sink, push_stream};
 use keyward_resp::push_request;
-use keyward_store::keyspace::effects::Effect;
+use keyward_store::keyspace::effects::EffectLog;
 use keyward_store::values::random::Random;
 use std::fmt;
 
 /// Bytes of an id.
 pub(crate) const ID_BYTES: usize = 40;
-/// The buffer in which bytes are made is given back above this size.
-const SCRATCH_BYTES_MAX: usize = 64 * 1024;
+
+impl Sink for Backlog {
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        Backlog::push(self, bytes);
+    }
+}
 
 /// What tells one history from all others: forty hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +102,6 @@ pub(crate) struct Replication {
     selected: Option<usize>,
     /// The version of the schemas that the stream has told.
     pub(crate) schema_version: u64,
-    scratch: Vec<u8>,
 }
 
 impl Replication {
@@ -112,7 +116,6 @@ impl Replication {
             backlog: None,
             selected: None,
             schema_version: 0,
-            scratch: Vec::new(),
         }
     }
 
@@ -215,28 +218,20 @@ impl Replication {
         }
     }
 
-    /// Adds effects.
-    pub(crate) fn push_effects(&mut self, effects: &[Effect]) {
-        if self.is_on() {
-            let mut bytes = std::mem::take(&mut self.scratch);
-            push_stream(effects, &mut self.selected, |_| true, &mut bytes);
-            self.push_scratch(bytes);
+    /// Adds effects: their bytes go to the backlog as they were recorded.
+    #[inline]
+    pub(crate) fn push_effects(&mut self, effects: &EffectLog) {
+        if let Some(backlog) = &mut self.backlog {
+            push_stream(effects, &mut self.selected, |_| true, backlog);
+            self.offset = backlog.end();
         }
     }
 
     /// Adds a command that concerns no database.
     pub(crate) fn push_command(&mut self, words: &[&[u8]]) {
-        let mut bytes = std::mem::take(&mut self.scratch);
+        let mut bytes = Vec::new();
         push_request(&mut bytes, words.iter());
-        self.push_scratch(bytes);
-    }
-
-    fn push_scratch(&mut self, mut bytes: Vec<u8>) {
         self.push_raw(&bytes);
-        bytes.clear();
-        if bytes.capacity() <= SCRATCH_BYTES_MAX {
-            self.scratch = bytes;
-        }
     }
 
     /// Frees what need not be kept.

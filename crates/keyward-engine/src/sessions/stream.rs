@@ -9,7 +9,7 @@
 use keyward_resp::push_request;
 use keyward_schema::Persist;
 use keyward_store::keyspace::Keyspace;
-use keyward_store::keyspace::effects::Effect;
+use keyward_store::keyspace::effects::{EffectLog, Recorded};
 
 /// Commands that concern more than the database they are sent to.
 const CONCERN_ALL: [&[u8]; 3] = [b"FLUSHALL", b"SWAPDB", b"FUNCTION"];
@@ -17,27 +17,50 @@ const CONCERN_ALL: [&[u8]; 3] = [b"FLUSHALL", b"SWAPDB", b"FUNCTION"];
 /// Commands that change no row: the file has none of them.
 const CHANGE_NOTHING: [&[u8]; 2] = [b"PUBLISH", b"SPUBLISH"];
 
+/// Where the bytes of a stream go.
+pub(crate) trait Sink {
+    /// Adds bytes at the end.
+    fn push(&mut self, bytes: &[u8]);
+}
+
+impl Sink for Vec<u8> {
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
 /// Appends effects as the commands of a stream; `selected` is the database that it has
-/// selected. Those of databases that `wants` does not want are left out.
+/// selected. Those that `wants` does not want are left out.
 pub(crate) fn push_stream(
-    effects: &[Effect],
+    effects: &EffectLog,
     selected: &mut Option<usize>,
-    wants: impl Fn(&Effect) -> bool,
-    stream: &mut Vec<u8>,
+    wants: impl Fn(&Recorded) -> bool,
+    stream: &mut impl Sink,
 ) {
-    for unit in effects.chunk_by(|one, next| one.unit == next.unit) {
-        let count = unit.iter().filter(|effect| wants(effect)).count();
-        for (at, effect) in unit.iter().filter(|effect| wants(effect)).enumerate() {
-            if selected.replace(effect.db) != Some(effect.db) {
-                push_request(stream, ["SELECT", &effect.db.to_string()].iter());
+    let mut rest = effects.commands();
+    while let Some((first, behind)) = rest.split_first() {
+        // Most units are one command.
+        let more = behind.iter().take_while(|recorded| recorded.unit == first.unit).count();
+        let (unit, others) = rest.split_at(1 + more);
+        rest = others;
+        let count = match more {
+            0 => 1,
+            _ => unit.iter().filter(|recorded| wants(recorded)).count(),
+        };
+        for (at, recorded) in unit.iter().filter(|recorded| wants(recorded)).enumerate() {
+            if selected.replace(recorded.db) != Some(recorded.db) {
+                let mut select = Vec::new();
+                push_request(&mut select, ["SELECT", &recorded.db.to_string()].iter());
+                stream.push(&select);
             }
             if at == 0 && count > 1 {
-                push_request(stream, ["MULTI"].iter());
+                stream.push(b"*1\r\n$5\r\nMULTI\r\n");
             }
-            push_request(stream, effect.command.args().iter());
+            stream.push(effects.request(recorded));
         }
         if count > 1 {
-            push_request(stream, ["EXEC"].iter());
+            stream.push(b"*1\r\n$4\r\nEXEC\r\n");
         }
     }
 }
@@ -77,13 +100,17 @@ impl AppendLog {
     }
 
     /// Records effects, as far as their databases are to be kept change by change.
-    pub(crate) fn record(&mut self, effects: &[Effect], keys: &Keyspace) {
+    pub(crate) fn record(&mut self, effects: &EffectLog, keys: &Keyspace) {
         if !self.is_on {
             return;
         }
-        let wants = |effect: &Effect| {
-            let is_kept = keys.database_at(effect.db).persist() == Persist::Aof;
-            (is_kept || is_one_of(effect, &CONCERN_ALL)) && !is_one_of(effect, &CHANGE_NOTHING)
+        let is_one_of = |recorded: &Recorded, names: &[&[u8]]| {
+            let name = effects.name(recorded);
+            names.iter().any(|known| name.eq_ignore_ascii_case(known))
+        };
+        let wants = |recorded: &Recorded| {
+            let is_kept = keys.database_at(recorded.db).persist() == Persist::Aof;
+            (is_kept || is_one_of(recorded, &CONCERN_ALL)) && !is_one_of(recorded, &CHANGE_NOTHING)
         };
         push_stream(effects, &mut self.selected, wants, &mut self.bytes);
     }
@@ -101,9 +128,4 @@ impl AppendLog {
             out.append(&mut self.bytes);
         }
     }
-}
-
-fn is_one_of(effect: &Effect, names: &[&[u8]]) -> bool {
-    let name = effect.command.args().at(0);
-    names.iter().any(|known| name.eq_ignore_ascii_case(known))
 }

@@ -7,6 +7,7 @@ use crate::governed::memory;
 use crate::governed::rebuild::AfterLoad;
 use crate::scripting::function;
 use crate::sessions::replication::{Place, ReplicationId};
+use keyward_lua::LogLevel;
 use keyward_rdb::{FileReader, Record};
 use keyward_store::capture::build::Builder;
 use keyward_store::keyspace::{Keyspace, OnConflict};
@@ -21,6 +22,11 @@ const UNSUPPORTED_NAMED_MAX: usize = 20;
 /// Rows that are read before the first of them is put into its table: what they go to is
 /// fetched meanwhile.
 const ROWS_AHEAD: usize = 32;
+/// Bytes of a file after which a step ends, whatever it was asked for: so many are read and put
+/// into their tables in well below a millisecond.
+const STEP_BYTES_MAX: u64 = 64 * 1024;
+/// A step ends when it has taken this long.
+const STEP_NS_MAX: u64 = 500_000;
 /// No row of a file is shorter, or hardly any.
 const ROW_BYTES_MIN: u64 = 8;
 
@@ -187,8 +193,8 @@ impl<R: Read> SnapshotLoader<R> {
         self.file.offset()
     }
 
-    /// Loads about so many entries; whether there are more. Nobody is told, nothing is
-    /// logged.
+    /// Loads about so many entries, or fewer if they are large or take long; whether there are
+    /// more. Nobody is told, nothing is logged.
     pub(crate) fn step(&mut self, ctx: &mut Ctx<'_>, entries: usize) -> Result<bool, LoadError> {
         let read = self.read(ctx, entries);
         // What came before an error is there.
@@ -205,10 +211,17 @@ impl<R: Read> SnapshotLoader<R> {
 
     fn read(&mut self, ctx: &mut Ctx<'_>, entries: usize) -> Result<bool, LoadError> {
         let mut is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
+        let (begun, begun_ns) = (self.file.offset(), ctx.host.monotonic_ns());
         for _ in 0..entries {
             let before = self.file.offset();
             if self.ahead.len() == ROWS_AHEAD {
                 self.put_rows(ctx.keys)?;
+                if ctx.host.monotonic_ns().saturating_sub(begun_ns) >= STEP_NS_MAX {
+                    break;
+                }
+            }
+            if before - begun >= STEP_BYTES_MAX {
+                break;
             }
             let Some(entry) = self.file.next(&mut self.builder)? else { return Ok(false) };
             match entry {
@@ -264,6 +277,13 @@ impl<R: Read> SnapshotLoader<R> {
                         && self.coverage != Coverage::SnapshotsOnly =>
                 {
                     ctx.shared.recall(ctx.keys, Ok(text));
+                    if ctx.shared.arrival.as_ref().is_some_and(|arrival| arrival.is_unread()) {
+                        ctx.host.log(
+                            LogLevel::Warning,
+                            b"The schemas that the primary's snapshot tells of cannot be read: \
+                              the own ones stay, and only observe",
+                        );
+                    }
                     while !ctx.shared.bring_recalled(ctx.keys, usize::MAX) {}
                     is_covered = self.coverage.includes(ctx.keys.database_at(self.db));
                 }

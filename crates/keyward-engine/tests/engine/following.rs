@@ -1,8 +1,11 @@
 //! Following another server: wherever its stream is cut, what is lacking can be asked for, and
 //! nothing is carried out twice.
 
-use keyward_engine::{ClientId, Loaded, Progress};
+use keyward_engine::{
+    ClientId, Coverage, Delivery, DueRows, Loaded, Progress, Replicating, SnapshotOptions, Tunables,
+};
 use keyward_resp::{Batch, RequestLimits, RequestParser};
+use keyward_testkit::Random;
 use keyward_testkit::engine::{TestEngine, request};
 
 const ID: &[u8] = b"0123456789abcdef0123456789abcdef01234567";
@@ -160,4 +163,126 @@ fn who_failed_to_do_as_its_primary_does_not_go_on_with_its_history() {
         let past = format!("master_replid2:{}", String::from_utf8_lossy(ID));
         assert_eq!(info.contains(&past), is_kept, "{command}: {info}");
     }
+}
+
+#[test]
+fn a_step_of_loading_ends_when_it_has_read_much_or_taken_long() {
+    let mut full = TestEngine::new(3);
+    let client = full.engine.connect();
+    for number in 0..1000 {
+        full.call(client, &format!("SET k{number} {}", "x".repeat(2000)));
+    }
+    let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes: 0 };
+    let file = full.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    // So many steps, of at most so many rows.
+    let steps = |step_ns: u64, rows_max: u64| {
+        let mut test = TestEngine::new(4);
+        test.host.step_ns = step_ns;
+        let opened =
+            test.engine.open_snapshot(file.as_slice(), Coverage::Everything, DueRows::Kept);
+        let mut loader = opened.expect("a snapshot");
+        let (mut steps, mut before) = (0, 0);
+        while test.engine.load_rows(&mut test.host, &mut loader, usize::MAX).expect("it is sound") {
+            let rows = loader.loaded.rows - before;
+            assert!(rows <= rows_max, "{rows} in a step");
+            (steps, before) = (steps + 1, loader.loaded.rows);
+        }
+        assert_eq!(loader.loaded.rows, 1000);
+        steps
+    };
+    // A snapshot compresses such texts: the rows are small there, and time bounds the step.
+    assert!(steps(1_000_000, 64) >= 15);
+    assert!(steps(0, 5000) <= 3);
+}
+
+#[test]
+fn a_step_of_loading_takes_no_more_than_a_few_large_rows() {
+    let mut full = TestEngine::new(3);
+    let client = full.engine.connect();
+    let mut random = Random::new(5);
+    for number in 0..200 {
+        // What cannot be compressed.
+        let text: String = (0..2500).map(|_| format!("{:08x}", random.below(1 << 32))).collect();
+        full.call(client, &format!("SET k{number} {text}"));
+    }
+    let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes: 0 };
+    let file = full.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let mut test = TestEngine::new(4);
+    let opened = test.engine.open_snapshot(file.as_slice(), Coverage::Everything, DueRows::Kept);
+    let (mut loader, mut before) = (opened.expect("a snapshot"), 0);
+    while test.engine.load_rows(&mut test.host, &mut loader, 1000).expect("it is sound") {
+        let bytes = loader.offset() - before;
+        assert!(bytes <= 64 * 1024 + 25_000, "{bytes} bytes in a step");
+        before = loader.offset();
+    }
+    assert_eq!(loader.loaded.rows, 200);
+}
+
+#[test]
+fn a_primary_is_heard_of_by_every_byte_and_not_by_commands_that_waited() {
+    let mut test = replica();
+    let primary = test.engine.connect_primary();
+    let closes = |test: &mut TestEngine| {
+        test.tick();
+        test.deliveries()
+            .iter()
+            .any(|it| matches!(it, Delivery::Close(client) if *client == primary))
+    };
+    for _ in 0..10 {
+        test.pass(40_000);
+        test.engine.hear_primary(primary);
+        assert!(!closes(&mut test));
+    }
+    test.pass(62_000);
+    assert!(closes(&mut test), "{:?}", test.host.logged);
+}
+
+#[test]
+fn rows_that_came_by_a_snapshot_stay_until_the_primary_removes_them() {
+    let mut full = TestEngine::new(3);
+    let client = full.engine.connect();
+    full.call(client, "SET a 1 PX 100");
+    let options = SnapshotOptions { coverage: Coverage::Everything, sums: true, used_bytes: 0 };
+    let file = full.engine.snapshot().write_to(Vec::new(), options).expect("memory takes it");
+    let mut test = replica();
+    test.engine.begin_copy(&mut test.host);
+    let opened = test.engine.open_snapshot(file.as_slice(), Coverage::Everything, DueRows::Kept);
+    let mut loader = opened.expect("a snapshot");
+    while test.engine.load_rows(&mut test.host, &mut loader, 10).expect("it is sound") {}
+    let copied = test.engine.end_copy(&mut test.host, (ID, 0), 0, loader.loaded);
+    copied.expect("it is an id");
+    let reader = test.engine.connect();
+    test.pass(1000);
+    test.tick();
+    assert_eq!(test.call(reader, "DBSIZE"), ":1\r\n");
+    assert_eq!(test.call(reader, "EXISTS a"), ":0\r\n");
+}
+
+#[test]
+fn rows_of_clients_of_a_writable_replica_go_when_they_are_due() {
+    let mut test = replica();
+    let writable = Tunables::default();
+    let replicating = Replicating { is_read_only: false, ..writable.replicating };
+    test.engine.set_tunables(Tunables { replicating, ..writable });
+    let (primary, client) = (test.engine.connect_primary(), test.engine.connect());
+    feed(&mut test, primary, &request("SET theirs 1 PX 100"), 100);
+    for command in ["SET own 1 PX 100", "SET moved 1 PX 100", "SET moved 2 PX 5000"] {
+        assert_eq!(test.call(client, command), "+OK\r\n");
+    }
+    test.pass(1000);
+    test.tick();
+    // One of them is the primary's to remove.
+    assert_eq!(test.call(client, "DBSIZE"), ":2\r\n");
+    assert_eq!(test.call(client, "EXISTS moved"), ":1\r\n");
+    test.pass(5000);
+    test.tick();
+    assert_eq!(test.call(client, "DBSIZE"), ":1\r\n");
+    // Who gives a deadline up keeps its row, and what is the primary's by then stays.
+    for command in ["SET kept 1 PX 100", "PERSIST kept", "SET over 1 PX 100"] {
+        test.call(client, command);
+    }
+    feed(&mut test, primary, &request("SET over 2"), 100);
+    test.pass(1000);
+    test.tick();
+    assert_eq!(test.call(client, "EXISTS kept over"), ":2\r\n");
 }

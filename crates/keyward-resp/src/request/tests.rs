@@ -10,6 +10,7 @@ const UNAUTHENTICATED: RequestLimits = RequestLimits {
     bulk_bytes_max: 512 * 1024 * 1024,
     batch_commands_max: 1024,
     authenticated: false,
+    inline: true,
 };
 
 /// Feeds `pieces` one by one, consuming after each, and collects the commands.
@@ -215,4 +216,31 @@ proptest! {
         let whole = parse_pieces([&bytes[..]], &limits);
         prop_assert_eq!(parse_pieces(bytes.chunks(3), &limits), whole);
     }
+}
+
+#[test]
+fn a_header_says_the_length_whatever_it_is() {
+    for len in [0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 12_345] {
+        let argument = vec![b'x'; len];
+        let mut bytes = Vec::new();
+        push_request(&mut bytes, [&argument].into_iter());
+        let expected = format!("*1\r\n${len}\r\n{}\r\n", "x".repeat(len));
+        assert!(bytes == expected.as_bytes(), "{len}");
+    }
+    let mut bytes = Vec::new();
+    push_request(&mut bytes, std::iter::repeat_n("", 1234));
+    assert!(bytes.starts_with(b"*1234\r\n$0\r\n\r\n"));
+}
+
+#[test]
+fn a_line_of_words_is_no_command_where_there_are_none() {
+    let limits = RequestLimits { inline: false, ..RequestLimits::default() };
+    let check = |input: &[u8], expected: Option<ProtocolError>, count: usize| {
+        let (commands, error) = parse_pieces([input], &limits);
+        assert_eq!((commands.len(), error), (count, expected), "{}", input.escape_ascii());
+    };
+    check(b"*1\r\n$4\r\nPING\r\n\r\n\n*1\r\n$4\r\nPING\r\n", None, 2);
+    check(b"*1\r\n$4\r\nPING\r\nPING\r\n", Some(ProtocolError::InlineFromPrimary), 1);
+    // Not even the end of the line is waited for.
+    check(b"P", Some(ProtocolError::InlineFromPrimary), 0);
 }

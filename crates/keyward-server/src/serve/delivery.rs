@@ -4,7 +4,7 @@
 
 use crate::serve::core::Core;
 use crate::serve::server::Server;
-use crate::serve::{commit, replicas, round};
+use crate::serve::{commit, round};
 use keyward_engine::Delivery;
 
 /// Hands out what the engine has for other clients, and sees to it that the
@@ -28,7 +28,6 @@ pub(crate) fn deliver(server: &Server, core: &mut Core) {
         core.count_client(client, &peer);
         peer.wake();
     }
-    replicas::feed(server, core);
     let next = core.engine.next_deadline();
     if let Some(next) = next.filter(|next| *next < server.planned_tick_ms.get()) {
         server.set_tick(core, next);

@@ -1,9 +1,10 @@
 //! The link to the server that this one follows: attempts, snapshots, and starting over.
 //!
 //! Owns the job that keeps it up. An attempt is a thread's (`attempt`): it finds the address,
-//! connects, agrees with the primary on what is to be sent, and receives a snapshot into a file.
-//! What it comes to goes on here: the file is loaded in steps beside whoever is answered, and the
-//! socket becomes a connection like any other (`turn`), whose commands the engine follows.
+//! connects, agrees with the primary on what is to be sent, receives a snapshot into a file and
+//! checks it there (`transfer`).
+//! What it comes to goes on here: rows go, the file is loaded in steps beside whoever is answered,
+//! and the socket becomes a connection like any other (`turn`), whose commands the engine follows.
 //!
 //! Invariant: whatever an attempt comes to is dropped if somebody else is to be followed by then.
 //! Not here: what the stream does (`keyward-engine`), when the primary is silent for too long (its
@@ -12,6 +13,7 @@
 mod attempt;
 mod bridge;
 pub(crate) mod state;
+mod transfer;
 
 use crate::clock::{self, Instant};
 use crate::files::progress::Progress;
@@ -24,6 +26,7 @@ use attempt::{Agreement, Attempt, Granted, Report, Socket};
 use keyward_engine::{Coverage, DueRows, LinkStage, LoadError, PrimaryAddress, SnapshotLoader};
 use keyward_persist::disk::Source;
 use std::io::Read;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +36,7 @@ use std::time::Duration;
 
 /// How long the next attempt waits after one that came to nothing soon.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Rows loaded between two looks at the connections.
+/// Rows loaded between two looks at the connections, if they are small.
 const STEP_ROWS: usize = 1000;
 /// How often a primary hears that a snapshot is being loaded.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,6 +44,7 @@ const ALIVE_INTERVAL: Duration = Duration::from_secs(1);
 /// Keeps the link up, for ever.
 pub(crate) async fn keep_link(server: Rc<Server>) {
     let changed = Rc::clone(&server.core.borrow().host.link.changed);
+    let mut has_tidied = false;
     loop {
         let (primary, order) = {
             let core = &*server.core.borrow();
@@ -52,6 +56,11 @@ pub(crate) async fn keep_link(server: Rc<Server>) {
             changed.taken().await;
             continue;
         };
+        if !std::mem::replace(&mut has_tidied, true) {
+            let core = &*server.core.borrow();
+            let directory: PathBuf = core.host.settings.text(Id::Dir).into();
+            transfer::remove_leftovers(&*core.host.persistence.disk, &directory);
+        }
         let (link, began) = (Following { server: &server, order }, Instant::now());
         if let Err(problem) = link.follow(primary).await {
             tracing::warn!("{problem}");
@@ -169,9 +178,10 @@ impl Following<'_> {
             own_address: settings.text(Id::ReplicaAnnounceIp).into_bytes(),
             timeout: Duration::from_secs(settings.int(Id::ReplTimeout).max(1) as u64),
             resumption: core.engine.resumption(),
-            refuses_empty: (settings.text(Id::EmptyPrimary) == "refuse"
-                && core.engine.row_count() > 0)
-                .then(|| usize::try_from(settings.int(Id::Databases)).unwrap_or(1)),
+            refuses_empty: settings.text(Id::EmptyPrimary) == "refuse"
+                && core.engine.row_count() > 0,
+            skips_unsupported: settings.is_on(Id::SkipUnsupported),
+            databases: usize::try_from(settings.int(Id::Databases)).unwrap_or(1),
             disk: Arc::clone(&core.host.persistence.disk),
             directory: settings.text(Id::Dir).into(),
             is_over: Arc::clone(is_over),

@@ -1,14 +1,14 @@
 //! Schemas that are read on another thread than the one that serves: the texts that clients
-//! plan, and all files at SIGHUP, certificates and keys among them.
+//! plan, those that a primary tells of, and all files at SIGHUP, certificates and keys among them.
 //!
-//! Owns the two jobs that have them read and hand the outcome to the engine, and what is
+//! Owns the three jobs that have them read and hand the outcome to the engine, and what is
 //! known of the files: which text of each was in force last. A reload puts all files in
 //! force or none: none if one cannot be read or is not sound, if KEYWARD SCHEMA APPLY put
 //! another schema in force than its file had, or if the engine finds that rows would change.
 //! Certificates are for who comes afterwards; connections go on with those they came by.
 //! Signals that come while a reload is under way are one more reload.
-//! Invariant: at most one text of a client and one reload are read at a time, each on a
-//! thread of its own.
+//! Invariant: at most one text of a client, one of the primary and one reload are read at a
+//! time, each on a thread of its own.
 //! Not here: what a reload does to the engine (`keyward-engine`), the log file, which is
 //! opened anew by itself (`process/log.rs`).
 
@@ -53,6 +53,24 @@ pub(crate) async fn read_proposals(server: Rc<Server>) {
             core.engine.set_time(core.host.clock.now_us());
             core.engine.schema_read(&mut core.host, draft);
             commit::collect_log(&server, core);
+            delivery::deliver(&server, core);
+        }
+    }
+}
+
+/// Reads what the primary tells of schemas, for ever.
+pub(crate) async fn read_told(server: Rc<Server>) {
+    let wanted = Rc::clone(&server.core.borrow().host.readings.told_wanted);
+    let alarm = server.core.borrow().host.alarm.clone();
+    loop {
+        wanted.taken().await;
+        loop {
+            let told = server.core.borrow_mut().host.readings.told.take();
+            let Some(told) = told else { break };
+            let heard = on_thread(alarm.clone(), move || told.read()).await;
+            let core = &mut *server.core.borrow_mut();
+            core.engine.set_time(core.host.clock.now_us());
+            core.engine.schemas_heard(&mut core.host, heard);
             delivery::deliver(&server, core);
         }
     }

@@ -3,17 +3,19 @@
 //! Owns the pace: each is left a bounded part of the stream with its connection, and the rest
 //! stays in the engine's backlog, once for all of them. What a client has yet to be sent of it
 //! counts in its output limit (`output_limit`).
+//!
+//! Cost: a copy of the stream and a call of the system per replica and round, however many
+//! clients have changed something in it.
 //! Not here: the stream (`keyward-engine`), snapshots (`sending`).
 
 use crate::serve::core::Core;
-use crate::serve::round;
 use crate::serve::server::Server;
 
 /// Bytes of the stream that are left with a connection.
 const AHEAD_BYTES_MAX: usize = 256 * 1024;
 
 /// Leaves the stream with the connections of those who follow, as far as they have taken what
-/// they were left before.
+/// they were left before: at the end of a round.
 #[inline]
 pub(crate) fn feed(server: &Server, core: &mut Core) {
     if core.engine.has_followers() {
@@ -34,15 +36,13 @@ fn feed_all(server: &Server, core: &mut Core) {
         if room == 0 || peer.must_close.get() {
             continue;
         }
-        let until = core.host.append_only.batch_end();
+        // The round may have changed something that is not in the log yet.
+        let until = core.host.append_only.held_until().unwrap_or(0);
         let Core { engine, host, .. } = &mut *core;
         let posted = host.outbox.post_with(client, &peer, until, |bytes| {
             engine.take_stream(client, room, bytes);
         });
         host.stats.replica_output_bytes += posted as u64;
-        if core.host.outbox.is_full() {
-            round::end_round(server, core);
-        }
     }
     core.host.unfed = clients;
 }

@@ -12,7 +12,7 @@ use crate::net::peer::Peer;
 use crate::serve::core::Core;
 use crate::serve::server::Server;
 use crate::serve::waiters::Hold;
-use crate::serve::{client_limits, commit, output_limit};
+use crate::serve::{client_limits, commit, output_limit, replicas};
 use keyward_engine::ClientId;
 use std::rc::Rc;
 
@@ -47,8 +47,10 @@ pub(crate) fn post(
     }
 }
 
-/// Ends a round: has the log written, and sends what waited for that or waits for more.
+/// Ends a round: has the log written, and sends what waited for that or waits for more. Those who
+/// follow are sent what the whole round has changed, by one letter each.
 pub(crate) fn end_round(server: &Server, core: &mut Core) {
+    replicas::feed(server, core);
     if core.host.append_only.must_end {
         commit::end_log(server, core);
     }

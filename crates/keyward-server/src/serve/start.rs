@@ -91,6 +91,7 @@ pub(crate) fn run(
     event_loop.begin(send_written(Rc::clone(&server)));
     event_loop.begin(start(Rc::clone(&server), functions, governed));
     event_loop.begin(reading::read_proposals(Rc::clone(&server)));
+    event_loop.begin(reading::read_told(Rc::clone(&server)));
     event_loop.begin(preparing::prepare(Rc::clone(&server)));
     event_loop.begin(errands::hand_over_answers(Rc::clone(&server)));
     event_loop.begin(link::keep_link(Rc::clone(&server)));

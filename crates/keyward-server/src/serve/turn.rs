@@ -23,9 +23,8 @@ use crate::net::connection::Connection;
 use crate::net::selector::Ready;
 use crate::serve::core::Core;
 use crate::serve::server::Server;
-use crate::serve::{client_limits, clients, commit, delivery, output_limit, replicas, round};
+use crate::serve::{client_limits, clients, commit, delivery, output_limit, round};
 use crate::settings::table::Id;
-use crate::settings::value::ClientClass;
 use keyward_engine::Progress;
 use keyward_resp::{Parsed, Protocol, ReplyWriter, RequestLimits};
 use std::io;
@@ -96,9 +95,6 @@ impl Connection {
             return self.close(server);
         }
         self.send_pending(server)?;
-        if self.peer.class.get() == ClientClass::Replica {
-            replicas::feed(server, core);
-        }
         if self.has_commands && !self.peer.is_blocked.get() {
             self.execute(server, core);
             return self.end_turn(server, core);
@@ -181,6 +177,11 @@ impl Connection {
         self.has_unread = count == room || self.is_hung_up || self.peer.socket.has_received();
         core.host.stats.input_bytes += count as u64;
         core.host.stats.reads += 1;
+        if self.is_primary {
+            // A command may take long to come: it is heard of while it does.
+            core.engine.set_time(core.host.clock.now_us());
+            core.engine.hear_primary(self.client);
+        }
         // What a primary has carried out is to be carried out here, however long it is.
         let is_limited = !self.is_primary;
         if is_limited && self.input.len() as u64 > core.host.settings.bytes(Id::QueryBufferLimit) {
@@ -276,6 +277,11 @@ impl Connection {
                     }
                 }
                 Ok(Parsed::NeedsInput) => break,
+                Err(error) if self.is_primary => {
+                    engine.lose_track(host, self.client, &error.to_string());
+                    self.is_closing = true;
+                    break;
+                }
                 Err(error) => {
                     ReplyWriter::new(output, Protocol::Resp2).protocol_error(&error);
                     self.is_closing = true;
@@ -291,7 +297,12 @@ impl Connection {
     fn request_limits(&self, core: &Core, is_limited: bool) -> RequestLimits {
         let commands = usize::from(self.batch_commands);
         RequestLimits {
-            bulk_bytes_max: core.host.settings.text_bytes_max(),
+            bulk_bytes_max: match self.is_primary {
+                // As much as a row can hold.
+                true => u32::MAX.into(),
+                false => core.host.settings.text_bytes_max(),
+            },
+            inline: !self.is_primary,
             authenticated: core.engine.is_authenticated(self.client),
             batch_commands_max: match is_limited {
                 true => commands.min(LIMITED_BATCH_COMMANDS),

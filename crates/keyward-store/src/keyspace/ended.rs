@@ -156,7 +156,7 @@ impl Keyspace {
         }
         for row in rows {
             let bytes: Box<[u8]> = row.key().into();
-            self.place_row(self.key_in(db, &bytes), row);
+            self.put_row_back(self.key_in(db, &bytes), row);
         }
         done
     }

@@ -62,6 +62,7 @@ impl Keyspace {
     pub fn follow(&mut self, is_following: bool) {
         self.is_following = is_following;
         self.is_expiry_held = is_following;
+        self.own_deadlines.clear();
         if !is_following {
             // Deadlines were not noted: the first look at derived keys does so.
             self.source_deadline = i64::MIN;
@@ -126,7 +127,7 @@ impl Keyspace {
         if is_there {
             self.take_row(key);
         }
-        self.place_row(key, row);
+        self.put_row_back(key, row);
         self.void_survey(key.db());
         true
     }

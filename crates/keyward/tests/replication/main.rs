@@ -5,8 +5,10 @@
 
 mod failover;
 mod following;
+mod links;
 mod node;
 mod schemas;
+mod scripted;
 mod sentinel;
 
 use keyward_resp::Frame;

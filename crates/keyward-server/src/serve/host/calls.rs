@@ -21,7 +21,7 @@ use crate::settings::value::ClientClass;
 use keyward_engine::{
     BackgroundSave, ClientId, ConfigRefusal, Connection, Exchange, Facts, Host, LastWish, Library,
     Loaded, LogFile, LogLevel, MemoryReport, Outgoing, Proposal, Remote, Rewrite, RunningScript,
-    Section, Snapshot, Tunables, UsersRead, UsersReader,
+    Section, Snapshot, Told, Tunables, UsersRead, UsersReader,
 };
 use keyward_schema::Schema;
 use keyward_tls::Configuration;
@@ -211,6 +211,11 @@ impl Host for ServerHost {
 
     fn read_schema(&mut self, proposal: Proposal) -> Option<Proposal> {
         self.readings.want(proposal);
+        None
+    }
+
+    fn read_told(&mut self, told: Told) -> Option<Told> {
+        self.readings.want_told(told);
         None
     }
 

@@ -8,19 +8,14 @@
 //!                 └─ +FULLRESYNC id offset, a snapshot ──▶ the stream follows
 //! ```
 //!
-//! A snapshot is of a known length (`$length`) or ends with a mark (`$EOF:mark`), and goes to a
-//! file without a name. Who is silent for `repl-timeout` seconds, or says what makes no sense, is
-//! left.
-//! Not here: loading the snapshot and carrying out the stream (`link`).
+//! Who is silent for `repl-timeout` seconds, or says what makes no sense, is left. What a primary
+//! says is logged escaped.
+//! Not here: receiving the snapshot (`transfer`), loading it and carrying out the stream (`link`).
 
 use super::bridge::bridge;
 use crate::net::selector::Alarm;
-use keyward_engine::{
-    Coverage, DueRows, Engine, EngineOptions, LinkStage, Nobody, PrimaryAddress, Resumption,
-    Transfer, Tunables,
-};
+use keyward_engine::{LinkStage, PrimaryAddress, Resumption, Transfer};
 use keyward_persist::disk::{Disk, Source};
-use keyward_persist::snapshot_file::NewFile;
 use keyward_resp::push_request;
 use keyward_tls::Client;
 use keyward_tls::rustls::ClientConfig;
@@ -40,14 +35,12 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Bytes read at a time.
 const PART_BYTES: usize = 64 * 1024;
 /// Bytes of the mark behind a snapshot.
-const MARK_BYTES: usize = 40;
+pub(super) const MARK_BYTES: usize = 40;
 /// An offset is no larger: nobody counts so far, and what is added to it stays a number.
 const OFFSET_MAX: u64 = i64::MAX as u64 / 2;
-/// How often it is told how far a snapshot is.
-const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// What is said of a primary that is silent for too long, before and amid a snapshot.
 const LATE: &str = "Timeout connecting to the MASTER...";
-const LATE_WITH_SNAPSHOT: &str = "Timeout receiving bulk data from MASTER... If the problem persists try to set the 'repl-timeout' parameter in redis.conf to a larger value.";
+pub(super) const LATE_WITH_SNAPSHOT: &str = "Timeout receiving bulk data from MASTER... If the problem persists try to set the 'repl-timeout' parameter in redis.conf to a larger value.";
 /// The version by which this server makes itself known: that of the Redis it is like.
 const VERSION: &str = keyward_commands::REDIS_VERSION;
 
@@ -102,8 +95,12 @@ pub(super) struct Attempt {
     pub(super) own_address: Vec<u8>,
     pub(super) timeout: Duration,
     pub(super) resumption: Resumption,
-    /// A snapshot without rows is not wanted; how many databases there are.
-    pub(super) refuses_empty: Option<usize>,
+    /// A snapshot without rows is not wanted.
+    pub(super) refuses_empty: bool,
+    /// Rows that are not supported are left out.
+    pub(super) skips_unsupported: bool,
+    /// How many databases there are.
+    pub(super) databases: usize,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) directory: PathBuf,
     /// Nobody wants it any more.
@@ -113,7 +110,7 @@ pub(super) struct Attempt {
 }
 
 /// Why an attempt came to nothing: a sentence for the log.
-type Problem = String;
+pub(super) type Problem = String;
 
 impl Attempt {
     /// Makes the attempt, and tells of it.
@@ -122,7 +119,7 @@ impl Attempt {
         self.report(Report::Over(Box::new(outcome)));
     }
 
-    fn report(&self, report: Report) {
+    pub(super) fn report(&self, report: Report) {
         // Nobody waits for it when the server goes down, or follows another one.
         let _ = self.reports.send(report);
         self.alarm.ring();
@@ -238,7 +235,7 @@ impl Attempt {
         let words: [&[u8]; 4] = [b"PSYNC", id.as_bytes(), number.as_bytes(), b"FAILOVER"];
         talk.say(if *is_failover { &words } else { &words[..3] })?;
         let reply = talk.line()?;
-        let text = String::from_utf8_lossy(&reply).into_owned();
+        let text = shown(&reply);
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
         match words[..] {
             ["+CONTINUE"] if *next != -1 => Ok(Granted::Rest(None)),
@@ -258,123 +255,6 @@ impl Attempt {
             _ => Ok(Granted::Nothing(format!("Unexpected reply to PSYNC from master: {text}"))),
         }
     }
-
-    /// Receives a snapshot into a file.
-    fn receive(&self, talk: &mut Talk<'_>) -> Result<Source, Problem> {
-        talk.late = LATE_WITH_SNAPSHOT;
-        let head = talk.line()?;
-        let text = String::from_utf8_lossy(&head).into_owned();
-        let extent = match head.strip_prefix(b"$EOF:") {
-            Some(mark) if mark.len() == MARK_BYTES => {
-                tracing::info!(
-                    "MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF to disk"
-                );
-                Extent::Mark(mark.to_vec())
-            }
-            Some(_) => return Err(format!("Bad protocol from MASTER: {text}")),
-            None => {
-                let count = text.strip_prefix('$').and_then(|count| count.parse().ok());
-                let count = count.ok_or_else(|| match text.strip_prefix('-') {
-                    Some(error) => format!("MASTER aborted replication with an error: {error}"),
-                    None => format!("Bad protocol from MASTER, the first byte is not '$': {text}"),
-                })?;
-                tracing::info!(
-                    "MASTER <-> REPLICA sync: receiving {count} bytes from master to disk"
-                );
-                Extent::Bytes(count)
-            }
-        };
-        let name = format!("replica-{}.rdb", std::process::id());
-        let unwritten = |error: &dyn std::fmt::Display| {
-            format!("the MASTER's snapshot cannot be kept: {error}")
-        };
-        let mut file = NewFile::begin(Arc::clone(&self.disk), &self.directory, &name)
-            .map_err(|error| unwritten(&error))?;
-        self.fill(talk, &extent, &mut file)?;
-        file.finish().map_err(|error| unwritten(&error))?;
-        let path = self.directory.join(&name);
-        let opened = self.disk.open(&path).map_err(|error| unwritten(&error));
-        let is_empty = match self.refuses_empty {
-            Some(databases) => self.disk.open(&path).is_ok_and(|it| is_empty(it, databases)),
-            None => false,
-        };
-        // It has no name from now on, and goes with who reads it.
-        self.disk.remove(&path).map_err(|error| unwritten(&error))?;
-        if is_empty {
-            return Err("MASTER has no keys, and this replica has: what it has stays \
-                        (replica-empty-primary refuse)"
-                .to_owned());
-        }
-        opened
-    }
-
-    fn fill(
-        &self,
-        talk: &mut Talk<'_>,
-        extent: &Extent,
-        file: &mut NewFile,
-    ) -> Result<(), Problem> {
-        let unwritten = |error: io::Error| format!("the MASTER's snapshot cannot be kept: {error}");
-        let (mut read_bytes, mut reported) = (0, None::<Instant>);
-        let total_bytes = match extent {
-            Extent::Bytes(count) => Some(*count),
-            Extent::Mark(_) => None,
-        };
-        loop {
-            let taken = match extent {
-                Extent::Bytes(count) => {
-                    talk.buffer.len().min(usize::try_from(count - read_bytes).unwrap_or(usize::MAX))
-                }
-                // The mark is the last that is sent for now: it may be the end of what is there.
-                Extent::Mark(mark) if talk.buffer.ends_with(mark) => {
-                    file.write_all(&talk.buffer[..talk.buffer.len() - MARK_BYTES])
-                        .map_err(unwritten)?;
-                    talk.buffer.clear();
-                    return Ok(());
-                }
-                Extent::Mark(_) => talk.buffer.len().saturating_sub(MARK_BYTES),
-            };
-            file.write_all(&talk.buffer[..taken]).map_err(unwritten)?;
-            talk.buffer.drain(..taken);
-            read_bytes += taken as u64;
-            if total_bytes == Some(read_bytes) {
-                return Ok(());
-            }
-            if reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
-                reported = Some(Instant::now());
-                self.report(Report::Transfer(Transfer { total_bytes, read_bytes }));
-            }
-            talk.receive()?;
-        }
-    }
-}
-
-/// Whether a snapshot has no rows.
-fn is_empty(source: Source, databases: usize) -> bool {
-    let options = EngineOptions { seed: 0, databases, tunables: Tunables::default() };
-    let mut engine = Engine::new(options);
-    let opened = engine.open_snapshot(source.content, Coverage::Everything, DueRows::Kept);
-    let Ok(mut loader) = opened else { return false };
-    loop {
-        let has_more = engine.load_rows(&mut Nobody, &mut loader, 1);
-        if loader.loaded.rows > 0 {
-            return false;
-        }
-        match has_more {
-            Ok(true) => {}
-            Ok(false) => return true,
-            // Something is there, be it that it cannot be loaded.
-            Err(_) => return false,
-        }
-    }
-}
-
-/// How a snapshot ends.
-enum Extent {
-    /// After so many bytes.
-    Bytes(u64),
-    /// With these.
-    Mark(Vec<u8>),
 }
 
 /// What carries the conversation.
@@ -407,14 +287,14 @@ impl Transport {
 }
 
 /// A conversation with a primary.
-struct Talk<'a> {
+pub(super) struct Talk<'a> {
     transport: Transport,
     /// What was received and not read.
-    buffer: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     timeout: Duration,
     is_over: &'a AtomicBool,
     /// What is said of one who is silent for too long.
-    late: &'static str,
+    pub(super) late: &'static str,
 }
 
 impl Talk<'_> {
@@ -431,8 +311,22 @@ impl Talk<'_> {
         sent.map_err(|error| format!("I/O error writing to MASTER: {error}"))
     }
 
+    /// Says that somebody is there.
+    pub(super) fn say_alive(&mut self) -> Result<(), Problem> {
+        let sent = self.transport.write_all(b"\n");
+        sent.map_err(|error| format!("I/O error writing to MASTER: {error}"))
+    }
+
+    /// Ends the attempt if nobody wants it any more.
+    pub(super) fn ask_whether_wanted(&self) -> Result<(), Problem> {
+        match self.is_over.load(Ordering::Relaxed) {
+            true => Err("the replica is to follow another server".to_owned()),
+            false => Ok(()),
+        }
+    }
+
     /// The next line that is not empty: an empty one says that somebody is there.
-    fn line(&mut self) -> Result<Vec<u8>, Problem> {
+    pub(super) fn line(&mut self) -> Result<Vec<u8>, Problem> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
                 let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
@@ -449,13 +343,11 @@ impl Talk<'_> {
     }
 
     /// Receives something more.
-    fn receive(&mut self) -> Result<(), Problem> {
+    pub(super) fn receive(&mut self) -> Result<(), Problem> {
         let began = Instant::now();
         let mut part = [0; PART_BYTES];
         loop {
-            if self.is_over.load(Ordering::Relaxed) {
-                return Err("the replica is to follow another server".to_owned());
-            }
+            self.ask_whether_wanted()?;
             match self.transport.read(&mut part) {
                 Ok(0) => return Err("I/O error reading from MASTER: connection lost".to_owned()),
                 Ok(count) => {
@@ -480,6 +372,6 @@ impl Talk<'_> {
 }
 
 /// What a primary said, for the log.
-fn shown(reply: &[u8]) -> String {
+pub(super) fn shown(reply: &[u8]) -> String {
     reply.escape_ascii().to_string()
 }

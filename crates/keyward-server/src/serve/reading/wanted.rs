@@ -2,7 +2,7 @@
 
 use crate::files::schemas::SchemaFile;
 use crate::serve::agenda::{Agenda, Notice};
-use keyward_engine::Proposal;
+use keyward_engine::{Proposal, Told};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -13,7 +13,10 @@ pub(crate) struct Readings {
     pub(crate) files: Vec<SchemaFile>,
     /// What clients want to be read.
     pub(super) proposals: VecDeque<Proposal>,
+    /// What the primary tells of schemas.
+    pub(super) told: Option<Told>,
     pub(crate) proposal_wanted: Rc<Notice>,
+    pub(crate) told_wanted: Rc<Notice>,
     pub(crate) reload_wanted: Rc<Notice>,
     /// Told when all is loaded: nothing is reloaded before.
     pub(crate) is_ready: Rc<Notice>,
@@ -28,7 +31,9 @@ impl Readings {
         Readings {
             files: Vec::new(),
             proposals: VecDeque::new(),
+            told: None,
             proposal_wanted: notice(),
+            told_wanted: notice(),
             reload_wanted: notice(),
             is_ready: notice(),
             outcome: None,
@@ -40,6 +45,12 @@ impl Readings {
     pub(crate) fn want(&mut self, proposal: Proposal) {
         self.proposals.push_back(proposal);
         self.proposal_wanted.give();
+    }
+
+    /// What the primary tells of schemas is to be read.
+    pub(crate) fn want_told(&mut self, told: Told) {
+        self.told = Some(told);
+        self.told_wanted.give();
     }
 
     /// The engine is done with a reload.

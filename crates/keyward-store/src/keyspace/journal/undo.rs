@@ -167,7 +167,7 @@ impl Keyspace {
     fn reinstate(&mut self, key: Key<'_>, row: Option<Row>) {
         self.take_row(key);
         if let Some(row) = row {
-            self.place_row(key, row);
+            self.put_row_back(key, row);
         }
     }
 
