@@ -15,10 +15,12 @@ pair() {
 exec 2>openssl.log
 ec="ec -pkeyopt ec_paramgen_curve:prime256v1"
 printf keyUsage=digitalSignature > extensions
+printf 'keyUsage=digitalSignature\nsubjectAltName=DNS:localhost,IP:127.0.0.1' > names
 : > none
 authority "$ec" ca
 authority "$ec" other-ca
 pair "$ec" ca server extensions
+pair "$ec" ca named names
 pair "$ec" ca renewed extensions
 pair "$ec" ca client extensions
 pair "$ec" other-ca stranger extensions
@@ -33,7 +35,7 @@ openssl pkcs8 -topk8 -in server.key -passout pass:secret -out encrypted.key
 "#;
 
 /// Certificates in a directory of their own, as `NAME.crt` and `NAME.key`: `ca` has signed
-/// those of `server`, `renewed`, `client`, `rsa` and `old-version` (X.509 version 1),
+/// those of `server`, `named` (for 127.0.0.1), `renewed`, `client`, `rsa` and `old-version` (X.509 version 1),
 /// `other-ca` that of `stranger`, `rsa-ca` that of `old-rsa` (version 1, too); `namesake` is
 /// another authority by the name of `ca`; `encrypted.key` is the key of `server` behind a pass phrase.
 #[derive(Debug)]
