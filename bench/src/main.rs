@@ -15,6 +15,7 @@
 //! cargo run --profile dist -p keyward-bench -- --tls --tests set,get,mset
 //! cargo run --profile dist -p keyward-bench -- --handshakes
 //! cargo run --profile dist -p keyward-bench -- --scrapes
+//! cargo run --profile dist -p keyward-bench -- --sink
 //! cargo run --profile dist -p keyward-bench -- --hit-ratio
 //! cargo run --profile dist -p keyward-bench -- --steps
 //! cargo run --profile dist -p keyward-bench -- --systems
@@ -32,6 +33,7 @@ mod paced;
 mod peer;
 mod report;
 mod scrapes;
+mod sink;
 mod steps;
 mod systems;
 mod tls;
@@ -103,6 +105,9 @@ struct Arguments {
     /// Measure what ten scrapes of metrics a second cost the core instead
     #[arg(long)]
     scrapes: bool,
+    /// Measure rows on their way to PostgreSQL instead: rate, lag, and what they cost the core
+    #[arg(long)]
+    sink: bool,
     /// Measure hit ratios at half the memory instead
     #[arg(long)]
     hit_ratio: bool,
@@ -144,6 +149,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.scrapes {
         return scrapes::run(&arguments);
+    }
+    if arguments.sink {
+        return sink::run(&arguments);
     }
     if arguments.hit_ratio {
         return hit_ratio::run(&arguments);

@@ -438,7 +438,7 @@ fn items_that_a_table_has_are_not_told_under_another_name() {
 
 /// A figure of a pattern in INFO.
 fn figure(test: &mut TestEngine, client: ClientId, pattern: &str, name: &str) -> u64 {
-    let info = test.call(client, "INFO keyward");
+    let info = test.call(client, "INFO patterns");
     let line = info.lines().find(|line| line.contains(&format!("pattern={pattern},")));
     let line = line.unwrap_or_else(|| panic!("{info}"));
     let value = line.split(',').find_map(|field| field.strip_prefix(&format!("{name}=")));

@@ -202,3 +202,26 @@ fn entries_of_a_sink_that_was_removed_hold_nobody_up() {
     stage.check("SELECT path, value FROM pages ORDER BY entry", "x|one\nz|three");
     stage.check("SELECT count(*) FROM keyward_dead_letters", "0");
 }
+
+#[test]
+fn what_was_stored_and_not_yet_trimmed_is_trimmed_first() {
+    let stage = Stage::new(SHOP);
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(&mut client, "SELECT 2\nRPUSH likes a");
+    said(&stage.sync_once(&server));
+    call_all(&mut client, "RPUSH likes b");
+    let feed = "keyward:changefeed:shop";
+    let entries = client.call(["XRANGE", feed, "-", "+"]).expect("entries");
+    let last = entries.as_elements().and_then(|all| all.last()?.as_elements()?[0].as_bytes());
+    let last = String::from_utf8_lossy(last.expect("an entry")).into_owned();
+    // As if whoever stored it had ended before the trim.
+    stage.postgres.query(&format!(
+        "INSERT INTO likes VALUES ('b', now(), '{last}-0'); \
+         UPDATE keyward_place SET entry = '{last}', highest = '{last}'"
+    ));
+    let told = said(&stage.sync_once(&server));
+    assert!(told.contains("0 changes stored as 0 rows"), "{told}");
+    assert_eq!(client.call(["XLEN", feed]).expect("a reply"), Frame::Integer(0));
+    stage.check("SELECT string_agg(item, ' ' ORDER BY item) FROM likes", "a b");
+}
