@@ -21,6 +21,7 @@ pub(crate) mod changeover;
 pub(crate) mod deferred;
 mod discretion;
 pub(crate) mod ends;
+pub(crate) mod feed_history;
 pub(crate) mod hold;
 pub(crate) mod in_force;
 pub(crate) mod libraries;

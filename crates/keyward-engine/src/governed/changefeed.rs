@@ -13,6 +13,7 @@
 //! clocks.
 //! Not here: what entries hold (`keyward-rules`), who stores them (`keyward-sync`).
 
+use super::feed_history::History;
 use super::{Start, follow_up};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::shared::Shared;
@@ -58,16 +59,6 @@ pub(super) fn check_room(
 /// The most histories that a changefeed remembers: who has stored nothing for so many starts
 /// finds none that it knows.
 const HISTORIES_MAX: usize = 64;
-
-/// The history that a changefeed is in since a start, a promotion, or a change of sinks.
-#[derive(Debug)]
-pub(crate) struct History {
-    db: usize,
-    feed: Box<[u8]>,
-    /// The group of the stream that tells of it.
-    group: Box<[u8]>,
-    marks: FeedMarks,
-}
 
 /// Before an entry comes what tells of which history it is, if that is a new one.
 pub(super) fn begin_history(
