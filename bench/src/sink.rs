@@ -54,6 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let made = Command::new(program).args(["sql", "--check", &url, "--apply", &file]).output()?;
     ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let peer = Peer::start("with sinks", program, &["serve", &file])?;
+    // It listens before it serves.
+    peer.settle()?;
     let mut out = std::io::stdout().lock();
     push(&peer, 0..BULK_ROWS)?;
     let begun = Instant::now();
@@ -71,6 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         "at {WRITES_PER_SECOND} writes a second, {written} in all: lag at most {lag} ms"
     )?;
     let other = Peer::start("without sinks", program, &["serve", &plain])?;
+    other.settle()?;
     let load = Load::new(arguments);
     for test in ["set", "get"] {
         let mut ratios = Vec::new();
