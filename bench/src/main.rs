@@ -16,6 +16,7 @@
 //! cargo run --profile dist -p keyward-bench -- --handshakes
 //! cargo run --profile dist -p keyward-bench -- --scrapes
 //! cargo run --profile dist -p keyward-bench -- --replica --pipelines 16
+//! cargo run --profile dist -p keyward-bench -- --sink
 //! cargo run --profile dist -p keyward-bench -- --hit-ratio
 //! cargo run --profile dist -p keyward-bench -- --steps
 //! cargo run --profile dist -p keyward-bench -- --systems
@@ -34,6 +35,7 @@ mod peer;
 mod replica;
 mod report;
 mod scrapes;
+mod sink;
 mod steps;
 mod systems;
 mod tls;
@@ -108,6 +110,9 @@ struct Arguments {
     /// Measure what a replica costs its primary, and applying costs a replica, instead
     #[arg(long)]
     replica: bool,
+    /// Measure rows on their way to PostgreSQL instead: rate, lag, and what they cost the core
+    #[arg(long)]
+    sink: bool,
     /// Measure hit ratios at half the memory instead
     #[arg(long)]
     hit_ratio: bool,
@@ -152,6 +157,9 @@ fn main() -> anyhow::Result<()> {
     }
     if arguments.replica {
         return replica::run(&arguments);
+    }
+    if arguments.sink {
+        return sink::run(&arguments);
     }
     if arguments.hit_ratio {
         return hit_ratio::run(&arguments);

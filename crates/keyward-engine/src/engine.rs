@@ -48,6 +48,7 @@ use crate::engine::progress::Progress;
 use crate::engine::rights::Asked;
 use crate::engine::shared::Shared;
 use crate::governed;
+use crate::governed::changefeed;
 use crate::governed::ends;
 use crate::governed::in_force::schema_at;
 use crate::governed::proposal::{Draft, Proposal};
@@ -536,6 +537,7 @@ impl Engine {
             || switches.is_cron_paused;
         let is_sweeping = !rests && self.keys.sweep(SWEEP_WORK_MAX) || self.sweep_own_rows();
         governed::follow_ended_by_itself(&mut self.keys, &mut self.shared, host);
+        changefeed::begin_histories(&mut self.keys, &mut self.shared, host);
         let is_ending = !self.shared.is_loading
             && !self.keys.is_following()
             && self.shared.pause.is_none()

@@ -16,11 +16,12 @@ pub(crate) mod announcement;
 pub(crate) mod apply;
 pub(crate) mod arrival;
 pub(crate) mod awaited;
-mod changefeed;
+pub(crate) mod changefeed;
 pub(crate) mod changeover;
 pub(crate) mod deferred;
 mod discretion;
 pub(crate) mod ends;
+pub(crate) mod feed_history;
 pub(crate) mod hold;
 pub(crate) mod in_force;
 pub(crate) mod libraries;
@@ -459,8 +460,9 @@ fn follow_call(
     let Stage { keys, session, shared, host, .. } = stage;
     changefeed::check_room(keys, shared, &all)?;
     for (db, command) in &all {
-        changefeed::begin_epoch(keys, shared, session, *host, (*db, command.args()))?;
+        changefeed::begin_history(keys, shared, session, *host, (*db, command.args()))?;
         follow_up(keys, shared, session, *host, *db, command.args())?;
+        changefeed::count(keys, *db, command.args());
     }
     for (db, end) in all_ends {
         keys.begin_end(db, end, since, start.effects, &shared.tunables.packed);
@@ -547,8 +549,9 @@ fn follow_all_ended(
             };
             for command in consequences.follow_ups {
                 let outcome =
-                    changefeed::begin_epoch(keys, shared, session, host, (db, command.args()))
+                    changefeed::begin_history(keys, shared, session, host, (db, command.args()))
                         .and_then(|()| follow_up(keys, shared, session, host, db, command.args()));
+                changefeed::count(keys, db, command.args());
                 debug_assert!(outcome.is_ok(), "a follow-up fits the keyspace");
                 if cause == Cause::Eviction {
                     count_companion(keys, db, &book, command.args());

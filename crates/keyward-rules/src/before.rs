@@ -193,33 +193,67 @@ impl RuleBook {
         }
     }
 
-    /// Items that a table has are not changed behind its back.
+    /// Items that a table has are not changed behind its back, nor told once more under another
+    /// name.
     fn keep_appended(&self, case: Case<'_>) -> Judgement<()> {
-        if !matches!(case.command.id, CommandId::LSet | CommandId::LInsert | CommandId::LRem) {
-            return Ok(());
-        }
-        let Some(table) = (case.table_of)(1) else { return Ok(()) };
-        let sink = self.schema().key(table).sink.as_ref();
-        if sink.is_none_or(|sink| sink.kind != SinkKind::Append) {
-            return Ok(());
-        }
-        let place = Place { table, key: case.args.at(1) };
-        let problem = "is appended to a table: items are pushed to it, not changed";
+        let appended = |position: usize| {
+            let table = (case.table_of)(position)?;
+            let sink = self.schema().key(table).sink.as_ref();
+            Some((table, sink.filter(|sink| sink.kind == SinkKind::Append)?))
+        };
+        let (table, position, problem) = match case.command.id {
+            CommandId::LSet | CommandId::LInsert | CommandId::LRem => {
+                let Some((table, _)) = appended(1) else { return Ok(()) };
+                (table, 1, "is appended to a table: items are pushed to it, not changed")
+            }
+            CommandId::Rename | CommandId::RenameNx | CommandId::Copy => {
+                let (Some((_, from)), Some((table, to))) = (appended(1), appended(2)) else {
+                    return Ok(());
+                };
+                if from.table != to.table {
+                    return Ok(());
+                }
+                (
+                    table,
+                    2,
+                    "is appended to a table, which has these items already under another key",
+                )
+            }
+            _ => return Ok(()),
+        };
+        let place = Place { table, key: case.args.at(position) };
         Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)))
     }
 
     /// The ids of a changefeed tell what is stored: none is skipped, given twice or taken out.
+    /// Its groups tell of its histories.
     fn keep_changefeed(&self, case: Case<'_>) -> Judgement<()> {
-        if !matches!(case.command.id, CommandId::XSetId | CommandId::XDel) {
+        let is_kept_from = matches!(
+            case.command.id,
+            CommandId::XSetId
+                | CommandId::XDel
+                | CommandId::XGroupCreate
+                | CommandId::XGroupCreateConsumer
+                | CommandId::XGroupDelConsumer
+                | CommandId::XGroupDestroy
+                | CommandId::XGroupSetId
+                | CommandId::XReadGroup
+                | CommandId::XAutoClaim
+                | CommandId::XClaim
+        );
+        if !is_kept_from {
             return Ok(());
         }
-        let Some(table) = (case.table_of)(1) else { return Ok(()) };
-        if !self.schema().key(table).is_changefeed {
-            return Ok(());
+        for key in case.command.keys_in(case.args) {
+            let Some(table) = (case.table_of)(key.index) else { continue };
+            if !self.schema().key(table).is_changefeed {
+                continue;
+            }
+            let place = Place { table, key: case.args.at(key.index) };
+            let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM";
+            return Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)));
         }
-        let place = Place { table, key: case.args.at(1) };
-        let problem = "is written by Keyward alone; what is stored is trimmed by XTRIM";
-        Err(self.stop(place, || self.refuse(table, place.key, Reason::Sink, problem)))
+        Ok(())
     }
 
     /// The place of a key that a call may bring to be as this type. A key that

@@ -32,8 +32,8 @@ pub struct RuleBook {
     at_once: Box<[Option<Content>]>,
     /// The tables of which something is judged at the end of a unit.
     judged_at_end: Box<[bool]>,
-    /// The changefeed of each keyspace; none where no key has a sink.
-    changefeeds: Box<[Box<[u8]>]>,
+    /// The changefeed of each keyspace, and what goes by it; none where no key has a sink.
+    changefeeds: Box<[(Box<[u8]>, FeedMarks)]>,
     /// Overrules what the schema says of modes, for each keyspace.
     modes: Box<[Overruling]>,
     /// If some keys observe: what the schema above is without.
@@ -176,6 +176,15 @@ impl Traits {
     }
 }
 
+/// What goes by a changefeed to which tables: the same of two schemas that say the same of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedMarks {
+    /// As the schema says.
+    pub declared: u64,
+    /// As it is carried out: of keys that observe nothing is told.
+    pub active: u64,
+}
+
 impl RuleBook {
     /// The book of a schema.
     pub fn new(schema: Schema) -> RuleBook {
@@ -191,6 +200,10 @@ impl RuleBook {
             let mut declared = RuleBook::compiled(schema);
             declared.is_hypothetical = true;
             let mut book = RuleBook::compiled(left);
+            for ((_, own), (_, declared)) in book.changefeeds.iter_mut().zip(&declared.changefeeds)
+            {
+                own.declared = declared.declared;
+            }
             // What is secret stays so.
             book.secrets = Secrets::of(declared.schema());
             book.suspension =
@@ -224,9 +237,13 @@ impl RuleBook {
             |id: KeyId| at_once[id.index()].is_some() || is_tied_at_end(&schema, id, &traits);
         let judged_at_end = schema.ids().map(judged_at_end).collect();
         let (suspension, is_hypothetical) = (None, false);
-        let feed = |own: &Keyspace| changefeed_key(&own.name).into_bytes().into_boxed_slice();
+        let feed = |(place, own): (usize, &Keyspace)| {
+            let mark = schema.sink_mark(place);
+            let marks = FeedMarks { declared: mark, active: mark };
+            (changefeed_key(&own.name).into_bytes().into_boxed_slice(), marks)
+        };
         let has_sinks = schema.keys.iter().any(|key| key.is_changefeed);
-        let changefeeds = schema.keyspaces().filter(|_| has_sinks).map(feed).collect();
+        let changefeeds = schema.keyspaces().enumerate().filter(|_| has_sinks).map(feed).collect();
         RuleBook {
             schema,
             matcher,
@@ -297,7 +314,17 @@ impl RuleBook {
 
     /// The key of the changefeed of the keyspace that a table belongs to.
     pub(crate) fn changefeed_of(&self, table: KeyId) -> &[u8] {
-        &self.changefeeds[self.schema.key(table).keyspace]
+        &self.changefeeds[self.schema.key(table).keyspace].0
+    }
+
+    /// The changefeeds, a keyspace's each, and what goes by them.
+    pub fn changefeeds(&self) -> impl Iterator<Item = (&[u8], FeedMarks)> {
+        self.changefeeds.iter().map(|(feed, marks)| (&**feed, *marks))
+    }
+
+    /// What goes by a changefeed, if it is one.
+    pub fn feed_marks(&self, feed: &[u8]) -> Option<FeedMarks> {
+        self.changefeeds().find_map(|(own, marks)| (own == feed).then_some(marks))
     }
 
     /// What is kept from the rows of a table.

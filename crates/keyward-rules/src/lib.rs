@@ -44,7 +44,7 @@ mod words;
 
 pub use after::{Cause, Consequences, Deferred, LargeEnd, Leavers, Objection};
 pub use arguments::extent;
-pub use book::{RuleBook, Traits};
+pub use book::{FeedMarks, RuleBook, Traits};
 pub use change::{Change, End, Part, What};
 pub use derived::{Entry, Holds};
 pub use entry::EntryFields;

@@ -10,6 +10,7 @@ mod column_type;
 
 pub use column_type::ColumnType;
 
+use crate::schema::Schema;
 use crate::settings::choice;
 use crate::source::Span;
 use crate::units::Duration;
@@ -125,6 +126,33 @@ pub enum ColumnSource {
     Time,
     /// The number of the change that it comes from.
     Entry,
+}
+
+impl Schema {
+    /// What the keyspace at this place has in which tables, as a number (FNV-1a): two schemas
+    /// that say the same of it have the same, and others hardly ever.
+    pub fn sink_mark(&self, keyspace: usize) -> u64 {
+        let mut mark = 0xcbf2_9ce4_8422_2325;
+        let mut add = |text: &str| {
+            for byte in text.bytes().chain([0]) {
+                mark = (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        for key in self.keys.iter().filter(|key| key.keyspace == keyspace) {
+            let Some(sink) = &key.sink else { continue };
+            add(key.pattern.text());
+            add(sink.kind.name());
+            add(&sink.table);
+            add(sink.deletion.name());
+            add(sink.merge.map_or("", Merge::name));
+            for (at, column) in sink.columns.iter().enumerate() {
+                add(&column.name);
+                add(&column.ty.to_string());
+                add(if sink.key.contains(&at) { "key" } else { "" });
+            }
+        }
+        mark
+    }
 }
 
 /// The key of a keyspace's changefeed: the stream of changes that are on their way to tables.

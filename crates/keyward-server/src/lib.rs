@@ -27,6 +27,7 @@ pub use compat::compat_markdown;
 pub use files::schema_files::SchemaFiles;
 pub use files::schemas::{Functions, Library, SchemaError, ServedSchema};
 pub use process::log::LogError;
+pub use serve::door::{Companion, Door};
 pub use serve::error::ServeError;
 pub use settings::{Settings, SettingsError};
 
@@ -52,12 +53,24 @@ pub enum CommandError {
 /// From then on a panic, on any thread of the process, ends the process (SIGABRT) after it
 /// was reported: nobody can vouch for the engine afterwards, and one thread serves everybody.
 pub fn run(settings: Settings, schemas: Vec<ServedSchema>) -> Result<(), ServeError> {
-    start::run(settings, schemas, None)
+    start::run(settings, schemas, None, None)
 }
 
 /// `keyward serve`: reads the arguments after `serve` as redis-server would,
 /// goes to the background if they say so, starts the log and serves.
 pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result<(), CommandError> {
+    serve_beside(arguments, schemas, None)
+}
+
+/// As [`serve_command`], with something beside the server that is started when it listens.
+///
+/// # Errors
+/// As [`serve_command`].
+pub fn serve_beside(
+    arguments: &[String],
+    schemas: Vec<ServedSchema>,
+    companion: Option<Companion>,
+) -> Result<(), CommandError> {
     let mut settings = Settings::from_command_line(arguments)?;
     settings.assume_defaults()?;
     // The log comes later, but one that cannot be written is told to who started the server.
@@ -66,5 +79,5 @@ pub fn serve_command(arguments: &[String], schemas: Vec<ServedSchema>) -> Result
         return Ok(());
     }
     let log = log::start(&settings).map_err(CommandError::Log)?;
-    Ok(start::run(settings, schemas, Some(log))?)
+    Ok(start::run(settings, schemas, Some(log), companion)?)
 }

@@ -15,6 +15,7 @@ pub(crate) mod clients;
 pub(crate) mod commit;
 pub(crate) mod core;
 pub(crate) mod delivery;
+pub(crate) mod door;
 pub(crate) mod errands;
 pub(crate) mod error;
 pub(crate) mod event_loop;

@@ -39,6 +39,8 @@ impl From<tokio_postgres::Error> for DatabaseError {
 #[derive(Clone, Debug)]
 pub struct Database {
     config: Config,
+    /// Whether the name in the database's certificate has to be that of the address.
+    checks_name: bool,
 }
 
 impl Database {
@@ -49,6 +51,7 @@ impl Database {
     /// # Errors
     /// If it cannot be read.
     pub fn at(address: &str) -> Result<Database, DatabaseError> {
+        let (address, checks_name) = tls::mode_of(address);
         let mut config: Config = address.parse().map_err(|_| DatabaseError::Address)?;
         if config.get_user().is_none()
             && let Ok(user) = std::env::var("PGUSER").or_else(|_| std::env::var("USER"))
@@ -64,11 +67,11 @@ impl Database {
             config.connect_timeout(std::time::Duration::from_secs(10));
         }
         config.application_name("keyward");
-        Ok(Database { config })
+        Ok(Database { config, checks_name })
     }
 
-    /// Connects, by TLS if the address says `sslmode=require`. The connection is served by a task of the runtime that this runs in, and ends
-    /// with the client.
+    /// Connects, by TLS if the address says `sslmode=require` or `verify-full`. The connection
+    /// is served by a task of the runtime that this runs in, and ends with the client.
     ///
     /// # Errors
     /// If the database cannot be reached or refuses.
@@ -78,7 +81,8 @@ impl Database {
         // What ends a connection is told to whoever uses the client.
         match self.config.get_ssl_mode() {
             SslMode::Require => {
-                let tls = Tls::of_environment().map_err(DatabaseError::Connection)?;
+                let tls =
+                    Tls::of_environment(self.checks_name).map_err(DatabaseError::Connection)?;
                 let (client, connection) = self.config.connect(tls).await.map_err(failed)?;
                 tokio::spawn(async move { drop(connection.await) });
                 Ok(client)
@@ -92,6 +96,26 @@ impl Database {
     }
 }
 
+/// What went wrong, by its code and the names that it is about: the database's own message may
+/// show a value.
+pub fn without_values(error: &tokio_postgres::Error) -> String {
+    let Some(error) = error.as_db_error() else { return in_one_sentence(error) };
+    format!("PostgreSQL refuses it with {}{}", error.code().code(), names_in(error, ""))
+}
+
+/// The names that an error is about, and that a line does not have yet.
+fn names_in(error: &tokio_postgres::error::DbError, line: &str) -> String {
+    let mut names = String::new();
+    for (what, about) in
+        [("table", error.table()), ("column", error.column()), ("constraint", error.constraint())]
+    {
+        if let Some(about) = about.filter(|about| !line.contains(&format!("\"{about}\""))) {
+            names.push_str(&format!(", {what} {about}"));
+        }
+    }
+    names.replace('\n', " ")
+}
+
 /// What went wrong, with the constraint or column it is about, in one line.
 pub fn in_one_sentence(error: &tokio_postgres::Error) -> String {
     let Some(error) = error.as_db_error() else {
@@ -100,12 +124,6 @@ pub fn in_one_sentence(error: &tokio_postgres::Error) -> String {
     };
     let mut line = error.message().to_owned();
     // Details show values, which may be secret; names are enough to find them.
-    for (what, about) in
-        [("table", error.table()), ("column", error.column()), ("constraint", error.constraint())]
-    {
-        if let Some(about) = about.filter(|about| !line.contains(&format!("\"{about}\""))) {
-            line.push_str(&format!(", {what} {about}"));
-        }
-    }
+    line.push_str(&names_in(error, &line));
     line.replace('\n', " ")
 }

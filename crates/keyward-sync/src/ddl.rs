@@ -117,6 +117,22 @@ pub(crate) fn short_name(sink: &Sink) -> &str {
     bare(&sink.table)
 }
 
+/// The key that a row of the table is of, given the columns that name it.
+pub(crate) fn key_name(key: &Key, sink: &Sink, columns: &[usize], values: &[String]) -> Vec<u8> {
+    let mut filled: Vec<Vec<u8>> = vec![Vec::new(); key.pattern.placeholders().len()];
+    for (column, value) in columns.iter().zip(values) {
+        match sink.columns[*column].from {
+            ColumnSource::Placeholder(index) => {
+                let is_month = sink.columns[*column].is_month;
+                let value = if is_month { value.get(..7).unwrap_or(value) } else { value };
+                filled[index] = value.as_bytes().to_vec();
+            }
+            _ => return value.clone().into_bytes(),
+        }
+    }
+    key.pattern.fill(&filled)
+}
+
 /// The partition for the rows of a month.
 pub fn create_partition(sink: &Sink, month: Month) -> String {
     let table = name(&sink.table);

@@ -36,30 +36,25 @@ impl fmt::Display for EntryId {
     }
 }
 
-/// An entry.
+/// An entry: something happened to a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its id.
     pub id: EntryId,
-    /// What it tells.
-    pub news: News,
+    /// What happened.
+    pub kind: SinkKind,
+    /// To which.
+    pub key: Vec<u8>,
+    /// Fields and values, or items.
+    pub pairs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What an entry tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
-    /// The server began anew, and went on behind this entry: what came after it, if it is
-    /// stored, the server has lost.
-    Fork(EntryId),
-    /// Something happened to a key.
-    Change {
-        /// What.
-        kind: SinkKind,
-        /// To which.
-        key: Vec<u8>,
-        /// Fields and values, or items.
-        pairs: Vec<(Vec<u8>, Vec<u8>)>,
-    },
+impl Entry {
+    /// How much it holds.
+    pub fn bytes(&self) -> usize {
+        let pairs: usize = self.pairs.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.key.len() + pairs
+    }
 }
 
 /// Reads the reply to XRANGE.
@@ -72,16 +67,10 @@ fn parse(entry: &Frame) -> Option<Entry> {
     let id = EntryId::parse(id.as_bytes()?)?;
     let texts: Vec<&[u8]> =
         fields.as_elements()?.iter().map(Frame::as_bytes).collect::<Option<_>>()?;
-    let (head, rest) = texts.split_first_chunk::<2>()?;
-    let news = match head {
-        [b"fork", last] => News::Fork(EntryId::parse(last)?),
-        [kind, key] => {
-            let kind = SinkKind::named(std::str::from_utf8(kind).ok()?)?;
-            let pairs = rest.chunks_exact(2).map(|pair| (pair[0].to_vec(), pair[1].to_vec()));
-            News::Change { kind, key: key.to_vec(), pairs: pairs.collect() }
-        }
-    };
-    Some(Entry { id, news })
+    let ([kind, key], rest) = texts.split_first_chunk::<2>()?;
+    let kind = SinkKind::named(std::str::from_utf8(kind).ok()?)?;
+    let pairs = rest.chunks_exact(2).map(|pair| (pair[0].to_vec(), pair[1].to_vec())).collect();
+    Some(Entry { id, kind, key: key.to_vec(), pairs })
 }
 
 #[cfg(test)]
@@ -98,15 +87,11 @@ mod tests {
 
     #[test]
     fn entries_are_read() {
-        let reply = Frame::Array(vec![
-            entry("5-1", &["append", "tx:7", "item", "a", "item", "b"]),
-            entry("6-0", &["fork", "5-1"]),
-        ]);
+        let reply = Frame::Array(vec![entry("5-1", &["append", "tx:7", "item", "a", "item", "b"])]);
         let entries = parse_all(&reply).expect("entries");
         let pairs = vec![(b"item".to_vec(), b"a".to_vec()), (b"item".to_vec(), b"b".to_vec())];
-        let news = News::Change { kind: SinkKind::Append, key: b"tx:7".to_vec(), pairs };
-        assert_eq!(entries[0], Entry { id: EntryId { ms: 5, seq: 1 }, news });
-        assert_eq!(entries[1].news, News::Fork(EntryId { ms: 5, seq: 1 }));
+        let (id, key) = (EntryId { ms: 5, seq: 1 }, b"tx:7".to_vec());
+        assert_eq!(entries, [Entry { id, kind: SinkKind::Append, key, pairs }]);
     }
 
     #[test]

@@ -2,31 +2,34 @@
 //!
 //! Owns the loop, what ends it and how long it waits before it begins anew. Invariants: an
 //! entry is trimmed only when it is stored; a batch ends where a unit does, since all entries
-//! of a unit bear the same time; nothing here holds the server up, which goes on whether or not
-//! anybody follows.
+//! of a unit bear the same time, and holds what one history has; nothing here holds the server
+//! up, which goes on whether or not anybody follows.
 
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod batch;
+mod reading;
+mod replicas;
 
-use keyward_resp::Frame;
-use keyward_schema::{DataType, KeyId, Matcher, Schema, SinkKind, changefeed_key};
+use std::time::{Duration, Instant};
+
+use keyward_schema::{Matcher, Schema, changefeed_key};
 use thiserror::Error;
+use tokio_postgres::Client;
 
 use crate::database::{Database, DatabaseError};
-use crate::entry::{Entry, EntryId, News, parse_all};
+use crate::entry::EntryId;
+use crate::history::{Course, Former, History, Place, Switch, course};
 use crate::inspection;
-use crate::row::{Held, Origin, key_of, rows_of};
+use crate::mending::{self, Guard};
 use crate::source::{Dial, Source, SourceError};
-use crate::store::{self, Batch, Change, Fork, Place, StoreError, Stored, What};
+use crate::store::{self, Batch, StoreError, Stored};
+use reading::Reading;
 
-/// The most entries that are read at once.
-const BATCH_ENTRIES: usize = 5_000;
 /// The shortest and the longest pause before a new attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(30)];
-/// How long the server is asked to wait for a change, in milliseconds.
-const WAIT_MS: &[u8] = b"1000";
 /// How often rows are looked for that are older than their tables keep them.
 const RETENTION_PERIOD: Duration = Duration::from_secs(3600);
+/// How long a statement waits for a lock before it is told that it waits.
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '10s'";
 
 /// Who is told what happens.
 pub type Tell = Box<dyn FnMut(&str) + Send>;
@@ -43,21 +46,30 @@ pub enum FollowError {
     /// The database's tables are not those of the schema.
     #[error("the database is not as the schema wants it ({0}); see keyward sql --check")]
     Tables(String),
-    /// The changefeed is not that of which changes are stored.
+    /// The server has no changefeed, of which changes are stored.
     #[error(
-        "the server's changes end at {last}, before {place}, up to which they are stored: it has lost them, or is another server"
+        "the server has told of no change, and changes up to {0} are stored: it has lost them, or is another server"
     )]
-    Behind {
-        /// The last entry that the server gave an id.
-        last: EntryId,
-        /// The last that is stored.
-        place: EntryId,
+    Nothing(EntryId),
+    /// Other rows go to tables by the server's schema.
+    #[error(
+        "the server's schema has other sinks than this one (history {0}): store its changes with the schema that it serves"
+    )]
+    OtherSchema(String),
+    /// Comparing would change too much.
+    #[error(
+        "{table}: of its {rows} rows {altered} are otherwise on the server and {surplus} are not there, more than a hundredth: nothing is stored; if that is meant, say --accept"
+    )]
+    Guard {
+        /// The table.
+        table: Box<str>,
+        /// How many rows it has.
+        rows: u64,
+        /// How many would be altered.
+        altered: u64,
+        /// How many would be taken away, as far as was counted.
+        surplus: u64,
     },
-    /// A change is of a key that the schema knows no table for.
-    #[error(
-        "entry {0} is about a key that has no sink in this schema: it is older than the server's"
-    )]
-    Foreign(EntryId),
 }
 
 impl From<DatabaseError> for FollowError {
@@ -70,18 +82,19 @@ impl FollowError {
     /// Whether another attempt may succeed by itself.
     fn may_pass(&self) -> bool {
         match self {
+            // Who is no primary, loads, or lacks memory for now says so by a word of its own.
             FollowError::Source(SourceError::Refused(_, text)) => {
-                ["LOADING", "BUSY", "MASTERDOWN", "MISCONF"]
-                    .iter()
-                    .any(|code| text.starts_with(code))
+                let lasting = ["NOAUTH", "WRONGPASS", "NOPERM", "ERR", "NOPROTO", "SCHEMA"];
+                let code = text.split(' ').next().unwrap_or_default();
+                !lasting.contains(&code) || text.starts_with("ERR max number of clients")
             }
             FollowError::Source(SourceError::Protocol) => false,
             FollowError::Source(SourceError::Connection(_)) => true,
             FollowError::Store(StoreError::Database(DatabaseError::Address)) => false,
-            FollowError::Store(_) => true,
-            // The next change begins an epoch.
-            FollowError::Behind { .. } => true,
-            FollowError::Tables(_) | FollowError::Foreign(_) => false,
+            FollowError::Store(_) | FollowError::Nothing(_) => true,
+            FollowError::Tables(_) | FollowError::OtherSchema(_) | FollowError::Guard { .. } => {
+                false
+            }
         }
     }
 }
@@ -109,6 +122,10 @@ pub struct Following {
     pub greeting: Vec<Vec<Vec<u8>>>,
     /// Whether it ends when nothing is left to store.
     pub is_once: bool,
+    /// Whether a comparison may change more than a share of a table.
+    pub guard: Guard,
+    /// How many replicas have to have a change before it is stored.
+    pub replicas: usize,
     /// Who is told what happens.
     pub tell: Tell,
 }
@@ -122,18 +139,27 @@ impl Following {
     pub async fn run(mut self) -> Result<Totals, FollowError> {
         let mut totals = Totals::default();
         let mut pause = PAUSES[0];
+        let mut has_stored = false;
         loop {
             let before = totals;
             match self.follow(&mut totals).await {
                 Ok(()) => return Ok(totals),
                 Err(FollowError::Store(StoreError::Moved)) => {}
-                Err(error) if self.is_once || !error.may_pass() => return Err(error),
+                // Tables that were once as they should be may be so again.
+                Err(error)
+                    if self.is_once
+                        || !(error.may_pass()
+                            || has_stored && matches!(error, FollowError::Tables(_))) =>
+                {
+                    return Err(error);
+                }
                 Err(error) => {
                     // What went well for a while begins with a short pause again.
                     pause = if before == totals { pause } else { PAUSES[0] };
                     (self.tell)(&format!("{error}; once more in {} ms", pause.as_millis()));
                 }
             }
+            has_stored |= before != totals;
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSES[1]);
         }
@@ -141,7 +167,8 @@ impl Following {
 
     /// Connects to both sides and stores changes until one of them fails.
     async fn follow(&mut self, totals: &mut Totals) -> Result<(), FollowError> {
-        let mut client = self.database.connect().await?;
+        let client = self.database.connect().await?;
+        client.batch_execute(LOCK_TIMEOUT).await.map_err(DatabaseError::from)?;
         let inspection = inspection::inspect(&client, &self.schema, &[]).await?;
         if !inspection.differences.is_empty() {
             return Err(FollowError::Tables(inspection.differences.join("; ")));
@@ -152,213 +179,142 @@ impl Following {
         let matcher = Matcher::new(self.schema.keys.iter().map(|key| &key.pattern))
             .expect("a checked schema has patterns that a matcher can tell apart");
         let feed = changefeed_key(&self.schema.keyspace.name).into_bytes();
-        let mut place = store::place(&client, &self.schema.keyspace.name).await?;
-        check_not_behind(&mut source, &feed, place)?;
+        let (place, former) = store::place(&client, &self.schema.keyspace.name).await?;
+        let reading = Reading::new(source, feed);
+        let mut link = Link { client, reading, matcher, place, former, is_trimmed: false };
         let mut retained: Option<Instant> = None;
         loop {
-            if retained.is_none_or(|at| at.elapsed() > RETENTION_PERIOD) {
-                store::retain(&client, &self.schema, now_ms()).await?;
+            let is_due = retained.is_none_or(|at| at.elapsed() > RETENTION_PERIOD);
+            if is_due && link.place.highest != EntryId::default() {
+                store::retain(&link.client, &self.schema, link.place.highest.ms).await?;
                 retained = Some(Instant::now());
             }
-            let entries = read_entries(&mut source, &feed, place.entry)?;
-            let Some(last) = entries.last().map(|entry| entry.id) else {
-                if self.is_once {
-                    return Ok(());
-                }
-                let from = place.entry.to_string();
-                let wait: [&[u8]; 6] =
-                    [b"XREAD", b"BLOCK", WAIT_MS, b"STREAMS", &feed, from.as_bytes()];
-                source.ask("XREAD", &wait)?;
+            if link.go_on(self, totals).await? {
                 continue;
-            };
-            let mut batch = batch_of(&self.schema, &matcher, &mut source, &entries, place)?;
-            batch.place.entry = last;
-            for fork in batch.forks.iter().filter(|fork| place.entry > fork.lost_after) {
-                (self.tell)(&format!(
-                    "the server lost what came after {}, of which the database has what came up to {}: see keyward_forks",
-                    fork.lost_after, place.entry
-                ));
             }
-            let Stored { rows, dead_letters } =
-                store::store(&mut client, &self.schema, place, &batch).await?;
-            if dead_letters > 0 {
-                (self.tell)(&format!(
-                    "{dead_letters} items were refused: see keyward_dead_letters"
-                ));
+            if self.is_once {
+                return Ok(());
             }
-            place = batch.place;
-            totals.entries += entries.len() as u64;
-            totals.rows += rows as u64;
-            totals.dead_letters += dead_letters as u64;
-            let next = last.next().to_string();
-            source.ask("XTRIM", &[b"XTRIM", &feed, b"MINID", b"=", next.as_bytes()])?;
+            link.reading.wait(link.place.entry)?;
         }
     }
 }
 
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Changes whose ids lie before the place would never be seen.
-fn check_not_behind(source: &mut Source, feed: &[u8], place: Place) -> Result<(), FollowError> {
-    let reply = source.ask_all(&[vec![b"XINFO", b"STREAM", feed]])?.pop();
-    let Some(elements) = reply.as_ref().and_then(Frame::as_elements) else { return Ok(()) };
-    let mut pairs = elements.chunks_exact(2);
-    let last = pairs.find(|pair| pair[0].as_bytes() == Some(b"last-generated-id"));
-    let last = last.and_then(|pair| EntryId::parse(pair[1].as_bytes()?));
-    match last {
-        Some(last) if last < place.entry => Err(FollowError::Behind { last, place: place.entry }),
-        _ => Ok(()),
-    }
-}
-
-/// The entries behind a place, whole units of them: those of one time stay together.
-fn read_entries(
-    source: &mut Source,
-    feed: &[u8],
-    from: EntryId,
-) -> Result<Vec<Entry>, FollowError> {
-    let mut entries: Vec<Entry> = Vec::new();
-    loop {
-        let last = entries.last().map_or(from, |entry| entry.id);
-        let start = format!("({last}");
-        let count = BATCH_ENTRIES.to_string();
-        let request: [&[u8]; 6] =
-            [b"XRANGE", feed, start.as_bytes(), b"+", b"COUNT", count.as_bytes()];
-        let page = parse_all(&source.ask("XRANGE", &request)?).ok_or(SourceError::Protocol)?;
-        let is_last = page.len() < BATCH_ENTRIES;
-        entries.extend(page);
-        if is_last {
-            return Ok(entries);
-        }
-        let end_ms = entries.last().map_or(0, |entry| entry.id.ms);
-        let whole = entries.iter().rposition(|entry| entry.id.ms != end_ms);
-        if let Some(whole) = whole {
-            entries.truncate(whole + 1);
-            return Ok(entries);
-        }
-    }
-}
-
-/// What entries do to tables.
-fn batch_of(
-    schema: &Schema,
-    matcher: &Matcher,
-    source: &mut Source,
-    entries: &[Entry],
+/// Both sides, and how far storing has come.
+struct Link {
+    client: Client,
+    reading: Reading,
+    matcher: Matcher,
     place: Place,
-) -> Result<Batch, FollowError> {
-    let mut batch = Batch { place, ..Batch::default() };
-    let mut mirrored: BTreeMap<&[u8], (KeyId, EntryId)> = BTreeMap::new();
-    for entry in entries {
-        let (kind, name, pairs) = match &entry.news {
-            News::Fork(lost_after) => {
-                batch.forks.push(Fork { epoch: entry.id, lost_after: *lost_after });
-                batch.place.epoch = entry.id;
-                continue;
-            }
-            News::Change { kind, key, pairs } => (*kind, key, pairs),
-        };
-        let found = matcher.find(name).and_then(|found| schema.id(found.pattern));
-        let found =
-            found.filter(|id| schema.key(*id).sink.as_ref().is_some_and(|own| own.kind == kind));
-        let id = found.ok_or(FollowError::Foreign(entry.id))?;
-        match kind {
-            SinkKind::Mirror => {
-                mirrored.insert(name, (id, entry.id));
-            }
-            SinkKind::Archive => {
-                let held = match (schema.key(id).data, &pairs[..]) {
-                    (DataType::Hash, pairs) => Held::Fields(pairs),
-                    (_, [(_, value)]) => Held::Text(value),
-                    _ => Held::Nothing,
-                };
-                push(&mut batch, schema, (id, name), &held, Origin { id: entry.id, item: None });
-            }
-            SinkKind::Append if schema.key(id).data == DataType::Stream => {
-                let origin = Origin { id: entry.id, item: Some(0) };
-                push(&mut batch, schema, (id, name), &Held::Fields(pairs), origin);
-            }
-            SinkKind::Append | SinkKind::Drain => {
-                for (number, (_, item)) in pairs.iter().enumerate() {
-                    let origin = Origin { id: entry.id, item: Some(number) };
-                    push(&mut batch, schema, (id, name), &Held::Text(item), origin);
-                }
-            }
-        }
-    }
-    look_at(&mut batch, schema, source, mirrored)?;
-    batch.changes.sort_by_key(|change| change.id);
-    Ok(batch)
+    former: Vec<Former>,
+    /// Whether what was stored before is off the server: the last one may have ended before.
+    is_trimmed: bool,
 }
 
-/// Adds what a row or an item does to its table.
-fn push(
-    batch: &mut Batch,
-    schema: &Schema,
-    (id, name): (KeyId, &[u8]),
-    held: &Held<'_>,
-    origin: Origin,
-) {
-    let key = schema.key(id);
-    let Some(sink) = &key.sink else { return };
-    let what = match rows_of(key, sink, name, held, origin) {
-        Ok(rows) => What::Store(rows),
-        Err(unfit) => What::Unfit(format!("{} {}", unfit.column, unfit.problem)),
-    };
-    let item = match held {
-        Held::Text(item) if origin.item.is_some() => Some(item.to_vec()),
-        _ => None,
-    };
-    let change = Change { id: origin.id, key: id.index(), name: name.to_vec(), what, item };
-    batch.changes.push(change);
+impl Link {
+    /// Does what comes next; whether there was anything to do.
+    async fn go_on(
+        &mut self,
+        own: &mut Following,
+        totals: &mut Totals,
+    ) -> Result<bool, FollowError> {
+        let chain = self.reading.histories()?;
+        let (at, end) = match course(&self.place, &chain, &self.former) {
+            Course::Wait => return Ok(false),
+            Course::Nothing => return Err(FollowError::Nothing(self.place.entry)),
+            Course::Switch(switch) => {
+                self.switch(own, &switch).await?;
+                return Ok(true);
+            }
+            Course::Read(at, end) => (at, end),
+        };
+        check_sinks(&own.schema, &chain, at)?;
+        if !self.is_trimmed {
+            self.reading.trim(self.place.entry)?;
+            self.is_trimmed = true;
+        }
+        if self.place.compares && end.is_none() {
+            self.compare(own, totals).await?;
+            return Ok(true);
+        }
+        let entries = self.reading.read(self.place.entry, end)?;
+        // What was read while another history began may be of that.
+        if self.reading.histories()? != chain {
+            return Ok(true);
+        }
+        let last = match (entries.last(), end) {
+            (Some(last), _) => last.id,
+            (None, Some(end)) => end,
+            (None, None) => return Ok(false),
+        };
+        if own.replicas > 0 {
+            let tell = &mut own.tell;
+            replicas::wait(self.reading.source(), own.replicas, |line| tell(line))?;
+        }
+        let highest = self.place.highest.max(last);
+        let place = Place { entry: last, highest, ..self.place.clone() };
+        let mut batch = Batch { place, ..Batch::default() };
+        let known = batch::Known { schema: &own.schema, matcher: &self.matcher, from: &self.place };
+        batch::fill(&mut batch, &known, self.reading.source(), &entries)?;
+        let Stored { rows, dead_letters } =
+            store::store(&mut self.client, &own.schema, &self.place, &batch).await?;
+        if dead_letters > 0 {
+            (own.tell)(&format!("{dead_letters} items were refused: see keyward_dead_letters"));
+        }
+        self.place = batch.place;
+        totals.entries += entries.len() as u64;
+        totals.rows += rows as u64;
+        totals.dead_letters += dead_letters as u64;
+        self.reading.trim(self.place.entry)?;
+        Ok(true)
+    }
+
+    /// Goes over to another history.
+    async fn switch(&mut self, own: &mut Following, switch: &Switch) -> Result<(), FollowError> {
+        let keyspace = own.schema.keyspace.name.clone();
+        if switch.is_foreign {
+            (own.tell)(&format!(
+                "this is another server, or one that has lost all of its past: none of its histories is stored here. Its changes are stored from {} on, and mirrored rows are compared; see keyward_forks",
+                switch.to.history
+            ));
+        } else if let Some((after, to)) = switch.lost {
+            (own.tell)(&format!(
+                "the server lost what came after {after}, of which the database has what came up to {to}: see keyward_forks"
+            ));
+        }
+        store::switch(&mut self.client, &keyspace, &self.place, switch).await?;
+        (self.place, self.former) = store::place(&self.client, &keyspace).await?;
+        Ok(())
+    }
+
+    /// Compares mirrored rows, of which not all changes were told.
+    async fn compare(
+        &mut self,
+        own: &mut Following,
+        totals: &mut Totals,
+    ) -> Result<(), FollowError> {
+        let source = self.reading.source();
+        let mended =
+            mending::mend(&mut self.client, &own.schema, source, &self.place, own.guard).await?;
+        if mended != mending::Mended::default() {
+            let mending::Mended { stored, removed } = mended;
+            (own.tell)(&format!(
+                "mirrored rows were compared: {stored} stored, {removed} taken away or marked"
+            ));
+        }
+        totals.rows += mended.stored;
+        self.place.compares = false;
+        Ok(())
+    }
 }
 
-/// Looks at mirrored rows as they are now, each once.
-fn look_at(
-    batch: &mut Batch,
-    schema: &Schema,
-    source: &mut Source,
-    mirrored: BTreeMap<&[u8], (KeyId, EntryId)>,
-) -> Result<(), FollowError> {
-    let mut requests: Vec<Vec<&[u8]>> = Vec::with_capacity(mirrored.len());
-    for (name, (id, _)) in &mirrored {
-        let command: &[u8] = match schema.key(*id).data {
-            DataType::Hash => b"HGETALL",
-            _ => b"GET",
-        };
-        requests.push(vec![command, name]);
+/// Entries of sinks that the schema does not have are of a former one only if the server's is the
+/// same by now; else they are for whoever knows them.
+fn check_sinks(schema: &Schema, chain: &[History], at: usize) -> Result<(), FollowError> {
+    let mark = schema.sink_mark(0);
+    let is_known = |history: &History| history.declared == mark;
+    match is_known(&chain[at]) || chain.last().is_some_and(is_known) {
+        true => Ok(()),
+        false => Err(FollowError::OtherSchema(chain[at].name.clone())),
     }
-    let replies = source.ask_all(&requests)?;
-    for ((name, (id, entry)), reply) in mirrored.into_iter().zip(replies) {
-        let origin = Origin { id: entry, item: None };
-        if let Frame::Error(text) = &reply {
-            let text = String::from_utf8_lossy(text).into_owned();
-            return Err(SourceError::Refused("a look at a row", text).into());
-        }
-        let pairs: Vec<(Vec<u8>, Vec<u8>)> = reply.as_elements().map_or(Vec::new(), |elements| {
-            let texts = elements.iter().filter_map(Frame::as_bytes).map(<[u8]>::to_vec);
-            let texts: Vec<Vec<u8>> = texts.collect();
-            texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect()
-        });
-        match reply.as_bytes() {
-            Some(text) => push(batch, schema, (id, name), &Held::Text(text), origin),
-            None if !pairs.is_empty() => {
-                push(batch, schema, (id, name), &Held::Fields(&pairs), origin);
-            }
-            None => {
-                let key = schema.key(id);
-                let Some(sink) = &key.sink else { continue };
-                let what = match key_of(key, sink, name, origin) {
-                    Ok(row) => What::Remove(row),
-                    Err(unfit) => What::Unfit(format!("{} {}", unfit.column, unfit.problem)),
-                };
-                let name = name.to_vec();
-                batch.changes.push(Change { id: entry, key: id.index(), name, what, item: None });
-            }
-        }
-    }
-    Ok(())
 }

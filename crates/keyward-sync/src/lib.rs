@@ -4,19 +4,25 @@
 //! ([`migration`]), the connection to the database ([`database`]) and what that lacks
 //! ([`inspection`]); and the way of changes there: [`following`] reads them from a server's
 //! changefeed ([`source`], [`entry`]), makes rows of them ([`row`]) and has them stored
-//! exactly once ([`store`]); [`verification`] compares both sides.
+//! exactly once ([`store`]), through the histories of a server ([`history`]); [`mending`] compares
+//! mirrored rows where changes were not told, [`verification`] where somebody
+//! asks; [`filling`] loads a server from the tables.
 //! Not here: arguments and words for people (`keyward`), what a sink is (`keyward-schema`), who
 //! writes the changefeed (`keyward-rules`).
 
 pub mod database;
 pub mod ddl;
 pub mod entry;
+pub mod filling;
 pub mod following;
+pub mod history;
 pub mod inspection;
+pub mod mending;
 pub mod migration;
 mod names;
 mod own_tables;
 pub mod row;
+mod sight;
 pub mod source;
 mod statement;
 pub mod store;

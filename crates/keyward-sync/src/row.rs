@@ -43,6 +43,60 @@ pub struct Origin {
     pub id: EntryId,
     /// Which item of it, where it has items.
     pub item: Option<usize>,
+    /// The history, where another may have given the same id before.
+    pub again: Option<u32>,
+}
+
+impl Origin {
+    /// What nothing else has.
+    fn text(&self) -> String {
+        let mut text = self.id.to_string();
+        if let Some(item) = self.item {
+            text.push_str(&format!("-{item}"));
+        }
+        if let Some(again) = self.again {
+            text.push_str(&format!("-{again:08x}"));
+        }
+        text
+    }
+}
+
+/// Whether a message about a row or an item of a key may show something secret.
+pub(crate) fn has_secrets(key: &Key) -> bool {
+    let of_content = match &key.content {
+        Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => shape.has_secret(),
+        Content::Fields(object) | Content::Entries(object) => object.has_secret(),
+        _ => false,
+    };
+    key.secret || !key.secret_placeholders.is_empty() || of_content
+}
+
+/// An item, with what is secret and has no column in its table left out: nobody reads there what
+/// they could not read in the table.
+pub(crate) fn masked(key: &Key, sink: &Sink, item: &[u8]) -> Vec<u8> {
+    const MASK: &[u8] = b"***";
+    let has_column = |from: &ColumnSource| sink.column_from(from).is_some();
+    let Some(object) = object_of(&key.content) else {
+        let is_kept = !has_secrets(key) || has_column(&ColumnSource::Value);
+        return if is_kept { item.to_vec() } else { MASK.to_vec() };
+    };
+    let hidden =
+        object.fields.iter().enumerate().filter(|(at, field)| {
+            field.shape.has_secret() && !has_column(&ColumnSource::Field(*at))
+        });
+    let hidden: Vec<&str> = hidden.map(|(_, field)| &*field.name).collect();
+    let is_rest_hidden = match &object.extra {
+        Extra::Typed(shape) => shape.has_secret() && !has_column(&ColumnSource::Extra),
+        _ => false,
+    };
+    if hidden.is_empty() && !is_rest_hidden {
+        return item.to_vec();
+    }
+    let is_hidden =
+        |name: &str| hidden.contains(&name) || is_rest_hidden && object.field(name).is_none();
+    Fields::of_json(item)
+        .and_then(|fields| fields.masked(is_hidden))
+        .map_or_else(|| MASK.to_vec(), String::into_bytes)
 }
 
 /// The rows that something is in its table: one, or one for each part of a split.
@@ -163,10 +217,7 @@ impl Making<'_> {
             ColumnSource::SplitName => Some(split.to_owned()),
             ColumnSource::Time if column.required => Some(time_text(self.origin.id.ms)),
             ColumnSource::Time => None,
-            ColumnSource::Entry => Some(match self.origin.item {
-                Some(item) => format!("{}-{item}", self.origin.id),
-                None => self.origin.id.to_string(),
-            }),
+            ColumnSource::Entry => Some(self.origin.text()),
             ColumnSource::Field(index) => {
                 let object = object_of(&self.key.content);
                 let field = object.and_then(|own| own.fields.get(*index));
@@ -235,7 +286,7 @@ fn text_of(bytes: &[u8]) -> Result<String, &'static str> {
 /// one value must be given the one that it writes.
 fn of_kind(kind: &Kind, ty: ColumnType, text: String) -> Result<String, &'static str> {
     let is_written_so = match ty {
-        ColumnType::Uuid => !text.bytes().any(|byte| byte.is_ascii_uppercase()),
+        ColumnType::Uuid => is_written_uuid(&text),
         ColumnType::Inet => text.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.to_string() == text),
         _ => true,
     };
@@ -244,6 +295,16 @@ fn of_kind(kind: &Kind, ty: ColumnType, text: String) -> Result<String, &'static
         true => Ok(text),
         false => Err("would be another key's value too, as PostgreSQL writes it"),
     }
+}
+
+/// Whether a UUID is as PostgreSQL writes it: in small letters, with four dashes.
+fn is_written_uuid(text: &str) -> bool {
+    let is_dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match is_dash(at) {
+            true => byte == b'-',
+            false => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        })
 }
 
 /// The value of a field. A null of JSON is none.
@@ -255,6 +316,9 @@ fn of_shape(shape: &Shape, column: &Column, found: &Found) -> Result<Option<Stri
             );
         }
         Found::Text(bytes) => text_of(bytes)?,
+        // A text of JSON is one in a column of JSON too.
+        Found::Quoted(_, json) if column.ty == ColumnType::Jsonb => json.clone(),
+        Found::Quoted(text, _) => text_of(text.as_bytes())?,
         Found::Raw(json) => json.clone(),
     };
     let text = match &column.strip {

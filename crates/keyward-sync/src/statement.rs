@@ -6,7 +6,7 @@
 
 use keyward_schema::{Column, ColumnSource, ColumnType, Deletion, Merge, Sink, SinkKind};
 
-use crate::ddl::column_names;
+use crate::ddl::{self, column_names};
 use crate::names::name;
 
 /// Stores rows, an array of texts for each column.
@@ -132,21 +132,63 @@ pub(crate) fn note_seen(sink: &Sink, seen: &str) -> String {
     format!("INSERT INTO {seen} SELECT {} FROM {}", values.join(", "), given(sink.columns.len()))
 }
 
-/// The keys of rows that the table has and nobody has noted; some thousands at most.
-pub(crate) fn surplus(sink: &Sink, seen: &str) -> String {
-    let names: Vec<String> =
-        name_columns(sink).into_iter().map(|at| name(&sink.columns[at].name)).collect();
-    let texts: Vec<String> = names.iter().map(|own| format!("t.{own}::text")).collect();
-    let is_same: Vec<String> = names.iter().map(|own| format!("s.{own} = t.{own}")).collect();
+/// The table in which keys are noted.
+pub(crate) fn seen_table(sink: &Sink) -> String {
+    format!("keyward_seen_{}", ddl::short_name(sink))
+}
+
+/// Makes that table, for the length of a transaction.
+pub(crate) fn create_seen(sink: &Sink) -> String {
+    let columns = name_columns(sink);
+    let definitions = columns.iter().map(|at| ddl::plain_definition(&sink.columns[*at]));
+    let definitions: Vec<String> = definitions.collect();
+    let seen = seen_table(sink);
+    let definitions = definitions.join(", ");
+    format!("CREATE TEMPORARY TABLE IF NOT EXISTS {seen} ({definitions}) ON COMMIT DROP")
+}
+
+/// Which rows of the table have a key that nobody has noted.
+fn is_surplus(sink: &Sink, seen: &str) -> String {
+    let names = name_columns(sink).into_iter().map(|at| name(&sink.columns[at].name));
+    let is_same: Vec<String> = names.map(|own| format!("s.{own} = t.{own}")).collect();
+    let is_same = is_same.join(" AND ");
+    format!("NOT EXISTS (SELECT 1 FROM {seen} AS s WHERE {is_same}){}", living(sink, "AND"))
+}
+
+/// That a row is not marked as deleted.
+pub(crate) fn living(sink: &Sink, word: &str) -> String {
     let time = sink.column_from(&ColumnSource::Time);
-    let living =
-        time.map_or(String::new(), |at| format!(" AND t.{} IS NULL", name(&sink.columns[at].name)));
+    let is_null = |at: usize| format!(" {word} t.{} IS NULL", name(&sink.columns[at].name));
+    time.map_or(String::new(), is_null)
+}
+
+/// How many rows the table has that are not marked as deleted.
+pub(crate) fn count(sink: &Sink) -> String {
+    format!("SELECT count(*) FROM {} AS t{}", name(&sink.table), living(sink, "WHERE"))
+}
+
+/// The keys of rows that the table has and nobody has noted, so many at most.
+pub(crate) fn surplus(sink: &Sink, seen: &str, most: u64) -> String {
+    let names = name_columns(sink).into_iter().map(|at| name(&sink.columns[at].name));
+    let texts: Vec<String> = names.map(|own| format!("t.{own}::text")).collect();
     format!(
-        "SELECT DISTINCT {} FROM {} AS t WHERE NOT EXISTS (SELECT 1 FROM {seen} AS s WHERE {}){living} LIMIT 10000",
+        "SELECT DISTINCT {} FROM {} AS t WHERE {} LIMIT {most}",
         texts.join(", "),
         name(&sink.table),
-        is_same.join(" AND ")
+        is_surplus(sink, seen)
     )
+}
+
+/// Takes those rows away, or marks them.
+pub(crate) fn remove_surplus(sink: &Sink, seen: &str) -> String {
+    let (table, is_surplus) = (name(&sink.table), is_surplus(sink, seen));
+    match (sink.deletion, sink.column_from(&ColumnSource::Time)) {
+        (Deletion::Mark, Some(at)) => {
+            let own = name(&sink.columns[at].name);
+            format!("UPDATE {table} AS t SET {own} = now() WHERE {is_surplus}")
+        }
+        _ => format!("DELETE FROM {table} AS t WHERE {is_surplus}"),
+    }
 }
 
 /// The arrays as a table.

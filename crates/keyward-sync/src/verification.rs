@@ -8,22 +8,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use keyward_resp::Frame;
-use keyward_schema::{
-    ColumnSource, DataType, Key, Matcher, Schema, Sink, SinkKind, changefeed_key,
-};
+use keyward_schema::{Key, Matcher, Schema, Sink, SinkKind, changefeed_key};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::database::{Database, DatabaseError};
-use crate::entry::{EntryId, News, parse_all};
+use crate::entry::EntryId;
 use crate::following::FollowError;
-use crate::row::{Held, Origin, Row, rows_of};
-use crate::source::{Source, SourceError};
-use crate::{ddl, statement, store};
+use crate::row::{Origin, Row};
+use crate::source::Source;
+use crate::{ddl, sight, statement, store};
 
-/// How many keys are looked at together.
-const KEYS_AT_ONCE: &[u8] = b"1000";
+/// The most rows that a table alone has which are looked at.
+const SURPLUS_MAX: u64 = 10_000;
 /// The most differences that are told one by one.
 pub const DIFFERENCES_TOLD: usize = 100;
 
@@ -63,7 +60,7 @@ pub async fn verify(
         seen.prepare().await?;
         let mut cursor = b"0".to_vec();
         loop {
-            let (next, names) = scan(source, &cursor, &key.pattern.glob())?;
+            let (next, names) = sight::scan(source, &cursor, &key.pattern.glob())?;
             let own = names.into_iter().filter(|name| {
                 let found = matcher.find(name).and_then(|found| schema.id(found.pattern));
                 found.is_some_and(|id| std::ptr::eq(schema.key(id), key))
@@ -77,7 +74,11 @@ pub async fn verify(
         }
         seen.find_surplus().await?;
     }
-    let pending = pending(source, schema, place.entry)?;
+    let feed = changefeed_key(&schema.keyspace.name).into_bytes();
+    let pending: BTreeSet<String> = sight::pending(source, &feed, place.entry)?
+        .iter()
+        .map(|name| name.escape_ascii().to_string())
+        .collect();
     verification.pending = pending.len() as u64;
     for (name, difference) in suspects {
         if pending.contains(&name) {
@@ -92,39 +93,6 @@ pub async fn verify(
     Ok(verification)
 }
 
-/// Some keys of the server, and where to go on.
-fn scan(
-    source: &mut Source,
-    cursor: &[u8],
-    glob: &str,
-) -> Result<(Vec<u8>, Vec<Vec<u8>>), FollowError> {
-    let request: [&[u8]; 6] = [b"SCAN", cursor, b"MATCH", glob.as_bytes(), b"COUNT", KEYS_AT_ONCE];
-    let reply = source.ask("SCAN", &request)?;
-    let read = |reply: &Frame| -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
-        let [next, names] = reply.as_elements()? else { return None };
-        let names = names.as_elements()?.iter().map(|name| Some(name.as_bytes()?.to_vec()));
-        Some((next.as_bytes()?.to_vec(), names.collect::<Option<_>>()?))
-    };
-    Ok(read(&reply).ok_or(SourceError::Protocol)?)
-}
-
-/// The keys that have changes behind the place, as they are shown.
-fn pending(
-    source: &mut Source,
-    schema: &Schema,
-    place: EntryId,
-) -> Result<BTreeSet<String>, FollowError> {
-    let feed = changefeed_key(&schema.keyspace.name);
-    let start = format!("({place}");
-    let request: [&[u8]; 4] = [b"XRANGE", feed.as_bytes(), start.as_bytes(), b"+"];
-    let entries = parse_all(&source.ask("XRANGE", &request)?).ok_or(SourceError::Protocol)?;
-    let names = entries.iter().filter_map(|entry| match &entry.news {
-        News::Change { key, .. } => Some(key.escape_ascii().to_string()),
-        News::Fork(_) => None,
-    });
-    Ok(names.collect())
-}
-
 /// The rows of one table, as the server has them and as the table does.
 struct SeenRows<'a, 'c> {
     transaction: &'a Transaction<'c>,
@@ -137,19 +105,7 @@ struct SeenRows<'a, 'c> {
 impl SeenRows<'_, '_> {
     /// Makes room for the keys that are seen: what is in the table besides is surplus.
     async fn prepare(&self) -> Result<(), DatabaseError> {
-        let columns = statement::name_columns(self.sink);
-        let definitions = columns.iter().map(|at| ddl::plain_definition(&self.sink.columns[*at]));
-        let definitions: Vec<String> = definitions.collect();
-        let create = format!(
-            "CREATE TEMPORARY TABLE IF NOT EXISTS keyward_seen_{} ({}) ON COMMIT DROP",
-            ddl::short_name(self.sink),
-            definitions.join(", ")
-        );
-        Ok(self.transaction.batch_execute(&create).await?)
-    }
-
-    fn seen(&self) -> String {
-        format!("keyward_seen_{}", ddl::short_name(self.sink))
+        Ok(self.transaction.batch_execute(&statement::create_seen(self.sink)).await?)
     }
 
     /// Compares rows of these keys; how many there are.
@@ -158,34 +114,19 @@ impl SeenRows<'_, '_> {
         source: &mut Source,
         names: BTreeSet<Vec<u8>>,
     ) -> Result<u64, FollowError> {
-        let names: Vec<Vec<u8>> = names.into_iter().collect();
-        let command: &[u8] = if self.key.data == DataType::Hash { b"HGETALL" } else { b"GET" };
-        let requests: Vec<Vec<&[u8]>> =
-            names.iter().map(|name| vec![command, name.as_slice()]).collect();
-        let replies = source.ask_all(&requests)?;
-        let origin = Origin { id: EntryId::default(), item: None };
+        let origin = Origin { id: EntryId::default(), item: None, again: None };
+        let asked: Vec<(&[u8], Origin)> = names.iter().map(|name| (&**name, origin)).collect();
+        let looked = sight::look(source, (self.key, self.sink), &asked)?;
         let (mut rows, mut owners): (Vec<Row>, Vec<String>) = (Vec::new(), Vec::new());
-        for (name, reply) in names.iter().zip(&replies) {
-            let pairs: Vec<(Vec<u8>, Vec<u8>)> = match reply.as_elements() {
-                Some(elements) => {
-                    let texts: Vec<&[u8]> = elements.iter().filter_map(Frame::as_bytes).collect();
-                    let pair = |pair: &[&[u8]]| (pair[0].to_vec(), pair[1].to_vec());
-                    texts.chunks_exact(2).map(pair).collect()
-                }
-                None => Vec::new(),
-            };
-            let held = match reply.as_bytes() {
-                Some(text) if !matches!(reply, Frame::Error(_)) => Held::Text(text),
-                _ if pairs.is_empty() => continue,
-                _ => Held::Fields(&pairs),
-            };
+        for (name, looked) in names.iter().zip(looked) {
             let shown = name.escape_ascii().to_string();
-            match rows_of(self.key, self.sink, name, &held, origin) {
-                Ok(own) => {
+            match looked {
+                None => {}
+                Some(Ok(own)) => {
                     owners.extend(own.iter().map(|_| shown.clone()));
                     rows.extend(own);
                 }
-                Err(unfit) => {
+                Some(Err(unfit)) => {
                     let told = format!("{shown}: {} {}", unfit.column, unfit.problem);
                     self.suspects.insert(shown, told);
                 }
@@ -215,38 +156,23 @@ impl SeenRows<'_, '_> {
             let told = format!("{owner}: {what} {}", self.sink.table);
             self.suspects.insert(owner.clone(), told);
         }
-        let note = statement::note_seen(self.sink, &self.seen());
+        let note = statement::note_seen(self.sink, &statement::seen_table(self.sink));
         self.transaction.execute(&note, &arrays).await?;
         Ok(())
     }
 
     /// Rows of the table that the server does not have.
     async fn find_surplus(&mut self) -> Result<(), DatabaseError> {
-        let surplus = statement::surplus(self.sink, &self.seen());
-        let placeholders: Vec<usize> = statement::name_columns(self.sink);
+        let seen = statement::seen_table(self.sink);
+        let surplus = statement::surplus(self.sink, &seen, SURPLUS_MAX);
+        let columns: Vec<usize> = statement::name_columns(self.sink);
         for found in self.transaction.query(&surplus, &[]).await? {
-            let values: Vec<String> = (0..placeholders.len()).map(|at| found.get(at)).collect();
-            let name = self.key_of(&placeholders, &values);
+            let values: Vec<String> = (0..columns.len()).map(|at| found.get(at)).collect();
+            let name = ddl::key_name(self.key, self.sink, &columns, &values);
+            let name = name.escape_ascii().to_string();
             let told = format!("{name}: is in {} alone", self.sink.table);
             self.suspects.insert(name, told);
         }
         Ok(())
-    }
-
-    /// The key that a row of the table is of.
-    fn key_of(&self, columns: &[usize], values: &[String]) -> String {
-        let placeholders = self.key.pattern.placeholders();
-        let mut filled: Vec<Vec<u8>> = vec![Vec::new(); placeholders.len()];
-        for (column, value) in columns.iter().zip(values) {
-            match self.sink.columns[*column].from {
-                ColumnSource::Placeholder(index) => {
-                    let is_month = self.sink.columns[*column].is_month;
-                    let value = if is_month { value.get(..7).unwrap_or(value) } else { value };
-                    filled[index] = value.as_bytes().to_vec();
-                }
-                _ => return value.clone(),
-            }
-        }
-        self.key.pattern.fill(&filled).escape_ascii().to_string()
     }
 }

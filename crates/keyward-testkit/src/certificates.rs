@@ -15,18 +15,18 @@ pair() {
 exec 2>openssl.log
 ec="ec -pkeyopt ec_paramgen_curve:prime256v1"
 printf keyUsage=digitalSignature > extensions
+printf 'keyUsage=digitalSignature\nsubjectAltName=DNS:localhost,IP:127.0.0.1' > names
 : > none
 authority "$ec" ca
 authority "$ec" other-ca
 pair "$ec" ca server extensions
+pair "$ec" ca named names
 pair "$ec" ca renewed extensions
 pair "$ec" ca client extensions
 pair "$ec" other-ca stranger extensions
 pair "$ec" ca old-version none
 pair rsa:2048 ca rsa extensions
-printf subjectAltName=IP:127.0.0.1 > address
 printf subjectAltName=DNS:elsewhere.example > elsewhere
-pair "$ec" ca named address
 pair "$ec" ca misnamed elsewhere
 openssl req -x509 -newkey $ec -nodes -keyout namesake.key -subj "/CN=ca" -days 2 -out namesake.crt
 openssl req -x509 -key rsa.key -subj "/CN=rsa-ca" -days 2 -out rsa-ca.crt
@@ -38,7 +38,7 @@ openssl pkcs8 -topk8 -in server.key -passout pass:secret -out encrypted.key
 
 /// Certificates in a directory of their own, as `NAME.crt` and `NAME.key`: `ca` has signed
 /// those of `server`, `renewed`, `client`, `rsa` and `old-version` (X.509 version 1),
-/// and of `named` and `misnamed`, which are good for 127.0.0.1 and for elsewhere.example alone;
+/// and of `named` and `misnamed`, which are good for 127.0.0.1 and localhost, and for elsewhere.example alone;
 /// `other-ca` that of `stranger`, `rsa-ca` that of `old-rsa` (version 1, too); `namesake` is
 /// another authority by the name of `ca`; `encrypted.key` is the key of `server` behind a pass phrase.
 #[derive(Debug)]

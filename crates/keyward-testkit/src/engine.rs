@@ -33,9 +33,15 @@ pub struct TestHost {
     pub captured_bytes_max: Option<usize>,
     /// What it gave then.
     pub captured: Vec<Vec<u8>>,
+    /// What its secrets are made of.
+    pub secrets: u8,
 }
 
 impl Host for TestHost {
+    fn fill_with_secrets(&mut self, bytes: &mut [u8]) {
+        bytes.fill(self.secrets);
+    }
+
     fn monotonic_ns(&mut self) -> u64 {
         self.clock_ns += self.step_ns;
         self.clock_ns

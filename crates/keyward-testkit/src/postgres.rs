@@ -32,12 +32,12 @@ pub struct Postgres {
 
 impl Postgres {
     /// As [`Postgres::start`], reached on the loopback interface by TLS alone, with the
-    /// certificate `server`.
+    /// certificate of this name.
     ///
     /// # Panics
     /// As [`Postgres::start`].
-    pub fn start_with_tls(certificates: &Certificates) -> Postgres {
-        Postgres::start_so(Some(certificates))
+    pub fn start_with_tls(certificates: &Certificates, name: &str) -> Postgres {
+        Postgres::start_so(Some((certificates, name)))
     }
 
     /// Makes a cluster and serves it.
@@ -49,7 +49,7 @@ impl Postgres {
         Postgres::start_so(None)
     }
 
-    fn start_so(certificates: Option<&Certificates>) -> Postgres {
+    fn start_so(certificates: Option<(&Certificates, &str)>) -> Postgres {
         let programs = programs().expect("PostgreSQL is not installed; these tests need it");
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
@@ -66,10 +66,11 @@ impl Postgres {
         command.args(["-U", "keyward", "-A", "trust", "-E", "UTF8", "--locale", "C", "-N", "-D"]);
         let made = command.arg(&data).output().expect("initdb runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        let port = certificates.map(|certificates| {
-            for name in ["server.crt", "server.key"] {
-                let file = data.join(name);
-                std::fs::copy(certificates.file(name), &file).expect("a certificate");
+        let port = certificates.map(|(certificates, name)| {
+            for ending in ["crt", "key"] {
+                let file = data.join(format!("server.{ending}"));
+                let own = certificates.file(&format!("{name}.{ending}"));
+                std::fs::copy(own, &file).expect("a certificate");
                 let own = std::fs::Permissions::from_mode(0o600);
                 std::fs::set_permissions(&file, own).expect("a certificate");
                 if let Some((user, group)) = other_user() {

@@ -10,6 +10,7 @@ mod demo;
 mod docs;
 mod explain;
 mod explain_code;
+mod fill;
 mod flatten;
 mod init;
 mod man;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Sql(sql::Sql),
     Sync(sync::Sync),
     Verify(verify::Verify),
+    Fill(fill::Fill),
     Init(init::Init),
     Backup(backup::Backup),
     Restore(restore::Restore),
@@ -76,6 +78,7 @@ impl Command {
             Command::Sql(sql) => sql.run(terminal),
             Command::Sync(sync) => sync.run(terminal),
             Command::Verify(verify) => verify.run(terminal),
+            Command::Fill(fill) => fill.run(terminal),
             Command::Init(init) => init.run(terminal),
             Command::Backup(backup) => backup.run(terminal),
             Command::Restore(restore) => restore.run(terminal),

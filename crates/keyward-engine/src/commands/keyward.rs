@@ -17,10 +17,11 @@ pub(crate) use refusals::refusals;
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::pressure::WARNED_PERCENT;
 use crate::governed;
+use crate::governed::changefeed::Waiting;
 use crate::governed::in_force::book;
 use keyward_commands::WireError;
 use keyward_resp::ReplyWriter;
-use keyward_schema::{KeyId, Schema};
+use keyward_schema::{Key, KeyId, Schema};
 use keyward_store::tables::eviction::{Share, Usage};
 use keyward_store::tables::table::Table;
 use std::fmt::{self, Write as _};
@@ -73,7 +74,7 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
         reply.array(meant.len());
     }
     for (name, table, usage) in meant {
-        let figures = figures(table, name.expected, keys.now_ms());
+        let figures = figures(table, &name, keys.now_ms());
         reply_table(reply, &name, figures.into_iter().chain(of_keyspace(usage)).collect());
     }
     Ok(())
@@ -86,6 +87,7 @@ struct Named<'s> {
     keyspace: &'s str,
     owner: &'s str,
     expected: Option<u64>,
+    key: Option<&'s Key>,
 }
 
 impl<'s> Named<'s> {
@@ -95,6 +97,7 @@ impl<'s> Named<'s> {
             keyspace: &schema.keyspace_of(id).name,
             owner: schema.owner_of(id).unwrap_or_default(),
             expected: schema.key(id).expect,
+            key: Some(schema.key(id)),
         }
     }
 }
@@ -136,7 +139,8 @@ impl fmt::Display for Figure {
 }
 
 /// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
-fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str, Figure); 21] {
+fn figures(table: &Table, named: &Named<'_>, now_ms: i64) -> [(&'static str, Figure); 24] {
+    let (expected, waiting) = (named.expected, Waiting::of(table, named.key, now_ms));
     let stats = table.stats;
     let reads = stats.hits + stats.misses;
     let ratio = if reads == 0 { 0.0 } else { stats.hits as f64 / reads as f64 };
@@ -163,6 +167,9 @@ fn figures(table: &Table, expected: Option<u64>, now_ms: i64) -> [(&'static str,
         ("would_remove", Figure::Count(stats.would_remove)),
         ("misfits", Figure::Count(stats.misfits)),
         ("conflicts", Figure::Count(stats.conflicts)),
+        ("told", Figure::Count(stats.told)),
+        ("waiting", Figure::Count(waiting.entries)),
+        ("lag_ms", Figure::Count(waiting.lag_ms)),
     ]
 }
 
@@ -216,7 +223,7 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
         let (schema, now_ms) = (book.schema(), ctx.keys.now_ms());
         keyspace_lines(ctx, db, schema, text);
         let mut line = |name: &str, of: &Named<'_>, table: &Table| {
-            let figures = figures(table, of.expected, now_ms);
+            let figures = figures(table, of, now_ms);
             let figures = figures.map(|(name, figure)| format!("{name}={figure}")).join(",");
             let (pattern, keyspace) = (of.pattern, of.keyspace);
             // Writing to a string cannot fail.

@@ -317,7 +317,8 @@ impl Engine {
         };
         self.shared.schemas_loaded = arrival.map_or(String::new(), |arrival| arrival.text);
         self.shared.is_loading = false;
-        self.shared.changefeed_since_ms = u64::try_from(self.keys.now_ms()).ok();
+        self.shared.histories.clear();
+        self.shared.begins_histories = true;
     }
 
     /// Brings all rows to their tables that are on the way there because a schema comes

@@ -144,7 +144,8 @@ impl Shared {
         }
         let now_ms = keys.now_ms();
         // What the former primary told of changes may go further than what has come here.
-        self.changefeed_since_ms = u64::try_from(now_ms).ok();
+        self.histories.clear();
+        self.begins_histories = true;
         self.replicas.nobody_since_ms = now_ms;
         keys.follow(false);
         self.listen(keys);

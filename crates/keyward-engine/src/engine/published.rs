@@ -8,13 +8,14 @@
 use crate::commands::server::info;
 use crate::engine::Engine;
 use crate::engine::context::{Ctx, Mode, Stage};
+use crate::governed::changefeed::Waiting;
 use crate::host::{Host, Section};
 use crate::sessions::session::Session;
 use crate::sessions::stats::histogram;
 use keyward_commands::{COMMANDS, Command, CommandId};
 use keyward_resp::ArgBuf;
 use keyward_rules::RuleBook;
-use keyward_schema::KeyId;
+use keyward_schema::{Key, KeyId};
 use keyward_store::keyspace::client_id::ClientId;
 use keyward_store::tables::counters::TableStats;
 use keyward_store::tables::table::Table;
@@ -60,13 +61,20 @@ pub struct TableFigures {
     pub expiring: u64,
     /// How long those have left, on average.
     pub remaining_ms: u64,
+    /// Entries of a changefeed that wait to be stored.
+    pub waiting: u64,
+    /// How long the first of them has waited.
+    pub lag_ms: u64,
     /// What was counted.
     pub stats: TableStats,
 }
 
 impl TableFigures {
-    fn of(table: &Table, now_ms: i64) -> TableFigures {
+    fn of(table: &Table, key: Option<&Key>, now_ms: i64) -> TableFigures {
+        let waiting = Waiting::of(table, key, now_ms);
         TableFigures {
+            waiting: waiting.entries,
+            lag_ms: waiting.lag_ms,
             keys: table.len() as u64,
             bytes: table.heap_bytes() as u64,
             evictable_bytes: table.evictable_bytes() as u64,
@@ -121,10 +129,13 @@ impl Engine {
     pub fn tables(&self, db: usize) -> impl Iterator<Item = (Option<KeyId>, TableFigures)> {
         let (database, now_ms) = (self.keys.database_at(db), self.keys.now_ms());
         let declared = database.book().into_iter().flat_map(|book| book.schema().ids());
-        std::iter::once(None)
-            .chain(declared.map(Some))
-            .zip(database.tables())
-            .map(move |(id, table)| (id, TableFigures::of(table, now_ms)))
+        std::iter::once(None).chain(declared.map(Some)).zip(database.tables()).map(
+            move |(id, table)| {
+                let schema = database.book().map(|book| book.schema());
+                let key = id.zip(schema).map(|(id, schema)| schema.key(id));
+                (id, TableFigures::of(table, key, now_ms))
+            },
+        )
     }
 
     /// The latencies of each command that has run.

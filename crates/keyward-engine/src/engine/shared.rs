@@ -15,6 +15,7 @@ use crate::governed::arrival::Arrival;
 use crate::governed::awaited::Awaited;
 use crate::governed::changeover::Changeover;
 use crate::governed::deferred::Unit;
+use crate::governed::feed_history::History;
 use crate::governed::memory::{Annotations, Memory, ReplacedTexts, push_annotations};
 use crate::governed::plan::{Plan, Reading, Remains};
 use crate::governed::reloading::Reloading;
@@ -77,8 +78,10 @@ pub(crate) struct Shared {
     pub(crate) write_refusal: Option<WireError>,
     /// Rows are being loaded: nobody may see them yet.
     pub(crate) is_loading: bool,
-    /// When loading ended: the first entry of a changefeed since then begins an epoch.
-    pub(crate) changefeed_since_ms: Option<u64>,
+    /// The histories that changefeeds are in.
+    pub(crate) histories: Vec<History>,
+    /// Whether changefeeds are to begin histories at the next tick.
+    pub(crate) begins_histories: bool,
     /// What DEBUG has switched.
     pub(crate) switches: Switches,
     /// Who listens to which channel.
@@ -161,7 +164,8 @@ impl Shared {
             scripts: Scripts::new(seed),
             write_refusal: None,
             is_loading: false,
-            changefeed_since_ms: None,
+            histories: Vec::new(),
+            begins_histories: false,
             log: AppendLog::default(),
             switches: Switches::default(),
             pubsub: PubSub::default(),

@@ -266,6 +266,7 @@ impl Changeover {
                         let plain = &keys.database_at(self.db).tables()[0];
                         report.tables[0].rows = plain.len() as u64;
                         shared.remains.survey(survey);
+                        shared.begins_histories = true;
                         let Listener { protocol, .. } = self.listener;
                         let told = Told::of(book.schema(), self.keyspace, self.listener);
                         let telling = Telling::new(protocol, told, &report, |reply| reply.map(2));

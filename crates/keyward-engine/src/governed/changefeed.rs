@@ -1,24 +1,31 @@
 //! The changefeed: changes of rows on their way to tables of PostgreSQL (transactional outbox).
 //!
-//! Owns what the book does not know of it: how large it may grow, where a new epoch begins, and
+//! Owns what the book does not know of it: how large it may grow, where a new history begins, and
 //! what would take rows away from under it. The entries themselves are follow-ups of the book, in
 //! the unit that changes a row, of a stream that is data like any other: it is in the log, in
 //! snapshots and on replicas.
 //!
 //! Invariants: nothing is dropped where it is full, commands that would add to it are refused,
-//! and rows that end by themselves go on; an entry's id is never given twice in an epoch. What a
-//! server lost at an unclean end may be stored already, so that the first entry after a start
-//! tells where it went on from.
+//! and rows that end by themselves go on; an entry's id is never given twice in a history. What a
+//! server lost at an unclean end may be stored already, so that every start and promotion begins
+//! a history (an epoch) and tells behind which entry; so does a change of what goes to tables,
+//! since nothing was told of rows before. Histories are told apart by chance of the host, not by
+//! clocks.
 //! Not here: what entries hold (`keyward-rules`), who stores them (`keyward-sync`).
 
-use super::follow_up;
+use super::feed_history::History;
+use super::{Start, follow_up};
 use crate::engine::context::{Ctx, Outcome};
 use crate::engine::shared::Shared;
 use crate::host::Host;
 use crate::sessions::session::Session;
 use keyward_commands::{CommandId, WireError};
 use keyward_resp::{ArgBuf, Args};
+use keyward_rules::FeedMarks;
+use keyward_schema::{Key, Schema, SinkKind};
 use keyward_store::keyspace::Keyspace;
+use keyward_store::keyspace::client_id::ClientId;
+use keyward_store::tables::table::Table;
 use keyward_store::values::stream::{Stream, StreamId};
 use keyward_store::values::value::{Collection, Value};
 
@@ -49,28 +56,141 @@ pub(super) fn check_room(
     Ok(())
 }
 
-/// Before the first entry since a start comes one that says behind which the server went on.
-pub(super) fn begin_epoch(
+/// The most histories that a changefeed remembers: who has stored nothing for so many starts
+/// finds none that it knows.
+const HISTORIES_MAX: usize = 64;
+
+/// Before an entry comes what tells of which history it is, if that is a new one.
+pub(super) fn begin_history(
     keys: &mut Keyspace,
     shared: &mut Shared,
     session: &mut Session,
     host: &mut dyn Host,
     (db, args): (usize, Args<'_>),
 ) -> Outcome {
-    let Some(since) = shared.changefeed_since_ms.filter(|_| is_entry(args)) else {
+    if !is_entry(args) {
         return Ok(());
-    };
+    }
     let feed = args.at(1);
-    let Some(last) = last_id(keys, db, feed).filter(|last| last.ms < since) else {
+    let Some(marks) = keys.book_of(db).and_then(|book| book.feed_marks(feed)) else {
         return Ok(());
     };
-    let fork: ArgBuf = [b"XADD", feed, b"*", b"fork", last.text().as_bytes()].iter().collect();
-    follow_up(keys, shared, session, host, db, fork.args())
+    begin(keys, shared, session, host, (db, feed, marks))
 }
 
-fn last_id(keys: &mut Keyspace, db: usize, feed: &[u8]) -> Option<StreamId> {
-    let row = keys.find(keys.key_in(db, feed))?;
-    stream_of(row.value()).map(|stream| stream.facts().last_id)
+/// Begins histories of all changefeeds that are there, or of which rows are: whoever stores
+/// them is to know of a start before the next change.
+pub(crate) fn begin_histories(keys: &mut Keyspace, shared: &mut Shared, host: &mut dyn Host) {
+    let must_wait = shared.is_loading || keys.is_following() || shared.pause.is_some();
+    if !shared.begins_histories || must_wait {
+        return;
+    }
+    shared.begins_histories = false;
+    let mut session = Session::new(ClientId(0), keys.now_ms(), true);
+    let start = Start::recording(keys);
+    for db in 0..keys.database_count() {
+        let Some(book) = keys.book_of(db).cloned() else { continue };
+        for (keyspace, (feed, marks)) in book.changefeeds().enumerate() {
+            let is_there = keys.find(keys.key_in(db, feed)).is_some();
+            if is_there || has_mirrored(keys, db, book.schema(), keyspace) {
+                let at = (db, feed, marks);
+                let outcome = begin(keys, shared, &mut session, host, at);
+                debug_assert!(outcome.is_ok(), "a group of a changefeed is made");
+            }
+        }
+    }
+    start.end(keys);
+}
+
+/// Whether there are rows that a table is to have.
+fn has_mirrored(keys: &Keyspace, db: usize, schema: &Schema, keyspace: usize) -> bool {
+    keys.database_at(db).tables().iter().skip(1).zip(&schema.keys).any(|(table, key)| {
+        let is_mirror = key.sink.as_ref().is_some_and(|sink| sink.kind == SinkKind::Mirror);
+        is_mirror && key.keyspace == keyspace && !table.is_empty()
+    })
+}
+
+/// Begins a history unless the changefeed is in the one that was begun last. A history is a
+/// group of the stream: plain data, which trimming leaves. Its name is its number, chance of
+/// the host, and what goes where; it has been given what was there before.
+fn begin(
+    keys: &mut Keyspace,
+    shared: &mut Shared,
+    session: &mut Session,
+    host: &mut dyn Host,
+    (db, feed, marks): (usize, &[u8], FeedMarks),
+) -> Outcome {
+    let known = shared.histories.iter().position(|own| own.db == db && *own.feed == *feed);
+    let row = keys.find(keys.key_in(db, feed));
+    let stream = row.as_ref().and_then(|row| stream_of(row.value()));
+    if let (Some(known), Some(stream)) = (known.map(|at| &shared.histories[at]), stream)
+        && known.marks == marks
+        && stream.group(&known.group).is_some()
+    {
+        return Ok(());
+    }
+    let last = stream.map_or(StreamId::MIN, |stream| stream.facts().last_id);
+    let mut past: Vec<(u64, Vec<u8>)> = stream.map_or(Vec::new(), |stream| {
+        stream.groups().filter_map(|(name, _)| Some((number_of(name)?, name.to_vec()))).collect()
+    });
+    past.sort();
+    let number = past.last().map_or(1, |(number, _)| number.saturating_add(1));
+    let mut chance = [0; 16];
+    host.fill_with_secrets(&mut chance);
+    let FeedMarks { declared, active } = marks;
+    let chance = u128::from_be_bytes(chance);
+    let group = format!("{number}-{chance:032x}-{declared:016x}-{active:016x}").into_bytes();
+    let excess = (past.len() + 1).saturating_sub(HISTORIES_MAX);
+    for (_, old) in past.iter().take(excess) {
+        let destroy: ArgBuf = [b"XGROUP", &b"DESTROY"[..], feed, old].iter().collect();
+        follow_up(keys, shared, session, host, db, destroy.args())?;
+    }
+    let last = last.text();
+    let words = [b"XGROUP", &b"CREATE"[..], feed, &group, last.as_bytes(), b"MKSTREAM"];
+    let create: ArgBuf = words.iter().collect();
+    follow_up(keys, shared, session, host, db, create.args())?;
+    if let Some(known) = known {
+        shared.histories.swap_remove(known);
+    }
+    let history = History { db, feed: feed.into(), group: group.into(), marks };
+    shared.histories.push(history);
+    Ok(())
+}
+
+/// Counts an entry to the table whose row it tells of.
+pub(super) fn count(keys: &mut Keyspace, db: usize, args: Args<'_>) {
+    if let Some(key) = args.get(4).filter(|_| is_entry(args)) {
+        let table = keys.book_of(db).and_then(|book| book.table_of(key));
+        keys.table_stats(db, table).told += 1;
+    }
+}
+
+/// What waits in a changefeed to be stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    /// Entries.
+    pub(crate) entries: u64,
+    /// How long the first of them has waited.
+    pub(crate) lag_ms: u64,
+}
+
+impl Waiting {
+    /// What waits in the table of a key; nothing unless that is a changefeed.
+    pub(crate) fn of(table: &Table, key: Option<&Key>, now_ms: i64) -> Waiting {
+        let feed = key.filter(|key| key.is_changefeed).and_then(|_| table.iter().next());
+        let Some(stream) = feed.as_ref().and_then(|row| stream_of(row.value())) else {
+            return Waiting::default();
+        };
+        let (entries, first) = (stream.facts().length, stream.facts().first_id.ms);
+        let now_ms = u64::try_from(now_ms).unwrap_or(0);
+        let lag_ms = if entries == 0 { 0 } else { now_ms.saturating_sub(first) };
+        Waiting { entries, lag_ms }
+    }
+}
+
+/// The number of a history, in the order of their beginnings.
+fn number_of(group: &[u8]) -> Option<u64> {
+    std::str::from_utf8(group).ok()?.split_once('-')?.0.parse().ok()
 }
 
 fn stream_of(value: Value<'_>) -> Option<&Stream> {

@@ -1,6 +1,7 @@
 //! Changes of rows that have a sink: entries of the changefeed, in the unit that makes them.
 
 use crate::harness::TestEngine;
+use crate::shop::Shop;
 use keyward_engine::{ClientId, Tunables};
 
 const SHOP: &str = r#"
@@ -176,6 +177,8 @@ fn a_drained_list_keeps_nothing() {
 #[test]
 fn entries_are_in_the_unit_of_what_they_tell_and_undone_with_it() {
     let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 0");
+    entries(&mut test, client);
     test.effects();
     test.call(client, "RPUSH tx:7 a");
     let lines = test.effect_lines();
@@ -307,9 +310,161 @@ fn ids_of_the_changefeed_are_not_set_and_its_entries_not_taken_out() {
     test.call(client, "HSET user:1 name ann");
     let before = test.call(client, &format!("XRANGE {FEED} - +"));
     let id = before.split("\r\n").find(|line| is_id(line)).expect("an entry").to_owned();
-    for command in [format!("XSETID {FEED} 18446744073709551614-0"), format!("XDEL {FEED} {id}")] {
+    let commands = [
+        format!("XSETID {FEED} 18446744073709551614-0"),
+        format!("XDEL {FEED} {id}"),
+        format!("XGROUP CREATE {FEED} mine 0"),
+        format!("XGROUP DESTROY {FEED} {}", &histories(&mut test, client)[0].0),
+        format!("XGROUP SETID {FEED} {} 0", &histories(&mut test, client)[0].0),
+        format!("XREADGROUP GROUP {} me STREAMS {FEED} >", &histories(&mut test, client)[0].0),
+    ];
+    for command in commands {
         let reply = test.call(client, &command);
         assert!(reply.starts_with("-SCHEMA"), "{command}: {reply}");
     }
     assert_eq!(test.call(client, &format!("XRANGE {FEED} - +")), before);
+}
+
+/// The histories of the changefeed: their names, and behind which entry each began.
+fn histories(test: &mut TestEngine, client: ClientId) -> Vec<(String, String)> {
+    let reply = test.call(client, &format!("XINFO GROUPS {FEED}"));
+    let texts: Vec<&str> = reply.split("\r\n").filter(|line| !is_mark(line)).collect();
+    let after = |name: &str| {
+        let found = texts.iter().enumerate().filter(|(_, text)| **text == name);
+        found.map(|(at, _)| texts[at + 1].to_owned()).collect::<Vec<_>>()
+    };
+    after("name").into_iter().zip(after("last-delivered-id")).collect()
+}
+
+#[test]
+fn every_start_begins_a_history_behind_what_is_there() {
+    let (mut test, client) = shop();
+    test.call(client, "HSET user:1 name ann");
+    let first = histories(&mut test, client);
+    assert!(first.len() == 1 && first[0].0.starts_with("1-") && first[0].1 == "0-0", "{first:?}");
+    test.call(client, "HSET user:1 name bob");
+    assert_eq!(histories(&mut test, client), first, "one history as long as nothing happens");
+    let feed = test.call(client, &format!("XRANGE {FEED} - +"));
+    let last = feed.split("\r\n").filter(|line| is_id(line)).last().expect("an entry").to_owned();
+    // What is stored is trimmed; which history it was of stays known.
+    entries(&mut test, client);
+    test.host.secrets = 7;
+    test.effects();
+    test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
+    test.tick();
+    let lines = test.effect_lines();
+    assert!(lines.len() == 1 && lines[0].starts_with(&format!("0: XGROUP CREATE {FEED} 2-")));
+    let second = histories(&mut test, client);
+    assert_eq!(second[0], first[0]);
+    assert!(second[1].0.starts_with("2-0707") && second[1].1 == last, "{second:?} {last}");
+    test.tick();
+    assert_eq!(test.effect_lines(), Vec::<String>::new());
+    // Others than the last are forgotten in the end.
+    for _ in 0..100 {
+        test.engine.end_loading(&mut test.host, keyward_engine::Loaded::default());
+        test.tick();
+    }
+    let all = histories(&mut test, client);
+    let numbers: Vec<&str> =
+        all.iter().filter_map(|(name, _)| Some(name.split_once('-')?.0)).collect();
+    assert_eq!(numbers.len(), 64);
+    assert!(numbers.contains(&"102") && !numbers.contains(&"1"), "{numbers:?}");
+}
+
+#[test]
+fn a_flushed_changefeed_begins_another_history() {
+    let (mut test, client) = shop();
+    test.call(client, "HSET user:1 name ann");
+    let first = histories(&mut test, client);
+    test.call(client, "DEL user:1");
+    entries(&mut test, client);
+    assert_eq!(test.call(client, "FLUSHALL"), "+OK\r\n");
+    test.host.secrets = 9;
+    test.call(client, "HSET user:1 name ann");
+    let second = histories(&mut test, client);
+    assert!(second.len() == 1 && second[0].0 != first[0].0, "{second:?}");
+}
+
+#[test]
+fn other_sinks_begin_a_history() {
+    let without = SHOP.replace("sink   = { mirror = \"users\" }", "");
+    let mut shop = Shop::new(1, &without);
+    let client = shop.client;
+    shop.check(&[("HSET user:1 name ann", ":1")]);
+    shop.test.tick();
+    assert_eq!(shop.call(&format!("EXISTS {FEED}")).trim_end(), ":0");
+    let plan = shop.plan(SHOP);
+    assert!(shop.apply(&plan, 0).starts_with('*'));
+    shop.test.tick();
+    // Rows are there of which nothing was told.
+    let first = histories(&mut shop.test, client);
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(shop.await_reply(&["KEYWARD", "MODE", "OBSERVE"]).trim_end(), "+OK");
+    shop.test.tick();
+    let second = histories(&mut shop.test, client);
+    assert_eq!(second.len(), 2, "{second:?}");
+    assert_eq!(shop.await_reply(&["KEYWARD", "MODE", "schema"]).trim_end(), "+OK");
+    shop.test.tick();
+    let third = histories(&mut shop.test, client);
+    assert_eq!(third.len(), 3, "{third:?}");
+    // Its marks: as declared, and as it is carried out.
+    let marks = |history: &(String, String)| {
+        let mut parts = history.0.rsplit('-').map(str::to_owned);
+        (parts.next(), parts.next())
+    };
+    assert_eq!(marks(&first[0]), marks(&third[2]));
+    let (active, declared) = marks(&second[1]);
+    assert!(declared == marks(&first[0]).1 && active != declared);
+}
+
+#[test]
+fn items_that_a_table_has_are_not_told_under_another_name() {
+    let (mut test, client) = shop();
+    test.call(client, "RPUSH tx:7 a");
+    test.call(client, "XADD log:7 * what it");
+    entries(&mut test, client);
+    let commands =
+        ["RENAME tx:7 tx:8", "RENAMENX tx:7 tx:8", "COPY tx:7 tx:8", "RENAME log:7 log:8"];
+    for command in commands {
+        let reply = test.call(client, command);
+        assert!(reply.contains("which has these items already under another key"), "{reply}");
+    }
+    assert_eq!(entries(&mut test, client), Vec::<String>::new());
+    // What comes from elsewhere is new.
+    test.call(client, "RPUSH other b");
+    assert_eq!(test.call(client, "RENAME other tx:8"), "+OK\r\n");
+    assert_eq!(entries(&mut test, client), ["append tx:8 item b"]);
+}
+
+/// A figure of a pattern in INFO.
+fn figure(test: &mut TestEngine, client: ClientId, pattern: &str, name: &str) -> u64 {
+    let info = test.call(client, "INFO patterns");
+    let line = info.lines().find(|line| line.contains(&format!("pattern={pattern},")));
+    let line = line.unwrap_or_else(|| panic!("{info}"));
+    let value = line.split(',').find_map(|field| field.strip_prefix(&format!("{name}=")));
+    value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+}
+
+#[test]
+fn it_is_told_how_much_waits_and_for_how_long() {
+    let (mut test, client) = shop();
+    test.call(client, "HSET user:1 name ann");
+    test.call(client, "RPUSH tx:7 a b");
+    test.call(client, "RPUSH tx:8 c");
+    test.set_time(test.now_ms + 1_500);
+    let figures = [
+        ("user:{id:uint}", "told", 1),
+        ("tx:{id:uint}", "told", 2),
+        ("plain:{id}", "told", 0),
+        (FEED, "waiting", 3),
+        (FEED, "lag_ms", 1_500),
+        ("tx:{id:uint}", "waiting", 0),
+    ];
+    for (pattern, name, expected) in figures {
+        assert_eq!(figure(&mut test, client, pattern, name), expected, "{pattern} {name}");
+    }
+    entries(&mut test, client);
+    assert_eq!(figure(&mut test, client, FEED, "waiting"), 0);
+    assert_eq!(figure(&mut test, client, FEED, "lag_ms"), 0);
+    assert_eq!(figure(&mut test, client, "tx:{id:uint}", "told"), 2);
 }

@@ -100,6 +100,9 @@ fn word(table: &TableFigures, figure: PatternFigure) -> u64 {
         PatternFigure::WouldRemove => stats.would_remove,
         PatternFigure::Misfits => stats.misfits,
         PatternFigure::Conflicts => stats.conflicts,
+        PatternFigure::Told => stats.told,
+        PatternFigure::Waiting => table.waiting,
+        PatternFigure::LagMs => table.lag_ms,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::process::signals::Signals;
 use crate::process::supervisor::{Phase, Supervisor};
 use crate::process::{daemon, descriptors, log};
 use crate::serve::core::Core;
+use crate::serve::door::{Companion, Door};
 use crate::serve::error::ServeError;
 use crate::serve::event_loop::EventLoop;
 use crate::serve::host::ServerHost;
@@ -29,11 +30,13 @@ use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 use std::sync::{Arc, Once};
 
-/// Serves until SIGTERM or SIGINT. `log` is told when its level changes.
+/// Serves until SIGTERM or SIGINT. `log` is told when its level changes; the companion is started
+/// beside the server.
 pub(crate) fn run(
     mut settings: Settings,
     schemas: Vec<ServedSchema>,
     log: Option<LogControl>,
+    companion: Option<Companion>,
 ) -> Result<(), ServeError> {
     abort_on_panic();
     let selector = Selector::new().map_err(ServeError::Start)?;
@@ -86,6 +89,9 @@ pub(crate) fn run(
     };
     follow_by_settings(&mut server.core.borrow_mut());
     let observers = http::start(&server, has_schemas)?;
+    if let Some(companion) = companion {
+        companion(Door::of(&server.core.borrow())).map_err(ServeError::Start)?;
+    }
     let mut event_loop = EventLoop::new(Rc::clone(&server), selector, Some(signals));
     event_loop.begin(leisure::use_leisure(Rc::clone(&server)));
     event_loop.begin(send_written(Rc::clone(&server)));

@@ -35,6 +35,8 @@ pub struct TableStats {
     pub refused: ByReason,
     /// Commands that broke the schema and were let pass.
     pub warned: ByReason,
+    /// Entries of a changefeed that told of its rows.
+    pub told: u64,
     /// What a schema would have refused where it only observes.
     pub would_refuse: u64,
     /// Rows that it would have given another end.

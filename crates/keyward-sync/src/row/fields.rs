@@ -13,8 +13,10 @@ pub(super) struct Fields {
 /// What a field holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Bytes: the value of a hash's field, or a text of JSON without its quotes.
+    /// Bytes: the value of a hash's field.
     Text(Vec<u8>),
+    /// A text of JSON, and as it is written, with its quotes.
+    Quoted(String, String),
     /// Anything else of JSON, as it is written.
     Raw(String),
     /// JSON's null.
@@ -37,7 +39,7 @@ impl Fields {
         let found = object.into_iter().map(|(name, raw)| {
             let raw = raw.get().trim();
             let found = match serde_json::from_str::<String>(raw) {
-                Ok(text) => Found::Text(text.into_bytes()),
+                Ok(text) => Found::Quoted(text, raw.to_owned()),
                 Err(_) if raw == "null" => Found::Null,
                 Err(_) => Found::Raw(raw.to_owned()),
             };
@@ -54,6 +56,17 @@ impl Fields {
         self.found.iter().find(|(known, _)| known == name).map(|(_, found)| found)
     }
 
+    /// All of them as a JSON object, some with three stars instead of their values.
+    pub(super) fn masked(mut self, is_hidden: impl Fn(&str) -> bool) -> Option<String> {
+        for (name, found) in &mut self.found {
+            if is_hidden(name) {
+                *found = Found::Text(b"***".to_vec());
+            }
+        }
+        let names: Vec<&str> = self.names().collect();
+        self.json_of(&names)
+    }
+
     /// Some of them as a JSON object; none if one of them is no text.
     pub(super) fn json_of(&self, names: &[&str]) -> Option<String> {
         let field = |name: &&str| {
@@ -62,7 +75,7 @@ impl Fields {
                     let text = std::str::from_utf8(bytes).ok()?;
                     serde_json::Value::from(text).to_string()
                 }
-                Found::Raw(json) => json.clone(),
+                Found::Quoted(_, json) | Found::Raw(json) => json.clone(),
                 Found::Null => "null".to_owned(),
             };
             Some(format!("{}:{value}", serde_json::Value::from(*name)))

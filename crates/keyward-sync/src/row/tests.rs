@@ -3,7 +3,8 @@
 use super::*;
 use keyward_schema::Schema;
 
-const ORIGIN: Origin = Origin { id: EntryId { ms: 1_764_862_200_123, seq: 4 }, item: None };
+const ORIGIN: Origin =
+    Origin { id: EntryId { ms: 1_764_862_200_123, seq: 4 }, item: None, again: None };
 
 fn schema(key: &str) -> Schema {
     let text = format!("[keyspace]\nname = 'test'\n{key}");
@@ -116,6 +117,46 @@ fn what_postgresql_would_take_for_another_value_is_told() {
     let rounded = "is a time more exact than a microsecond, which PostgreSQL would round";
     check(small, ("at", b"2025-12-04T15:30:00.1234567Z"), Some(rounded));
     check(large, ("text", b"x"), Some("would be another key's value too, as PostgreSQL writes it"));
+    let other = "u:0b5a6a1c222244448888aaaaaaaaaaaa";
+    check(other, ("text", b"x"), Some("would be another key's value too, as PostgreSQL writes it"));
     check(small, ("text", b"a\0b"), Some("has a zero byte, which no text of PostgreSQL has"));
     check(small, ("text", b"\xff"), Some("is no text in UTF-8"));
+}
+
+#[test]
+fn a_text_of_json_stays_one_in_a_column_of_json() {
+    let schema = schema(
+        "[key.\"k:{id}\"]\ntype = 'json'\nfields = { a = 'json', b = 'json', c = 'json?', t = 'string' }\nsink = { mirror = 'k' }",
+    );
+    let text = br#"{"a":"1","b":"say \"x\"","c":{"n":1},"t":"1"}"#;
+    let rows = shown(&schema, "k:a", &Held::Text(text), None);
+    let expected = r#"a | "1" | "say \"x\"" | {"n":1} | 1"#;
+    assert_eq!(rows, Ok(vec![expected.to_owned()]));
+}
+
+#[test]
+fn an_id_that_was_given_before_bears_its_history() {
+    let schema = schema(
+        "[key.\"q\"]\ntype = 'list'\nttl = 'none'\nallow = ['KW0310: drained']\nitems = 'str'\nsink = { drain = 'q' }",
+    );
+    let key = &schema.keys[0];
+    let sink = key.sink.as_ref().expect("a sink");
+    let origin = Origin { item: Some(2), again: Some(0xab), ..ORIGIN };
+    let rows = rows_of(key, sink, b"q", &Held::Text(b"x"), origin).expect("a row");
+    assert_eq!(rows[0].last(), Some(&Some("1764862200123-4-2-000000ab".to_owned())));
+}
+
+#[test]
+fn what_is_secret_and_has_no_column_is_masked() {
+    let schema = schema(
+        "[key.\"q\"]\ntype = 'list'\nttl = 'none'\nallow = ['KW0310: drained']\n[key.\"q\".items]\nid = 'str'\ntoken = { type = 'str', secret = true }\npin = { type = 'str', secret = true }\n[key.\"q\".sink]\ndrain = 'q'\ncolumns = { pin = 'pin' }",
+    );
+    let key = &schema.keys[0];
+    let sink = key.sink.as_ref().expect("a sink");
+    let hidden = masked(key, sink, br#"{"id":"a","token":"se-cret","pin":"1234"}"#);
+    assert_eq!(
+        hidden.escape_ascii().to_string(),
+        r#"{\"id\":\"a\",\"pin\":\"1234\",\"token\":\"***\"}"#
+    );
+    assert_eq!(masked(key, sink, b"se-cret"), b"***");
 }

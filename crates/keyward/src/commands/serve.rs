@@ -1,5 +1,7 @@
 //! `keyward serve`: the server.
 
+mod storing;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +20,8 @@ use crate::terminal::Terminal;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Schemas are files named *.toml, or directories with a keyward.toml, wherever they \
-    stand; each governs the database it names, or the one that --db says. Settings bear redis.conf's names; a file of them may come \
+    stand; each governs the database it names, or the one that --db says. --postgres has rows that \
+    have a sink stored in that database, as `keyward sync` does, by a thread of the server's. Settings bear redis.conf's names; a file of them may come \
     first, and - reads them from the standard input. Without such a file the server listens on \
     the loopback interface only, unless --bind names others, and keeps an append-only file in \
     keyward-data.\n\n\
@@ -30,10 +33,11 @@ use crate::terminal::Terminal;
     keyward serve shop/ --db 3 --port 7000 --maxmemory 1gb\n  \
     keyward serve shop/ --bind 127.0.0.1 10.0.0.5 --requirepass secret\n  \
     keyward serve redis.conf --port 7000\n  \
+    keyward serve shop/ --postgres postgres://shop@localhost/shop\n  \
     keyward serve shop/keyward.toml --dir redis-data --observe"
 )]
 pub(crate) struct Serve {
-    /// [SCHEMA.toml|DIRECTORY…] [redis.conf] [--db [NAME=]N] [--name value…]
+    /// [SCHEMA.toml|DIRECTORY…] [redis.conf] [--db [NAME=]N] [--postgres URL] [--name value…]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     arguments: Vec<String>,
 }
@@ -44,12 +48,14 @@ struct Parts {
     schemas: Vec<PathBuf>,
     /// What `--db` says: a database, for one keyspace or for the only one.
     databases: Vec<(Option<String>, usize)>,
+    /// What `--postgres` says: where rows that have a sink are stored.
+    postgres: Option<String>,
     settings: Vec<String>,
 }
 
 impl Serve {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
-        let Parts { schemas, databases, settings } = Parts::of(&self.arguments)?;
+        let Parts { schemas, databases, postgres, settings } = Parts::of(&self.arguments)?;
         let mut served = Vec::new();
         for path in &schemas {
             let path = schema_file::find(path)?;
@@ -65,7 +71,8 @@ impl Serve {
             move_to(&mut served, name.as_deref(), db)?;
         }
         check_databases(&served, terminal)?;
-        match keyward_server::serve_command(&settings, served) {
+        let companion = postgres.map(|url| storing::beside(&url, &served)).transpose()?;
+        match keyward_server::serve_beside(&settings, served, companion) {
             // That it would change rows is an answer, not a failure.
             Err(CommandError::Serve(refused @ ServeError::Unaccepted(_))) => {
                 let text = format!("keyward: {refused}");
@@ -92,7 +99,16 @@ impl Parts {
             let may_be_directory = !has_names || argument.contains('/');
             let role = roles.of(argument, rest.peek().map(|after| after.as_str()));
             has_names |= role == Role::Name;
-            match (role, database_said(argument)) {
+            if role == Role::Name
+                && let Some(value) = said(argument, "--postgres")
+            {
+                roles = Roles::default();
+                let value = value.or_else(|| rest.next().map(String::as_str));
+                let value = value.context("--postgres takes the address of a database")?;
+                parts.postgres = Some(value.to_owned());
+                continue;
+            }
+            match (role, said(argument, "--db")) {
                 (Role::Name, Some(value)) => {
                     // Its value is none of a setting's.
                     roles = Roles::default();
@@ -110,9 +126,9 @@ impl Parts {
     }
 }
 
-/// What an argument says if it is `--db`: what stands in the same argument, if anything.
-fn database_said(argument: &str) -> Option<Option<&str>> {
-    let rest = argument.strip_prefix("--db")?;
+/// What an argument says if it has this name: what stands in the same argument, if anything.
+fn said<'a>(argument: &'a str, name: &str) -> Option<Option<&'a str>> {
+    let rest = argument.strip_prefix(name)?;
     match rest.chars().next() {
         None => Some(None),
         Some('=' | ' ') => Some(Some(rest[1..].trim())),
@@ -177,6 +193,16 @@ mod tests {
                 schemas: vec!["a.toml".into(), "b/keyward.toml".into()],
                 databases: vec![(Some("b".to_owned()), 3)],
                 settings: vec!["--port".to_owned(), "7000".to_owned()],
+                ..Parts::default()
+            },
+        );
+        check(
+            &["a.toml", "--postgres", "host=/tmp user=x", "--port", "7000"],
+            Parts {
+                schemas: vec!["a.toml".into()],
+                postgres: Some("host=/tmp user=x".to_owned()),
+                settings: vec!["--port".to_owned(), "7000".to_owned()],
+                ..Parts::default()
             },
         );
         check(
@@ -185,6 +211,7 @@ mod tests {
                 schemas: vec!["a.toml".into(), "b.toml".into()],
                 databases: vec![(None, 0)],
                 settings: ["--dir", "d", "--port", "7000"].map(str::to_owned).to_vec(),
+                ..Parts::default()
             },
         );
         check(
@@ -193,14 +220,15 @@ mod tests {
                 schemas: vec!["a.toml".into()],
                 databases: vec![(Some("a".to_owned()), 2), (None, 3)],
                 settings: ["--maxmemory 1gb", "--logfile", "--db"].map(str::to_owned).to_vec(),
+                ..Parts::default()
             },
         );
         check(
             &["redis.conf", "a.toml", "--dir", "x.toml"],
             Parts {
                 schemas: vec!["a.toml".into()],
-                databases: Vec::new(),
                 settings: ["redis.conf", "--dir", "x.toml"].map(str::to_owned).to_vec(),
+                ..Parts::default()
             },
         );
         // Directories: before all settings, or with a slash.
@@ -218,7 +246,6 @@ mod tests {
             ],
             Parts {
                 schemas: vec!["src".into(), "src/".into()],
-                databases: Vec::new(),
                 settings: [
                     "--client-output-buffer-limit",
                     "normal",
@@ -230,6 +257,7 @@ mod tests {
                 ]
                 .map(str::to_owned)
                 .to_vec(),
+                ..Parts::default()
             },
         );
         check(

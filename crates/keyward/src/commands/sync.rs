@@ -10,7 +10,9 @@ use keyward_backup::Address;
 use keyward_sync::database::Database;
 use keyward_sync::ddl;
 use keyward_sync::following::Following;
+use keyward_sync::mending::Guard;
 use keyward_sync::source::{Dial, Link};
+use keyward_sync::store::dead_letters;
 
 use super::counted;
 use crate::Answer;
@@ -29,6 +31,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// reached it tries again, after pauses that grow. Ends with 2 where something is wrong that
 /// does not pass: the tables are not those of the schema, or the server refuses.
 ///
+/// Where changes were not told (a mirror is new, or a server lost its last changes), mirrored
+/// rows are compared with the server's. A table is filled so; more than a hundredth of it is
+/// altered or taken away only with --accept.
+///
 /// Passwords come from PGPASSWORD or the file that PGPASSFILE names (~/.pgpass), and from
 /// REDISCLI_AUTH or the URL of the server.
 #[derive(Args, Debug)]
@@ -46,6 +52,15 @@ pub(crate) struct Sync {
     /// End when nothing is left to store
     #[arg(long)]
     once: bool,
+    /// Store only what N replicas of the server have
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    replicas: usize,
+    /// Let a comparison of mirrored rows change more than a hundredth of a table
+    #[arg(long)]
+    accept: bool,
+    /// Send dead letters again first: items that the database refused
+    #[arg(long)]
+    resend: bool,
     /// The schema that the server serves
     #[arg(value_name = "SCHEMA")]
     schema: PathBuf,
@@ -58,22 +73,36 @@ impl Sync {
             bail!("{}: no key has a sink", self.schema.display());
         }
         let Server { dial, greeting } = Server::at(&self.source)?;
-        let following = Following {
-            schema,
-            database: Database::at(&self.postgres)?,
-            dial,
-            greeting,
-            is_once: self.once,
-            tell: Box::new(|line| {
-                // There is nobody to tell that a message was not taken.
-                let _ = Terminal::standard().say(&format!("keyward: {line}"));
-            }),
-        };
+        let database = Database::at(&self.postgres)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .context("cannot start")?;
+        if self.resend {
+            let resent = runtime.block_on(async {
+                let mut client = database.connect().await?;
+                dead_letters::resend(&mut client, &schema).await
+            })?;
+            terminal.say(&format!(
+                "{} sent again and stored, {} refused once more",
+                counted(resent.stored, "dead letter"),
+                resent.refused
+            ))?;
+        }
+        let following = Following {
+            schema,
+            database,
+            dial,
+            greeting,
+            is_once: self.once,
+            guard: if self.accept { Guard::Down } else { Guard::Up },
+            replicas: self.replicas,
+            tell: Box::new(|line| {
+                // There is nobody to tell that a message was not taken.
+                let _ = Terminal::standard().say(&format!("keyward: {line}"));
+            }),
+        };
         let totals = runtime.block_on(following.run())?;
         let entries = counted(usize::try_from(totals.entries).unwrap_or(usize::MAX), "change");
         let rows = counted(usize::try_from(totals.rows).unwrap_or(usize::MAX), "row");

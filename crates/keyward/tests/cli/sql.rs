@@ -44,12 +44,12 @@ fn tables_are_written_migrated_and_compared() {
     };
     // Nothing is altered by asking.
     for _ in 0..2 {
-        let own = ["keyward_place", "keyward_forks", "keyward_dead_letters"];
+        let own = ["keyward_place", "keyward_histories", "keyward_forks", "keyward_dead_letters"];
         let own = own.map(|table| format!("there is no table {table}\n")).concat();
         let expected = format!("exit 1\n--- stdout\nthere is no table users\n{own}");
         check(&["old.toml"], &expected);
     }
-    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n4 statements applied\n");
+    check(&["--apply", "old.toml"], "exit 0\n--- stderr\n5 statements applied\n");
     check(&["old.toml"], "exit 0\n");
     postgres.query("INSERT INTO users VALUES (7, 'ann', 5)");
     check(
@@ -78,7 +78,7 @@ fn what_the_database_has_otherwise_is_told() {
         "CREATE TABLE users (id bigint, name text NOT NULL, balance bigint, since date NOT NULL)",
     );
     let folder = Folder::new(&[("old.toml", OLD)]);
-    for table in ["keyward_place", "keyward_forks", "keyward_dead_letters"] {
+    for table in ["keyward_place", "keyward_histories", "keyward_forks", "keyward_dead_letters"] {
         postgres.query(&format!("CREATE TABLE {table} ()"));
     }
     let told = folder.run(&["sql", "--check", &postgres.url(), "old.toml"]);
@@ -113,7 +113,7 @@ fn a_database_that_is_not_there_is_told_without_its_address() {
 #[test]
 fn a_database_is_reached_by_tls_if_its_authority_is_known() {
     let certificates = Certificates::make();
-    let postgres = Postgres::start_with_tls(&certificates);
+    let postgres = Postgres::start_with_tls(&certificates, "server");
     let folder = Folder::new(&[("old.toml", OLD)]);
     let ask = |url: &str, authority: &str| {
         let mut command = folder.command(&["sql", "--check", url, "old.toml"]);
@@ -127,6 +127,15 @@ fn a_database_is_reached_by_tls_if_its_authority_is_known() {
     // Nobody is believed whose authority is another, and nobody is talked to without TLS.
     let (code, told) = ask(&postgres.tls_url(), &certificates.path("other-ca.crt"));
     assert!(code == Some(2) && told.contains("cannot connect"), "{told}");
+    // `verify-full` also looks at the name in it.
+    let full = postgres.tls_url().replace("require", "verify-full");
+    let (code, told) = ask(&full, &authority);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("the certificate of the database is not for 127.0.0.1"), "{told}");
+    let named = Postgres::start_with_tls(&certificates, "named");
+    let full = named.tls_url().replace("require", "verify-full");
+    assert_eq!(ask(&full, &authority).0, Some(1));
+    assert_eq!(ask(&full, &certificates.path("other-ca.crt")).0, Some(2));
     let plain = postgres.tls_url().replace("require", "disable");
     let (code, told) = ask(&plain, &authority);
     assert!(code == Some(2) && told.contains("no pg_hba.conf entry"), "{told}");

@@ -2,9 +2,9 @@
 
 use keyward_testkit::wait_until;
 
-use crate::stage::{Aside, Stage, call_all, said};
+use crate::stage::{Stage, call_all, said};
 
-const SHOP: &str = r#"
+pub(crate) const SHOP: &str = r#"
 [keyspace]
 name = "shop"
 db   = 2
@@ -138,7 +138,8 @@ fn a_drained_item_that_is_refused_is_a_dead_letter_and_holds_nobody_up() {
     assert!(told.contains("2 rows, 1 item refused"), "{told}");
     stage.check("SELECT item FROM likes ORDER BY entry", "one\ntwo");
     stage.check(
-        "SELECT table_name, key, convert_from(item, 'UTF8'), reason FROM keyward_dead_letters",
+        "SELECT table_name, convert_from(key, 'UTF8'), convert_from(item, 'UTF8'), reason \
+         FROM keyward_dead_letters",
         "likes|likes|much-too-long|value too long for type character varying(5)",
     );
 }
@@ -258,37 +259,6 @@ fn both_sides_are_compared_row_by_row() {
 }
 
 #[test]
-fn what_the_server_lost_stays_and_is_listed() {
-    let stage = Stage::new(SHOP);
-    let push = |id: &str| {
-        let server = stage.serve();
-        let item = format!(r#"RPUSH tx:7 '{{"id":"{id}","amount":1}}'"#);
-        call_all(&mut server.client(), &format!("SELECT 2\n{item}"));
-        said(&stage.sync_once(&server))
-    };
-    push("t1");
-    stage.swap_data(Aside::Put);
-    push("t2");
-    // Its last change is gone, as after a power cut.
-    stage.swap_data(Aside::Bring);
-    let server = stage.serve();
-    let output = stage.sync_once(&server);
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(2) && told.contains("before"), "{told}");
-    drop(server);
-    let told = push("t3");
-    assert!(told.contains("see keyward_forks"), "{told}");
-    stage.check("SELECT string_agg(id, ' ' ORDER BY id) FROM tx", "t1 t2 t3");
-    stage.check(
-        "SELECT count(*), count(*) FILTER (WHERE lost_to > lost_after) FROM keyward_forks",
-        "1|1",
-    );
-    // A start that lost nothing is none.
-    push("t4");
-    stage.check("SELECT count(*) FROM keyward_forks", "1");
-}
-
-#[test]
 fn rows_that_are_older_than_their_table_keeps_them_go() {
     let stage = Stage::new(SHOP);
     let server = stage.serve();
@@ -302,4 +272,83 @@ fn rows_that_are_older_than_their_table_keeps_them_go() {
     call_all(&mut server.client(), &format!("SELECT 2\nHSET {key} total 1\nDEL {key}"));
     said(&stage.sync_once(&server));
     stage.check("SELECT month FROM usage", &format!("{month}-01"));
+}
+
+#[test]
+fn a_server_stores_its_changes_itself() {
+    let stage = Stage::new(SHOP);
+    let url = stage.postgres.url();
+    let server = stage.serve_with(&["--postgres", &url, "--requirepass", "hush"]);
+    let mut client = server.client();
+    call_all(
+        &mut client,
+        r#"
+        AUTH hush
+        SELECT 2
+        HSET user:1 name Ann balance 1 state active
+        RPUSH tx:7 '{"id":"t1","amount":1}'
+        "#,
+    );
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM tx") == "1");
+    wait_until(|| stage.postgres.query("SELECT name FROM users") == "Ann");
+    // Another one beside it does no harm.
+    let other = stage.serve_only(&["--postgres", "host=/nowhere user=x"]);
+    assert!(other.client().call(["PING"]).is_ok(), "a database that is not there ends no server");
+    call_all(&mut client, "DEL user:1");
+    wait_until(|| {
+        stage.postgres.query("SELECT count(*) FROM users WHERE deleted_at IS NULL") == "0"
+    });
+}
+
+#[test]
+fn a_server_is_loaded_from_its_tables() {
+    let stage = Stage::new(SHOP);
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(
+        &mut client,
+        r#"
+        SELECT 2
+        HSET user:1 name Ann balance 0.10 state active
+        HSET user:2 name "Bob's" balance 5 state closed
+        HSET user:3 name Cid balance 5 state closed
+        DEL user:3
+        SET card:a '{"user":1,"tags":["x","y"],"at":"2025-12-04T15:30:00.5+02:00"}'
+        SET card:b '{"user":2}'
+        "#,
+    );
+    said(&stage.sync_once(&server));
+    drop(server);
+    stage.empty_data();
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(&mut client, "SELECT 2\nHSET user:2 name Other balance 1 state active");
+    let told = said(&stage.fill(&server, &[]));
+    assert!(told.contains("there is no column for token: rows are loaded without it"), "{told}");
+    assert!(told.contains("3 rows loaded, 1 were there and kept, 0 refused"), "{told}");
+    let get = |client: &mut keyward_testkit::Client, words: &[&str]| {
+        let reply = client.call(words).expect("a reply");
+        String::from_utf8_lossy(reply.as_bytes().unwrap_or_default()).into_owned()
+    };
+    assert_eq!(get(&mut client, &["HGET", "user:1", "balance"]), "0.10");
+    assert_eq!(get(&mut client, &["HGET", "user:2", "name"]), "Other");
+    let card = r#"{"user":1,"tags":["x", "y"],"at":"2025-12-04T13:30:00.5Z"}"#;
+    assert_eq!(get(&mut client, &["GET", "card:a"]), card);
+    // Once more: all of it is there. With a word, it is replaced.
+    let told = said(&stage.fill(&server, &[]));
+    assert!(told.contains("0 rows loaded, 4 were there and kept"), "{told}");
+    let told = said(&stage.fill(&server, &["--overwrite"]));
+    assert!(told.contains("4 rows loaded, 0 were there and kept"), "{told}");
+    assert_eq!(get(&mut client, &["HGET", "user:2", "name"]), "Bob's");
+    said(&stage.sync_once(&server));
+    assert!(stage.verify(&server).starts_with("exit 0\n4 rows compared, 0 differences"));
+    // What the schema refuses is told.
+    stage.postgres.query(
+        "ALTER TABLE users DROP CONSTRAINT users_state_check; \
+                          INSERT INTO users VALUES (9, 'Zoe', 1, 'odd')",
+    );
+    let output = stage.fill(&server, &[]);
+    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("user:9: ") && told.contains("1 refused"), "{told}");
 }

@@ -60,16 +60,65 @@ impl Stage {
 
     /// A server on what the last one left.
     pub(crate) fn serve(&self) -> Server {
+        self.serve_with(&[])
+    }
+
+    /// The same, with more options.
+    pub(crate) fn serve_with(&self, more: &[&str]) -> Server {
         let data = self.data().display().to_string();
         let options = [self.schema_text(), "--dir", &data, "--appendonly", "yes"];
-        Server::keyward(Path::new(PROGRAM), &options)
+        Server::keyward(Path::new(PROGRAM), &[&options[..], more].concat())
+    }
+
+    /// A server of the schema that keeps nothing.
+    pub(crate) fn serve_only(&self, more: &[&str]) -> Server {
+        let options = [self.schema_text(), "--appendonly", "no"];
+        Server::keyward(Path::new(PROGRAM), &[&options[..], more].concat())
+    }
+
+    /// Loads a server from the tables.
+    pub(crate) fn fill(&self, server: &Server, options: &[&str]) -> Output {
+        let source = server.address().to_string();
+        let url = self.postgres.url();
+        let most = ["fill", "--postgres", &url, "--source", &source, self.schema_text()];
+        run(&[&most[..], options].concat())
+    }
+
+    /// Takes all files of the server away.
+    pub(crate) fn empty_data(&self) {
+        std::fs::remove_dir_all(self.data()).expect("the files go");
+        std::fs::create_dir(self.data()).expect("a directory for data");
+    }
+
+    /// Writes another schema, and makes the tables that it wants.
+    pub(crate) fn change_schema(&self, schema: &str) {
+        std::fs::write(self.schema(), schema).expect("the schema is written");
+        let url = self.postgres.url();
+        let made = run(&["sql", "--check", &url, "--apply", self.schema_text()]);
+        assert!(made.status.success(), "{made:?}");
+    }
+
+    /// Has a server take the schema that is written.
+    pub(crate) fn apply(&self, client: &mut Client) {
+        let text = std::fs::read(self.schema()).expect("the schema");
+        let plan = client.call([&b"KEYWARD"[..], b"SCHEMA", b"PLAN", &text]).expect("a plan");
+        let elements = plan.as_elements().unwrap_or_else(|| panic!("{plan:?}"));
+        let id = elements[1].as_bytes().expect("its name").to_vec();
+        let applied = client.call([&b"KEYWARD"[..], b"SCHEMA", b"APPLY", &id]).expect("a reply");
+        assert!(applied.as_elements().is_some(), "{applied:?}");
     }
 
     /// Stores what there is to store.
     pub(crate) fn sync_once(&self, server: &Server) -> Output {
+        self.sync_with(server, &["--once"])
+    }
+
+    /// Stores changes with these options.
+    pub(crate) fn sync_with(&self, server: &Server, options: &[&str]) -> Output {
         let source = server.address().to_string();
         let url = self.postgres.url();
-        run(&["sync", "--once", "--postgres", &url, "--source", &source, self.schema_text()])
+        let most = ["sync", "--postgres", &url, "--source", &source, self.schema_text()];
+        run(&[&most[..], options].concat())
     }
 
     /// What comparing both sides says.
@@ -83,13 +132,21 @@ impl Stage {
 
     /// Goes on storing until it is dropped, which kills it.
     pub(crate) fn sync(&self, source: &str) -> Syncing {
+        self.sync_as(source, &[])
+    }
+
+    /// As [`Stage::sync`], with these options.
+    pub(crate) fn sync_as(&self, source: &str, options: &[&str]) -> Syncing {
         let url = self.postgres.url();
+        let log = self.directory.path().join("sync.log");
+        let file = std::fs::File::create(&log).expect("a file for what it says");
         let child = Command::new(PROGRAM)
             .args(["sync", "--postgres", &url, "--source", source, self.schema_text()])
+            .args(options)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(file)
             .spawn();
-        Syncing(child.expect("the binary runs"))
+        Syncing { child: child.expect("the binary runs"), log }
     }
 
     #[track_caller]
@@ -99,12 +156,22 @@ impl Stage {
 }
 
 /// What carries changes, as long as it is let live.
-pub(crate) struct Syncing(Child);
+pub(crate) struct Syncing {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Syncing {
+    /// What it has said so far.
+    pub(crate) fn told(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("what it says")
+    }
+}
 
 impl Drop for Syncing {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

@@ -1,0 +1,223 @@
+//! Loading a keyspace from the tables of its mirrors: a cold start.
+//!
+//! Owns the way back of a value, from a column to the field that it was. Invariants: a row that
+//! the server has is left as it is, unless it is to be overwritten; so a run that was ended is
+//! gone on with by another, which finds what is there. Every row is written in one step, and
+//! judged by the schema as any other.
+//! Not here: archives and items, which are no rows of the server any longer.
+
+mod value;
+
+use std::time::{Duration, Instant};
+
+use keyward_resp::Frame;
+use keyward_schema::{ColumnSource, Content, DataType, Key, Object, Schema, Sink, SinkKind};
+use thiserror::Error;
+use tokio_postgres::{Client, Row};
+
+use crate::database::DatabaseError;
+use crate::ddl;
+use crate::source::{Source, SourceError};
+use crate::statement;
+
+/// How many rows are read and written together.
+const ROWS_AT_ONCE: usize = 1_000;
+/// How often it is told how far it is.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
+/// The most refusals that are told one by one.
+const REFUSALS_TOLD: usize = 20;
+
+/// Writes a hash that is not there; ARGV[1] says whether one that is there goes first.
+const LOAD_HASH: &[u8] = b"if redis.call('EXISTS', KEYS[1]) == 1 then \
+    if ARGV[1] == '0' then return 0 end redis.call('DEL', KEYS[1]) end \
+    for at = 2, #ARGV, 1000 do \
+    redis.call('HSET', KEYS[1], unpack(ARGV, at, math.min(at + 999, #ARGV))) end return 1";
+
+/// Why tables were not loaded.
+#[derive(Debug, Error)]
+pub enum FillError {
+    /// The database cannot be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The server cannot be used.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Rows of a table are not all that the server needs.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// What a server already has of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Present {
+    /// It stays.
+    Keep,
+    /// It is replaced.
+    Overwrite,
+}
+
+/// What was loaded.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Rows that the server has from the tables now.
+    pub loaded: u64,
+    /// Rows that it had, and keeps.
+    pub kept: u64,
+    /// Rows that it refused.
+    pub refused: u64,
+    /// The first of the refusals, a sentence each.
+    pub refusals: Vec<String>,
+}
+
+/// The tables that are loaded, in the order of the file.
+fn mirrors(schema: &Schema) -> impl Iterator<Item = (&Key, &Sink)> {
+    ddl::sinks(schema).filter(|(_, sink)| sink.kind == SinkKind::Mirror)
+}
+
+/// What of the tables cannot be loaded, or not all of it: an error where a row would lack what it
+/// must have, else what is to be told.
+///
+/// # Errors
+/// If a table does not have what its rows need.
+pub fn look_over(schema: &Schema) -> Result<Vec<String>, FillError> {
+    let mut told = Vec::new();
+    for (key, sink) in mirrors(schema) {
+        if sink.column_from(&ColumnSource::SplitName).is_some() {
+            let text = format!("{}: rows that are split are not loaded", sink.table);
+            return Err(FillError::Unfit(text));
+        }
+        let Some(object) = object_of(&key.content) else { continue };
+        for (at, field) in object.fields.iter().enumerate() {
+            if sink.column_from(&ColumnSource::Field(at)).is_some() {
+                continue;
+            }
+            let text = format!("{}: there is no column for {}", sink.table, field.name);
+            match field.required {
+                true => return Err(FillError::Unfit(format!("{text}, which every row has"))),
+                false => told.push(format!("{text}: rows are loaded without it")),
+            }
+        }
+    }
+    Ok(told)
+}
+
+fn object_of(content: &Content) -> Option<&Object> {
+    match content {
+        Content::Fields(object) => Some(object),
+        Content::Json(shape) => shape.object(),
+        _ => None,
+    }
+}
+
+/// Loads all mirrors; `tell` hears how far it is.
+///
+/// # Errors
+/// If a side cannot be used, or a table does not have what rows need.
+pub async fn fill(
+    client: &mut Client,
+    schema: &Schema,
+    source: &mut Source,
+    present: Present,
+    mut tell: impl FnMut(&str),
+) -> Result<Filled, FillError> {
+    look_over(schema)?.iter().for_each(|line| tell(line));
+    let db = schema.keyspace.db.to_string();
+    source.ask("SELECT", &[b"SELECT", db.as_bytes()])?;
+    let mut filled = Filled::default();
+    for (key, sink) in mirrors(schema) {
+        // One moment of the table, however long it takes.
+        let transaction = client.transaction().await.map_err(DatabaseError::from)?;
+        let count = transaction.query_one(&statement::count(sink), &[]).await;
+        let count: i64 = count.map_err(DatabaseError::from)?.get(0);
+        let declare = format!("DECLARE rows CURSOR FOR {}", value::select(key, sink));
+        transaction.batch_execute(&declare).await.map_err(DatabaseError::from)?;
+        let (mut done, mut told_at) = (0, Instant::now());
+        loop {
+            let fetch = format!("FETCH {ROWS_AT_ONCE} FROM rows");
+            let rows = transaction.query(&fetch, &[]).await.map_err(DatabaseError::from)?;
+            if rows.is_empty() {
+                break;
+            }
+            load(source, (key, sink), &rows, present, &mut filled)?;
+            done += rows.len();
+            if told_at.elapsed() > TOLD_EVERY {
+                tell(&format!("{}: {done} of {count} rows", sink.table));
+                told_at = Instant::now();
+            }
+        }
+        transaction.commit().await.map_err(DatabaseError::from)?;
+        tell(&format!("{}: {done} rows read", sink.table));
+    }
+    Ok(filled)
+}
+
+/// Writes some rows.
+fn load(
+    source: &mut Source,
+    (key, sink): (&Key, &Sink),
+    rows: &[Row],
+    present: Present,
+    filled: &mut Filled,
+) -> Result<(), FillError> {
+    let columns = statement::name_columns(sink);
+    let mut names = Vec::with_capacity(rows.len());
+    let mut requests: Vec<Vec<Vec<u8>>> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let values: Vec<Option<String>> = (0..sink.columns.len()).map(|at| row.get(at)).collect();
+        let named: Vec<String> =
+            columns.iter().map(|at| values[*at].clone().unwrap_or_default()).collect();
+        let name = ddl::key_name(key, sink, &columns, &named);
+        requests.push(request(key, sink, &name, &values, present));
+        names.push(name);
+    }
+    let requests: Vec<Vec<&[u8]>> =
+        requests.iter().map(|request| request.iter().map(Vec::as_slice).collect()).collect();
+    for (name, reply) in names.iter().zip(source.ask_all(&requests)?) {
+        match reply {
+            Frame::Error(text) if !text.starts_with(b"SCHEMA") && !text.starts_with(b"ERR") => {
+                let text = String::from_utf8_lossy(&text).into_owned();
+                return Err(SourceError::Refused("a row", text).into());
+            }
+            Frame::Error(text) => {
+                filled.refused += 1;
+                if filled.refusals.len() < REFUSALS_TOLD {
+                    let shown = match key.secret_placeholders.is_empty() {
+                        true => name.escape_ascii().to_string(),
+                        false => key.pattern.text().to_owned(),
+                    };
+                    filled.refusals.push(format!("{shown}: {}", String::from_utf8_lossy(&text)));
+                }
+            }
+            Frame::Integer(0) | Frame::NullBulk | Frame::Null => filled.kept += 1,
+            _ => filled.loaded += 1,
+        }
+    }
+    Ok(())
+}
+
+/// The request that writes a row.
+fn request(
+    key: &Key,
+    sink: &Sink,
+    name: &[u8],
+    values: &[Option<String>],
+    present: Present,
+) -> Vec<Vec<u8>> {
+    if key.data == DataType::Hash {
+        let flag: &[u8] = if present == Present::Overwrite { b"1" } else { b"0" };
+        let head = [b"EVAL", LOAD_HASH, b"1", name, flag].map(<[u8]>::to_vec);
+        return head.into_iter().chain(value::fields(key, sink, values)).collect();
+    }
+    let text = match object_of(&key.content) {
+        Some(object) => value::json(object, sink, values).into_bytes(),
+        None => {
+            let column = sink.column_from(&ColumnSource::Value);
+            column.and_then(|at| values[at].clone()).unwrap_or_default().into_bytes()
+        }
+    };
+    let mut request = vec![b"SET".to_vec(), name.to_vec(), text];
+    if present == Present::Keep {
+        request.push(b"NX".to_vec());
+    }
+    request
+}

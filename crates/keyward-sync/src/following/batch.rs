@@ -1,0 +1,157 @@
+//! What entries do to tables.
+
+use std::collections::BTreeMap;
+
+use keyward_schema::{DataType, KeyId, Matcher, Schema, SinkKind};
+
+use crate::entry::{Entry, EntryId};
+use crate::following::FollowError;
+use crate::history::Place;
+use crate::row::{Held, Origin, key_of, rows_of};
+use crate::sight;
+use crate::source::Source;
+use crate::store::{Batch, Change, Orphan, What};
+
+/// What is known before entries are looked at.
+pub(super) struct Known<'a> {
+    pub(super) schema: &'a Schema,
+    pub(super) matcher: &'a Matcher,
+    /// The place that they stand behind.
+    pub(super) from: &'a Place,
+}
+
+impl Known<'_> {
+    /// Where something comes from. Ids up to the highest may have been given before, by another
+    /// history.
+    fn origin(&self, id: EntryId, item: Option<usize>) -> Origin {
+        let chance = self.from.history.split('-').nth(1).and_then(|chance| chance.get(..8));
+        let chance = chance.and_then(|chance| u32::from_str_radix(chance, 16).ok());
+        let again = (id <= self.from.highest).then(|| chance.unwrap_or_default());
+        Origin { id, item, again }
+    }
+
+    /// The key of the schema whose sink takes an entry.
+    fn key_of(&self, entry: &Entry) -> Option<KeyId> {
+        let id = self.matcher.find(&entry.key).and_then(|found| self.schema.id(found.pattern))?;
+        let sink = self.schema.key(id).sink.as_ref();
+        sink.is_some_and(|sink| sink.kind == entry.kind).then_some(id)
+    }
+}
+
+/// Adds what entries do.
+pub(super) fn fill(
+    batch: &mut Batch,
+    known: &Known<'_>,
+    source: &mut Source,
+    entries: &[Entry],
+) -> Result<(), FollowError> {
+    let mut mirrored: BTreeMap<KeyId, BTreeMap<&[u8], EntryId>> = BTreeMap::new();
+    for entry in entries {
+        let Some(id) = known.key_of(entry) else {
+            batch.orphans.extend(orphans(entry));
+            continue;
+        };
+        let data = known.schema.key(id).data;
+        match entry.kind {
+            SinkKind::Mirror => {
+                mirrored.entry(id).or_default().insert(&entry.key, entry.id);
+            }
+            SinkKind::Archive => {
+                let held = match (data, &entry.pairs[..]) {
+                    (DataType::Hash, pairs) => Held::Fields(pairs),
+                    (_, [(_, value)]) => Held::Text(value),
+                    _ => Held::Nothing,
+                };
+                push(batch, known, (id, &entry.key), &held, known.origin(entry.id, None));
+            }
+            SinkKind::Append if data == DataType::Stream => {
+                let (held, origin) = (Held::Fields(&entry.pairs), known.origin(entry.id, Some(0)));
+                push(batch, known, (id, &entry.key), &held, origin);
+            }
+            SinkKind::Append | SinkKind::Drain => {
+                for (number, (_, item)) in entry.pairs.iter().enumerate() {
+                    let origin = known.origin(entry.id, Some(number));
+                    push(batch, known, (id, &entry.key), &Held::Text(item), origin);
+                }
+            }
+        }
+    }
+    for (id, names) in mirrored {
+        look_at(batch, known, source, id, &names)?;
+    }
+    batch.changes.sort_by_key(|change| change.id);
+    Ok(())
+}
+
+/// What an entry has of a sink that the schema has no longer. Of a mirror nothing: its rows are
+/// the server's.
+fn orphans(entry: &Entry) -> Vec<Orphan> {
+    let orphan = |(number, item): (usize, Vec<u8>)| Orphan {
+        id: entry.id,
+        kind: entry.kind,
+        name: entry.key.clone(),
+        item,
+        number,
+    };
+    let are_items = entry.pairs.iter().all(|(name, _)| name == b"item");
+    match entry.kind {
+        SinkKind::Mirror => Vec::new(),
+        SinkKind::Append | SinkKind::Drain if are_items => {
+            entry.pairs.iter().map(|(_, item)| item.clone()).enumerate().map(orphan).collect()
+        }
+        _ => {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let fields = entry.pairs.iter().map(|(name, value)| (text(name), text(value).into()));
+            let fields: serde_json::Map<String, serde_json::Value> = fields.collect();
+            vec![orphan((0, serde_json::Value::from(fields).to_string().into_bytes()))]
+        }
+    }
+}
+
+/// Adds what a row or an item does to its table.
+fn push(
+    batch: &mut Batch,
+    known: &Known<'_>,
+    (id, name): (KeyId, &[u8]),
+    held: &Held<'_>,
+    origin: Origin,
+) {
+    let key = known.schema.key(id);
+    let Some(sink) = &key.sink else { return };
+    let what = match rows_of(key, sink, name, held, origin) {
+        Ok(rows) => What::Store(rows),
+        Err(unfit) => What::Unfit(format!("{} {}", unfit.column, unfit.problem)),
+    };
+    let item = match (held, origin.item) {
+        (Held::Text(item), Some(number)) => Some((number, item.to_vec())),
+        _ => None,
+    };
+    let change = Change { id: origin.id, key: id.index(), name: name.to_vec(), what, item };
+    batch.changes.push(change);
+}
+
+/// Looks at mirrored rows as they are now, each once.
+fn look_at(
+    batch: &mut Batch,
+    known: &Known<'_>,
+    source: &mut Source,
+    id: KeyId,
+    names: &BTreeMap<&[u8], EntryId>,
+) -> Result<(), FollowError> {
+    let key = known.schema.key(id);
+    let Some(sink) = &key.sink else { return Ok(()) };
+    let asked: Vec<(&[u8], Origin)> =
+        names.iter().map(|(name, entry)| (*name, known.origin(*entry, None))).collect();
+    let looked = sight::look(source, (key, sink), &asked)?;
+    for ((name, origin), looked) in asked.into_iter().zip(looked) {
+        let what = match looked {
+            Some(rows) => rows.map(What::Store),
+            None => key_of(key, sink, name, origin).map(What::Remove),
+        };
+        let what =
+            what.unwrap_or_else(|unfit| What::Unfit(format!("{} {}", unfit.column, unfit.problem)));
+        let name = name.to_vec();
+        batch.changes.push(Change { id: origin.id, key: id.index(), name, what, item: None });
+    }
+    Ok(())
+}

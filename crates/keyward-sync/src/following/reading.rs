@@ -1,0 +1,161 @@
+//! Reading a changefeed: its histories, its entries, and taking away what is stored.
+
+use keyward_resp::Frame;
+
+use crate::entry::{Entry, EntryId, parse_all};
+use crate::following::FollowError;
+use crate::history::History;
+use crate::source::{Source, SourceError};
+
+/// The fewest and the most entries that are read at once.
+const ENTRIES_AT_ONCE: [usize; 2] = [16, 5_000];
+/// About so many bytes of entries are read at once, and stored in one transaction.
+const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
+/// How long the server is asked to wait for a change, in milliseconds.
+const WAIT_MS: &[u8] = b"1000";
+
+/// A changefeed that is read.
+pub(super) struct Reading {
+    source: Source,
+    feed: Vec<u8>,
+    /// How many entries are asked for: as many as their size lets.
+    count: usize,
+}
+
+impl Reading {
+    pub(super) fn new(source: Source, feed: Vec<u8>) -> Reading {
+        Reading { source, feed, count: 256 }
+    }
+
+    pub(super) fn source(&mut self) -> &mut Source {
+        &mut self.source
+    }
+
+    /// The histories of the changefeed; none if it is not there.
+    pub(super) fn histories(&mut self) -> Result<Vec<History>, FollowError> {
+        let reply = self.source.ask_all(&[vec![b"XINFO", b"GROUPS", &self.feed]])?.pop();
+        match reply {
+            Some(Frame::Error(text)) if text.starts_with(b"ERR no such key") => Ok(Vec::new()),
+            Some(Frame::Error(text)) => {
+                let text = String::from_utf8_lossy(&text).into_owned();
+                Err(SourceError::Refused("XINFO GROUPS", text).into())
+            }
+            reply => {
+                let parsed = reply.as_ref().and_then(History::parse_all);
+                Ok(parsed.ok_or(SourceError::Protocol)?)
+            }
+        }
+    }
+
+    /// The entries behind a place, up to one, whole units of them: those of one time stay
+    /// together.
+    pub(super) fn read(
+        &mut self,
+        from: EntryId,
+        until: Option<EntryId>,
+    ) -> Result<Vec<Entry>, FollowError> {
+        let end = until.map_or("+".to_owned(), |until| until.to_string());
+        let mut entries: Vec<Entry> = Vec::new();
+        loop {
+            let last = entries.last().map_or(from, |entry| entry.id);
+            let (start, count) = (format!("({last}"), self.count);
+            let many = count.to_string();
+            let request: [&[u8]; 6] = [
+                b"XRANGE",
+                &self.feed,
+                start.as_bytes(),
+                end.as_bytes(),
+                b"COUNT",
+                many.as_bytes(),
+            ];
+            let reply = self.source.ask("XRANGE", &request)?;
+            let page = parse_all(&reply).ok_or(SourceError::Protocol)?;
+            let is_last = page.len() < count;
+            self.adapt(&page);
+            entries.extend(page);
+            if is_last {
+                return Ok(entries);
+            }
+            let end_ms = entries.last().map_or(0, |entry| entry.id.ms);
+            let whole = entries.iter().rposition(|entry| entry.id.ms != end_ms);
+            if let Some(whole) = whole {
+                entries.truncate(whole + 1);
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// Asks for more or fewer entries next time, by how large these are.
+    fn adapt(&mut self, page: &[Entry]) {
+        let bytes: usize = page.iter().map(Entry::bytes).sum();
+        let [fewest, most] = ENTRIES_AT_ONCE;
+        if bytes > BYTES_AT_ONCE {
+            self.count = (self.count / 2).max(fewest);
+        } else if page.len() == self.count && bytes < BYTES_AT_ONCE / 2 {
+            self.count = (self.count * 2).min(most);
+        }
+    }
+
+    /// Takes away what is stored.
+    pub(super) fn trim(&mut self, stored: EntryId) -> Result<(), FollowError> {
+        let next = stored.next().to_string();
+        let request: [&[u8]; 5] = [b"XTRIM", &self.feed, b"MINID", b"=", next.as_bytes()];
+        self.source.ask("XTRIM", &request)?;
+        Ok(())
+    }
+
+    /// Waits until there is something behind a place, or for a second.
+    pub(super) fn wait(&mut self, from: EntryId) -> Result<(), FollowError> {
+        let from = from.to_string();
+        let request: [&[u8]; 6] =
+            [b"XREAD", b"BLOCK", WAIT_MS, b"STREAMS", &self.feed, from.as_bytes()];
+        self.source.ask("XREAD", &request)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyward_schema::SinkKind;
+    use std::io::{self, Read, Write};
+
+    /// A server that nobody asks.
+    struct Silence;
+
+    impl Read for Silence {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+    }
+
+    impl Write for Silence {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn large_entries_are_read_a_few_at_a_time() {
+        let mut reading = Reading::new(Source::new(Box::new(Silence)), Vec::new());
+        let page = |count: usize, bytes: usize| {
+            let (id, kind) = (EntryId::default(), SinkKind::Append);
+            let entry = Entry { id, kind, key: vec![0; bytes], pairs: Vec::new() };
+            vec![entry; count]
+        };
+        for _ in 0..10 {
+            reading.adapt(&page(reading.count, 100));
+        }
+        assert_eq!(reading.count, 5_000);
+        for _ in 0..10 {
+            reading.adapt(&page(reading.count, 50_000));
+        }
+        assert_eq!(reading.count, 78);
+        reading.adapt(&page(3, 100));
+        assert_eq!(reading.count, 78, "a short page says nothing");
+    }
+}

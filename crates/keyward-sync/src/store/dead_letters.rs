@@ -1,0 +1,169 @@
+//! Items that were refused, with the reason, until they are sent again.
+
+use keyward_schema::{DataType, Matcher, Schema, SinkKind};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Transaction};
+
+use crate::database::DatabaseError;
+use crate::entry::EntryId;
+use crate::row::{Held, Origin, rows_of};
+use crate::store::failure::Failure;
+use crate::store::{Orphan, StoreError, What, rows};
+
+/// An item that was refused.
+pub(super) struct Letter<'a> {
+    /// The number of the item.
+    pub(super) entry: String,
+    pub(super) table: &'a str,
+    pub(super) key: &'a [u8],
+    pub(super) item: &'a [u8],
+    pub(super) reason: &'a str,
+}
+
+/// Puts an item to the dead letters.
+pub(super) async fn bury(
+    transaction: &Transaction<'_>,
+    keyspace: &str,
+    letter: &Letter<'_>,
+) -> Result<(), Failure> {
+    // An id may be given once more after a server lost its last changes.
+    let insert = "INSERT INTO keyward_dead_letters \
+                  (keyspace, entry, table_name, key, item, reason) \
+                  SELECT $1, CASE WHEN EXISTS (SELECT 1 FROM keyward_dead_letters \
+                                               WHERE keyspace = $1 AND entry = $2) \
+                             THEN $2 || '-' || gen_random_uuid() ELSE $2 END, $3, $4, $5, $6";
+    let Letter { entry, table, key, item, reason } = letter;
+    let values: [&(dyn ToSql + Sync); 6] = [&keyspace, entry, table, key, item, reason];
+    let buried = transaction.execute(insert, &values).await;
+    buried.map(drop).map_err(|error| Failure::at("keyward_dead_letters", error))
+}
+
+/// Puts what no sink takes to the dead letters.
+pub(super) async fn bury_orphan(
+    transaction: &Transaction<'_>,
+    keyspace: &str,
+    orphan: &Orphan,
+) -> Result<(), Failure> {
+    let reason = format!("no key of the schema has a sink that takes it: {}", orphan.kind.name());
+    let letter = Letter {
+        entry: format!("{}-{}", orphan.id, orphan.number),
+        table: "",
+        key: &orphan.name,
+        item: &orphan.item,
+        reason: &reason,
+    };
+    bury(transaction, keyspace, &letter).await
+}
+
+/// What came of sending dead letters again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resent {
+    /// Letters that are rows now.
+    pub stored: usize,
+    /// Letters that were refused once more.
+    pub refused: usize,
+}
+
+/// Sends dead letters again, each in a transaction of its own: what is stored is no letter any
+/// longer, what is refused has the new reason.
+///
+/// # Errors
+/// If the database cannot be used.
+pub async fn resend(client: &mut Client, schema: &Schema) -> Result<Resent, StoreError> {
+    let keyspace = &*schema.keyspace.name;
+    let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
+        .expect("a checked schema has patterns that a matcher can tell apart");
+    let mut resent = Resent::default();
+    let mut after = String::new();
+    loop {
+        let query = "SELECT entry FROM keyward_dead_letters WHERE keyspace = $1 AND entry > $2 \
+                     ORDER BY entry LIMIT 1000";
+        let page = client.query(query, &[&keyspace, &after]).await.map_err(DatabaseError::from)?;
+        let Some(last) = page.last() else { return Ok(resent) };
+        after = last.get(0);
+        for row in &page {
+            match resend_one(client, schema, &matcher, row.get(0)).await? {
+                Some(true) => resent.stored += 1,
+                Some(false) => resent.refused += 1,
+                None => {}
+            }
+        }
+    }
+}
+
+/// Sends one again; whether it was stored, or nothing if it is no longer there.
+async fn resend_one(
+    client: &mut Client,
+    schema: &Schema,
+    matcher: &Matcher,
+    entry: &str,
+) -> Result<Option<bool>, StoreError> {
+    let keyspace = &*schema.keyspace.name;
+    let transaction = client.transaction().await.map_err(DatabaseError::from)?;
+    // Whoever sends the same meanwhile waits, and finds nothing.
+    let take = "DELETE FROM keyward_dead_letters WHERE keyspace = $1 AND entry = $2 \
+                RETURNING key, item";
+    let taken = transaction.query_opt(take, &[&keyspace, &entry]).await;
+    let Some(row) = taken.map_err(DatabaseError::from)? else { return Ok(None) };
+    let (name, item): (Vec<u8>, Vec<u8>) = (row.get(0), row.get(1));
+    let outcome = match what_of(schema, matcher, entry, &name, &item) {
+        Err(reason) => Err(reason),
+        Ok((key, what)) => {
+            let (key, sink) = super::sink_of(schema, key);
+            match rows::store_one(&transaction, sink, &what).await {
+                Ok(_) => Ok(()),
+                Err(Failure::Refused(reason)) => {
+                    Err(if crate::row::has_secrets(key) { reason.discreet } else { reason.plain })
+                }
+                Err(Failure::Store(error)) => return Err(error),
+            }
+        }
+    };
+    let Err(reason) = outcome else {
+        transaction.commit().await.map_err(DatabaseError::from)?;
+        return Ok(Some(true));
+    };
+    transaction.rollback().await.map_err(DatabaseError::from)?;
+    let update = "UPDATE keyward_dead_letters SET reason = $3, refused_at = now() \
+                  WHERE keyspace = $1 AND entry = $2";
+    client.execute(update, &[&keyspace, &entry, &reason]).await.map_err(DatabaseError::from)?;
+    Ok(Some(false))
+}
+
+/// What a letter does to which key's table.
+fn what_of(
+    schema: &Schema,
+    matcher: &Matcher,
+    entry: &str,
+    name: &[u8],
+    item: &[u8],
+) -> Result<(usize, What), String> {
+    let none = || "no key of the schema has a sink that takes it".to_owned();
+    let id = matcher.find(name).and_then(|found| schema.id(found.pattern)).ok_or_else(none)?;
+    let key = schema.key(id);
+    let sink = key.sink.as_ref().filter(|sink| sink.kind != SinkKind::Mirror).ok_or_else(none)?;
+    let mut numbers = entry.splitn(4, '-');
+    let mut number = || numbers.next().and_then(|text| text.parse::<u64>().ok());
+    let (Some(ms), Some(seq), Some(item_number)) = (number(), number(), number()) else {
+        return Err("its entry is no number".to_owned());
+    };
+    let is_stream = key.data == DataType::Stream;
+    let is_row = is_stream || sink.kind == SinkKind::Archive;
+    let item_number = usize::try_from(item_number).ok().filter(|_| is_stream || !is_row);
+    let origin = Origin { id: EntryId { ms, seq }, item: item_number, again: None };
+    let fields = fields_of(item).filter(|_| is_row).unwrap_or_default();
+    let held = match (key.data, &fields[..]) {
+        (DataType::Hash | DataType::Stream, fields) => Held::Fields(fields),
+        (_, [(_, value)]) => Held::Text(value),
+        _ => Held::Text(item),
+    };
+    let rows = rows_of(key, sink, name, &held, origin)
+        .map_err(|unfit| format!("{} {}", unfit.column, unfit.problem))?;
+    Ok((id.index(), What::Store(rows)))
+}
+
+/// The fields of a row that was put to the letters as JSON.
+fn fields_of(item: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    let fields: std::collections::BTreeMap<String, String> = serde_json::from_slice(item).ok()?;
+    Some(fields.into_iter().map(|(name, value)| (name.into_bytes(), value.into_bytes())).collect())
+}

@@ -1,0 +1,184 @@
+//! The rows of a batch, table by table or entry by entry.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use keyward_schema::{ColumnSource, Key, Schema, Sink, SinkKind};
+use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
+
+use crate::ddl::{self, Month};
+use crate::row::{Row, has_secrets};
+use crate::statement;
+use crate::store::failure::{Failure, Reason};
+use crate::store::{Batch, Change, StoreError, Stored, What, dead_letters, sink_of};
+
+/// The most rows that one statement stores.
+const STATEMENT_ROWS_MAX: usize = 5_000;
+
+/// Rows of each table at once, in the order in which tables first occur.
+pub(super) async fn store_together(
+    transaction: &Transaction<'_>,
+    schema: &Schema,
+    batch: &Batch,
+) -> Result<Stored, Failure> {
+    let mut order: Vec<usize> = Vec::new();
+    let mut by_key: BTreeMap<usize, (Vec<&Row>, Vec<&Row>)> = BTreeMap::new();
+    for change in &batch.changes {
+        if !order.contains(&change.key) {
+            order.push(change.key);
+        }
+        let (stored, removed) = by_key.entry(change.key).or_default();
+        match &change.what {
+            What::Store(rows) => stored.extend(rows),
+            What::Remove(row) => removed.push(row),
+            What::Unfit(_) => {}
+        }
+    }
+    let mut count = 0;
+    for key in order {
+        let (_, sink) = sink_of(schema, key);
+        let (stored, removed) = &by_key[&key];
+        remove(transaction, sink, removed).await?;
+        insert(transaction, sink, stored).await?;
+        count += stored.len();
+    }
+    Ok(Stored { rows: count, dead_letters: 0 })
+}
+
+/// Entry by entry, in their order.
+pub(super) async fn store_singly(
+    transaction: &Transaction<'_>,
+    schema: &Schema,
+    batch: &Batch,
+) -> Result<Stored, Failure> {
+    let mut stored = Stored::default();
+    for change in &batch.changes {
+        let (key, sink) = sink_of(schema, change.key);
+        transaction.batch_execute("SAVEPOINT change").await?;
+        let reason = match store_one(transaction, sink, &change.what).await {
+            Ok(rows) => {
+                stored.rows += rows;
+                transaction.batch_execute("RELEASE SAVEPOINT change").await?;
+                continue;
+            }
+            Err(Failure::Refused(reason)) => reason,
+            Err(failure) => return Err(failure),
+        };
+        let reason = if has_secrets(key) { reason.discreet } else { reason.plain };
+        let item = change.item.as_ref().filter(|_| sink.kind == SinkKind::Drain);
+        let Some((number, item)) = item else {
+            return Err(refused(key, sink, change, reason).into());
+        };
+        transaction.batch_execute("ROLLBACK TO SAVEPOINT change").await?;
+        let keyspace = &*schema.keyspace.name;
+        let item = crate::row::masked(key, sink, item);
+        let letter = dead_letters::Letter {
+            entry: format!("{}-{number}", change.id),
+            table: &sink.table,
+            key: &change.name,
+            item: &item,
+            reason: &reason,
+        };
+        dead_letters::bury(transaction, keyspace, &letter).await?;
+        stored.dead_letters += 1;
+    }
+    Ok(stored)
+}
+
+/// What one change does to its table; how many rows it stores.
+pub(crate) async fn store_one(
+    transaction: &Transaction<'_>,
+    sink: &Sink,
+    what: &What,
+) -> Result<usize, Failure> {
+    match what {
+        What::Unfit(reason) => Err(Failure::Refused(Reason::of(reason))),
+        What::Remove(row) => remove(transaction, sink, &[row]).await.map(|()| 0),
+        What::Store(rows) => {
+            let rows: Vec<&Row> = rows.iter().collect();
+            insert(transaction, sink, &rows).await.map(|()| rows.len())
+        }
+    }
+}
+
+/// That the row of a change is refused.
+pub(crate) fn refused(key: &Key, sink: &Sink, change: &Change, reason: String) -> StoreError {
+    let shown = match key.secret_placeholders.is_empty() {
+        true => change.name.escape_ascii().to_string(),
+        false => key.pattern.text().to_owned(),
+    };
+    StoreError::Refused { table: sink.table.clone(), key: shown, entry: change.id, reason }
+}
+
+/// Stores rows, with what they need: partitions, and that parts of a split row go which it has
+/// no longer.
+pub(crate) async fn insert(
+    transaction: &Transaction<'_>,
+    sink: &Sink,
+    rows: &[&Row],
+) -> Result<(), Failure> {
+    make_partitions(transaction, sink, rows).await?;
+    let is_split = sink.column_from(&ColumnSource::SplitName).is_some();
+    if sink.kind == SinkKind::Mirror && is_split {
+        remove(transaction, sink, rows).await?;
+    }
+    run(transaction, &statement::insert(sink), sink, rows).await
+}
+
+/// Takes rows away whose keys are gone, or marks them.
+pub(crate) async fn remove(
+    transaction: &Transaction<'_>,
+    sink: &Sink,
+    rows: &[&Row],
+) -> Result<(), Failure> {
+    run(transaction, &statement::remove(sink), sink, rows).await
+}
+
+/// Rows of a month need a partition.
+async fn make_partitions(
+    transaction: &Transaction<'_>,
+    sink: &Sink,
+    rows: &[&Row],
+) -> Result<(), Failure> {
+    let Some(column) = sink.partitioned_by() else { return Ok(()) };
+    let months = rows.iter().filter_map(|row| Month::parse(row[column].as_deref()?));
+    for month in months.collect::<BTreeSet<Month>>() {
+        let partition = ddl::partition_name(sink, month);
+        let quoted: Vec<String> = partition.split('.').map(|part| format!("\"{part}\"")).collect();
+        let exists = transaction
+            .query_one("SELECT to_regclass($1) IS NOT NULL", &[&quoted.join(".")])
+            .await?;
+        if !exists.get::<_, bool>(0) {
+            let made = transaction.batch_execute(&ddl::create_partition(sink, month)).await;
+            made.map_err(|error| Failure::at(&sink.table, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a statement for rows, some thousands at a time.
+async fn run(
+    transaction: &Transaction<'_>,
+    statement: &str,
+    sink: &Sink,
+    rows: &[&Row],
+) -> Result<(), Failure> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let failed = |error| Failure::at(&sink.table, error);
+    let statement = transaction.prepare(statement).await.map_err(failed)?;
+    for rows in rows.chunks(STATEMENT_ROWS_MAX) {
+        let arrays = arrays_of(sink, rows);
+        let arrays: Vec<&(dyn ToSql + Sync)> =
+            arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
+        transaction.execute(&statement, &arrays).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Rows as an array for each column.
+pub(crate) fn arrays_of<'r>(sink: &Sink, rows: &[&'r Row]) -> Vec<Vec<Option<&'r str>>> {
+    let column = |at: usize| rows.iter().map(|row| row[at].as_deref()).collect();
+    (0..sink.columns.len()).map(column).collect()
+}
