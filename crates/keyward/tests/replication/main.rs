@@ -6,8 +6,10 @@
 mod failover;
 mod following;
 mod node;
+mod rounds;
 mod schemas;
 mod sentinel;
+mod valkey;
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, call, wait_until};
