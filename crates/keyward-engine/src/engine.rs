@@ -235,7 +235,7 @@ impl Engine {
         if !session.pushes.is_empty() {
             out.append(&mut session.pushes);
         }
-        let (start, follows) = (out.len(), session.is_replica);
+        let start = out.len();
         match admitted {
             Err(error) => self.shared.refuse(&mut self.keys, session, args, error, out),
             Ok(command) => {
@@ -270,10 +270,6 @@ impl Engine {
             }
         }
         session.end_reply(out, start);
-        if follows && out.len() > start {
-            out.truncate(start);
-            refuse_to_reply(host, session);
-        }
     }
 
     /// Keeps a command for later if the pause holds it, or a schema that comes into
@@ -672,19 +668,6 @@ impl Engine {
     pub fn facts(&self) -> Facts {
         self.shared.facts(&self.keys)
     }
-}
-
-/// Who follows has sent what is replied to: a reply would stand amid the stream.
-#[cold]
-fn refuse_to_reply(host: &mut dyn Host, session: &mut Session) {
-    session.is_closing = true;
-    let name = session.last_command.map_or("<unknown>", |command| command.name);
-    let address = host.connection(session.id).address;
-    let line = format!(
-        "Replica generated a reply to command '{name}', disconnecting it: id={} addr={address}",
-        session.id.0
-    );
-    host.log(LogLevel::Warning, line.as_bytes());
 }
 
 /// Whether this is a line of a browser's request, not a command. A web page can make the

@@ -178,29 +178,3 @@ fn wait_counts_nobody_who_was_sent_a_snapshot_and_has_said_nothing_since() {
     assert_eq!(test.call(follower, "REPLCONF ACK 1000"), "");
     assert_eq!(test.call(client, "WAIT 1 0"), ":1\r\n");
 }
-
-#[test]
-fn who_follows_and_asks_for_something_is_disconnected_and_not_answered_amid_the_stream() {
-    for (command, name) in [("PING", "ping"), ("XINFO HELP", "xinfo|help"), ("GET a", "get")] {
-        let mut test = TestEngine::new(7);
-        let follower = test.engine.connect();
-        test.call(follower, "REPLCONF capa eof");
-        assert_eq!(test.call(follower, "PSYNC ? -1"), "");
-        assert_eq!(test.ask(follower, &["REPLCONF", "ACK", "0"]), (Progress::Done, Vec::new()));
-        let words: Vec<&str> = command.split(' ').collect();
-        assert_eq!(test.ask(follower, &words), (Progress::Closing, Vec::new()), "{command}");
-        // The log of these tests escapes quotes.
-        let line = format!("Replica generated a reply to command \\'{name}\\', disconnecting it: ");
-        assert!(test.host.logged.iter().any(|it| it.starts_with(&line)), "{:?}", test.host.logged);
-    }
-}
-
-#[test]
-fn a_psync_with_a_wrong_offset_is_refused_and_logged() {
-    let mut test = TestEngine::new(7);
-    let client = test.engine.connect();
-    let refusal = "-ERR value is not an integer or out of range\r\n";
-    assert_eq!(test.call(client, "PSYNC replicationid offset"), refusal);
-    let line = "asks for synchronization but with a wrong offset";
-    assert!(test.host.logged.iter().any(|it| it.ends_with(line)), "{:?}", test.host.logged);
-}

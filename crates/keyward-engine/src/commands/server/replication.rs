@@ -39,11 +39,7 @@ pub(crate) fn sync(ctx: &mut Ctx<'_>) -> Outcome {
     // What the client changed so far is before what it follows.
     ctx.shared.feed_effects(ctx.keys);
     if is_psync {
-        let next = args::integer(ctx.args.at(2)).inspect_err(|_| {
-            let address = ctx.host.connection(ctx.session.id).address;
-            let text = "asks for synchronization but with a wrong offset";
-            ctx.host.log(LogLevel::Warning, format!("Replica {address} {text}").as_bytes());
-        })?;
+        let next = args::integer(ctx.args.at(2))?;
         match ctx.shared.replication.check_continue(ctx.args.at(1), next) {
             Ok(has) if !ctx.session.wishes.is_last => {
                 go_on(ctx, has);
