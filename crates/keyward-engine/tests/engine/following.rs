@@ -286,3 +286,20 @@ fn rows_of_clients_of_a_writable_replica_go_when_they_are_due() {
     test.tick();
     assert_eq!(test.call(client, "EXISTS kept over"), ":2\r\n");
 }
+
+#[test]
+fn wait_counts_nobody_who_was_sent_a_snapshot_and_has_said_nothing_since() {
+    let mut test = TestEngine::new(7);
+    let (client, follower) = (test.engine.connect(), test.engine.connect());
+    // Nothing is streamed yet: the place of this write is the beginning.
+    test.call(client, "SET a 1");
+    test.call(follower, "REPLCONF capa eof capa psync2");
+    test.call(follower, "PSYNC ? -1");
+    let sync = test.engine.next_full_sync().expect("it waits");
+    test.engine.begin_full_sync(&sync, true, 0);
+    while !test.engine.step_snapshot(&mut |_| {}) {}
+    test.engine.end_full_sync(&mut test.host, follower);
+    assert_eq!(test.call(client, "WAIT 0 0"), ":0\r\n");
+    assert_eq!(test.call(follower, "REPLCONF ACK 1000"), "");
+    assert_eq!(test.call(client, "WAIT 1 0"), ":1\r\n");
+}

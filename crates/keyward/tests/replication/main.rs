@@ -7,9 +7,11 @@ mod failover;
 mod following;
 mod links;
 mod node;
+mod rounds;
 mod schemas;
 mod scripted;
 mod sentinel;
+mod valkey;
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, call, wait_until};

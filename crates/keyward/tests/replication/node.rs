@@ -49,6 +49,14 @@ impl Node {
         Node::start(Path::new("redis-server"), &[], &[&common[..], &soon[..], options].concat())
     }
 
+    /// A Valkey 9.1, as [`Node::redis`].
+    pub(crate) fn valkey(options: &[&str]) -> Node {
+        let program = keyward_testkit::installed_valkey().unwrap_or_else(|why| panic!("{why}"));
+        let common = ["--save", "", "--enable-debug-command", "yes"];
+        let soon = ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"];
+        Node::start(&program, &[], &[&common[..], &soon[..], options].concat())
+    }
+
     /// A Keyward that follows a node.
     pub(crate) fn keyward_of(primary: &Node, options: &[&str]) -> Node {
         let port = primary.port.to_string();
@@ -58,7 +66,12 @@ impl Node {
 
     /// Has it follow another node.
     pub(crate) fn follow(&self, primary: &Node) {
-        let reply = self.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+        self.follow_at(primary.port);
+    }
+
+    /// Has it follow whoever is reached at a port.
+    pub(crate) fn follow_at(&self, port: u16) {
+        let reply = self.call(&format!("REPLICAOF 127.0.0.1 {port}"));
         assert_eq!(reply, Frame::Simple(b"OK".to_vec()));
     }
 

@@ -1,10 +1,15 @@
 //! Sets that a real redis-sentinel looks after: of Keyward only, of Keyward with stock replicas,
-//! of a stock primary with replicas that are Keyward.
+//! of a stock primary with replicas that are Keyward. Their primaries are killed, stand still
+//! (SIGSTOP), or are cut off from everybody, under load.
+//!
+//! Who is to be cut off is known to the others and to the sentinel by the port of a proxy
+//! (`replica-announce-port`), which goes down.
 
 use super::write_all_kinds;
 use crate::node::Node;
+use crate::rounds::Load;
 use keyward_resp::Frame;
-use keyward_testkit::{Client, call, wait_for};
+use keyward_testkit::{Client, Proxy, call, wait_for};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,7 +26,8 @@ struct Sentinel {
 }
 
 impl Sentinel {
-    fn watching(primary: &Node) -> Sentinel {
+    /// One that watches whoever is reached at a port.
+    fn watching(watched: u16) -> Sentinel {
         let directory = TempDir::new().expect("a directory");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = listener.local_addr().expect("it has one").port();
@@ -31,7 +37,7 @@ impl Sentinel {
             "port {port}\nbind 127.0.0.1\ndir {}\nsentinel monitor set 127.0.0.1 {} 1\n\
              sentinel down-after-milliseconds set 2000\nsentinel failover-timeout set 10000\n",
             directory.path().display(),
-            primary.port
+            watched
         );
         std::fs::write(&path, text).expect("a configuration");
         let log = std::fs::File::create(directory.path().join("log")).expect("a log");
@@ -95,7 +101,7 @@ fn fails_over(mut nodes: Vec<Node>) {
     }
     let mut client = nodes[0].client();
     (0..10).for_each(|round| write_all_kinds(&mut client, round));
-    let sentinel = Sentinel::watching(&nodes[0]);
+    let sentinel = Sentinel::watching(nodes[0].port);
     let replicas = nodes.len() - 1;
     sentinel.until("the replicas", || sentinel.knows_replicas(replicas));
     for node in &nodes[1..] {
@@ -133,6 +139,96 @@ fn is_settled(nodes: &[Node], primary: u16) -> bool {
                 && node.info("master_link_status") == "up"
         }
     })
+}
+
+/// A node that others know by a link which can go down.
+struct Member {
+    node: Node,
+    link: Proxy,
+}
+
+impl Member {
+    fn new(node: Node) -> Member {
+        let link = Proxy::to(node.address());
+        let port = link.port();
+        let reply = node.call(&format!("CONFIG SET replica-announce-port {port}"));
+        assert_eq!(reply, Frame::Simple(b"OK".to_vec()));
+        Member { node, link }
+    }
+
+    /// Whether it leads, or follows who is reached at a port.
+    fn is_settled(&self, primary: u16) -> bool {
+        match self.link.port() == primary {
+            true => self.node.info("role") == "master",
+            false => {
+                self.node.info("master_port") == primary.to_string()
+                    && self.node.info("master_link_status") == "up"
+            }
+        }
+    }
+}
+
+/// What befalls a primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blow {
+    StandsStill,
+    /// Nobody reaches it but those who write to it: what they write there is lost.
+    IsCutOff,
+}
+
+/// The primary of a set stands still and is cut off, under load, and comes back as a replica.
+fn outlives_blows(nodes: Vec<Node>) {
+    let members: Vec<Member> = nodes.into_iter().map(Member::new).collect();
+    for member in &members[1..] {
+        member.node.follow_at(members[0].link.port());
+    }
+    let sentinel = Sentinel::watching(members[0].link.port());
+    let replicas = members.len() - 1;
+    sentinel.until("the replicas", || sentinel.knows_replicas(replicas));
+    for blow in [Blow::StandsStill, Blow::IsCutOff] {
+        let first = sentinel.primary();
+        sentinel.until("the beginning", || members.iter().all(|it| it.is_settled(first)));
+        let struck = members.iter().position(|it| it.link.port() == first).expect("one of them");
+        let load = Load::on(&members[struck].node, 0);
+        std::thread::sleep(Duration::from_millis(300));
+        match blow {
+            Blow::StandsStill => members[struck].node.signal("STOP"),
+            Blow::IsCutOff => members[struck].link.set_down(true),
+        }
+        let leads = |port| {
+            let leads = |it: &Member| it.link.port() == port && it.node.info("role") == "master";
+            members.iter().enumerate().any(|(at, it)| at != struck && leads(it))
+        };
+        sentinel.until("the failover", || sentinel.primary() != first && leads(sentinel.primary()));
+        let second = sentinel.primary();
+        let primary = members.iter().find(|it| it.link.port() == second).expect("one of them");
+        let mut client = primary.node.client();
+        (0..10).for_each(|round| write_all_kinds(&mut client, round));
+        match blow {
+            Blow::StandsStill => members[struck].node.signal("CONT"),
+            Blow::IsCutOff => members[struck].link.set_down(false),
+        }
+        load.end();
+        sentinel.until("the return", || members.iter().all(|it| it.is_settled(second)));
+        for member in members.iter().filter(|it| it.link.port() != second) {
+            primary.node.assert_equals(&member.node);
+        }
+    }
+}
+
+#[test]
+fn a_set_of_keyward_outlives_primaries_that_stand_still_or_are_cut_off() {
+    outlives_blows((0..3).map(|_| Node::keyward(&[])).collect());
+}
+
+#[test]
+fn a_keyward_with_stock_replicas_stands_still_or_is_cut_off() {
+    outlives_blows(vec![Node::keyward(&[]), Node::redis(&[]), Node::redis(&[])]);
+}
+
+#[test]
+fn a_stock_primary_with_replicas_that_are_keyward_stands_still_or_is_cut_off() {
+    outlives_blows(vec![Node::redis(&[]), Node::keyward(&[]), Node::keyward(&[])]);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //! - `tour`: the commands of its README, with the replies that are printed there;
 //! - `settings`: the settings of its document, by the first command of its README;
 //! - `failures`: what its README says of limits that are full and of fan-out;
+//! - `sentinel`: its failover under a sentinel, where its document has one;
 //! - `figures`: what `figures.py` measures, on a small scale.
 
 mod failures;
@@ -14,6 +15,7 @@ mod figures;
 mod functions;
 mod replies;
 mod scenario;
+mod sentinel;
 mod settings;
 mod table;
 mod tour;

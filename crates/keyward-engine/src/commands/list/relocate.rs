@@ -1,10 +1,10 @@
 //! LMOVE, RPOPLPUSH, BLMOVE, BRPOPLPUSH.
 //!
-//! Effects: what was moved after waiting is logged as LMOVE.
+//! Effects: what BLMOVE moves is logged as LMOVE, what BRPOPLPUSH moves as RPOPLPUSH.
 
 use super::{parse_end, pop_event, push_event, word};
 use crate::engine::context::{Ctx, Outcome};
-use keyward_commands::{WireError, args};
+use keyward_commands::{CommandId, WireError, args};
 use keyward_store::keyspace::blocking::NoWaitReply;
 use keyward_store::values::list::{End, List};
 use keyward_store::values::value::Type;
@@ -38,7 +38,10 @@ fn blocking_move(ctx: &mut Ctx<'_>, ends: (End, End), timeout_at: usize) -> Outc
     let timeout_ms = args::timeout_ms(ctx.args.at(timeout_at))?;
     if move_element(ctx, ends)? {
         let (from, to) = (ctx.args.at(1), ctx.args.at(2));
-        ctx.log_instead([b"LMOVE".as_slice(), from, to, word(ends.0), word(ends.1)]);
+        match ctx.command.id {
+            CommandId::BRPopLPush => ctx.log_instead([b"RPOPLPUSH".as_slice(), from, to]),
+            _ => ctx.log_instead([b"LMOVE".as_slice(), from, to, word(ends.0), word(ends.1)]),
+        }
     } else {
         ctx.block(&[ctx.args.at(1)], Type::List, timeout_ms, NoWaitReply::Null);
     }

@@ -144,6 +144,7 @@ fn replica(ctx: &Ctx<'_>, stage: Stage) -> Replica {
         next: 0,
         is_fed: false,
         acknowledged: 0,
+        is_heard: false,
         acknowledged_ms: now_ms,
         synced: 0,
         asked_ms: now_ms,
@@ -213,6 +214,8 @@ fn acknowledge(ctx: &mut Ctx<'_>, offset: &[u8], synced: Option<&[u8]>) {
     let number = |text| args::integer(text).ok().and_then(|number| u64::try_from(number).ok());
     let Some(offset) = number(offset) else { return };
     replica.acknowledged = replica.acknowledged.max(offset);
+    // What is said while a snapshot is on its way is not about its rows.
+    replica.is_heard |= replica.stage == Stage::Online;
     replica.synced = replica.synced.max(synced.and_then(number).unwrap_or(0));
     replica.acknowledged_ms = now_ms;
     // It knows where its snapshot ended.

@@ -1,0 +1,114 @@
+//! Valkey 9.1 on the other side: full and partial synchronisation, handing over, and what it has
+//! that Keyward lacks.
+
+use crate::node::Node;
+use crate::{under_load, write_all_kinds};
+use keyward_resp::Frame;
+use keyward_testkit::{call, wait_until};
+
+/// Follows from before rows come, after a cut link, and beside their coming.
+fn follows(primary: &Node, replica: &Node) {
+    let mut client = primary.client();
+    (0..20).for_each(|round| write_all_kinds(&mut client, round));
+    // Encodings beyond the small ones.
+    call(&mut client, "SELECT 0");
+    call(
+        &mut client,
+        "EVAL \"for i = 1, 3000 do redis.call('hset', 'big:h', i, i) redis.call('zadd', 'big:z', i, i) redis.call('sadd', 'big:s', 'm' .. i) redis.call('sadd', 'big:i', i) redis.call('rpush', 'big:l', string.rep('x', 100) .. i) end\" 0",
+    );
+    call(&mut client, "XGROUP CREATE stream group 0");
+    call(&mut client, "XREADGROUP GROUP group anna COUNT 2 STREAMS stream >");
+    let library = "#!lua name=l\nredis.register_function{function_name='f', callback=function() return 1 end, flags={'no-writes'}}";
+    client.call(["FUNCTION", "LOAD", library]).expect("a library");
+    replica.follow(primary);
+    (20..40).for_each(|round| write_all_kinds(&mut client, round));
+    primary.assert_equals(replica);
+    assert_eq!(replica.call("FCALL_RO f 0"), Frame::Integer(1));
+    // Who led before asks to go on with its own history, which the other one does not know.
+    assert_eq!(primary.syncs()[..2], ["1", "0"]);
+    under_load(primary, || {
+        wait_until(|| primary.call("CLIENT KILL TYPE replica") == Frame::Integer(1));
+        wait_until(|| primary.syncs()[1] == "1");
+    });
+    primary.assert_equals(replica);
+    assert_eq!(primary.syncs()[..2], ["1", "1"]);
+    assert!(!replica.log().contains("CRITICAL"), "{}", replica.log());
+    assert_eq!(primary.call("WAIT 1 5000"), Frame::Integer(1));
+}
+
+#[test]
+fn a_keyward_follows_a_valkey() {
+    follows(&Node::valkey(&[]), &Node::keyward(&[]));
+    follows(&Node::valkey(&["--repl-diskless-sync", "no"]), &Node::keyward(&[]));
+}
+
+#[test]
+fn a_valkey_follows_a_keyward() {
+    follows(&Node::keyward(&[]), &Node::valkey(&[]));
+    follows(&Node::keyward(&[]), &Node::valkey(&["--dual-channel-replication-enabled", "yes"]));
+}
+
+#[test]
+fn roles_change_between_valkey_and_keyward() {
+    let (valkey, keyward) = (Node::valkey(&[]), Node::keyward(&[]));
+    keyward.follow(&valkey);
+    let mut client = valkey.client();
+    (0..10).for_each(|round| write_all_kinds(&mut client, round));
+    valkey.assert_equals(&keyward);
+    for (from, to) in [(&valkey, &keyward), (&keyward, &valkey)] {
+        let command = format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 20000", to.port);
+        assert_eq!(from.call(&command), Frame::Simple(b"OK".to_vec()));
+        wait_until(|| to.info("role") == "master" && from.info("role") == "slave");
+        let mut client = to.client();
+        (10..20).for_each(|round| write_all_kinds(&mut client, round));
+        to.assert_equals(from);
+        assert_eq!(to.syncs()[1], "1", "nobody gets everything again: {:?}", to.syncs());
+    }
+}
+
+#[test]
+fn commands_that_only_valkey_has_are_named_and_close_the_link_or_are_left_out() {
+    let valkey = Node::valkey(&[]);
+    let (strict, lenient) = (
+        Node::keyward_of(&valkey, &[]),
+        Node::keyward_of(&valkey, &["--repl-skip-unsupported", "yes"]),
+    );
+    valkey.wait_for(&strict);
+    valkey.wait_for(&lenient);
+    valkey.call("SET before 1");
+    valkey.call("HSETEX h EX 1000 FIELDS 1 f v");
+    valkey.call("SET after 1");
+    wait_until(|| lenient.call("GET after") == Frame::Bulk(b"1".to_vec()));
+    assert_eq!(lenient.info("master_commands_skipped"), "1");
+    let named = "Left out of the primary's stream: ";
+    let log = lenient.log().to_lowercase();
+    assert!(log.contains(&format!("{named}hsetex").to_lowercase()), "{log}");
+    let refusal = "the primary's stream has a command that is not supported: hsetex";
+    wait_until(|| strict.log().to_lowercase().contains(refusal));
+    assert_eq!(strict.call("GET before"), Frame::Bulk(b"1".to_vec()));
+    assert_eq!(strict.call("EXISTS after h"), Frame::Integer(0));
+    // Others go on.
+    valkey.call("SET more 1");
+    wait_until(|| lenient.call("EXISTS more") == Frame::Integer(1));
+}
+
+#[test]
+fn a_valkey_that_has_fields_with_lifetimes_sends_no_snapshot_until_they_are_gone() {
+    let valkey = Node::valkey(&[]);
+    valkey.call("SET plain 1");
+    let replica = Node::keyward_of(&valkey, &[]);
+    valkey.wait_for(&replica);
+    replica.lead();
+    valkey.call("HSETEX expiring EX 1000 FIELDS 1 f v");
+    valkey.call("SET plain 2");
+    replica.call("CONFIG SET repl-skip-unsupported yes");
+    replica.call("SET own 1");
+    replica.follow(&valkey);
+    // It does not put such rows into a snapshot for a server of version 7.
+    wait_until(|| valkey.log().contains("in RDB version 11"));
+    assert_eq!(replica.info("master_link_status"), "down");
+    assert_eq!(replica.call("GET own"), Frame::Bulk(b"1".to_vec()), "what it has stays");
+    valkey.call("DEL expiring");
+    valkey.assert_equals(&replica);
+    assert_eq!(replica.call("GET plain"), Frame::Bulk(b"2".to_vec()));
+}
