@@ -7,9 +7,10 @@
 //! Invariants: a command that would be refused is counted once; one that fails is not counted.
 //! Not here: what would follow (`keyward_rules`, `RuleBook::observed`).
 
+use super::breaches::remember;
 use super::deferred::Unit;
 use super::discretion::{self, Call};
-use super::{asked, hold_against, remember, unit};
+use super::{asked, hold_against, unit};
 use crate::engine::context::{Ctx, Stage};
 use crate::sessions::refusals::Outcome;
 use keyward_resp::ArgBuf;

@@ -11,9 +11,10 @@
 //! undone, so a unit with such a command is judged command by command.
 //! Not here: what is judged at the end (`keyward_rules`), the journal (`keyspace`).
 
+use super::breaches::{refused, warn};
 use super::deferred::Unit;
 use super::discretion::Call;
-use super::{Start, asked, follow_up, observation, policy, refused, warn};
+use super::{Start, asked, follow_up, observation, policy};
 use crate::engine::context::{Ctx, Outcome, Stage};
 use crate::engine::shared::Shared;
 use crate::sessions::session::Transaction;
