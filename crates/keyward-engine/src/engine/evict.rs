@@ -184,7 +184,7 @@ impl Engine {
         let told = outbox.heap_bytes() + tracking.collected_bytes();
         let pushed = caller.session.as_ref().map_or(0, |session| session.pushes.capacity());
         let recorded =
-            self.keys.captured_bytes() + self.keys.effects.heap_bytes() + log.heap_bytes();
+            self.keys.captured_bytes() + self.keys.effects.recorded_bytes() + log.heap_bytes();
         let replicas: Vec<ClientId> = replicas.all().iter().map(|one| one.client).collect();
         let outgoing = Outgoing { replicas: &replicas, reply_bytes: caller.reply_bytes };
         let recorded = recorded + self.shared.held_stream_bytes();
