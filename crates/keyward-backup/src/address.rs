@@ -4,7 +4,7 @@ use keyward_tls::{Client, ClientOptions};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -101,25 +101,40 @@ impl Address {
     /// # Errors
     /// If nobody is there, or shakes hands.
     pub fn connect(&self) -> io::Result<Line> {
+        self.connect_within(CONNECT_PATIENCE)
+    }
+
+    /// The same, within this time.
+    ///
+    /// # Errors
+    /// As [`Address::connect`], or if the time is over.
+    pub fn connect_within(&self, patience: Duration) -> io::Result<Line> {
+        let end = Instant::now() + patience;
         let config = self.tls.as_ref().map(ClientOptions::read).transpose();
         let config = config.map_err(io::Error::other)?;
-        let socket = self.connect_plainly()?;
+        let socket = self.connect_plainly(end)?;
         let Some(config) = config else { return Ok(Line::Plain(socket)) };
-        socket.set_read_timeout(Some(CONNECT_PATIENCE))?;
-        socket.set_write_timeout(Some(CONNECT_PATIENCE))?;
+        socket.set_read_timeout(Some(left(end)?))?;
+        socket.set_write_timeout(Some(left(end)?))?;
         Ok(Line::Tls(Box::new(Client::shake_hands(config, socket)?)))
     }
 
-    fn connect_plainly(&self) -> io::Result<TcpStream> {
+    fn connect_plainly(&self, end: Instant) -> io::Result<TcpStream> {
         let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
         for address in (self.host.as_str(), self.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, CONNECT_PATIENCE) {
+            match TcpStream::connect_timeout(&address, left(end)?) {
                 Ok(stream) => return Ok(stream),
                 Err(error) => failure = error,
             }
         }
         Err(failure)
     }
+}
+
+/// The time that is left.
+fn left(end: Instant) -> io::Result<Duration> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
 }
 
 impl fmt::Display for Address {

@@ -13,6 +13,7 @@ mod explain_code;
 mod fill;
 mod flatten;
 mod init;
+mod login;
 mod man;
 mod match_keys;
 mod ping;

@@ -6,11 +6,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use keyward_backup::{
-    Address, Archive, CheckError, ClientOptions, Contents, FetchError, Folder, Pair, Stop, check,
-    fetch, is_name,
+    Address, Archive, CheckError, Contents, FetchError, Folder, Stop, check, fetch, is_name,
 };
 use serde_json::json;
 
+use super::login::Login;
 use super::{Format, counted};
 use crate::Answer;
 use crate::progress::ProgressLine;
@@ -52,31 +52,14 @@ pub(crate) struct Backup {
     /// The server's port
     #[arg(long, default_value = "6379", conflicts_with = "url")]
     port: u16,
-    /// The user to log in as
-    #[arg(long, conflicts_with = "url", requires = "password")]
-    user: Option<String>,
-    /// The password to log in with
+    /// The password to log in with; others see it in the list of processes
     #[arg(long, conflicts_with = "url")]
     password: Option<String>,
-    /// All of these in one: redis://[user[:password]@]host[:port]; rediss:// is by TLS
+    /// All of these in one: redis://[[user]:password@]host[:port]; rediss:// is by TLS
     #[arg(long)]
     url: Option<String>,
-    /// Connect by TLS
-    #[arg(long)]
-    tls: bool,
-    /// The file of the authorities that the server's certificate is to come from, in PEM; the
-    /// system's if neither this nor --cacertdir is given
-    #[arg(long, value_name = "FILE")]
-    cacert: Option<PathBuf>,
-    /// A directory of such files
-    #[arg(long, value_name = "DIR")]
-    cacertdir: Option<PathBuf>,
-    /// The certificate to show to the server
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// The key of that certificate
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    login: Login,
     /// Whom the output is for
     #[arg(long, value_enum, default_value = "human")]
     format: Format,
@@ -110,28 +93,17 @@ impl Backup {
     }
 
     fn address(&self) -> anyhow::Result<Address> {
-        let mut address = match &self.url {
+        let address = match &self.url {
             Some(url) => Address::from_url(url).context("--url")?,
             None => Address {
                 host: self.host.clone(),
                 port: self.port,
-                user: self.user.clone(),
+                user: None,
                 password: self.password.clone(),
                 tls: None,
             },
         };
-        address.tls = match self.tls || address.tls.is_some() {
-            true => Some(ClientOptions {
-                authority_file: self.cacert.clone(),
-                authority_directory: self.cacertdir.clone(),
-                pair: Pair { certificate: self.cert.clone(), key: self.key.clone() },
-            }),
-            false => None,
-        };
-        if address.password.is_none() {
-            address.password = std::env::var("REDISCLI_AUTH").ok();
-        }
-        Ok(address)
+        self.login.complete(address)
     }
 
     /// One backup, and the old ones go.

@@ -11,6 +11,7 @@ use keyward_sync::filling::{self, Present};
 use keyward_sync::source::Source;
 
 use super::counted;
+use super::login::Login;
 use super::sync::Server;
 use crate::Answer;
 use crate::schema_file;
@@ -35,6 +36,8 @@ pub(crate) struct Fill {
     /// HOST:PORT of the server, or a URL as of `keyward backup`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
     source: String,
+    #[command(flatten)]
+    login: Login,
     /// Replace rows that the server has
     #[arg(long)]
     overwrite: bool,
@@ -49,7 +52,7 @@ impl Fill {
         if !ddl::sinks(&schema).any(|(_, sink)| sink.kind == SinkKind::Mirror) {
             bail!("{}: no key is mirrored", self.schema.display());
         }
-        let Server { dial, greeting } = Server::at(&self.source)?;
+        let Server { dial, greeting } = Server::at(&self.source, &self.login)?;
         let database = Database::at(&self.postgres)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

@@ -3,20 +3,18 @@
 //! For health checks of containers and scripts that wait for a server. A server that loads,
 //! wants a password or cannot be reached has answered: no.
 
-use std::env;
 use std::fmt;
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
 use clap::Args;
-use keyward_backup::Address;
+use keyward_backup::{Address, Line};
 use keyward_resp::push_request;
 
 use super::backup::duration;
+use super::login::Login;
 use crate::Answer;
 use crate::terminal::Terminal;
 
@@ -30,7 +28,8 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 /// or wants a password), or if nothing comes in time.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  keyward ping\n  keyward ping 10.0.0.7:7000 --within 2s\n  \
-    keyward ping /run/keyward/keyward.sock\n  keyward ping redis://user:password@10.0.0.7:6379")]
+    keyward ping /run/keyward/keyward.sock\n  keyward ping redis://user:password@10.0.0.7:6379\n  \
+    keyward ping rediss://10.0.0.7:6380 --cacert ca.crt --user health")]
 pub(crate) struct Ping {
     /// HOST[:PORT], a URL as of `keyward backup`, or the path of a Unix socket
     #[arg(default_value = "127.0.0.1:6379")]
@@ -38,6 +37,8 @@ pub(crate) struct Ping {
     /// How long all of it may take
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = duration)]
     within: Duration,
+    #[command(flatten)]
+    login: Login,
 }
 
 /// Where the server is.
@@ -54,9 +55,10 @@ trait Connection: Read + Write {
 
 impl Ping {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
-        let place = Place::parse(&self.address)?;
+        let place = Place::parse(&self.address, &self.login)?;
+        let login = self.login.words(place.address())?;
         let end = Instant::now() + self.within;
-        let answer = match self.ask(&place, end) {
+        let answer = match ask(&place, login.as_deref(), end) {
             Ok(answer) => answer,
             Err(error) => {
                 terminal.say(&format!("keyward: {place}: {}", in_words(&error)))?;
@@ -75,68 +77,41 @@ impl Ping {
             }
         }
     }
+}
 
-    /// What a server says to PING, or to AUTH if that is no OK.
-    fn ask(&self, place: &Place, end: Instant) -> io::Result<String> {
-        let mut connection = place.connect(end)?;
-        if let Some(login) = place.login() {
-            let answer = call(&mut *connection, &login, end)?;
-            if answer != "+OK" {
-                return Ok(answer);
-            }
+/// What a server says to PING, or to AUTH if that is no OK.
+fn ask(place: &Place, login: Option<&[String]>, end: Instant) -> io::Result<String> {
+    let mut connection = place.connect(end)?;
+    if let Some(login) = login {
+        let answer = call(&mut *connection, login, end)?;
+        if answer != "+OK" {
+            return Ok(answer);
         }
-        call(&mut *connection, &["PING".to_owned()], end)
     }
+    call(&mut *connection, &["PING".to_owned()], end)
 }
 
 impl Place {
-    fn parse(text: &str) -> anyhow::Result<Place> {
+    fn parse(text: &str, login: &Login) -> anyhow::Result<Place> {
         if text.contains('/') && !text.contains("://") {
             return Ok(Place::Unix(text.into()));
         }
-        address(text).map(Place::Tcp)
+        login.address(text).map(Place::Tcp)
+    }
+
+    fn address(&self) -> Option<&Address> {
+        match self {
+            Place::Tcp(address) => Some(address),
+            Place::Unix(_) => None,
+        }
     }
 
     fn connect(&self, end: Instant) -> io::Result<Box<dyn Connection>> {
-        let address = match self {
-            Place::Unix(path) => return Ok(Box::new(UnixStream::connect(path)?)),
-            Place::Tcp(address) => address,
-        };
-        let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for place in (address.host.as_str(), address.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&place, left(end)?) {
-                Ok(stream) => return Ok(Box::new(stream)),
-                Err(error) => failure = error,
-            }
-        }
-        Err(failure)
+        Ok(match self {
+            Place::Unix(path) => Box::new(UnixStream::connect(path)?),
+            Place::Tcp(address) => Box::new(address.connect_within(left(end)?)?),
+        })
     }
-
-    /// The command that says who asks, if there is a password.
-    fn login(&self) -> Option<Vec<String>> {
-        let (user, password) = match self {
-            Place::Tcp(address) => (address.user.clone(), address.password.clone()),
-            Place::Unix(_) => (None, None),
-        };
-        let password = password.or_else(|| env::var("REDISCLI_AUTH").ok())?;
-        Some(["AUTH".to_owned()].into_iter().chain(user).chain([password]).collect())
-    }
-}
-
-/// Reads `HOST[:PORT]` or a URL.
-pub(super) fn address(text: &str) -> anyhow::Result<Address> {
-    if text.contains("://") {
-        return Address::from_url(text).with_context(|| text.to_owned());
-    }
-    if text.is_empty() || text.contains('@') {
-        bail!("\"{text}\": write HOST:PORT, redis://[user[:password]@]host[:port] or a path");
-    }
-    // An IPv6 address by itself has more than one colon.
-    let text = match text.matches(':').count() > 1 && !text.starts_with('[') {
-        true => format!("[{text}]"),
-        false => text.to_owned(),
-    };
-    Address::from_url(&format!("redis://{text}")).with_context(|| text)
 }
 
 impl fmt::Display for Place {
@@ -148,10 +123,10 @@ impl fmt::Display for Place {
     }
 }
 
-impl Connection for TcpStream {
+impl Connection for Line {
     fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        self.set_write_timeout(Some(patience))?;
-        self.set_read_timeout(Some(patience))
+        self.socket().set_write_timeout(Some(patience))?;
+        self.socket().set_read_timeout(Some(patience))
     }
 }
 
@@ -203,7 +178,8 @@ mod tests {
 
     #[test]
     fn places_are_hosts_urls_and_paths() {
-        let check = |text: &str, host: &str, port: u16| match Place::parse(text).expect(text) {
+        let parse = |text: &str| Place::parse(text, &Login::default());
+        let check = |text: &str, host: &str, port: u16| match parse(text).expect(text) {
             Place::Tcp(address) => {
                 assert_eq!((address.host.as_str(), address.port), (host, port), "{text}");
             }
@@ -214,10 +190,10 @@ mod tests {
         check("::1", "::1", 6379);
         check("[::1]:7000", "::1", 7000);
         check("redis://:secret@h:1", "h", 1);
-        let socket = Place::parse("/run/keyward.sock").expect("a path");
+        let socket = parse("/run/keyward.sock").expect("a path");
         assert_eq!(socket, Place::Unix("/run/keyward.sock".into()));
         for text in ["", "h:port", "secret@h", "http://h"] {
-            assert!(Place::parse(text).is_err(), "{text}");
+            assert!(parse(text).is_err(), "{text}");
         }
     }
 }

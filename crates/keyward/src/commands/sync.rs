@@ -15,6 +15,7 @@ use keyward_sync::source::{Dial, Link};
 use keyward_sync::store::dead_letters;
 
 use super::counted;
+use super::login::Login;
 use crate::Answer;
 use crate::schema_file;
 use crate::terminal::Terminal;
@@ -49,6 +50,8 @@ pub(crate) struct Sync {
     /// HOST:PORT of the server, or a URL as of `keyward backup`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
     source: String,
+    #[command(flatten)]
+    login: Login,
     /// End when nothing is left to store
     #[arg(long)]
     once: bool,
@@ -72,7 +75,7 @@ impl Sync {
         if ddl::sinks(&schema).next().is_none() {
             bail!("{}: no key has a sink", self.schema.display());
         }
-        let Server { dial, greeting } = Server::at(&self.source)?;
+        let Server { dial, greeting } = Server::at(&self.source, &self.login)?;
         let database = Database::at(&self.postgres)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -123,19 +126,10 @@ pub(super) struct Server {
 
 impl Server {
     /// Reads HOST:PORT, or a URL.
-    pub(super) fn at(text: &str) -> anyhow::Result<Server> {
-        let address = match text.contains("://") {
-            true => Address::from_url(text),
-            false => Address::from_url(&format!("redis://{text}")),
-        };
-        let mut address = address.context("--source")?;
-        if address.password.is_none() {
-            address.password = std::env::var("REDISCLI_AUTH").ok();
-        }
-        let login = address.password.clone().map(|password| {
-            let words = [Some("AUTH".to_owned()), address.user.clone(), Some(password)];
-            words.into_iter().flatten().map(String::into_bytes).collect()
-        });
+    pub(super) fn at(text: &str, login: &Login) -> anyhow::Result<Server> {
+        let address = login.address(text).context("--source")?;
+        let login = login.words(Some(&address))?;
+        let login = login.map(|words| words.into_iter().map(String::into_bytes).collect());
         let dial = Box::new(move || dial(&address));
         Ok(Server { dial, greeting: login.into_iter().collect() })
     }

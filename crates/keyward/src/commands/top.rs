@@ -2,13 +2,11 @@
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use keyward_backup::{Address, ClientOptions, Pair};
 use keyward_demo::{Column, Key, Output, Top as Table, Wish, read_info};
 use keyward_resp::{Frame, FrameLimits, FrameParser, push_request};
 use keyward_schema::facts;
@@ -16,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use super::backup::duration;
+use super::login::{Login, without_login};
 use crate::Answer;
 use crate::terminal::Terminal;
 
@@ -37,25 +36,8 @@ pub(crate) struct Top {
     /// HOST[:PORT], a URL as of `keyward backup`, or the path of a Unix socket
     #[arg(default_value = "127.0.0.1:6379")]
     address: String,
-    /// The user to log in as; the password is in the URL or in REDISCLI_AUTH
-    #[arg(long)]
-    user: Option<String>,
-    /// Connect by TLS
-    #[arg(long)]
-    tls: bool,
-    /// The file of the authorities that the server's certificate is to come from, in PEM; the
-    /// system's if neither this nor --cacertdir is given
-    #[arg(long, value_name = "FILE")]
-    cacert: Option<PathBuf>,
-    /// A directory of such files
-    #[arg(long, value_name = "DIR")]
-    cacertdir: Option<PathBuf>,
-    /// The certificate to show to the server
-    #[arg(long, value_name = "FILE", requires = "key")]
-    cert: Option<PathBuf>,
-    /// The key of that certificate
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    key: Option<PathBuf>,
+    #[command(flatten)]
+    login: Login,
     /// How often figures are asked for
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
     interval: Duration,
@@ -95,10 +77,7 @@ impl Top {
 
     /// The address without what may be a password.
     fn shown_address(&self) -> String {
-        match self.address.rsplit_once('@') {
-            Some((_, place)) => place.to_owned(),
-            None => self.address.clone(),
-        }
+        without_login(&self.address)
     }
 
     /// Shows the table until it is to end.
@@ -236,31 +215,22 @@ struct Server {
 
 impl Server {
     fn open(asked: &Top) -> anyhow::Result<Server> {
-        let (connection, user, password): (Box<dyn Connection>, _, _) =
+        let (connection, login): (Box<dyn Connection>, _) =
             if asked.address.contains('/') && !asked.address.contains("://") {
                 let stream = UnixStream::connect(&asked.address)?;
                 stream.set_read_timeout(Some(PATIENCE))?;
                 stream.set_write_timeout(Some(PATIENCE))?;
-                (Box::new(stream), None, None)
+                (Box::new(stream), asked.login.words(None)?)
             } else {
-                let mut address = super::ping::address(&asked.address)?;
-                set_tls(&mut address, asked);
+                let address = asked.login.address(&asked.address)?;
                 let line = address.connect()?;
                 line.socket().set_read_timeout(Some(PATIENCE))?;
                 line.socket().set_write_timeout(Some(PATIENCE))?;
-                (Box::new(line), address.user, address.password)
+                (Box::new(line), asked.login.words(Some(&address))?)
             };
         let mut server = Server { connection, explained: None };
-        let user = asked.user.clone().or(user);
-        let password = password.or_else(|| std::env::var("REDISCLI_AUTH").ok());
-        match (user, password) {
-            (Some(user), None) => bail!("a password is needed for {user}: set REDISCLI_AUTH"),
-            (user, Some(password)) => {
-                let words: Vec<String> =
-                    ["AUTH".to_owned()].into_iter().chain(user).chain([password]).collect();
-                server.ask(&words)?;
-            }
-            (None, None) => {}
+        if let Some(words) = login {
+            server.ask(&words)?;
         }
         Ok(server)
     }
@@ -328,16 +298,6 @@ impl Server {
         let doc = schema.key(id).doc.as_ref().map(|doc| ("What it is", vec![doc.to_string()]));
         let told = doc.into_iter().chain(facts::of_key(&schema, id));
         Ok(told.map(|(title, lines)| (title.to_owned(), lines)).collect())
-    }
-}
-
-fn set_tls(address: &mut Address, asked: &Top) {
-    if asked.tls || address.tls.is_some() {
-        address.tls = Some(ClientOptions {
-            authority_file: asked.cacert.clone(),
-            authority_directory: asked.cacertdir.clone(),
-            pair: Pair { certificate: asked.cert.clone(), key: asked.key.clone() },
-        });
     }
 }
 

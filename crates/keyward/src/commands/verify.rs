@@ -11,6 +11,7 @@ use keyward_sync::source::Source;
 use keyward_sync::verification;
 
 use super::counted;
+use super::login::Login;
 use super::sync::Server;
 use crate::Answer;
 use crate::schema_file;
@@ -33,6 +34,8 @@ pub(crate) struct Verify {
     /// HOST:PORT of the server, or a URL as of `keyward backup`
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
     source: String,
+    #[command(flatten)]
+    login: Login,
     /// The schema that the server serves
     #[arg(value_name = "SCHEMA")]
     schema: PathBuf,
@@ -44,7 +47,7 @@ impl Verify {
         if !ddl::sinks(&schema).any(|(_, sink)| sink.kind == SinkKind::Mirror) {
             bail!("{}: no key is mirrored", self.schema.display());
         }
-        let Server { dial, greeting } = Server::at(&self.source)?;
+        let Server { dial, greeting } = Server::at(&self.source, &self.login)?;
         let database = Database::at(&self.postgres)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

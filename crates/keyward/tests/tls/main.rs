@@ -1,5 +1,7 @@
 //! TLS: real clients, certificates that change, those who shake hands and those who do not.
 
+mod tools;
+
 use keyward_resp::{Frame, split_words};
 use keyward_testkit::{Certificates, Server, call, free_port, wait_until};
 use keyward_tls::rustls::ProtocolVersion;
@@ -701,36 +703,6 @@ fn migrate_moves_keys_by_tls_and_checks_the_authority_alone() {
 }
 
 #[test]
-fn a_backup_is_taken_by_tls() {
-    let files = Certificates::make();
-    let servers = [keyward(&files, "server", &[]), redis(&files, "server", &[])];
-    for Encrypted { server, port } in &servers {
-        call(&mut server.client(), "MSET a 1 b 2 c 3");
-        let to = tempfile::tempdir().expect("a directory");
-        let backup = |options: &[&str]| {
-            let mut command = Command::new(program());
-            command.args(["backup", "--to"]).arg(to.path()).args(options).output().expect("it runs")
-        };
-        let url = format!("rediss://127.0.0.1:{port}");
-        let (authority, other) = (files.path("ca.crt"), files.path("other-ca.crt"));
-        let pair = ["--cert", &files.path("client.crt"), "--key", &files.path("client.key")];
-        let with = |first: &[&str]| backup(&[first, &pair].concat());
-        let output = with(&["--url", &url, "--cacert", &authority]);
-        assert!(output.status.success(), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).starts_with("3 keys, "), "{output:?}");
-        // Of another name, since it may be taken within the same second.
-        let port = port.to_string();
-        let output = with(&["--tls", "--port", &port, "--cacert", &authority, "--name", "by-port"]);
-        assert!(output.status.success(), "{output:?}");
-        for output in [with(&["--url", &url, "--cacert", &other]), with(&["--url", &url])] {
-            assert_eq!(output.status.code(), Some(2), "{output:?}");
-            let text = String::from_utf8_lossy(&output.stderr);
-            assert!(text.contains("invalid peer certificate: UnknownIssuer"), "{text}");
-        }
-    }
-}
-
-#[test]
 fn settings_of_tls_are_written_back_to_their_file() {
     let files = Certificates::make();
     let directory = tempfile::tempdir().expect("a directory");
@@ -755,7 +727,7 @@ fn settings_of_tls_are_written_back_to_their_file() {
 
 #[test]
 fn the_page_about_tls_shows_what_happens() {
-    let page = include_str!("../../../docs/tls.md");
+    let page = include_str!("../../../../docs/tls.md");
     let (_, block) = page.split_once("```console\n").expect("a block");
     let (block, _) = block.split_once("```").expect("its end");
     let port = free_port().to_string();

@@ -1,0 +1,67 @@
+//! Our own tools by TLS.
+
+use crate::{Encrypted, keyward, program, redis};
+use keyward_testkit::{Certificates, call};
+use std::process::Command;
+
+#[test]
+fn a_backup_is_taken_by_tls() {
+    let files = Certificates::make();
+    let servers = [keyward(&files, "server", &[]), redis(&files, "server", &[])];
+    for Encrypted { server, port } in &servers {
+        call(&mut server.client(), "MSET a 1 b 2 c 3");
+        let to = tempfile::tempdir().expect("a directory");
+        let backup = |options: &[&str]| {
+            let mut command = Command::new(program());
+            command.args(["backup", "--to"]).arg(to.path()).args(options).output().expect("it runs")
+        };
+        let url = format!("rediss://127.0.0.1:{port}");
+        let (authority, other) = (files.path("ca.crt"), files.path("other-ca.crt"));
+        let pair = ["--cert", &files.path("client.crt"), "--key", &files.path("client.key")];
+        let with = |first: &[&str]| backup(&[first, &pair].concat());
+        let output = with(&["--url", &url, "--cacert", &authority]);
+        assert!(output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with("3 keys, "), "{output:?}");
+        // Of another name, since it may be taken within the same second.
+        let port = port.to_string();
+        let output = with(&["--tls", "--port", &port, "--cacert", &authority, "--name", "by-port"]);
+        assert!(output.status.success(), "{output:?}");
+        for output in [with(&["--url", &url, "--cacert", &other]), with(&["--url", &url])] {
+            assert_eq!(output.status.code(), Some(2), "{output:?}");
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(text.contains("invalid peer certificate: UnknownIssuer"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn our_tools_come_by_tls_as_a_user_whose_password_stands_in_no_command() {
+    let files = Certificates::make();
+    let Encrypted { server, port } = keyward(&files, "server", &[]);
+    let mut client = server.client();
+    call(&mut client, "SET a 1");
+    call(&mut client, "ACL SETUSER bob on >pw allkeys allchannels +@all");
+    call(&mut client, "ACL SETUSER default off");
+    let (url, authority) = (format!("rediss://127.0.0.1:{port}"), files.path("ca.crt"));
+    let pair = ["--cert", &files.path("client.crt"), "--key", &files.path("client.key")];
+    let to = tempfile::tempdir().expect("a directory");
+    let to = to.path().to_str().expect("a path in UTF-8");
+    for first in [vec!["ping", &url], vec!["backup", "--to", to, "--url", &url]] {
+        let run = |user: &[&str], password: Option<&str>| {
+            let mut command = Command::new(program());
+            command.args(&first).args(["--cacert", &authority]).args(pair).args(user);
+            match password {
+                Some(password) => command.env("REDISCLI_AUTH", password),
+                None => command.env_remove("REDISCLI_AUTH"),
+            };
+            command.output().expect("it runs")
+        };
+        let output = run(&["--user", "bob"], Some("pw"));
+        assert!(output.status.success(), "{output:?}");
+        assert!(!run(&["--user", "bob"], Some("another")).status.success());
+        assert!(!run(&[], None).status.success());
+        let output = run(&["--user", "bob"], None);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(told.contains("a password is needed for bob: set REDISCLI_AUTH"), "{told}");
+    }
+}
