@@ -277,8 +277,9 @@ impl<'a> Ctx<'a> {
         timeout_ms: u64,
         on_timeout: TimeoutReply,
     ) {
-        let deadline =
-            (timeout_ms > 0).then(|| self.keys.now_ms().saturating_add_unsigned(timeout_ms));
+        // Rounded up: a wait never ends before its time.
+        let now_ms = self.keys.now_ms() + i64::from(self.shared.now_us % 1000 != 0);
+        let deadline = (timeout_ms > 0).then(|| now_ms.saturating_add_unsigned(timeout_ms));
         let blocked =
             Blocked { command: self.command, args, db: self.db, keys, wants, deadline, on_timeout };
         self.keys.changes.waiting.begin(self.session.id, &blocked);

@@ -59,3 +59,12 @@ fn a_wait_for_very_many_keys_begins_in_time_for_their_number() {
     let popped = b"*2\r\n$10\r\nkey:199998\r\n$1\r\nx\r\n".as_slice().into();
     assert!(test.deliveries().contains(&Delivery::Output(client, popped)));
 }
+
+#[test]
+fn a_wait_that_begins_amid_a_millisecond_does_not_end_before_its_time() {
+    let mut test = TestEngine::new(1);
+    let client = test.engine.connect();
+    test.engine.set_time(START_MS * 1000 + 400);
+    assert_eq!(test.call(client, "BLPOP l 0.5"), "");
+    assert_eq!(test.engine.next_deadline(), Some(START_MS + 501));
+}
