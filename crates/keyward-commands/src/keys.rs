@@ -105,6 +105,15 @@ impl Command {
         }
     }
 
+    /// The keys of a call of any length, as far as they can be told: a script may ask about
+    /// one whose arity is wrong.
+    pub fn keys_in_any(&self, args: Args<'_>) -> Keys {
+        match self.arity.admits(args.len()) {
+            true => self.keys_in(args),
+            false => specified_keys(self, args).unwrap_or_default(),
+        }
+    }
+
     /// The keys of a call, or why COMMAND GETKEYS shows none.
     pub fn keys_or_error(&self, args: Args<'_>) -> Result<Keys, WireError> {
         if !self.has_keys() {

@@ -171,14 +171,14 @@ fn commands(writes: bool, dialect: Dialect, has_functions: bool) -> String {
         rules.push("+@write");
     }
     rules.extend(["+@connection", "+@transaction", "-@dangerous", "-function"]);
-    rules.extend(["-scan", "-randomkey", "-dbsize"]);
+    rules.extend(["-scan", "-randomkey", "-dbsize", "-client|tracking"]);
     if has_functions {
         rules.push("+fcall_ro");
         rules.extend(writes.then_some("+fcall"));
     }
     if dialect == Dialect::Patterns {
         rules.extend(["+keyward|explain", "+keyward|help", "+keyward|match", "+keyward|misfits"]);
-        rules.extend(["+keyward|refusals", "+keyward|stats"]);
+        rules.push("+keyward|refusals");
     }
     rules.join(" ")
 }

@@ -275,7 +275,8 @@ fn carry_out(ctx: &mut Ctx<'_>, verdict: Verdict, is_told: bool) -> Outcome {
         }
         Verdict::Refuse(refusal) => {
             match policy::tried_before_refusal(ctx.command, ctx.args) {
-                Tried::Whole => try_and_undo(ctx)?,
+                Tried::Whole => try_and_undo(ctx, Mode::Queued)?,
+                Tried::Callee => try_and_undo(ctx, Mode::Checked)?,
                 Tried::Type => check_string(ctx)?,
                 Tried::Nothing => {}
             }
@@ -286,10 +287,10 @@ fn carry_out(ctx: &mut Ctx<'_>, verdict: Verdict, is_told: bool) -> Outcome {
 }
 
 /// Runs a command to see whether Redis has an error for it, and undoes what it did.
-fn try_and_undo(ctx: &mut Ctx<'_>) -> Outcome {
+fn try_and_undo<'a>(ctx: &mut Ctx<'a>, mode: Mode<'a>) -> Outcome {
     let start = Start::recording(ctx.keys);
     let reply = ctx.reply.defer();
-    let mode = std::mem::replace(&mut ctx.mode, Mode::Queued);
+    let mode = std::mem::replace(&mut ctx.mode, mode);
     let outcome = attempt(ctx);
     ctx.mode = mode;
     start.undo(ctx.keys, ctx.shared);

@@ -22,7 +22,7 @@ impl RuleBook {
     /// left to it.
     pub fn call_misfit(&self, args: Args<'_>) -> Option<Refusal> {
         let name = args.get(1)?;
-        let function = self.schema().functions.iter().find(|f| f.name.as_bytes() == name)?;
+        let function = self.function(name)?;
         let key_count = usize::try_from(number::parse_i64(args.get(2)?)?).ok()?;
         let given = args.from(FIRST_KEY);
         if key_count > given.len() {
@@ -47,11 +47,16 @@ impl RuleBook {
         arguments_misfit(&declared, given)
     }
 
+    /// What the schema declares of a function. FCALL takes its name in any case.
+    fn function(&self, name: &[u8]) -> Option<&Function> {
+        let mut functions = self.schema().functions.iter();
+        functions.find(|function| function.name.as_bytes().eq_ignore_ascii_case(name))
+    }
+
     /// Whether a misfitting call of a function is refused.
     pub(crate) fn is_call_strict(&self, args: Args<'_>) -> bool {
         let name = args.get(1).unwrap_or_default();
-        let function = self.schema().functions.iter().find(|f| f.name.as_bytes() == name);
-        function.is_none_or(|function| self.would_be_strict_in(function.keyspace))
+        self.function(name).is_none_or(|function| self.would_be_strict_in(function.keyspace))
     }
 
     fn keys_misfit<'k>(&self, function: &'k Function, keys: Args<'k>) -> Option<String> {

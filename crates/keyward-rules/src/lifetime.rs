@@ -142,6 +142,8 @@ pub enum LifetimeProblem {
     Elsewhere,
     /// The time of its birth is another one now.
     Reborn,
+    /// The time of its birth is still to come, by more than clocks differ.
+    Unborn,
     /// The key that it lives with is not there.
     Leaderless,
 }
@@ -177,6 +179,13 @@ pub fn deadline_after(
             Step::Asked(end) => at_most(after, Excess::Refuse, now_ms, end).map(Some),
             Step::Unchanged(_) | Step::Lost(_) | Step::Silent => Ok(Some(end_of(after, now_ms))),
         },
+        // Who only goes on using a row did not write its birth.
+        Term::RenewedUpTo { after, total, last }
+            if (situation.before.is_none() || touched == Touched::Subject)
+                && is_unborn(after, total, last, now_ms) =>
+        {
+            Err(Unborn)
+        }
         Term::RenewedUpTo { after, total, last } => match step {
             Step::Unchanged(end) if touched == Touched::Lifetime => Ok(Some(end)),
             Step::Lost(_) if touched == Touched::Lifetime => Err(Immortal),
@@ -283,6 +292,12 @@ pub(crate) fn end_of(after: Duration, now_ms: i64) -> i64 {
 /// its last moment.
 pub(crate) fn renewed_up_to(after: Duration, last: i64, now_ms: i64, had: Option<i64>) -> i64 {
     end_of(after, now_ms).max(had.unwrap_or(i64::MIN)).min(last)
+}
+
+/// Whether the birth of a row that lives so long in all is still to come. Clocks differ: one
+/// that is ahead by no more than a renewal passes.
+fn is_unborn(after: Duration, total: Duration, last: i64, now_ms: i64) -> bool {
+    last > end_of(total, end_of(after, now_ms))
 }
 
 fn at_most(

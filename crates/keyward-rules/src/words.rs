@@ -192,7 +192,10 @@ impl RuleBook {
                 format!("must live at least {}, not {}", least.in_words(), asked.in_words())
             }
             LifetimeProblem::Elsewhere => self.elsewhere(table, key),
-            LifetimeProblem::Reborn => self.reborn(table),
+            LifetimeProblem::Reborn => {
+                self.born(table, "which cannot be changed; delete the key and write it anew")
+            }
+            LifetimeProblem::Unborn => self.born(table, "which is still to come"),
             LifetimeProblem::Leaderless => match self.leader(table, key) {
                 Some(leader) => format!(
                     "lives with {}, which does not exist; create that first",
@@ -207,12 +210,12 @@ impl RuleBook {
         self.refusal(table, key, Problem { reason, told: &problem, discreet: None }, at)
     }
 
-    /// The field that tells how long a row lives in all was changed.
-    fn reborn(&self, table: KeyId) -> String {
+    /// What is wrong with the field that a row lives so long from.
+    fn born(&self, table: KeyId, wrong: &str) -> String {
         let declared = self.schema().key(table);
         match (&declared.lifetime, declared.content.object()) {
             (Lifetime::Renewed { total: Some(total), .. }, Some(object)) => format!(
-                "lives {} in all from {}, which cannot be changed; delete the key and write it anew",
+                "lives {} in all from {}, {wrong}",
                 total.max.in_words(),
                 object.fields[total.from].name
             ),

@@ -160,6 +160,15 @@ fn the_banner_says_what_guards_other_addresses_and_that_is_so() {
     let server = Running::start(&[], &off);
     assert!(server.guard()[0].ends_with("clients are served who give a password"));
     assert_eq!(told_elsewhere(&server), "-NOAUTH Authentication required.\r\n");
+
+    // Nor does a password guard whom a name alone admits.
+    let users = ["--user default off nopass", "--user bob on nopass allcommands allkeys"];
+    let server = Running::start(&[], &[&any[..], &["--protected-mode", "no"], &users].concat());
+    let told = &server.guard()[0];
+    assert!(
+        told.ends_with("clients are served who name a user; without a password: bob"),
+        "{told}"
+    );
 }
 
 const SHOP: &str =

@@ -148,6 +148,12 @@ local function validate_api_key(keys)
   return refusal(row, 'user:' .. member(row, 'user_id')) or row
 end
 
+-- Whether a time lies before another, as far as their texts tell: both in UTC, in whole seconds.
+local function is_before(time, other)
+  local form = '^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%dZ$'
+  return other and time:find(form) and other:find(form) and time < other
+end
+
 local function use_api_key(keys, args)
   local row = redis.call('GET', keys[1])
   if not row or member(row, 'user_id') ~= id_of(keys[2]) then
@@ -157,9 +163,14 @@ local function use_api_key(keys, args)
   if refused then
     return refused
   end
-  row = with_member(row, 'last_used_at', quote(args[1]))
-  redis.call('SET', keys[1], row)
-  redis.call('HSET', keys[2], 'last_active_at', args[1])
+  local used_at = cjson.decode(row).last_used_at
+  if not is_before(args[1], used_at ~= cjson.null and used_at) then
+    row = with_member(row, 'last_used_at', quote(args[1]))
+    redis.call('SET', keys[1], row)
+  end
+  if not is_before(args[1], redis.call('HGET', keys[2], 'last_active_at')) then
+    redis.call('HSET', keys[2], 'last_active_at', args[1])
+  end
   return row
 end
 

@@ -12,7 +12,7 @@ end
 
 -- ── Balances ─────────────────────────────────────────────────────────────────────
 
--- An amount without its exponent: `-1e-05`, as Lua and Python write small floats, is
+-- An amount without its exponent, or nil if that is beyond reason: `-1e-05`, as Lua and Python write small floats, is
 -- -0.00001. Digits are moved, never converted.
 local function plain(amount)
   local sign, whole, part, exponent = amount:match('^(%-?)(%d+)%.?(%d*)[eE]([+-]?%d+)$')
@@ -20,6 +20,10 @@ local function plain(amount)
     return amount
   end
   exponent = tonumber(exponent)
+  -- Nobody has such an amount: it would only be long.
+  if math.abs(exponent) > 30 then
+    return nil
+  end
   local point = #whole + exponent
   local digits = ('0'):rep(1 - point) .. whole .. part .. ('0'):rep(exponent - #part)
   point = math.max(point, 1)
@@ -54,6 +58,9 @@ end
 -- Changes a balance and writes the transaction down. Checks first, so an error means
 -- that nothing was written. Answers the new balance, or nil and the error.
 local function book(user, transactions, recent, change)
+  if not change.amount then
+    return nil, redis.error_reply('AMOUNT_TOO_LONG its exponent is beyond 30')
+  end
   if not has_its_sign(change) then
     return nil, redis.error_reply('AMOUNT_INVALID a topup is positive and a usage negative')
   end
@@ -124,6 +131,9 @@ end
 local function count_usage(keys, args)
   local month, day = keys[1], keys[2]
   local product, requests, tokens, at = args[1], args[2], args[3], args[4]
+  if product == 'total' then
+    return redis.error_reply('PRODUCT_RESERVED total is the sum of all products')
+  end
   local of_month, of_day = month:match('[^:]*$'), day:match('[^:]*$')
   if of_month ~= at:sub(1, #of_month) or of_day ~= at:sub(1, #of_day) then
     return redis.error_reply('PERIOD_MISMATCH the month and the day are not those of the time')

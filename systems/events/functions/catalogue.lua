@@ -70,15 +70,11 @@ local function raise_popularity(keys, args)
   return { 'trending', trending, 'popularity', popularity }
 end
 
--- A query that is searched for again moves to the front.
+-- A query that is searched for again moves to the front. It is written even if it stands
+-- there already: each search gives the list another seven days.
 local function remember_search(keys, args)
-  local place = redis.call('LPOS', keys[1], args[1])
-  if place and place > 0 then
-    redis.call('LREM', keys[1], 1, args[1])
-  end
-  if place ~= 0 then
-    redis.call('LPUSH', keys[1], args[1])
-  end
+  redis.call('LREM', keys[1], 1, args[1])
+  redis.call('LPUSH', keys[1], args[1])
   return tonumber(redis.call('ZINCRBY', keys[2], 1, args[1]))
 end
 

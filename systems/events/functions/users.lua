@@ -11,16 +11,44 @@ local function add(fields, name, value)
   end
 end
 
+-- The server's time as RFC 3339 has it.
+local function now()
+  local seconds = tonumber(redis.call('TIME')[1])
+  local days = math.floor(seconds / 86400)
+  -- The calendar of Gregory, counted in eras of 400 years from 1 March of the year 0.
+  local day = days + 719468
+  local era = math.floor(day / 146097)
+  day = day - era * 146097
+  local year = math.floor((day - math.floor(day / 1460) + math.floor(day / 36524) - math.floor(day / 146096)) / 365)
+  day = day - (365 * year + math.floor(year / 4) - math.floor(year / 100))
+  local month = math.floor((5 * day + 2) / 153)
+  day = day - math.floor((153 * month + 2) / 5) + 1
+  month = month < 10 and month + 3 or month - 9
+  year = year + era * 400 + (month <= 2 and 1 or 0)
+  local rest = seconds - days * 86400
+  return string.format(
+    '%04d-%02d-%02dT%02d:%02d:%02dZ',
+    year, month, day, math.floor(rest / 3600), math.floor(rest / 60) % 60, rest % 60
+  )
+end
+
 local function sign_in(keys, args)
   if redis.call('EXISTS', keys[1]) == 1 then
     return 'duplicate'
   end
+  local at = args[4]
+  if not at or at == '' then
+    at = now()
+  end
   local fields = {
-    'user_id', args[1], 'email', args[2], 'role', args[3], 'created_at', args[4], 'last_activity', args[4],
+    'user_id', args[1], 'email', args[2], 'role', args[3], 'created_at', at, 'last_activity', at,
   }
   add(fields, 'ip_address', args[5])
   add(fields, 'user_agent', args[6])
   redis.call('HSET', keys[1], unpack(fields))
+  if redis.call('EXISTS', keys[1]) == 0 then
+    return redis.error_reply('SESSION_OVER it began more than 24 hours ago')
+  end
   return 'signed_in'
 end
 

@@ -79,10 +79,8 @@ local function ws_heartbeat(keys)
   return redis.call('SCARD', keys[1])
 end
 
-local function ws_sweep(keys, args)
-  if redis.call('EXISTS', keys[4]) == 1 then
-    return redis.error_reply("NODE_ALIVE the node's heartbeat is there")
-  end
+-- Closes some connections of a node, and answers how many.
+local function close_some(keys, args)
   local count = (args[1] or '') == '' and 100 or tonumber(args[1])
   local found = redis.call('SRANDMEMBER', keys[3], count)
   for _, connection in ipairs(found) do
@@ -90,6 +88,19 @@ local function ws_sweep(keys, args)
     leave_node(keys[2], node_of(keys[3]), connection)
   end
   return #found
+end
+
+-- What a node of this name has left open is not its own: it has only begun.
+local function ws_start(keys, args)
+  redis.call('SET', keys[4], '1')
+  return close_some(keys, args)
+end
+
+local function ws_sweep(keys, args)
+  if redis.call('EXISTS', keys[4]) == 1 then
+    return redis.error_reply("NODE_ALIVE the node's heartbeat is there")
+  end
+  return close_some(keys, args)
 end
 
 local function queue_message(keys, args)
@@ -111,6 +122,7 @@ redis.register_function('ws_join', ws_join)
 redis.register_function('ws_leave', ws_leave)
 redis.register_function('ws_disconnect', ws_disconnect)
 redis.register_function('ws_heartbeat', ws_heartbeat)
+redis.register_function('ws_start', ws_start)
 redis.register_function('ws_sweep', ws_sweep)
 redis.register_function('queue_message', queue_message)
 redis.register_function('drain_messages', drain_messages)

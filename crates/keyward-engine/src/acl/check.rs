@@ -87,7 +87,7 @@ impl Selector {
             return Err(Denied::Command);
         }
         if !self.has_all_keys() && command.has_keys() {
-            for key in command.keys_in(args) {
+            for key in command.keys_in_any(args) {
                 let wanted = Access::of(key.flags);
                 let mut places = places(call, key.index);
                 if !places.all(|place| self.grants_key(place, args.at(key.index), wanted)) {

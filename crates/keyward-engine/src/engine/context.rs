@@ -66,6 +66,8 @@ pub(crate) enum Mode<'a> {
     FollowUp,
     /// Again, because this key it waited for became ready.
     Woken(&'a [u8]),
+    /// For the errors alone that come before a script runs: it does not.
+    Checked,
 }
 
 /// How a command ended.
@@ -84,13 +86,15 @@ impl Mode<'_> {
     pub(crate) fn sender(self) -> Sender {
         match self {
             Mode::Scripted(..) => Sender::Script,
-            Mode::Plain | Mode::Queued | Mode::FollowUp | Mode::Woken(_) => Sender::Client,
+            Mode::Plain | Mode::Queued | Mode::FollowUp | Mode::Woken(_) | Mode::Checked => {
+                Sender::Client
+            }
         }
     }
 
     /// Whether the command is part of a larger unit: it must not wait.
     pub(crate) fn is_atomic(self) -> bool {
-        matches!(self, Mode::Queued | Mode::Scripted(..) | Mode::FollowUp)
+        matches!(self, Mode::Queued | Mode::Scripted(..) | Mode::FollowUp | Mode::Checked)
     }
 }
 
@@ -208,7 +212,9 @@ impl<'a> Ctx<'a> {
     ) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let woken_by = match self.mode {
             Mode::Woken(key) => Some(key),
-            Mode::Plain | Mode::Queued | Mode::Scripted(..) | Mode::FollowUp => None,
+            Mode::Plain | Mode::Queued | Mode::Scripted(..) | Mode::FollowUp | Mode::Checked => {
+                None
+            }
         };
         let keys = self.args.from(first).iter().take(end - first);
         keys.filter(move |key| woken_by.is_none_or(|woken| *key == woken))

@@ -196,6 +196,13 @@ impl Engine {
         self.shared.acl.is_open()
     }
 
+    /// The users whom a name alone admits.
+    pub fn users_without_password(&self) -> Vec<String> {
+        let users = self.shared.acl.users();
+        let open = users.filter(|user| user.is_enabled && user.needs_no_password);
+        open.map(|user| String::from_utf8_lossy(&user.name).into_owned()).collect()
+    }
+
     /// Whether a newcomer is admitted whatever its password.
     pub fn needs_no_password(&self) -> bool {
         self.shared.acl.default_user().needs_no_password

@@ -155,6 +155,9 @@ pub(super) enum Tried {
     /// The type of its row is looked at: its arguments are sound, and it would make a long
     /// string that is not to be.
     Type,
+    /// What comes before the function that it calls runs, which is called with what does not
+    /// fit.
+    Callee,
     /// Nothing: what leaves the server cannot be tried.
     Nothing,
 }
@@ -166,6 +169,7 @@ const LONG: u64 = 64 * 1024;
 pub(super) fn tried_before_refusal(command: &Command, args: Args<'_>) -> Tried {
     match command.id {
         CommandId::Migrate => Tried::Nothing,
+        CommandId::FCall | CommandId::FCallRo => Tried::Callee,
         _ if extent(command, args).is_some_and(|bytes| bytes >= LONG) => Tried::Type,
         _ => Tried::Whole,
     }

@@ -67,9 +67,9 @@ pub(crate) fn refuse_exec(
 /// Why a transaction has come to nothing.
 pub(crate) fn discarded_because_of(reason: &WireError) -> WireError {
     let text = reason.text();
-    let text = match reason {
-        WireError::WrongArity(_) => text.strip_prefix(b"ERR ").unwrap_or(&text),
-        _ => &text,
-    };
+    // Redis puts these together without the code that an error gets by itself.
+    let is_bare =
+        matches!(reason, WireError::WrongArity(_)) || text.starts_with(b"ERR Can't execute");
+    let text = text.strip_prefix(b"ERR ").filter(|_| is_bare).unwrap_or(&text);
     WireError::line(&[b"EXECABORT Transaction discarded because of: ", text])
 }

@@ -2,6 +2,7 @@
 
 mod any_type;
 mod blocking;
+mod calls;
 mod changefeed;
 mod changeover;
 mod checks;

@@ -96,7 +96,7 @@ fn a_birth_cannot_be_changed() {
              the key and write it anew (test/keyward.toml:{line})"
         )
     };
-    let later = START_MS + HOUR;
+    let later = START_MS + 20 * MINUTE;
     sessions.call(&format!("HSET session:1 created_at {START_MS}"));
     sessions.call(&format!("HSET session:2 created_at {later}"));
     assert_eq!(sessions.call(&format!("HSET session:1 created_at {START_MS}")), ":0");
@@ -135,7 +135,7 @@ fn a_row_whose_total_is_over_ends_at_once() {
 #[test]
 fn a_birth_cannot_be_changed_by_several_commands_of_a_unit() {
     let mut sessions = Sessions::new();
-    let later = START_MS + HOUR;
+    let later = START_MS + 20 * MINUTE;
     sessions.call(&format!("HSET session:1 created_at {START_MS} note x"));
     sessions.call("MULTI");
     sessions.call("HDEL session:1 created_at");
@@ -148,4 +148,24 @@ fn a_birth_cannot_be_changed_by_several_commands_of_a_unit() {
     sessions.call("DEL session:1");
     sessions.call(&format!("HSET session:1 created_at {later}"));
     assert!(sessions.call("EXEC").ends_with(":1"));
+}
+
+#[test]
+fn a_birth_is_not_still_to_come() {
+    let mut sessions = Sessions::new();
+    let refusal = |key: &str, field: &str, line: u32| {
+        format!(
+            "-SCHEMA {key}: lives 1 day in all from {field}, which is still to come \
+             (test/keyward.toml:{line})"
+        )
+    };
+    let later = START_MS + 30 * MINUTE + 1;
+    let reply = sessions.call(&format!("HSET session:1 created_at {later}"));
+    assert_eq!(reply, refusal("session:1", "created_at", 7));
+    let reply = sessions.call(&format!("SET ticket:1 {{\"born\":{later}}}"));
+    assert_eq!(reply, refusal("ticket:1", "born", 12));
+    assert_eq!(sessions.call("EXISTS session:1 ticket:1"), ":0");
+    // Clocks differ.
+    assert_eq!(sessions.call(&format!("HSET session:1 created_at {}", later - 1)), ":1");
+    assert_eq!(sessions.left("session:1"), 30);
 }

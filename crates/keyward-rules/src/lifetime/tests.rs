@@ -84,6 +84,23 @@ fn renewed_up_to_never_shortens_and_has_a_last_moment() {
 }
 
 #[test]
+fn a_birth_may_lie_ahead_by_no_more_than_a_renewal() {
+    let created = Situation { before: None, now_has: None, touched: Touched::Subject };
+    let of = |birth_ms: i64| Term::RenewedUpTo {
+        after: MINUTE,
+        total: HOUR,
+        last: end_of(HOUR, NOW + birth_ms),
+    };
+    assert_eq!(deadline_after(of(60_000), NOW, created), Ok(Some(NOW + 60_000)));
+    assert_eq!(deadline_after(of(60_001), NOW, created), Err(LifetimeProblem::Unborn));
+    let end = Some(NOW + 20_000);
+    let used = Situation { before: Some(end), now_has: end, touched: Touched::Content };
+    assert_eq!(deadline_after(of(60_001), NOW, used), Ok(Some(NOW + 60_000)));
+    let persisted = Situation { before: Some(end), now_has: None, touched: Touched::Lifetime };
+    assert_eq!(deadline_after(of(60_001), NOW, persisted), Err(LifetimeProblem::Immortal));
+}
+
+#[test]
 fn free_is_as_in_redis() {
     check(
         Term::Free,

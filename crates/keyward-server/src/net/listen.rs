@@ -284,10 +284,13 @@ impl Listeners {
     }
 
     /// Where others than this machine can reach the server, for the banner.
-    pub(crate) fn exposed(&self) -> Vec<SocketAddr> {
+    /// First without TLS, then with it.
+    pub(crate) fn exposed(&self) -> [Vec<SocketAddr>; 2] {
         let listeners = self.tcp.borrow();
-        let addresses = listeners.iter().filter_map(|listener| listener.local_addr().ok());
-        addresses.filter(|address| !address.ip().to_canonical().is_loopback()).collect()
+        let plain = listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect();
+        let tls = self.tls.borrow().as_ref().map_or(Vec::new(), Handshakes::addresses);
+        let is_exposed = |address: &SocketAddr| !address.ip().to_canonical().is_loopback();
+        [plain, tls].map(|addresses: Vec<_>| addresses.into_iter().filter(is_exposed).collect())
     }
 
     /// Where the server can be reached, for the banner.

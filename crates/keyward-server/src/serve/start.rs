@@ -191,24 +191,35 @@ pub(crate) async fn start(
 
 /// Says what guards the server, if others than this machine can reach it.
 fn tell_guard(Core { engine, host, .. }: &Core) {
-    let exposed = host.listeners.exposed();
-    if exposed.is_empty() {
-        return;
-    }
-    let places: Vec<String> = exposed.iter().map(ToString::to_string).collect();
-    let places = places.join(", ");
-    if host.settings.is_on(Id::ProtectedMode) && engine.needs_no_password() {
-        tracing::info!(
-            "On {places} protected mode turns away who is not of this machine, until there is a \
-             password (requirepass)"
-        );
-    } else if engine.is_open() {
-        tracing::warn!(
-            "Nothing guards {places}: whoever reaches it is served without a password. Set \
-             requirepass, or bind to 127.0.0.1, or protected-mode to yes"
-        );
-    } else {
-        tracing::info!("On {places} clients are served who give a password");
+    let [plain, tls] = host.listeners.exposed();
+    let wants_certificate = host.settings.choice(Id::TlsAuthClients) == "yes";
+    for (addresses, wants_certificate) in [(plain, false), (tls, wants_certificate)] {
+        if addresses.is_empty() {
+            continue;
+        }
+        let places: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let places = places.join(", ");
+        let open = engine.users_without_password();
+        if host.settings.is_on(Id::ProtectedMode) && engine.needs_no_password() {
+            tracing::info!(
+                "On {places} protected mode turns away who is not of this machine, until there \
+                 is a password (requirepass)"
+            );
+        } else if wants_certificate {
+            tracing::info!("On {places} clients are served who show a certificate");
+        } else if engine.is_open() {
+            tracing::warn!(
+                "Nothing guards {places}: whoever reaches it is served without a password. Set \
+                 requirepass, or bind to 127.0.0.1, or protected-mode to yes"
+            );
+        } else if !open.is_empty() {
+            tracing::warn!(
+                "On {places} clients are served who name a user; without a password: {}",
+                open.join(", ")
+            );
+        } else {
+            tracing::info!("On {places} clients are served who give a password");
+        }
     }
 }
 

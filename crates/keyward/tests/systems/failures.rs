@@ -143,7 +143,7 @@ fn events_that_is_full_lets_caches_logs_and_counters_go_and_nothing_else() {
         ]
     });
     let stay = lines(&[
-        "HSET user:session:s1 user_id 1 email a role user created_at 2099-12-04T15:00:00Z",
+        "FCALL sign_in 1 user:session:s1 1 a user",
         "SET user:password_reset:t1 1",
         "SET user:email_verification:t1 1",
         "SET rate_limit:user:1:api_calls 1 EX 3600",
