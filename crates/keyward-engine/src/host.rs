@@ -12,7 +12,7 @@ pub(crate) mod remote;
 mod running_script;
 
 pub use figures::{Connection, Facts, MemoryReport, Outgoing, Section};
-pub use files::{BackgroundSave, Library, LogCommands, LogFile, OpenCommands};
+pub use files::{BackgroundSave, Library, LogBatch, LogCommands, LogFile, OpenCommands};
 pub use remote::{Exchange, ExchangeFailure, Remote};
 pub use running_script::{Activity, RunningScript};
 

@@ -38,8 +38,8 @@ pub use governed::told::{Heard, Told};
 pub use governed::trial::{TrialLoad, explain};
 pub use host::{
     Activity, BackgroundSave, ConfigRefusal, Connection, Exchange, ExchangeFailure, Facts, Host,
-    Library, LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote, Rewrite,
-    RunningScript, Section,
+    Library, LogBatch, LogCommands, LogFile, MemoryReport, Nobody, OpenCommands, Outgoing, Remote,
+    Rewrite, RunningScript, Section,
 };
 pub use keyward_lua::LogLevel;
 pub use keyward_store::keyspace::client_id::ClientId;

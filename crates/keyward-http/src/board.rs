@@ -122,6 +122,8 @@ pub struct Board {
     begun: Instant,
     /// Somebody wants figures that are newer than the last ones.
     is_asked: AtomicBool,
+    /// Which schemas are in force, whether figures of them were published or not.
+    generation: AtomicU64,
     /// Locked by those who read for as long as it takes to clone it, and by who publishes
     /// only when schemas have changed, and then only if it is free.
     layout: Mutex<Arc<Layout>>,
@@ -154,6 +156,7 @@ impl Board {
         let board = Arc::new(Board {
             begun: Instant::now(),
             is_asked: AtomicBool::new(false),
+            generation: AtomicU64::new(0),
             layout: Mutex::new(Arc::clone(&layout)),
         });
         let text = String::with_capacity(TEXT_BYTES_MAX);
@@ -167,6 +170,11 @@ impl Board {
 
     fn layout(&self) -> Arc<Layout> {
         Arc::clone(&self.layout.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Which schemas are in force. Nobody is asked for that.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
     }
 
     /// The newest figures. Waits a little for some that are not old, after it has told who
@@ -247,6 +255,12 @@ impl Publisher {
             && self.published_ns.is_none_or(|at_ns| {
                 self.board.now_ns().saturating_sub(at_ns) >= EVERY.as_nanos() as u64
             })
+    }
+
+    /// Tells which schemas are in force, so that those who want no figures of the ones before may
+    /// want some of these.
+    pub fn tell_generation(&self, generation: u64) {
+        self.board.generation.store(generation, Ordering::Relaxed);
     }
 
     /// Whether the schemas in force are others than those it publishes figures of.

@@ -20,6 +20,7 @@ mod ping;
 mod plan;
 mod restore;
 mod serve;
+mod sides;
 mod sql;
 mod sync;
 mod test_cases;

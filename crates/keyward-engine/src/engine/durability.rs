@@ -11,7 +11,7 @@ use crate::governed::libraries::Restoration;
 use crate::governed::settlement::{Settlement, Stand};
 use crate::host::{Host, Library};
 use crate::sessions::session::Session;
-use crate::sessions::stream::AppendLog;
+use crate::sessions::stream::{AppendLog, is_foreign_select};
 use crate::snapshot::load::load;
 use crate::snapshot::{
     self, Coverage, DueRows, LoadError, Loaded, Snapshot, SnapshotLoader, SnapshotOptions,
@@ -89,6 +89,8 @@ impl Engine {
     /// that it told of. Until loading is over it remembers no others.
     pub fn go_on_logging(&mut self) {
         let schemas = match &self.shared.arrival {
+            // What was remembered is not what governs the rows behind it.
+            Some(arrival) if arrival.is_continued => String::new(),
             Some(arrival) => arrival.text.clone(),
             None => std::mem::take(&mut self.shared.schemas_loaded),
         };
@@ -251,6 +253,9 @@ impl Engine {
                 let version = self.keys.schema_version();
                 let (command, known) =
                     prepared.command(index - window.start, (session.db, version));
+                if is_foreign_select(args.at(0)) {
+                    self.shared.note_continued();
+                }
                 self.accept(host, session, command, args, known, out);
                 if out.starts_with(b"-ERR unknown command") {
                     let name = args.at(0).escape_ascii().to_string();

@@ -15,6 +15,7 @@
 //! happened, and if its client goes nothing does; from then on it is carried to its end.
 //! Not here: how rows are judged (`keyward_rules`), meeting them (`survey`).
 
+use super::announcement;
 use super::changeover::{Announced, Changeover, Stage};
 use super::hold::Hold;
 use super::libraries::Restoration;
@@ -364,6 +365,23 @@ impl Changeover {
             );
             shared.remains.report(*report);
             shared.plan = Some(*announced.plan);
+            return (Stage::Tell(Err(WireError::Line(text.into_bytes().into()))), true);
+        }
+        if !announced.plan.has_told(&report) {
+            let mut plan = announced.plan;
+            plan.rename(keys, &report);
+            let id = String::from_utf8_lossy(&plan.id).into_owned();
+            let destroys = match destroyed {
+                0 => String::new(),
+                _ => format!(" DESTROY {destroyed}"),
+            };
+            let text = format!(
+                "SCHEMA rows came since that this plan did not tell of: {}; if that is meant, say \
+                 KEYWARD SCHEMA APPLY {id}{destroys}",
+                announcement::changes_by_pattern(&plan.book, &report).join("; ")
+            );
+            shared.remains.report(*report);
+            shared.plan = Some(*plan);
             return (Stage::Tell(Err(WireError::Line(text.into_bytes().into()))), true);
         }
         if let Err(refusal) = load_functions(keys, shared, session, host, self.db) {

@@ -54,6 +54,8 @@ pub(crate) struct Arrival {
     pub(crate) text: String,
     /// Whether something that the files remember could not be read.
     pub(super) is_damaged: bool,
+    /// Whether another server went on with the append-only file behind what it remembers.
+    pub(crate) is_continued: bool,
     /// Books that the files remember, which rows are to be brought to.
     pub(super) coming: VecDeque<(usize, Option<Arc<RuleBook>>)>,
     pub(super) is_bringing: bool,
@@ -88,7 +90,7 @@ impl Arrival {
             // One that was applied where no file was goes on.
             let is_ours = |own: &Remembered| own.replaced.is_some();
             let is_applied = !remembered.is_empty() && remembered.iter().all(is_ours);
-            let book = book_of(remembered, str::to_owned).filter(|_| is_applied)?;
+            let book = book_of(remembered, |own| own.name_of_text(None)).filter(|_| is_applied)?;
             let modes = vec![overruling; remembered.len()];
             let applied = (0..remembered.len()).collect();
             return Some(Target { schema: book.declared().clone(), modes, applied });
@@ -99,7 +101,8 @@ impl Arrival {
             let is_it = |other: &&Remembered| is_one || *other.name == *own.keyspace.name;
             let before = remembered.iter().find(is_it);
             let before = before.filter(|before| before.replaces(own.source.whole_text()));
-            let Some(schema) = before.and_then(|before| before.schema(&own.source.name)) else {
+            let schema = |it: &Remembered| it.schema(&it.name_of_text(Some(&own.source.name)));
+            let Some(schema) = before.and_then(schema) else {
                 return own.clone();
             };
             applied.push(place);
@@ -154,10 +157,10 @@ impl Arrival {
     /// database, it is that one, which knows its files.
     pub(super) fn remembered(&self, db: usize) -> Option<RuleBook> {
         let remembered = self.memory.0.get(&db)?;
-        let book = book_of(remembered, |name| {
+        let book = book_of(remembered, |own| {
             let mut served = self.expected.schemas.get(&db).into_iter().flatten();
-            let file = served.find(|own| *own.keyspace.name == *name);
-            file.map_or_else(|| name.to_owned(), |own| own.source.name.clone())
+            let file = served.find(|served| *served.keyspace.name == *own.name);
+            own.name_of_text(file.map(|served| &*served.source.name))
         });
         let target =
             self.target(db).map(|target| RuleBook::overruled(target.schema, &target.modes));

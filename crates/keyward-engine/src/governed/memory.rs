@@ -25,6 +25,12 @@ use keyward_store::keyspace::Keyspace;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+/// What messages call a schema that came over the wire where no file was.
+pub(crate) const FILE_NAME: &str = "keyward.toml";
+/// What stands behind the name of a file where another text than the file's is in force: one that
+/// KEYWARD SCHEMA APPLY put there, or one that came with rows.
+const AS_APPLIED: &str = " as applied";
+const AS_IT_CAME: &str = " as it came with the data";
 /// The name of the AUX field.
 pub(crate) const FACT: &str = "keyward-schemas";
 /// What the text begins with.
@@ -165,18 +171,41 @@ impl Remembered {
         matches!(&self.replaced, Some(Replaced::Text(sum)) if *sum == sha1(text))
     }
 
-    /// The schema, by the name that its file has; none if this version does not take it.
-    pub(crate) fn schema(&self, file: &str) -> Option<Schema> {
-        check(file, self.text.as_bytes()).schema
+    /// The schema, by a name for its text; none if this version does not take it.
+    pub(crate) fn schema(&self, name: &str) -> Option<Schema> {
+        check(name, self.text.as_bytes()).schema
+    }
+
+    /// What messages call its text, which is not that of the file of its keyspace, if there is
+    /// one: lines are counted in this text.
+    pub(crate) fn name_of_text(&self, file: Option<&str>) -> String {
+        match (&self.replaced, file) {
+            (Some(Replaced::Nothing), None) => applied_name(FILE_NAME),
+            (Some(_), file) => applied_name(file.unwrap_or(&self.name)),
+            (None, Some(file)) => format!("{}{AS_IT_CAME}", file_of(file)),
+            (None, None) => self.name.clone(),
+        }
     }
 }
 
-/// The book of keyspaces that were in force; none if this version does not take them.
+/// What messages call a text that KEYWARD SCHEMA APPLY puts in the place of this one.
+pub(crate) fn applied_name(name: &str) -> String {
+    format!("{}{AS_APPLIED}", file_of(name))
+}
+
+/// The file that a text has its name of.
+fn file_of(name: &str) -> &str {
+    let name = name.strip_suffix(AS_APPLIED).unwrap_or(name);
+    name.strip_suffix(AS_IT_CAME).unwrap_or(name)
+}
+
+/// The book of keyspaces that were in force, by names for their texts; none if this version does
+/// not take them.
 pub(crate) fn book_of(
     remembered: &[Remembered],
-    file: impl Fn(&str) -> String,
+    name: impl Fn(&Remembered) -> String,
 ) -> Option<RuleBook> {
-    let schemas = remembered.iter().map(|own| own.schema(&file(&own.name)));
+    let schemas = remembered.iter().map(|own| own.schema(&name(own)));
     let schemas: Vec<Schema> = schemas.collect::<Option<_>>()?;
     let together: Vec<(usize, &Schema)> = schemas.iter().map(|schema| (0, schema)).collect();
     if schemas.is_empty() || !conflicts(&together).is_empty() {

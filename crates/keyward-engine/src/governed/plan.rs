@@ -27,6 +27,8 @@ const NAME_DIGITS: usize = 12;
 pub(crate) struct Plan {
     /// Its name; empty until it is made.
     pub(crate) id: Box<[u8]>,
+    /// The kinds of change that it told, by pattern.
+    pub(crate) kinds: Vec<Kinds>,
     pub(crate) db: usize,
     pub(crate) book: RuleBook,
     pub(crate) survey: Survey,
@@ -118,19 +120,49 @@ pub(crate) fn name(
             origin += &format!("\n{} {} {text}", part.keyspace.name, text.len());
         }
     }
-    for found in &report.tables {
-        let undated = found.redated - found.dated - found.shortened;
-        let kinds =
-            [found.destroyed, found.shortened, found.dated, undated, found.built, found.moved];
-        origin.extend(kinds.map(|count| if count > 0 { '1' } else { '0' }));
-        let later = [(found.evicted, 'e'), (found.unkept, 'u')];
-        origin.extend(later.iter().filter(|(count, _)| *count > 0).map(|(_, kind)| *kind));
+    for (found, kinds) in report.tables.iter().zip(kinds_of(report)) {
+        let moved = found.moved > 0;
+        let [destroyed, shortened, dated, undated, built, evicted, unkept] = kinds;
+        let kinds = [destroyed, shortened, dated, undated, built, moved];
+        origin.extend(kinds.map(|is_there| if is_there { '1' } else { '0' }));
+        let later = [(evicted, 'e'), (unkept, 'u')];
+        origin.extend(later.iter().filter(|(is_there, _)| *is_there).map(|(_, kind)| *kind));
         origin.push('\n');
     }
     sha1_hex(origin.as_bytes())[..NAME_DIGITS].into()
 }
 
+/// Whether rows of a pattern are destroyed, shortened, dated, given a later end or none, built,
+/// evicted, left out of the files.
+pub(crate) type Kinds = [bool; 7];
+
+/// The kinds of change to rows of each pattern.
+pub(crate) fn kinds_of(report: &Report) -> impl Iterator<Item = Kinds> {
+    report.tables.iter().map(|found| {
+        let undated = found.redated - found.dated - found.shortened;
+        let (destroyed, shortened, dated) = (found.destroyed, found.shortened, found.dated);
+        [destroyed, shortened, dated, undated, found.built, found.evicted, found.unkept]
+            .map(|count| count > 0)
+    })
+}
+
 impl Plan {
+    /// Whether it told all kinds of change that there are to rows now. There may be fewer: rows
+    /// end, and others are written as the new schema wants them.
+    pub(crate) fn has_told(&self, report: &Report) -> bool {
+        let is_told = |(now, told): (Kinds, &Kinds)| {
+            now.iter().zip(told).all(|(is_there, was_told)| !is_there || *was_told)
+        };
+        kinds_of(report).zip(&self.kinds).all(is_told)
+    }
+
+    /// Takes the name of what there is to do now.
+    pub(crate) fn rename(&mut self, keys: &Keyspace, report: &Report) {
+        let before = keys.book_of(self.db).map(Arc::as_ref);
+        self.id = name(self.db, before, &self.book, report);
+        self.kinds = kinds_of(report).collect();
+    }
+
     /// Whether it is not made yet.
     pub(crate) fn is_under_way(&self) -> bool {
         self.under_way.is_some()
@@ -140,7 +172,7 @@ impl Plan {
     /// about them; whether there is nothing left but to tell.
     pub(crate) fn advance(&mut self, keys: &mut Keyspace, budget: usize) -> bool {
         keys.bring_up_to_date((self.db, Surveyor::Plan), &mut self.survey, &self.book);
-        let Plan { id, db, book, survey, keyspace, .. } = self;
+        let Plan { id, kinds, db, book, survey, keyspace, .. } = self;
         let Some(making) = &mut self.under_way else { return true };
         if let Some((report, telling)) = &mut making.report {
             return telling.advance(book.schema(), report);
@@ -160,6 +192,7 @@ impl Plan {
         let Some(conclusion) = making.conclusion.take_if(|_| is_over) else { return false };
         let report = conclusion.into_report();
         *id = name(*db, keys.book_of(*db).map(Arc::as_ref), book, &report);
+        kinds.extend(kinds_of(&report));
         making.changes.extend(losses::excesses_in_words(book, &report));
         making.changes.extend(losses::unkept_in_words(book, &report));
         let told = Told::of(book.schema(), *keyspace, making.listener);

@@ -283,9 +283,9 @@ fn begin(ctx: &mut Ctx<'_>, draft: Draft) -> Outcome {
         report: None,
     };
     let until_ms = ctx.keys.now_ms().saturating_add(PLAN_MS);
-    let (id, under_way) = (Box::default(), Some(making));
+    let (id, kinds, under_way) = (Box::default(), Vec::new(), Some(making));
     ctx.shared.plan =
-        Some(Plan { id, db, book, survey, under_way, is_of_modes, keyspace, until_ms });
+        Some(Plan { id, kinds, db, book, survey, under_way, is_of_modes, keyspace, until_ms });
     ctx.keys.begin_survey(db, Surveyor::Plan);
     Ok(())
 }

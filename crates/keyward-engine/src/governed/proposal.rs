@@ -9,6 +9,7 @@
 //! Not here: meeting the rows (`plan`, `reload`).
 
 use super::in_force::schema_at;
+use super::memory::{FILE_NAME, applied_name};
 use crate::host::Host;
 use keyward_commands::WireError;
 use keyward_rules::{RuleBook, Survey, compare};
@@ -19,9 +20,6 @@ use keyward_store::keyspace::Keyspace;
 use keyward_store::values::hasher::TableIndex;
 use std::path::Path;
 use std::sync::Arc;
-
-/// What messages call a schema that came over the wire, where none was before.
-const FILE_NAME: &str = "keyward.toml";
 
 /// A text that is to be read, and what it is to be compared with.
 #[derive(Debug)]
@@ -107,9 +105,18 @@ impl Proposal {
     /// A text that may come into force in a keyspace of a database.
     pub(crate) fn new(keys: &Keyspace, (db, keyspace): (usize, usize), text: &[u8]) -> Proposal {
         let ground = Ground::of(keys, db);
-        let book = ground.before.as_ref();
-        let name = book.map_or(FILE_NAME, |book| &schema_at(book, keyspace).source.name);
-        Proposal { name: name.to_owned(), text: text.to_vec(), keyspace, modes: None, ground }
+        let source = ground.before.as_ref().map(|book| &schema_at(book, keyspace).source);
+        let name = match source {
+            // Its lines are those that they were.
+            Some(source)
+                if source.whole_text() == source.text && source.text.as_bytes() == text =>
+            {
+                source.name.clone()
+            }
+            Some(source) => applied_name(&source.name),
+            None => applied_name(FILE_NAME),
+        };
+        Proposal { name, text: text.to_vec(), keyspace, modes: None, ground }
     }
 
     /// The schema that a database is under, with other modes.

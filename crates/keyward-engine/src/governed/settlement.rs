@@ -4,6 +4,7 @@
 //! - rows under the schema that governed them are loaded into its tables; what time ended and
 //!   what a crash cut off is completed, and told in figures;
 //! - a file that KEYWARD SCHEMA APPLY replaced gives way to what was applied;
+//! - rows of an append-only file that another server went on with come from elsewhere;
 //! - any other schema is planned, as KEYWARD SCHEMA PLAN does. Only what changes no row comes
 //!   into force by itself; whatever else must have been accepted by the plan's name, or the
 //!   start ends with nothing done.
@@ -20,7 +21,7 @@
 use super::announcement;
 use super::arrival::{Arrival, Target, Unaccepted, is_like};
 use super::losses;
-use super::memory::{Damaged, Memory, book_of, parts};
+use super::memory::{Damaged, Memory, book_of};
 use super::plan;
 use super::proposal::Sound;
 use super::rebuild::{self, AfterLoad};
@@ -41,6 +42,7 @@ impl Shared {
         let read = text.and_then(|text| Ok((Memory::read(text)?, text)));
         self.origin = read.as_ref().ok().map(|(memory, _)| memory.clone());
         let Some(arrival) = &mut self.arrival else { return };
+        arrival.is_continued = false;
         arrival.is_damaged |= read.is_err();
         // What is in force stays where a primary tells what cannot be read.
         let is_following = self.primary.is_some();
@@ -67,6 +69,16 @@ impl Shared {
             if let Some(text) = self.annotations.read(line) {
                 self.recall(keys, text.as_deref().map_err(|damaged| *damaged));
             }
+        }
+    }
+
+    /// Another server went on with the append-only file: what it wrote was judged by no schema.
+    /// Which schema was applied stays known; what governed the rows does not matter any more.
+    #[cold]
+    pub(crate) fn note_continued(&mut self) {
+        self.origin = None;
+        if let Some(arrival) = &mut self.arrival {
+            arrival.is_continued = true;
         }
     }
 
@@ -113,7 +125,8 @@ enum Stage {
     /// What is to come is compared with what is in force.
     #[default]
     Begin,
-    /// Databases that no schema is served for any more lose theirs, from this one on.
+    /// Databases that no schema is served for any more lose theirs, from this one on, and so do
+    /// all where another server went on with the log.
     Release(usize),
     /// Books that only observe come into force, from this part on.
     Observe(usize),
@@ -252,15 +265,23 @@ impl Settlement {
                 if let Some(replaced) = own.and_then(|own| own.replaced.clone()) {
                     shared.replaced.insert((db, place), replaced);
                 }
-                let file = escape(&parts(&schema)[place].source.name).into_owned();
-                let line = format!(
-                    "Database {db}, {file}: KEYWARD SCHEMA APPLY put another schema in force than \
-                     this file has, and that one stays in force; KEYWARD SCHEMA SHOW has its text"
-                );
+                let served = arrival.expected.schemas.get(&db).and_then(|all| all.get(place));
+                let line = match served.map(|own| escape(&own.source.name)) {
+                    Some(file) => format!(
+                        "Database {db}, {file}: KEYWARD SCHEMA APPLY put another schema in force \
+                         than this file has, and that one stays in force; KEYWARD SCHEMA SHOW has \
+                         its text"
+                    ),
+                    None => format!(
+                        "Database {db}: the schema that KEYWARD SCHEMA APPLY put in force stays in \
+                         force; no file is served here, and KEYWARD SCHEMA SHOW has its text"
+                    ),
+                };
                 host.log(LogLevel::Warning, line.as_bytes());
             }
             let book = RuleBook::overruled(schema, &modes);
-            if keys.book_of(db).is_some_and(|now| is_like(now, &book)) {
+            let is_in_force = keys.book_of(db).is_some_and(|now| is_like(now, &book));
+            if is_in_force && !arrival.is_continued {
                 continue;
             }
             self.parts.push(Part {
@@ -393,7 +414,7 @@ fn tell_unreadable(host: &mut dyn Host, arrival: &Arrival) {
         );
     }
     for (db, remembered) in &arrival.memory.0 {
-        if book_of(remembered, str::to_owned).is_none() {
+        if book_of(remembered, |own| own.name.clone()).is_none() {
             tell(format!(
                 "!!! Database {db}: this version cannot read the schema that the files remember. \
                  The rows are taken for ones from elsewhere, and a schema that KEYWARD SCHEMA \
@@ -403,22 +424,30 @@ fn tell_unreadable(host: &mut dyn Host, arrival: &Arrival) {
     }
 }
 
-/// Takes databases out of schemas that are no longer served.
+/// Takes databases out of schemas that are no longer served, or that did not judge all rows.
 fn release(stand: &mut Stand<'_>, db: usize, budget: usize) -> Stage {
     let Stand { keys, shared, host, .. } = stand;
     if db == keys.database_count() {
         return Stage::Observe(0);
     }
-    let is_served = shared.arrival.as_ref().is_none_or(|arrival| arrival.target(db).is_some());
+    let arrival = shared.arrival.as_ref();
+    let is_served = arrival.is_none_or(|arrival| arrival.target(db).is_some());
+    let is_continued = arrival.is_some_and(|arrival| arrival.is_continued);
     let name = keys
         .book_of(db)
-        .filter(|_| !is_served)
+        .filter(|_| !is_served || is_continued)
         .map(|book| escape(&book.schema().keyspace.name).into_owned());
     if let Some(name) = name {
-        let line = format!(
-            "Database {db}: the files remember the schema {name}, and none is served: its rows \
-             are served as they are, without one"
-        );
+        let line = match is_served {
+            true => format!(
+                "Database {db}: another server has written to the append-only file since the \
+                 schema {name} governed its rows, which are taken for ones from elsewhere"
+            ),
+            false => format!(
+                "Database {db}: the files remember the schema {name}, and none is served: its \
+                 rows are served as they are, without one"
+            ),
+        };
         host.log(LogLevel::Warning, line.as_bytes());
         keys.release(db);
     }

@@ -20,11 +20,19 @@ pub type OpenCommands = dyn FnOnce(u64) -> Result<Box<dyn LogCommands>, String>;
 
 /// Commands of the append-only file.
 pub trait LogCommands {
-    /// The next of them, with the bytes that they are made of.
-    fn next(&mut self) -> Result<Option<(&[u8], &Batch)>, String>;
+    /// The next of them.
+    fn next(&mut self) -> Result<Option<LogBatch<'_>>, String>;
+}
 
-    /// The annotations that stood before and among them since the last call, as whole lines.
-    fn take_annotations(&mut self) -> Vec<u8>;
+/// Some commands of the append-only file.
+#[derive(Debug)]
+pub struct LogBatch<'a> {
+    /// The annotations that stand before all of them, as whole lines.
+    pub annotations: Vec<u8>,
+    /// The bytes that the commands are made of.
+    pub buffer: &'a [u8],
+    /// The commands; there may be none.
+    pub batch: &'a Batch,
 }
 
 /// A library of functions that stands in a file.

@@ -18,7 +18,7 @@
 //! whole unit that was carried out, `promote` when it leads from now on.
 
 use crate::sessions::backlog::Backlog;
-use crate::sessions::stream::{Sink, push_stream};
+use crate::sessions::stream::{PLAIN_SELECT, Sink, push_stream};
 use keyward_resp::push_request;
 use keyward_store::keyspace::effects::EffectLog;
 use keyward_store::values::random::Random;
@@ -222,7 +222,7 @@ impl Replication {
     #[inline]
     pub(crate) fn push_effects(&mut self, effects: &EffectLog) {
         if let Some(backlog) = &mut self.backlog {
-            push_stream(effects, &mut self.selected, |_| true, backlog);
+            push_stream(effects, (&mut self.selected, PLAIN_SELECT), |_| true, backlog);
             self.offset = backlog.end();
         }
     }

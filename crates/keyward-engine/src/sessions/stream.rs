@@ -3,6 +3,12 @@
 //! Owns the form: commands, those of a unit between MULTI and EXEC, with a SELECT wherever
 //! the database changes; and, for the file alone, annotations that say which schemas are in
 //! force.
+//!
+//! The file shows who wrote it: its SELECTs are spelled [`OWN_SELECT`], which every server reads
+//! and no other writes. Redis and Valkey begin what they append with a `SELECT`, whatever the file
+//! has selected before, so nothing of theirs comes to rows unnoticed ([`is_foreign_select`]); and
+//! since the mark is in the command itself, a file that ends anywhere never tells of others than
+//! those who wrote it.
 //! Not here: what those who follow are told besides (`replication`), where the bytes go (the
 //! host).
 
@@ -16,6 +22,18 @@ const CONCERN_ALL: [&[u8]; 3] = [b"FLUSHALL", b"SWAPDB", b"FUNCTION"];
 
 /// Commands that change no row: the file has none of them.
 const CHANGE_NOTHING: [&[u8]; 2] = [b"PUBLISH", b"SPUBLISH"];
+
+/// How the append-only file spells the command that selects a database.
+const OWN_SELECT: &str = "Select";
+
+/// How those who follow are told.
+pub(crate) const PLAIN_SELECT: &str = "SELECT";
+
+/// Whether a command of the append-only file selects a database and another server wrote it.
+#[inline]
+pub(crate) fn is_foreign_select(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(OWN_SELECT.as_bytes()) && name != OWN_SELECT.as_bytes()
+}
 
 /// Where the bytes of a stream go.
 pub(crate) trait Sink {
@@ -31,10 +49,10 @@ impl Sink for Vec<u8> {
 }
 
 /// Appends effects as the commands of a stream; `selected` is the database that it has
-/// selected. Those that `wants` does not want are left out.
+/// selected, `select` how that command is spelled. Those that `wants` does not want are left out.
 pub(crate) fn push_stream(
     effects: &EffectLog,
-    selected: &mut Option<usize>,
+    (selected, select): (&mut Option<usize>, &str),
     wants: impl Fn(&Recorded) -> bool,
     stream: &mut impl Sink,
 ) {
@@ -50,9 +68,9 @@ pub(crate) fn push_stream(
         };
         for (at, recorded) in unit.iter().filter(|recorded| wants(recorded)).enumerate() {
             if selected.replace(recorded.db) != Some(recorded.db) {
-                let mut select = Vec::new();
-                push_request(&mut select, ["SELECT", &recorded.db.to_string()].iter());
-                stream.push(&select);
+                let mut request = Vec::new();
+                push_request(&mut request, [select, &recorded.db.to_string()].iter());
+                stream.push(&request);
             }
             if at == 0 && count > 1 {
                 stream.push(b"*1\r\n$5\r\nMULTI\r\n");
@@ -112,7 +130,7 @@ impl AppendLog {
             let is_kept = keys.database_at(recorded.db).persist() == Persist::Aof;
             (is_kept || is_one_of(recorded, &CONCERN_ALL)) && !is_one_of(recorded, &CHANGE_NOTHING)
         };
-        push_stream(effects, &mut self.selected, wants, &mut self.bytes);
+        push_stream(effects, (&mut self.selected, OWN_SELECT), wants, &mut self.bytes);
     }
 
     /// Bytes of the buffer of what was recorded.

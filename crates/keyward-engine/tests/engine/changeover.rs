@@ -166,6 +166,36 @@ fn what_is_destroyed_must_be_announced_and_the_plan_stays() {
 }
 
 #[test]
+fn a_kind_of_change_that_the_plan_did_not_tell_of_is_refused_by_another_name() {
+    let text = "[keyspace]\nname = \"shop\"\n[key.\"a:{id}\"]\ntype = \"string\"\nttl = \"none\"\n";
+    let mut shop = Shop::new(1, text);
+    let hour = text.replace("none", "1h");
+    let empty = shop.plan(&hour);
+    shop.check(&[("SET a:1 x", "+OK"), ("SET a:2 x", "+OK")]);
+    let refused = shop.apply(&empty, 0);
+    let expected = "-SCHEMA rows came since that this plan did not tell of: a:{id}: 2 rows dated; \
+                    if that is meant, say KEYWARD SCHEMA APPLY ";
+    assert!(refused.starts_with(expected), "{refused}");
+    shop.check(&[("TTL a:1", ":-1")]);
+    let name = refused.rsplit(' ').next().expect("a name").to_owned();
+    assert_ne!(name, empty.id());
+    // More rows of a kind that was told, or none, are no other plan.
+    shop.check(&[("SET a:3 x", "+OK"), ("DEL a:1", ":1")]);
+    let gone = shop.await_reply(&["KEYWARD", "SCHEMA", "APPLY", empty.id()]);
+    assert!(gone.starts_with("-ERR no such plan"), "{gone}");
+    let applied = shop.await_reply(&["KEYWARD", "SCHEMA", "APPLY", &name]);
+    assert!(applied.starts_with('*'), "{applied}");
+    shop.check(&[("TTL a:2", ":3600"), ("TTL a:3", ":3600")]);
+    // It is the name that a plan with these rows has.
+    let mut other = Shop::new(1, text);
+    other.check(&[("SET a:1 x", "+OK")]);
+    assert_eq!(other.plan(&hour).id(), name);
+    other.check(&[("DEL a:1", ":1")]);
+    let made = other.await_reply(&["KEYWARD", "SCHEMA", "APPLY", &name]);
+    assert!(made.starts_with('*'), "fewer kinds than were told: {made}");
+}
+
+#[test]
 fn rows_that_fall_due_meanwhile_go_when_it_is_done() {
     let mut shop = shop();
     let plan = shop.plan(&new());

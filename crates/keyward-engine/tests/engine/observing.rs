@@ -10,10 +10,14 @@ MODE
 [key."user:{id:uint}"]
 type = "hash"
 ttl = "none"
+check = ["low <= high"]
 [key."user:{id:uint}".fields]
 email = "str"
 plan = "free | paid"
+low = "int?"
+high = "int?"
 balance = "decimal(2)?"
+own = { type = "str?", same = "{id}" }
 
 [key."users:on:{plan}"]
 type = "set"
@@ -29,15 +33,18 @@ ttl = { after = "1h", renew = "access" }
 
 [key."note:{id:uint}"]
 type = "string"
+max_size = "8B"
 ttl = { with = "order:{id}" }
 
 [key."recent"]
 type = "list"
-items = "string"
-max_len = 2
+items = "uint"
+max_len = 3
+ttl = "none"
 "#;
 
-fn schema(mode: &str) -> String {
+/// The schema with further settings of the keyspace; `observing_model` has it too.
+pub(crate) fn schema(mode: &str) -> String {
     SCHEMA.replace("MODE", mode)
 }
 
@@ -69,8 +76,8 @@ fn nothing_is_refused_filled_in_derived_or_removed() {
         ("HINCRBYFLOAT user:1 balance 0.1", "$3 0.1"),
         ("HINCRBYFLOAT user:1 balance 1e2", "$5 100.1"),
         ("SET note:9 alone", "+OK"),
-        ("RPUSH recent a b c", ":3"),
-        ("LLEN recent", ":3"),
+        ("RPUSH recent 1 2 3 4", ":4"),
+        ("LLEN recent", ":4"),
         ("HSET order:2 a b", ":1"),
         ("SET stranger 1", "+OK"),
         ("DBSIZE", ":8"),

@@ -2,54 +2,21 @@
 //! as one that would be refused exactly if the other refuses it.
 
 use crate::harness::TestEngine;
+use crate::observing::schema;
 use keyward_engine::{ClientId, Progress};
 use keyward_testkit::Random;
 
-const SCHEMA: &str = r#"
-[keyspace]
-name = "pair"
-MODE
-
-[key."user:{id:uint}"]
-type = "hash"
-ttl = "none"
-check = ["low <= high"]
-[key."user:{id:uint}".fields]
-email = "str"
-plan = "free | paid"
-low = "int?"
-high = "int?"
-balance = "decimal(2)?"
-own = { type = "str?", same = "{id}" }
-
-[key."users:on:{plan}"]
-type = "set"
-members = { of = "user:{id}" }
-
-[key."users:by_email:{email}"]
-type = "string"
-lookup = { of = "user:{id}", field = "email" }
-
-[key."order:{id:uint}"]
+/// What is tried besides the schema of `observing`.
+const MORE: &str = r#"
+[key."stock:{id:uint}"]
 type = "string"
 value = { type = "int", min = 0, max = 100 }
 ttl = { given = true, max = "1h", default = "10m" }
-
-[key."note:{id:uint}"]
-type = "string"
-max_size = "8B"
-ttl = { with = "order:{id}" }
 
 [key."rate:{id:uint}"]
 type = "int"
 value = "uint"
 ttl = { after = "1m", renew = "never" }
-
-[key."recent"]
-type = "list"
-items = "uint"
-max_len = 3
-ttl = "none"
 
 [key."fans:{id:uint}"]
 type = "set"
@@ -76,7 +43,7 @@ type = "hll"
 "#;
 
 /// Keys of all patterns, and of none.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 20] = [
     "user:1",
     "user:2",
     "users:on:free",
@@ -84,6 +51,8 @@ const KEYS: [&str; 18] = [
     "users:by_email:a",
     "order:1",
     "order:2",
+    "stock:1",
+    "stock:2",
     "note:1",
     "note:2",
     "rate:1",
@@ -239,7 +208,7 @@ struct Side {
 
 impl Side {
     fn new(mode: &str) -> Side {
-        let schema = SCHEMA.replace("MODE", mode);
+        let schema = schema(mode) + MORE;
         let mut test = TestEngine::governed(7, &schema);
         let client = test.engine.connect();
         Side { test, client }

@@ -1,7 +1,8 @@
 //! The thread that evaluates alerts.
 //!
-//! Owns when: every [`STEP`] while schemas declare some. What fires and what is over goes to
-//! the log, and to a webhook if the settings name one.
+//! Owns when: every [`STEP`] while schemas declare some, and once when others have come into
+//! force: figures cost whoever publishes them something. What fires and what is over goes to the
+//! log, and to a webhook if the settings name one.
 
 use super::evaluation::{Evaluation, Told};
 use super::log::AlertLog;
@@ -13,8 +14,6 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How often figures are looked at.
 const STEP: Duration = Duration::from_secs(5);
-/// The same while nothing is declared: a schema with alerts may come into force.
-const STEP_IDLE: Duration = Duration::from_secs(60);
 
 /// Alerts, while they are watched. It ends when this is dropped.
 #[derive(Debug)]
@@ -39,8 +38,13 @@ impl Watch {
         let of_thread = Arc::clone(&is_on);
         let watch = move || {
             let (mut evaluation, begun) = (Evaluation::default(), Instant::now());
+            // The schemas that were looked at last.
+            let mut seen = None;
             while *of_thread.lock().unwrap_or_else(PoisonError::into_inner) {
-                if let Some(reading) = board.read(&wake) {
+                let is_wanted = evaluation.len() > 0 || seen != Some(board.generation());
+                let reading = if is_wanted { board.read(&wake) } else { None };
+                if let Some(reading) = reading {
+                    seen = Some(reading.generation());
                     let news = evaluation.step(&reading, begun.elapsed(), SystemTime::now());
                     news.iter().for_each(log);
                     told.note(&news);
@@ -48,7 +52,7 @@ impl Watch {
                         messenger.tell(news);
                     }
                 }
-                std::thread::sleep(if evaluation.len() > 0 { STEP } else { STEP_IDLE });
+                std::thread::sleep(STEP);
             }
         };
         std::thread::Builder::new().name("alerts".to_owned()).spawn(watch)?;

@@ -56,7 +56,7 @@ enum Stop {
     Short(usize),
     /// At this place of the buffer something else was expected.
     Bad(usize, &'static str),
-    /// There are annotations enough to be looked at.
+    /// An annotation comes behind commands, or there are enough of them to be looked at.
     Annotated,
 }
 
@@ -108,7 +108,8 @@ impl Reader {
         }
     }
 
-    /// Takes the annotations that were read since the last call, as whole lines.
+    /// Takes the annotations that were read since the last call, as whole lines. Those of a batch
+    /// stand before all of its commands.
     pub fn take_annotations(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.annotations)
     }
@@ -130,7 +131,7 @@ impl Reader {
     }
 
     /// Reads some commands into an empty batch; whether there is more. The batch is good
-    /// until the next call; it may be empty where there are many annotations.
+    /// until the next call; it ends before an annotation, and may be empty where there are many.
     pub fn next(&mut self, batch: &mut Batch) -> Result<bool, ReadError> {
         while batch.len() < BATCH_COMMANDS {
             match self.command(batch) {
@@ -196,6 +197,7 @@ impl Reader {
             match self.buffer.get(self.at) {
                 None => return Err(Stop::Short(0)),
                 Some(b'*') => break,
+                Some(b'#') if !batch.is_empty() => return Err(Stop::Annotated),
                 Some(b'#') => self.annotation()?,
                 Some(_) => return Err(Stop::Bad(self.at, "a command, which begins with *")),
             }
@@ -369,6 +371,24 @@ mod tests {
         assert_eq!(commands, 4);
         assert_eq!(lines, [b"#TS:17\r\n", &line.repeat(3000)[..], b"#TS:17\r\n"].concat());
         assert!(most <= ANNOTATION_BYTES + LINE_BYTES_MAX, "{most}");
+    }
+
+    #[test]
+    fn annotations_stand_before_all_commands_of_their_batch() {
+        let file = [TWO, b"#a\r\n", TWO, b"#b\r\n"].concat();
+        let source = Source { content: Box::new(io::Cursor::new(file)), bytes: 0 };
+        let mut reader = Reader::new(source, Path::new("f"));
+        let (mut batch, mut seen) = (Batch::new(), Vec::new());
+        while reader.next(&mut batch).unwrap() {
+            let lines = String::from_utf8(reader.take_annotations()).unwrap();
+            seen.push((lines, batch.len()));
+            batch.clear();
+        }
+        let lines = String::from_utf8(reader.take_annotations()).unwrap();
+        seen.push((lines, 0));
+        let expected =
+            [("", 1), ("#TS:17\r\n", 1), ("#a\r\n", 1), ("#TS:17\r\n", 1), ("#b\r\n", 0)];
+        assert_eq!(seen, expected.map(|(lines, count)| (lines.to_owned(), count)));
     }
 
     #[test]

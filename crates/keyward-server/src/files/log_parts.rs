@@ -5,7 +5,7 @@
 //! the start of a server goes in steps (`serve/loading.rs`).
 
 use crate::files::append_only::AppendOnly;
-use keyward_engine::{LogCommands, LogFile};
+use keyward_engine::{LogBatch, LogCommands, LogFile};
 use keyward_persist::PersistError;
 use keyward_persist::aof::{AofPart, Reader};
 use keyward_persist::disk::{Disk, Source};
@@ -75,13 +75,11 @@ struct Commands {
 }
 
 impl LogCommands for Commands {
-    fn next(&mut self) -> Result<Option<(&[u8], &Batch)>, String> {
+    fn next(&mut self) -> Result<Option<LogBatch<'_>>, String> {
         self.batch.clear();
         let has_more = self.reader.next(&mut self.batch).map_err(|error| error.to_string())?;
-        Ok(has_more.then_some((self.reader.buffer(), &self.batch)))
-    }
-
-    fn take_annotations(&mut self) -> Vec<u8> {
-        self.reader.take_annotations()
+        let annotations = self.reader.take_annotations();
+        let (buffer, batch) = (self.reader.buffer(), &self.batch);
+        Ok((has_more || !annotations.is_empty()).then_some(LogBatch { annotations, buffer, batch }))
     }
 }

@@ -297,6 +297,7 @@ impl Loading<'_> {
                     return Err(ServeError::AppendOnly(error));
                 }
             }
+            self.annotations(&mut reader).await;
             {
                 let Core { engine, host, .. } = &mut *self.server.core.borrow_mut();
                 engine.set_time(host.clock.now_us());
@@ -311,7 +312,6 @@ impl Loading<'_> {
                     ServeError::Load { file: part.path.clone(), problem }
                 })?;
             }
-            self.annotations(&mut reader).await;
             self.report(reader.offset());
             self.server.agenda.pause().await;
         }

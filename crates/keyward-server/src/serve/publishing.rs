@@ -27,6 +27,13 @@ impl Publishing {
     }
 }
 
+/// Tells those who observe which schemas are in force.
+pub(crate) fn tell_schemas(core: &Core) {
+    if let Some(publishing) = &core.publishing {
+        publishing.publisher.tell_generation(core.engine.schema_version());
+    }
+}
+
 /// Publishes figures if somebody wants some.
 #[inline]
 pub(crate) fn publish_if_due(core: &mut Core) {

@@ -6,7 +6,7 @@ use crate::clock::{self, Instant};
 use crate::serve::host::NetStats;
 use crate::serve::rates::Totals;
 use crate::serve::server::Server;
-use crate::serve::{client_limits, commit, delivery, saving, shutdown};
+use crate::serve::{client_limits, commit, delivery, publishing, saving, shutdown};
 use crate::settings::table::Id;
 
 /// Lets the engine do what time demands, `hz` times a second or when a wait ends.
@@ -35,6 +35,7 @@ fn tick(server: &Server) {
     saving::tick_files(server, core);
     client_limits::check_clients(server, core, now_us / 1000);
     client_limits::limit_client_memory(server, core);
+    publishing::tell_schemas(core);
     core.batch.release();
     if core.has_leisure_work() {
         server.leisure.give();

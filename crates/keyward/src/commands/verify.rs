@@ -1,20 +1,11 @@
 //! `keyward verify`: a server's rows, held against those in PostgreSQL.
 
-use std::path::PathBuf;
-
-use anyhow::{Context, bail};
 use clap::Args;
-use keyward_schema::SinkKind;
-use keyward_sync::database::Database;
-use keyward_sync::ddl;
-use keyward_sync::source::Source;
 use keyward_sync::verification;
 
 use super::counted;
-use super::login::Login;
-use super::sync::Server;
+use super::sides::{Needed, Sides};
 use crate::Answer;
-use crate::schema_file;
 use crate::terminal::Terminal;
 
 /// Compare a server's mirrored rows with those in PostgreSQL
@@ -28,35 +19,16 @@ use crate::terminal::Terminal;
     keyward verify --postgres postgres://shop@localhost/shop shop/keyward.toml\n  \
     keyward verify --postgres 'host=/run/postgresql dbname=shop' --source 10.0.0.7:6379 shop/")]
 pub(crate) struct Verify {
-    /// The database, as psql takes it
-    #[arg(long, value_name = "URL")]
-    postgres: String,
-    /// HOST:PORT of the server, or a URL as of `keyward backup`
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6379")]
-    source: String,
     #[command(flatten)]
-    login: Login,
-    /// The schema that the server serves
-    #[arg(value_name = "SCHEMA")]
-    schema: PathBuf,
+    sides: Sides,
 }
 
 impl Verify {
     pub(crate) fn run(&self, terminal: &mut Terminal) -> anyhow::Result<Answer> {
-        let schema = schema_file::load(&self.schema, terminal)?;
-        if !ddl::sinks(&schema).any(|(_, sink)| sink.kind == SinkKind::Mirror) {
-            bail!("{}: no key is mirrored", self.schema.display());
-        }
-        let Server { dial, greeting } = Server::at(&self.source, &self.login)?;
-        let database = Database::at(&self.postgres)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .context("cannot start")?;
-        let found = runtime.block_on(async {
-            let mut source = Source::connect(&dial, &greeting)?;
-            verification::verify(&database, &schema, &mut source).await
+        let both = self.sides.open(Needed::Mirror, terminal)?;
+        let found = both.runtime.block_on(async {
+            let mut source = both.connect()?;
+            verification::verify(&both.database, &both.schema, &mut source).await
         })?;
         for difference in &found.differences {
             terminal.write(&format!("{difference}\n"))?;

@@ -7,26 +7,34 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+/// How often it is tried to remove what a browser leaves behind, and how long is waited between.
+const REMOVALS_MAX: usize = 100;
+const REMOVAL_PAUSE: Duration = Duration::from_millis(50);
+
 /// A browser with one window.
 pub(crate) struct Chromium {
     driver: Child,
     address: SocketAddr,
     session: String,
+    /// What both leave behind, which goes with this.
+    folder: tempfile::TempDir,
 }
 
 impl Chromium {
     /// Starts one with a window of this size.
     pub(crate) fn start(width: u32, height: u32) -> Chromium {
         let port = free_port();
+        let folder = tempfile::tempdir().expect("a directory");
         let driver = Command::new("chromedriver")
             .arg(format!("--port={port}"))
+            .env("TMPDIR", folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("chromedriver is installed (./test does that)");
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         wait_for(|| TcpStream::connect(address).map(drop));
-        let mut chromium = Chromium { driver, address, session: String::new() };
+        let mut chromium = Chromium { driver, address, session: String::new(), folder };
         let arguments = [
             "--headless=new".to_owned(),
             "--no-sandbox".to_owned(),
@@ -172,5 +180,12 @@ impl Drop for Chromium {
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();
+        // Processes of the browser end a moment later, and may still write there.
+        for _ in 0..REMOVALS_MAX {
+            if std::fs::remove_dir_all(self.folder.path()).is_ok() {
+                break;
+            }
+            std::thread::sleep(REMOVAL_PAUSE);
+        }
     }
 }

@@ -69,7 +69,13 @@ pub(crate) fn list(ctx: &mut Ctx<'_>) -> Outcome {
         }
         (3, _) => return Err(WireError::Syntax),
         _ => {
-            let filter = Filter::parse(ctx, 2)?;
+            let filter = Filter::parse(ctx, 2).map_err(|error| match error {
+                // What Redis 7.0 says of a word that is no id.
+                WireError::Syntax if args::is(ctx.args.at(2), "ID") => {
+                    WireError::Err("Invalid client ID")
+                }
+                other => other,
+            })?;
             for id in ctx.shared.sessions.ids() {
                 if let Some(session) = session(ctx, id).filter(|_| filter.includes(ctx, id)) {
                     lines.push_str(&line(&onlooker(ctx), session));

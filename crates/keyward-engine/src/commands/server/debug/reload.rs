@@ -4,8 +4,9 @@ use crate::commands::server::persistence::save_now;
 use crate::engine::context::{Ctx, Mode, Outcome};
 use crate::engine::runner;
 use crate::governed::rebuild::AfterLoad;
-use crate::host::LogFile;
+use crate::host::{LogBatch, LogFile};
 use crate::sessions::session::Session;
+use crate::sessions::stream::is_foreign_select;
 use crate::snapshot::load::load;
 use crate::snapshot::{Coverage, DueRows, SnapshotLoader};
 use keyward_commands::{WireError, args, resolve};
@@ -104,13 +105,13 @@ fn load_file(ctx: &mut Ctx<'_>, file: LogFile) -> Result<(), String> {
     while outcome.is_ok() {
         match commands.next() {
             Ok(None) => break,
-            Ok(Some((buffer, batch))) => {
+            Ok(Some(LogBatch { annotations, buffer, batch })) => {
+                ctx.shared.recall_annotations(ctx.keys, &annotations);
                 let mut all = (0..batch.len()).map(|index| batch.command(index, buffer));
                 outcome = all.try_for_each(|args| run_again(ctx, args));
             }
             Err(problem) => outcome = Err(problem),
         }
-        ctx.shared.recall_annotations(ctx.keys, &commands.take_annotations());
     }
     ctx.keys.enter_present(present);
     outcome
@@ -120,6 +121,9 @@ fn load_file(ctx: &mut Ctx<'_>, file: LogFile) -> Result<(), String> {
 fn run_again(ctx: &mut Ctx<'_>, args: Args<'_>) -> Result<(), String> {
     if args::is(args.at(0), "MULTI") || args::is(args.at(0), "EXEC") {
         return Ok(());
+    }
+    if is_foreign_select(args.at(0)) {
+        ctx.shared.note_continued();
     }
     let unknown = |_| format!("a command that is not known: {}", args.at(0).escape_ascii());
     let command = resolve(args).map_err(unknown)?;
