@@ -72,7 +72,10 @@ fn table(scope: Scope) -> Value {
     });
     let required: Vec<&str> =
         settings_of(scope).filter(|setting| setting.required()).map(|s| s.name).collect();
-    if !required.is_empty() {
+    if scope == Scope::Key {
+        // What amends another key has the type of that.
+        table["anyOf"] = json!([{ "required": required }, { "required": ["amend"] }]);
+    } else if !required.is_empty() {
         table["required"] = json!(required);
     }
     if scope == Scope::Key {

@@ -152,6 +152,8 @@ pattern_figures! {
     Misfits, "keyward_pattern_misfits", Gauge, 1.0, "Keys that do not fit the schema and are kept.";
     Conflicts, "keyward_pattern_conflicts", Gauge, 1.0, "Keys whose claim to a unique value fails.";
     Told, "keyward_pattern_changefeed_entries_total", Counter, 1.0, "Entries of the changefeed that told of its keys, on their way to PostgreSQL.";
+    Stored, "keyward_pattern_stored_rows_total", Counter, 1.0, "Rows of its keys that keyward sync has stored in PostgreSQL, as it reports.";
+    DeadLetters, "keyward_pattern_dead_letters_total", Counter, 1.0, "Items that PostgreSQL refused, which are in keyward_dead_letters.";
     Waiting, "keyward_pattern_changefeed_waiting_entries", Gauge, 1.0, "Entries that wait there to be stored, of the changefeed's own pattern.";
     LagMs, "keyward_pattern_changefeed_lag_seconds", Gauge, 1000.0, "How long the first of them has waited.";
 }

@@ -56,6 +56,7 @@ pub(crate) mod misplaced_shape;
 pub(crate) mod missing_setting;
 pub(crate) mod money_as_float;
 pub(crate) mod no_such_field;
+pub(crate) mod no_such_key;
 pub(crate) mod no_such_pattern;
 pub(crate) mod no_such_placeholder;
 pub(crate) mod not_text;
@@ -115,6 +116,7 @@ pub static RULES: &[&Rule] = &[
     &unknown_variable::RULE,
     &included_keyspace::RULE,
     &shared_db::RULE,
+    &no_such_key::RULE,
     // Patterns.
     &malformed_pattern::RULE,
     &overlap::RULE,

@@ -7,6 +7,7 @@
 //! Invariant: no error in the report if and only if there is a schema.
 
 mod alert;
+mod amend;
 mod changefeed;
 mod comparison;
 mod condition;
@@ -140,6 +141,7 @@ fn check_text(own: Source, files: Option<&dyn Files>) -> Checked {
         defaults(&document, &mut report);
         documents.push(document);
     }
+    amend::apply(&mut documents, &mut report);
     let bases: Vec<u32> = std::iter::once(0).chain(included.iter().map(|file| file.base)).collect();
     let parts = read_files(&documents, &bases, &mut report);
     leave_out_dragged(syntax_is_broken, &broken, &mut report);

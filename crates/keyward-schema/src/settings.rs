@@ -282,6 +282,7 @@ settings! {
         "owner": Form::Text, &[], "Who answers for the key, if not who answers for the keyspace.", "\"team-billing\"";
         "readers": Form::Texts, &[], "Users who may read the keys, in place of the keyspace's.", "[\"reports\"]";
         "writers": Form::Texts, &[], "Users who may read and write the keys, in place of the keyspace's.", "[\"shop\"]";
+        "amend": Form::Switch, &[], "Whether these are settings for the key of this pattern in an included file, each in the place of the one there.", "true";
         "type": Form::Choice(DataType::NAMES), &[], "The type of the key.", "\"hash\"";
         "value": Form::Shape, STRINGS, "What the value looks like.", "\"uint\"";
         "fields": Form::Fields, OBJECTS, "The fields of the hash, of the JSON object, or of each entry of the stream.", "{ name = \"string\" }";
@@ -361,6 +362,7 @@ settings! {
         "columns": Form::Columns, &[], "Columns that are not named, typed or filled as they would be by themselves; `false` for a field that gets none.", "{ id = \"{user_id}\" }";
         "key": Form::Texts, &[], "The columns of the primary key.", "[\"id\"]";
         "retain": Form::Duration, &[], "How long the table keeps rows. For ever unless given.", "\"2y\"";
+        "drop": Form::Duration, &[], "How long an item stays in the list after it was pushed; it goes only if the table has it. As long as the list keeps it unless given.", "\"1y\"";
         "merge": Form::Choice(crate::sink::Merge::NAMES), &[], "What becomes of a row that the table has already: `add` adds its numbers up and replaces the rest.", "\"add\"";
         "deleted": Form::Choice(crate::sink::Deletion::NAMES), &[], "What becomes of a mirrored row whose key is gone: it is deleted (unless given), or marked by `deleted_at`.", "\"mark\"";
     }

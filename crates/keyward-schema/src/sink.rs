@@ -63,6 +63,9 @@ pub struct Sink {
     pub key: Vec<usize>,
     /// How long it keeps rows; for ever where nothing is said.
     pub retain: Option<Duration>,
+    /// How long an item that it has stays in the list; as long as the list keeps it where nothing
+    /// is said.
+    pub drop: Option<Duration>,
     /// What becomes of a row that it has already; an error where nothing is said.
     pub merge: Option<Merge>,
     /// What becomes of a mirrored row that is gone.

@@ -92,6 +92,34 @@ fn keys_functions_and_notes_of_an_included_file_belong_to_the_schema() {
 }
 
 #[test]
+fn a_file_amends_keys_of_what_it_includes() {
+    let shop = format!(
+        "include = ['users.toml']\n{START}[key.'user:{{id}}']\namend = true\nttl = '2h'\n[key.'user:{{id}}'.sink]\nmirror = 'users'\n"
+    );
+    let users = "[key.'user:{id}']\ntype = 'hash'\nttl = '1d'\nfields = { name = 'string' }\n[key.'pet:{id}']\ntype = 'string'\nttl = { with = 'user:{id}' }\n";
+    let files = [("shop.toml", &*shop), ("users.toml", users)];
+    let schema = sound(&files);
+    assert_eq!(patterns(&schema)[..2], ["user:{id}", "pet:{id}"]);
+    let user = &schema.keys[0];
+    assert_eq!(schema.source.place(user.at), "users.toml:1");
+    assert_eq!(schema.source.place(user.lifetime_at), "shop.toml:6");
+    assert_eq!(user.sink.as_ref().map(|sink| &*sink.table), Some("users"));
+    // The one text that means the same amends nothing.
+    let flat = schema.source.whole_text();
+    assert!(!flat.contains("amend"), "{flat}");
+    let again = check("flat.toml", flat.as_bytes()).schema.expect("it is sound");
+    assert_eq!(again.sink_mark(0), schema.sink_mark(0));
+    assert_eq!(patterns(&again).len(), patterns(&schema).len());
+    // What is not there is not amended, and no two files claim a key by accident.
+    let other = shop.replace("user:{id}", "user:{id:uint}");
+    let told = "shop.toml:4 KW0018 no included file has the key `user:{id:uint}`";
+    assert_eq!(findings(&read(&[("shop.toml", &other), ("users.toml", users)])), [told]);
+    let twice = shop.replace("amend = true", "type = 'hash'");
+    let found = findings(&read(&[("shop.toml", &twice), ("users.toml", users)]));
+    assert!(found.iter().any(|line| line.contains("KW0107")), "{found:?}");
+}
+
+#[test]
 fn values_take_the_place_of_variables_in_patterns_templates_functions_and_examples() {
     let library = "[variables]\nprefix = ''\nttl = '1d'\n[key.'${prefix}sess:{id}']\ntype = 'hash'\nttl = '${ttl}'\nexample = '${prefix}sess:7'\n[key.'${prefix}note:{id}']\ntype = 'flag'\nttl = { with = '${prefix}sess:{id}' }\n[function.end]\nkeys = ['${prefix}sess:{id}']\n";
     let with = |include: &str| {

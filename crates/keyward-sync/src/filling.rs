@@ -82,13 +82,9 @@ fn mirrors(schema: &Schema) -> impl Iterator<Item = (&Key, &Sink)> {
 pub fn look_over(schema: &Schema) -> Result<Vec<String>, FillError> {
     let mut told = Vec::new();
     for (key, sink) in mirrors(schema) {
-        if sink.column_from(&ColumnSource::SplitName).is_some() {
-            let text = format!("{}: rows that are split are not loaded", sink.table);
-            return Err(FillError::Unfit(text));
-        }
         let Some(object) = object_of(&key.content) else { continue };
         for (at, field) in object.fields.iter().enumerate() {
-            if sink.column_from(&ColumnSource::Field(at)).is_some() {
+            if sink.column_from(&ColumnSource::Field(at)).is_some() || field.same.is_some() {
                 continue;
             }
             let text = format!("{}: there is no column for {}", sink.table, field.name);
@@ -132,13 +128,19 @@ pub async fn fill(
         let declare = format!("DECLARE rows CURSOR FOR {}", value::select(key, sink));
         transaction.batch_execute(&declare).await.map_err(DatabaseError::from)?;
         let (mut done, mut told_at) = (0, Instant::now());
+        // Rows of a key stand together; the last ones may go on in the next page.
+        let mut open: Vec<Parts> = Vec::new();
         loop {
             let fetch = format!("FETCH {ROWS_AT_ONCE} FROM rows");
             let rows = transaction.query(&fetch, &[]).await.map_err(DatabaseError::from)?;
+            gather((key, sink), &rows, &mut open);
+            let last = if rows.is_empty() { None } else { open.pop() };
+            load(source, (key, sink), &open, present, &mut filled)?;
+            open.clear();
+            open.extend(last);
             if rows.is_empty() {
                 break;
             }
-            load(source, (key, sink), &rows, present, &mut filled)?;
             done += rows.len();
             if told_at.elapsed() > TOLD_EVERY {
                 tell(&format!("{}: {done} of {count} rows", sink.table));
@@ -151,28 +153,40 @@ pub async fn fill(
     Ok(filled)
 }
 
-/// Writes some rows.
-fn load(
-    source: &mut Source,
-    (key, sink): (&Key, &Sink),
-    rows: &[Row],
-    present: Present,
-    filled: &mut Filled,
-) -> Result<(), FillError> {
+/// A key, and the rows of the table that it is: one, or one for each part of a split.
+struct Parts {
+    name: Vec<u8>,
+    rows: Vec<Vec<Option<String>>>,
+}
+
+/// Adds rows to those of their keys.
+fn gather((key, sink): (&Key, &Sink), rows: &[Row], open: &mut Vec<Parts>) {
     let columns = statement::name_columns(sink);
-    let mut names = Vec::with_capacity(rows.len());
-    let mut requests: Vec<Vec<Vec<u8>>> = Vec::with_capacity(rows.len());
     for row in rows {
         let values: Vec<Option<String>> = (0..sink.columns.len()).map(|at| row.get(at)).collect();
         let named: Vec<String> =
             columns.iter().map(|at| values[*at].clone().unwrap_or_default()).collect();
         let name = ddl::key_name(key, sink, &columns, &named);
-        requests.push(request(key, sink, &name, &values, present));
-        names.push(name);
+        match open.last_mut().filter(|last| last.name == name) {
+            Some(last) => last.rows.push(values),
+            None => open.push(Parts { name, rows: vec![values] }),
+        }
     }
+}
+
+/// Writes some rows.
+fn load(
+    source: &mut Source,
+    (key, sink): (&Key, &Sink),
+    all: &[Parts],
+    present: Present,
+    filled: &mut Filled,
+) -> Result<(), FillError> {
+    let requests: Vec<Vec<Vec<u8>>> =
+        all.iter().map(|parts| request(key, sink, parts, present)).collect();
     let requests: Vec<Vec<&[u8]>> =
         requests.iter().map(|request| request.iter().map(Vec::as_slice).collect()).collect();
-    for (name, reply) in names.iter().zip(source.ask_all(&requests)?) {
+    for (Parts { name, .. }, reply) in all.iter().zip(source.ask_all(&requests)?) {
         match reply {
             Frame::Error(text) if !text.starts_with(b"SCHEMA") && !text.starts_with(b"ERR") => {
                 let text = String::from_utf8_lossy(&text).into_owned();
@@ -196,26 +210,22 @@ fn load(
 }
 
 /// The request that writes a row.
-fn request(
-    key: &Key,
-    sink: &Sink,
-    name: &[u8],
-    values: &[Option<String>],
-    present: Present,
-) -> Vec<Vec<u8>> {
+fn request(key: &Key, sink: &Sink, Parts { name, rows }: &Parts, present: Present) -> Vec<Vec<u8>> {
     if key.data == DataType::Hash {
         let flag: &[u8] = if present == Present::Overwrite { b"1" } else { b"0" };
         let head = [b"EVAL", LOAD_HASH, b"1", name, flag].map(<[u8]>::to_vec);
-        return head.into_iter().chain(value::fields(key, sink, values)).collect();
+        let fields = rows.iter().flat_map(|values| value::fields(key, sink, values));
+        return head.into_iter().chain(fields).collect();
     }
     let text = match object_of(&key.content) {
-        Some(object) => value::json(object, sink, values).into_bytes(),
+        Some(object) => value::json(object, sink, rows).into_bytes(),
         None => {
             let column = sink.column_from(&ColumnSource::Value);
-            column.and_then(|at| values[at].clone()).unwrap_or_default().into_bytes()
+            let value = column.zip(rows.first()).and_then(|(at, values)| values[at].clone());
+            value.unwrap_or_default().into_bytes()
         }
     };
-    let mut request = vec![b"SET".to_vec(), name.to_vec(), text];
+    let mut request = vec![b"SET".to_vec(), name.clone(), text];
     if present == Present::Keep {
         request.push(b"NX".to_vec());
     }

@@ -18,10 +18,10 @@ use tokio_postgres::Client;
 use crate::database::{Database, DatabaseError};
 use crate::entry::EntryId;
 use crate::history::{Course, Former, History, Place, Switch, course};
-use crate::inspection;
 use crate::mending::{self, Guard};
 use crate::source::{Dial, Source, SourceError};
 use crate::store::{self, Batch, StoreError, Stored};
+use crate::{dropping, former_items, inspection};
 use reading::Reading;
 
 /// The shortest and the longest pause before a new attempt.
@@ -58,7 +58,7 @@ pub enum FollowError {
     OtherSchema(String),
     /// Comparing would change too much.
     #[error(
-        "{table}: of its {rows} rows {altered} are otherwise on the server and {surplus} are not there, more than a hundredth: nothing is stored; if that is meant, say --accept"
+        "{table}: of its {rows} rows {altered} are otherwise on the server and {surplus} are not there, more than a hundredth or 1000: nothing is stored; if that is meant, say --accept"
     )]
     Guard {
         /// The table.
@@ -186,14 +186,14 @@ impl Following {
         loop {
             let is_due = retained.is_none_or(|at| at.elapsed() > RETENTION_PERIOD);
             if is_due && link.place.highest != EntryId::default() {
-                store::retain(&link.client, &self.schema, link.place.highest.ms).await?;
+                link.let_go(self).await?;
                 retained = Some(Instant::now());
             }
             if link.go_on(self, totals).await? {
                 continue;
             }
             if self.is_once {
-                return Ok(());
+                return link.let_go(self).await;
             }
             link.reading.wait(link.place.entry)?;
         }
@@ -230,7 +230,7 @@ impl Link {
         };
         check_sinks(&own.schema, &chain, at)?;
         if !self.is_trimmed {
-            self.reading.trim(self.place.entry)?;
+            self.reading.trim(self.place.entry, &[])?;
             self.is_trimmed = true;
         }
         if self.place.compares && end.is_none() {
@@ -256,7 +256,7 @@ impl Link {
         let mut batch = Batch { place, ..Batch::default() };
         let known = batch::Known { schema: &own.schema, matcher: &self.matcher, from: &self.place };
         batch::fill(&mut batch, &known, self.reading.source(), &entries)?;
-        let Stored { rows, dead_letters } =
+        let Stored { rows, dead_letters, by_key } =
             store::store(&mut self.client, &own.schema, &self.place, &batch).await?;
         if dead_letters > 0 {
             (own.tell)(&format!("{dead_letters} items were refused: see keyward_dead_letters"));
@@ -265,8 +265,23 @@ impl Link {
         totals.entries += entries.len() as u64;
         totals.rows += rows as u64;
         totals.dead_letters += dead_letters as u64;
-        self.reading.trim(self.place.entry)?;
+        let counts: Vec<(&str, usize, usize)> = by_key
+            .iter()
+            .map(|(key, (rows, refused))| (own.schema.keys[*key].pattern.text(), *rows, *refused))
+            .collect();
+        self.reading.trim(self.place.entry, &counts)?;
         Ok(true)
+    }
+
+    /// Lets go what is older than it is kept: rows of tables, and items of lists.
+    async fn let_go(&mut self, own: &mut Following) -> Result<(), FollowError> {
+        store::retain(&self.client, &own.schema, self.place.highest.ms).await?;
+        let source = self.reading.source();
+        let dropped = dropping::drop_old(&self.client, &own.schema, &self.matcher, source).await?;
+        if dropped > 0 {
+            (own.tell)(&format!("{dropped} items that are stored were dropped from their lists"));
+        }
+        Ok(())
     }
 
     /// Goes over to another history.
@@ -294,6 +309,14 @@ impl Link {
         totals: &mut Totals,
     ) -> Result<(), FollowError> {
         let source = self.reading.source();
+        let (schema, matcher) = (&own.schema, &self.matcher);
+        let client = &mut self.client;
+        let former =
+            former_items::store_former(client, schema, matcher, source, &self.place).await?;
+        if former > 0 {
+            (own.tell)(&format!("{former} items that were in lists before are stored"));
+        }
+        totals.rows += former;
         let mended =
             mending::mend(&mut self.client, &own.schema, source, &self.place, own.guard).await?;
         if mended != mending::Mended::default() {

@@ -2,7 +2,7 @@
 //! the server, and stored.
 //!
 //! Owns when that may be done. A table is filled without a question; what it has otherwise or
-//! alone is altered or taken away only if that is little of it (the guard), since a server that
+//! alone is altered or taken away only if that is little of it (the guard: by its share and by its number), since a server that
 //! came up empty, or another one, would have all of it gone. Invariants: all of it is done in one
 //! transaction with the place, or nothing; archives and items are never touched.
 
@@ -22,8 +22,8 @@ use crate::{ddl, sight, statement};
 
 /// The share of a table's rows that may be altered or taken away: one of so many.
 const SHARE: u64 = 100;
-/// So many may be in any case.
-const ROWS_ALWAYS: u64 = 10;
+/// However large the table is, not more than so many.
+const ROWS_MAX: u64 = 1_000;
 
 /// What was mended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub async fn mend(
     let feed = changefeed_key(keyspace).into_bytes();
     let transaction = client.transaction().await.map_err(DatabaseError::from)?;
     store::lock(&transaction, keyspace, place).await.map_err(Failure::into_error)?;
+    transaction.batch_execute(rows::DEFER).await.map_err(DatabaseError::from)?;
     let pending = sight::pending(source, &feed, place.entry)?;
     let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
         .expect("a checked schema has patterns that a matcher can tell apart");
@@ -73,7 +74,7 @@ pub async fn mend(
         let before = table.count().await?;
         let (stored, altered) = table.fill(source, is_own).await?;
         mended.stored += stored;
-        let allowed = (before / SHARE).max(ROWS_ALWAYS);
+        let allowed = (before / SHARE).min(ROWS_MAX);
         let surplus = table.count_surplus(allowed).await?;
         if guard == Guard::Up && altered + surplus > allowed {
             let (table, rows) = (sink.table.clone(), before);
@@ -225,10 +226,7 @@ impl Table<'_, '_> {
     }
 
     fn refused(&self, name: &[u8], reason: String) -> StoreError {
-        let key = match self.key.secret_placeholders.is_empty() {
-            true => name.escape_ascii().to_string(),
-            false => self.key.pattern.text().to_owned(),
-        };
+        let key = store::shown_name(self.key, name);
         let (table, entry) = (self.sink.table.clone(), self.place.entry);
         StoreError::Refused { table, key, entry, reason }
     }

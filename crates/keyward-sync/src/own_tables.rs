@@ -1,8 +1,9 @@
 //! The tables that storing needs for itself: the place up to which changes are stored, which
-//! histories were before, what a server has lost that is stored, and items that were refused.
+//! histories were before, what a server has lost that is stored, which tables have the items from
+//! before them, and items that were refused.
 
 /// What they are called, and how they are made.
-pub(crate) const ALL: [(&str, &str); 4] = [
+pub(crate) const ALL: [(&str, &str); 5] = [
     (
         "keyward_place",
         "-- up to which entry of which history of its changefeed a keyspace is stored\n\
@@ -34,6 +35,15 @@ pub(crate) const ALL: [(&str, &str); 4] = [
            lost_after text NOT NULL,\n  \
            lost_to text NOT NULL,\n  \
            found_at timestamptz NOT NULL DEFAULT now()\n)",
+    ),
+    (
+        "keyward_fills",
+        "-- tables that have the items which were in lists before\n\
+         CREATE TABLE keyward_fills (\n  \
+           keyspace text NOT NULL,\n  \
+           table_name text NOT NULL,\n  \
+           filled_at timestamptz NOT NULL DEFAULT now(),\n  \
+           PRIMARY KEY (keyspace, table_name)\n)",
     ),
     (
         "keyward_dead_letters",

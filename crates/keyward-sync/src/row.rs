@@ -71,11 +71,14 @@ pub(crate) fn has_secrets(key: &Key) -> bool {
     key.secret || !key.secret_placeholders.is_empty() || of_content
 }
 
+/// What stands in the place of a value that is secret.
+pub(crate) const MASK: &[u8] = b"***";
+
 /// An item, with what is secret and has no column in its table left out: nobody reads there what
-/// they could not read in the table.
-pub(crate) fn masked(key: &Key, sink: &Sink, item: &[u8]) -> Vec<u8> {
-    const MASK: &[u8] = b"***";
-    let has_column = |from: &ColumnSource| sink.column_from(from).is_some();
+/// they could not read in the table. Where there is no table, nothing has a column.
+pub(crate) fn masked(key: &Key, sink: Option<&Sink>, item: &[u8]) -> Vec<u8> {
+    let has_column =
+        |from: &ColumnSource| sink.is_some_and(|sink| sink.column_from(from).is_some());
     let Some(object) = object_of(&key.content) else {
         let is_kept = !has_secrets(key) || has_column(&ColumnSource::Value);
         return if is_kept { item.to_vec() } else { MASK.to_vec() };

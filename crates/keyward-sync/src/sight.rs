@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use keyward_resp::Frame;
 use keyward_schema::{DataType, Key, Sink, SinkKind};
 
-use crate::entry::{EntryId, parse_all};
+use crate::entry::{Entry, EntryId, parse_all};
 use crate::row::{Held, Origin, Row, Unfit, rows_of};
 use crate::source::{Source, SourceError};
 
@@ -80,6 +80,20 @@ fn row_of(
     Ok(Some(rows_of(key, sink, name, &held, origin)))
 }
 
+/// The server's time in milliseconds.
+pub(crate) fn time_ms(source: &mut Source) -> Result<u64, SourceError> {
+    let reply = source.ask("TIME", &[b"TIME"])?;
+    let number =
+        |part: &Frame| -> Option<u64> { std::str::from_utf8(part.as_bytes()?).ok()?.parse().ok() };
+    match reply.as_elements() {
+        Some([seconds, micros]) => {
+            let ms = number(seconds).zip(number(micros)).map(|(s, us)| s * 1000 + us / 1000);
+            ms.ok_or(SourceError::Protocol)
+        }
+        _ => Err(SourceError::Protocol),
+    }
+}
+
 /// The keys of mirrored rows that have changes behind a place.
 pub(crate) fn pending(
     source: &mut Source,
@@ -87,6 +101,21 @@ pub(crate) fn pending(
     place: EntryId,
 ) -> Result<BTreeSet<Vec<u8>>, SourceError> {
     let mut names = BTreeSet::new();
+    each_entry(source, feed, place, |entry| {
+        if entry.kind == SinkKind::Mirror {
+            names.insert(entry.key);
+        }
+    })?;
+    Ok(names)
+}
+
+/// Looks through the entries behind a place; the last of them.
+pub(crate) fn each_entry(
+    source: &mut Source,
+    feed: &[u8],
+    place: EntryId,
+    mut see: impl FnMut(Entry),
+) -> Result<EntryId, SourceError> {
     let mut last = place;
     loop {
         let (start, count) = (format!("({last}"), ENTRIES_AT_ONCE.to_string());
@@ -95,10 +124,9 @@ pub(crate) fn pending(
         let entries = parse_all(&source.ask("XRANGE", &request)?).ok_or(SourceError::Protocol)?;
         let count = entries.len();
         last = entries.last().map_or(last, |entry| entry.id);
-        let mirrored = entries.into_iter().filter(|entry| entry.kind == SinkKind::Mirror);
-        names.extend(mirrored.map(|entry| entry.key));
+        entries.into_iter().for_each(&mut see);
         if count < ENTRIES_AT_ONCE {
-            return Ok(names);
+            return Ok(last);
         }
     }
 }

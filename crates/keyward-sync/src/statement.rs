@@ -124,6 +124,52 @@ pub(crate) fn differing(sink: &Sink) -> String {
     )
 }
 
+/// That a row of the table is what an item is: all that the item says is the same.
+fn is_item(sink: &Sink, given: &str) -> String {
+    let same = sink.columns.iter().enumerate().filter_map(|(at, column)| {
+        let own = format!("t.{}", name(&column.name));
+        let value = cast(column, &format!("{given}c{at}"));
+        match column.from {
+            ColumnSource::Time | ColumnSource::Entry => None,
+            // Which an index may find.
+            _ if column.required => Some(format!("{own} = {value}")),
+            _ => Some(format!("{own} IS NOT DISTINCT FROM {value}")),
+        }
+    });
+    same.collect::<Vec<_>>().join(" AND ")
+}
+
+/// Which of the given items the table does not have, or has since a later time than the last
+/// value says.
+pub(crate) fn not_stored_before(sink: &Sink) -> String {
+    let time = sink.column_from(&ColumnSource::Time).map_or("NULL", |at| &sink.columns[at].name);
+    format!(
+        "SELECT place FROM {} WHERE NOT EXISTS (SELECT 1 FROM {} AS t WHERE {} AND t.{} < \
+         ${}::text::timestamptz)",
+        given(sink.columns.len()),
+        name(&sink.table),
+        is_item(sink, ""),
+        name(time),
+        sink.columns.len() + 1
+    )
+}
+
+/// Which of the given items the table does not have, each as often as it is given.
+pub(crate) fn lacking_items(sink: &Sink) -> String {
+    let columns = sink.columns.iter().enumerate();
+    let items = columns
+        .filter(|(_, column)| !matches!(column.from, ColumnSource::Time | ColumnSource::Entry));
+    let items: Vec<String> = items.map(|(at, _)| format!("c{at}")).collect();
+    format!(
+        "SELECT g.place FROM (SELECT *, row_number() OVER (PARTITION BY {} ORDER BY place) AS nth \
+         FROM {}) AS g WHERE g.nth > (SELECT count(*) FROM {} AS t WHERE {}) ORDER BY g.place",
+        items.join(", "),
+        given(sink.columns.len()),
+        name(&sink.table),
+        is_item(sink, "g.")
+    )
+}
+
 /// Notes the keys of the given rows in a table for that.
 pub(crate) fn note_seen(sink: &Sink, seen: &str) -> String {
     let values =

@@ -5,15 +5,18 @@
 //! late; rows and place are committed together, so that every entry is stored exactly once,
 //! whatever ends when.
 //!
-//! Rows of a batch are stored by table, thousands at a time ([`rows`]). If the database refuses
-//! that ([`failure`] tells what is a row's fault and what is not), all of it is tried once more
-//! entry by entry in the order of the source: what a foreign key wants is there then, the row
-//! that is refused is known, and a drained item goes to the [`dead_letters`].
+//! Rows of a batch are stored by table, thousands at a time ([`rows`]), in the order of the schema:
+//! a table that others refer to is declared before them. If the database refuses that ([`failure`]
+//! tells what is a row's fault and what is not), all of it is tried once more unit by unit, so that
+//! the row that is refused is known and a drained item goes to the [`dead_letters`]. Constraints
+//! that can be deferred are judged at the end of a unit: it may swap values that are unique.
 
 pub mod dead_letters;
 mod failure;
 mod retention;
 pub(crate) mod rows;
+
+use std::collections::BTreeMap;
 
 use keyward_schema::{Key, Schema, Sink, SinkKind};
 use thiserror::Error;
@@ -110,12 +113,24 @@ pub struct Batch {
 }
 
 /// What came of storing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// Rows that were stored.
     pub rows: usize,
     /// Items that were refused.
     pub dead_letters: usize,
+    /// Both for each key of the schema, by index; what no sink takes is of none.
+    pub by_key: BTreeMap<usize, (usize, usize)>,
+}
+
+impl Stored {
+    /// Counts rows and refused items of a key.
+    fn count(&mut self, key: usize, rows: usize, dead_letters: usize) {
+        self.rows += rows;
+        self.dead_letters += dead_letters;
+        let own = self.by_key.entry(key).or_default();
+        *own = (own.0 + rows, own.1 + dead_letters);
+    }
 }
 
 /// The place of a keyspace, and what was stored of former histories.
@@ -190,7 +205,8 @@ async fn attempt(
     }
     stored.dead_letters += batch.orphans.len();
     set_place(&transaction, keyspace, &batch.place).await?;
-    transaction.commit().await?;
+    // What a constraint that is deferred has against it is found out here.
+    transaction.commit().await.map_err(|error| Failure::at("the tables", error))?;
     Ok(stored)
 }
 
@@ -278,6 +294,14 @@ pub(crate) async fn note_compared(
     place: &Place,
 ) -> Result<(), DatabaseError> {
     Ok(set_place(transaction, keyspace, &Place { compares: false, ..place.clone() }).await?)
+}
+
+/// The name of a key, or its pattern if the name is secret.
+pub(crate) fn shown_name(key: &Key, name: &[u8]) -> String {
+    match key.secret_placeholders.is_empty() {
+        true => name.escape_ascii().to_string(),
+        false => key.pattern.text().to_owned(),
+    }
 }
 
 /// The sink of a key of the schema.

@@ -28,6 +28,8 @@ pub struct Postgres {
     programs: PathBuf,
     /// Where it listens, if it is reached by TLS.
     port: Option<u16>,
+    /// How large its small disk is, if it has one, as mount takes it.
+    disk: Option<&'static str>,
 }
 
 impl Postgres {
@@ -37,7 +39,28 @@ impl Postgres {
     /// # Panics
     /// As [`Postgres::start`].
     pub fn start_with_tls(certificates: &Certificates, name: &str) -> Postgres {
-        Postgres::start_so(Some((certificates, name)))
+        Postgres::start_so(Some((certificates, name)), None)
+    }
+
+    /// As [`Postgres::start`], with a file system of this size (`16m`) besides, which
+    /// [`Postgres::disk`] names, for a tablespace. It is in a mount namespace of the server's own
+    /// and ends with it.
+    ///
+    /// # Panics
+    /// As [`Postgres::start`], and where a process may have no such namespace.
+    pub fn start_with_disk(size: &'static str) -> Postgres {
+        Postgres::start_so(None, Some(size))
+    }
+
+    /// The directory of the small disk, as the server sees it.
+    pub fn disk(&self) -> PathBuf {
+        self.directory.path().join("disk")
+    }
+
+    /// The same directory, as others see it.
+    pub fn disk_from_outside(&self) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.child.id()));
+        root.join(self.disk().strip_prefix("/").expect("an absolute path"))
     }
 
     /// Makes a cluster and serves it.
@@ -46,10 +69,13 @@ impl Postgres {
     /// If PostgreSQL is not on this machine, or does not start: a test that needs it must
     /// fail then.
     pub fn start() -> Postgres {
-        Postgres::start_so(None)
+        Postgres::start_so(None, None)
     }
 
-    fn start_so(certificates: Option<(&Certificates, &str)>) -> Postgres {
+    fn start_so(
+        certificates: Option<(&Certificates, &str)>,
+        disk: Option<&'static str>,
+    ) -> Postgres {
         let programs = programs().expect("PostgreSQL is not installed; these tests need it");
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
@@ -81,8 +107,9 @@ impl Postgres {
             std::fs::write(data.join("pg_hba.conf"), rules).expect("who may connect");
             free_port()
         });
-        let child = serve(&programs, directory.path(), port).expect("postgres runs");
-        let postgres = Postgres { child, directory, programs, port };
+        std::fs::create_dir(directory.path().join("disk")).expect("a place for a disk");
+        let child = serve(&programs, directory.path(), port, disk).expect("postgres runs");
+        let postgres = Postgres { child, directory, programs, port, disk };
         postgres.wait();
         postgres
     }
@@ -100,6 +127,11 @@ impl Postgres {
     pub fn tls_url(&self) -> String {
         let port = self.port.expect("it was started with TLS");
         format!("postgres://keyward@127.0.0.1:{port}/postgres?sslmode=require")
+    }
+
+    /// One of PostgreSQL's programs, such as `psql`.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.programs.join(name)
     }
 
     /// What a statement returns: a line for each row, `|` between its columns.
@@ -122,7 +154,7 @@ impl Postgres {
         // What is left of it would keep the next one away.
         let pid_file = self.directory.path().join("data/postmaster.pid");
         std::fs::remove_file(pid_file).expect("the file of the process id");
-        let serving = serve(&self.programs, self.directory.path(), self.port);
+        let serving = serve(&self.programs, self.directory.path(), self.port, self.disk);
         self.child = serving.expect("postgres runs");
         self.wait();
     }
@@ -161,9 +193,18 @@ impl Drop for Postgres {
     }
 }
 
-fn serve(programs: &Path, directory: &Path, port: Option<u16>) -> io::Result<Child> {
+fn serve(
+    programs: &Path,
+    directory: &Path,
+    port: Option<u16>,
+    disk: Option<&str>,
+) -> io::Result<Child> {
     let log = std::fs::File::options().create(true).append(true).open(directory.join("log"))?;
-    let mut command = as_its_user(&programs.join("postgres"));
+    let program = programs.join("postgres");
+    let mut command = match disk {
+        Some(size) => with_disk(&program, &directory.join("disk"), size),
+        None => as_its_user(&program),
+    };
     command.arg("-D").arg(directory.join("data")).arg("-k").arg(directory);
     command.args(["-c", "fsync=off", "-c", "max_connections=20"]);
     match port {
@@ -227,6 +268,33 @@ fn other_user() -> Option<(u32, u32)> {
         return None;
     }
     id(&["-u", "postgres"]).zip(id(&["-g", "postgres"]))
+}
+
+/// A program that runs as its user, with a file system of this size in a mount namespace.
+fn with_disk(program: &Path, place: &Path, size: &str) -> Command {
+    let id = |of: &str| -> u32 {
+        let output = Command::new("id").arg(of).output().expect("id runs");
+        String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
+    };
+    // Root gives its rights up; anybody else is root of a namespace, and himself of the next.
+    let (outer, (user, group), inner, owner) = match other_user() {
+        Some(other) => {
+            ("", other, "setpriv --clear-groups --reuid=$2 --regid=$3", ",uid=$2,gid=$3")
+        }
+        None => {
+            let own = (id("-u"), id("-g"));
+            ("--map-root-user", own, "unshare --user --map-user=$2 --map-group=$3", "")
+        }
+    };
+    let script = format!(
+        "mount -t tmpfs -o size={size},mode=0700{owner} tmpfs \"$0\" && program=$1 && run=\"{inner}\" \
+         && shift 3 && exec $run \"$program\" \"$@\""
+    );
+    let mut command = Command::new("unshare");
+    command.args((!outer.is_empty()).then_some(outer)).args(["--mount", "sh", "-c", &script]);
+    command.arg(place).arg(program).args([user.to_string(), group.to_string()]);
+    command.current_dir("/");
+    command
 }
 
 fn as_its_user(program: &Path) -> Command {

@@ -91,6 +91,14 @@ rows! { keyward_ids, Keyward;
         args: [string("pattern").optional()],
     }
 
+    KeywardStored, "keyward|stored" {
+        since: "0.2.0", arity: Exactly(5),
+        flags: [Admin, NoScript, Loading, Stale],
+        summary: "Count rows that were stored in a pattern's table of PostgreSQL, and items that it refused: what keyward sync reports.",
+        complexity: "O(N) with N being the number of patterns.",
+        args: [string("pattern"), integer("rows"), integer("dead-letters")],
+    }
+
     KeywardUnknown, "keyward|unknown" {
         since: "0.1.0", arity: AtLeast(2),
         flags: [NoScript, NoMulti, Stale],

@@ -80,6 +80,28 @@ pub(crate) fn stats(ctx: &mut Ctx<'_>) -> Outcome {
     Ok(())
 }
 
+/// Counts what was stored elsewhere, as whoever stored it says.
+pub(crate) fn stored(ctx: &mut Ctx<'_>) -> Outcome {
+    let book = book(ctx)?;
+    let word = ctx.args.at(2);
+    let is_named = |id: &KeyId| {
+        let key = book.schema().key(*id);
+        key.sink.is_some() && key.pattern.text().as_bytes() == word
+    };
+    let found = book.schema().ids().find(is_named);
+    let id = found.ok_or(WireError::Err("no such pattern with a sink"))?;
+    let count = |at: usize| -> Result<u64, WireError> {
+        let text = std::str::from_utf8(ctx.args.at(at)).ok();
+        text.and_then(|text| text.parse().ok()).ok_or(WireError::NotInteger)
+    };
+    let (rows, dead_letters) = (count(3)?, count(4)?);
+    let stats = ctx.keys.table_stats(ctx.db, Some(id));
+    stats.stored = stats.stored.saturating_add(rows);
+    stats.dead_letters = stats.dead_letters.saturating_add(dead_letters);
+    ctx.reply.ok();
+    Ok(())
+}
+
 /// What a table is called, and whose it is; nothing where no pattern speaks for its keys.
 #[derive(Default)]
 struct Named<'s> {
@@ -139,7 +161,7 @@ impl fmt::Display for Figure {
 }
 
 /// Every figure of a table, by the name that KEYWARD STATS and INFO give it.
-fn figures(table: &Table, named: &Named<'_>, now_ms: i64) -> [(&'static str, Figure); 24] {
+fn figures(table: &Table, named: &Named<'_>, now_ms: i64) -> [(&'static str, Figure); 26] {
     let (expected, waiting) = (named.expected, Waiting::of(table, named.key, now_ms));
     let stats = table.stats;
     let reads = stats.hits + stats.misses;
@@ -168,6 +190,8 @@ fn figures(table: &Table, named: &Named<'_>, now_ms: i64) -> [(&'static str, Fig
         ("misfits", Figure::Count(stats.misfits)),
         ("conflicts", Figure::Count(stats.conflicts)),
         ("told", Figure::Count(stats.told)),
+        ("stored", Figure::Count(stats.stored)),
+        ("dead_letters", Figure::Count(stats.dead_letters)),
         ("waiting", Figure::Count(waiting.entries)),
         ("lag_ms", Figure::Count(waiting.lag_ms)),
     ]
@@ -262,6 +286,8 @@ pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
         "    file is not written: a start with that file goes on with the applied schema.",
         "STATS [<pattern>|<key>|<glob>]",
         "    Return the figures of each pattern, of one, or of those that a glob names.",
+        "STORED <pattern> <rows> <dead-letters>",
+        "    Count rows that were stored in PostgreSQL, and items that it refused.",
         "UNKNOWN [COUNT <count>]",
         "    Group keys without a pattern by their apparent form, those of most keys first.",
     ]);

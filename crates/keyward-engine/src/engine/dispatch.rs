@@ -302,6 +302,7 @@ const fn handler(id: Id) -> Handler {
         Id::KeywardRefusals => keyward::refusals,
         Id::KeywardSchema => crate::governed::planning::schema,
         Id::KeywardStats => keyward::stats,
+        Id::KeywardStored => keyward::stored,
         Id::KeywardUnknown => keyward::unknown,
         // connection
         Id::Auth => connection::basics::auth,

@@ -13,7 +13,7 @@ pub(crate) static RULE: Rule = Rule {
     why: r#"
 A sink has one of `mirror`, `archive`, `append` and `drain`, which names a table,
 and settings that go with it: `deleted` belongs to a mirror, `key` and `retain` to
-all but a mirror, `merge` to an archive and a drain. Tables and columns have names that
+all but a mirror, `merge` to an archive and a drain, `drop` to a list that is appended. Tables and columns have names that
 PostgreSQL takes without quotes: small letters, digits and `_`. The primary key
 consists of columns that every row has.
 "#,
@@ -64,6 +64,13 @@ pub(crate) fn bounded_drain(at: Span) -> Diagnostic {
     RULE.at(at, "drops items")
         .saying("a queue that is drained keeps nothing, so there is nothing to bound")
         .help("remove `max_len`")
+}
+
+/// Entries of a stream, which no sink drops.
+pub(crate) fn dropped_from_stream(at: Span) -> Diagnostic {
+    RULE.at(at, "of a stream")
+        .saying("`drop` is about the items of a list; `max_len` bounds a stream")
+        .help("remove `drop`")
 }
 
 pub(crate) fn bad_name(name: &str, at: Span) -> Diagnostic {
@@ -163,6 +170,26 @@ mod tests {
         check(
             "[key.\"q\"]\ntype = 'list'\nttl = 'none'\nmax_len = 9\nsink = { drain = 'q' }",
             "KW0801 4:1 a queue that is drained keeps nothing, so there is nothing to bound [drops items] | help: remove `max_len`",
+        );
+    }
+
+    #[test]
+    fn items_are_dropped_from_lists_alone() {
+        let list = |sink: &str| {
+            format!("[key.\"q\"]\ntype = 'list'\nttl = 'none'\nmax_len = 9\nsink = {sink}")
+        };
+        check(&list("{ append = 'q', drop = '1y' }"), "");
+        check(
+            &list("{ append = 'q', drop = 'soon' }").replace("max_len = 9\n", ""),
+            "KW0008 4:31 `drop` wants a duration such as \"30s\", \"1h30m\" or \"14d\" [cannot be read]",
+        );
+        check(
+            &plain("{ archive = 'u', drop = '1y' }"),
+            "KW0801 4:25 `drop` says nothing of `archive` [not its own] | help: remove `drop`",
+        );
+        check(
+            &list("{ append = 'q', drop = '1y' }").replace("'list'", "'stream'"),
+            "KW0801 5:24 `drop` is about the items of a list; `max_len` bounds a stream [of a stream] | help: remove `drop`",
         );
     }
 

@@ -32,6 +32,13 @@ pub(super) fn lines(sink: &Sink, pattern: &Pattern, fields: &[&str]) -> Vec<Line
         }
     };
     let mut lines = vec![what];
+    if let Some(drop) = sink.drop {
+        let text = format!(
+            "{} after its push an item that the table has is dropped here.",
+            drop.in_words()
+        );
+        lines.push(Line::text(text));
+    }
     if sink.merge.is_some() {
         lines.push(Line::text("Numbers are added to those that the table has."));
     }

@@ -68,6 +68,10 @@ pub(super) fn read(
         report.push(malformed_sink::bounded_drain(bound.name_at));
     }
     let retain = table.duration("retain", report).map(|retain| retain.value);
+    let drop = table.duration("drop", report).map(|drop| drop.value);
+    if let Some(entry) = table.entry("drop").filter(|_| data == DataType::Stream) {
+        report.push(malformed_sink::dropped_from_stream(entry.name_at));
+    }
     let merge = table.choice("merge", Merge::NAMES, Merge::named, report);
     let merge = merge.map(|merge| merge.value);
     let deletion = table.choice("deleted", Deletion::NAMES, Deletion::named, report);
@@ -91,6 +95,7 @@ pub(super) fn read(
         columns,
         key,
         retain,
+        drop,
         merge,
         deletion,
         at: entry.name_at,
@@ -124,8 +129,8 @@ fn takes(kind: SinkKind, data: DataType) -> bool {
 /// Settings that a kind of sink does not have.
 fn foreign_to(kind: SinkKind) -> &'static [&'static str] {
     match kind {
-        SinkKind::Mirror => &["retain", "merge", "key"],
-        SinkKind::Archive | SinkKind::Drain => &["deleted"],
+        SinkKind::Mirror => &["retain", "merge", "key", "drop"],
+        SinkKind::Archive | SinkKind::Drain => &["deleted", "drop"],
         SinkKind::Append => &["deleted", "merge"],
     }
 }

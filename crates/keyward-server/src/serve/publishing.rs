@@ -108,6 +108,8 @@ fn word(table: &TableFigures, figure: PatternFigure) -> u64 {
         PatternFigure::Misfits => stats.misfits,
         PatternFigure::Conflicts => stats.conflicts,
         PatternFigure::Told => stats.told,
+        PatternFigure::Stored => stats.stored,
+        PatternFigure::DeadLetters => stats.dead_letters,
         PatternFigure::Waiting => table.waiting,
         PatternFigure::LagMs => table.lag_ms,
     }

@@ -37,6 +37,10 @@ pub struct TableStats {
     pub warned: ByReason,
     /// Entries of a changefeed that told of its rows.
     pub told: u64,
+    /// Rows that were stored in its table of PostgreSQL, as whoever stores them reports.
+    pub stored: u64,
+    /// Items that the database refused.
+    pub dead_letters: u64,
     /// What a schema would have refused where it only observes.
     pub would_refuse: u64,
     /// Rows that it would have given another end.

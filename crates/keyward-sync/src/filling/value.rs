@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use keyward_schema::{
-    Column, ColumnSource, ColumnType, Content, Key, Kind, Object, Shape, Sink, Type,
+    Column, ColumnSource, ColumnType, Content, Extra, Key, Kind, Object, Shape, Sink, Type,
 };
 use serde_json::value::RawValue;
 
 use super::object_of;
 use crate::names::name;
-use crate::statement;
+use crate::{ddl, statement};
 
 /// Reads all rows that are not marked as deleted, each column as the text that the server had.
 pub(super) fn select(key: &Key, sink: &Sink) -> String {
@@ -23,7 +23,21 @@ pub(super) fn select(key: &Key, sink: &Sink) -> String {
     });
     let columns: Vec<String> = columns.collect();
     let living = statement::living(sink, "WHERE");
-    format!("SELECT {} FROM {} AS t{living}", columns.join(", "), name(&sink.table))
+    let order = match sink.column_from(&ColumnSource::SplitName) {
+        // The rows of a key together.
+        Some(_) => {
+            let names = statement::name_columns(sink);
+            format!(" ORDER BY {}", ddl::column_names(sink, &names))
+        }
+        None => String::new(),
+    };
+    format!("SELECT {} FROM {} AS t{living}{order}", columns.join(", "), name(&sink.table))
+}
+
+/// The word of a row that is a part of a split; empty if it has the other fields.
+fn split_of<'v>(sink: &Sink, values: &'v [Option<String>]) -> &'v str {
+    let column = sink.column_from(&ColumnSource::SplitName);
+    column.and_then(|at| values[at].as_deref()).unwrap_or_default()
 }
 
 /// The shape of what a column holds.
@@ -31,6 +45,10 @@ fn shape_of<'a>(key: &'a Key, column: &Column) -> Option<&'a Shape> {
     match (&column.from, &key.content) {
         (ColumnSource::Field(at), content) => Some(&object_of(content)?.fields.get(*at)?.shape),
         (ColumnSource::Value, Content::Value(shape)) => Some(shape),
+        (ColumnSource::Split(..), content) => match &object_of(content)?.extra {
+            Extra::Typed(shape) => Some(shape),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -59,11 +77,16 @@ fn text_of(ty: &Type, column: &Column, own: &str) -> String {
 /// The fields of a hash, names and values in turn.
 pub(super) fn fields(key: &Key, sink: &Sink, values: &[Option<String>]) -> Vec<Vec<u8>> {
     let mut pairs = Vec::new();
+    let split = split_of(sink, values);
     for (column, value) in sink.columns.iter().zip(values) {
         let Some(value) = value else { continue };
-        match column.from {
+        match &column.from {
+            ColumnSource::Split(before, after) => {
+                let name = format!("{before}{split}{after}");
+                pairs.extend([name.into_bytes(), value.clone().into_bytes()]);
+            }
             ColumnSource::Field(at) => {
-                let field = object_of(&key.content).and_then(|object| object.fields.get(at));
+                let field = object_of(&key.content).and_then(|object| object.fields.get(*at));
                 let Some(field) = field else { continue };
                 pairs.extend([field.name.as_bytes().to_vec(), value.clone().into_bytes()]);
             }
@@ -77,15 +100,53 @@ pub(super) fn fields(key: &Key, sink: &Sink, values: &[Option<String>]) -> Vec<V
             _ => {}
         }
     }
+    if split.is_empty() {
+        for (field, value) in same_as_key(object_of(&key.content), sink, values) {
+            pairs.extend([field.as_bytes().to_vec(), value.as_bytes().to_vec()]);
+        }
+    }
     pairs
 }
 
-/// The fields of a JSON object.
-pub(super) fn json(object: &Object, sink: &Sink, values: &[Option<String>]) -> String {
+/// Fields without a column that are what the key names, and their values.
+fn same_as_key<'a>(
+    object: Option<&'a Object>,
+    sink: &'a Sink,
+    values: &'a [Option<String>],
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let fields = object.map_or(&[][..], |object| &object.fields).iter().enumerate();
+    fields.filter_map(|(at, field)| {
+        let has_column = sink.column_from(&ColumnSource::Field(at)).is_some();
+        let same = field.same.as_ref().filter(|_| !has_column)?;
+        let column = sink.column_from(&ColumnSource::Placeholder(same.placeholder))?;
+        Some((&*field.name, values[column].as_deref()?))
+    })
+}
+
+/// A JSON object, of one row or of the parts of a split.
+pub(super) fn json(object: &Object, sink: &Sink, rows: &[Vec<Option<String>>]) -> String {
+    let members: Vec<String> =
+        rows.iter().flat_map(|values| members_of(object, sink, values)).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// The members of a JSON object that a row has.
+fn members_of(object: &Object, sink: &Sink, values: &[Option<String>]) -> Vec<String> {
     let mut members: Vec<String> = Vec::new();
     let member = |name: &str, value: &str| format!("{}:{value}", serde_json::Value::from(name));
+    let split = split_of(sink, values);
+    let is_bare = match &object.extra {
+        Extra::Typed(shape) => is_written_bare(&shape.ty),
+        _ => false,
+    };
     for (column, value) in sink.columns.iter().zip(values) {
         match (&column.from, value) {
+            (ColumnSource::Split(before, after), Some(value)) => {
+                let quoted = serde_json::Value::from(value.as_str()).to_string();
+                let value = if is_bare { value } else { &quoted };
+                members.push(member(&format!("{before}{split}{after}"), value));
+            }
+            (ColumnSource::Field(_), _) if !split.is_empty() => {}
             (ColumnSource::Field(at), value) => {
                 let Some(field) = object.fields.get(*at) else { continue };
                 match value {
@@ -110,7 +171,15 @@ pub(super) fn json(object: &Object, sink: &Sink, values: &[Option<String>]) -> S
             _ => {}
         }
     }
-    format!("{{{}}}", members.join(","))
+    if split.is_empty() {
+        for (name, value) in same_as_key(Some(object), sink, values) {
+            let field = object.field(name).map(|at| &object.fields[at].shape.ty);
+            let quoted = serde_json::Value::from(value).to_string();
+            let is_bare = field.is_some_and(is_written_bare);
+            members.push(member(name, if is_bare { value } else { &quoted }));
+        }
+    }
+    members
 }
 
 /// Whether JSON writes such a value without quotes.

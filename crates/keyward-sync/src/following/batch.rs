@@ -7,7 +7,7 @@ use keyward_schema::{DataType, KeyId, Matcher, Schema, SinkKind};
 use crate::entry::{Entry, EntryId};
 use crate::following::FollowError;
 use crate::history::Place;
-use crate::row::{Held, Origin, key_of, rows_of};
+use crate::row::{Held, Origin, key_of, masked, rows_of};
 use crate::sight;
 use crate::source::Source;
 use crate::store::{Batch, Change, Orphan, What};
@@ -48,7 +48,7 @@ pub(super) fn fill(
     let mut mirrored: BTreeMap<KeyId, BTreeMap<&[u8], EntryId>> = BTreeMap::new();
     for entry in entries {
         let Some(id) = known.key_of(entry) else {
-            batch.orphans.extend(orphans(entry));
+            batch.orphans.extend(orphans(known, entry));
             continue;
         };
         let data = known.schema.key(id).data;
@@ -84,13 +84,15 @@ pub(super) fn fill(
 }
 
 /// What an entry has of a sink that the schema has no longer. Of a mirror nothing: its rows are
-/// the server's.
-fn orphans(entry: &Entry) -> Vec<Orphan> {
+/// the server's. What the schema says to be secret is masked.
+fn orphans(known: &Known<'_>, entry: &Entry) -> Vec<Orphan> {
+    let found = known.matcher.find(&entry.key).and_then(|found| known.schema.id(found.pattern));
+    let key = found.map(|id| known.schema.key(id));
     let orphan = |(number, item): (usize, Vec<u8>)| Orphan {
         id: entry.id,
         kind: entry.kind,
         name: entry.key.clone(),
-        item,
+        item: key.map_or_else(|| item.clone(), |key| masked(key, None, &item)),
         number,
     };
     let are_items = entry.pairs.iter().all(|(name, _)| name == b"item");

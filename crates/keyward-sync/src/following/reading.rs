@@ -96,12 +96,33 @@ impl Reading {
         }
     }
 
-    /// Takes away what is stored.
-    pub(super) fn trim(&mut self, stored: EntryId) -> Result<(), FollowError> {
+    /// Takes away what is stored, and reports how many rows that were and how many items were
+    /// refused, by pattern. Who may not report has stored them all the same.
+    pub(super) fn trim(
+        &mut self,
+        stored: EntryId,
+        counts: &[(&str, usize, usize)],
+    ) -> Result<(), FollowError> {
         let next = stored.next().to_string();
-        let request: [&[u8]; 5] = [b"XTRIM", &self.feed, b"MINID", b"=", next.as_bytes()];
-        self.source.ask("XTRIM", &request)?;
-        Ok(())
+        let counts: Vec<[String; 3]> = counts
+            .iter()
+            .map(|(pattern, rows, refused)| {
+                [(*pattern).to_owned(), rows.to_string(), refused.to_string()]
+            })
+            .collect();
+        let trim: Vec<&[u8]> = vec![b"XTRIM", &self.feed, b"MINID", b"=", next.as_bytes()];
+        let reports = counts.iter().map(|count| {
+            let head: [&[u8]; 2] = [b"KEYWARD", b"STORED"];
+            head.into_iter().chain(count.iter().map(String::as_bytes)).collect()
+        });
+        let requests: Vec<Vec<&[u8]>> = [trim].into_iter().chain(reports).collect();
+        match self.source.ask_all(&requests)?.first() {
+            Some(Frame::Error(text)) => {
+                let text = String::from_utf8_lossy(text).into_owned();
+                Err(SourceError::Refused("XTRIM", text).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Waits until there is something behind a place, or for a second.

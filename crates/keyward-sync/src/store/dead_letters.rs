@@ -138,6 +138,9 @@ fn what_of(
     name: &[u8],
     item: &[u8],
 ) -> Result<(usize, What), String> {
+    if item == crate::row::MASK {
+        return Err("it was secret, and is masked".to_owned());
+    }
     let none = || "no key of the schema has a sink that takes it".to_owned();
     let id = matcher.find(name).and_then(|found| schema.id(found.pattern)).ok_or_else(none)?;
     let key = schema.key(id);

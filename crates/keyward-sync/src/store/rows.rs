@@ -15,18 +15,21 @@ use crate::store::{Batch, Change, StoreError, Stored, What, dead_letters, sink_o
 /// The most rows that one statement stores.
 const STATEMENT_ROWS_MAX: usize = 5_000;
 
-/// Rows of each table at once, in the order in which tables first occur.
+/// Has constraints that can be deferred wait.
+pub(crate) const DEFER: &str = "SET CONSTRAINTS ALL DEFERRED";
+/// Has them judged at once, also what came before.
+const JUDGE: &str = "SET CONSTRAINTS ALL IMMEDIATE";
+
+/// Rows of each table at once: what is gone first, from the last table of the schema to the
+/// first, then what is there.
 pub(super) async fn store_together(
     transaction: &Transaction<'_>,
     schema: &Schema,
     batch: &Batch,
 ) -> Result<Stored, Failure> {
-    let mut order: Vec<usize> = Vec::new();
+    transaction.batch_execute(DEFER).await?;
     let mut by_key: BTreeMap<usize, (Vec<&Row>, Vec<&Row>)> = BTreeMap::new();
     for change in &batch.changes {
-        if !order.contains(&change.key) {
-            order.push(change.key);
-        }
         let (stored, removed) = by_key.entry(change.key).or_default();
         match &change.what {
             What::Store(rows) => stored.extend(rows),
@@ -34,30 +37,75 @@ pub(super) async fn store_together(
             What::Unfit(_) => {}
         }
     }
-    let mut count = 0;
-    for key in order {
-        let (_, sink) = sink_of(schema, key);
-        let (stored, removed) = &by_key[&key];
-        remove(transaction, sink, removed).await?;
-        insert(transaction, sink, stored).await?;
-        count += stored.len();
+    let mut count = Stored::default();
+    for (key, (_, removed)) in by_key.iter().rev() {
+        remove(transaction, sink_of(schema, *key).1, removed).await?;
     }
-    Ok(Stored { rows: count, dead_letters: 0 })
+    for (key, (stored, _)) in &by_key {
+        insert(transaction, sink_of(schema, *key).1, stored).await?;
+        count.count(*key, stored.len(), 0);
+    }
+    Ok(count)
 }
 
-/// Entry by entry, in their order.
+/// Change by change, unit by unit; within a unit in the order of the schema, and drained items
+/// last, of which each is judged by itself.
 pub(super) async fn store_singly(
     transaction: &Transaction<'_>,
     schema: &Schema,
     batch: &Batch,
 ) -> Result<Stored, Failure> {
     let mut stored = Stored::default();
-    for change in &batch.changes {
+    let is_drained = |change: &Change| sink_of(schema, change.key).1.kind == SinkKind::Drain;
+    for unit in batch.changes.chunk_by(|one, next| one.id.ms == next.id.ms) {
+        let (mut drained, mut others): (Vec<&Change>, Vec<&Change>) =
+            unit.iter().partition(|change| is_drained(change));
+        others.sort_by_key(|change| match change.what {
+            What::Remove(_) => (0, usize::MAX - change.key),
+            _ => (1, change.key),
+        });
+        drained.sort_by_key(|change| change.key);
+        transaction.batch_execute(DEFER).await?;
+        store_each(transaction, schema, &others, &mut stored).await?;
+        judge(transaction, schema, &others).await?;
+        store_each(transaction, schema, &drained, &mut stored).await?;
+    }
+    Ok(stored)
+}
+
+/// Has the constraints judge what a unit has done.
+async fn judge(
+    transaction: &Transaction<'_>,
+    schema: &Schema,
+    changes: &[&Change],
+) -> Result<(), Failure> {
+    let Err(error) = transaction.batch_execute(JUDGE).await else { return Ok(()) };
+    let table = error.as_db_error().and_then(|error| error.table()).unwrap_or_default().to_owned();
+    let of_table = |change: &&&Change| ddl::short_name(sink_of(schema, change.key).1) == table;
+    let Some(change) = changes.iter().find(of_table) else { return Err(error.into()) };
+    let (key, sink) = sink_of(schema, change.key);
+    match Failure::at(&sink.table, error) {
+        Failure::Refused(reason) => {
+            let reason = if has_secrets(key) { reason.discreet } else { reason.plain };
+            Err(refused(key, sink, change, reason).into())
+        }
+        failure => Err(failure),
+    }
+}
+
+/// Stores changes one by one; a drained item that is refused goes to the dead letters.
+async fn store_each(
+    transaction: &Transaction<'_>,
+    schema: &Schema,
+    changes: &[&Change],
+    stored: &mut Stored,
+) -> Result<(), Failure> {
+    for change in changes {
         let (key, sink) = sink_of(schema, change.key);
         transaction.batch_execute("SAVEPOINT change").await?;
         let reason = match store_one(transaction, sink, &change.what).await {
             Ok(rows) => {
-                stored.rows += rows;
+                stored.count(change.key, rows, 0);
                 transaction.batch_execute("RELEASE SAVEPOINT change").await?;
                 continue;
             }
@@ -71,7 +119,7 @@ pub(super) async fn store_singly(
         };
         transaction.batch_execute("ROLLBACK TO SAVEPOINT change").await?;
         let keyspace = &*schema.keyspace.name;
-        let item = crate::row::masked(key, sink, item);
+        let item = crate::row::masked(key, Some(sink), item);
         let letter = dead_letters::Letter {
             entry: format!("{}-{number}", change.id),
             table: &sink.table,
@@ -80,9 +128,9 @@ pub(super) async fn store_singly(
             reason: &reason,
         };
         dead_letters::bury(transaction, keyspace, &letter).await?;
-        stored.dead_letters += 1;
+        stored.count(change.key, 0, 1);
     }
-    Ok(stored)
+    Ok(())
 }
 
 /// What one change does to its table; how many rows it stores.
@@ -103,10 +151,7 @@ pub(crate) async fn store_one(
 
 /// That the row of a change is refused.
 pub(crate) fn refused(key: &Key, sink: &Sink, change: &Change, reason: String) -> StoreError {
-    let shown = match key.secret_placeholders.is_empty() {
-        true => change.name.escape_ascii().to_string(),
-        false => key.pattern.text().to_owned(),
-    };
+    let shown = super::shown_name(key, &change.name);
     StoreError::Refused { table: sink.table.clone(), key: shown, entry: change.id, reason }
 }
 

@@ -82,11 +82,42 @@ fn a_mirrored_row_that_a_lost_second_took_back_is_mended() {
     stage.swap_data(Aside::Bring);
     // Nothing changes, and it is seen all the same.
     let server = stage.serve();
+    let mut told = String::new();
     keyward_testkit::wait_until(|| {
-        let told = said(&stage.sync_once(&server));
-        told.contains("1 stored, 1 taken away or marked")
+        told = String::from_utf8_lossy(&stage.sync_once(&server).stderr).into_owned();
+        told.contains("of its 2 rows 1 are otherwise on the server and 1 are not there")
     });
+    // That is more than a hundredth, so it has to be meant.
+    stage.check("SELECT id, balance FROM users ORDER BY id", "1|2\n2|5");
+    let told = said(&stage.sync_with(&server, &["--once", "--accept"]));
+    assert!(told.contains("1 stored, 1 taken away or marked"), "{told}");
     stage.check("SELECT id, balance, deleted_at IS NULL FROM users ORDER BY id", "1|1|t\n2|5|f");
+}
+
+#[test]
+fn a_comparison_changes_a_hundredth_of_a_table_and_not_a_row_more() {
+    let stage = Stage::new(SHOP);
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(&mut client, "SELECT 2");
+    for id in 0..250 {
+        call_all(&mut client, &format!("HSET user:{id} name N balance 1 state active"));
+    }
+    said(&stage.sync_once(&server));
+    let differ = |rows: u32| {
+        stage.postgres.query(&format!(
+            "UPDATE users SET balance = 7 WHERE id < {rows}; UPDATE keyward_place SET compares = true"
+        ));
+    };
+    differ(3);
+    let output = stage.sync_once(&server);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("of its 250 rows 3 are otherwise"), "{told}");
+    stage.check("SELECT count(*) FROM users WHERE balance = 7", "3");
+    stage.postgres.query("UPDATE users SET balance = 1 WHERE id = 2");
+    said(&stage.sync_once(&server));
+    stage.check("SELECT count(*) FROM users WHERE balance = 7", "0");
 }
 
 #[test]

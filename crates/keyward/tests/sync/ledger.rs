@@ -1,13 +1,18 @@
-//! A ledger under `kill -9` of the server, of what stores and of PostgreSQL: at the end every
+//! A ledger under `kill -9` of the server, of what stores and of PostgreSQL, a table that is
+//! locked, a constraint that refuses every row and a column that is not there: at the end every
 //! item is in its table exactly once, and every balance is what was acknowledged.
 //!
-//! `KEYWARD_LEDGER_ROUNDS=200` kills so often, `KEYWARD_LEDGER_SEED` decides how.
+//! `KEYWARD_LEDGER_ROUNDS=200` has so many of these happen, `KEYWARD_LEDGER_ITEMS=3000000` has them
+//! go on until so many items were pushed, `KEYWARD_LEDGER_BATCH=50` pushes so many in a
+//! transaction, and `KEYWARD_LEDGER_SEED` decides what happens when. What came of it is a line of
+//! `target/ledger.tsv`.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use keyward_resp::Frame;
 use keyward_testkit::{Client, Random, Server};
@@ -47,6 +52,8 @@ sink = { archive = "visits" }
 /// Kills in a run of all tests.
 const ROUNDS: u64 = 6;
 const WRITERS: usize = 3;
+/// Kinds of what happens.
+const KINDS: usize = 6;
 
 /// What writers know.
 #[derive(Default)]
@@ -60,7 +67,7 @@ struct Ledger {
 
 /// Writes transactions as long as it is let: each adds to a balance, an entry, an item of the
 /// queue and a visit that is over at once. What was under way at a kill is asked for.
-fn write(ledger: &Ledger, writer: usize) {
+fn write(ledger: &Ledger, writer: usize, batch: u64) {
     let account = format!("account:{writer}");
     while !ledger.is_over.load(Ordering::Acquire) {
         let port = ledger.port.load(Ordering::Acquire);
@@ -80,7 +87,7 @@ fn write(ledger: &Ledger, writer: usize) {
         ledger.acknowledged[writer].store(done, Ordering::Release);
         while !ledger.is_over.load(Ordering::Acquire) {
             let next = ledger.acknowledged[writer].load(Ordering::Acquire) + 1;
-            if transact(&mut client, writer, next).is_none() {
+            if transact(&mut client, writer, next, batch).is_none() {
                 break;
             }
             ledger.acknowledged[writer].store(next, Ordering::Release);
@@ -88,15 +95,17 @@ fn write(ledger: &Ledger, writer: usize) {
     }
 }
 
-fn transact(client: &mut Client, writer: usize, number: u64) -> Option<()> {
+fn transact(client: &mut Client, writer: usize, number: u64, batch: u64) -> Option<()> {
     let item = format!("{writer}-{number}");
+    let items: Vec<String> = (0..batch).map(|at| format!("{writer}-{number}-{at}")).collect();
+    let items: Vec<&str> = items.iter().map(String::as_str).collect();
     let (account, entries) = (format!("account:{writer}"), format!("entries:{writer}"));
     let visit = format!("visit:{}", number * WRITERS as u64 + writer as u64);
     let commands: [&[&str]; 7] = [
         &["MULTI"],
         &["HINCRBY", &account, "balance", "1"],
-        &["RPUSH", &entries, &item],
-        &["RPUSH", "queue", &item],
+        &[&["RPUSH", &entries][..], &items].concat(),
+        &[&["RPUSH", "queue"][..], &items].concat(),
         &["SET", &visit, &item],
         &["DEL", &visit],
         &["EXEC"],
@@ -132,12 +141,27 @@ fn every_item_is_stored_exactly_once_whoever_is_killed() {
     let writers: Vec<JoinHandle<()>> = (0..WRITERS)
         .map(|writer| {
             let ledger = Arc::clone(&ledger);
-            std::thread::spawn(move || write(&ledger, writer))
+            let batch = setting("KEYWARD_LEDGER_BATCH", 3);
+            std::thread::spawn(move || write(&ledger, writer, batch))
         })
         .collect();
-    for _ in 0..setting("KEYWARD_LEDGER_ROUNDS", ROUNDS) {
+    let (batch, wanted) = (setting("KEYWARD_LEDGER_BATCH", 3), setting("KEYWARD_LEDGER_ITEMS", 0));
+    let rounds = setting("KEYWARD_LEDGER_ROUNDS", ROUNDS);
+    let started = Instant::now();
+    let pushed = || {
+        let all = ledger.acknowledged.iter().map(|count| count.load(Ordering::Acquire));
+        all.sum::<u64>() * batch
+    };
+    let mut done = [0u64; KINDS];
+    for round in 0.. {
+        if round >= rounds && pushed() >= wanted {
+            break;
+        }
         std::thread::sleep(Duration::from_millis(100 + random.below(500) as u64));
-        match random.below(3) {
+        // The first ones are each of another kind.
+        let kind = if round < KINDS as u64 { round as usize } else { random.below(KINDS) };
+        done[kind] += 1;
+        match kind {
             0 => {
                 // Dropping it kills it; the next one listens elsewhere.
                 ledger.port.store(0, Ordering::Release);
@@ -146,6 +170,21 @@ fn every_item_is_stored_exactly_once_whoever_is_killed() {
                 listen(&server);
             }
             1 => stage.postgres.kill_and_restart(),
+            2 => {
+                stage.postgres.query("BEGIN; LOCK TABLE entries; SELECT pg_sleep(2); COMMIT");
+            }
+            3 => {
+                let refuse = "ALTER TABLE entries ADD CONSTRAINT no CHECK (item = '') NOT VALID";
+                stage.postgres.query(refuse);
+                std::thread::sleep(Duration::from_millis(500));
+                stage.postgres.query("ALTER TABLE entries DROP CONSTRAINT no");
+            }
+            4 => {
+                stage.postgres.query("ALTER TABLE entries RENAME COLUMN item TO gone");
+                std::thread::sleep(Duration::from_millis(500));
+                stage.postgres.query("ALTER TABLE entries RENAME COLUMN gone TO item");
+                continue;
+            }
             _ => {}
         }
         syncs = syncs.map(|sync| {
@@ -169,16 +208,33 @@ fn every_item_is_stored_exactly_once_whoever_is_killed() {
             balance == *acknowledged || balance == acknowledged + 1,
             "{balance} {acknowledged}"
         );
+        let items = balance * batch;
         let count = |table: &str, column: &str| {
             stage.postgres.query(&format!(
                 "SELECT count(*), count(DISTINCT {column}), max(split_part({column}, '-', 2)::bigint) \
                  FROM {table} WHERE {column} LIKE '{writer}-%'"
             ))
         };
-        let expected = format!("{balance}|{balance}|{balance}");
+        let expected = format!("{items}|{items}|{balance}");
         assert_eq!(count("entries", "item"), expected, "entries of {writer}");
         assert_eq!(count("queue", "item"), expected, "queue of {writer}");
+        let expected = format!("{balance}|{balance}|{balance}");
         assert_eq!(count("visits", "value"), expected, "visits of {writer}");
     }
-    tell(&format!("{} transactions", all.iter().sum::<u64>()));
+    let verified = stage.verify(&server);
+    assert!(verified.starts_with("exit 0"), "{verified}");
+    stage.check("SELECT count(*) FROM keyward_dead_letters", "0");
+    let seconds = started.elapsed().as_secs();
+    let done = done.map(|count| count.to_string()).join("\t");
+    keep(&format!("{seed}\t{}\t{}\t{seconds}\t{done}", all.iter().sum::<u64>(), pushed()));
+}
+
+/// Keeps what came of a run: its seed, transactions, items in each table, seconds, and how often
+/// the server was killed, PostgreSQL was, a table was locked, a constraint refused, a column was
+/// gone, and what stores was killed alone.
+fn keep(line: &str) {
+    tell(line);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ledger.tsv");
+    let file = std::fs::File::options().create(true).append(true).open(path);
+    file.and_then(|mut file| writeln!(file, "{line}")).expect("the line is kept");
 }

@@ -1,7 +1,9 @@
 //! `keyward sync` on a real PostgreSQL: rows reach their tables, each exactly once.
 
 mod histories;
+mod items;
 mod ledger;
+mod reports;
 mod rows;
 mod stage;
 mod trouble;

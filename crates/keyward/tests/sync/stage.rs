@@ -23,8 +23,12 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(schema: &str) -> Stage {
-        let stage =
-            Stage { postgres: Postgres::start(), directory: TempDir::new().expect("a directory") };
+        Stage::on(Postgres::start(), schema)
+    }
+
+    /// The same, on this database.
+    pub(crate) fn on(postgres: Postgres, schema: &str) -> Stage {
+        let stage = Stage { postgres, directory: TempDir::new().expect("a directory") };
         std::fs::create_dir(stage.data()).expect("a directory for data");
         std::fs::write(stage.schema(), schema).expect("the schema is written");
         let url = stage.postgres.url();

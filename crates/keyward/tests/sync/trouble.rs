@@ -1,6 +1,6 @@
 //! What a database refuses or cannot do, and what is said of it.
 
-use keyward_testkit::wait_until;
+use keyward_testkit::{Postgres, wait_until};
 
 use crate::rows::SHOP;
 use crate::stage::{Stage, call_all, said};
@@ -48,6 +48,39 @@ fn a_full_disk_is_named_and_waited_for() {
     check(&Stage::new(SHOP), &full, ALLOW, &expected);
 }
 
+/// A real one: a tablespace on a file system that is full.
+#[test]
+fn a_disk_that_is_full_is_waited_for_and_nothing_is_lost() {
+    let stage = Stage::on(Postgres::start_with_disk("16m"), SHOP);
+    let disk = stage.postgres.disk().display().to_string();
+    stage.postgres.query(&format!("CREATE TABLESPACE small LOCATION '{disk}'"));
+    stage.postgres.query("ALTER TABLE tx SET TABLESPACE small");
+    let server = stage.serve();
+    let mut client = server.client();
+    call_all(&mut client, "SELECT 2\nRPUSH likes one");
+    let syncing = stage.sync(&server.address().to_string());
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM likes") == "1");
+    let ballast = stage.postgres.disk_from_outside().join("ballast");
+    let mut file = std::fs::File::create(&ballast).expect("a file on the disk");
+    let filled = std::io::copy(&mut std::io::repeat(0), &mut file);
+    assert_eq!(filled.map_err(|error| error.kind()).err(), Some(std::io::ErrorKind::StorageFull));
+    for id in 0..500 {
+        let item = format!(r#"{{"id":"t{id}","amount":{id}}}"#);
+        client.call(["RPUSH", "tx:7", &item]).expect("a reply");
+    }
+    wait_until(|| {
+        let told = syncing.told();
+        told.contains("tx: cannot be written now, so nothing is stored: the disk is full: ")
+            && told.contains("No space left on device")
+            && told.contains("53100")
+    });
+    stage.check("SELECT count(*) FROM tx", "0");
+    drop(file);
+    std::fs::remove_file(ballast).expect("there is ballast");
+    wait_until(|| stage.postgres.query("SELECT count(*) FROM tx") == "500");
+    stage.check("SELECT count(DISTINCT id), sum(amount) FROM tx", "500|124750");
+}
+
 #[test]
 fn a_read_only_database_is_named_and_waited_for() {
     let refused = raise("25006", "cannot execute INSERT in a read-only transaction");
@@ -79,7 +112,9 @@ fn a_table_that_is_locked_is_named_and_waited_for() {
     wait_until(|| stage.postgres.query("SELECT count(*) FROM likes") == "1");
     let locked = std::thread::scope(|scope| {
         let holder = scope.spawn(|| {
-            stage.postgres.query("BEGIN; LOCK TABLE likes; SELECT pg_sleep(14); COMMIT");
+            let seconds = std::env::var("KEYWARD_LOCK_SECONDS").unwrap_or("14".to_owned());
+            let lock = format!("BEGIN; LOCK TABLE likes; SELECT pg_sleep({seconds}); COMMIT");
+            stage.postgres.query(&lock);
         });
         wait_until(|| {
             let locks = "SELECT count(*) > 0 FROM pg_locks WHERE mode = 'AccessExclusiveLock' \

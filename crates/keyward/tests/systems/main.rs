@@ -8,8 +8,11 @@
 //! - `settings`: the settings of its document, by the first command of its README;
 //! - `failures`: what its README says of limits that are full and of fan-out;
 //! - `sentinel`: its failover under a sentinel, where its document has one;
+//! - `archive`: its rows in a PostgreSQL, where its document has one, to the end of their
+//!   retention;
 //! - `figures`: what `figures.py` measures, on a small scale.
 
+mod archive;
 mod failures;
 mod figures;
 mod functions;

@@ -46,21 +46,26 @@ pub(crate) fn does_not_take_keyward_for_redis(system: &System) {
 
 /// Runs it on a server.
 fn run(system: &System, server: &Server, arguments: &[&str]) -> Output {
+    let mut command = command(&program(system), server);
+    command.args(arguments).output().expect("the scenario is run")
+}
+
+/// A program in Python or JavaScript that is given a server.
+pub(crate) fn command(program: &Path, server: &Server) -> Command {
     let mut command = Command::new("timeout");
     command.arg(PATIENCE_S);
-    let program = program(system);
     if program.extension().is_some_and(|extension| extension == "py") {
         command.arg(installed("python")).env("PYTHONDONTWRITEBYTECODE", "1");
     } else {
         command.arg("node").env("NODE_PATH", installed("node"));
     }
     let port = server.address().port().to_string();
-    command.arg(program).args(arguments).env("KEYWARD_TEST_PORT", port);
-    command.output().expect("the scenario is run")
+    command.arg(program).env("KEYWARD_TEST_PORT", port);
+    command
 }
 
 /// What it told, which ended well.
-fn succeeded(output: &Output) -> String {
+pub(crate) fn succeeded(output: &Output) -> String {
     assert!(output.status.success(), "{}\n{}", output.status, told(output));
     told(output)
 }

@@ -6,7 +6,7 @@
 //! than none. A row without a test says why in the cell before: `to come: …` for what Keyward
 //! does not have yet, `outside: …` for what is no server's to keep.
 
-use crate::{System, all, scenario, text_of};
+use crate::{System, all, archive, scenario, text_of};
 
 const TITLE: &str = "## The document, line by line";
 /// What the rows of a table are at the least: a table that was not found has none.
@@ -78,6 +78,7 @@ fn exists(system: &System, kind: &str, name: &str) -> bool {
     match kind {
         "cases" => system.text("cases.toml").lines().any(|line| is_case(line, name)),
         "scenario" => is_played(&scenario::source(system), name),
+        "postgres" => is_played(&archive::source(system), name),
         "beside" => scenario::source_beside(system).contains(name),
         "wire" => system.text("functions.wire").lines().any(|line| calls(line, name)),
         "tour" => system

@@ -11,14 +11,16 @@ use keyward_schema::Schema;
 use keyward_server::{Companion, Door, ServedSchema};
 use keyward_sync::database::Database;
 use keyward_sync::ddl;
-use keyward_sync::following::Following;
+use keyward_sync::following::{FollowError, Following};
 use keyward_sync::mending::Guard;
-use keyward_sync::source::{Dial, Link};
+use keyward_sync::source::{Dial, Link, Source};
 
 /// How long the server may be silent: longer than it is asked to wait for changes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long something lasting is left alone before it is tried again.
 const PAUSE: Duration = Duration::from_secs(30);
+/// How long where the server has another schema by now.
+const SHORT_PAUSE: Duration = Duration::from_secs(1);
 
 /// What stores the changes of served schemas, once the server listens.
 pub(super) fn beside(url: &str, served: &[ServedSchema]) -> anyhow::Result<Companion> {
@@ -58,7 +60,7 @@ fn store(door: &Door, database: &Database, schema: &Schema) {
             move |line: &str| door.log(&format!("{told}: {line}"))
         };
         let following = Following {
-            schema: schema.clone(),
+            schema: in_force(door, schema),
             database: database.clone(),
             dial: dial(door.clone()),
             greeting: greeting(door),
@@ -67,12 +69,33 @@ fn store(door: &Door, database: &Database, schema: &Schema) {
             replicas: 0,
             tell: Box::new(log),
         };
-        if let Err(error) = runtime.block_on(following.run()) {
-            let pause = PAUSE.as_secs();
-            door.log(&format!("{told}: nothing is stored: {error}; once more in {pause} s"));
-        }
-        std::thread::sleep(PAUSE);
+        let pause = match runtime.block_on(following.run()) {
+            // Another schema was put in force: the next attempt asks for it.
+            Err(FollowError::OtherSchema(_)) => SHORT_PAUSE,
+            Err(error) => {
+                let pause = PAUSE.as_secs();
+                door.log(&format!("{told}: nothing is stored: {error}; once more in {pause} s"));
+                PAUSE
+            }
+            Ok(_) => PAUSE,
+        };
+        std::thread::sleep(pause);
     }
+}
+
+/// The schema that the server serves by now, which `KEYWARD SCHEMA APPLY` may have replaced; the
+/// one that it began with if it cannot be asked.
+fn in_force(door: &Door, schema: &Schema) -> Schema {
+    let ask = || -> Option<Schema> {
+        let mut source = Source::connect(&dial(door.clone()), &greeting(door)).ok()?;
+        let (db, name) = (schema.keyspace.db.to_string(), schema.keyspace.name.as_bytes());
+        source.ask("SELECT", &[b"SELECT", db.as_bytes()]).ok()?;
+        let reply = source.ask("KEYWARD", &[b"KEYWARD", b"SCHEMA", b"SHOW", name]).ok()?;
+        keyward_schema::check(&schema.source.name, reply.as_bytes()?).schema
+    };
+    let mut found = ask().unwrap_or_else(|| schema.clone());
+    found.keyspace.db = schema.keyspace.db;
+    found
 }
 
 /// What the server wants to hear first.

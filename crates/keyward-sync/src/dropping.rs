@@ -1,0 +1,190 @@
+//! Items that leave their list after so long, since their table has them (`drop`).
+//!
+//! Owns the decision which may go. Nothing is counted or remembered for it: an item goes only if
+//! the table has a row that is what this item would be stored as, and that was pushed so long ago.
+//! Invariants: an item that the table lacks stays, whatever its age; what is taken from an end of
+//! the list is what was looked at, or nothing.
+
+use keyward_resp::Frame;
+use keyward_schema::{DataType, Key, Matcher, Schema, Sink};
+use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
+
+use crate::entry::EntryId;
+use crate::following::FollowError;
+use crate::row::{Held, Origin, Row, rows_of, time_text};
+use crate::source::{Source, SourceError};
+use crate::store::{Failure, rows};
+use crate::{ddl, sight, statement};
+
+/// How many items are looked at and taken together: few enough that nobody waits for it.
+const ITEMS_AT_ONCE: usize = 100;
+
+/// Takes items from an end of a list, if they are those.
+const TAKE: &[u8] = b"local first, last, pop = 0, #ARGV - 2, 'LPOP' \
+    if ARGV[1] == 'tail' then first, last, pop = 1 - #ARGV, -1, 'RPOP' end \
+    local found = redis.call('LRANGE', KEYS[1], first, last) \
+    for at = 1, #ARGV - 1 do if found[at] ~= ARGV[at + 1] then return 0 end end \
+    redis.call(pop, KEYS[1], #ARGV - 1) return #ARGV - 1";
+
+/// An end of a list; the oldest items are at the one that is not pushed to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Head,
+    Tail,
+}
+
+/// Drops what is old enough of all lists; how many items went.
+///
+/// # Errors
+/// If a side cannot be asked.
+pub(crate) async fn drop_old(
+    client: &Client,
+    schema: &Schema,
+    matcher: &Matcher,
+    source: &mut Source,
+) -> Result<u64, FollowError> {
+    let mut dropped = 0;
+    for (key, sink) in ddl::sinks(schema).filter(|(key, _)| key.data == DataType::List) {
+        let Some(drop) = sink.drop else { continue };
+        let before_ms = sight::time_ms(source)?.saturating_sub(drop.as_ms());
+        let lists = Lists { client, key, sink, before: time_text(before_ms) };
+        let mut cursor = b"0".to_vec();
+        loop {
+            let (next, names) = sight::scan(source, &cursor, &key.pattern.glob())?;
+            let is_own = |name: &Vec<u8>| {
+                let found = matcher.find(name).and_then(|found| schema.id(found.pattern));
+                found.is_some_and(|id| std::ptr::eq(schema.key(id), key))
+            };
+            let names: Vec<Vec<u8>> = names.into_iter().filter(is_own).collect();
+            for end in [End::Head, End::Tail] {
+                dropped += lists.drop_at(source, &names, end).await?;
+            }
+            cursor = next;
+            if cursor == b"0" {
+                break;
+            }
+        }
+    }
+    Ok(dropped)
+}
+
+/// The lists of a key, and their table.
+struct Lists<'a> {
+    client: &'a Client,
+    key: &'a Key,
+    sink: &'a Sink,
+    /// What was pushed before goes.
+    before: String,
+}
+
+impl Lists<'_> {
+    /// Drops what is old enough at this end of lists. One item of each tells whether to look on.
+    async fn drop_at(
+        &self,
+        source: &mut Source,
+        names: &[Vec<u8>],
+        end: End,
+    ) -> Result<u64, FollowError> {
+        let place: &[u8] = if end == End::Head { b"0" } else { b"-1" };
+        let requests: Vec<Vec<&[u8]>> =
+            names.iter().map(|name| vec![b"LINDEX", &name[..], place]).collect();
+        let replies = source.ask_all(&requests)?;
+        let outermost: Vec<(&[u8], &[u8])> = names
+            .iter()
+            .zip(&replies)
+            .filter_map(|(name, reply)| Some((&name[..], reply.as_bytes()?)))
+            .collect();
+        let mut dropped = 0;
+        let may_go = self.may_go(&outermost).await?;
+        for ((name, _), _) in outermost.iter().zip(may_go).filter(|(_, may_go)| *may_go) {
+            loop {
+                let taken = self.take(source, name, end).await?;
+                dropped += taken as u64;
+                if taken < ITEMS_AT_ONCE {
+                    break;
+                }
+            }
+        }
+        Ok(dropped)
+    }
+
+    /// Takes what may go at an end of a list, some items at most.
+    async fn take(&self, source: &mut Source, name: &[u8], end: End) -> Result<usize, FollowError> {
+        let many = ITEMS_AT_ONCE as i64;
+        let [first, last] = if end == End::Head { [0, many - 1] } else { [-many, -1] };
+        let [first, last] = [first, last].map(|at| at.to_string());
+        let request = [b"LRANGE", name, first.as_bytes(), last.as_bytes()];
+        let reply = source.ask("LRANGE", &request)?;
+        let mut items: Vec<(&[u8], &[u8])> = reply
+            .as_elements()
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|item| Some((name, item.as_bytes()?)))
+            .collect();
+        if end == End::Tail {
+            items.reverse();
+        }
+        let may_go = self.may_go(&items).await?;
+        items.truncate(may_go.iter().position(|may_go| !may_go).unwrap_or(items.len()));
+        if items.is_empty() {
+            return Ok(0);
+        }
+        if end == End::Tail {
+            items.reverse();
+        }
+        let word: &[u8] = if end == End::Head { b"head" } else { b"tail" };
+        let mut request: Vec<&[u8]> = vec![b"EVAL", TAKE, b"1", name, word];
+        request.extend(items.iter().map(|(_, item)| *item));
+        match source.ask("EVAL", &request)? {
+            Frame::Integer(taken) => Ok(usize::try_from(taken).unwrap_or(0)),
+            _ => Err(SourceError::Protocol.into()),
+        }
+    }
+
+    /// Which of these items are in the table, and were pushed long enough ago.
+    async fn may_go(&self, items: &[(&[u8], &[u8])]) -> Result<Vec<bool>, FollowError> {
+        let origin = Origin { id: EntryId::default(), item: Some(0), again: None };
+        let mut may_go = vec![false; items.len()];
+        let (mut owners, mut all): (Vec<usize>, Vec<Row>) = (Vec::new(), Vec::new());
+        for (at, (name, item)) in items.iter().enumerate() {
+            // What has no row is not in the table.
+            if let Ok(rows) = rows_of(self.key, self.sink, name, &Held::Text(item), origin) {
+                may_go[at] = true;
+                owners.extend(rows.iter().map(|_| at));
+                all.extend(rows);
+            }
+        }
+        if all.is_empty() {
+            return Ok(may_go);
+        }
+        let refs: Vec<&Row> = all.iter().collect();
+        let arrays = rows::arrays_of(self.sink, &refs);
+        let mut values: Vec<&(dyn ToSql + Sync)> =
+            arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect();
+        values.push(&self.before);
+        let lacking = statement::not_stored_before(self.sink);
+        match self.client.query(&lacking, &values).await {
+            Ok(found) => {
+                for row in found {
+                    let place: i64 = row.get(0);
+                    let at = usize::try_from(place - 1).unwrap_or(usize::MAX);
+                    may_go[owners[at]] = false;
+                }
+                Ok(may_go)
+            }
+            Err(error) => match Failure::at(&self.sink.table, error) {
+                // A value that no column takes: then the table does not have it either.
+                Failure::Refused(_) if items.len() == 1 => Ok(vec![false]),
+                Failure::Refused(_) => {
+                    let mut singly = Vec::with_capacity(items.len());
+                    for item in items {
+                        singly.extend(Box::pin(self.may_go(&[*item])).await?);
+                    }
+                    Ok(singly)
+                }
+                Failure::Store(error) => Err(error.into()),
+            },
+        }
+    }
+}
