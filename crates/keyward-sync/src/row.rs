@@ -71,6 +71,11 @@ pub(crate) fn has_secrets(key: &Key) -> bool {
     key.secret || !key.secret_placeholders.is_empty() || of_content
 }
 
+/// Whether a report about a row or an item of a key is not to show what was found.
+pub(crate) fn is_discreet(key: &Key) -> bool {
+    has_secrets(key) || key.has_personal()
+}
+
 /// An item, with what is secret and has no column in its table left out: nobody reads there what
 /// they could not read in the table.
 pub(crate) fn masked(key: &Key, sink: &Sink, item: &[u8]) -> Vec<u8> {

@@ -7,7 +7,7 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::ddl::{self, Month};
-use crate::row::{Row, has_secrets};
+use crate::row::{Row, is_discreet};
 use crate::statement;
 use crate::store::failure::{Failure, Reason};
 use crate::store::{Batch, Change, StoreError, Stored, What, dead_letters, sink_of};
@@ -64,7 +64,7 @@ pub(super) async fn store_singly(
             Err(Failure::Refused(reason)) => reason,
             Err(failure) => return Err(failure),
         };
-        let reason = if has_secrets(key) { reason.discreet } else { reason.plain };
+        let reason = if is_discreet(key) { reason.discreet } else { reason.plain };
         let item = change.item.as_ref().filter(|_| sink.kind == SinkKind::Drain);
         let Some((number, item)) = item else {
             return Err(refused(key, sink, change, reason).into());
@@ -103,7 +103,7 @@ pub(crate) async fn store_one(
 
 /// That the row of a change is refused.
 pub(crate) fn refused(key: &Key, sink: &Sink, change: &Change, reason: String) -> StoreError {
-    let shown = match key.secret_placeholders.is_empty() {
+    let shown = match !key.has_masked_name() {
         true => change.name.escape_ascii().to_string(),
         false => key.pattern.text().to_owned(),
     };
