@@ -14,7 +14,7 @@ rows! { keyward_ids, Keyward;
         since: "0.2.0", arity: AtLeast(2),
         flags: [Loading, Stale],
         summary: "Tell how many keys end within the next minutes, hours and days, and what they take.",
-        complexity: "O(N log M) with N being the number of patterns and M that of their keys; at most about 16,000 steps, beyond which it estimates.",
+        complexity: "O(N log M) with N being the number of patterns and M that of their keys; at most about 12,000 steps, beyond which it estimates.",
         args: [string("pattern").optional()],
     }
 

@@ -10,7 +10,7 @@ const EVERY_MS = 2000;
 const view = document.getElementById("view"), state = document.getElementById("state");
 const filter = document.getElementById("filter");
 const SORTED = { by: "Memory", isUp: false };
-let sort = SORTED, showing = 0;
+let sort = SORTED, showing = 0, isShown = true;
 
 const addressOf = (it) => `#/pattern/${encodeURIComponent(it.db)}/${encodeURIComponent(it.keyspace)}/${encodeURIComponent(it.pattern)}`;
 
@@ -138,6 +138,7 @@ function readAddress() {
 
 async function show(mayReuse = false) {
   isReused = mayReuse === true;
+  isShown = false;
   const turn = ++showing, begun = performance.now();
   const [, name, ...rest] = (location.hash || "#/memory").split("?")[0].split("/").map(decoded);
   const wanted = Object.hasOwn(VIEWS, name) ? name : "memory";
@@ -158,6 +159,8 @@ async function show(mayReuse = false) {
     state.textContent = "";
   } catch (error) {
     if (turn === showing) state.textContent = "The server does not answer: " + error.message;
+  } finally {
+    if (turn === showing) isShown = true;
   }
 }
 
@@ -211,4 +214,5 @@ const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
 readAddress();
 show();
-setInterval(() => { if (!document.hidden) show(); }, EVERY_MS);
+// What takes longer than that is waited for: begun anew over and over it would never be shown.
+setInterval(() => { if (!document.hidden && isShown) show(); }, EVERY_MS);

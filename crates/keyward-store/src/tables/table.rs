@@ -160,6 +160,13 @@ impl Table {
         self.deadlines.mean_ms()
     }
 
+    /// Hints that the ends of rows will be counted: of a table whose turn comes soon, and of one
+    /// whose turn comes next.
+    pub fn prefetch_ends(soon: Option<&Table>, next: Option<&Table>) {
+        soon.iter().for_each(|table| table.deadlines.prefetch_runs());
+        next.iter().for_each(|table| table.deadlines.prefetch_last());
+    }
+
     /// How many rows end before each of some moments, which are in order; says in `looks`
     /// whether that is exact.
     pub fn count_before(&self, moments: &[i64], counts: &mut [usize], looks: &mut Looks) {

@@ -3,8 +3,8 @@
 //! A table keeps the ends of its rows in order, so counting is a search and no walk. A call
 //! looks at a bounded number of places, whatever there is: what that is too few for it
 //! estimates, and says so.
-//! Estimate: 100 ns for a table without an end, 20 ns for a step of a search; below half a
-//! millisecond with 1,000 patterns and with millions of rows.
+//! Estimate: 0.5 µs for a table, 20 ns for a step of a search: below a millisecond with 1,000
+//! patterns and with millions of rows.
 
 use super::wanted::Wanted;
 use crate::engine::context::{Ctx, Outcome};
@@ -30,10 +30,13 @@ const WITHIN_S: [i64; 37] = {
     all
 };
 /// Runs of ends whose lengths are added up, of all tables together, and at least of each.
-const RUNS_MAX: usize = 16_384;
+const RUNS_MAX: usize = 32_768;
 const RUNS_MIN: usize = 8;
 /// Steps of searches, of all tables together.
-const STEPS_MAX: usize = 16_384;
+const STEPS_MAX: usize = 12_288;
+/// How many tables ahead it is said that they will be looked at.
+const SOON: usize = 12;
+const NEXT: usize = 6;
 
 /// Some keys and what they take.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,7 +106,11 @@ pub(crate) fn expiring(ctx: &mut Ctx<'_>) -> Outcome {
     let runs_max = (RUNS_MAX / meant.len().max(1)).max(RUNS_MIN);
     let mut looks = Looks { runs_max, steps_left: STEPS_MAX, is_exact: true };
     let mut endings = Endings::new();
-    meant.iter().for_each(|table| endings.add(table, &moments, &mut looks));
+    for (at, table) in meant.iter().enumerate() {
+        let table_at = |at: usize| meant.get(at).copied();
+        Table::prefetch_ends(table_at(at + SOON), table_at(at + NEXT));
+        endings.add(table, &moments, &mut looks);
+    }
     let Endings { all, within, none } = endings;
     reply.map(8);
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

@@ -28,14 +28,19 @@ const MERGE_ENTRIES_MAX: usize = 256;
 /// A run has room for one entry in so many that have left it, and for a few more.
 const ROOM_SHARE: usize = 4;
 const ROOM_MIN: usize = 16;
+/// What a search among the entries of a run costs: little in a short one, which lies in a few
+/// lines of a cache that searches for other moments have read.
+const SHORT_ENTRIES_MAX: usize = 64;
+const SHORT_COST: usize = 1;
+const LONG_COST: usize = 64;
 
 /// How much is looked at to count deadlines.
 #[derive(Debug, Clone, Copy)]
 pub struct Looks {
     /// Runs whose lengths are added up, of one table; where there are more, every so many-th.
     pub runs_max: usize,
-    /// Steps of searches within runs, of all tables together; when they are used up, entries
-    /// count as spread evenly over the time that their run spans.
+    /// What searches within runs may cost, in steps of some 20 ns, of all tables together; when
+    /// that is used up, entries count as spread evenly over the time that their run spans.
     pub steps_left: usize,
     /// Whether nothing had to be estimated so far.
     pub is_exact: bool,
@@ -102,23 +107,21 @@ impl Run {
         }
     }
 
-    /// How many of its entries end before a moment that lies within it.
-    fn count_before(&self, moment: i64, looks: &mut Looks) -> usize {
+    /// How many of its entries end before a moment that lies within it; where its entries may
+    /// not be looked at, as if they were spread evenly until `end`.
+    fn count_before(&self, moment: i64, end: i64, looks: &mut Looks) -> usize {
         let len = self.entries.len();
-        let steps = 1 + len.max(1).ilog2() as usize;
-        if let Some(left) = looks.steps_left.checked_sub(steps) {
+        let cost = if len <= SHORT_ENTRIES_MAX { SHORT_COST } else { LONG_COST };
+        if let Some(left) = looks.steps_left.checked_sub(cost) {
             looks.steps_left = left;
-            let moment = i128::from(moment) - i128::from(self.base_ms);
-            return self.entries.partition_point(|due| i128::from(due.after_base_ms) < moment);
-        }
-        let ((first, _), (last, _)) = (self.first, self.last());
-        if moment > last {
-            return len;
+            // It lies within the run, so it can be counted from the base.
+            let moment = moment.saturating_sub(self.base_ms);
+            return self.entries.partition_point(|due| i64::from(due.after_base_ms) < moment);
         }
         looks.is_exact = false;
-        let passed = (i128::from(moment) - i128::from(first)).max(0);
-        let span = (i128::from(last) - i128::from(first)).max(1);
-        (len as i128 * passed / span) as usize
+        let passed = (moment as f64 - self.first.0 as f64).max(0.0);
+        let span = (end as f64 - self.first.0 as f64).max(1.0);
+        (len as f64 * (passed / span).min(1.0)) as usize
     }
 
     /// Gives room back that entries have left, unless it is little.
@@ -186,6 +189,22 @@ impl Deadlines {
         self.runs.first().map(|run| run.first)
     }
 
+    /// Hints that they will be counted soon: where the runs lie, and once those are there the
+    /// last of their entries.
+    pub(super) fn prefetch_runs(&self) {
+        if let (Some(first), Some(last)) = (self.runs.first(), self.runs.last()) {
+            prefetch(&raw const *first);
+            prefetch(&raw const *last);
+        }
+    }
+
+    /// The same of the last entry.
+    pub(super) fn prefetch_last(&self) {
+        if let Some(last) = self.runs.last().and_then(|run| run.entries.last()) {
+            prefetch(&raw const *last);
+        }
+    }
+
     /// How many rows end before each of some moments, which are in order.
     pub(crate) fn count_before(&self, moments: &[i64], counts: &mut [usize], looks: &mut Looks) {
         let (Some(first), Some(last)) = (self.runs.first(), self.runs.last()) else {
@@ -193,16 +212,19 @@ impl Deadlines {
         };
         let ((first, _), (last, _)) = (first.first, last.last());
         let stride = self.runs.len().div_ceil(looks.runs_max.max(1));
-        // Entries of the runs before `next`, as far as they are looked at.
-        let (mut next, mut before, mut least) = (0, 0, 0);
+        // The run that a moment is in, and how many entries the runs before `next` have.
+        let (mut at, mut next, mut before, mut least) = (0, 0, 0, 0);
         for (moment, count) in moments.iter().zip(counts) {
             *count = if *moment <= first {
                 0
             } else if *moment > last {
                 self.len
             } else {
-                let later = self.runs.partition_point(|run| run.first.0 < *moment);
-                let at = later.saturating_sub(1);
+                at = match stride {
+                    // All are looked at anyway, in the order in which they lie.
+                    1 => self.run_at(at, *moment),
+                    _ => self.runs.partition_point(|run| run.first.0 < *moment).saturating_sub(1),
+                };
                 while next < at {
                     before += self.runs[next].entries.len() * stride.min(self.runs.len() - next);
                     next += stride;
@@ -210,12 +232,19 @@ impl Deadlines {
                 // The last that was added stands for some that lie behind this one.
                 let over = (next - at) * self.runs[at].entries.len();
                 looks.is_exact &= stride == 1;
-                let within = self.runs[at].count_before(*moment, looks);
+                let end = self.runs.get(at + 1).map_or(last, |run| run.first.0);
+                let within = self.runs[at].count_before(*moment, end, looks);
                 // Estimates of moments that lie close together may cross.
                 (before.saturating_sub(over) + within).clamp(least, self.len)
             };
             least = *count;
         }
+    }
+
+    /// The last run, from one on, that begins before a moment.
+    fn run_at(&self, from: usize, moment: i64) -> usize {
+        let later = self.runs.iter().skip(from + 1);
+        from + later.take_while(|run| run.first.0 < moment).count()
     }
 
     /// An entry drawn by chance.
@@ -432,11 +461,11 @@ mod tests {
     fn counting_looks_at_no_more_than_it_may() {
         let mut deadlines = Deadlines::default();
         (0..1000).for_each(|n| deadlines.change(n, None, Some(n as i64)));
-        let mut looks = Looks { steps_left: 20, ..ALL };
+        let mut looks = Looks { steps_left: 76, ..ALL };
         assert_eq!(counted(&deadlines, &[0, 1000, 5000], &mut looks), [0, 1000, 1000]);
-        assert_eq!((looks.steps_left, looks.is_exact), (20, true), "no search was needed");
+        assert_eq!((looks.steps_left, looks.is_exact), (76, true), "no search was needed");
         counted(&deadlines, &[300, 700, 800], &mut looks);
-        assert_eq!((looks.steps_left, looks.is_exact), (1, false), "one search was paid for");
+        assert_eq!((looks.steps_left, looks.is_exact), (12, false), "one search was paid for");
     }
 
     #[test]
