@@ -7,7 +7,7 @@
 //! client's is that has not sent AUTH. Protected mode holds here too.
 //!
 //! That somebody may is remembered for [`REMEMBERED`], so that figures can be read while the
-//! server is busy with a script. Passwords are not kept: only a keyed hash of them is.
+//! server is busy with a script, and no longer than users stay as they are. Passwords are not kept: only a keyed hash of them is.
 
 use crate::response::{Response, Status};
 use crate::visit::Visit;
@@ -124,7 +124,8 @@ fn from_base64(text: &str) -> Option<Vec<u8>> {
 #[derive(Debug)]
 pub(crate) struct Guard {
     keys: (u64, u64),
-    allowed: Mutex<HashMap<u128, Instant>>,
+    /// Until when, and as which users were.
+    allowed: Mutex<HashMap<u128, (Instant, u64)>>,
 }
 
 impl Default for Guard {
@@ -142,19 +143,21 @@ impl Guard {
         hasher.finish128().as_u128()
     }
 
-    /// Whether somebody may read figures; `connect` is the way to the server.
+    /// Whether somebody may read figures; `users` says which there are, `connect` is the way to
+    /// the server.
     ///
     /// # Errors
     /// The response for who may not.
     pub(crate) fn admit(
         &self,
         who: Option<&Credentials>,
+        users: u64,
         connect: impl FnOnce() -> io::Result<Visit>,
     ) -> Result<(), Response> {
         let (mark, now) = (self.mark(who), Instant::now());
         let is_remembered = {
             let allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-            allowed.get(&mark).is_some_and(|until| *until > now)
+            allowed.get(&mark).is_some_and(|(until, of)| *until > now && *of == users)
         };
         if is_remembered {
             return Ok(());
@@ -164,9 +167,9 @@ impl Guard {
         match verdict {
             Verdict::Allowed => {
                 let mut allowed = self.allowed.lock().unwrap_or_else(PoisonError::into_inner);
-                allowed.retain(|_, until| *until > now);
+                allowed.retain(|_, (until, of)| *until > now && *of == users);
                 if allowed.len() < REMEMBERED_MAX {
-                    allowed.insert(mark, now + REMEMBERED);
+                    allowed.insert(mark, (now + REMEMBERED, users));
                 }
                 Ok(())
             }

@@ -11,15 +11,25 @@
 //! | `history?id=N` | the last hour of a pattern |
 //! | `about?id=N` | what the schema says of it |
 //! | `keys?id=N` | some of its keys and what they hold |
+//! | `misfits?id=N` | some of its keys that do not fit, and why |
+//! | `expiring?id=N`, `expiring` | how many keys end when, of a pattern or of all |
 //! | `document` | the keys of every schema, with their sentences |
 //! | `sinks` | tables that rows go to, and what waits to be stored |
 //! | `replication` | who follows, and who is followed |
 //! | `ties` | what is kept from what, and lives with what |
 //! | `refusals`, `slow`, `clients` | the last refusals, the slow log, who is connected |
 //! | `alerts` | what fires and what did |
+//! | `text?db=N&keyspace=NAME` | the text of a schema in force |
+//! | `plan` (POST) | what would become of rows under another schema |
 
+mod expiring;
 mod keys;
+mod lists;
+mod misfits;
+mod plan;
 mod schema;
+
+pub(crate) use plan::{Proposal, plan};
 
 use crate::alerts::AlertLog;
 use crate::board::Reading;
@@ -36,13 +46,6 @@ use std::fmt::Write as _;
 
 /// Points of a sparkline.
 const SPARK_POINTS: usize = 40;
-/// Entries of a list.
-const ENTRIES_MAX: &[u8] = b"100";
-
-/// Clients that are shown.
-const CLIENTS_MAX: usize = 500;
-/// What is shown of them.
-const CLIENT_FIELDS: [&str; 8] = ["id", "addr", "name", "user", "cmd", "age", "idle", "tot-mem"];
 
 /// The words of a command that is sent.
 type Words<'w> = &'w [&'w [u8]];
@@ -63,7 +66,7 @@ pub(crate) struct Asked<'a> {
 /// # Errors
 /// The response for who gets none.
 pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Result<String, Response> {
-    let id = || query.strip_prefix("id=").and_then(|id| id.parse::<usize>().ok());
+    let id = || parameter(query, "id").and_then(|id| id.parse::<usize>().ok());
     let found = match path {
         "history" => id().map(|id| history(asked, id)).ok_or_else(not_found)?,
         "about" => id().and_then(|id| about(asked, id)).ok_or_else(not_found)?,
@@ -72,13 +75,38 @@ pub(crate) fn answer(asked: &Asked<'_>, path: &str, query: &str) -> Result<Strin
         "document" => schema::document(asked),
         "sinks" => schema::sinks(asked)?,
         "replication" => schema::replication(asked),
-        "refusals" => refusals(asked)?,
-        "slow" => slow(asked)?,
-        "clients" => clients(asked)?,
+        "misfits" => misfits::list(asked, id().ok_or_else(not_found)?)?,
+        "expiring" => expiring::expiring(asked, id())?,
+        "refusals" => lists::refusals(asked)?,
+        "slow" => lists::slow(asked)?,
+        "clients" => lists::clients(asked)?,
+        "text" => plan::text_in_force(asked, query)?,
         "alerts" => alerts(asked),
         _ => return Err(not_found()),
     };
     Ok(found.to_string())
+}
+
+/// A parameter of a query, as it was sent but for what is escaped.
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.into_iter().find(|(it, _)| *it == name)?;
+    let (mut bytes, mut rest) = (Vec::new(), value.as_bytes());
+    while let Some((first, others)) = rest.split_first() {
+        let digits = others.first_chunk::<2>().and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (first, escaped) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = others.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(if *first == b'+' { b' ' } else { *first });
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn not_found() -> Response {
@@ -301,17 +329,6 @@ fn text(frame: &Frame) -> String {
     }
 }
 
-/// The words of a command; its name alone where others must not be shown.
-fn words(frame: Option<&Frame>, is_open: bool) -> Vec<String> {
-    let mut words: Vec<String> =
-        frame.and_then(Frame::as_elements).unwrap_or_default().iter().map(text).collect();
-    if is_open && words.len() > 1 {
-        words.truncate(1);
-        words.push("…".to_owned());
-    }
-    words
-}
-
 /// The elements of a reply; an error is the response.
 fn elements(frame: &Frame) -> Result<&[Frame], Response> {
     match frame {
@@ -325,69 +342,15 @@ fn elements(frame: &Frame) -> Result<&[Frame], Response> {
     }
 }
 
-fn refusals(asked: &Asked<'_>) -> Result<Value, Response> {
-    let is_open = is_open(asked);
-    let mut found = Vec::new();
-    for (db, _) in &asked.reading.layout.books {
-        let number = db.to_string();
-        let replies = (asked.call)(&[
-            &[b"SELECT", number.as_bytes()],
-            &[b"KEYWARD", b"REFUSALS", b"COUNT", ENTRIES_MAX],
-        ])?;
-        for entry in elements(replies.last().unwrap_or(&Frame::Null))? {
-            let parts = entry.as_elements().unwrap_or_default();
-            let of = |name: &str| {
-                let mut pairs = parts.as_chunks::<2>().0.iter();
-                pairs.find(|[it, _]| it.as_bytes() == Some(name.as_bytes())).map(|[_, value]| value)
-            };
-            let told = |name: &str| of(name).map(text).unwrap_or_default();
-            found.push(json!({
-                "time": told("time").parse::<i64>().unwrap_or(0),
-                "outcome": told("outcome"),
-                "pattern": told("pattern"),
-                "address": told("address"),
-                "name": told("name"),
-                "command": words(of("command"), is_open),
-                "reason": if is_open { "shown where a password is set".to_owned() } else { told("reason") },
-            }));
-        }
-    }
-    found.sort_by_key(|entry| std::cmp::Reverse(entry.get("time").and_then(Value::as_i64)));
-    Ok(json!({ "refusals": found }))
+/// The value of a name in a reply that is a map, as a flat list.
+fn member<'f>(parts: &'f [Frame], name: &str) -> Option<&'f Frame> {
+    let mut pairs = parts.as_chunks::<2>().0.iter();
+    pairs.find(|[it, _]| it.as_bytes() == Some(name.as_bytes())).map(|[_, value]| value)
 }
 
-fn slow(asked: &Asked<'_>) -> Result<Value, Response> {
-    let is_open = is_open(asked);
-    let replies = (asked.call)(&[&[b"SLOWLOG", b"GET", ENTRIES_MAX]])?;
-    let entry = |entry: &Frame| {
-        let parts = entry.as_elements().unwrap_or_default();
-        let number =
-            |at: usize| parts.get(at).map(text).unwrap_or_default().parse::<i64>().unwrap_or(0);
-        json!({
-            "time": number(1),
-            "us": number(2),
-            "command": words(parts.get(3), is_open),
-            "address": parts.get(4).map(text),
-            "name": parts.get(5).map(text),
-        })
-    };
-    let entries = elements(replies.last().unwrap_or(&Frame::Null))?;
-    Ok(json!({ "slow": entries.iter().map(entry).collect::<Vec<_>>() }))
-}
-
-fn clients(asked: &Asked<'_>) -> Result<Value, Response> {
-    let replies = (asked.call)(&[&[b"CLIENT", b"LIST"]])?;
-    let reply = replies.last().unwrap_or(&Frame::Null);
-    elements(reply)?;
-    // As it came: there may be thousands of lines.
-    let text = String::from_utf8_lossy(reply.as_bytes().unwrap_or_default());
-    let line = |line: &str| -> Value {
-        let pairs = line.split(' ').filter_map(|part| part.split_once('='));
-        let shown = pairs.filter(|(name, _)| CLIENT_FIELDS.contains(name));
-        Value::Object(shown.map(|(name, value)| (name.to_owned(), json!(value))).collect())
-    };
-    let shown: Vec<Value> = text.lines().take(CLIENTS_MAX).map(line).collect();
-    Ok(json!({ "count": text.lines().count(), "clients": shown }))
+/// The number of a name in such a reply.
+fn number(parts: &[Frame], name: &str) -> u64 {
+    member(parts, name).and_then(|it| text(it).parse().ok()).unwrap_or(0)
 }
 
 fn alerts(asked: &Asked<'_>) -> Value {
@@ -423,10 +386,12 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_left_out_where_there_is_no_password() {
-        let bulk = |text: &str| Frame::Bulk(text.as_bytes().to_vec());
-        let command = Frame::Array(vec![bulk("SET"), bulk("k"), bulk("secret")]);
-        assert_eq!(words(Some(&command), true), ["SET", "…"]);
-        assert_eq!(words(Some(&command), false), ["SET", "k", "secret"]);
+    fn parameters_are_found_by_name_and_unescaped() {
+        let query = "db=3&keyspace=a%26b+c&x=%zz%4";
+        assert_eq!(parameter(query, "db").as_deref(), Some("3"));
+        assert_eq!(parameter(query, "keyspace").as_deref(), Some("a&b c"));
+        assert_eq!(parameter(query, "x").as_deref(), Some("%zz%4"));
+        assert_eq!(parameter("y=%ff", "y"), None);
+        assert_eq!(parameter("", "id"), None);
     }
 }

@@ -1,7 +1,8 @@
 //! The board: figures that one thread publishes and others read.
 //!
-//! The thread that serves copies its figures into one of two buffers and then says which one
-//! is current, at most every [`EVERY`] and only if somebody has asked since. A buffer is a row
+//! The thread that serves copies its figures into one of two buffers, some at a time, and then
+//! says which one is current, at most every [`EVERY`] and only if somebody has asked since. So
+//! the figures of a publication may be some milliseconds apart. A buffer is a row
 //! of atomic words with a sequence number before it (a seqlock): whoever reads copies the
 //! words and looks whether the number is still the same, so neither side waits for the other.
 //!
@@ -20,7 +21,7 @@ use crate::families::{LEVELS_US, PatternFigure};
 use keyward_commands::CommandId;
 use keyward_rules::{Reason, RuleBook};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The shortest time between two publications.
@@ -48,6 +49,8 @@ pub(crate) struct Layout {
     generation: u64,
     /// The databases under a schema.
     pub(crate) books: Vec<(usize, Arc<RuleBook>)>,
+    /// Those by which pages are masked, where anything is personal; made when first wanted.
+    masks: OnceLock<Vec<Option<RuleBook>>>,
     current: AtomicUsize,
     buffers: [Buffer; 2],
 }
@@ -78,12 +81,28 @@ impl Layout {
             text: zeros(TEXT_BYTES_MAX / 8),
             words: zeros(words),
         };
-        Layout { generation, books, current: AtomicUsize::new(0), buffers: [buffer(), buffer()] }
+        let (current, buffers) = (AtomicUsize::new(0), [buffer(), buffer()]);
+        Layout { generation, books, masks: OnceLock::new(), current, buffers }
+    }
+
+    /// The book by which pages about a database are masked, if anything there is personal.
+    pub(crate) fn mask(&self, db: usize) -> Option<&RuleBook> {
+        let place = self.books.iter().position(|(it, _)| *it == db)?;
+        self.masks().get(place)?.as_ref()
+    }
+
+    /// Those of all databases.
+    pub(crate) fn masks(&self) -> &[Option<RuleBook>] {
+        self.masks.get_or_init(|| self.books.iter().map(|(_, book)| book.discreet()).collect())
+    }
+
+    fn buffer(&self, place: usize) -> &Buffer {
+        let [even, odd] = &self.buffers;
+        if place.is_multiple_of(2) { even } else { odd }
     }
 
     fn current(&self) -> &Buffer {
-        let [even, odd] = &self.buffers;
-        if self.current.load(Ordering::Acquire).is_multiple_of(2) { even } else { odd }
+        self.buffer(self.current.load(Ordering::Acquire))
     }
 
     /// When figures were last published, if ever.
@@ -124,6 +143,8 @@ pub struct Board {
     is_asked: AtomicBool,
     /// Which schemas are in force, whether figures of them were published or not.
     generation: AtomicU64,
+    /// Which users there are, and what they may: another number after every change.
+    users: AtomicU64,
     /// Locked by those who read for as long as it takes to clone it, and by who publishes
     /// only when schemas have changed, and then only if it is free.
     layout: Mutex<Arc<Layout>>,
@@ -157,10 +178,13 @@ impl Board {
             begun: Instant::now(),
             is_asked: AtomicBool::new(false),
             generation: AtomicU64::new(0),
+            users: AtomicU64::new(0),
             layout: Mutex::new(Arc::clone(&layout)),
         });
         let text = String::with_capacity(TEXT_BYTES_MAX);
-        let publisher = Publisher { board: Arc::clone(&board), layout, text, published_ns: None };
+        let (published_ns, under_way) = (None, None);
+        let publisher =
+            Publisher { board: Arc::clone(&board), layout, text, published_ns, under_way };
         (board, publisher)
     }
 
@@ -175,6 +199,11 @@ impl Board {
     /// Which schemas are in force. Nobody is asked for that.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
+    }
+
+    /// Which users there are: another number after every change of them or of their rights.
+    pub(crate) fn users(&self) -> u64 {
+        self.users.load(Ordering::Acquire)
     }
 
     /// The newest figures. Waits a little for some that are not old, after it has told who
@@ -229,6 +258,16 @@ pub struct Publisher {
     layout: Arc<Layout>,
     text: String,
     published_ns: Option<u64>,
+    under_way: Option<UnderWay>,
+}
+
+/// A publication that has begun.
+#[derive(Debug, Clone, Copy)]
+struct UnderWay {
+    /// The buffer that it is written to.
+    place: usize,
+    /// Words that are written.
+    written: usize,
 }
 
 /// What is being published.
@@ -236,25 +275,41 @@ pub struct Publisher {
 pub struct Writer<'p> {
     /// INFO's lines are appended here.
     pub text: &'p mut String,
-    words: std::slice::Iter<'p, AtomicU64>,
+    words: &'p [AtomicU64],
+    written: usize,
 }
 
 impl Writer<'_> {
     /// Appends the next words; what has no room is left out.
     pub fn words(&mut self, words: &[u64]) {
-        for (place, word) in self.words.by_ref().take(words.len()).zip(words) {
+        for (place, word) in self.words.iter().skip(self.written).zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
+        self.written += words.len();
     }
 }
 
 impl Publisher {
+    /// Says which users there are: a number that changes with them.
+    #[inline]
+    pub fn note_users(&self, version: u64) {
+        if self.board.users.load(Ordering::Relaxed) != version {
+            self.board.users.store(version, Ordering::Release);
+        }
+    }
+
+    /// Whether a publication has begun and is not over.
+    pub fn is_under_way(&self) -> bool {
+        self.under_way.is_some()
+    }
+
     /// Whether figures are to be published now.
     pub fn is_due(&self) -> bool {
-        self.board.is_asked.load(Ordering::Acquire)
-            && self.published_ns.is_none_or(|at_ns| {
-                self.board.now_ns().saturating_sub(at_ns) >= EVERY.as_nanos() as u64
-            })
+        self.is_under_way()
+            || self.board.is_asked.load(Ordering::Acquire)
+                && self.published_ns.is_none_or(|at_ns| {
+                    self.board.now_ns().saturating_sub(at_ns) >= EVERY.as_nanos() as u64
+                })
     }
 
     /// Tells which schemas are in force, so that those who want no figures of the ones before may
@@ -277,27 +332,42 @@ impl Publisher {
         books: Vec<(usize, Arc<RuleBook>)>,
     ) -> Option<Box<dyn std::any::Any + Send>> {
         let Ok(mut shown) = self.board.layout.try_lock() else { return None };
+        self.under_way = None;
         self.layout = Arc::new(Layout::new(generation, books));
         let before = std::mem::replace(&mut *shown, Arc::clone(&self.layout));
         Some(Box::new(before))
     }
 
-    /// Publishes what `write` writes.
-    pub fn publish(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
+    /// Begins a publication: nobody sees anything of it before it is over.
+    pub fn begin(&mut self) {
         let now_ns = self.board.now_ns();
         self.board.is_asked.store(false, Ordering::Release);
         self.published_ns = Some(now_ns);
-        let next = 1 - self.layout.current.load(Ordering::Relaxed) % 2;
-        let [even, odd] = &self.layout.buffers;
-        let buffer = if next == 0 { even } else { odd };
-        let sequence = buffer.sequence.load(Ordering::Relaxed);
-        buffer.sequence.store(sequence + 1, Ordering::Relaxed);
+        let place = 1 - self.layout.current.load(Ordering::Relaxed) % 2;
+        let buffer = self.layout.buffer(place);
+        // One that was begun before and given up has left it odd.
+        let sequence = buffer.sequence.load(Ordering::Relaxed) | 1;
+        buffer.sequence.store(sequence, Ordering::Relaxed);
         fence(Ordering::Release);
         buffer.at_ns.store(now_ns, Ordering::Relaxed);
         self.text.clear();
-        let mut writer = Writer { text: &mut self.text, words: buffer.words.iter() };
+        self.under_way = Some(UnderWay { place, written: 0 });
+    }
+
+    /// Goes on with it: what `write` writes comes behind what there is.
+    pub fn go_on(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
+        let Some(under_way) = &mut self.under_way else { return };
+        let words = &*self.layout.buffer(under_way.place).words;
+        let mut writer = Writer { text: &mut self.text, words, written: under_way.written };
         write(&mut writer);
-        writer.words.for_each(|word| word.store(0, Ordering::Relaxed));
+        under_way.written = writer.written;
+    }
+
+    /// Ends it: from now on it is what others see.
+    pub fn end(&mut self) {
+        let Some(UnderWay { place, written }) = self.under_way.take() else { return };
+        let buffer = self.layout.buffer(place);
+        buffer.words.iter().skip(written).for_each(|word| word.store(0, Ordering::Relaxed));
         let text = whole_lines(self.text.as_bytes());
         for (place, bytes) in buffer.text.iter().zip(text.chunks(8)) {
             let word = match bytes.first_chunk() {
@@ -307,8 +377,16 @@ impl Publisher {
             place.store(word, Ordering::Relaxed);
         }
         buffer.text_bytes.store(text.len(), Ordering::Relaxed);
-        buffer.sequence.store(sequence + 2, Ordering::Release);
-        self.layout.current.store(next, Ordering::Release);
+        let sequence = buffer.sequence.load(Ordering::Relaxed);
+        buffer.sequence.store(sequence + 1, Ordering::Release);
+        self.layout.current.store(place, Ordering::Release);
+    }
+
+    /// Publishes what `write` writes, in one step.
+    pub fn publish(&mut self, write: impl FnOnce(&mut Writer<'_>)) {
+        self.begin();
+        self.go_on(write);
+        self.end();
     }
 }
 
@@ -376,6 +454,25 @@ mod tests {
             is_over.store(true, Ordering::Relaxed);
             assert!(reader.join().expect("the reader is well") > 0);
         });
+    }
+
+    #[test]
+    fn a_publication_is_seen_when_its_last_step_is_done() {
+        let (board, mut publisher) = Board::new();
+        publish(&mut publisher, 1);
+        publisher.begin();
+        for _ in 0..4 {
+            assert!(publisher.is_under_way() && publisher.is_due());
+            publisher.go_on(|writer| writer.words(&[2; 16]));
+            assert_eq!(board.last().expect("the one before").words[0], 1);
+        }
+        // One that is begun anew before it is over leaves nothing behind.
+        publisher.begin();
+        publisher.go_on(|writer| writer.words(&[3; 8]));
+        publisher.end();
+        let words = board.last().expect("it was published").words;
+        assert_eq!((words[0], words[7], words[8]), (3, 3, 0));
+        assert!(!publisher.is_under_way());
     }
 
     #[test]

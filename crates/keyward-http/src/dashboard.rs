@@ -13,6 +13,8 @@ const ASSETS: &[Asset] = &[
     ("/assets/app.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/app.js")),
     ("/assets/views.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/views.js")),
     ("/assets/charts.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/charts.js")),
+    ("/assets/expiry.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/expiry.js")),
+    ("/assets/plan.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/plan.js")),
     ("/assets/text.js", "text/javascript; charset=utf-8", include_bytes!("dashboard/text.js")),
     ("/assets/style.css", "text/css; charset=utf-8", include_bytes!("dashboard/style.css")),
     ("/assets/icon.svg", "image/svg+xml", include_bytes!("dashboard/icon.svg")),

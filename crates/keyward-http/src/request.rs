@@ -1,8 +1,9 @@
 //! Requests of HTTP/1.1, as much of it as figures need.
 //!
-//! Owns reading a request within limits on bytes and time. GET and HEAD, no bodies.
+//! Owns reading a request within limits on bytes and time: GET and HEAD without a body, and POST
+//! with one of a known length, which is read only once somebody wants it ([`Inbox::body`]).
 //! Invariants: whatever comes is a request or a refusal with a status, never a panic; nothing
-//! is kept beyond [`HEAD_BYTES_MAX`]; a client that dawdles is cut off.
+//! is kept beyond [`HEAD_BYTES_MAX`] and [`BODY_BYTES_MAX`]; a client that dawdles is cut off.
 
 use crate::response::Status;
 use std::io::{self, Read};
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes of a request's line and headers.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of a body.
+pub(crate) const BODY_BYTES_MAX: usize = 512 * 1024;
 /// How long a newcomer may say nothing.
 const FIRST_MAX: Duration = Duration::from_secs(5);
 /// How long a connection may say nothing between requests.
@@ -18,10 +21,24 @@ const IDLE_MAX: Duration = Duration::from_secs(30);
 /// How long a request may take to come.
 const REQUEST_MAX: Duration = Duration::from_secs(5);
 
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// A page is wanted.
+    Get,
+    /// The head of one.
+    Head,
+    /// Something is sent, of so many bytes.
+    Post {
+        /// How many.
+        body_bytes: usize,
+    },
+}
+
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
-    pub(crate) is_head: bool,
+    pub(crate) method: Method,
     /// The path, as it was sent.
     pub(crate) path: String,
     /// What stands behind `?`.
@@ -43,9 +60,10 @@ impl Request {
             "HTTP/1.0" => false,
             _ => return Err(Status::BadRequest),
         };
-        let is_head = match method {
-            "GET" => false,
-            "HEAD" => true,
+        let mut method = match method {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            "POST" => Method::Post { body_bytes: 0 },
             _ => return Err(Status::MethodNotAllowed),
         };
         if !target.starts_with('/') || target.chars().any(|sign| sign.is_control()) {
@@ -53,20 +71,47 @@ impl Request {
         }
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let headers = lines.map(header).collect::<Option<Vec<_>>>().ok_or(Status::BadRequest)?;
+        let is_body = |(name, value): &&(String, String)| tells_of_a_body(name, value);
+        match &mut method {
+            Method::Post { body_bytes } => *body_bytes = length_of_body(&headers)?,
+            // What follows would be taken for the next request.
+            _ if headers.iter().any(|header| is_body(&header)) => return Err(Status::BodyTooLarge),
+            _ => {}
+        }
         let mut request = Request {
-            is_head,
+            method,
             path: path.to_owned(),
             query: query.to_owned(),
             headers,
             is_kept: is_new,
         };
-        // What follows would be taken for the next request.
-        if request.headers.iter().any(|(name, value)| tells_of_a_body(name, value)) {
-            return Err(Status::BodyTooLarge);
-        }
         let connection = request.header("connection").unwrap_or_default().to_ascii_lowercase();
         request.is_kept &= !connection.contains("close");
         Ok(request)
+    }
+
+    /// Whether only the head of a response is wanted.
+    pub(crate) fn is_head(&self) -> bool {
+        self.method == Method::Head
+    }
+
+    /// Whether no page of elsewhere can have made a browser send it: what browsers say of that,
+    /// if they say anything, is that it comes from here, and its form is one that they do not
+    /// send elsewhere without asking first.
+    pub(crate) fn is_of_this_origin(&self) -> bool {
+        let host = self.header("host").unwrap_or_default();
+        let is_own = |origin: &str| {
+            let name = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
+            name.is_some_and(|name| name.eq_ignore_ascii_case(host))
+        };
+        let form = self.header("content-type").unwrap_or_default();
+        let form = form.split(';').next().unwrap_or_default().trim();
+        let all = |name: &'static str| {
+            self.headers.iter().filter(move |(it, _)| it.eq_ignore_ascii_case(name))
+        };
+        form.eq_ignore_ascii_case("application/json")
+            && all("origin").all(|(_, origin)| is_own(origin))
+            && all("sec-fetch-site").all(|(_, site)| site == "same-origin" || site == "none")
     }
 
     /// A header's value; `None` if it is not there, or there twice with different values.
@@ -129,6 +174,49 @@ impl Inbox {
     }
 }
 
+impl Inbox {
+    /// The body of the request before.
+    pub(crate) fn body(
+        &mut self,
+        stream: &mut TcpStream,
+        body_bytes: usize,
+    ) -> Result<Vec<u8>, NoRequest> {
+        let until = Instant::now() + REQUEST_MAX;
+        while self.bytes.len() < body_bytes {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
+                return Err(NoRequest::Over);
+            }
+            let mut buffer = [0; 16 * 1024];
+            let room = (body_bytes - self.bytes.len()) as u64;
+            match stream.by_ref().take(room).read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) | Ok(0) => return Err(NoRequest::Over),
+                Ok(read) => self.bytes.extend(buffer.iter().take(read)),
+            }
+        }
+        let rest = self.bytes.split_off(body_bytes.min(self.bytes.len()));
+        Ok(std::mem::replace(&mut self.bytes, rest))
+    }
+}
+
+/// How long a body is, by headers that all say the same.
+fn length_of_body(headers: &[(String, String)]) -> Result<usize, Status> {
+    let of = |name: &'static str| {
+        headers.iter().filter(move |(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    };
+    let mut lengths = of("content-length");
+    let Some(length) = lengths.next() else { return Err(Status::LengthRequired) };
+    if of("transfer-encoding").next().is_some() || lengths.any(|other| other != length) {
+        return Err(Status::BadRequest);
+    }
+    if length.is_empty() || !length.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(Status::BadRequest);
+    }
+    let length = length.parse::<usize>().ok().filter(|length| *length <= BODY_BYTES_MAX);
+    length.ok_or(Status::BodyTooLarge)
+}
+
 /// Where a request's headers end.
 fn head_end(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|at| at + 4)
@@ -159,16 +247,28 @@ mod tests {
             Request::parse(b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept:*/*\r\n\r\n").expect("one");
         assert_eq!((&*request.path, &*request.query), ("/a", "b=c"));
         assert_eq!(request.header("HOST"), Some("x"));
-        assert!(request.is_kept && !request.is_head);
+        assert!(request.is_kept && !request.is_head());
         let request = Request::parse(b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n").expect("one");
-        assert!(!request.is_kept && request.is_head);
+        assert!(!request.is_kept && request.is_head());
         assert!(!Request::parse(b"GET / HTTP/1.0\r\n\r\n").expect("one").is_kept);
     }
 
     #[test]
     fn what_is_none_is_refused_with_a_status() {
         for (head, expected) in [
-            ("POST / HTTP/1.1\r\n\r\n", Status::MethodNotAllowed),
+            ("PUT / HTTP/1.1\r\n\r\n", Status::MethodNotAllowed),
+            ("POST / HTTP/1.1\r\n\r\n", Status::LengthRequired),
+            ("POST / HTTP/1.1\r\nContent-Length: 524289\r\n\r\n", Status::BodyTooLarge),
+            ("POST / HTTP/1.1\r\nContent-Length: 9e9\r\n\r\n", Status::BadRequest),
+            ("POST / HTTP/1.1\r\nContent-Length: +5\r\n\r\n", Status::BadRequest),
+            (
+                "POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+                Status::BadRequest,
+            ),
+            (
+                "POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+                Status::BadRequest,
+            ),
             ("GET /  HTTP/1.1\r\n\r\n", Status::BadRequest),
             ("GET http://x/ HTTP/1.1\r\n\r\n", Status::BadRequest),
             ("GET / HTTP/2\r\n\r\n", Status::BadRequest),
@@ -195,6 +295,31 @@ mod tests {
             assert_eq!(Request::parse(head.as_bytes()), Err(expected), "{head:?}");
         }
         assert_eq!(Request::parse(b"GET /\xff HTTP/1.1\r\n\r\n"), Err(Status::BadRequest));
+    }
+
+    #[test]
+    fn what_a_page_of_elsewhere_can_send_is_told_from_what_the_dashboard_sends() {
+        let read = |headers: &str| {
+            let head =
+                format!("POST /p HTTP/1.1\r\nHost: h:1\r\nContent-Length: 3\r\n{headers}\r\n");
+            let request = Request::parse(head.as_bytes()).expect("one");
+            assert_eq!(request.method, Method::Post { body_bytes: 3 });
+            request.is_of_this_origin()
+        };
+        let json = "Content-Type: application/json\r\n";
+        assert!(read(json), "a tool");
+        assert!(read(&format!("{json}Origin: http://h:1\r\nSec-Fetch-Site: same-origin\r\n")));
+        for other in [
+            "Content-Type: text/plain\r\n",
+            "",
+            "Content-Type: application/json\r\nOrigin: http://evil\r\n",
+            "Content-Type: application/json\r\nOrigin: null\r\n",
+            "Content-Type: application/json\r\nOrigin: http://h:1\r\nOrigin: http://evil\r\n",
+            "Content-Type: application/json\r\nSec-Fetch-Site: cross-site\r\n",
+            "Content-Type: application/json\r\nSec-Fetch-Site: same-site\r\n",
+        ] {
+            assert!(!read(other), "{other}");
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(crate) enum Status {
     Forbidden,
     NotFound,
     MethodNotAllowed,
+    LengthRequired,
     BodyTooLarge,
     Misdirected,
     HeadersTooLarge,
@@ -35,6 +36,7 @@ impl Status {
             Status::Forbidden => "403 Forbidden",
             Status::NotFound => "404 Not Found",
             Status::MethodNotAllowed => "405 Method Not Allowed",
+            Status::LengthRequired => "411 Length Required",
             Status::BodyTooLarge => "413 Content Too Large",
             Status::Misdirected => "421 Misdirected Request",
             Status::HeadersTooLarge => "431 Request Header Fields Too Large",
@@ -91,7 +93,7 @@ impl Response {
             Status::Unauthorized => {
                 "WWW-Authenticate: Basic realm=\"keyward\", charset=\"UTF-8\"\r\n"
             }
-            Status::MethodNotAllowed => "Allow: GET, HEAD\r\n",
+            Status::MethodNotAllowed => "Allow: GET, HEAD, POST\r\n",
             _ => "",
         };
         let body = self.body.bytes();

@@ -5,7 +5,7 @@
 
 use crate::access::{Credentials, Guard, Hosts};
 use crate::alerts::AlertLog;
-use crate::api::{self, Asked};
+use crate::api::{self, Asked, Proposal};
 use crate::board::{Board, Reading};
 use crate::budget::{Budget, Kind, Text};
 use crate::connections::{Connections, Phase, Seat};
@@ -14,9 +14,10 @@ use crate::exposition;
 use crate::history::History;
 use crate::info::Info;
 use crate::metrics;
-use crate::request::{Inbox, NoRequest, Request};
+use crate::request::{Inbox, Method, NoRequest, Request};
 use crate::response::{Body, Response, Status};
-use crate::visit::Visit;
+use crate::visit::{REPLY_MAX, Visit};
+use keyward_resp::Frame;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 const REQUESTS_MAX: usize = 10_000;
 /// How long a client may take to receive a response.
 const SEND_MAX: Duration = Duration::from_secs(10);
+/// How long a plan may take.
+const PLAN_MAX: Duration = Duration::from_secs(60);
 /// Bytes of a thread's stack.
 const STACK_BYTES: usize = 512 * 1024;
 /// How often is looked for a place, and how long is waited between.
@@ -70,6 +73,8 @@ struct Shared {
     last: Mutex<Last>,
     /// Locked while the server is asked something and its replies are made into a text.
     visiting: Mutex<()>,
+    /// Locked while a schema is planned: one at a time.
+    planning: Mutex<()>,
     budget: Arc<Budget>,
     connections: Arc<Connections>,
     must_stop: AtomicBool,
@@ -123,6 +128,7 @@ impl Http {
             alerts,
             last: Mutex::default(),
             visiting: Mutex::default(),
+            planning: Mutex::default(),
             budget: Arc::default(),
             connections: Arc::default(),
             must_stop: AtomicBool::new(false),
@@ -212,7 +218,11 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, seat: &Seat, shared: &Shared) 
         let (response, is_head, is_kept) = match request {
             Ok(request) => {
                 let is_kept = request.is_kept && count < REQUESTS_MAX && !seat.is_extra;
-                (respond(&request, peer, seat, shared), request.is_head, is_kept)
+                let mut upload = Upload { inbox: &mut inbox, stream: &mut stream, is_read: false };
+                let response = respond(&request, peer, seat, shared, &mut upload);
+                // What was not read would be taken for the next request.
+                let has_rest = matches!(request.method, Method::Post { .. }) && !upload.is_read;
+                (response, request.is_head(), is_kept && !has_rest)
             }
             Err(NoRequest::Refused(status)) => (Response::refusal(status), false, false),
             Err(NoRequest::Over) => return,
@@ -222,6 +232,21 @@ fn serve(mut stream: TcpStream, peer: SocketAddr, seat: &Seat, shared: &Shared) 
         if response.send(&mut paced, is_head, is_kept).is_err() || !is_kept {
             return;
         }
+    }
+}
+
+/// What comes behind the head of a request.
+struct Upload<'s> {
+    inbox: &'s mut Inbox,
+    stream: &'s mut TcpStream,
+    is_read: bool,
+}
+
+impl Upload<'_> {
+    fn read(&mut self, bytes: usize) -> Result<Vec<u8>, Response> {
+        let body = self.inbox.body(self.stream, bytes);
+        self.is_read = body.is_ok();
+        body.map_err(|_| Response::refusal(Status::BadRequest))
     }
 }
 
@@ -247,7 +272,13 @@ impl Write for Paced<'_> {
 }
 
 /// The response to a request.
-fn respond(request: &Request, peer: SocketAddr, seat: &Seat, shared: &Shared) -> Response {
+fn respond(
+    request: &Request,
+    peer: SocketAddr,
+    seat: &Seat,
+    shared: &Shared,
+    upload: &mut Upload<'_>,
+) -> Response {
     if !shared.settings.hosts.admits(request.header("host")) {
         return Response::text(
             Status::Misdirected,
@@ -259,7 +290,15 @@ fn respond(request: &Request, peer: SocketAddr, seat: &Seat, shared: &Shared) ->
         "/readyz" => ready(shared),
         _ if seat.is_extra => Response::text(Status::Unavailable, "too many connections"),
         path => match allowed(request, peer, shared) {
-            Ok(who) => shown(path, request, who.as_ref(), shared).unwrap_or_else(|refused| refused),
+            Ok(who) => {
+                let shown = match request.method {
+                    Method::Post { body_bytes } => {
+                        posted(path, request, body_bytes, who.as_ref(), shared, upload)
+                    }
+                    Method::Get | Method::Head => shown(path, request, who.as_ref(), shared),
+                };
+                shown.unwrap_or_else(|refused| refused)
+            }
             Err(response) => response,
         },
     }
@@ -288,6 +327,49 @@ fn shown(
     Ok(Response { status: Status::Ok, content_type: "application/json", body: Body::Text(text) })
 }
 
+/// What is made of something that was sent: a plan of a schema.
+fn posted(
+    path: &str,
+    request: &Request,
+    body_bytes: usize,
+    who: Option<&Credentials>,
+    shared: &Shared,
+    upload: &mut Upload<'_>,
+) -> Result<Response, Response> {
+    if path != "/api/v1/plan" {
+        return Err(Response::refusal(Status::MethodNotAllowed));
+    }
+    if !request.is_of_this_origin() {
+        let text = "a plan is asked for in JSON (Content-Type: application/json), from this page";
+        return Err(Response::text(Status::Forbidden, text));
+    }
+    let Ok(_one_at_a_time) = shared.planning.try_lock() else {
+        return Err(Response::text(Status::Unavailable, "another schema is being planned"));
+    };
+    let proposal = Proposal::read(&upload.read(body_bytes)?);
+    let proposal = proposal.ok_or_else(|| Response::refusal(Status::BadRequest))?;
+    let call = |commands: &[&[&[u8]]]| visit(commands, who, PLAN_MAX, shared);
+    let text = counted(Kind::Other, api::plan(&proposal, &call)?, shared)?;
+    Ok(Response { status: Status::Ok, content_type: "application/json", body: Body::Text(text) })
+}
+
+/// Sends commands as a user.
+fn visit(
+    commands: &[&[&[u8]]],
+    who: Option<&Credentials>,
+    patience: Duration,
+    shared: &Shared,
+) -> Result<Vec<Frame>, Response> {
+    let called = shared.server.connect().and_then(Visit::new);
+    let called = called.and_then(|visit| visit.patient(patience).call_as(who, commands));
+    called.map_err(|error| match error.kind() {
+        io::ErrorKind::FileTooLarge => {
+            Response::text(Status::Unavailable, "there is more of it than can be shown here")
+        }
+        _ => Response::text(Status::Unavailable, "the server does not answer"),
+    })
+}
+
 /// Who reads figures; a response for who may not.
 fn allowed(
     request: &Request,
@@ -303,7 +385,9 @@ fn allowed(
             "protected mode: without a password, figures are shown to this machine only",
         ));
     }
-    shared.guard.admit(who.as_ref(), || Visit::new(shared.server.connect()?))?;
+    // Before it is asked: rights that change meanwhile are asked for again.
+    let users = shared.board.users();
+    shared.guard.admit(who.as_ref(), users, || Visit::new(shared.server.connect()?))?;
     Ok(who)
 }
 
@@ -398,16 +482,7 @@ fn asked(
 ) -> Result<Arc<Text>, Response> {
     let _one_at_a_time = shared.visiting.lock().unwrap_or_else(PoisonError::into_inner);
     let reading = shared.board.last().ok_or_else(no_figures)?;
-    let call = |commands: &[&[&[u8]]]| {
-        let called = shared.server.connect().and_then(Visit::new);
-        let called = called.and_then(|mut visit| visit.call_as(who, commands));
-        called.map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => {
-                Response::text(Status::Unavailable, "there is more of it than can be shown here")
-            }
-            _ => Response::text(Status::Unavailable, "the server does not answer"),
-        })
-    };
+    let call = |commands: &[&[&[u8]]]| visit(commands, who, REPLY_MAX, shared);
     let (history, alerts) = (&shared.history, &shared.alerts);
     let asked = Asked { reading: &reading, history, alerts, call: &call };
     counted(Kind::Other, api::answer(&asked, path, &request.query)?, shared)

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 /// How long the server may take to reply.
-const REPLY_MAX: Duration = Duration::from_secs(2);
+pub(crate) const REPLY_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a reply that are read.
 const REPLY_BYTES_MAX: usize = 2 << 20;
 
@@ -19,12 +19,18 @@ const REPLY_BYTES_MAX: usize = 2 << 20;
 #[derive(Debug)]
 pub(crate) struct Visit {
     stream: UnixStream,
+    patience: Duration,
 }
 
 impl Visit {
     pub(crate) fn new(stream: UnixStream) -> io::Result<Visit> {
         stream.set_nonblocking(false)?;
-        Ok(Visit { stream })
+        Ok(Visit { stream, patience: REPLY_MAX })
+    }
+
+    /// One that waits longer for replies.
+    pub(crate) fn patient(self, patience: Duration) -> Visit {
+        Visit { patience, ..self }
     }
 
     /// Sends commands together, and returns their replies.
@@ -36,7 +42,7 @@ impl Visit {
         }
         self.stream.set_write_timeout(Some(REPLY_MAX))?;
         self.stream.write_all(&bytes)?;
-        let until = Instant::now() + REPLY_MAX;
+        let until = Instant::now() + self.patience;
         let (mut replies, mut received) = (Vec::new(), Vec::new());
         let mut parser = FrameParser::new(FrameLimits::default());
         while replies.len() < commands.len() {

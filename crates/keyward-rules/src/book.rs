@@ -225,7 +225,7 @@ impl RuleBook {
         }
     }
 
-    fn compiled(schema: Schema) -> RuleBook {
+    pub(crate) fn compiled(schema: Schema) -> RuleBook {
         let matcher = Matcher::new(schema.keys.iter().map(|key| &key.pattern))
             .expect("a checked schema has patterns that a matcher can tell apart");
         let traits: Box<[Traits]> = schema.ids().map(|id| Traits::of(&schema, id)).collect();

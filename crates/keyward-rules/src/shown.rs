@@ -30,7 +30,7 @@ use keyward_commands::argument::ArgumentKind;
 use keyward_commands::migrate::Migrate;
 use keyward_commands::{Command, CommandId, Group, Role};
 use keyward_resp::{Args, number};
-use keyward_schema::{Content, Schema};
+use keyward_schema::{Content, KeyId, Schema};
 
 use crate::book::RuleBook;
 
@@ -81,6 +81,20 @@ impl RuleBook {
     /// Whether its schema declares anything secret.
     pub fn has_secrets(&self) -> bool {
         !self.secrets().is_empty()
+    }
+
+    /// The book by which pages and reports are masked: that of the declared schema, in which
+    /// what is personal is secret too. None where nothing is personal.
+    pub fn discreet(&self) -> Option<RuleBook> {
+        let declared = self.suspension().map_or(self, |suspension| &suspension.declared);
+        let schema = declared.schema();
+        schema.has_personal().then(|| RuleBook::compiled(schema.discreet()))
+    }
+
+    /// Whether something of a table, or of the names of its keys, is not to be shown.
+    pub fn hides_of(&self, table: KeyId) -> bool {
+        let key = self.schema().key(table);
+        self.secrets().contents[table.index()] || !key.secret_placeholders.is_empty()
     }
 
     /// Whether what a key holds may be shown.

@@ -65,6 +65,31 @@ impl Schema {
         self.key(id).writers.as_deref().unwrap_or(&self.keyspace_of(id).writers)
     }
 
+    /// Whether it declares anything personal.
+    pub fn has_personal(&self) -> bool {
+        self.keys.iter().any(Key::has_personal)
+    }
+
+    /// The same schema in which everything personal is secret too, and what comes from it: that
+    /// by which pages and reports are masked.
+    pub fn discreet(&self) -> Schema {
+        let mut schema = self.clone();
+        let mut keys: Vec<Option<Key>> = schema.keys.drain(..).map(Some).collect();
+        for key in keys.iter_mut().flatten() {
+            key.content.hide_personal();
+            if key.personal {
+                key.secret = true;
+                key.content.make_secret();
+            }
+            key.secret_placeholders.extend(&key.personal_placeholders);
+            key.secret_placeholders.sort_unstable();
+            key.secret_placeholders.dedup();
+        }
+        crate::read::secrets::spread(&mut keys);
+        schema.keys = keys.into_iter().flatten().collect();
+        schema
+    }
+
     /// The key of that id.
     pub fn key(&self, id: KeyId) -> &Key {
         &self.keys[id.index()]
@@ -280,6 +305,10 @@ pub struct Key {
     /// The placeholders that are not shown either, by index: those that the
     /// schema names, and those whose values are secret where they come from.
     pub secret_placeholders: Vec<usize>,
+    /// Whether its values are masked on pages and in reports.
+    pub personal: bool,
+    /// The placeholders that are masked there too, by index, as the schema names them.
+    pub personal_placeholders: Vec<usize>,
     /// Whether it is enforced, where that differs from the keyspace.
     pub mode: Option<Mode>,
     /// How Keyward keeps it, if it does.
@@ -339,6 +368,16 @@ impl Key {
         self.secret || self.content.has_secret()
     }
 
+    /// Whether reports name its pattern instead of its name: a placeholder is secret or personal.
+    pub fn has_masked_name(&self) -> bool {
+        !self.secret_placeholders.is_empty() || !self.personal_placeholders.is_empty()
+    }
+
+    /// Whether any part of it, its name included, is declared personal.
+    pub fn has_personal(&self) -> bool {
+        self.personal || !self.personal_placeholders.is_empty() || self.content.has_personal()
+    }
+
     /// The keys that it is tied to: the one that it comes from or leans on, and the one that it
     /// lives with.
     pub fn ties(&self) -> impl Iterator<Item = KeyId> {
@@ -364,6 +403,33 @@ impl Content {
                 score.make_secret();
             }
             Content::Opaque => {}
+        }
+    }
+
+    /// Makes secret what is declared personal.
+    pub(crate) fn hide_personal(&mut self) {
+        match self {
+            Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
+                shape.hide_personal();
+            }
+            Content::Fields(object) | Content::Entries(object) => object.hide_personal(),
+            Content::Scored { member, score } => {
+                member.hide_personal();
+                score.hide_personal();
+            }
+            Content::Opaque => {}
+        }
+    }
+
+    /// Whether any part of it is declared personal.
+    pub fn has_personal(&self) -> bool {
+        match self {
+            Content::Value(shape) | Content::Json(shape) | Content::Items(shape) => {
+                shape.has_personal()
+            }
+            Content::Fields(object) | Content::Entries(object) => object.has_personal(),
+            Content::Scored { member, score } => member.has_personal() || score.has_personal(),
+            Content::Opaque => false,
         }
     }
 

@@ -298,6 +298,7 @@ settings! {
         "evict": Form::Choice(crate::schema::Evict::NAMES), &[], "In which order rows go when memory is short: never, first, the least recently or frequently used, the nearest to its end.", "\"lru\"";
         "expect": Form::Expect, &[], "How many keys are expected, or a table with that and how many items one has: the document estimates memory from it.", "\"2.5M\"";
         "secret": Form::Secret, &[], "Keeps values out of MONITOR, the slow log, logs and refusals; or those parts of the key whose placeholders it names.", "true";
+        "personal": Form::Secret, &[], "Masks values on pages and in reports; or those parts of the key whose placeholders it names.", "true";
         "mode": Form::Choice(crate::schema::Mode::NAMES), &[], "The keyspace's `mode`, for this key.", "\"warn\"";
         "lookup": Form::Table(Scope::Lookup), LOOKUPS, "A unique index of another key's field or value.", "{ of = \"user:{user_id}\", field = \"email\" }";
         "rank": Form::Table(Scope::Rank), ZSET, "Another key's ids, scored by a field.", "{ of = \"user:{user_id}\", by = \"score\" }";
@@ -334,6 +335,7 @@ settings! {
         "same": Form::Placeholder, &[], "The placeholder of the key that a field must equal.", "\"{user_id}\"";
         "check": Form::Checks, &[], "What must hold between the fields of the object.", "[\"min <= max\"]";
         "secret": Form::Switch, &[], "Keeps it out of MONITOR, the slow log, logs and refusals.", "true";
+        "personal": Form::Switch, &[], "Masks it on pages and in reports.", "true";
         "doc": Form::Text, &[], "What it means.", "\"In US dollars.\"";
     }
     Lookup {

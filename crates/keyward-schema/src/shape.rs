@@ -42,6 +42,8 @@ pub struct Shape {
     /// Whether it is kept out of logs, errors and dashboards; then so is all
     /// that is within.
     pub secret: bool,
+    /// Whether it is masked on pages and in reports.
+    pub personal: bool,
 }
 
 /// The type of a value.
@@ -156,7 +158,7 @@ pub struct Length {
 impl Shape {
     /// A shape of this type without limits.
     pub fn of(ty: Type) -> Shape {
-        Shape { ty, nullable: false, limits: Limits::default(), secret: false }
+        Shape { ty, nullable: false, limits: Limits::default(), secret: false, personal: false }
     }
 
     /// The object within, if it is one.
@@ -191,6 +193,28 @@ impl Shape {
                 Type::Object(object) => object.has_secret(),
                 _ => false,
             }
+    }
+
+    /// Whether it is personal, or any part of it is.
+    pub fn has_personal(&self) -> bool {
+        self.personal
+            || match &self.ty {
+                Type::Array(item) | Type::Map { value: item, .. } => item.has_personal(),
+                Type::Object(object) => object.has_personal(),
+                _ => false,
+            }
+    }
+
+    /// Makes secret what is personal of it.
+    pub(crate) fn hide_personal(&mut self) {
+        if self.personal {
+            self.make_secret();
+        }
+        match &mut self.ty {
+            Type::Array(item) | Type::Map { value: item, .. } => item.hide_personal(),
+            Type::Object(object) => object.hide_personal(),
+            _ => {}
+        }
     }
 
     /// Whether a field within must equal a placeholder of the key.
@@ -314,6 +338,23 @@ impl Object {
             Extra::Reject | Extra::Allow => false,
         };
         extra || self.fields.iter().any(|field| field.same.is_some() || field.shape.has_same())
+    }
+
+    /// Whether any of its fields is personal, or holds one that is.
+    pub fn has_personal(&self) -> bool {
+        let extra = match &self.extra {
+            Extra::Typed(shape) => shape.has_personal(),
+            Extra::Reject | Extra::Allow => false,
+        };
+        extra || self.fields.iter().any(|field| field.shape.has_personal())
+    }
+
+    /// Makes secret what is personal of it.
+    pub(crate) fn hide_personal(&mut self) {
+        self.fields.iter_mut().for_each(|field| field.shape.hide_personal());
+        if let Extra::Typed(shape) = &mut self.extra {
+            shape.hide_personal();
+        }
     }
 
     pub(crate) fn make_secret(&mut self) {

@@ -195,11 +195,15 @@ fn load(
             Frame::Error(text) => {
                 filled.refused += 1;
                 if filled.refusals.len() < REFUSALS_TOLD {
-                    let shown = match key.secret_placeholders.is_empty() {
+                    let shown = match !key.has_masked_name() {
                         true => name.escape_ascii().to_string(),
                         false => key.pattern.text().to_owned(),
                     };
-                    filled.refusals.push(format!("{shown}: {}", String::from_utf8_lossy(&text)));
+                    let text = match key.has_personal() {
+                        true => "refused by the schema; what it holds is personal".into(),
+                        false => String::from_utf8_lossy(&text),
+                    };
+                    filled.refusals.push(format!("{shown}: {text}"));
                 }
             }
             Frame::Integer(0) | Frame::NullBulk | Frame::Null => filled.kept += 1,

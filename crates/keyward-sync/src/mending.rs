@@ -15,7 +15,7 @@ use tokio_postgres::{Client, Transaction};
 use crate::database::DatabaseError;
 use crate::following::FollowError;
 use crate::history::Place;
-use crate::row::{Origin, Row, has_secrets};
+use crate::row::{self, Origin, Row};
 use crate::source::Source;
 use crate::store::{self, Failure, StoreError, rows};
 use crate::{ddl, sight, statement};
@@ -216,7 +216,7 @@ impl Table<'_, '_> {
                 Ok(()) => {}
                 Err(Failure::Store(error)) => return Err(error),
                 Err(Failure::Refused(reason)) => {
-                    let is_discreet = has_secrets(self.key);
+                    let is_discreet = row::is_discreet(self.key);
                     let reason = if is_discreet { reason.discreet } else { reason.plain };
                     return Err(self.refused(name, reason));
                 }

@@ -74,6 +74,11 @@ pub(crate) fn has_secrets(key: &Key) -> bool {
 /// What stands in the place of a value that is secret.
 pub(crate) const MASK: &[u8] = b"***";
 
+/// Whether a report about a row or an item of a key is not to show what was found.
+pub(crate) fn is_discreet(key: &Key) -> bool {
+    has_secrets(key) || key.has_personal()
+}
+
 /// An item, with what is secret and has no column in its table left out: nobody reads there what
 /// they could not read in the table. Where there is no table, nothing has a column.
 pub(crate) fn masked(key: &Key, sink: Option<&Sink>, item: &[u8]) -> Vec<u8> {

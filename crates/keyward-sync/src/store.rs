@@ -298,9 +298,9 @@ pub(crate) async fn note_compared(
 
 /// The name of a key, or its pattern if the name is secret.
 pub(crate) fn shown_name(key: &Key, name: &[u8]) -> String {
-    match key.secret_placeholders.is_empty() {
-        true => name.escape_ascii().to_string(),
-        false => key.pattern.text().to_owned(),
+    match key.has_masked_name() {
+        false => name.escape_ascii().to_string(),
+        true => key.pattern.text().to_owned(),
     }
 }
 

@@ -10,6 +10,14 @@ rows! { keyward_ids, Keyward;
         complexity: "Depends on subcommand.",
     }
 
+    KeywardExpiring, "keyward|expiring" {
+        since: "0.2.0", arity: AtLeast(2),
+        flags: [Loading, Stale],
+        summary: "Tell how many keys end within the next minutes, hours and days, and what they take.",
+        complexity: "O(N log M) with N being the number of patterns and M that of their keys; at most about 12,000 steps, beyond which it estimates.",
+        args: [string("pattern").optional()],
+    }
+
     KeywardExplain, "keyward|explain" {
         since: "0.1.0", arity: AtLeast(3),
         flags: [NoScript, Stale],

@@ -66,6 +66,9 @@ fn badges(key: &Key) -> Vec<Badge> {
     if key.secret || !key.secret_placeholders.is_empty() {
         badges.push(Badge { text: "secret".to_owned(), tone: "secret" });
     }
+    if key.has_personal() {
+        badges.push(Badge { text: "personal".to_owned(), tone: "secret" });
+    }
     badges
 }
 

@@ -4,12 +4,14 @@
 //! its table keeps; only MISFITS and UNKNOWN look at rows, some at a call.
 //! Not here: planning another schema and putting it in force (`governed`).
 
+mod expiring;
 mod misfits;
 mod mode;
 mod refusals;
 mod wanted;
 
 pub(crate) use crate::governed::walking::unknown;
+pub(crate) use expiring::expiring;
 pub(crate) use misfits::misfits;
 pub(crate) use mode::mode;
 pub(crate) use refusals::refusals;
@@ -264,6 +266,8 @@ pub(crate) fn info(ctx: &mut Ctx<'_>, text: &mut String) {
 
 pub(crate) fn help(ctx: &mut Ctx<'_>) -> Outcome {
     ctx.reply_help(&[
+        "EXPIRING [<pattern>|<key>|<glob>]",
+        "    Tell how many keys end within the next minutes, hours and days, and what they take.",
         "EXPLAIN <command> [<arg> ...]",
         "    Tell what the command would do under the schema, and why. Nothing is done.",
         "MATCH <key>",

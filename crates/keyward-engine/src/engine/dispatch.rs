@@ -294,6 +294,7 @@ const fn handler(id: Id) -> Handler {
         Id::ScriptLoad => script::eval::script_load,
         // keyward
         Id::Keyward => context::container,
+        Id::KeywardExpiring => keyward::expiring,
         Id::KeywardExplain => keyward::explain,
         Id::KeywardHelp => keyward::help,
         Id::KeywardMatch => keyward::match_key,

@@ -119,17 +119,27 @@ impl Engine {
         self.keys.schema_version()
     }
 
+    /// Which users there are: it changes whenever they or their rights do.
+    pub fn users_version(&self) -> u64 {
+        self.shared.acl.version()
+    }
+
     /// The databases under a schema, with their books.
     pub fn books(&self) -> impl Iterator<Item = (usize, &Arc<RuleBook>)> {
         let databases = self.keys.databases().enumerate();
         databases.filter_map(|(db, database)| database.book().map(|book| (db, book)))
     }
 
-    /// The figures of each table of a database, first of the one for keys without a pattern.
-    pub fn tables(&self, db: usize) -> impl Iterator<Item = (Option<KeyId>, TableFigures)> {
+    /// The figures of the tables of a database from one on; the first is that for keys without
+    /// a pattern.
+    pub fn tables(
+        &self,
+        db: usize,
+        first: usize,
+    ) -> impl Iterator<Item = (Option<KeyId>, TableFigures)> {
         let (database, now_ms) = (self.keys.database_at(db), self.keys.now_ms());
         let declared = database.book().into_iter().flat_map(|book| book.schema().ids());
-        std::iter::once(None).chain(declared.map(Some)).zip(database.tables()).map(
+        std::iter::once(None).chain(declared.map(Some)).zip(database.tables()).skip(first).map(
             move |(id, table)| {
                 let schema = database.book().map(|book| book.schema());
                 let key = id.zip(schema).map(|(id, schema)| schema.key(id));

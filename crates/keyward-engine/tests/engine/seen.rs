@@ -170,3 +170,79 @@ fn figures_are_told_of_a_pattern_a_key_and_a_glob() {
     let info = shop.test.call(shop.client, "INFO patterns");
     assert!(info.contains("\r\ndb0_unknown:pattern=,keys=1,"), "{info}");
 }
+
+/// What `KEYWARD EXPIRING` says: its figures by name, then seconds, keys and bytes.
+fn endings(
+    shop: &mut Shop,
+    of: &[&str],
+) -> (std::collections::BTreeMap<String, u64>, Vec<[u64; 3]>) {
+    let reply = shop.words(&[&["KEYWARD", "EXPIRING"], of].concat());
+    let (figures, within) = reply.split_once("within *37 ").unwrap_or_else(|| panic!("{reply}"));
+    let words = texts(figures);
+    let figure = |pair: &[&str]| (pair[0].to_owned(), number(pair[1]));
+    let figures = words.chunks_exact(2).map(figure).collect();
+    let numbers: Vec<u64> =
+        within.split(' ').filter(|word| word.starts_with(':')).map(number).collect();
+    (figures, numbers.as_chunks::<3>().0.to_vec())
+}
+
+fn number(word: &str) -> u64 {
+    word.trim_start_matches(':').parse().unwrap_or_else(|_| panic!("no number: {word}"))
+}
+
+#[test]
+fn how_many_keys_end_when_is_told_exactly_by_the_end_of_each() {
+    const LIVES: &str = r#"
+[keyspace]
+name = "shop"
+unknown = "allow"
+[key."lease:{id:uint}"]
+type = "string"
+ttl = { given = true, max = "90d", default = "2h" }
+[key."note:{id:uint}"]
+type = "string"
+ttl = "none"
+[key."grant:{lease_id:uint}:{n:uint}"]
+type = "string"
+ttl = { with = "lease:{lease_id}" }
+"#;
+    let mut shop = Shop::new(1, LIVES);
+    let minute = 60;
+    // A moment before a bound, at it, and behind it; far away; for ever.
+    for (id, seconds) in
+        [1, 5 * minute, 5 * minute + 1, 61 * minute, 48 * 60 * minute, 60 * 24 * 60 * minute]
+            .into_iter()
+            .enumerate()
+    {
+        shop.check(&[(&*format!("SET lease:{id} x EX {seconds}"), "+OK")]);
+    }
+    shop.check(&[
+        ("SET note:1 x", "+OK"),
+        ("SET grant:3:1 x", "+OK"),
+        ("SET stray x EX 30", "+OK"),
+    ]);
+    let (all, within) = endings(&mut shop, &[]);
+    let counts: Vec<[u64; 2]> =
+        within.iter().filter(|it| it[1] > 0).map(|[within, keys, _]| [*within, *keys]).collect();
+    assert_eq!(counts, [[300, 3], [600, 1], [7200, 2], [604_800, 1]], "{within:?}");
+    assert_eq!((within[11][0], within[12][0], within[34][0]), (3600, 7200, 86_400));
+    assert_eq!((all["keys"], all["none_keys"], all["later_keys"], all["exact"]), (9, 1, 1, 1));
+    let bytes: u64 = within.iter().map(|it| it[2]).sum();
+    let sum = bytes + all["none_bytes"] + all["later_bytes"];
+    assert!(sum.abs_diff(all["bytes"]) < 40, "{sum} of {all:?}");
+    // Of one pattern, of a key of it, of a glob; time goes on.
+    for of in ["lease:{id:uint}", "lease:77", "lease*"] {
+        assert_eq!(endings(&mut shop, &[of]).0["keys"], 6, "{of}");
+    }
+    assert_eq!(endings(&mut shop, &[""]).0["keys"], 1, "keys without a pattern");
+    // What is due counts until it is removed.
+    shop.test.pass(minute * 1000 * 4 + 500);
+    assert_eq!(endings(&mut shop, &["lease:{id:uint}"]).1[0][1], 3);
+    shop.test.tick();
+    let (_, within) = endings(&mut shop, &["lease:{id:uint}"]);
+    assert_eq!(within[0][1], 2, "{within:?}");
+    shop.check(&[
+        ("KEYWARD EXPIRING nothing", "-ERR no such pattern"),
+        ("KEYWARD EXPIRING lease:1 x", "-ERR syntax error"),
+    ]);
+}

@@ -2,7 +2,7 @@
 //!
 //! Owns which are shown, and how much of each. A look is made of commands of the user who asks
 //! (SCAN, TYPE, PTTL and a command that reads), so that rights are the server's, and such reads
-//! count. What the schema calls secret is masked by the one place that decides that
+//! count. What the schema calls secret or personal is masked by the one place that decides that
 //! (`keyward_rules::Books`).
 //! Invariants: without a password nothing is shown; a key whose lifetime its reads renew is
 //! shown without what it holds, since a look would keep it alive.
@@ -56,6 +56,7 @@ pub(super) fn look(asked: &Asked<'_>, id: usize) -> Result<Value, Response> {
     if is_open(asked) {
         return Ok(json!({ "keys": [], "why": "Keys are shown where a password is set." }));
     }
+    let mask = asked.reading.layout.mask(db).unwrap_or(book);
     let number = db.to_string();
     let select: [&[u8]; 2] = [b"SELECT", number.as_bytes()];
     let names = find(asked, &select, book, key)?;
@@ -82,11 +83,11 @@ pub(super) fn look(asked: &Asked<'_>, id: usize) -> Result<Value, Response> {
     let shown = names.iter().zip(&kinds).enumerate().map(|(at, (name, (kind, left)))| {
         let reader = READERS.iter().find(|reader| reader.data == kind);
         let parts = match (reader, values.get(at)) {
-            (Some(reader), Some(reply)) => parts(book, key, name, reader, reply),
+            (Some(reader), Some(reply)) => parts(mask, key, name, reader, reply),
             _ => Vec::new(),
         };
         json!({
-            "name": masked(book, &[b"GET", name]).get(1).map(|name| cut(name)),
+            "name": masked(mask, &[b"GET", name]).get(1).map(|name| cut(name)),
             "type": kind,
             "left": if *left < 0 { Value::Null } else { json!(*left as f64 / 1000.0) },
             "parts": parts,
@@ -191,7 +192,7 @@ fn parts(
 }
 
 /// The words of a command as others than its client see them.
-fn masked(book: &RuleBook, words: &[&[u8]]) -> Vec<Vec<u8>> {
+pub(super) fn masked(book: &RuleBook, words: &[&[u8]]) -> Vec<Vec<u8>> {
     let buffer: ArgBuf = words.iter().collect();
     let Some(command) = words.first().and_then(|name| lookup(name)) else { return Vec::new() };
     let books = Books { own: Some(book), all: &[book] };

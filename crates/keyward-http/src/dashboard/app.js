@@ -1,5 +1,8 @@
 // The dashboard: which view is shown, what it asks of the server, and when.
 
+import { told } from "./charts.js";
+import { endings } from "./expiry.js";
+import { planning } from "./plan.js";
 import * as views from "./views.js";
 import { element } from "./text.js";
 
@@ -7,7 +10,7 @@ const EVERY_MS = 2000;
 const view = document.getElementById("view"), state = document.getElementById("state");
 const filter = document.getElementById("filter");
 const SORTED = { by: "Memory", isUp: false };
-let sort = SORTED, showing = 0;
+let sort = SORTED, showing = 0, isShown = true;
 
 const addressOf = (it) => `#/pattern/${encodeURIComponent(it.db)}/${encodeURIComponent(it.keyspace)}/${encodeURIComponent(it.pattern)}`;
 
@@ -22,10 +25,44 @@ async function ask(path) {
   return response.json();
 }
 
+async function post(path, body) {
+  const response = await fetch(location.origin + "/api/v1/" + path,
+    { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+  if (!response.ok) throw new Error((await response.text()).trim() || response.statusText);
+  return response.json();
+}
+
+/** The last figures, and whether they do: for another order or filter nothing is asked. */
+let latest = null, isReused = false;
+
 async function overview() {
-  const found = await ask("overview");
+  if (isReused && latest) return latest;
+  const found = latest = await ask("overview");
   for (const it of found.patterns) it.address = addressOf(it);
+  remember(found);
   return found;
+}
+
+/** What this page has seen itself in the last minute, by the address of each pattern. */
+const seen = [];
+
+function remember(found) {
+  const at = performance.now();
+  if (seen.length > 0 && at - seen[seen.length - 1].at < EVERY_MS / 2) return;
+  seen.push({ at, by: new Map(found.patterns.map((it) => [it.address, [it.keys, it.bytes, it.hits + it.misses, it.writes]])) });
+  while (seen.length > 30) seen.shift();
+}
+
+/** The server's samples of a pattern; before it has some, those of this page. */
+function past(it, history) {
+  if (history.samples.length > 4) return { ...history, title: "The last hour" };
+  const own = seen.filter((one) => one.by.has(it.address)).map((one) => ({ at: one.at, figures: one.by.get(it.address) }));
+  const samples = own.slice(1).map(({ at, figures }, index) => {
+    const seconds = (at - own[index].at) / 1000, before = own[index].figures;
+    return { keys: figures[0], bytes: figures[1], reads: Math.max(0, figures[2] - before[2]) / seconds, writes: Math.max(0, figures[3] - before[3]) / seconds };
+  });
+  if (samples.length === 0) samples.push({ keys: it.keys, bytes: it.bytes, reads: it.reads_rate, writes: it.writes_rate });
+  return { every: EVERY_MS / 1000, samples, title: "Since this page was opened" };
 }
 
 /** What each view needs. */
@@ -33,6 +70,8 @@ const VIEWS = {
   memory: async () => views.memory({
     overview: await overview(), filter: filter.value, sort, setSort, width: Math.max(280, view.clientWidth - 60),
   }),
+  expiry: async () => endings(await allowed("expiring"), "What expires when, in all databases"),
+  plan: async () => planning({ overview: await overview(), ask, post }),
   ties: async () => {
     const [all, found] = await Promise.all([overview(), ask("ties")]);
     return views.ties({ found, overview: all, filter: filter.value });
@@ -53,9 +92,10 @@ const VIEWS = {
     const all = await overview();
     const it = all.patterns.find((it) => it.db === db && it.keyspace === keyspace && it.pattern === pattern);
     if (!it) return [element("p", { class: "note" }, "The schema has no such pattern.")];
-    const [about, history, ties] =
-      await Promise.all([ask("about?id=" + it.id), ask("history?id=" + it.id), ask("ties")]);
-    return views.pattern({ it, about, history, ties, overview: all, keys: looked.get(it.address), look: () => look(it) });
+    const [about, history, ties, ends, misfits, refusals] = await Promise.all([
+      ask("about?id=" + it.id), ask("history?id=" + it.id), ask("ties"), allowed("expiring?id=" + it.id),
+      it.misfits > 0 ? allowed("misfits?id=" + it.id) : null, it.refused + it.warned > 0 ? allowed("refusals") : null]);
+    return views.pattern({ it, about, history: past(it, history), ties, overview: all, ends, misfits, refusals, keys: looked.get(it.address), look: () => look(it) });
   },
 };
 
@@ -76,7 +116,7 @@ async function look(it) {
 function setSort(wanted) {
   sort = wanted;
   keepAddress();
-  show();
+  show(true);
 }
 
 /** The address says what is filtered and sorted by, so that it can be shared. */
@@ -96,8 +136,10 @@ function readAddress() {
   sort = wanted ? { by: wanted.slice(1), isUp: wanted.startsWith("+") } : SORTED;
 }
 
-async function show() {
-  const turn = ++showing;
+async function show(mayReuse = false) {
+  isReused = mayReuse === true;
+  isShown = false;
+  const turn = ++showing, begun = performance.now();
   const [, name, ...rest] = (location.hash || "#/memory").split("?")[0].split("/").map(decoded);
   const wanted = Object.hasOwn(VIEWS, name) ? name : "memory";
   for (const link of document.querySelectorAll("nav a")) {
@@ -108,11 +150,17 @@ async function show() {
     const parts = await VIEWS[wanted](...rest);
     if (turn !== showing) return;
     const focused = document.activeElement?.closest?.("th button")?.textContent;
-    view.replaceChildren(...parts.filter((part) => part !== null));
+    // A form that is there stays as it is.
+    if (parts.length !== 1 || view.firstChild !== parts[0]) view.replaceChildren(...parts.filter((part) => part !== null));
+    performance.clearMeasures("shown");
+    performance.measure("shown", { start: begun });
+    tell();
     if (focused) [...view.querySelectorAll("th button")].find((it) => it.textContent === focused)?.focus();
     state.textContent = "";
   } catch (error) {
     if (turn === showing) state.textContent = "The server does not answer: " + error.message;
+  } finally {
+    if (turn === showing) isShown = true;
   }
 }
 
@@ -124,8 +172,9 @@ function turnTheme() {
 }
 
 document.addEventListener("keydown", (event) => {
+  if (event.target.matches?.("textarea, select")) return;
   if (event.target === filter) {
-    if (event.key === "Escape") { filter.value = ""; filter.blur(); keepAddress(); show(); }
+    if (event.key === "Escape") { filter.value = ""; filter.blur(); keepAddress(); show(true); }
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -134,12 +183,36 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "/") { event.preventDefault(); filter.focus(); }
   else if (event.key === "t") turnTheme();
 });
+/** What is said of the place under the pointer, or of what has the focus. */
+const tip = document.getElementById("tip");
+let pointer = null;
+
+function tell() {
+  const under = pointer && document.elementFromPoint(pointer.x, pointer.y);
+  const focused = document.activeElement?.matches?.("[data-tip]:focus-visible") ? document.activeElement : null;
+  const it = under?.closest?.("[data-tip], svg.chart") ?? focused;
+  const area = it?.getBoundingClientRect();
+  const text = !it ? "" : it.dataset.tip ?? told.get(it)?.(Math.min(1, Math.max(0, (pointer.x - area.left) / area.width))) ?? "";
+  tip.textContent = text;
+  tip.hidden = !text;
+  if (!text) return;
+  const [x, y] = it === focused ? [area.left + area.width / 2, area.top] : [pointer.x, pointer.y];
+  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 8)) + "px";
+  tip.style.top = Math.max(4, y - tip.offsetHeight - 10 < 4 ? y + 18 : y - tip.offsetHeight - 10) + "px";
+}
+
+addEventListener("pointermove", (event) => { pointer = { x: event.clientX, y: event.clientY }; tell(); });
+document.documentElement.addEventListener("pointerleave", () => { pointer = null; tell(); });
+addEventListener("focusin", tell);
+addEventListener("scroll", () => { pointer = null; tell(); }, { passive: true });
+
 document.getElementById("theme").addEventListener("click", turnTheme);
-filter.addEventListener("input", () => { keepAddress(); show(); });
+filter.addEventListener("input", () => { keepAddress(); show(true); });
 addEventListener("hashchange", () => { readAddress(); scrollTo(0, 0); show(); view.focus({ preventScroll: true }); });
-addEventListener("resize", show);
+addEventListener("resize", () => show(true));
 const theme = localStorage.getItem("theme");
 if (theme) document.documentElement.dataset.theme = theme;
 readAddress();
 show();
-setInterval(() => { if (!document.hidden) show(); }, EVERY_MS);
+// What takes longer than that is waited for: begun anew over and over it would never be shown.
+setInterval(() => { if (!document.hidden && isShown) show(); }, EVERY_MS);

@@ -35,7 +35,8 @@ export function time(seconds) {
   for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
     if (seconds >= size) return trimmed(seconds / size) + " " + unit;
   }
-  return trimmed(seconds) + " s";
+  if (seconds >= 1 || seconds <= 0) return trimmed(seconds) + " s";
+  return seconds >= 0.001 ? trimmed(seconds * 1e3) + " ms" : trimmed(seconds * 1e6) + " µs";
 }
 
 function trimmed(number) {
@@ -59,4 +60,16 @@ function build(made, attributes, children) {
   }
   made.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return made;
+}
+
+export const code = (text) => element("bdi", { class: "code" }, shown(text));
+
+/** Figures side by side: what each is, its value, how it is shown. */
+export function tiles(figures) {
+  return element("div", { class: "tiles" }, figures.map(([title, value, style]) =>
+    element("div", { class: "tile" }, element("b", { class: style ?? "" }, value), element("span", {}, title))));
+}
+
+export function card(title, ...content) {
+  return element("section", { class: "card" }, element("h2", {}, title), ...content);
 }

@@ -1,9 +1,9 @@
 // The views: what each shows of the server's answers.
 
-import { chart, graph, spark, treemap } from "./charts.js";
-import { bytes, count, element, share, shown, shownLines, time } from "./text.js";
+import { chart, graphs, spark, treemap } from "./charts.js";
+import { endings } from "./expiry.js";
+import { bytes, card, code, count, element, share, shown, shownLines, tiles, time } from "./text.js";
 
-const code = (text) => element("bdi", { class: "code" }, shown(text));
 const link = (it) => element("a", { href: it.address }, code(it.pattern || "(no pattern)"));
 const ratio = (it) => (it.hits + it.misses > 0 ? it.hits / (it.hits + it.misses) : null);
 
@@ -25,15 +25,6 @@ const COLUMNS = [
 
 function mark(number, style) {
   return element("span", { class: number > 0 ? style : "soft" }, count(number));
-}
-
-function tiles(figures) {
-  return element("div", { class: "tiles" }, figures.map(([title, value, style]) =>
-    element("div", { class: "tile" }, element("b", { class: style ?? "" }, value), element("span", {}, title))));
-}
-
-function card(title, ...content) {
-  return element("section", { class: "card" }, element("h2", {}, title), ...content);
 }
 
 /** Which patterns take the memory. */
@@ -98,11 +89,32 @@ function someKeys(keys, look) {
       element("tbody", {}, rows)) : element("p", { class: "note" }, why ? "" : "There are none at the moment."), button);
 }
 
+/** Keys that do not fit and are kept. */
+function misfitting(it, found) {
+  if (!found) return null;
+  const title = `Misfits, ${count(it.misfits)} in all`;
+  const why = found.refused ?? found.why;
+  if (why) return card(title, element("p", { class: "soft" }, shown(why)));
+  return list(title, ["key", "why"], found.misfits.map((one) =>
+    [code(one.key), one.reasons.map((reason) => element("div", {}, shown(reason)))]), "None was met in the first rows.")[0];
+}
+
+/** The last commands that broke what is said of a pattern. */
+function refusedOf(it, found) {
+  if (!found || found.refused) return null;
+  const own = found.refusals.filter((one) => one.db === it.db && one.pattern === it.pattern);
+  if (own.length === 0) return null;
+  return list("The last refusals", ["-when", "-", "command", "why", "-client"], own.map((one) =>
+    [when(one.time), one.outcome, code(one.command.join(" ")), code(one.reason), code(`${one.address} ${one.name}`)]), "")[0];
+}
+
 /** One pattern. */
-export function pattern({ it, about, history, ties, overview, keys, look }) {
+export function pattern({ it, about, history, ties, overview, keys, look, ends, misfits, refusals }) {
   const facts = about.facts.flatMap(([title, lines]) =>
     [element("dt", {}, title), element("dd", {}, lines.map((line) => element("div", {}, shown(line))))]);
-  const of = (name) => history.samples.map((sample) => sample[name]);
+  const points = (name) => history.samples.map((sample) => sample[name]);
+  const ago = (at, all) => `${time((all - 1 - at) * history.every)} ago`;
+  const drawn = (title, name, format) => chart(title, points(name), format, ago);
   const reasons = Object.entries(it.reasons).filter(([, number]) => number > 0);
   return [
     element("h1", {}, code(it.pattern || "(no pattern)"), element("span", { class: "soft" }, ` ${it.keyspace}, ${it.db}`)),
@@ -114,11 +126,14 @@ export function pattern({ it, about, history, ties, overview, keys, look }) {
       ["misfits", count(it.misfits), it.misfits > 0 ? "warn" : ""],
       ["refused", count(it.refused), it.refused > 0 ? "bad" : ""],
     ]),
-    card("The last hour", element("div", { class: "charts" },
-      chart("Keys", of("keys"), count), chart("Memory", of("bytes"), bytes),
-      chart("Reads a second", of("reads"), count), chart("Writes a second", of("writes"), count))),
+    card(history.title, element("div", { class: "charts" },
+      drawn("Keys", "keys", count), drawn("Memory", "bytes", bytes),
+      drawn("Reads a second", "reads", count), drawn("Writes a second", "writes", count))),
+    ...endings(ends),
     someKeys(keys, look),
     tied(it, ties, overview),
+    misfitting(it, misfits),
+    refusedOf(it, refusals),
     reasons.length > 0 ? card("Refused, by reason", element("dl", { class: "facts" },
       reasons.flatMap(([reason, number]) => [element("dt", {}, reason), element("dd", {}, count(number))]))) : null,
     facts.length > 0 ? card("What the schema says", element("dl", { class: "facts" }, facts)) : null,
@@ -175,11 +190,11 @@ export function replication({ overview, replicas: it, sinks }) {
   ])];
   if (it.primary) parts.push(...list("Its primary", ["address", "link", "last heard"],
     [[code(it.primary.address), element("span", { class: it.primary.link === "up" ? "good" : "bad" }, it.primary.link), time(it.primary.heard ?? 0)]], ""));
-  parts.push(...list("Replicas", ["address", "state", "behind", "lag"], it.replicas.map((one) =>
+  parts.push(...list("Replicas", ["address", "state", "#behind", "#lag"], it.replicas.map((one) =>
     [code(one.address), element("span", { class: one.state === "online" ? "good" : "warn" }, shown(one.state)), bytes(one.behind ?? 0), time(one.lag ?? 0)]),
     "Nobody follows this server."));
   if (sinks.refused) return [...parts, card("Sinks", element("p", { class: "note" }, shown(sinks.refused)))];
-  parts.push(...list("Changes that wait to be stored in PostgreSQL", ["keyspace", "entries", "the oldest is"], sinks.feeds.map((one) =>
+  parts.push(...list("Changes that wait to be stored in PostgreSQL", ["keyspace", "#entries", "#the oldest is"], sinks.feeds.map((one) =>
     [code(`${one.keyspace}, ${one.db}`), count(one.entries), one.oldest === null ? "–" : time(one.oldest) + " old"]), "No key has a sink."));
   if (sinks.sinks.length > 0) parts.push(...list("Sinks", ["pattern", "what", "table"], sinks.sinks.map((one) =>
     [figures.has(one.id) ? link(figures.get(one.id)) : code(one.pattern), one.kind, code(one.table)]), ""));
@@ -195,37 +210,49 @@ export function ties({ found, overview, filter }) {
     [tie.to, { id: tie.to, pattern: tie.to_pattern, keyspace: "PostgreSQL", type: "table", address: "#/replication" }]));
   const nodes = [...overview.patterns.filter((it) => ids.has(it.id)), ...tables.values()];
   if (nodes.length === 0) return [element("p", { class: "note" }, "No pattern is kept from another one, or lives with one.")];
-  return [card("What is kept from what, and what lives with what", graph(nodes, own))];
+  const groups = [...new Set(nodes.filter((node) => node.keyspace !== "PostgreSQL").map((node) => `${node.keyspace}, ${node.db}`))];
+  return [element("h1", {}, "What is kept from what, and what lives with what"), ...groups.map((group) => {
+    const inside = new Set(nodes.filter((node) => `${node.keyspace}, ${node.db}` === group).map((node) => node.id));
+    const ties = own.filter((tie) => inside.has(tie.from));
+    const ends = new Set(ties.flatMap((tie) => [tie.from, tie.to]));
+    return card(group, graphs(nodes.filter((node) => ends.has(node.id)), ties));
+  })];
 }
 
 const when = (ms) => element("time", { datetime: new Date(ms).toISOString() }, new Date(ms).toLocaleTimeString());
 
+/** A table; of columns whose names begin with # the cells are numbers, with - short texts. */
 function list(title, columns, rows, empty) {
   if (rows.length === 0) return [card(title, element("p", { class: "note" }, empty))];
+  const style = (at) => ({ "#": "", "-": "left" })[columns[at][0]] ?? "left wrap";
   return [card(title, element("table", {},
-    element("thead", {}, element("tr", {}, columns.map((name) => element("th", { scope: "col", class: "left soft" }, name)))),
-    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell) => element("td", { class: "left wrap" }, cell)))))))];
+    element("thead", {}, element("tr", {}, columns.map((name, at) => element("th", { scope: "col", class: style(at) ? "left soft" : "soft" }, name.replace(/^[#-]/, ""))))),
+    element("tbody", {}, rows.map((row) => element("tr", {}, row.map((cell, at) => element("td", { class: style(at) }, cell)))))))];
 }
 
 export function refusals({ found }) {
-  const rows = found.refusals.map((it) => [when(it.time), it.outcome, code(it.pattern), code(it.command.join(" ")), code(it.reason), code(`${it.address} ${it.name}`)]);
-  return list("What was refused, and to whom", ["when", "", "pattern", "command", "why", "client"], rows, "Nothing that is remembered broke the schema.");
+  const isOpen = found.refusals.length > 0 && found.refusals.every((it) => it.reason === "shown where a password is set");
+  const rows = found.refusals.map((it) => [when(it.time), element("span", { class: it.outcome === "refused" ? "bad" : "warn" }, it.outcome), code(it.pattern || "(no pattern)"),
+    code(it.command.join(" ")), ...(isOpen ? [] : [code(it.reason)]), code(`${it.address} ${it.name}`)]);
+  const shownList = list("What was refused, and to whom", ["-when", "-", "pattern", "command", ...(isOpen ? [] : ["why"]), "-client"], rows, "Nothing that is remembered broke the schema.");
+  if (isOpen) shownList[0].querySelector("h2").after(element("p", { class: "soft" }, "Reasons and arguments are shown where a password is set."));
+  return shownList;
 }
 
 export function slow({ found }) {
   const rows = found.slow.map((it) => [when(it.time * 1000), time(it.us / 1e6), code(it.command.join(" ")), code(`${it.address} ${it.name}`)]);
-  return list("Slow log", ["when", "took", "command", "client"], rows, "No command took long.");
+  return list("Slow log", ["-when", "#took", "command", "-client"], rows, "No command took long.");
 }
 
 export function clients({ found }) {
   const rows = found.clients.map((it) => [code(it.addr), code(it.name), code(it.user), code(it.cmd), time(Number(it.age)), time(Number(it.idle)), bytes(Number(it["tot-mem"]))]);
-  return list(`${rows.length} clients`, ["address", "name", "user", "last command", "since", "idle", "memory"], rows, "Nobody is connected.");
+  return list(`${rows.length} clients`, ["-address", "name", "-user", "-last command", "#since", "#idle", "#memory"], rows, "Nobody is connected.");
 }
 
 export function alerts({ found }) {
   const rows = found.alerts.map((it) => [
     element("span", { class: it.until ? "soft" : "bad" }, it.until ? "over" : "fires"), it.severity, it.summary, it.description,
     when(it.since * 1000), it.until ? when(it.until * 1000) : ""]);
-  return list("Alerts", ["", "severity", "what", "", "since", "until"], rows, found.declared > 0
+  return list("Alerts", ["-", "-severity", "what", "", "-since", "-until"], rows, found.declared > 0
     ? `${found.declared} alerts are watched, and none fires.` : "The schema declares no alerts.");
 }

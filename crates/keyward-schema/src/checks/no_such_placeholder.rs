@@ -11,8 +11,9 @@ pub(crate) static RULE: Rule = Rule {
     level: Level::Error,
     title: "the pattern has no such placeholder",
     why: "
-`secret` names placeholders of its own key's pattern, without braces. A name
-that the pattern does not have would leave readable what was meant to be secret.
+`secret` and `personal` name placeholders of their own key's pattern, without
+braces. A name that the pattern does not have would leave readable what was
+meant to be hidden.
 ",
     wrong: r#"
 [keyspace]
@@ -34,7 +35,7 @@ secret = ["token"]
 "#,
 };
 
-pub(crate) fn found(name: &str, own: &Pattern, at: Span) -> Diagnostic {
+pub(crate) fn found(setting: &str, name: &str, own: &Pattern, at: Span) -> Diagnostic {
     let names = || own.placeholders().iter().map(|placeholder| &*placeholder.name);
     let bare = name.trim_matches(['{', '}']);
     let near = nearest(bare, names()).or(names().next());
@@ -42,7 +43,7 @@ pub(crate) fn found(name: &str, own: &Pattern, at: Span) -> Diagnostic {
         RULE.at(at, "no placeholder").saying(format!("`{own}` has no placeholder `{name}`"));
     match near {
         Some(near) => found.help(text_form(near)),
-        None => found.help("remove `secret`, or say `secret = true` of the values"),
+        None => found.help(format!("remove `{setting}`, or say `{setting} = true` of the values")),
     }
 }
 
@@ -57,6 +58,10 @@ mod tests {
             "KW0111 4:11 `reset:{code}` has no placeholder `cod` [no placeholder] | help: \"code\"",
         );
         check("[key.\"reset:{code}\"]\ntype = 'string'\nttl = '1h'\nsecret = ['code']", "");
+        check(
+            "[key.\"reset\"]\ntype = 'string'\nttl = '1h'\npersonal = ['code']",
+            "KW0111 4:13 `reset` has no placeholder `code` [no placeholder] | help: remove `personal`, or say `personal = true` of the values",
+        );
         check(
             "[key.\"reset\"]\ntype = 'string'\nttl = '1h'\nsecret = ['code']",
             "KW0111 4:11 `reset` has no placeholder `code` [no placeholder] | help: remove `secret`, or say `secret = true` of the values",

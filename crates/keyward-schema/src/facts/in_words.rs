@@ -260,6 +260,9 @@ pub(super) fn limits_in_words(shape: &Shape) -> String {
     if shape.secret {
         words.push("secret".to_owned());
     }
+    if shape.personal {
+        words.push("personal".to_owned());
+    }
     words.join(", ")
 }
 

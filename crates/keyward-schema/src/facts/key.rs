@@ -61,6 +61,7 @@ pub fn lines_of_key(links: &Linked<'_>, id: KeyId) -> Vec<(&'static str, Vec<Lin
     facts.push(("Alerts", alerts.collect()));
     facts.push(("PostgreSQL", sink_lines(key)));
     facts.push(("Secret", secret(key)));
+    facts.push(("Personal", personal(key)));
     facts.push(("Owner", key.owner.iter().map(|owner| Line::text(&**owner)).collect()));
     facts.push(("Readers", named(key.readers.as_deref())));
     facts.push(("Writers", named(key.writers.as_deref())));
@@ -90,8 +91,10 @@ fn placeholders(key: &Key) -> Vec<Line> {
     let in_words = |(index, placeholder): (usize, &crate::Placeholder)| {
         let tagged = if key.pattern.is_tagged(index) { ", in a hash tag" } else { "" };
         let secret = if key.secret_placeholders.contains(&index) { ", secret" } else { "" };
+        let is_personal = key.personal_placeholders.contains(&index);
+        let personal = if is_personal { ", personal" } else { "" };
         let kind = placeholder.kind.in_words();
-        Line::code(&*placeholder.name).and(format!(": {kind}{tagged}{secret}"))
+        Line::code(&*placeholder.name).and(format!(": {kind}{tagged}{secret}{personal}"))
     };
     key.pattern.placeholders().iter().enumerate().map(in_words).collect()
 }
@@ -106,6 +109,20 @@ fn secret(key: &Key) -> Vec<Line> {
     let names = (!names.is_empty()).then(|| {
         let verb = if key.secret_placeholders.len() == 1 { "is" } else { "are" };
         names.and(format!(" {verb} {KEPT_OUT}; SCAN and notifications show the whole key."))
+    });
+    values.into_iter().chain(names).collect()
+}
+
+/// What of a key pages and reports mask.
+fn personal(key: &Key) -> Vec<Line> {
+    const MASKED: &str = "masked on pages and in reports";
+    let values = key.personal.then(|| Line::text(format!("Its values are {MASKED}.")));
+    let names = key.personal_placeholders.iter();
+    let names = names.map(|index| Line::code(&*key.pattern.placeholders()[*index].name));
+    let names = Line::join(names, ", ");
+    let names = (!names.is_empty()).then(|| {
+        let verb = if key.personal_placeholders.len() == 1 { "is" } else { "are" };
+        names.and(format!(" {verb} {MASKED}."))
     });
     values.into_iter().chain(names).collect()
 }

@@ -52,6 +52,8 @@ pub(super) fn of(
         expect_items: None,
         secret: true,
         secret_placeholders: Vec::new(),
+        personal: false,
+        personal_placeholders: Vec::new(),
         mode: None,
         derived: None,
         max_fanout: DEFAULT_MAX_FANOUT,

@@ -5,7 +5,7 @@
 use super::content::ContentDraft;
 use super::draft::KeyDraft;
 use super::mirrors::Mirrors;
-use super::secrets::{self, Secret};
+use super::secrets;
 use super::table::Table;
 use super::{Watched, alert, derived, example, expect, lifetime, sink, users};
 use crate::checks::{self, derived_setting, evict_contradiction, misplaced_setting};
@@ -37,7 +37,8 @@ fn finish_one(
     let bounds = read_bounds(table, report);
     let compress = table.size("compress", report).map(|size| size.value);
     let (expect, expect_items) = expect::read(draft, report);
-    let secret = secrets::read(draft, report);
+    let (secret, secret_placeholders) = secrets::read(draft, "secret", report).into_parts();
+    let (personal, personal_placeholders) = secrets::read(draft, "personal", report).into_parts();
     let mode = table.choice("mode", Mode::NAMES, Mode::named, report).map(|mode| mode.value);
     let max_fanout = table.count("max_fanout", report).map(|count| count.value);
     let doc = table.owned_text("doc", report);
@@ -61,14 +62,10 @@ fn finish_one(
     }
     let alerts = alert::read(table, Watched::Key { expect }, report);
     let example = example::read(draft, report);
-    let secret_names = match &secret {
-        Secret::Placeholders(named) => &named[..],
-        Secret::Values | Secret::Nothing => &[],
-    };
-    let sink = sink::read(draft, is_kept, (secret == Secret::Values, secret_names), report);
+    let sink = sink::read(draft, is_kept, (secret, &secret_placeholders), report);
     let (lifetime, derived) = (lifetime?, derived?);
     let mut content = complete_content(draft.content.as_ref()?, derived.as_ref(), drafts);
-    if secret == Secret::Values {
+    if secret {
         content.make_secret();
     }
     Some(Key {
@@ -89,11 +86,10 @@ fn finish_one(
         compress,
         expect,
         expect_items,
-        secret: secret == Secret::Values,
-        secret_placeholders: match secret {
-            Secret::Placeholders(named) => named,
-            Secret::Values | Secret::Nothing => Vec::new(),
-        },
+        secret,
+        secret_placeholders,
+        personal,
+        personal_placeholders,
         mode,
         derived,
         max_fanout: max_fanout.unwrap_or(DEFAULT_MAX_FANOUT),

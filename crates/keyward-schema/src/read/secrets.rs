@@ -1,8 +1,8 @@
-//! What is secret: what the schema says of a key, and what follows for others.
+//! What is secret or personal: what the schema says of a key, and what follows for others.
 //!
-//! Owns the reading of a key's `secret`, and the way of a secret through
+//! Owns the reading of a key's `secret` and `personal`, and the way of a secret through
 //! derived keys: a value that is secret in its row is secret in the name, in the
-//! members and in the scores of every key that Keyward keeps from it. Not here: the `secret`
+//! members and in the scores of every key that Keyward keeps from it. Not here: those
 //! of a field (`shape`), what is shown (the rule book).
 
 use std::borrow::Cow;
@@ -17,30 +17,33 @@ use crate::lifetime::Lifetime;
 use crate::schema::{Content, Key};
 use crate::shape::Field;
 
-/// What `secret` of a key says.
+/// What `secret` or `personal` of a key says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Secret {
     /// Nothing.
     Nothing,
-    /// Its values are secret.
+    /// Its values are.
     Values,
     /// These placeholders are, in order.
     Placeholders(Vec<usize>),
 }
 
-/// Reads `secret` of a key.
-pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Secret {
-    let Some(entry) = draft.table.entry("secret") else { return Secret::Nothing };
+/// Reads `secret` or `personal` of a key.
+pub(super) fn read(draft: &KeyDraft<'_>, setting: &str, report: &mut Report) -> Secret {
+    let Some(entry) = draft.table.entry(setting) else { return Secret::Nothing };
     match entry.value.get_ref() {
         DeValue::Boolean(true) => Secret::Values,
         DeValue::Boolean(false) => Secret::Nothing,
         DeValue::Array(_) => {
             let Some(pattern) = &draft.pattern else { return Secret::Nothing };
             let mut named = Vec::new();
-            for name in draft.table.texts("secret", report) {
+            for name in draft.table.texts(setting, report) {
                 match pattern.placeholder(name.value) {
                     Some(index) => named.push(index),
-                    None => report.push(no_such_placeholder::found(name.value, pattern, name.at)),
+                    None => {
+                        let found = no_such_placeholder::found;
+                        report.push(found(setting, name.value, pattern, name.at));
+                    }
                 }
             }
             named.sort_unstable();
@@ -51,6 +54,17 @@ pub(super) fn read(draft: &KeyDraft<'_>, report: &mut Report) -> Secret {
             let expected = "true or false, or an array of placeholders";
             report.push(wrong_value::found(entry, expected));
             Secret::Nothing
+        }
+    }
+}
+
+impl Secret {
+    /// Whether it is the values, and which placeholders.
+    pub(super) fn into_parts(self) -> (bool, Vec<usize>) {
+        match self {
+            Secret::Nothing => (false, Vec::new()),
+            Secret::Values => (true, Vec::new()),
+            Secret::Placeholders(named) => (false, named),
         }
     }
 }
@@ -71,7 +85,7 @@ pub(crate) fn filled_from_values(key: &Key) -> Cow<'_, [(usize, Option<usize>)]>
 
 /// Makes secret what comes from secrets, until nothing more follows: each round makes at
 /// least one placeholder, member or score secret, so there is an end.
-pub(super) fn spread(keys: &mut [Option<Key>]) {
+pub(crate) fn spread(keys: &mut [Option<Key>]) {
     let mut has_news = true;
     while has_news {
         has_news = false;
@@ -293,5 +307,31 @@ mod tests {
             [key.'recent:{code}']\ntype = 'zset'\n\
             rank = { of = 'login:{tenant}:{code}', by = 'at' }\n";
         assert_eq!(secrets(keys), ["login code", "recent code"]);
+    }
+
+    #[test]
+    fn what_is_personal_is_secret_in_the_discreet_schema_alone_and_spreads_there() {
+        let keys = "[key.'user:{id}']\ntype = 'hash'\nttl = 'none'\n\
+            fields = { email = { type = 'str', personal = true }, name = 'str' }\n\
+            [key.'mail:{m}']\ntype = 'string'\nlookup = { of = 'user:{id}', field = 'email' }\n\
+            [key.'visit:{who}:{n}']\ntype = 'string'\nttl = '1h'\npersonal = ['who']\n\
+            [key.'note:{n}']\ntype = 'string'\nttl = '1h'\npersonal = true\n\
+            [key.'plain:{n}']\ntype = 'string'\nttl = '1h'\npersonal = false\n";
+        assert!(secrets(keys).is_empty(), "to the server nothing of it is secret");
+        let file = format!("[keyspace]\nname = 'x'\n{keys}");
+        let schema = check("x", file.as_bytes()).schema.expect("it is sound");
+        let personal: Vec<bool> = schema.keys.iter().map(crate::Key::has_personal).collect();
+        assert_eq!(personal, [true, false, true, true, false]);
+        let discreet = schema.discreet();
+        let hidden: Vec<(&[usize], bool)> = discreet
+            .keys
+            .iter()
+            .map(|key| (&key.secret_placeholders[..], key.holds_secret()))
+            .collect();
+        let none: &[usize] = &[];
+        assert_eq!(
+            hidden,
+            [(none, true), (&[0], false), (&[0], false), (none, true), (none, false)]
+        );
     }
 }

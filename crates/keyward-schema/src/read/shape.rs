@@ -192,6 +192,7 @@ fn read_long(
     if table.switch("secret", report).is_some_and(|secret| secret.value) {
         shape.make_secret();
     }
+    shape.personal = table.switch("personal", report).is_some_and(|personal| personal.value);
     let doc = table.owned_text("doc", report);
     let same = comparison::read_same(&table, report);
     Some(FieldShape { shape, optional, doc, same })

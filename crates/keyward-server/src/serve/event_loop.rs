@@ -90,6 +90,7 @@ impl EventLoop {
             self.wait = Duration::ZERO;
             return Ok(());
         }
+        publishing::note_users(&server.core.borrow());
         round::end_round(server, &mut server.core.borrow_mut());
         if is_their_turn {
             self.serve_others(now_ns);
@@ -146,6 +147,9 @@ impl EventLoop {
 
     /// How long the next round may wait.
     fn time_to_wait(&self, now_ns: u64) -> Duration {
+        if publishing::is_under_way(&self.server.core.borrow()) {
+            return Duration::ZERO;
+        }
         let time = Duration::from_nanos(tick::next_ns(&self.server).saturating_sub(now_ns));
         let gathering = self.server.waiters.gathering_time();
         gathering.map_or(time, |gathering| gathering.min(time))

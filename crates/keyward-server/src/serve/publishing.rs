@@ -2,7 +2,8 @@
 //!
 //! Owns which counter becomes which word. Done between rounds, at most ten times a second and
 //! only if somebody has asked since: a copy of counters into a buffer that is there, without
-//! allocating, locking or freeing anything. Only when other schemas have come into force are
+//! allocating, locking or freeing anything, in steps of [`TABLES_PER_STEP`] tables, so that a
+//! schema of thousands of patterns holds nobody up. Only when other schemas have come into force are
 //! buffers made anew.
 //! Not here: what the figures are called (`keyward_http`).
 
@@ -14,16 +15,21 @@ use std::fmt::Write as _;
 
 const _: () = assert!(LEVELS_US.len() == LATENCY_LEVELS, "the steps are those of the engine");
 
+/// Tables whose figures are written at a time: some 100 µs.
+const TABLES_PER_STEP: usize = 128;
+
 /// What publishing needs.
 #[derive(Debug)]
 pub(crate) struct Publishing {
     publisher: Publisher,
     onlooker: Onlooker,
+    /// Tables whose figures are written, of a publication under way.
+    tables_done: usize,
 }
 
 impl Publishing {
     pub(crate) fn new(publisher: Publisher) -> Publishing {
-        Publishing { publisher, onlooker: Onlooker::default() }
+        Publishing { publisher, onlooker: Onlooker::default(), tables_done: 0 }
     }
 }
 
@@ -34,7 +40,20 @@ pub(crate) fn tell_schemas(core: &Core) {
     }
 }
 
-/// Publishes figures if somebody wants some.
+/// Whether a publication is to go on before anything is waited for.
+pub(crate) fn is_under_way(core: &Core) -> bool {
+    core.publishing.as_ref().is_some_and(|publishing| publishing.publisher.is_under_way())
+}
+
+/// Tells those who remember what users may that these have changed.
+#[inline]
+pub(crate) fn note_users(core: &Core) {
+    if let Some(publishing) = &core.publishing {
+        publishing.publisher.note_users(core.engine.users_version());
+    }
+}
+
+/// Publishes figures if somebody wants some, or goes on with that.
 #[inline]
 pub(crate) fn publish_if_due(core: &mut Core) {
     if core.publishing.as_ref().is_some_and(|publishing| publishing.publisher.is_due()) {
@@ -45,7 +64,7 @@ pub(crate) fn publish_if_due(core: &mut Core) {
 #[cold]
 fn publish(core: &mut Core) {
     let Core { engine, host, publishing, .. } = core;
-    let Some(Publishing { publisher, onlooker }) = publishing else { return };
+    let Some(Publishing { publisher, onlooker, tables_done }) = publishing else { return };
     engine.set_time(host.clock.now_us());
     let generation = engine.schema_version();
     if publisher.is_outdated(generation) {
@@ -56,7 +75,18 @@ fn publish(core: &mut Core) {
             None => return,
         }
     }
-    publisher.publish(|writer| {
+    if publisher.is_under_way() {
+        let mut is_done = false;
+        publisher.go_on(|writer| is_done = write_tables(engine, tables_done, writer));
+        if is_done {
+            publisher.go_on(|writer| write_latencies(engine, writer));
+            publisher.end();
+        }
+        return;
+    }
+    *tables_done = 0;
+    publisher.begin();
+    publisher.go_on(|writer| {
         engine.write_published(host, onlooker, writer.text);
         let is_protected = host.settings.is_on(Id::ProtectedMode) && engine.needs_no_password();
         // Writing to a string cannot fail.
@@ -67,22 +97,26 @@ fn publish(core: &mut Core) {
             u8::from(is_protected),
             u8::from(is_open)
         );
-        write_tables(engine, writer);
-        write_latencies(engine, writer);
     });
 }
 
-/// The words of each table of each database under a schema.
-fn write_tables(engine: &Engine, writer: &mut Writer<'_>) {
-    for (db, _) in engine.books() {
-        for (_, figures) in engine.tables(db) {
+/// The words of some more tables of databases under a schema; whether those were the last.
+fn write_tables(engine: &Engine, done: &mut usize, writer: &mut Writer<'_>) -> bool {
+    let (mut first, mut left) = (*done, TABLES_PER_STEP);
+    for (db, book) in engine.books() {
+        let count = 1 + book.schema().keys.len();
+        for (_, figures) in engine.tables(db, first).take(left) {
             let words: [u64; PatternFigure::COUNT] =
                 std::array::from_fn(|at| word(&figures, PatternFigure::ALL[at]));
             writer.words(&words);
             writer.words(figures.stats.refused.counts());
             writer.words(figures.stats.warned.counts());
+            *done += 1;
+            left -= 1;
         }
+        first = first.saturating_sub(count);
     }
+    left > 0
 }
 
 fn word(table: &TableFigures, figure: PatternFigure) -> u64 {

@@ -45,7 +45,7 @@ use crate::values::prefetch::{prefetch, prefetch_bytes};
 use crate::values::random::Random;
 use crate::values::row::{LentRow, NewValue, Row};
 use crate::values::value::{Object, ObjectRef, Value};
-use deadlines::Deadlines;
+use deadlines::{Deadlines, Looks};
 use fresh::Fresh;
 use keyward_packing::Packer;
 use lists::Lists;
@@ -158,6 +158,19 @@ impl Table {
     /// The average deadline of those that have one.
     pub fn mean_deadline(&self) -> Option<i64> {
         self.deadlines.mean_ms()
+    }
+
+    /// Hints that the ends of rows will be counted: of a table whose turn comes soon, and of one
+    /// whose turn comes next.
+    pub fn prefetch_ends(soon: Option<&Table>, next: Option<&Table>) {
+        soon.iter().for_each(|table| table.deadlines.prefetch_runs());
+        next.iter().for_each(|table| table.deadlines.prefetch_last());
+    }
+
+    /// How many rows end before each of some moments, which are in order; says in `looks`
+    /// whether that is exact.
+    pub fn count_before(&self, moments: &[i64], counts: &mut [usize], looks: &mut Looks) {
+        self.deadlines.count_before(moments, counts, looks);
     }
 
     /// The row of a key.

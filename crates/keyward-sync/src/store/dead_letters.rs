@@ -113,7 +113,7 @@ async fn resend_one(
             match rows::store_one(&transaction, sink, &what).await {
                 Ok(_) => Ok(()),
                 Err(Failure::Refused(reason)) => {
-                    Err(if crate::row::has_secrets(key) { reason.discreet } else { reason.plain })
+                    Err(if crate::row::is_discreet(key) { reason.discreet } else { reason.plain })
                 }
                 Err(Failure::Store(error)) => return Err(error),
             }

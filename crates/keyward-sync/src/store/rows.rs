@@ -7,7 +7,7 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::ddl::{self, Month};
-use crate::row::{Row, has_secrets};
+use crate::row::{Row, is_discreet};
 use crate::statement;
 use crate::store::failure::{Failure, Reason};
 use crate::store::{Batch, Change, StoreError, Stored, What, dead_letters, sink_of};
@@ -112,7 +112,7 @@ async fn store_each(
             Err(Failure::Refused(reason)) => reason,
             Err(failure) => return Err(failure),
         };
-        let reason = if has_secrets(key) { reason.discreet } else { reason.plain };
+        let reason = if is_discreet(key) { reason.discreet } else { reason.plain };
         let item = change.item.as_ref().filter(|_| sink.kind == SinkKind::Drain);
         let Some((number, item)) = item else {
             return Err(refused(key, sink, change, reason).into());

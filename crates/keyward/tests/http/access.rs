@@ -99,7 +99,8 @@ fn a_name_that_is_not_its_own_is_not_served() {
 fn what_is_no_request_is_refused_and_hurts_nobody() {
     let shop = Shop::open(&[]);
     let status = |request: &[u8]| exchange(shop.http, request).status;
-    assert_eq!(status(b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405);
+    assert_eq!(status(b"PUT /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"), 405);
+    assert_eq!(status(b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"), 411);
     assert_eq!(
         status(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
         404
@@ -241,4 +242,54 @@ fn a_server_that_loads_is_not_ready() {
     child.wait().expect("it has ended");
     assert!(statuses.iter().all(|status| [200, 503].contains(status)), "{statuses:?}");
     assert_eq!(statuses.first(), Some(&503), "{statuses:?}");
+}
+
+#[test]
+fn a_right_that_is_withdrawn_is_gone_at_once() {
+    let shop = Shop::open(&[]);
+    let client = &mut shop.server.client();
+    crate::metrics::fresh(&shop);
+    call(client, "ACL SETUSER default resetpass >sesame");
+    call(client, "ACL SETUSER scraper on >s1 resetkeys +info");
+    let who = "Authorization: Basic c2NyYXBlcjpzMQ==\r\n";
+    for _ in 0..3 {
+        assert_eq!(get(shop.http, "/metrics", who).status, 200);
+        call(client, "ACL SETUSER scraper -info");
+        assert_eq!(get(shop.http, "/metrics", who).status, 403);
+        call(client, "ACL SETUSER scraper +info");
+        assert_eq!(get(shop.http, "/metrics", who).status, 200);
+        call(client, "ACL SETUSER scraper resetpass >s2");
+        assert_eq!(get(shop.http, "/metrics", who).status, 401);
+        call(client, "ACL SETUSER scraper resetpass >s1");
+    }
+    call(client, "ACL DELUSER scraper");
+    assert_eq!(get(shop.http, "/metrics", who).status, 401);
+}
+
+#[test]
+fn who_receives_nothing_for_ten_seconds_or_says_nothing_for_thirty_is_cut_off() {
+    let shop = Shop::open(&[]);
+    keyward_testkit::wait_until(|| get(shop.http, "/readyz", "").status == 200);
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", shop.http);
+    let bytes = exchange(
+        shop.http,
+        request.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n").as_bytes(),
+    );
+    let (one, count) = (bytes.head.len() + 4 + bytes.body.len(), 1000);
+    // More than the sockets hold is asked for, and nothing of it read.
+    let mut deaf = TcpStream::connect(shop.http).expect("it listens");
+    deaf.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+    deaf.write_all(request.repeat(count).as_bytes()).expect("it takes them");
+    let mut silent = TcpStream::connect(shop.http).expect("it listens");
+    silent.set_read_timeout(Some(Duration::from_secs(60))).expect("a time limit");
+    silent.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it takes it");
+    assert!(silent.read(&mut [0; 1024]).expect("a response") > 0);
+    let begun = Instant::now();
+    std::thread::sleep(Duration::from_secs(13));
+    let mut received = Vec::new();
+    let _ = deaf.read_to_end(&mut received);
+    assert!(received.len() < one * count / 2, "{} of {}", received.len(), one * count);
+    assert_eq!(silent.read(&mut [0; 64]).expect("an end"), 0);
+    let silence = begun.elapsed();
+    assert!((Duration::from_secs(29)..Duration::from_secs(45)).contains(&silence), "{silence:?}");
 }

@@ -13,6 +13,10 @@
 //! order (Redis: a second dictionary, 24 for the entry and 8 to 16 for the table). An
 //! entry names its row by 32 bits of its hash; rows that agree in them and in their
 //! deadline are all looked at.
+//!
+//! How many end before a moment ([`Deadlines::count_before`]) is a sum of the lengths of runs
+//! and a search in the one that the moment is in: exact where the caller allows it to look at
+//! as many runs as there are, an estimate otherwise.
 
 use crate::values::prefetch::prefetch;
 use crate::values::random::Random;
@@ -24,6 +28,23 @@ const MERGE_ENTRIES_MAX: usize = 256;
 /// A run has room for one entry in so many that have left it, and for a few more.
 const ROOM_SHARE: usize = 4;
 const ROOM_MIN: usize = 16;
+/// What a search among the entries of a run costs: little in a short one, which lies in a few
+/// lines of a cache that searches for other moments have read.
+const SHORT_ENTRIES_MAX: usize = 64;
+const SHORT_COST: usize = 1;
+const LONG_COST: usize = 64;
+
+/// How much is looked at to count deadlines.
+#[derive(Debug, Clone, Copy)]
+pub struct Looks {
+    /// Runs whose lengths are added up, of one table; where there are more, every so many-th.
+    pub runs_max: usize,
+    /// What searches within runs may cost, in steps of some 20 ns, of all tables together; when
+    /// that is used up, entries count as spread evenly over the time that their run spans.
+    pub steps_left: usize,
+    /// Whether nothing had to be estimated so far.
+    pub is_exact: bool,
+}
 
 /// Deadlines in order.
 #[derive(Debug, Default)]
@@ -84,6 +105,23 @@ impl Run {
             self.entries.iter_mut().for_each(|entry| entry.after_base_ms += shift);
             self.base_ms = deadline;
         }
+    }
+
+    /// How many of its entries end before a moment that lies within it; where its entries may
+    /// not be looked at, as if they were spread evenly until `end`.
+    fn count_before(&self, moment: i64, end: i64, looks: &mut Looks) -> usize {
+        let len = self.entries.len();
+        let cost = if len <= SHORT_ENTRIES_MAX { SHORT_COST } else { LONG_COST };
+        if let Some(left) = looks.steps_left.checked_sub(cost) {
+            looks.steps_left = left;
+            // It lies within the run, so it can be counted from the base.
+            let moment = moment.saturating_sub(self.base_ms);
+            return self.entries.partition_point(|due| i64::from(due.after_base_ms) < moment);
+        }
+        looks.is_exact = false;
+        let passed = (moment as f64 - self.first.0 as f64).max(0.0);
+        let span = (end as f64 - self.first.0 as f64).max(1.0);
+        (len as f64 * (passed / span).min(1.0)) as usize
     }
 
     /// Gives room back that entries have left, unless it is little.
@@ -149,6 +187,64 @@ impl Deadlines {
     /// The soonest deadline and the low bits of its row's hash.
     pub(crate) fn first(&self) -> Option<(i64, u32)> {
         self.runs.first().map(|run| run.first)
+    }
+
+    /// Hints that they will be counted soon: where the runs lie, and once those are there the
+    /// last of their entries.
+    pub(super) fn prefetch_runs(&self) {
+        if let (Some(first), Some(last)) = (self.runs.first(), self.runs.last()) {
+            prefetch(&raw const *first);
+            prefetch(&raw const *last);
+        }
+    }
+
+    /// The same of the last entry.
+    pub(super) fn prefetch_last(&self) {
+        if let Some(last) = self.runs.last().and_then(|run| run.entries.last()) {
+            prefetch(&raw const *last);
+        }
+    }
+
+    /// How many rows end before each of some moments, which are in order.
+    pub(crate) fn count_before(&self, moments: &[i64], counts: &mut [usize], looks: &mut Looks) {
+        let (Some(first), Some(last)) = (self.runs.first(), self.runs.last()) else {
+            return counts.fill(0);
+        };
+        let ((first, _), (last, _)) = (first.first, last.last());
+        let stride = self.runs.len().div_ceil(looks.runs_max.max(1));
+        // The run that a moment is in, and how many entries the runs before `next` have.
+        let (mut at, mut next, mut before, mut least) = (0, 0, 0, 0);
+        for (moment, count) in moments.iter().zip(counts) {
+            *count = if *moment <= first {
+                0
+            } else if *moment > last {
+                self.len
+            } else {
+                at = match stride {
+                    // All are looked at anyway, in the order in which they lie.
+                    1 => self.run_at(at, *moment),
+                    _ => self.runs.partition_point(|run| run.first.0 < *moment).saturating_sub(1),
+                };
+                while next < at {
+                    before += self.runs[next].entries.len() * stride.min(self.runs.len() - next);
+                    next += stride;
+                }
+                // The last that was added stands for some that lie behind this one.
+                let over = (next - at) * self.runs[at].entries.len();
+                looks.is_exact &= stride == 1;
+                let end = self.runs.get(at + 1).map_or(last, |run| run.first.0);
+                let within = self.runs[at].count_before(*moment, end, looks);
+                // Estimates of moments that lie close together may cross.
+                (before.saturating_sub(over) + within).clamp(least, self.len)
+            };
+            least = *count;
+        }
+    }
+
+    /// The last run, from one on, that begins before a moment.
+    fn run_at(&self, from: usize, moment: i64) -> usize {
+        let later = self.runs.iter().skip(from + 1);
+        from + later.take_while(|run| run.first.0 < moment).count()
     }
 
     /// An entry drawn by chance.
@@ -323,6 +419,55 @@ mod tests {
         assert_eq!(Deadlines::default().sample(&mut random), None);
     }
 
+    fn counted(deadlines: &Deadlines, moments: &[i64], looks: &mut Looks) -> Vec<usize> {
+        let mut counts = vec![7; moments.len()];
+        deadlines.count_before(moments, &mut counts, looks);
+        counts
+    }
+
+    const ALL: Looks = Looks { runs_max: usize::MAX, steps_left: usize::MAX, is_exact: true };
+
+    #[test]
+    fn how_many_end_before_a_moment_is_near_where_few_runs_are_looked_at() {
+        let mut random = Random::from_seed(5);
+        let mut deadlines = Deadlines::default();
+        // Dense first and thin later, so that the share of runs alone would say little.
+        let mut all: Vec<i64> = (0..200_000)
+            .map(|n| (random.below(1_000_000) * if n % 4 == 0 { 9 } else { 1 }) as i64)
+            .collect();
+        for (hash, deadline) in all.iter().enumerate() {
+            deadlines.change(hash as u64, None, Some(*deadline));
+        }
+        all.sort_unstable();
+        let moments: Vec<i64> = (0..40).map(|n| n * 250_000).collect();
+        let exact: Vec<usize> =
+            moments.iter().map(|moment| all.partition_point(|it| it < moment)).collect();
+        let mut looks = ALL;
+        assert_eq!(counted(&deadlines, &moments, &mut looks), exact);
+        assert!(looks.is_exact);
+        for (runs_max, steps_left) in [(64, usize::MAX), (usize::MAX, 0), (64, 0), (1, 0)] {
+            let mut looks = Looks { runs_max, steps_left, is_exact: true };
+            let near = counted(&deadlines, &moments, &mut looks);
+            assert!(!looks.is_exact && near.is_sorted(), "{near:?}");
+            if runs_max > 1 {
+                let is_near = |(near, exact): (&usize, &usize)| near.abs_diff(*exact) < 4_000;
+                assert!(near.iter().zip(&exact).all(is_near), "{near:?} of {exact:?}");
+            }
+            assert_eq!((near[0], near[39]), (0, 200_000), "what is known is exact");
+        }
+    }
+
+    #[test]
+    fn counting_looks_at_no_more_than_it_may() {
+        let mut deadlines = Deadlines::default();
+        (0..1000).for_each(|n| deadlines.change(n, None, Some(n as i64)));
+        let mut looks = Looks { steps_left: 76, ..ALL };
+        assert_eq!(counted(&deadlines, &[0, 1000, 5000], &mut looks), [0, 1000, 1000]);
+        assert_eq!((looks.steps_left, looks.is_exact), (76, true), "no search was needed");
+        counted(&deadlines, &[300, 700, 800], &mut looks);
+        assert_eq!((looks.steps_left, looks.is_exact), (12, false), "one search was paid for");
+    }
+
     #[test]
     fn an_entry_takes_eight_bytes_in_the_order_of_writing_and_twelve_in_any() {
         let mut random = Random::from_seed(3);
@@ -376,6 +521,15 @@ mod tests {
                 prop_assert!(deadlines.runs.iter().all(|run| run.first == run.at(0)));
                 let places: usize = deadlines.runs.iter().map(|run| run.entries.capacity()).sum();
                 prop_assert_eq!(deadlines.places, places);
+                let mut moments: Vec<i64> = scales.iter().flat_map(|it| [it * 3, it * 20]).collect();
+                moments.sort_unstable();
+                let exact: Vec<usize> = moments
+                    .iter()
+                    .map(|moment| model.values().filter(|it| *it < moment).count())
+                    .collect();
+                let mut looks = ALL;
+                prop_assert_eq!(counted(&deadlines, &moments, &mut looks), exact);
+                prop_assert!(looks.is_exact);
             }
         }
     }
